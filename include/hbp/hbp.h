@@ -1,0 +1,22 @@
+/* libhbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence parallelism and
+ * recomputation. The only header a user includes. */
+#ifndef HBP_HBP_H
+#define HBP_HBP_H
+
+#include "hbp/context.h"
+#include "hbp/cost.h"
+#include "hbp/epoch.h"
+#include "hbp/export.h"
+#include "hbp/groups.h"
+#include "hbp/lengths.h"
+#include "hbp/machine.h"
+#include "hbp/model.h"
+#include "hbp/packs.h"
+#include "hbp/plan.h"
+#include "hbp/plan_file.h"
+#include "hbp/simulate.h"
+#include "hbp/sp.h"
+#include "hbp/status.h"
+#include "hbp/version.h"
+
+#endif

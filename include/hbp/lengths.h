@@ -1,0 +1,123 @@
+/* The data set: a length in tokens per sample, or a histogram of lengths. Immutable once made; shareable. */
+#ifndef HBP_LENGTHS_H
+#define HBP_LENGTHS_H
+
+#include <stdint.h>
+
+#include "hbp/context.h"
+
+/* The longest sample the library plans for, in tokens: cu_seqlens are int32 (FlashAttention). */
+#define HBP_MAX_LENGTH INT32_MAX
+/* The most samples in one lengths object: orders are held in 32 bits per sample. */
+#define HBP_MAX_SAMPLES INT64_C(4294967294)
+
+/* What to do with samples longer than a limit. */
+enum {
+    HBP_OVERLONG_ERROR = 0,    /* HBP_E_INVALID; the message counts them and names the first */
+    HBP_OVERLONG_DROP = 1,     /* left out, listed in the plan's dropped table */
+    HBP_OVERLONG_TRUNCATE = 2, /* cut to the limit */
+    HBP_OVERLONG_SPLIT = 3     /* cut into pieces of at most the limit; pieces keep their order */
+};
+
+/* Why a sample is in the dropped table. */
+enum { HBP_DROPPED_OVERLONG = 1, HBP_DROPPED_LEFTOVER = 2 };
+
+HBP_BEGIN_DECLS
+
+typedef struct hbp_lengths hbp_lengths;
+typedef struct hbp_lengths_builder hbp_lengths_builder;
+
+typedef struct hbp_lengths_options {
+    uint32_t struct_size;
+    int32_t borrow;             /* nonzero: hbp_lengths_create_u32 keeps `lengths` itself, no copy; the caller keeps it alive */
+    const uint32_t *loss_tokens; /* [count] tokens that carry loss, each <= its length; NULL: all tokens do */
+    const int64_t *ties;        /* [count] samples with the same value >= 0 must share a pack; -1: free; NULL: all free */
+} hbp_lengths_options;
+
+HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
+
+/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, unless `borrow`.
+ * Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length or a tie below -1 (the message
+ * names the index), HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, a count over HBP_MAX_SAMPLES or a token sum
+ * over 2^63 - 1, HBP_E_NO_MEMORY. Thread: one per context. */
+HBP_API hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths, int64_t count,
+                                          const hbp_lengths_options *options, hbp_lengths **out);
+HBP_API hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, int64_t count,
+                                          const hbp_lengths_options *options, hbp_lengths **out);
+HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
+                                          const hbp_lengths_options *options, hbp_lengths **out);
+
+/* Makes a data set from a histogram: counts[i] samples of lengths[i] tokens, both [bins]; lengths need not be
+ * sorted or distinct. Samples are named by their ordinal in ascending order of length. Errors as above. */
+HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                                int64_t bins, hbp_lengths **out);
+
+/* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given they
+ * must be given with every piece. finish moves the data out; free the builder in any case. */
+HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
+HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
+                                              const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
+                                              int64_t count);
+HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
+HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
+
+/* How to read a file of lengths. */
+typedef struct hbp_lengths_read_options {
+    uint32_t struct_size;
+    const char *format; /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
+    const char *column; /* CSV column or JSON field of the length; NULL: "length", then "len", "tokens", "num_tokens" */
+    const char *count_column; /* CSV: column of counts, for a histogram; NULL: "count" where present */
+    const char *loss_column;  /* CSV column or JSON field of loss tokens; NULL: none */
+    const char *tie_column;   /* CSV column or JSON field of ties; NULL: none */
+} hbp_lengths_read_options;
+
+HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size);
+
+/* Reads .npy (1-D integers), text (one length a line), CSV (with a header, or bare "length,count"), JSON lines,
+ * Megatron or DeepSpeed .idx; each plain or gzipped; "-" is standard input. Memory is bounded by the lengths held,
+ * not by the file. Returns HBP_E_FORMAT with line or byte offset, HBP_E_SYSTEM when the file cannot be read, and the
+ * errors of hbp_lengths_create_*. Thread: one per context. */
+HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
+                                    hbp_lengths **out);
+
+/* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped, truncated or
+ * split (HBP_OVERLONG_*). Tied samples longer than the limit together are refused. The result is a data set of its
+ * own; ids still name the original samples. */
+HBP_API hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
+                                     int32_t policy, hbp_lengths **out);
+
+/* Frees the data set once nothing else (packs, plans) refers to it; NULL is allowed. Thread: any. */
+HBP_API void hbp_lengths_free(hbp_lengths *lengths);
+
+/* What a data set holds. After hbp_lengths_limit, `samples` counts pieces and the over-long fields say what became
+ * of the samples past the limit. */
+typedef struct hbp_lengths_summary {
+    uint32_t struct_size;
+    int32_t has_ties;
+    int64_t samples;
+    int64_t tokens;
+    int64_t loss_tokens;
+    int64_t min_length;
+    int64_t max_length;
+    int64_t distinct_lengths;
+    int64_t overlong_samples; /* samples that were past the limit */
+    int64_t overlong_tokens;  /* tokens of theirs that were dropped or cut off; 0 for split */
+    uint64_t digest;          /* of the lengths, loss tokens and ties in order: two equal data sets agree */
+    double sum_squares;       /* of lengths, in tokens^2 (exact up to 2^53) */
+} hbp_lengths_summary;
+
+/* Fills *summary. Thread: shareable. */
+HBP_API hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *lengths,
+                                           hbp_lengths_summary *summary);
+
+/* The histogram: distinct lengths in ascending order and their counts; *bins of each, owned by the data set.
+ * Thread: shareable. */
+HBP_API const int64_t *hbp_lengths_get_histogram_lengths(const hbp_lengths *lengths, int64_t *bins);
+HBP_API const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengths, int64_t *bins);
+
+/* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */
+HBP_API int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index);
+
+HBP_END_DECLS
+
+#endif

@@ -1,0 +1,56 @@
+/* Integer arithmetic that says when it overflows: each returns 1 and writes *out, or returns 0. */
+#ifndef HBP_BASE_CHECKED_H
+#define HBP_BASE_CHECKED_H
+
+#include <stdint.h>
+
+static inline int hbp__add_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+static inline int hbp__mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline int hbp__add_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+static inline int hbp__mul_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+/* a / b rounded up, for a >= 0 and b > 0. */
+static inline int64_t hbp__ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* a rounded up to a multiple of b, for a >= 0 and b > 0; the caller knows that it fits. */
+static inline int64_t hbp__round_up(int64_t a, int64_t b)
+{
+    return b == 1 ? a : hbp__ceil_div(a, b) * b;
+}
+
+static inline int64_t hbp__min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t hbp__max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A non-negative double rounded to the nearest int64, ties up; saturates at INT64_MAX, NaN included. Uses only operations
+ * that IEEE 754 fixes to the last bit. */
+static inline int64_t hbp__round_i64(double x)
+{
+    return x < 9223372036854774784.0 ? (int64_t)(x + 0.5) : INT64_MAX;
+}
+
+#endif

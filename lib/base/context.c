@@ -1,0 +1,103 @@
+#include "base/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/options.h"
+
+void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **context)
+{
+    if (!context)
+        return HBP_E_INVALID;
+    *context = NULL;
+    hbp_context_options all;
+    hbp_status status = hbp__options_read(NULL, &all, sizeof all, options, "hbp_context_options");
+    if (status < 0)
+        return status;
+    hbp__memory memory = hbp__memory_default();
+    if (all.allocator) {
+        hbp_allocator hooks;
+        status = hbp__options_read(NULL, &hooks, sizeof hooks, all.allocator, "hbp_allocator");
+        if (status < 0)
+            return status;
+        if (!hooks.alloc || !hooks.release)
+            return HBP_E_INVALID;
+        memory = (hbp__memory){hooks.alloc, hooks.resize, hooks.release, hooks.user};
+    }
+    hbp_context *fresh = hbp__new_zero(&memory, 1, sizeof *fresh);
+    if (!fresh)
+        return HBP_E_NO_MEMORY;
+    fresh->memory = memory;
+    fresh->progress = all.progress;
+    fresh->progress_user = all.progress_user;
+    atomic_init(&fresh->cancel, 0);
+    *context = fresh;
+    return HBP_OK;
+}
+
+void hbp_context_free(hbp_context *context)
+{
+    if (!context)
+        return;
+    hbp__memory memory = context->memory;
+    hbp__delete(&memory, context);
+}
+
+const char *hbp_context_message(const hbp_context *context)
+{
+    return context ? context->message : "the context is NULL";
+}
+
+void hbp_context_cancel(hbp_context *context)
+{
+    if (context)
+        atomic_store_explicit(&context->cancel, 1, memory_order_relaxed);
+}
+
+hbp_status hbp__enter(hbp_context *context)
+{
+    if (!context)
+        return HBP_E_INVALID;
+    context->message[0] = '\0';
+    return HBP_OK;
+}
+
+hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...)
+{
+    if (context) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(context->message, sizeof context->message, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+hbp_status hbp__fail_memory(hbp_context *context, const char *what)
+{
+    return hbp__fail(context, HBP_E_NO_MEMORY, "out of memory for %s", what);
+}
+
+hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total)
+{
+    int cancelled = atomic_exchange_explicit(&context->cancel, 0, memory_order_relaxed);
+    if (!cancelled && context->progress) {
+        hbp_progress progress = {sizeof progress, stage, done, total};
+        cancelled = context->progress(context->progress_user, &progress) != 0;
+    }
+    if (cancelled)
+        return hbp__fail(context, HBP_E_CANCELLED, "cancelled in stage %s", stage);
+    return HBP_OK;
+}
+
+hbp_status hbp__require(hbp_context *context, const void *pointer, const char *name)
+{
+    if (!pointer)
+        return hbp__fail(context, HBP_E_INVALID, "%s is NULL", name);
+    return HBP_OK;
+}

@@ -1,0 +1,51 @@
+/* The inside of a context: how a call begins, fails, reports progress and is cancelled. */
+#ifndef HBP_BASE_CONTEXT_H
+#define HBP_BASE_CONTEXT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "hbp/context.h"
+#include "hbp/status.h"
+
+#define HBP__MESSAGE_BYTES 512
+
+struct hbp_context {
+    hbp__memory memory;
+    hbp_progress_fn progress;
+    void *progress_user;
+    atomic_int cancel;
+    char message[HBP__MESSAGE_BYTES];
+};
+
+#if defined(__GNUC__)
+#define HBP__PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define HBP__PRINTF(text, first)
+#endif
+
+/* First line of every public function that takes a context: clears the message. HBP_E_INVALID for NULL. */
+hbp_status hbp__enter(hbp_context *context);
+
+/* Writes the message and returns `status`, so that a failure is one line: return hbp__fail(ctx, HBP_E_INVALID, ...). */
+hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...) HBP__PRINTF(3, 4);
+
+/* hbp__fail for a failed allocation of `what`. */
+hbp_status hbp__fail_memory(hbp_context *context, const char *what);
+
+/* Reports progress and asks whether to go on; call it every few ten thousand samples. HBP_OK or HBP_E_CANCELLED. */
+hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total);
+
+/* HBP_E_INVALID with a message when `pointer` is NULL; `name` is the argument's. */
+hbp_status hbp__require(hbp_context *context, const void *pointer, const char *name);
+
+/* Returns from the calling function when `call` fails. */
+#define HBP__TRY(call)                                                                                       \
+    do {                                                                                                     \
+        hbp_status hbp__try_status = (call);                                                                 \
+        if (hbp__try_status < 0)                                                                             \
+            return hbp__try_status;                                                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,49 @@
+#include "base/options.h"
+
+#include <string.h>
+
+void hbp__struct_init(void *structure, uint32_t struct_size)
+{
+    if (!structure || struct_size < sizeof struct_size)
+        return;
+    memset(structure, 0, struct_size);
+    memcpy(structure, &struct_size, sizeof struct_size);
+}
+
+static hbp_status read_size(hbp_context *context, const void *caller, const char *name, uint32_t *size)
+{
+    memcpy(size, caller, sizeof *size);
+    if (*size < sizeof *size)
+        return hbp__fail(context, HBP_E_INVALID, "%s.struct_size is %u; set it to sizeof or call its init function",
+                         name, (unsigned)*size);
+    return HBP_OK;
+}
+
+hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
+                             const char *name)
+{
+    memset(all, 0, known_size);
+    uint32_t size = known_size;
+    if (caller) {
+        HBP__TRY(read_size(context, caller, name, &size));
+        memcpy(all, caller, size < known_size ? size : known_size);
+        for (uint32_t i = known_size; i < size; i++)
+            if (((const unsigned char *)caller)[i])
+                return hbp__fail(context, HBP_E_VERSION,
+                                 "%s has %u bytes and sets a field past the %u this library knows", name,
+                                 (unsigned)size, (unsigned)known_size);
+    }
+    memcpy(all, &known_size, sizeof known_size);
+    return HBP_OK;
+}
+
+hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,
+                             const char *name)
+{
+    HBP__TRY(hbp__require(context, caller, name));
+    uint32_t size;
+    HBP__TRY(read_size(context, caller, name, &size));
+    memcpy(caller, result, size < known_size ? size : known_size);
+    memcpy(caller, &size, sizeof size);
+    return HBP_OK;
+}

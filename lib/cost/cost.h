@@ -1,0 +1,71 @@
+/* The inside of a cost, and the functions that everything above evaluates it with. */
+#ifndef HBP_COST_COST_H
+#define HBP_COST_COST_H
+
+#include <stdint.h>
+
+#include "base/checked.h"
+#include "base/context.h"
+#include "hbp/cost.h"
+
+#define HBP__COST_TERM_COUNT 16
+#define HBP__COST_SOURCE_BYTES 64
+
+struct hbp_cost {
+    hbp__memory memory;
+    hbp_cost_terms terms;      /* its tables point to the three below */
+    int32_t *degree;           /* [terms.degrees] */
+    double *sp_latency_ns;
+    double *sp_ns_per_token;
+    int32_t heads;             /* 0 when made from terms: then every listed degree is legal */
+    int32_t kv_heads;
+    int32_t zero_stage;
+    char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
+};
+
+/* Row of degree `sp` in the tables, or -1. O(degrees). */
+static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)
+{
+    for (int32_t i = 0; i < cost->terms.degrees; i++)
+        if (cost->degree[i] == sp)
+            return i;
+    return -1;
+}
+
+/* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`; ns, unrounded. */
+static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens, double squares)
+{
+    const hbp_cost_terms *t = &cost->terms;
+    double share = (double)recompute / (double)t->layers;
+    double compute = t->ns_per_token * tokens * (1 + t->recompute_linear * share) +
+                     t->ns_per_token_squared * squares * (1 + t->recompute_attention * share);
+    double communication = (cost->sp_latency_ns[row] + cost->sp_ns_per_token[row] * tokens) *
+                           (1 + t->recompute_communication * share);
+    return compute / (double)cost->degree[row] + communication + t->pack_ns;
+}
+
+/* The same in integer ns. A dummy (0 tokens) costs pack_ns alone. */
+static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens,
+                                        double squares)
+{
+    if (!tokens)
+        return hbp__round_i64(cost->terms.pack_ns);
+    return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares));
+}
+
+/* Bytes of activations per token of the pack and rank, times the degree (M of cost.h without static). */
+static inline double hbp__cost_bytes_per_token(const hbp_cost *cost, int32_t row, int32_t recompute)
+{
+    const hbp_cost_terms *t = &cost->terms;
+    return t->activation_bytes * (double)(t->layers - recompute) + t->recomputed_bytes * (double)recompute +
+           (recompute > 0 ? t->working_bytes : 0) + t->logits_bytes + (cost->degree[row] > 1 ? t->sp_buffer_bytes : 0);
+}
+
+/* Peak bytes per rank of a pack, rounded. */
+static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens)
+{
+    return hbp__round_i64(cost->terms.static_bytes + hbp__cost_bytes_per_token(cost, row, recompute) *
+                                                         (double)tokens / (double)cost->degree[row]);
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* The inside of groups; made by pack/groups.c. */
+#ifndef HBP_DATA_GROUPS_H
+#define HBP_DATA_GROUPS_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "hbp/groups.h"
+
+#define HBP__MAX_GROUPS 16
+#define HBP__CANDIDATE_TEXT 256
+
+struct hbp_groups {
+    hbp__memory memory;
+    int64_t count;
+    int64_t threshold[HBP__MAX_GROUPS];     /* longest sample of the group */
+    int64_t pack_length[HBP__MAX_GROUPS];   /* capacity; ascending; >= threshold */
+    int32_t sp[HBP__MAX_GROUPS];
+    int32_t recompute[HBP__MAX_GROUPS];
+    int64_t packs[HBP__MAX_GROUPS];         /* in a micro-batch: ranks / sp */
+    int64_t micro_batches[HBP__MAX_GROUPS]; /* in a step */
+    int64_t tokens[HBP__MAX_GROUPS];
+    int64_t step_ns[HBP__MAX_GROUPS];
+    int64_t tokens_per_step;
+    int32_t ranks;
+    int64_t candidates;                     /* hierarchies considered, best first */
+    int64_t *candidate_ns;                  /* [candidates] */
+    char (*candidate_text)[HBP__CANDIDATE_TEXT];
+};
+
+#endif

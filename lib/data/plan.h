@@ -1,0 +1,77 @@
+/* The inside of a plan, and the piece that builds one. */
+#ifndef HBP_DATA_PLAN_H
+#define HBP_DATA_PLAN_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "hbp/plan.h"
+
+/* Every column: X(name, type, table, extra rows). Offsets have one row more than their table. */
+#define HBP__PLAN_COLUMNS(X)                                                                                 \
+    X(step_offsets, int64_t, steps, 1)                                                                       \
+    X(step_ns, int64_t, steps, 0)                                                                            \
+    X(step_loss_tokens, int64_t, steps, 0)                                                                   \
+    X(step_samples, int64_t, steps, 0)                                                                       \
+    X(step_tokens, int64_t, steps, 0)                                                                        \
+    X(micro_batch_offsets, int64_t, micro_batches, 1)                                                        \
+    X(micro_batch_ns, int64_t, micro_batches, 0)                                                             \
+    X(pack_offsets, int64_t, packs, 1)                                                                       \
+    X(pack_ranks, int32_t, packs, 0)                                                                         \
+    X(pack_sp, int32_t, packs, 0)                                                                            \
+    X(pack_recompute, int32_t, packs, 0)                                                                     \
+    X(pack_capacity, int64_t, packs, 0)                                                                      \
+    X(pack_tokens, int64_t, packs, 0)                                                                        \
+    X(pack_padded_tokens, int64_t, packs, 0)                                                                 \
+    X(pack_squares, int64_t, packs, 0)                                                                       \
+    X(pack_loss_tokens, int64_t, packs, 0)                                                                   \
+    X(pack_ns, int64_t, packs, 0)                                                                            \
+    X(pack_bytes, int64_t, packs, 0)                                                                         \
+    X(sample_ids, int64_t, samples, 0)                                                                       \
+    X(sample_tokens, int32_t, samples, 0)                                                                    \
+    X(sample_first_tokens, int64_t, samples, 0)                                                              \
+    X(sample_loss_tokens, int32_t, samples, 0)                                                               \
+    X(dropped_ids, int64_t, dropped, 0)                                                                      \
+    X(dropped_reasons, int32_t, dropped, 0)
+
+struct hbp_plan {
+    hbp__memory memory;
+    int32_t ranks;
+    int32_t domain_ranks;
+    int32_t proven;
+    int64_t steps;
+    int64_t micro_batches;
+    int64_t packs;
+    int64_t samples;
+    int64_t dropped;
+    int64_t sequence_multiple;
+    int64_t pack_multiple;
+    int64_t micro_batch_multiple;
+    int64_t first_step;
+    int64_t overlong_samples;
+    int64_t overlong_tokens;
+    uint64_t seed;
+    uint64_t epoch;
+    uint64_t lengths_digest;
+    uint64_t digest; /* set by hbp__plan_seal */
+#define HBP__PLAN_FIELD(name, type, table, extra) type *name;
+    HBP__PLAN_COLUMNS(HBP__PLAN_FIELD)
+#undef HBP__PLAN_FIELD
+};
+
+/* Which optional sample columns a plan has. */
+enum { HBP__PLAN_SPLIT = 1, HBP__PLAN_LOSS = 2 };
+
+/* A plan with columns of these sizes, uninitialised but for zeroed offsets[0]; sample_first_tokens and
+ * sample_loss_tokens only with HBP__PLAN_SPLIT and HBP__PLAN_LOSS. NULL when memory is short. */
+hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_batches, int64_t packs,
+                        int64_t samples, int64_t dropped, int32_t optional);
+
+/* Computes the digest once every column and field is in place. */
+void hbp__plan_seal(hbp_plan *plan);
+
+/* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts, rank
+ * ranges, sums. Safe on columns read from a hostile file. HBP_E_INVALID and a message for the first breach. */
+hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan);
+
+#endif

@@ -1,0 +1,57 @@
+/* What every test program shares: Check, a context, and a main. */
+#ifndef HBP_TESTS_TEST_H
+#define HBP_TESTS_TEST_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hbp/hbp.h"
+
+/* A fresh context with defaults; the test frees it. */
+static inline hbp_context *test_context(void)
+{
+    hbp_context *context = NULL;
+    ck_assert_int_eq(hbp_context_create(NULL, &context), HBP_OK);
+    return context;
+}
+
+/* Fails with the context's message unless `call` succeeds. */
+#define OK(context, call)                                                                                    \
+    do {                                                                                                     \
+        hbp_status ok_status = (call);                                                                       \
+        ck_assert_msg(ok_status >= 0, "%s: %s: %s", #call, hbp_status_name(ok_status),                       \
+                      hbp_context_message(context));                                                         \
+    } while (0)
+
+/* Fails unless `call` returns `status` and the message contains `text`. */
+#define FAILS(context, status, text, call)                                                                   \
+    do {                                                                                                     \
+        hbp_status fails_status = (call);                                                                    \
+        ck_assert_msg(fails_status == (status), "%s: %s instead of %s: %s", #call,                           \
+                      hbp_status_name(fails_status), hbp_status_name(status), hbp_context_message(context)); \
+        ck_assert_msg(strstr(hbp_context_message(context), (text)) != NULL, "%s: message '%s' lacks '%s'",   \
+                      #call, hbp_context_message(context), (text));                                          \
+    } while (0)
+
+/* Runs the test functions (START_TEST names) given as arguments, 120 s each; main of a test program. */
+#define TEST_MAIN(name, ...)                                                                                 \
+    int main(void)                                                                                           \
+    {                                                                                                        \
+        Suite *suite = suite_create(name);                                                                   \
+        TCase *cases = tcase_create(name);                                                                   \
+        tcase_set_timeout(cases, 120);                                                                       \
+        const TTest *tests[] = {__VA_ARGS__};                                                                \
+        for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                            \
+            tcase_add_test(cases, tests[i]);                                                                 \
+        suite_add_tcase(suite, cases);                                                                       \
+        SRunner *runner = srunner_create(suite);                                                             \
+        srunner_run_all(runner, CK_ENV);                                                                     \
+        int failed = srunner_ntests_failed(runner);                                                          \
+        srunner_free(runner);                                                                                \
+        return failed ? EXIT_FAILURE : EXIT_SUCCESS;                                                         \
+    }
+
+#endif
