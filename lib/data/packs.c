@@ -1,0 +1,94 @@
+#include "data/packs.h"
+
+#include "base/checked.h"
+#include "base/options.h"
+
+hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count)
+{
+    const hbp__memory *memory = &context->memory;
+    hbp_packs *packs = hbp__new_zero(memory, 1, sizeof *packs);
+    if (!packs)
+        return NULL;
+    packs->memory = *memory;
+    packs->lengths = hbp__lengths_retain(lengths);
+    packs->count = count;
+    packs->samples = lengths->count;
+    packs->sequence_multiple = packs->pack_multiple = 1;
+    uint64_t rows = (uint64_t)count;
+    packs->offsets = hbp__new(memory, rows + 1, sizeof *packs->offsets);
+    packs->group = hbp__new(memory, rows, sizeof *packs->group);
+    packs->tokens = hbp__new(memory, rows, sizeof *packs->tokens);
+    packs->padded = hbp__new(memory, rows, sizeof *packs->padded);
+    packs->squares = hbp__new(memory, rows, sizeof *packs->squares);
+    packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
+    if (!packs->offsets || !packs->group || !packs->tokens || !packs->padded || !packs->squares || !packs->sample) {
+        hbp_packs_free(packs);
+        return NULL;
+    }
+    packs->offsets[0] = 0;
+    return packs;
+}
+
+void hbp_packs_free(hbp_packs *packs)
+{
+    if (!packs)
+        return;
+    hbp__memory memory = packs->memory;
+    hbp_lengths_free(packs->lengths);
+    hbp__delete(&memory, packs->offsets);
+    hbp__delete(&memory, packs->group);
+    hbp__delete(&memory, packs->tokens);
+    hbp__delete(&memory, packs->padded);
+    hbp__delete(&memory, packs->squares);
+    hbp__delete(&memory, packs->sample);
+    hbp__delete(&memory, packs);
+}
+
+void hbp__packs_measure(hbp_packs *packs)
+{
+    int64_t multiple = packs->sequence_multiple;
+    for (int64_t p = 0; p < packs->count; p++) {
+        int64_t tokens = 0, padded = 0, squares = 0;
+        for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
+            int64_t length = hbp__lengths_get(packs->lengths, packs->sample[i]);
+            tokens += length;
+            padded += hbp__round_up(length, multiple);
+            squares += length * length;
+        }
+        packs->tokens[p] = tokens;
+        packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);
+        packs->squares[p] = squares;
+    }
+}
+
+void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+/* A column getter: the values, and their number in *count when it is wanted; nothing for NULL packs. */
+#define PACKS_GETTER(type, getter, member, rows)                                                             \
+    const type *hbp_packs_get_##getter(const hbp_packs *packs, int64_t *count)                               \
+    {                                                                                                        \
+        if (count)                                                                                           \
+            *count = packs ? packs->rows : 0;                                                                \
+        return packs ? packs->member : NULL;                                                                 \
+    }
+
+PACKS_GETTER(int32_t, groups, group, count)
+PACKS_GETTER(int64_t, tokens, tokens, count)
+PACKS_GETTER(int64_t, padded_tokens, padded, count)
+PACKS_GETTER(int64_t, squares, squares, count)
+PACKS_GETTER(uint32_t, samples, sample, samples)
+
+const int64_t *hbp_packs_get_offsets(const hbp_packs *packs, int64_t *count)
+{
+    if (count)
+        *count = packs ? packs->count + 1 : 0;
+    return packs ? packs->offsets : NULL;
+}
+
+int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index)
+{
+    return packs && index >= 0 && index < packs->groups ? packs->bound[index] : -1;
+}
