@@ -46,7 +46,7 @@ HBP_API hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost,
 
 HBP_API void hbp_groups_free(hbp_groups *groups);
 
-/* Columns, one row a group, ascending in pack length; owned by the groups. `threshold`: longest sample (tokens) that
+/* Columns, one row a group, ascending in threshold; owned by the groups. `threshold`: longest sample (tokens) that
  * belongs to the group; `pack_length`: capacity in tokens; `packs`: packs in a micro-batch (ranks / sp);
  * `micro_batches`: in a step; `tokens`: of the samples that belong; `step_ns`: predicted time of a full step. */
 HBP_API const int64_t *hbp_groups_get_thresholds(const hbp_groups *groups, int64_t *count);

@@ -1,4 +1,4 @@
-/* The inside of groups; made by pack/groups.c. */
+/* The inside of groups; chosen by pack/groups.c. */
 #ifndef HBP_DATA_GROUPS_H
 #define HBP_DATA_GROUPS_H
 
@@ -7,25 +7,33 @@
 #include "base/context.h"
 #include "hbp/groups.h"
 
-#define HBP__MAX_GROUPS 16
+#define HBP__MAX_GROUPS     16
 #define HBP__CANDIDATE_TEXT 256
 
 struct hbp_groups {
     hbp__memory memory;
     int64_t count;
-    int64_t threshold[HBP__MAX_GROUPS];     /* longest sample of the group */
-    int64_t pack_length[HBP__MAX_GROUPS];   /* capacity; ascending; >= threshold */
+    int64_t threshold[HBP__MAX_GROUPS];   /* longest sample of the group */
+    int64_t pack_length[HBP__MAX_GROUPS]; /* capacity; ascending; >= threshold */
     int32_t sp[HBP__MAX_GROUPS];
     int32_t recompute[HBP__MAX_GROUPS];
     int64_t packs[HBP__MAX_GROUPS];         /* in a micro-batch: ranks / sp */
     int64_t micro_batches[HBP__MAX_GROUPS]; /* in a step */
     int64_t tokens[HBP__MAX_GROUPS];
     int64_t step_ns[HBP__MAX_GROUPS];
+    double
+        square_weight[HBP__MAX_GROUPS]; /* tokens of linear work that one squared token of attention equals */
     int64_t tokens_per_step;
     int32_t ranks;
-    int64_t candidates;                     /* hierarchies considered, best first */
-    int64_t *candidate_ns;                  /* [candidates] */
+    int64_t candidates;    /* hierarchies considered, best first */
+    int64_t *candidate_ns; /* [candidates] */
     char (*candidate_text)[HBP__CANDIDATE_TEXT];
 };
+
+/* Empty groups with room for `candidates` rows of the table of hierarchies; NULL when memory is short. */
+hbp_groups *hbp__groups_new(const hbp__memory *memory, int64_t candidates);
+
+/* Writes "16384 x SP 1, 131072 x SP 8" for these rows; cut off when it does not fit. */
+void hbp__groups_describe(const int64_t *pack_length, const int32_t *sp, int64_t count, char *text);
 
 #endif

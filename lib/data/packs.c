@@ -21,7 +21,8 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
     packs->padded = hbp__new(memory, rows, sizeof *packs->padded);
     packs->squares = hbp__new(memory, rows, sizeof *packs->squares);
     packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
-    if (!packs->offsets || !packs->group || !packs->tokens || !packs->padded || !packs->squares || !packs->sample) {
+    if (!packs->offsets || !packs->group || !packs->tokens || !packs->padded || !packs->squares ||
+        !packs->sample) {
         hbp_packs_free(packs);
         return NULL;
     }

@@ -1,0 +1,322 @@
+#include "hbp/groups.h"
+
+#include <string.h>
+
+#include "base/options.h"
+#include "hbp/sp.h"
+#include "pack/hierarchy.h"
+
+/* Room for the table of hierarchies: one for each number of groups, the paper's, and one for each single
+ * level. */
+#define MAX_CANDIDATES 40
+
+static int64_t power_of_two_from(int64_t length)
+{
+    int64_t power = 1;
+    while (power < length)
+        power *= 2;
+    return power;
+}
+
+static hbp_status check_options(hbp_context *context, const hbp_groups_options *options)
+{
+    if (options->mode != HBP_GROUPS_OPTIMAL && options->mode != HBP_GROUPS_PAPER)
+        return hbp__fail(context, HBP_E_INVALID, "groups: mode %d is not one of HBP_GROUPS_*",
+                         (int)options->mode);
+    if (options->max_groups < 0 || options->max_groups > HBP__MAX_GROUPS)
+        return hbp__fail(context, HBP_E_INVALID, "groups: max_groups is %d; it must be in 0..%d",
+                         (int)options->max_groups, HBP__MAX_GROUPS);
+    const struct {
+        const char *name;
+        int64_t value;
+    } sizes[] = {{"tokens_per_step", options->tokens_per_step},
+                 {"max_length", options->max_length},
+                 {"min_length", options->min_length},
+                 {"pack_multiple", options->pack_multiple}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 0 || sizes[i].value > INT64_C(1) << 50)
+            return hbp__fail(context, HBP_E_INVALID, "groups: %s is %lld; it must be in 0..2^50",
+                             sizes[i].name, (long long)sizes[i].value);
+    return HBP_OK;
+}
+
+/* Fills in the defaults and refuses lengths past max_length. */
+static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          hbp_groups_options *options)
+{
+    int64_t longest = lengths->bin_length[lengths->bins - 1];
+    if (!options->pack_multiple)
+        options->pack_multiple = 1;
+    if (!options->max_length)
+        options->max_length = power_of_two_from(longest);
+    options->max_length = options->max_length / options->pack_multiple * options->pack_multiple;
+    if (options->max_length < 1 || options->max_length > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they must hold 1..%d",
+                         (long long)options->max_length, HBP_MAX_LENGTH);
+    if (longest > options->max_length) {
+        int64_t over = 0;
+        for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > options->max_length; b--)
+            over += lengths->bin_count[b];
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "groups: %lld sample(s) are longer than a pack of %lld tokens, the longest has %lld; "
+            "limit the lengths first",
+            (long long)over, (long long)options->max_length, (long long)longest);
+    }
+    if (!options->min_length)
+        options->min_length = options->mode == HBP_GROUPS_PAPER ? 8192 : 1024;
+    options->min_length = hbp__min_i64(options->min_length, options->max_length);
+    if (!options->max_groups)
+        options->max_groups = 6;
+    if (!options->tokens_per_step) {
+        /* One pack of max_length on every SP group, of the degree that serves such packs best. */
+        hbp_sp_options sp_options;
+        hbp_sp_options_init(&sp_options, sizeof sp_options);
+        sp_options.tokens_per_step = options->max_length * cost->terms.ranks;
+        sp_options.squares_per_token = lengths->sum_squares / (double)lengths->tokens;
+        hbp_sp_choice choice;
+        choice.struct_size = sizeof choice;
+        HBP__TRY(hbp_choose_sp(context, cost, options->max_length, &sp_options, &choice));
+        options->tokens_per_step = options->max_length * (cost->terms.ranks / choice.sp);
+    }
+    return HBP_OK;
+}
+
+/* One number for attention and linear work, in tokens, so that packs can be balanced without the cost at
+ * hand. */
+static double square_weight(const hbp_cost *cost, int32_t recompute)
+{
+    const hbp_cost_terms *terms = &cost->terms;
+    double share = (double)recompute / (double)terms->layers;
+    double linear = terms->ns_per_token * (1 + terms->recompute_linear * share);
+    double attention = terms->ns_per_token_squared * (1 + terms->recompute_attention * share);
+    return linear > 0 ? attention / linear : attention > 0 ? 1 : 0;
+}
+
+/* `estimator` tells what the groups hold; NULL for groups made without data. */
+static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__estimator *estimator,
+                  const hbp__hierarchy *hierarchy, hbp_groups *groups)
+{
+    groups->count = hierarchy->count;
+    groups->tokens_per_step = tokens_per_step;
+    groups->ranks = cost->terms.ranks;
+    int64_t low = 0;
+    for (int64_t g = 0; g < hierarchy->count; g++) {
+        const hbp__level *level = &hierarchy->level[g];
+        int64_t tokens = 0;
+        double mean = 0;
+        if (estimator) {
+            int64_t high = hbp__estimator_bin(estimator, level->threshold);
+            tokens = estimator->tokens_before[high] - estimator->tokens_before[low];
+            if (tokens)
+                mean = (estimator->squares_before[high] - estimator->squares_before[low]) / (double)tokens;
+            low = high;
+        }
+        groups->threshold[g] = level->threshold;
+        groups->pack_length[g] = level->pack_length;
+        groups->sp[g] = level->sp;
+        groups->recompute[g] = level->recompute;
+        groups->packs[g] = level->packs;
+        groups->micro_batches[g] = level->micro_batches;
+        groups->tokens[g] = tokens;
+        groups->step_ns[g] =
+            level->micro_batches * hbp__cost_pack_ns(cost, level->row, level->recompute, level->pack_length,
+                                                     mean * (double)level->pack_length) +
+            hbp__round_i64(cost->terms.step_ns);
+        groups->square_weight[g] = square_weight(cost, level->recompute);
+    }
+}
+
+static int same_levels(const hbp__hierarchy *a, const hbp__hierarchy *b)
+{
+    if (a->count != b->count)
+        return 0;
+    for (int64_t g = 0; g < a->count; g++)
+        if (a->level[g].pack_length != b->level[g].pack_length || a->level[g].sp != b->level[g].sp)
+            return 0;
+    return 1;
+}
+
+/* Puts a hierarchy into the list, best first, ties in the order they come; one that is there already stays
+ * out. */
+static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hierarchy *candidate)
+{
+    for (int64_t i = 0; i < *count; i++)
+        if (same_levels(&list[i], candidate))
+            return;
+    int64_t at = *count;
+    while (at > 0 && list[at - 1].epoch_ns > candidate->epoch_ns)
+        at--;
+    if (*count == MAX_CANDIDATES)
+        --*count;
+    if (at >= MAX_CANDIDATES)
+        return;
+    memmove(list + at + 1, list + at, (size_t)(*count - at) * sizeof *list);
+    list[at] = *candidate;
+    ++*count;
+}
+
+/* The single levels: every sample in packs of max_length, on each degree. What packing without a hierarchy
+ * costs. */
+static void rank_single_levels(const hbp__estimator *estimator, int64_t max_length, hbp__hierarchy *list,
+                               int64_t *count)
+{
+    for (int32_t row = 0; row < estimator->cost->terms.degrees; row++) {
+        hbp__hierarchy single = {1, {{0}}, 0};
+        if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, estimator->cost->degree[row],
+                             max_length, 0, &single.level[0]))
+            continue;
+        single.level[0].threshold = estimator->lengths->bin_length[estimator->lengths->bins - 1];
+        hbp__hierarchy_estimate(estimator, &single);
+        rank_candidate(list, count, &single);
+    }
+}
+
+static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
+                         const hbp_groups_options *options, hbp__hierarchy *list, hbp_groups **out)
+{
+    hbp__hierarchy paper;
+    hbp_status paper_status =
+        hbp__groups_paper(context, estimator, options->mode == HBP_GROUPS_PAPER ? options->min_length : 8192,
+                          options->max_length, &paper);
+    if (options->mode == HBP_GROUPS_PAPER || paper_status != HBP_E_INFEASIBLE)
+        HBP__TRY(paper_status);
+    context->message[0] = '\0';
+    hbp__hierarchy optimal[HBP__MAX_GROUPS];
+    int64_t optima = HBP__MAX_GROUPS, count = 0;
+    HBP__TRY(hbp__groups_optimal(context, estimator, options->min_length, options->max_length,
+                                 options->max_groups, optimal, &optima));
+    HBP__TRY(hbp__tick(context, "groups", 1, 2));
+    for (int64_t i = 0; i < optima; i++)
+        rank_candidate(list, &count, &optimal[i]);
+    if (paper_status == HBP_OK && (options->mode == HBP_GROUPS_PAPER || paper.count <= options->max_groups))
+        rank_candidate(list, &count, &paper);
+    rank_single_levels(estimator, options->max_length, list, &count);
+    if (!count)
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every layer "
+            "recomputed",
+            (long long)estimator->lengths->bin_length[estimator->lengths->bins - 1],
+            (int)estimator->cost->terms.ranks);
+    const hbp__hierarchy *chosen = &list[0];
+    if (options->mode == HBP_GROUPS_PAPER)
+        chosen = &paper;
+    hbp_groups *groups = hbp__groups_new(&context->memory, count);
+    if (!groups)
+        return hbp__fail_memory(context, "the groups");
+    store(estimator->cost, estimator->tokens_per_step, estimator, chosen, groups);
+    for (int64_t i = 0, row = 1; i < count; i++) {
+        int64_t at = same_levels(&list[i], chosen) ? 0 : row++;
+        if (at >= count)
+            break;
+        int64_t length[HBP__MAX_GROUPS];
+        int32_t sp[HBP__MAX_GROUPS];
+        for (int64_t g = 0; g < list[i].count; g++) {
+            length[g] = list[i].level[g].pack_length;
+            sp[g] = list[i].level[g].sp;
+        }
+        groups->candidate_ns[at] = list[i].epoch_ns;
+        hbp__groups_describe(length, sp, list[i].count, groups->candidate_text[at]);
+    }
+    *out = groups;
+    return HBP_OK;
+}
+
+hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_groups_options *options, hbp_groups **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    hbp_groups_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
+    HBP__TRY(check_options(context, &all));
+    HBP__TRY(resolve(context, lengths, cost, &all));
+    HBP__TRY(hbp__tick(context, "groups", 0, 2));
+    hbp__estimator estimator;
+    hbp_status status = hbp__estimator_open(context, lengths, cost, all.tokens_per_step, &estimator);
+    estimator.pack_multiple = all.pack_multiple;
+    hbp__hierarchy *list = NULL;
+    if (status == HBP_OK) {
+        list = hbp__new(&context->memory, MAX_CANDIDATES + 1, sizeof *list);
+        status = list ? choose(context, &estimator, &all, list, out)
+                      : hbp__fail_memory(context, "the table of hierarchies");
+    }
+    hbp__delete(&context->memory, list);
+    hbp__estimator_close(context, &estimator);
+    return status;
+}
+
+/* One row given by hand, as a level; its layers are checked, or chosen when negative. */
+static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_t tokens_per_step,
+                              int64_t row, int64_t pack_length, int32_t sp, int32_t recompute,
+                              hbp__level *level)
+{
+    if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_INVALID, "group %lld: pack length %lld; it must be in 1..%d",
+                         (long long)row, (long long)pack_length, HBP_MAX_LENGTH);
+    if (hbp__cost_row(cost, sp) < 0)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "group %lld: SP degree %d is not allowed on this model and machine", (long long)row,
+                         (int)sp);
+    if (recompute > cost->terms.layers)
+        return hbp__fail(context, HBP_E_INVALID, "group %lld: %d layers to recompute of %d", (long long)row,
+                         (int)recompute, (int)cost->terms.layers);
+    if (!hbp__level_make(cost, tokens_per_step, sp, pack_length, 0, level))
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "group %lld: a pack of %lld tokens does not fit on %d rank(s), even with every layer "
+            "recomputed",
+            (long long)row, (long long)pack_length, (int)sp);
+    if (recompute >= 0) {
+        level->recompute = recompute;
+        int64_t bytes = hbp__cost_pack_bytes(cost, level->row, recompute, pack_length);
+        if (bytes > cost->terms.limit_bytes)
+            return hbp__fail(
+                context, HBP_E_INFEASIBLE,
+                "group %lld: a pack of %lld tokens needs %lld bytes a rank with %d layers recomputed; a "
+                "rank has %lld",
+                (long long)row, (long long)pack_length, (long long)bytes, (int)recompute,
+                (long long)cost->terms.limit_bytes);
+    }
+    level->threshold = pack_length;
+    return HBP_OK;
+}
+
+hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
+                             const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
+                             int64_t tokens_per_step, hbp_groups **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    HBP__TRY(hbp__require(context, pack_length, "pack_length"));
+    HBP__TRY(hbp__require(context, sp, "sp"));
+    if (count < 1 || count > HBP__MAX_GROUPS)
+        return hbp__fail(context, HBP_E_INVALID, "%lld groups; there must be 1..%d", (long long)count,
+                         HBP__MAX_GROUPS);
+    if (tokens_per_step < 0)
+        return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld", (long long)tokens_per_step);
+    if (!tokens_per_step)
+        tokens_per_step = pack_length[count - 1] * (cost->terms.ranks / hbp__max_i64(1, sp[count - 1]));
+    hbp__hierarchy hierarchy = {count, {{0}}, 0};
+    for (int64_t g = 0; g < count; g++) {
+        if (g && pack_length[g] <= pack_length[g - 1])
+            return hbp__fail(context, HBP_E_INVALID,
+                             "group %lld: pack length %lld is not above the %lld before it", (long long)g,
+                             (long long)pack_length[g], (long long)pack_length[g - 1]);
+        HBP__TRY(given_level(context, cost, tokens_per_step, g, pack_length[g], sp[g],
+                             recompute ? recompute[g] : -1, &hierarchy.level[g]));
+    }
+    hbp_groups *groups = hbp__groups_new(&context->memory, 1);
+    if (!groups)
+        return hbp__fail_memory(context, "the groups");
+    store(cost, tokens_per_step, NULL, &hierarchy, groups);
+    hbp__groups_describe(groups->pack_length, groups->sp, count, groups->candidate_text[0]);
+    *out = groups;
+    return HBP_OK;
+}

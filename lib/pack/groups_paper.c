@@ -1,0 +1,66 @@
+/* The published choice of groups (HBP, Algorithms 1, 3 and 4). Input: candidate lengths, powers of two times
+ * the shortest up to max_length. For each, the fastest feasible (sp, c) for a step of tokens_per_step, every
+ * length with the same squares per token, since packing leaves a document's attention as it is. l_best is the
+ * fastest length. The groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP
+ * 1, l_max}; l_max / sp_max is dropped when it is below l_best. */
+#include "hbp/sp.h"
+#include "pack/hierarchy.h"
+
+/* Adds a level for packs of `length` on `sp` ranks, in ascending order, unless its length is there already.
+ */
+static hbp_status add_level(hbp_context *context, const hbp__estimator *estimator, int64_t length, int32_t sp,
+                            hbp__hierarchy *out)
+{
+    hbp__level level;
+    if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, sp, length, 0, &level))
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "a pack of %lld tokens does not fit on %d rank(s), even with every layer recomputed",
+                         (long long)length, (int)sp);
+    int64_t at = out->count;
+    while (at > 0 && out->level[at - 1].pack_length > length)
+        at--;
+    if (at > 0 && out->level[at - 1].pack_length == length)
+        return HBP_OK;
+    for (int64_t i = out->count; i > at; i--)
+        out->level[i] = out->level[i - 1];
+    out->level[at] = level;
+    out->count++;
+    return HBP_OK;
+}
+
+hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimator, int64_t min_length,
+                             int64_t max_length, hbp__hierarchy *out)
+{
+    const hbp_lengths *lengths = estimator->lengths;
+    hbp_sp_options options;
+    hbp_sp_options_init(&options, sizeof options);
+    options.tokens_per_step = estimator->tokens_per_step;
+    options.squares_per_token = lengths->sum_squares / (double)lengths->tokens;
+    hbp_sp_choice best, choice, longest;
+    best.struct_size = choice.struct_size = longest.struct_size = sizeof choice;
+    HBP__TRY(hbp_choose_sp(context, estimator->cost, max_length, &options, &longest));
+    best = longest;
+    int64_t best_length = max_length;
+    for (int64_t length = hbp__min_i64(min_length, max_length); length < max_length; length *= 2) {
+        hbp_status status = hbp_choose_sp(context, estimator->cost, length, &options, &choice);
+        if (status == HBP_E_INFEASIBLE)
+            continue;
+        HBP__TRY(status);
+        if (choice.step_ns < best.step_ns) {
+            best = choice;
+            best_length = length;
+        }
+    }
+    out->count = 0;
+    HBP__TRY(add_level(context, estimator, max_length, longest.sp, out));
+    HBP__TRY(add_level(context, estimator, best_length, best.sp, out));
+    if (best.sp > 1)
+        HBP__TRY(add_level(context, estimator, best_length / best.sp, 1, out));
+    if (longest.sp > 1 && max_length / longest.sp >= best_length)
+        HBP__TRY(add_level(context, estimator, max_length / longest.sp, 1, out));
+    int64_t last = lengths->bin_length[lengths->bins - 1];
+    for (int64_t g = 0; g < out->count; g++)
+        out->level[g].threshold = hbp__min_i64(out->level[g].pack_length, last);
+    hbp__hierarchy_estimate(estimator, out);
+    return HBP_OK;
+}
