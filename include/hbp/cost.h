@@ -45,7 +45,7 @@ HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model,
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
     int32_t ranks;                       /* N, all GPUs */
-    int32_t domain_ranks;                /* consecutive ranks on fast links; a degree that fits stays inside */
+    int32_t domain_ranks;                /* consecutive ranks on fast links, a degree that fits stays inside; 0: all */
     int32_t layers;                      /* L, layers that can be recomputed */
     double ns_per_token;                 /* a1: forward and backward of one token on one GPU */
     double ns_per_token_squared;         /* a2 */
@@ -119,7 +119,8 @@ HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32
                                          double sum_squares);
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens);
 
-/* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold; 0 when none fits. */
+/* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
+ * HBP_MAX_LENGTH; 0 when none fits. */
 HBP_API int64_t hbp_cost_predict_capacity(const hbp_cost *cost, int32_t sp, int32_t recompute);
 
 /* The fewest layers to recompute so that a pack of `tokens` fits on `sp` ranks (HBP, Algorithm 4), -1 when even all

@@ -8,20 +8,57 @@
 #include "base/context.h"
 #include "hbp/cost.h"
 
-#define HBP__COST_TERM_COUNT 16
+/* Every term that has a source, in the order of hbp_cost_terms. */
+#define HBP__COST_TERMS(X)                                                                                   \
+    X(ranks)                                                                                                 \
+    X(domain_ranks)                                                                                          \
+    X(layers)                                                                                                \
+    X(ns_per_token)                                                                                          \
+    X(ns_per_token_squared)                                                                                  \
+    X(recompute_linear)                                                                                      \
+    X(recompute_attention)                                                                                   \
+    X(recompute_communication)                                                                               \
+    X(pack_ns)                                                                                               \
+    X(step_ns)                                                                                               \
+    X(static_bytes)                                                                                          \
+    X(activation_bytes)                                                                                      \
+    X(recomputed_bytes)                                                                                      \
+    X(working_bytes)                                                                                         \
+    X(logits_bytes)                                                                                          \
+    X(sp_buffer_bytes)                                                                                       \
+    X(limit_bytes)                                                                                           \
+    X(degrees)                                                                                               \
+    X(degree)                                                                                                \
+    X(sp_latency_ns)                                                                                         \
+    X(sp_ns_per_token)
+
+enum {
+#define HBP__COST_INDEX(name) HBP__COST_##name,
+    HBP__COST_TERMS(HBP__COST_INDEX)
+#undef HBP__COST_INDEX
+        HBP__COST_TERM_COUNT
+};
+
 #define HBP__COST_SOURCE_BYTES 64
 
 struct hbp_cost {
     hbp__memory memory;
-    hbp_cost_terms terms;      /* its tables point to the three below */
-    int32_t *degree;           /* [terms.degrees] */
+    hbp_cost_terms terms; /* its tables point to the three below */
+    int32_t *degree;      /* [terms.degrees] */
     double *sp_latency_ns;
     double *sp_ns_per_token;
-    int32_t heads;             /* 0 when made from terms: then every listed degree is legal */
+    int32_t heads; /* 0 when made from terms: then every listed degree is legal */
     int32_t kv_heads;
     int32_t zero_stage;
     char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
 };
+
+/* Checks and copies `terms`; every source becomes `source`. */
+hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
+                          hbp_cost **out);
+
+/* Sets the source of term HBP__COST_<name> = `index`; longer texts are cut. */
+void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source);
 
 /* Row of degree `sp` in the tables, or -1. O(degrees). */
 static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)
@@ -33,7 +70,8 @@ static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)
 }
 
 /* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`; ns, unrounded. */
-static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens, double squares)
+static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens,
+                                  double squares)
 {
     const hbp_cost_terms *t = &cost->terms;
     double share = (double)recompute / (double)t->layers;
@@ -58,11 +96,13 @@ static inline double hbp__cost_bytes_per_token(const hbp_cost *cost, int32_t row
 {
     const hbp_cost_terms *t = &cost->terms;
     return t->activation_bytes * (double)(t->layers - recompute) + t->recomputed_bytes * (double)recompute +
-           (recompute > 0 ? t->working_bytes : 0) + t->logits_bytes + (cost->degree[row] > 1 ? t->sp_buffer_bytes : 0);
+           (recompute > 0 ? t->working_bytes : 0) + t->logits_bytes +
+           (cost->degree[row] > 1 ? t->sp_buffer_bytes : 0);
 }
 
 /* Peak bytes per rank of a pack, rounded. */
-static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens)
+static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute,
+                                           int64_t tokens)
 {
     return hbp__round_i64(cost->terms.static_bytes + hbp__cost_bytes_per_token(cost, row, recompute) *
                                                          (double)tokens / (double)cost->degree[row]);

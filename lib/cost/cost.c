@@ -1,0 +1,168 @@
+#include "cost/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/options.h"
+
+void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size)
+{
+    hbp__struct_init(terms, struct_size);
+}
+
+static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"ns_per_token", t->ns_per_token},
+        {"ns_per_token_squared", t->ns_per_token_squared},
+        {"recompute_linear", t->recompute_linear},
+        {"recompute_attention", t->recompute_attention},
+        {"recompute_communication", t->recompute_communication},
+        {"pack_ns", t->pack_ns},
+        {"step_ns", t->step_ns},
+        {"static_bytes", t->static_bytes},
+        {"activation_bytes", t->activation_bytes},
+        {"recomputed_bytes", t->recomputed_bytes},
+        {"working_bytes", t->working_bytes},
+        {"logits_bytes", t->logits_bytes},
+        {"sp_buffer_bytes", t->sp_buffer_bytes},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i].value) || numbers[i].value < 0)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0",
+                             numbers[i].name, numbers[i].value);
+    if (t->ranks < 1)
+        return hbp__fail(context, HBP_E_INVALID, "ranks is %d; it must be at least 1", (int)t->ranks);
+    if (t->domain_ranks < 0)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "domain_ranks is %d; it must be at least 1, or 0 for all ranks",
+                         (int)t->domain_ranks);
+    if (t->layers < 1)
+        return hbp__fail(context, HBP_E_INVALID, "layers is %d; it must be at least 1", (int)t->layers);
+    if (t->limit_bytes < 0)
+        return hbp__fail(context, HBP_E_INVALID, "limit_bytes is %lld; it must be at least 0",
+                         (long long)t->limit_bytes);
+    return HBP_OK;
+}
+
+static hbp_status check_tables(hbp_context *context, const hbp_cost_terms *t)
+{
+    if (t->degrees < 1)
+        return hbp__fail(context, HBP_E_INVALID, "degrees is %d; there is at least degree 1",
+                         (int)t->degrees);
+    HBP__TRY(hbp__require(context, t->degree, "degree"));
+    HBP__TRY(hbp__require(context, t->sp_latency_ns, "sp_latency_ns"));
+    HBP__TRY(hbp__require(context, t->sp_ns_per_token, "sp_ns_per_token"));
+    for (int32_t i = 0; i < t->degrees; i++) {
+        int32_t d = t->degree[i];
+        if (i == 0 ? d != 1 : d <= t->degree[i - 1])
+            return hbp__fail(context, HBP_E_INVALID, "degree[%d] is %d; degrees begin at 1 and ascend",
+                             (int)i, (int)d);
+        if (t->ranks % d)
+            return hbp__fail(context, HBP_E_INVALID, "degree[%d] is %d, which does not divide %d ranks",
+                             (int)i, (int)d, (int)t->ranks);
+        if (!isfinite(t->sp_latency_ns[i]) || t->sp_latency_ns[i] < 0)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "sp_latency_ns[%d] is %g; it must be finite and at least 0", (int)i,
+                             t->sp_latency_ns[i]);
+        if (!isfinite(t->sp_ns_per_token[i]) || t->sp_ns_per_token[i] < 0)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "sp_ns_per_token[%d] is %g; it must be finite and at least 0", (int)i,
+                             t->sp_ns_per_token[i]);
+    }
+    return HBP_OK;
+}
+
+void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source)
+{
+    size_t length = strlen(source);
+    if (length >= HBP__COST_SOURCE_BYTES)
+        length = HBP__COST_SOURCE_BYTES - 1;
+    memcpy(cost->source[index], source, length);
+    cost->source[index][length] = '\0';
+}
+
+hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
+                          hbp_cost **out)
+{
+    HBP__TRY(check_numbers(context, terms));
+    HBP__TRY(check_tables(context, terms));
+    hbp_cost *cost = hbp__new_zero(&context->memory, 1, sizeof *cost);
+    if (!cost)
+        return hbp__fail_memory(context, "a cost");
+    cost->memory = context->memory;
+    uint64_t rows = (uint64_t)terms->degrees;
+    cost->degree = hbp__new(&cost->memory, rows, sizeof *cost->degree);
+    cost->sp_latency_ns = hbp__new(&cost->memory, rows, sizeof *cost->sp_latency_ns);
+    cost->sp_ns_per_token = hbp__new(&cost->memory, rows, sizeof *cost->sp_ns_per_token);
+    if (!cost->degree || !cost->sp_latency_ns || !cost->sp_ns_per_token) {
+        hbp_cost_free(cost);
+        return hbp__fail_memory(context, "a cost");
+    }
+    memcpy(cost->degree, terms->degree, rows * sizeof *cost->degree);
+    memcpy(cost->sp_latency_ns, terms->sp_latency_ns, rows * sizeof *cost->sp_latency_ns);
+    memcpy(cost->sp_ns_per_token, terms->sp_ns_per_token, rows * sizeof *cost->sp_ns_per_token);
+    cost->terms = *terms;
+    cost->terms.struct_size = sizeof cost->terms;
+    if (!cost->terms.domain_ranks)
+        cost->terms.domain_ranks = terms->ranks;
+    cost->terms.degree = cost->degree;
+    cost->terms.sp_latency_ns = cost->sp_latency_ns;
+    cost->terms.sp_ns_per_token = cost->sp_ns_per_token;
+    for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
+        hbp__cost_set_source(cost, i, source);
+    *out = cost;
+    return HBP_OK;
+}
+
+hbp_status hbp_cost_create_terms(hbp_context *context, const hbp_cost_terms *terms, hbp_cost **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, terms, "terms"));
+    hbp_cost_terms all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, terms, "hbp_cost_terms"));
+    return hbp__cost_make(context, &all, "given", out);
+}
+
+hbp_status hbp_cost_get_terms(hbp_context *context, const hbp_cost *cost, hbp_cost_terms *terms)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    return hbp__struct_write(context, terms, &cost->terms, sizeof cost->terms, "hbp_cost_terms");
+}
+
+const char *hbp_cost_get_source(const hbp_cost *cost, const char *term)
+{
+    static const char *const names[] = {
+#define TERM_NAME(name) #name,
+        HBP__COST_TERMS(TERM_NAME)
+#undef TERM_NAME
+    };
+    if (!cost || !term)
+        return NULL;
+    for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
+        if (!strcmp(names[i], term))
+            return cost->source[i];
+    return NULL;
+}
+
+void hbp_cost_free(hbp_cost *cost)
+{
+    if (!cost)
+        return;
+    hbp__memory memory = cost->memory;
+    hbp__delete(&memory, cost->degree);
+    hbp__delete(&memory, cost->sp_latency_ns);
+    hbp__delete(&memory, cost->sp_ns_per_token);
+    hbp__delete(&memory, cost);
+}
