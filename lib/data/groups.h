@@ -21,8 +21,11 @@ struct hbp_groups {
     int64_t micro_batches[HBP__MAX_GROUPS]; /* in a step */
     int64_t tokens[HBP__MAX_GROUPS];
     int64_t step_ns[HBP__MAX_GROUPS];
-    double
-        square_weight[HBP__MAX_GROUPS]; /* tokens of linear work that one squared token of attention equals */
+    /* A pack of S tokens and Q squares takes token_ns S + square_ns Q + fixed_ns: the cost at this degree and
+     * depth of recomputation, so that packs can be compared without the cost at hand. */
+    double token_ns[HBP__MAX_GROUPS];
+    double square_ns[HBP__MAX_GROUPS];
+    double fixed_ns[HBP__MAX_GROUPS];
     int64_t tokens_per_step;
     int32_t ranks;
     int64_t candidates;    /* hierarchies considered, best first */

@@ -82,15 +82,16 @@ static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, cons
     return HBP_OK;
 }
 
-/* One number for attention and linear work, in tokens, so that packs can be balanced without the cost at
- * hand. */
-static double square_weight(const hbp_cost *cost, int32_t recompute)
+/* T of cost.h at one level, as coefficients of S and Q and a constant. */
+static void store_coefficients(const hbp_cost *cost, const hbp__level *level, hbp_groups *groups, int64_t g)
 {
     const hbp_cost_terms *terms = &cost->terms;
-    double share = (double)recompute / (double)terms->layers;
-    double linear = terms->ns_per_token * (1 + terms->recompute_linear * share);
-    double attention = terms->ns_per_token_squared * (1 + terms->recompute_attention * share);
-    return linear > 0 ? attention / linear : attention > 0 ? 1 : 0;
+    double share = (double)level->recompute / (double)terms->layers;
+    double communication = 1 + terms->recompute_communication * share;
+    groups->token_ns[g] = terms->ns_per_token * (1 + terms->recompute_linear * share) / level->sp +
+                          cost->sp_ns_per_token[level->row] * communication;
+    groups->square_ns[g] = terms->ns_per_token_squared * (1 + terms->recompute_attention * share) / level->sp;
+    groups->fixed_ns[g] = terms->pack_ns + cost->sp_latency_ns[level->row] * communication;
 }
 
 /* `estimator` tells what the groups hold; NULL for groups made without data. */
@@ -123,7 +124,7 @@ static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__esti
             level->micro_batches * hbp__cost_pack_ns(cost, level->row, level->recompute, level->pack_length,
                                                      mean * (double)level->pack_length) +
             hbp__round_i64(cost->terms.step_ns);
-        groups->square_weight[g] = square_weight(cost, level->recompute);
+        store_coefficients(cost, level, groups, g);
     }
 }
 
