@@ -1,0 +1,316 @@
+/* From the shape of a model and the fields of a machine to the terms of a cost (docs: cost model). */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/options.h"
+#include "cost/communication.h"
+#include "cost/cost.h"
+
+#define DEFAULT_RESERVE (INT64_C(4) << 30)
+
+/* Bytes per parameter: bf16 weights; fp32 gradients; fp32 weights and Adam's two moments. Together 18. */
+#define WEIGHT_BYTES    2.0
+#define GRADIENT_BYTES  4.0
+#define OPTIMISER_BYTES 12.0
+
+/* What the optimiser moves per parameter: reads gradients and its states, writes its states and the bf16
+ * weights. */
+#define UPDATE_BYTES (GRADIENT_BYTES + 2 * OPTIMISER_BYTES + WEIGHT_BYTES)
+
+/* Layers whose weights ZeRO-3 holds whole: the one at work and the one being fetched. */
+#define GATHERED_LAYERS 2.0
+
+/* Flash attention's backward pass does 5 matrix products for the forward pass's 2. */
+#define ATTENTION_BACKWARD 2.5
+
+/* What the derivation reads. */
+typedef struct analysis {
+    const hbp_model_fields *model;
+    const hbp_model_summary *summary;
+    hbp__fabric fabric;
+    hbp_cost_options options; /* defaults filled in */
+} analysis;
+
+static hbp_status read_options(hbp_context *context, const hbp_cost_options *given, hbp_cost_options *o)
+{
+    HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_cost_options"));
+    if (o->zero_stage < HBP_ZERO_DEFAULT || o->zero_stage > HBP_ZERO_NONE)
+        return hbp__fail(context, HBP_E_INVALID, "zero_stage is %d; it must be a HBP_ZERO_* value",
+                         (int)o->zero_stage);
+    if (o->zero_stage == HBP_ZERO_DEFAULT)
+        o->zero_stage = HBP_ZERO_3;
+    if (o->max_sp < 0)
+        return hbp__fail(context, HBP_E_INVALID, "max_sp is %d; it must be at least 1, or 0 for no limit",
+                         (int)o->max_sp);
+    if (!(o->dp_overlap >= 0 && o->dp_overlap <= 1))
+        return hbp__fail(context, HBP_E_INVALID, "dp_overlap is %g; it must lie in 0..1", o->dp_overlap);
+    if (!(o->sp_overlap >= 0 && o->sp_overlap <= 1))
+        return hbp__fail(context, HBP_E_INVALID, "sp_overlap is %g; it must lie in 0..1", o->sp_overlap);
+    if (o->reserve_bytes < -1)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "reserve_bytes is %lld; it must be at least 0, or -1 for none",
+                         (long long)o->reserve_bytes);
+    if (o->reserve_bytes <= 0)
+        o->reserve_bytes = o->reserve_bytes ? 0 : DEFAULT_RESERVE;
+    if (o->pack_overhead_ns < 0)
+        return hbp__fail(context, HBP_E_INVALID, "pack_overhead_ns is %lld; it must be at least 0",
+                         (long long)o->pack_overhead_ns);
+    return HBP_OK;
+}
+
+/* Checks what is read of the machine, and counts its ranks. */
+static hbp_status read_fabric(hbp_context *context, const hbp_machine *machine, hbp__fabric *fabric)
+{
+    const hbp_machine_fields *f = &machine->fields;
+    int64_t ranks = (int64_t)f->nodes * f->gpus_per_node;
+    const struct {
+        const char *name;
+        double value;
+        double most; /* 0: no limit */
+        int needed;
+    } fields[] = {
+        {"nodes", f->nodes, 0, 1},
+        {"gpus_per_node", f->gpus_per_node, 0, 1},
+        {"domain_gpus", f->domain_gpus, 0, 1},
+        {"hbm_bytes", (double)f->hbm_bytes, 0, 1},
+        {"hbm_bytes_per_s", f->hbm_bytes_per_s, 0, 1},
+        {"flops_per_s", f->flops_per_s, 0, 1},
+        {"gemm_efficiency", f->gemm_efficiency, 1, 1},
+        {"attention_efficiency", f->attention_efficiency, 1, 1},
+        {"nvlink_bytes_per_s", f->nvlink_bytes_per_s, 0, ranks > 1 && f->domain_gpus > 1},
+        {"network_bytes_per_s", f->network_bytes_per_s, 0, ranks > f->domain_gpus},
+        {"nvlink_latency_ns", f->nvlink_latency_ns, 0, 0},
+        {"network_latency_ns", f->network_latency_ns, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i].needed && fields[i].value == 0)
+            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is 0 or unknown; set it",
+                             fields[i].name, machine->name);
+        if (!isfinite(fields[i].value) || fields[i].value < 0)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "%s of machine %s is %g; it must be finite and at least 0", fields[i].name,
+                             machine->name, fields[i].value);
+        if (fields[i].most > 0 && fields[i].value > fields[i].most)
+            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %g; it is a share, at most %g",
+                             fields[i].name, machine->name, fields[i].value, fields[i].most);
+    }
+    if (ranks > INT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,
+                         (long long)ranks, INT32_MAX);
+    fabric->machine = machine;
+    fabric->ranks = (int32_t)ranks;
+    fabric->domain = f->domain_gpus < ranks ? f->domain_gpus : (int32_t)ranks;
+    if (ranks % fabric->domain)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "domain_gpus of machine %s is %d, which does not divide its %d GPUs", machine->name,
+                         (int)fabric->domain, (int)ranks);
+    return HBP_OK;
+}
+
+/* Equations of docs: cost model, "Compute". */
+static void derive_compute(const analysis *a, hbp_cost_terms *t)
+{
+    const hbp_machine_fields *machine = &a->fabric.machine->fields;
+    double matmul = (double)a->summary->matmul_parameters;
+    double head = (double)a->model->vocab * a->model->hidden;
+    t->layers = a->model->layers;
+    t->ns_per_token = 6 * matmul / (machine->flops_per_s * machine->gemm_efficiency) * 1e9;
+    t->ns_per_token_squared = (1 + ATTENTION_BACKWARD) * a->summary->forward_flops_per_token_squared /
+                              (machine->flops_per_s * machine->attention_efficiency) * 1e9;
+    /* Recomputing a layer repeats its forward pass, a third of forward and backward; the output projection is
+     * no layer. */
+    t->recompute_linear = (matmul - head) / matmul / 3;
+    t->recompute_attention = 1 / (1 + ATTENTION_BACKWARD);
+    t->recompute_communication = 0.5;
+}
+
+/* Parameters of one layer, experts included. */
+static double layer_parameters(const analysis *a)
+{
+    double embeddings = (double)a->model->vocab * a->model->hidden * (a->model->tied_embeddings ? 1 : 2) +
+                        (double)a->model->learned_positions * a->model->hidden;
+    return ((double)a->summary->parameters - embeddings) / a->model->layers;
+}
+
+static void derive_memory(const analysis *a, hbp_cost_terms *t)
+{
+    int32_t stage = a->options.zero_stage;
+    double ranks = a->fabric.ranks;
+    double weights = stage == HBP_ZERO_3 ? WEIGHT_BYTES / ranks : WEIGHT_BYTES;
+    double gradients = stage == HBP_ZERO_3 || stage == HBP_ZERO_2 ? GRADIENT_BYTES / ranks : GRADIENT_BYTES;
+    double states = stage == HBP_ZERO_NONE ? OPTIMISER_BYTES : OPTIMISER_BYTES / ranks;
+    t->static_bytes = (weights + gradients + states) * (double)a->summary->parameters;
+    if (stage == HBP_ZERO_3 && a->fabric.ranks > 1)
+        t->static_bytes += GATHERED_LAYERS * WEIGHT_BYTES * layer_parameters(a);
+    t->activation_bytes = (double)a->summary->activation_bytes;
+    t->recomputed_bytes = (double)a->summary->recomputed_bytes;
+    t->working_bytes = t->activation_bytes;
+    t->logits_bytes = a->options.fused_cross_entropy ? 0 : (double)a->summary->logits_bytes;
+    t->sp_buffer_bytes = 2 * hbp__cost_sp_elements(a->model, 1);
+    t->limit_bytes = hbp__max_i64(a->fabric.machine->fields.hbm_bytes - a->options.reserve_bytes, 0);
+}
+
+/* What data parallelism adds to every micro-batch and to every step. Sources are those of measurements, or
+ * NULL. */
+static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gather_source,
+                        const char **reduce_source)
+{
+    int32_t stage = a->options.zero_stage;
+    int32_t reduction = stage == HBP_ZERO_NONE ? HBP_COLLECTIVE_ALL_REDUCE : HBP_COLLECTIVE_REDUCE_SCATTER;
+    double parameters = (double)a->summary->parameters;
+    double layers = a->model->layers;
+    double exposed = 1 - a->options.dp_overlap;
+    double gather = exposed * hbp__cost_ring_ns(&a->fabric, HBP_COLLECTIVE_ALL_GATHER, layers,
+                                                WEIGHT_BYTES * parameters, gather_source);
+    double reduce = exposed * hbp__cost_ring_ns(&a->fabric, reduction, layers, GRADIENT_BYTES * parameters,
+                                                reduce_source);
+    double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->fabric.ranks;
+    t->pack_ns = (double)a->options.pack_overhead_ns;
+    t->step_ns = UPDATE_BYTES * shard / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
+    switch (stage) {
+    case HBP_ZERO_3: /* weights are gathered for the forward and again for the backward pass */
+        t->pack_ns += 2 * gather + reduce;
+        break;
+    case HBP_ZERO_2: /* gradients are sharded as they arise, hence once a micro-batch */
+        t->pack_ns += reduce;
+        t->step_ns += gather;
+        break;
+    case HBP_ZERO_1:
+        t->step_ns += reduce + gather;
+        break;
+    default:
+        t->step_ns += reduce;
+        break;
+    }
+}
+
+/* The Ulysses degrees that the heads, the machine and max_sp allow: at most `heads`. A degree nests with the
+ * domains, so that aligned groups never straddle one needlessly. */
+static int is_allowed(const analysis *a, const hbp_model *model, int32_t d)
+{
+    return a->fabric.ranks % d == 0 && hbp_model_is_sp_legal(model, d) &&
+           (!a->options.max_sp || d <= a->options.max_sp) &&
+           (d <= a->fabric.domain ? a->fabric.domain % d == 0 : d % a->fabric.domain == 0);
+}
+
+/* Appends "SP 8: nccl-tests 2.19; " to a text that names where each degree's row came from. */
+static size_t append_source(char *text, size_t used, int32_t sp, const char *source)
+{
+    int wrote = snprintf(text + used, HBP__COST_SOURCE_BYTES - used, "SP %d: %s; ", (int)sp, source);
+    size_t room = HBP__COST_SOURCE_BYTES - used - 1;
+    return used + ((size_t)wrote < room ? (size_t)wrote : room);
+}
+
+/* Fills the tables [room for `heads` rows] and their source text; returns the rows. */
+static int32_t derive_degrees(const analysis *a, const hbp_model *model, int32_t *degree, double *latency_ns,
+                              double *ns_per_token, char *source)
+{
+    int32_t rows = 0;
+    int32_t derived = 0;
+    size_t used = 0;
+    int32_t most = a->fabric.ranks < a->model->heads ? a->fabric.ranks : a->model->heads;
+    source[0] = '\0';
+    for (int32_t d = 1; d <= most; d++) {
+        if (!is_allowed(a, model, d))
+            continue;
+        const char *measured;
+        degree[rows] = d;
+        hbp__cost_all_to_all(&a->fabric, a->model, d, &latency_ns[rows], &ns_per_token[rows], &measured);
+        ns_per_token[rows] *= 1 - a->options.sp_overlap;
+        rows++;
+        if (measured)
+            used = append_source(source, used, d, measured);
+        else
+            derived++;
+    }
+    /* "; " after the last measurement, or what the other rows are. */
+    snprintf(source + used, HBP__COST_SOURCE_BYTES - used, "%s", "analysis");
+    if (used >= 2 && derived <= 1)
+        source[used - 2] = '\0';
+    return rows;
+}
+
+/* The source of pack_ns or step_ns when measured collectives are in it. */
+static void name_collectives(hbp_cost *cost, int32_t index, const char *gather, const char *reduce)
+{
+    if (!gather && !reduce)
+        return;
+    char text[2 * HBP__SOURCE_BYTES + 64];
+    snprintf(text, sizeof text, "%s%s%s%s%s", gather ? "all-gather: " : "", gather ? gather : "",
+             gather && reduce ? "; " : "", reduce ? "reduction: " : "", reduce ? reduce : "");
+    hbp__cost_set_source(cost, index, text);
+}
+
+static void name_sources(const analysis *a, hbp_cost *cost, const char *gather, const char *reduce,
+                         const char *sp)
+{
+    int32_t stage = a->options.zero_stage;
+    name_collectives(cost, HBP__COST_pack_ns, stage == HBP_ZERO_3 ? gather : NULL,
+                     stage == HBP_ZERO_3 || stage == HBP_ZERO_2 ? reduce : NULL);
+    name_collectives(cost, HBP__COST_step_ns, stage == HBP_ZERO_2 || stage == HBP_ZERO_1 ? gather : NULL,
+                     stage == HBP_ZERO_1 || stage == HBP_ZERO_NONE ? reduce : NULL);
+    hbp__cost_set_source(cost, HBP__COST_sp_latency_ns, sp);
+    hbp__cost_set_source(cost, HBP__COST_sp_ns_per_token, sp);
+}
+
+static hbp_status check_fit(hbp_context *context, const hbp_model *model, const hbp_cost_terms *t)
+{
+    int64_t states = hbp__round_i64(t->static_bytes);
+    if (states > t->limit_bytes)
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "%s needs %lld bytes on each of %d ranks for weights, gradients and optimiser; a rank has %lld",
+            model->name, (long long)states, (int)t->ranks, (long long)t->limit_bytes);
+    return HBP_OK;
+}
+
+hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                           const hbp_cost_options *options, hbp_cost **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, model, "model"));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    analysis a = {.model = &model->fields, .summary = &model->summary};
+    HBP__TRY(read_options(context, options, &a.options));
+    HBP__TRY(read_fabric(context, machine, &a.fabric));
+
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    const char *gather_source;
+    const char *reduce_source;
+    terms.ranks = a.fabric.ranks;
+    terms.domain_ranks = a.fabric.domain;
+    derive_compute(&a, &terms);
+    derive_memory(&a, &terms);
+    derive_step(&a, &terms, &gather_source, &reduce_source);
+    HBP__TRY(check_fit(context, model, &terms));
+
+    uint64_t room = (uint64_t)a.model->heads;
+    int32_t *degree = hbp__new(&context->memory, room, sizeof *degree);
+    double *latency_ns = hbp__new(&context->memory, room, sizeof *latency_ns);
+    double *ns_per_token = hbp__new(&context->memory, room, sizeof *ns_per_token);
+    hbp_status status;
+    if (degree && latency_ns && ns_per_token) {
+        char source[HBP__COST_SOURCE_BYTES];
+        terms.degrees = derive_degrees(&a, model, degree, latency_ns, ns_per_token, source);
+        terms.degree = degree;
+        terms.sp_latency_ns = latency_ns;
+        terms.sp_ns_per_token = ns_per_token;
+        hbp_cost *cost = NULL;
+        status = hbp__cost_make(context, &terms, "analysis", &cost);
+        if (status == HBP_OK) {
+            cost->heads = a.model->heads;
+            cost->kv_heads = a.model->mla_kv_lora > 0 ? a.model->heads : a.model->kv_heads;
+            cost->zero_stage = a.options.zero_stage;
+            name_sources(&a, cost, gather_source, reduce_source, source);
+            *out = cost;
+        }
+    } else {
+        status = hbp__fail_memory(context, "SP degrees");
+    }
+    hbp__delete(&context->memory, degree);
+    hbp__delete(&context->memory, latency_ns);
+    hbp__delete(&context->memory, ns_per_token);
+    return status;
+}
