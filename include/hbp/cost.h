@@ -45,7 +45,7 @@ HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model,
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
     int32_t ranks;                       /* N, all GPUs */
-    int32_t domain_ranks;                /* consecutive ranks on fast links, a degree that fits stays inside; 0: all */
+    int32_t domain_ranks;                /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
     int32_t layers;                      /* L, layers that can be recomputed */
     double ns_per_token;                 /* a1: forward and backward of one token on one GPU */
     double ns_per_token_squared;         /* a2 */

@@ -20,7 +20,7 @@ HBP_BEGIN_DECLS
 typedef struct hbp_sp_options {
     uint32_t struct_size;
     int32_t reserved;
-    int64_t tokens_per_step;        /* T_global; 0: one pack on every SP group */
+    int64_t tokens_per_step;        /* T_global; 0: as many packs as ranks, so that degrees compare at equal work */
     double squares_per_token;       /* Q / S of the packs; 0: one document fills the pack (Q = S^2) */
 } hbp_sp_options;
 

@@ -1,0 +1,151 @@
+/* How one pack is run: the SP degree and the recomputed layers (HBP, Algorithms 3 and 4). */
+#include "base/options.h"
+#include "cost/cost.h"
+#include "hbp/lengths.h"
+#include "hbp/sp.h"
+
+void hbp_sp_options_init(hbp_sp_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+/* What every candidate is compared on. */
+typedef struct contest {
+    const hbp_cost *cost;
+    int64_t pack_length;
+    int64_t packs;  /* a step needs */
+    double squares; /* of one pack */
+} contest;
+
+static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                          const hbp_sp_options *options, contest *c)
+{
+    hbp_sp_options o;
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    HBP__TRY(hbp__options_read(context, &o, sizeof o, options, "hbp_sp_options"));
+    if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_INVALID, "pack_length is %lld; it must lie in 1..%lld",
+                         (long long)pack_length, (long long)HBP_MAX_LENGTH);
+    if (o.tokens_per_step < 0)
+        return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
+                         (long long)o.tokens_per_step);
+    if (!(o.squares_per_token >= 0 && o.squares_per_token <= (double)pack_length))
+        return hbp__fail(context, HBP_E_INVALID,
+                         "squares_per_token is %g; it must lie in 0..%lld, the pack's length",
+                         o.squares_per_token, (long long)pack_length);
+    c->cost = cost;
+    c->pack_length = pack_length;
+    c->packs = o.tokens_per_step ? hbp__ceil_div(o.tokens_per_step, pack_length) : cost->terms.ranks;
+    c->squares = (o.squares_per_token > 0 ? o.squares_per_token : (double)pack_length) * (double)pack_length;
+    return HBP_OK;
+}
+
+/* Times the degree in table row `row`. */
+static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row, hbp_sp_choice *choice)
+{
+    const hbp_cost *cost = c->cost;
+    int32_t sp = cost->degree[row];
+    int32_t recompute = hbp_cost_predict_recompute(cost, sp, c->pack_length);
+    *choice =
+        (hbp_sp_choice){.struct_size = sizeof *choice, .sp = sp, .limit_bytes = cost->terms.limit_bytes};
+    choice->reason = recompute < 0 ? HBP_SP_OUT_OF_MEMORY : HBP_SP_FEASIBLE;
+    choice->recompute = recompute < 0 ? cost->terms.layers : recompute;
+    choice->peak_bytes = hbp__cost_pack_bytes(cost, row, choice->recompute, c->pack_length);
+    choice->pack_ns = hbp__cost_pack_ns(cost, row, choice->recompute, c->pack_length, c->squares);
+    int64_t slots;
+    if (!hbp__mul_i64(c->packs, sp, &slots))
+        return hbp__fail(context, HBP_E_OVERFLOW, "%lld packs on SP %d overflow 64 bits", (long long)c->packs,
+                         (int)sp);
+    choice->micro_batches = hbp__ceil_div(slots, cost->terms.ranks);
+    if (!hbp__mul_i64(choice->micro_batches, choice->pack_ns, &choice->step_ns) ||
+        !hbp__add_i64(choice->step_ns, hbp__round_i64(cost->terms.step_ns), &choice->step_ns))
+        return hbp__fail(context, HBP_E_OVERFLOW, "the time of %lld packs of %lld ns overflows 64 bits",
+                         (long long)choice->micro_batches, (long long)choice->pack_ns);
+    return HBP_OK;
+}
+
+/* A degree outside the tables: only why it is out. */
+static hbp_sp_choice judge_absent(const hbp_cost *cost, int32_t sp)
+{
+    hbp_sp_choice choice = {.struct_size = sizeof choice, .sp = sp, .limit_bytes = cost->terms.limit_bytes};
+    /* hbp_model_is_sp_legal, without the model. */
+    int legal =
+        !cost->heads || (cost->heads % sp == 0 && (cost->kv_heads % sp == 0 || sp % cost->kv_heads == 0));
+    choice.reason = legal ? HBP_SP_TOO_FEW_RANKS : HBP_SP_ILLEGAL_HEADS;
+    return choice;
+}
+
+hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                         const hbp_sp_options *options, hbp_sp_choice *choice)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, choice, "choice"));
+    contest c;
+    HBP__TRY(prepare(context, cost, pack_length, options, &c));
+    hbp_sp_choice best = {.reason = HBP_SP_OUT_OF_MEMORY};
+    hbp_sp_choice leanest = {.peak_bytes = INT64_MAX};
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        hbp_sp_choice candidate;
+        HBP__TRY(judge_row(context, &c, row, &candidate));
+        if (candidate.reason == HBP_SP_FEASIBLE && (best.reason || candidate.step_ns < best.step_ns))
+            best = candidate;
+        if (candidate.peak_bytes < leanest.peak_bytes || !leanest.sp)
+            leanest = candidate;
+    }
+    if (best.reason)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "a pack of %lld tokens needs %lld bytes on each of %d ranks with all %d layers "
+                         "recomputed; a rank "
+                         "has %lld, %lld short",
+                         (long long)pack_length, (long long)leanest.peak_bytes, (int)leanest.sp,
+                         (int)leanest.recompute, (long long)leanest.limit_bytes,
+                         (long long)(leanest.peak_bytes - leanest.limit_bytes));
+    return hbp__struct_write(context, choice, &best, sizeof best, "hbp_sp_choice");
+}
+
+/* Writes entry `index` of the caller's array, whose elements may be of an older or newer library's size. */
+static hbp_status write_entry(hbp_context *context, hbp_sp_choice *choices, uint32_t choice_size,
+                              int64_t index, const hbp_sp_choice *entry)
+{
+    unsigned char *place = (unsigned char *)choices + (uint64_t)index * choice_size;
+    hbp__struct_init(place, choice_size);
+    return hbp__struct_write(context, place, entry, sizeof *entry, "hbp_sp_choice");
+}
+
+hbp_status hbp_list_sp_choices(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                               const hbp_sp_options *options, hbp_sp_choice *choices, uint32_t choice_size,
+                               int64_t capacity, int64_t *count)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, count, "count"));
+    *count = 0;
+    contest c;
+    HBP__TRY(prepare(context, cost, pack_length, options, &c));
+    if (capacity < 0)
+        return hbp__fail(context, HBP_E_INVALID, "capacity is %lld; it must be at least 0",
+                         (long long)capacity);
+    if (capacity > 0) {
+        HBP__TRY(hbp__require(context, choices, "choices"));
+        if (choice_size < sizeof choices->struct_size)
+            return hbp__fail(context, HBP_E_INVALID, "choice_size is %u; pass sizeof(hbp_sp_choice)",
+                             (unsigned)choice_size);
+    }
+    /* Merges the powers of two with the table. 64 bits: the power after the last may pass 2^31. */
+    int64_t power = 1;
+    int64_t listed = 0;
+    for (int32_t row = 0; row < cost->terms.degrees || power <= cost->terms.ranks; listed++) {
+        hbp_sp_choice entry;
+        if (row < cost->terms.degrees && (power > cost->terms.ranks || cost->degree[row] <= power)) {
+            HBP__TRY(judge_row(context, &c, row, &entry));
+            row++;
+        } else {
+            entry = judge_absent(cost, (int32_t)power);
+        }
+        if (entry.sp == power)
+            power *= 2;
+        if (listed < capacity)
+            HBP__TRY(write_entry(context, choices, choice_size, listed, &entry));
+    }
+    *count = listed;
+    return HBP_OK;
+}
