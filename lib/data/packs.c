@@ -1,7 +1,32 @@
 #include "data/packs.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/options.h"
+
+/* Makes the column that the pointer at `column` names `rows` rows long; 0 when memory is short. */
+static int reserve(const hbp__memory *memory, void *column, uint64_t rows, uint64_t size)
+{
+    void *block;
+    memcpy(&block, column, sizeof block);
+    block = hbp__renew(memory, block, rows, size);
+    if (!block)
+        return 0;
+    memcpy(column, &block, sizeof block);
+    return 1;
+}
+
+int hbp__packs_reserve(hbp_packs *packs, int64_t count)
+{
+    const hbp__memory *memory = &packs->memory;
+    uint64_t rows = (uint64_t)count;
+    return reserve(memory, &packs->offsets, rows + 1, sizeof *packs->offsets) &&
+           reserve(memory, &packs->group, rows, sizeof *packs->group) &&
+           reserve(memory, &packs->tokens, rows, sizeof *packs->tokens) &&
+           reserve(memory, &packs->padded, rows, sizeof *packs->padded) &&
+           reserve(memory, &packs->squares, rows, sizeof *packs->squares);
+}
 
 hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count)
 {
@@ -14,15 +39,8 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
     packs->count = count;
     packs->samples = lengths->count;
     packs->sequence_multiple = packs->pack_multiple = 1;
-    uint64_t rows = (uint64_t)count;
-    packs->offsets = hbp__new(memory, rows + 1, sizeof *packs->offsets);
-    packs->group = hbp__new(memory, rows, sizeof *packs->group);
-    packs->tokens = hbp__new(memory, rows, sizeof *packs->tokens);
-    packs->padded = hbp__new(memory, rows, sizeof *packs->padded);
-    packs->squares = hbp__new(memory, rows, sizeof *packs->squares);
     packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
-    if (!packs->offsets || !packs->group || !packs->tokens || !packs->padded || !packs->squares ||
-        !packs->sample) {
+    if (!packs->sample || !hbp__packs_reserve(packs, count)) {
         hbp_packs_free(packs);
         return NULL;
     }

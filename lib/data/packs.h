@@ -11,24 +11,27 @@
 
 struct hbp_packs {
     hbp__memory memory;
-    hbp_lengths *lengths;          /* retained */
+    hbp_lengths *lengths; /* retained */
     int64_t count;
-    int64_t samples;               /* of all packs: = lengths->count */
-    int64_t *offsets;              /* [count + 1] into sample */
-    int32_t *group;                /* [count] */
-    int64_t *tokens;               /* [count] */
-    int64_t *padded;               /* [count] */
-    int64_t *squares;              /* [count] sum of squared lengths */
-    uint32_t *sample;              /* [samples] pieces */
+    int64_t samples;                /* of all packs: = lengths->count */
+    int64_t *offsets;               /* [count + 1] into sample */
+    int32_t *group;                 /* [count] */
+    int64_t *tokens;                /* [count] */
+    int64_t *padded;                /* [count] */
+    int64_t *squares;               /* [count] sum of squared lengths */
+    uint32_t *sample;               /* [samples] pieces */
     int64_t bound[HBP__MAX_GROUPS]; /* lower bound on the packs of a group */
     int64_t groups;
-    int64_t sequence_multiple;     /* >= 1 */
-    int64_t pack_multiple;         /* >= 1 */
+    int64_t sequence_multiple; /* >= 1 */
+    int64_t pack_multiple;     /* >= 1 */
 };
 
-/* Packs with room for `count` packs and every piece of `lengths` (which it retains), columns uninitialised; NULL when
- * memory is short. */
+/* Packs with room for `count` packs and every piece of `lengths` (which it retains), columns uninitialised;
+ * NULL when memory is short. */
 hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count);
+
+/* Makes room for `count` packs, what is there is kept; 0 when memory is short. Sets no count. */
+int hbp__packs_reserve(hbp_packs *packs, int64_t count);
 
 /* Fills tokens, padded and squares from offsets, sample and the lengths; O(samples). */
 void hbp__packs_measure(hbp_packs *packs);

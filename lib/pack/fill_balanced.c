@@ -1,0 +1,452 @@
+/* The library's own fill.
+ *
+ * Input: items ascending in size, groups. Output: packs of every group, such that the packs of a micro-batch
+ * agree in tokens and in squares, and each is a draw from the whole distribution.
+ *
+ * For each group from the longest down:
+ *   1. its own items, in descending order, are cut into runs of `width` consecutive ones (a multiple of the
+ * packs in a micro-batch), and runs are spread over bins of `width` packs by worst fit decreasing (spread.h).
+ * A run's items are alike, so the packs of a bin are alike; and worst fit decreasing deals every stretch of
+ * the distribution over all bins, so that bins are alike too;
+ *   2. what room is left is filled from shorter groups by a systematic sample of them, every n-th item of the
+ * sorted list, so that a long pack's filling is a small copy of the short data; spread the same way;
+ *   3. each bin is dealt to its packs (deal.h); then single items of shorter groups close the last gaps.
+ *
+ * Complexity: O(n + (n / width) log(n / width)) for n items. The number of packs is the least whole number of
+ * bins that the spread succeeds with; the bound is ceil(tokens / capacity). Oracle: brute force on tiny
+ * inputs for the bound, properties on random ones (tests/pack/test_fill_balanced.c). */
+#include <string.h>
+
+#include "base/checked.h"
+#include "hbp/packs.h"
+#include "pack/deal.h"
+#include "pack/fill.h"
+#include "pack/items.h"
+#include "pack/spread.h"
+
+/* Bins narrower than this hold too few items for their packs to come out alike. */
+#define MIN_WIDTH 16
+/* More bins by 2 % at a time; after so many tries what does not fit gets packs of its own. */
+#define MAX_TRIES 32
+/* Share of a pack's capacity that spreading leaves free, so that dealing has room for unlike items. */
+#define SLACK 4096
+
+/* Items to spread and deal, and where each went. */
+typedef struct source {
+    hbp__listing listing;
+    uint32_t *bin_of;   /* [runs] */
+    uint32_t *run_at;   /* [runs] runs in the order of their bins */
+    int64_t *bin_start; /* [bins + 1] into run_at */
+    uint32_t *pack_of;  /* [listing.count] */
+    int64_t runs;
+} source;
+
+/* An item put into a pack outside of any run. */
+typedef struct stray {
+    uint32_t pack;
+    uint32_t item;
+} stray;
+
+typedef struct balanced {
+    hbp_context *context;
+    const hbp_groups *groups;
+    hbp_fill_options options;
+    hbp__items items;
+    uint8_t *taken; /* [items] set for those that a longer group took; NULL with one group */
+    hbp_packs *packs;
+    int64_t done; /* samples written */
+    /* The group at hand: */
+    int64_t group;
+    int64_t low; /* its own items are [low, items.count) */
+    int64_t width;
+    hbp__bins bins;
+    hbp__fills fills;
+    source own;
+    source filler;
+    uint32_t *filler_item;
+    stray *strays;
+    int64_t stray_count;
+    int64_t stray_room;
+} balanced;
+
+static hbp_status no_memory(const balanced *b)
+{
+    return hbp__fail_memory(b->context, "the packs");
+}
+
+static void source_close(const hbp__memory *memory, source *s)
+{
+    hbp__delete(memory, s->bin_of);
+    hbp__delete(memory, s->run_at);
+    hbp__delete(memory, s->bin_start);
+    hbp__delete(memory, s->pack_of);
+    memset(s, 0, sizeof *s);
+}
+
+static hbp_status source_open(balanced *b, const hbp__listing *listing, source *s)
+{
+    const hbp__memory *memory = &b->context->memory;
+    s->listing = *listing;
+    s->runs = hbp__ceil_div(listing->count, b->width);
+    s->bin_of = hbp__new(memory, (uint64_t)s->runs, sizeof *s->bin_of);
+    s->run_at = hbp__new(memory, (uint64_t)s->runs, sizeof *s->run_at);
+    s->pack_of = hbp__new(memory, (uint64_t)listing->count, sizeof *s->pack_of);
+    return s->bin_of && s->run_at && s->pack_of ? HBP_OK : no_memory(b);
+}
+
+/* Lists the runs of each bin, in the order of the listing, by counting. Runs without a bin lose their items.
+ */
+static hbp_status source_index(balanced *b, source *s)
+{
+    s->bin_start = hbp__new_zero(&b->context->memory, (uint64_t)b->bins.count + 2, sizeof *s->bin_start);
+    if (!s->bin_start)
+        return no_memory(b);
+    int64_t *start = s->bin_start + 1; /* shifted by one, so that filling leaves the starts in place */
+    for (int64_t r = 0; r < s->runs; r++) {
+        if (s->bin_of[r] != HBP__NO_BIN) {
+            start[s->bin_of[r] + 1]++;
+            continue;
+        }
+        for (int64_t k = r * b->width; k < hbp__min_i64((r + 1) * b->width, s->listing.count); k++)
+            s->pack_of[k] = HBP__NO_PACK;
+    }
+    for (int64_t i = 1; i <= b->bins.count; i++)
+        start[i] += start[i - 1];
+    for (int64_t r = 0; r < s->runs; r++)
+        if (s->bin_of[r] != HBP__NO_BIN)
+            s->run_at[start[s->bin_of[r]]++] = (uint32_t)r;
+    return HBP_OK;
+}
+
+static void group_close(balanced *b)
+{
+    const hbp__memory *memory = &b->context->memory;
+    hbp__bins_close(&b->bins);
+    hbp__fills_close(&b->fills);
+    source_close(memory, &b->own);
+    source_close(memory, &b->filler);
+    hbp__delete(memory, b->filler_item);
+    hbp__delete(memory, b->strays);
+    b->filler_item = NULL;
+    b->strays = NULL;
+    b->stray_count = b->stray_room = 0;
+}
+
+static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
+{
+    if (b->stray_count == b->stray_room) {
+        int64_t room = b->stray_room * 2 + 256;
+        stray *wider = hbp__renew(&b->context->memory, b->strays, (uint64_t)room, sizeof *wider);
+        if (!wider)
+            return no_memory(b);
+        b->strays = wider;
+        b->stray_room = room;
+    }
+    b->strays[b->stray_count++] = (stray){(uint32_t)pack, (uint32_t)item};
+    hbp__fills_put(&b->fills, &b->items, pack, item);
+    return HBP_OK;
+}
+
+/* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
+static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_members)
+{
+    int64_t tokens = 0, halves = 0, members = 0;
+    for (int64_t i = b->low; i < b->items.count; i++) {
+        tokens += b->items.size[i];
+        halves += 2 * (int64_t)b->items.size[i] > capacity;
+        members += hbp__items_members(&b->items, i);
+    }
+    return hbp__max_i64(hbp__ceil_div(tokens, capacity),
+                        hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
+}
+
+/* Spreads the own items over as few bins as it takes; leaves b->bins with what room is left. */
+static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
+{
+    int64_t spare = capacity - capacity / SLACK;
+    int64_t count = hbp__ceil_div(least_packs(b, spare, max_members), b->width);
+    for (int64_t attempt = 0;; attempt++) {
+        HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+        hbp__bins_close(&b->bins);
+        if (!hbp__bins_open(&b->context->memory, count, b->width, spare, max_members, &b->bins))
+            return no_memory(b);
+        if (!hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of) || attempt == MAX_TRIES)
+            return HBP_OK;
+        count += hbp__ceil_div(count, 50);
+    }
+}
+
+/* Draws from the shorter items [0, low) about as many tokens as the bins have free: each item whose share of
+ * the drawn tokens falls due. Items are drawn from the longest down. */
+static hbp_status draw_filler(balanced *b, int64_t *count)
+{
+    int64_t free_tokens = 0, tokens = 0;
+    for (int64_t i = 0; i < b->bins.count; i++)
+        free_tokens += b->bins.gap[i];
+    for (int64_t i = 0; i < b->low; i++)
+        tokens += b->items.size[i];
+    double share = free_tokens >= tokens ? 1 : (double)free_tokens / (double)tokens;
+    b->filler_item =
+        hbp__new(&b->context->memory, (uint64_t)((double)b->low * share) + 2, sizeof *b->filler_item);
+    if (!b->filler_item)
+        return no_memory(b);
+    double due = 0.5;
+    *count = 0;
+    for (int64_t i = b->low - 1; i >= 0; i--) {
+        due += share;
+        if (due < 1)
+            continue;
+        due -= 1;
+        b->filler_item[(*count)++] = (uint32_t)i;
+    }
+    return HBP_OK;
+}
+
+static hbp_status spread_filler(balanced *b)
+{
+    int64_t count = 0;
+    HBP__TRY(draw_filler(b, &count));
+    hbp__listing listing = {b->items.size, b->filler_item, 0, count};
+    HBP__TRY(source_open(b, &listing, &b->filler));
+    hbp__bins_spread(&b->bins, &listing, b->filler.bin_of);
+    return source_index(b, &b->filler);
+}
+
+static void deal_source(balanced *b, source *s, int64_t bin, uint32_t *order)
+{
+    if (!s->bin_start)
+        return;
+    for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
+        hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
+}
+
+static hbp_status deal_bins(balanced *b)
+{
+    uint32_t *order = hbp__new(&b->context->memory, (uint64_t)b->width, sizeof *order);
+    if (!order)
+        return no_memory(b);
+    hbp_status status = HBP_OK;
+    for (int64_t bin = 0; bin < b->bins.count && status == HBP_OK; bin++) {
+        for (int64_t j = 0; j < b->width; j++)
+            order[j] = (uint32_t)(bin * b->width + j);
+        deal_source(b, &b->own, bin, order);
+        deal_source(b, &b->filler, bin, order);
+        if (bin % 256 == 0)
+            status = hbp__tick(b->context, "fill", b->done, b->packs->samples);
+    }
+    hbp__delete(&b->context->memory, order);
+    return status;
+}
+
+/* Own items that found no pack: first fit in packs with room, else new packs. Few items are lost, so a scan
+ * does. */
+static hbp_status place_lost(balanced *b)
+{
+    for (int64_t k = 0; k < b->own.listing.count; k++) {
+        if (b->own.pack_of[k] != HBP__NO_PACK)
+            continue;
+        int64_t item = hbp__listing_item(&b->own.listing, k), p = 0;
+        while (p < b->fills.count && !hbp__fills_fits(&b->fills, &b->items, p, item))
+            p++;
+        if (p == b->fills.count) {
+            if (!hbp__fills_grow(&b->fills))
+                return no_memory(b);
+            if (!hbp__fills_fits(&b->fills, &b->items, p, item))
+                return hbp__fail(b->context, HBP_E_INFEASIBLE,
+                                 "sample %lld is tied to %lld others; a pack holds at most %lld samples",
+                                 (long long)b->items.sample[item],
+                                 (long long)hbp__items_members(&b->items, item) - 1,
+                                 (long long)b->fills.max_members);
+        }
+        HBP__TRY(add_stray(b, p, item));
+    }
+    return HBP_OK;
+}
+
+/* The nearest item at or below `i` that nobody took: 1 + its index, 0 for none. left[] shortcuts past taken
+ * ones. */
+static uint32_t untaken_from(uint32_t *left, uint32_t i)
+{
+    while (left[i] != i) {
+        left[i] = left[left[i]];
+        i = left[i];
+    }
+    return i;
+}
+
+/* Items [0, n) of size at most `size`. */
+static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
+{
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if (items->size[middle] <= size)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. */
+static hbp_status top_up(balanced *b)
+{
+    uint32_t *left = hbp__new(&b->context->memory, (uint64_t)b->low + 1, sizeof *left);
+    if (!left)
+        return no_memory(b);
+    for (int64_t i = 0; i <= b->low; i++)
+        left[i] = (uint32_t)(i && b->taken[i - 1] ? i - 1 : i);
+    hbp_status status = HBP_OK;
+    for (int64_t p = 0; p < b->fills.count && status == HBP_OK; p++) {
+        while (b->fills.members[p] < b->fills.max_members) {
+            int64_t gap = b->fills.capacity - b->fills.load[p];
+            uint32_t found = untaken_from(left, (uint32_t)items_up_to(&b->items, b->low, gap));
+            if (!found || !hbp__fills_fits(&b->fills, &b->items, p, found - 1))
+                break;
+            b->taken[found - 1] = 1;
+            left[found] = found - 1;
+            status = add_stray(b, p, found - 1);
+            if (status != HBP_OK)
+                break;
+        }
+        if (p % 4096 == 0 && status == HBP_OK)
+            status = hbp__tick(b->context, "fill", b->done, b->packs->samples);
+    }
+    hbp__delete(&b->context->memory, left);
+    return status;
+}
+
+static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
+{
+    cursor[pack] += hbp__items_write(&b->items, item, b->packs->sample + cursor[pack]);
+    b->items.size[item] = 0; /* written; compacted away at the end of the group */
+}
+
+/* Writes one source bin by bin, so that writes stay close together. */
+static void write_source(balanced *b, const source *s, int64_t *cursor)
+{
+    if (!s->bin_start)
+        return;
+    for (int64_t i = 0; i < s->bin_start[b->bins.count]; i++) {
+        int64_t first = s->run_at[i] * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
+        for (int64_t k = first; k < end; k++)
+            if (s->pack_of[k] != HBP__NO_PACK)
+                write_item(b, cursor, s->pack_of[k], hbp__listing_item(&s->listing, k));
+    }
+}
+
+/* Appends the group's packs to the result, without empty ones. */
+static hbp_status write_packs(balanced *b)
+{
+    if (!hbp__packs_reserve(b->packs, b->packs->count + b->fills.count))
+        return no_memory(b);
+    int64_t *cursor = hbp__new(&b->context->memory, (uint64_t)b->fills.count, sizeof *cursor);
+    if (!cursor)
+        return no_memory(b);
+    hbp_packs *packs = b->packs;
+    for (int64_t p = 0; p < b->fills.count; p++) {
+        cursor[p] = b->done;
+        if (!b->fills.members[p])
+            continue;
+        b->done += b->fills.members[p];
+        packs->group[packs->count++] = (int32_t)b->group;
+        packs->offsets[packs->count] = b->done;
+    }
+    write_source(b, &b->own, cursor);
+    write_source(b, &b->filler, cursor);
+    for (int64_t i = 0; i < b->stray_count; i++)
+        write_item(b, cursor, b->strays[i].pack, b->strays[i].item);
+    hbp__delete(&b->context->memory, cursor);
+    return HBP_OK;
+}
+
+/* Drops written items from the list; the rest keeps its order. */
+static void compact(balanced *b)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < b->low; i++) {
+        if (!b->items.size[i])
+            continue;
+        b->items.size[kept] = b->items.size[i];
+        b->items.sample[kept++] = b->items.sample[i];
+    }
+    b->items.count = kept;
+    if (b->taken)
+        memset(b->taken, 0, (size_t)kept);
+}
+
+/* Whole micro-batches, as many as make a bin of at least MIN_WIDTH packs. */
+static int64_t bin_width(int64_t packs)
+{
+    return packs >= MIN_WIDTH ? packs : hbp__ceil_div(MIN_WIDTH, packs) * packs;
+}
+
+static hbp_status fill_group(balanced *b, int64_t capacity)
+{
+    const hbp_groups *groups = b->groups;
+    int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
+    b->width = bin_width(groups->packs[g]);
+    if (least_packs(b, capacity, max_members) < 4 * b->width)
+        b->width = groups->packs[g];
+    hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
+    HBP__TRY(source_open(b, &own, &b->own));
+    HBP__TRY(spread_own(b, capacity, max_members));
+    HBP__TRY(source_index(b, &b->own));
+    if (b->low > 0)
+        HBP__TRY(spread_filler(b));
+    if (!hbp__fills_open(&b->context->memory, b->bins.count * b->width, capacity, max_members,
+                         groups->token_ns[g], groups->square_ns[g], &b->fills))
+        return no_memory(b);
+    HBP__TRY(deal_bins(b));
+    HBP__TRY(place_lost(b));
+    if (b->low > 0) {
+        for (int64_t k = 0; k < b->filler.listing.count; k++)
+            if (b->filler.pack_of[k] != HBP__NO_PACK)
+                b->taken[hbp__listing_item(&b->filler.listing, k)] = 1;
+        HBP__TRY(top_up(b));
+    }
+    HBP__TRY(write_packs(b));
+    compact(b);
+    return HBP_OK;
+}
+
+static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_t *largest)
+{
+    const hbp_groups *groups = b->groups;
+    for (int64_t g = groups->count - 1; g >= 0; g--) {
+        b->group = g;
+        b->low = g ? items_up_to(&b->items, b->items.count, largest[g - 1]) : 0;
+        hbp_status status = b->low < b->items.count ? fill_group(b, capacity[g]) : HBP_OK;
+        group_close(b);
+        HBP__TRY(status);
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                              const hbp_fill_options *options, hbp_packs **out)
+{
+    balanced b;
+    memset(&b, 0, sizeof b);
+    b.context = context;
+    b.groups = groups;
+    b.options = *options;
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    hbp__fill_limits(groups, options, capacity, largest);
+    hbp_status status = hbp__items_open(context, lengths, options->sequence_multiple,
+                                        largest[groups->count - 1], options->seed, options->epoch, &b.items);
+    if (status == HBP_OK) {
+        b.packs = hbp__packs_new(context, lengths, 0);
+        if (groups->count > 1)
+            b.taken = hbp__new_zero(&context->memory, (uint64_t)b.items.count, sizeof *b.taken);
+        status =
+            b.packs && (b.taken || groups->count == 1) ? fill_groups(&b, capacity, largest) : no_memory(&b);
+    }
+    hbp__delete(&context->memory, b.taken);
+    hbp__items_close(&b.items);
+    if (status == HBP_OK)
+        *out = b.packs;
+    else
+        hbp_packs_free(b.packs);
+    return status;
+}

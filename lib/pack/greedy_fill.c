@@ -1,0 +1,131 @@
+/* hbp_greedy_fill: checks the options, chooses the fill, measures what it made. */
+#include "hbp/packs.h"
+
+#include "base/checked.h"
+#include "base/options.h"
+#include "pack/fill.h"
+#include "pack/score.h"
+
+/* A balanced fill is kept without looking further when it needs at most 1/200 more packs than tokens demand.
+ */
+#define CLOSE_ENOUGH 200
+
+void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
+                      int64_t *largest)
+{
+    for (int64_t g = 0; g < groups->count; g++) {
+        capacity[g] = groups->pack_length[g] / options->pack_multiple * options->pack_multiple;
+        largest[g] =
+            hbp__min_i64(capacity[g], hbp__round_up(groups->threshold[g], options->sequence_multiple));
+        if (g && largest[g] < largest[g - 1])
+            largest[g] = largest[g - 1];
+    }
+    int64_t last = groups->count - 1;
+    largest[last] = capacity[last];
+}
+
+static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
+{
+    if (options->mode < HBP_FILL_BALANCED || options->mode > HBP_FILL_PAPER)
+        return hbp__fail(context, HBP_E_INVALID, "fill: mode %d is not one of HBP_FILL_*",
+                         (int)options->mode);
+    if (options->effort < 0 || options->effort > 9)
+        return hbp__fail(context, HBP_E_INVALID, "fill: effort is %d; it must be in 0..9",
+                         (int)options->effort);
+    if (options->max_samples < 0)
+        return hbp__fail(context, HBP_E_INVALID, "fill: max_samples is %d; it must be 0 or more",
+                         (int)options->max_samples);
+    if (!options->sequence_multiple)
+        options->sequence_multiple = 1;
+    if (!options->pack_multiple)
+        options->pack_multiple = 1;
+    const int64_t multiples[] = {options->sequence_multiple, options->pack_multiple};
+    for (int i = 0; i < 2; i++)
+        if (multiples[i] < 1 || multiples[i] > HBP__MAX_MULTIPLE)
+            return hbp__fail(context, HBP_E_INVALID, "fill: %s_multiple is %lld; it must be in 0..%d",
+                             i ? "pack" : "sequence", (long long)multiples[i], HBP__MAX_MULTIPLE);
+    return HBP_OK;
+}
+
+/* A lower bound on each group's packs: the padded tokens it holds over its capacity. */
+static void set_bounds(hbp_packs *packs, const hbp_groups *groups, const hbp_fill_options *options)
+{
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens[HBP__MAX_GROUPS] = {0};
+    hbp__fill_limits(groups, options, capacity, largest);
+    for (int64_t p = 0; p < packs->count; p++)
+        tokens[packs->group[p]] += packs->padded[p];
+    packs->groups = groups->count;
+    for (int64_t g = 0; g < groups->count; g++)
+        packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
+}
+
+typedef hbp_status (*fill_function)(hbp_context *, const hbp_lengths *, const hbp_groups *,
+                                    const hbp_fill_options *, hbp_packs **);
+
+static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_lengths *lengths,
+                           const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **out)
+{
+    hbp_status status = fill(context, lengths, groups, options, out);
+    if (status < 0)
+        return status;
+    (*out)->sequence_multiple = options->sequence_multiple;
+    (*out)->pack_multiple = options->pack_multiple;
+    hbp__packs_measure(*out);
+    set_bounds(*out, groups, options);
+    return status;
+}
+
+/* Narrow data leaves a balanced fill with gaps that a tight one avoids; then the one with the lower predicted
+ * time wins, the balanced one when they are equal. */
+static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
+                                    const hbp_groups *groups, const hbp_fill_options *options,
+                                    hbp_packs **out)
+{
+    hbp_packs *balanced = NULL, *tight = NULL;
+    HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
+    int64_t bound = 0, whole = 0;
+    for (int64_t g = 0; g < groups->count; g++) {
+        bound += balanced->bound[g];
+        whole += groups->packs[g]; /* the last micro-batch of a group may be short */
+    }
+    if (balanced->count <= bound + bound / CLOSE_ENOUGH + whole) {
+        *out = balanced;
+        return HBP_OK;
+    }
+    hbp_status status = run_fill(context, hbp__fill_tight, lengths, groups, options, &tight);
+    int64_t balanced_ns = 0, tight_ns = 0;
+    if (status >= 0)
+        status = hbp__packs_score(context, balanced, groups, &balanced_ns);
+    if (status >= 0)
+        status = hbp__packs_score(context, tight, groups, &tight_ns);
+    int keep_tight = status >= 0 && tight_ns < balanced_ns;
+    hbp_packs_free(keep_tight ? balanced : tight);
+    if (status < 0) {
+        hbp_packs_free(balanced);
+        return status;
+    }
+    *out = keep_tight ? tight : balanced;
+    return HBP_OK;
+}
+
+hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, groups, "groups"));
+    hbp_fill_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_fill_options"));
+    HBP__TRY(check_options(context, &all));
+    for (int64_t g = 0; g < groups->count; g++)
+        if (groups->pack_length[g] < all.pack_multiple)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "fill: a pack of %lld tokens is shorter than pack_multiple %lld",
+                             (long long)groups->pack_length[g], (long long)all.pack_multiple);
+    if (all.mode == HBP_FILL_BALANCED)
+        return balanced_or_tight(context, lengths, groups, &all, out);
+    return run_fill(context, all.mode == HBP_FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper, lengths, groups,
+                    &all, out);
+}

@@ -1,0 +1,53 @@
+/* Spreads runs of like items over bins of packs (the micro-batches-to-be), so that every pack of every bin
+ * comes out with about the same load. The unit is a run: `width` consecutive items of a descending list, one
+ * for each pack of a bin; a list of n items is n / width runs, which is why packing costs little more than
+ * sorting. */
+#ifndef HBP_PACK_SPREAD_H
+#define HBP_PACK_SPREAD_H
+
+#include <stdint.h>
+
+#include "base/memory.h"
+
+/* Not placed. */
+#define HBP__NO_BIN UINT32_MAX
+
+/* `count` items in descending order of size: those that `item` [count] names, or the ones below `top`. */
+typedef struct hbp__listing {
+    const uint32_t *size; /* of all items, by index */
+    const uint32_t *item; /* NULL: the k-th is top - 1 - k */
+    int64_t top;
+    int64_t count;
+} hbp__listing;
+
+static inline int64_t hbp__listing_item(const hbp__listing *listing, int64_t k)
+{
+    return listing->item ? listing->item[k] : listing->top - 1 - k;
+}
+
+static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
+{
+    return listing->size[hbp__listing_item(listing, k)];
+}
+
+typedef struct hbp__bins {
+    hbp__memory memory;
+    int64_t count;
+    int64_t width;  /* packs of a bin */
+    int64_t *gap;   /* [count] free tokens over all packs of the bin */
+    int64_t *room;  /* [count] items that each pack may still take */
+    uint32_t *heap; /* [count] bins, the largest gap first */
+} hbp__bins;
+
+/* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each. 0 when memory is
+ * short; close in any case. */
+int hbp__bins_open(const hbp__memory *memory, int64_t count, int64_t width, int64_t capacity,
+                   int64_t max_items, hbp__bins *bins);
+void hbp__bins_close(hbp__bins *bins);
+
+/* Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits a pack there;
+ * bin_of[run] gets the bin or HBP__NO_BIN. Returns the number of items that found no bin. Ties go to the
+ * lower bin. O(items + runs log bins). */
+int64_t hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of);
+
+#endif
