@@ -1,0 +1,280 @@
+/* docs/explanation/bound.md states the bound and proves it; the names here are the ones used there. */
+#include "simulate/bound.h"
+
+#include "base/checked.h"
+#include "base/sort.h"
+#include "data/lengths.h"
+#include "hbp/simulate.h"
+
+/* Covers the rounding of every double operation between a plan's integer times and the bound's sum. */
+#define MARGIN (1.0 / 1099511627776.0) /* 2^-40 */
+
+#define TICK_BINS 32768
+
+/* One way to run a pack: degree d, c layers recomputed. A sample of s <= capacity tokens takes at least
+ * s (linear + square s) ns of rank-time in such a pack. */
+typedef struct bound_way {
+    int64_t capacity;
+    double linear; /* without the share of pack_ns */
+    double share;  /* d / capacity: of pack_ns, per token */
+    double square;
+    int32_t row;
+    int32_t recompute;
+} bound_way;
+
+typedef struct bound_line {
+    double linear;
+    double square;
+} bound_line;
+
+typedef struct bound_problem {
+    const hbp_cost *cost;
+    int64_t bins;
+    const int64_t *length;
+    const int64_t *count;
+    int64_t steps;
+    int64_t capacity; /* of the way that holds most */
+    int64_t ways;
+    bound_way *way;     /* descending in capacity; only those that hold the shortest sample */
+    bound_line *front;  /* [ways] scratch: the lines that are least somewhere in the data's range */
+    bound_line *active; /* [ways] scratch: the lines that are least somewhere between two capacities */
+    double pack_ns;     /* what each pack, dummies included, is sure to pay once */
+    double kept;        /* share of a pack's time that rounding leaves */
+} bound_problem;
+
+static double line_at(const bound_line *line, double tokens)
+{
+    return line->linear + line->square * tokens;
+}
+
+/* Adds a line to a list that keeps, of any two lines, only the lower one where one is lower at both ends of
+ * [low, high]: being straight, it is then lower in between. Returns the new count. */
+static int64_t insert_line(bound_line *lines, int64_t count, bound_line line, double low, double high)
+{
+    double at_low = line_at(&line, low), at_high = line_at(&line, high);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double other_low = line_at(&lines[i], low), other_high = line_at(&lines[i], high);
+        if (other_low <= at_low && other_high <= at_high)
+            return count; /* whatever the new line beats, this one beats, so nothing has been removed */
+        if (other_low < at_low || other_high < at_high)
+            lines[kept++] = lines[i];
+    }
+    lines[kept] = line;
+    return kept + 1;
+}
+
+/* Neumaier's sum: the error is that of one rounding, whatever the number of terms. */
+typedef struct bound_sum {
+    double total;
+    double lost;
+} bound_sum;
+
+static void sum_add(bound_sum *sum, double term)
+{
+    double total = sum->total + term;
+    sum->lost += sum->total >= term ? (sum->total - total) + term : (term - total) + sum->total;
+    sum->total = total;
+}
+
+/* F(theta): ns of all micro-batches, with share theta of the packs' own time charged to tokens and the rest
+ * to the steps. O(bins x lines), where few lines survive. */
+static hbp_status area(hbp_context *context, const bound_problem *p, double theta, double *ns)
+{
+    bound_sum sum = {0, 0};
+    int64_t next = 0, fronts = 0, actives = 0;
+    double shortest = (double)p->length[0], longest = (double)p->length[p->bins - 1];
+    for (int64_t b = p->bins - 1; b >= 0; b--) {
+        double tokens = (double)p->length[b];
+        if (next < p->ways && p->way[next].capacity >= p->length[b]) {
+            for (; next < p->ways && p->way[next].capacity >= p->length[b]; next++) {
+                const bound_way *way = &p->way[next];
+                bound_line line = {way->linear + theta * p->pack_ns * way->share, way->square};
+                fronts = insert_line(p->front, fronts, line, shortest, longest);
+            }
+            double low = next < p->ways ? (double)p->way[next].capacity : shortest;
+            actives = 0;
+            for (int64_t i = 0; i < fronts; i++)
+                actives = insert_line(p->active, actives, p->front[i], low, tokens);
+        }
+        double least = line_at(&p->active[0], tokens);
+        for (int64_t i = 1; i < actives; i++) {
+            double other = line_at(&p->active[i], tokens);
+            least = other < least ? other : least;
+        }
+        sum_add(&sum, (double)p->count[b] * tokens * least);
+        if (b % TICK_BINS == 0)
+            HBP__TRY(hbp__tick(context, "bound", p->bins - b, p->bins));
+    }
+    double ranks = (double)p->cost->terms.ranks;
+    *ns = p->kept * ((sum.total + sum.lost) / ranks + (1 - theta) * p->pack_ns * (double)p->steps);
+    return HBP_OK;
+}
+
+/* The greatest F on multiples of 1/8. F is concave, so halving the stride around the best so far suffices. */
+static hbp_status greatest_area(hbp_context *context, const bound_problem *p, double *ns)
+{
+    double best = 1;
+    HBP__TRY(area(context, p, best, ns));
+    if (!(p->pack_ns > 0) || p->steps < 1)
+        return HBP_OK;
+    for (double stride = 1; stride >= 0.125; stride /= 2) {
+        double centre = best;
+        for (int side = -1; side <= 1; side += 2) {
+            double theta = centre + side * stride, here;
+            if (theta < 0 || theta > 1)
+                continue;
+            HBP__TRY(area(context, p, theta, &here));
+            if (here > *ns) {
+                *ns = here;
+                best = theta;
+            }
+        }
+    }
+    return HBP_OK;
+}
+
+/* Least predicted time of a pack that holds a sample of this length and maybe more; INT64_MAX when none holds
+ * it. Also the same before rounding. */
+static int64_t least_pack_ns(const bound_problem *p, int64_t length, double *unrounded)
+{
+    int64_t least = INT64_MAX;
+    double squares = (double)length * (double)length;
+    *unrounded = 0;
+    for (int64_t i = 0; i < p->ways && p->way[i].capacity >= length; i++) {
+        double ns = hbp__cost_ns(p->cost, p->way[i].row, p->way[i].recompute, (double)length, squares);
+        if (!i || ns < *unrounded) {
+            *unrounded = ns;
+            least = hbp__cost_pack_ns(p->cost, p->way[i].row, p->way[i].recompute, length, squares);
+        }
+    }
+    return least;
+}
+
+/* Every (degree, recomputed layers) that holds the shortest sample, by capacity. */
+static hbp_status list_ways(hbp_context *context, bound_problem *p)
+{
+    const hbp_cost_terms *t = &p->cost->terms;
+    const hbp__memory *memory = &context->memory;
+    int64_t most = (int64_t)t->degrees * (t->layers + 1);
+    bound_way *all = hbp__new(memory, (uint64_t)most, sizeof *all);
+    int64_t *keys = hbp__new(memory, (uint64_t)most, sizeof *keys);
+    uint32_t *order = hbp__new(memory, (uint64_t)most, sizeof *order);
+    hbp_status status = HBP_OK;
+    if (!all || !keys || !order)
+        goto no_memory;
+    for (int32_t row = 0; row < t->degrees; row++) {
+        double degree = p->cost->degree[row];
+        for (int32_t c = 0; c <= t->layers; c++) {
+            int64_t capacity = hbp_cost_predict_capacity(p->cost, p->cost->degree[row], c);
+            p->capacity = hbp__max_i64(p->capacity, capacity);
+            if (capacity < p->length[0])
+                continue;
+            double x = (double)c / (double)t->layers, again = 1 + t->recompute_communication * x;
+            bound_way *way = &all[p->ways];
+            way->capacity = capacity;
+            way->share = degree / (double)capacity;
+            way->linear = t->ns_per_token * (1 + t->recompute_linear * x) +
+                          degree * p->cost->sp_ns_per_token[row] * again +
+                          p->cost->sp_latency_ns[row] * again * way->share;
+            way->square = t->ns_per_token_squared * (1 + t->recompute_attention * x);
+            way->row = row;
+            way->recompute = c;
+            keys[p->ways] = -capacity;
+            order[p->ways] = (uint32_t)p->ways;
+            p->ways++;
+        }
+    }
+    p->way = hbp__new(memory, (uint64_t)p->ways, sizeof *p->way);
+    p->front = hbp__new(memory, (uint64_t)p->ways, sizeof *p->front);
+    p->active = hbp__new(memory, (uint64_t)p->ways, sizeof *p->active);
+    if (!p->way || !p->front || !p->active || !hbp__sort_by_i64(memory, keys, order, p->ways))
+        goto no_memory;
+    for (int64_t i = 0; i < p->ways; i++)
+        p->way[i] = all[order[i]];
+    goto cleanup;
+
+no_memory:
+    status = hbp__fail_memory(context, "the bound");
+cleanup:
+    hbp__delete(memory, order);
+    hbp__delete(memory, keys);
+    hbp__delete(memory, all);
+    return status;
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return hbp__add_i64(a, b, &sum) ? sum : INT64_MAX;
+}
+
+/* Adds `times` x `ns`. */
+static int64_t add_times(int64_t sum, int64_t times, int64_t ns)
+{
+    int64_t product;
+    return hbp__mul_i64(times, ns, &product) ? add_saturating(sum, product) : INT64_MAX;
+}
+
+static int64_t round_up_i64(double x)
+{
+    if (!(x < 9223372036854774784.0))
+        return INT64_MAX;
+    int64_t floor = (int64_t)x;
+    return floor + ((double)floor < x);
+}
+
+static hbp_status solve(hbp_context *context, bound_problem *p, int64_t *bound_ns)
+{
+    const hbp_cost_terms *t = &p->cost->terms;
+    HBP__TRY(list_ways(context, p));
+    double shortest_ns, unused;
+    int64_t longest = p->length[p->bins - 1];
+    if (p->capacity < longest)
+        return hbp__fail(context, HBP_E_INFEASIBLE, "a sample has %lld tokens; the longest pack holds %lld",
+                         (long long)longest, (long long)p->capacity);
+    int64_t longest_ns = least_pack_ns(p, longest, &unused);
+    least_pack_ns(p, p->length[0], &shortest_ns);
+    if (t->pack_ns >= 0.5) {
+        p->pack_ns = t->pack_ns - 0.5;
+        p->kept = 1;
+    } else {
+        p->pack_ns = 0;
+        p->kept = shortest_ns > 0.5 ? 1 - 0.5 / shortest_ns : 0;
+    }
+    double area_ns;
+    HBP__TRY(greatest_area(context, p, &area_ns));
+
+    /* One micro-batch holds the longest sample; the others last at least a dummy's time. */
+    int64_t dummy_ns = hbp__round_i64(t->pack_ns);
+    int64_t path_ns = add_times(longest_ns, hbp__max_i64(p->steps - 1, 0), dummy_ns);
+    int64_t micro_batches_ns = hbp__max_i64(round_up_i64(area_ns * (1 - MARGIN)), path_ns);
+    int64_t total = add_times(micro_batches_ns, p->steps, hbp__round_i64(t->step_ns));
+    if (total == INT64_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "the bound of the epoch's time is over 2^63 - 1 ns");
+    *bound_ns = total;
+    return HBP_OK;
+}
+
+hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, const int64_t *length,
+                      const int64_t *count, int64_t steps, int64_t *bound_ns)
+{
+    bound_problem problem = {.cost = cost, .bins = bins, .length = length, .count = count, .steps = steps};
+    hbp_status status = solve(context, &problem, bound_ns);
+    hbp__delete(&context->memory, problem.active);
+    hbp__delete(&context->memory, problem.front);
+    hbp__delete(&context->memory, problem.way);
+    return status;
+}
+
+hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           int64_t steps, int64_t *bound_ns)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, bound_ns, "bound_ns"));
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    if (steps < 0)
+        return hbp__fail(context, HBP_E_INVALID, "steps is %lld; it must not be negative", (long long)steps);
+    return hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count, steps, bound_ns);
+}
