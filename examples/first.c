@@ -1,0 +1,56 @@
+/* Plan an epoch and walk through what one rank runs in its first step. */
+#include <hbp/hbp.h>
+#include <stdio.h>
+
+int main(void)
+{
+    /* Fourteen thousand samples, most of them short and a few very long. */
+    static uint32_t tokens[14000];
+    for (uint32_t i = 0; i < 14000; i++)
+        tokens[i] = i % 100 == 0 ? 60000 + i : 200 + i * 37 % 3000;
+
+    hbp_context *ctx = NULL;
+    hbp_lengths *lengths = NULL;
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    hbp_plan *plan = NULL;
+    hbp_epoch_options options;
+    hbp_epoch_options_init(&options, sizeof options);
+    options.max_length = 131072;
+
+    int failed = hbp_context_create(NULL, &ctx) < 0 ||
+                 hbp_lengths_create_u32(ctx, tokens, 14000, NULL, &lengths) < 0 ||
+                 hbp_model_create_preset(ctx, "llama-3.1-8b", &model) < 0 ||
+                 hbp_machine_create_preset(ctx, "h100", 4, &machine) < 0 ||
+                 hbp_cost_create(ctx, model, machine, NULL, &cost) < 0 ||
+                 hbp_plan_epoch(ctx, lengths, cost, &options, &plan) < 0;
+    if (failed) {
+        fprintf(stderr, "first: %s\n", ctx ? hbp_context_message(ctx) : "no context");
+    } else {
+        int64_t steps = 0;
+        const int64_t *step_ns = hbp_plan_get_step_ns(plan, &steps);
+        const int64_t *offset = hbp_plan_get_pack_offsets(plan, NULL);
+        const int64_t *id = hbp_plan_get_sample_ids(plan, NULL);
+        printf("%lld steps; step 0 takes %.0f ms; rank 5 runs in it\n", (long long)steps,
+               (double)step_ns[0] / 1e6);
+        int64_t pack;
+        for (int64_t m = 0; (pack = hbp_plan_get_rank_pack(plan, 0, m, 5)) >= 0; m++) {
+            printf("  micro-batch %lld: SP %d, %d layers recomputed, %lld samples of %lld tokens:",
+                   (long long)m, (int)hbp_plan_get_pack_sp(plan, NULL)[pack],
+                   (int)hbp_plan_get_pack_recompute(plan, NULL)[pack],
+                   (long long)(offset[pack + 1] - offset[pack]),
+                   (long long)hbp_plan_get_pack_tokens(plan, NULL)[pack]);
+            for (int64_t s = offset[pack]; s < offset[pack + 1] && s < offset[pack] + 5; s++)
+                printf(" %lld", (long long)id[s]);
+            printf(" ...\n");
+        }
+    }
+    hbp_plan_free(plan);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_lengths_free(lengths);
+    hbp_context_free(ctx);
+    return failed;
+}

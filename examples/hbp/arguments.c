@@ -1,0 +1,242 @@
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* KIND_INTEGER goes into an int32 of the library, KIND_LONG into an int64. */
+enum { KIND_FLAG, KIND_TEXT, KIND_INTEGER, KIND_LONG, KIND_TOKENS, KIND_SHARE, KIND_CHOICE };
+
+/* `values` of a choice: "name=number|name=number". */
+typedef struct option {
+    const char *name;
+    int kind;
+    size_t offset;
+    int commands;
+    const char *placeholder;
+    const char *help;
+    const char *values;
+} option;
+
+#define AT(field) offsetof(cli, field)
+
+static const option options[] = {
+    {"model", KIND_TEXT, AT(model_text), CLI_COSTS, "NAME",
+     "preset, config.json, or layers=32,hidden=4096,...", 0},
+    {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE, "NAME[:N]",
+     "preset and its number of nodes, or profile.json", 0},
+    {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE, "N", "number of nodes", 0},
+    {"set", KIND_TEXT, AT(set), CLI_COSTS | CLI_PROBE, "FIELD=X,...", "fields of the machine to replace", 0},
+    {"zero", KIND_CHOICE, AT(zero), CLI_COSTS, "STAGE", "ZeRO stage: none, 1, 2, 3 (default)",
+     "1=1|2=2|3=3|none=4"},
+    {"fused-ce", KIND_FLAG, AT(fused_cross_entropy), CLI_COSTS, "",
+     "cross-entropy never holds the logits whole", 0},
+    {"max-sp", KIND_INTEGER, AT(max_sp), CLI_COSTS, "N", "no SP degree above N", 0},
+    {"reserve", KIND_LONG, AT(reserve_mib), CLI_COSTS, "MIB", "memory kept free on each GPU (default 4096)",
+     0},
+    {"pack-overhead", KIND_LONG, AT(pack_overhead_ns), CLI_COSTS, "NS", "launch time of a micro-batch", 0},
+    {"dp-overlap", KIND_SHARE, AT(dp_overlap), CLI_COSTS, "SHARE", "share of ZeRO traffic hidden, 0..1", 0},
+    {"sp-overlap", KIND_SHARE, AT(sp_overlap), CLI_COSTS, "SHARE", "share of all-to-all hidden, 0..1", 0},
+    {"max-length", KIND_TOKENS, AT(max_length), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "TOKENS",
+     "longest sample and pack, as 131072 or 128K", 0},
+    {"over-long", KIND_CHOICE, AT(over_long), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "POLICY",
+     "past --max-length: error (default), drop, truncate, split", "error=0|drop=1|truncate=2|split=3"},
+    {"tokens-per-step", KIND_TOKENS, AT(tokens_per_step), CLI_PLANS, "TOKENS",
+     "tokens of a step (default: a longest pack on every SP group)", 0},
+    {"mode", KIND_CHOICE, AT(mode), CLI_PLANS, "MODE", "default, or paper: as published",
+     "default=0|paper=1"},
+    {"max-groups", KIND_INTEGER, AT(max_groups), CLI_PLANS, "N", "at most N levels, 1..16 (default 6)", 0},
+    {"seed", KIND_LONG, AT(seed), CLI_PLAN | CLI_COMPARE, "N", "seed of the draws", 0},
+    {"epoch", KIND_LONG, AT(epoch), CLI_PLAN | CLI_COMPARE, "N", "another epoch, another draw", 0},
+    {"curriculum", KIND_LONG, AT(curriculum), CLI_PLAN | CLI_COMPARE, "STEPS",
+     "first so many steps from the shortest group", 0},
+    {"samples-per-step", KIND_LONG, AT(samples_per_step), CLI_PLAN | CLI_COMPARE, "N",
+     "every step holds exactly N samples", 0},
+    {"window", KIND_LONG, AT(window), CLI_PLAN | CLI_COMPARE, "N",
+     "a sample moves only inside its window of N", 0},
+    {"max-samples", KIND_INTEGER, AT(max_samples), CLI_PLAN | CLI_COMPARE, "N", "at most N samples in a pack",
+     0},
+    {"micro-batch-multiple", KIND_INTEGER, AT(micro_batch_multiple), CLI_PLAN | CLI_COMPARE, "N",
+     "micro-batches of a step are a multiple of N", 0},
+    {"sequence-multiple", KIND_LONG, AT(sequence_multiple), CLI_PLAN | CLI_COMPARE, "N",
+     "each sample is padded to a multiple of N", 0},
+    {"pack-multiple", KIND_LONG, AT(pack_multiple), CLI_PLANS, "N", "each pack is padded to a multiple of N",
+     0},
+    {"drop-last", KIND_FLAG, AT(drop_last), CLI_PLAN | CLI_COMPARE, "",
+     "drop a group's last, incomplete step", 0},
+    {"effort", KIND_INTEGER, AT(effort), CLI_PLAN | CLI_COMPARE, "N", "search for fewer packs, 0..9", 0},
+    {"format", KIND_TEXT, AT(format), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "NAME",
+     "of the file: npy, text, csv, jsonl, idx (default: found out)", 0},
+    {"column", KIND_TEXT, AT(column), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "NAME",
+     "CSV column or JSON field of the length", 0},
+    {"count-column", KIND_TEXT, AT(count_column), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "NAME",
+     "CSV column of counts", 0},
+    {"loss-column", KIND_TEXT, AT(loss_column), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "NAME",
+     "column or field of loss tokens", 0},
+    {"tie-column", KIND_TEXT, AT(tie_column), CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE, "NAME",
+     "column or field of ties", 0},
+    {"step", KIND_LONG, AT(step), CLI_SHOW | CLI_TRACE, "K", "this step, from 0 (trace: the first)", 0},
+    {"steps", KIND_LONG, AT(steps), CLI_TRACE, "N", "so many steps (default: all)", 0},
+    {"rank", KIND_INTEGER, AT(rank), CLI_SHOW, "R", "the packs of this rank, sample by sample", 0},
+    {"lengths", KIND_TEXT, AT(lengths_file), CLI_VALIDATE, "FILE", "check the plan against this data set", 0},
+    {"xml", KIND_TEXT, AT(xml), CLI_PROBE, "FILE", "a topology saved by hwloc instead of this machine", 0},
+    {"synthetic", KIND_TEXT, AT(synthetic), CLI_PROBE, "TEXT", "a topology described to hwloc", 0},
+    {"nccl-topo", KIND_TEXT, AT(nccl_topo), CLI_PROBE, "FILE", "add NCCL's topology (NCCL_TOPO_DUMP_FILE)",
+     0},
+    {"nccl-tests", KIND_TEXT, AT(nccl_tests), CLI_PROBE, "FILE", "add what nccl-tests printed", 0},
+    {"collective", KIND_CHOICE, AT(collective), CLI_PROBE, "NAME",
+     "of --nccl-tests: all-to-all (default), all-gather, reduce-scatter, all-reduce",
+     "all-to-all=0|all-gather=1|reduce-scatter=2|all-reduce=3"},
+    {"ranks", KIND_INTEGER, AT(ranks), CLI_PROBE, "N", "of --nccl-tests: GPUs that took part", 0},
+    {"all", KIND_FLAG, AT(all), CLI_GROUPS | CLI_SHOW, "", "every row of long tables", 0},
+    {"output", KIND_TEXT, AT(output), CLI_PLAN | CLI_TRACE | CLI_PROBE | CLI_DUMP, "FILE",
+     "where to write (also -o FILE)", 0},
+    {"json", KIND_FLAG, AT(json), CLI_ALL, "", "print JSON", 0},
+};
+
+#define OPTION_COUNT (sizeof options / sizeof *options)
+
+int cli_parse_tokens(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || errno)
+        return 1;
+    int shift = 0;
+    if (*end == 'K' || *end == 'k')
+        shift = 10;
+    else if (*end == 'M' || *end == 'm')
+        shift = 20;
+    else if (*end == 'G' || *end == 'g')
+        shift = 30;
+    end += shift > 0;
+    if (*end || number < 0 || number > (INT64_MAX >> shift))
+        return 1;
+    *value = (int64_t)number << shift;
+    return 0;
+}
+
+static int parse_choice(const char *values, const char *text, int64_t *value)
+{
+    size_t length = strlen(text);
+    for (const char *at = values; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        const char *equals = strchr(at, '=');
+        if ((size_t)(equals - at) == length && memcmp(at, text, length) == 0) {
+            *value = strtoll(equals + 1, NULL, 10);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int store(cli *c, const option *o, const char *text)
+{
+    void *field = (char *)c + o->offset;
+    int64_t integer = 0;
+    char *end;
+    switch (o->kind) {
+    case KIND_FLAG:
+        *(int64_t *)field = 1;
+        return 0;
+    case KIND_TEXT:
+        *(const char **)field = text;
+        return 0;
+    case KIND_SHARE: {
+        double share = strtod(text, &end);
+        if (end == text || *end || !(share >= 0 && share <= 1))
+            return cli_usage("--%s is '%s'; it takes a number from 0 to 1", o->name, text);
+        *(double *)field = share;
+        return 0;
+    }
+    case KIND_CHOICE:
+        if (parse_choice(o->values, text, &integer))
+            return cli_usage("--%s is '%s'; %s", o->name, text, o->help);
+        break;
+    case KIND_TOKENS:
+        if (cli_parse_tokens(text, &integer))
+            return cli_usage("--%s is '%s'; it takes a number of tokens such as 131072 or 128K", o->name,
+                             text);
+        break;
+    default: {
+        int64_t limit = o->kind == KIND_INTEGER ? INT32_MAX : INT64_MAX >> 20;
+        errno = 0;
+        integer = strtoll(text, &end, 10);
+        if (end == text || *end || errno || integer < 0 || integer > limit)
+            return cli_usage("--%s is '%s'; it takes a whole number up to %lld", o->name, text,
+                             (long long)limit);
+    }
+    }
+    *(int64_t *)field = integer;
+    return 0;
+}
+
+static const option *find(const char *name, size_t length, int bit)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((options[i].commands & bit) && strlen(options[i].name) == length &&
+            memcmp(options[i].name, name, length) == 0)
+            return &options[i];
+    return NULL;
+}
+
+int cli_parse(cli *c, const cli_command *command, int argc, char **argv)
+{
+    c->step = c->rank = -1;
+    for (int i = 2; i < argc; i++) {
+        const char *argument = argv[i];
+        const char *name = NULL;
+        size_t length = 0;
+        const char *value = NULL;
+        if (strcmp(argument, "-o") == 0) {
+            name = "output";
+            length = 6;
+        } else if (strncmp(argument, "--", 2) == 0) {
+            name = argument + 2;
+            value = strchr(name, '=');
+            length = value ? (size_t)(value - name) : strlen(name);
+            value = value ? value + 1 : NULL;
+        } else if (argument[0] == '-' && argument[1]) {
+            return cli_usage("unknown option '%s'; see hbp %s --help", argument, command->name);
+        } else if (c->file || !command->argument[0]) {
+            return cli_usage("'%s' is one argument too many; see hbp %s --help", argument, command->name);
+        } else {
+            c->file = argument;
+            continue;
+        }
+        const option *o = find(name, length, command->bit);
+        if (!o)
+            return cli_usage("unknown option '%s'; see hbp %s --help", argument, command->name);
+        if (o->kind == KIND_FLAG && value)
+            return cli_usage("--%s takes no value", o->name);
+        if (o->kind != KIND_FLAG && !value) {
+            if (i + 1 == argc)
+                return cli_usage("--%s needs a value", o->name);
+            value = argv[++i];
+        }
+        int wrong = store(c, o, value);
+        if (wrong)
+            return wrong;
+    }
+    if (command->needs_file && !c->file)
+        return cli_usage("hbp %s needs %s; see hbp %s --help", command->name, command->argument,
+                         command->name);
+    return 0;
+}
+
+void cli_print_options(const cli_command *command)
+{
+    printf("usage: hbp %s%s%s [options]\n%s\n\n", command->name, command->argument[0] ? " " : "",
+           command->argument, command->summary);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (!(options[i].commands & command->bit))
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "--%s %s", options[i].name, options[i].placeholder);
+        printf("  %-28s %s\n", left, options[i].help);
+    }
+}

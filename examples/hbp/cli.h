@@ -1,0 +1,180 @@
+/* What the subcommands of hbp share: the options given, the objects made from them, and how to print. */
+#ifndef HBP_EXAMPLES_CLI_H
+#define HBP_EXAMPLES_CLI_H
+
+#include <hbp/hbp.h>
+#include <jansson.h>
+#include <stdint.h>
+
+/* One run of the command. Strings point into argv; objects are freed by main, whatever happened. */
+typedef struct cli {
+    const char *command;
+    const char *file; /* the positional argument */
+    char *note;       /* the command line, for the plan's header */
+    hbp_context *context;
+
+    int64_t json;
+    int64_t all;
+    const char *output;
+
+    const char *format;
+    const char *column;
+    const char *count_column;
+    const char *loss_column;
+    const char *tie_column;
+    int64_t max_length;
+    int64_t over_long;
+
+    const char *model_text;
+    const char *machine_text;
+    const char *set;
+    int64_t nodes;
+    int64_t zero;
+    int64_t fused_cross_entropy;
+    int64_t max_sp;
+    int64_t reserve_mib;
+    int64_t pack_overhead_ns;
+    double dp_overlap;
+    double sp_overlap;
+
+    int64_t mode;
+    int64_t max_groups;
+    int64_t tokens_per_step;
+    int64_t seed;
+    int64_t epoch;
+    int64_t curriculum;
+    int64_t samples_per_step;
+    int64_t window;
+    int64_t max_samples;
+    int64_t micro_batch_multiple;
+    int64_t sequence_multiple;
+    int64_t pack_multiple;
+    int64_t drop_last;
+    int64_t effort;
+
+    int64_t step; /* -1: not given */
+    int64_t steps;
+    int64_t rank; /* -1: not given */
+    const char *lengths_file;
+
+    const char *xml;
+    const char *synthetic;
+    const char *nccl_tests;
+    const char *nccl_topo;
+    int64_t collective;
+    int64_t ranks;
+
+    hbp_lengths *lengths;
+    hbp_model *model;
+    hbp_machine *machine;
+    hbp_cost *cost;
+    hbp_groups *groups;
+    hbp_plan *plan;
+    hbp_plan_file *plan_file;
+    json_t *result; /* what --json prints */
+} cli;
+
+/* Bits naming the subcommands that take an option. */
+enum {
+    CLI_LENGTHS = 1,
+    CLI_PROBE = 2,
+    CLI_GROUPS = 4,
+    CLI_PLAN = 8,
+    CLI_SHOW = 16,
+    CLI_COMPARE = 32,
+    CLI_TRACE = 64,
+    CLI_VALIDATE = 128,
+    CLI_DUMP = 256,
+    CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
+    CLI_COSTS = CLI_PLANS | CLI_VALIDATE,
+    CLI_ALL = 511
+};
+
+typedef struct cli_command {
+    const char *name;
+    int bit;
+    int needs_file;
+    const char *argument;
+    const char *summary;
+    int (*run)(cli *c); /* the exit status */
+} cli_command;
+
+int cli_lengths(cli *c);
+int cli_probe(cli *c);
+int cli_groups(cli *c);
+int cli_plan(cli *c);
+int cli_show(cli *c);
+int cli_compare(cli *c);
+int cli_trace(cli *c);
+int cli_validate(cli *c);
+int cli_dump(cli *c);
+
+/* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
+int cli_parse(cli *c, const cli_command *command, int argc, char **argv);
+void cli_print_options(const cli_command *command);
+/* A number of tokens such as 131072, 128K or 1M; 0 on success. */
+int cli_parse_tokens(const char *text, int64_t *value);
+
+/* inputs.c: make c->lengths, c->cost, c->plan, ... from the options; status of the library, or -1 after a
+ * message. */
+hbp_status cli_read_lengths(cli *c, const char *path, int limited); /* limited: applies --max-length */
+hbp_status cli_make_machine(cli *c);
+hbp_status cli_set_machine(cli *c);
+hbp_status cli_make_cost(cli *c);
+hbp_status cli_make_groups(cli *c, int32_t mode);
+hbp_status cli_load_plan(cli *c);
+void cli_epoch_options(const cli *c, hbp_epoch_options *options);
+/* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
+char *cli_read_file(const char *path, int64_t *bytes);
+
+/* Prints "hbp: <message>" on stderr and returns exit status 1; `usage` returns 2. */
+int cli_failed(cli *c);
+int cli_error(const char *format, ...);
+int cli_usage(const char *format, ...);
+/* Prints c->result and returns 0, or 1 when there is no memory for it. */
+int cli_print_json(cli *c);
+
+/* Returns from a subcommand with the context's message unless `call` succeeds. */
+#define CLI_TRY(c, call)                                                                                     \
+    do {                                                                                                     \
+        if ((call) < 0)                                                                                      \
+            return cli_failed(c);                                                                            \
+    } while (0)
+
+/* text.c: numbers as people read them. */
+typedef struct shown {
+    char s[256];
+} shown;
+
+shown show_count(int64_t value);   /* 1,234,567 */
+shown show_length(int64_t tokens); /* 128K where that is exact, else 1,234 */
+shown show_time(double ns);        /* 3.21 h */
+shown show_bytes(double bytes);    /* 61.3 GiB */
+shown show_share(double share);    /* 1.25 % */
+shown show_real(const char *format, double value);
+shown show_digest(uint64_t digest); /* 0123456789abcdef */
+double cli_now(void);               /* seconds, monotonic */
+
+/* A table printed at once, columns as wide as needed. A header that begins with '<' is flush left. */
+typedef struct table {
+    int columns;
+    int cells;
+    int room;
+    shown *cell;
+} table;
+
+void table_begin(table *t, int columns, const char *const *headers);
+void table_add(table *t, const char *format, ...);
+void table_add_text(table *t, shown value);
+void table_end(table *t);                          /* prints and frees */
+void show_bar(double share, int width, char *out); /* `width` columns of '#', then a 0 */
+
+/* JSON: a real that is not finite becomes null. */
+json_t *json_number(double value);
+json_t *json_columns_i64(const int64_t *values, int64_t count);
+
+/* The progress callback; `user` is unused. Draws on stderr. */
+int32_t cli_draw_progress(void *user, const hbp_progress *progress);
+void cli_clear_progress(void);
+
+#endif

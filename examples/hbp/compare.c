@@ -1,0 +1,127 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* One way of batching and what it came to; `failed` keeps the library's message. */
+typedef struct way {
+    const char *name;
+    char failed[256];
+    double seconds;
+    hbp_report report;
+} way;
+
+enum { WAYS = HBP_BASELINE_COUNT + 1 };
+
+/* Plans the epoch one way, `baseline` -1 being this library's own, and measures it. */
+static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *options, way *w)
+{
+    double start = cli_now();
+    hbp_status status = baseline < 0
+                            ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
+                            : hbp_plan_baseline(c->context, c->lengths, c->cost, baseline, options, &c->plan);
+    w->seconds = cli_now() - start;
+    hbp_report_init(&w->report, sizeof w->report);
+    if (status >= 0) {
+        hbp_simulate_options simulate;
+        hbp_simulate_options_init(&simulate, sizeof simulate);
+        simulate.bound = 1;
+        status = hbp_simulate(c->context, c->plan, c->cost, &simulate, &w->report);
+    }
+    hbp_plan_free(c->plan);
+    c->plan = NULL;
+    if (status < 0)
+        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+    return status;
+}
+
+static int print_json(cli *c, const way *ways, int64_t bound_ns)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < WAYS; i++) {
+        const hbp_report *r = &ways[i].report;
+        if (ways[i].failed[0]) {
+            json_array_append_new(list,
+                                  json_pack("{s:s,s:s}", "way", ways[i].name, "failed", ways[i].failed));
+            continue;
+        }
+        double bound = bound_ns > 0 ? (double)r->epoch_ns / (double)bound_ns - 1 : 0;
+        json_array_append_new(
+            list, json_pack("{s:s,s:I,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:f}", "way", ways[i].name,
+                            "epoch_ns", (json_int_t)r->epoch_ns, "ratio",
+                            json_number((double)r->epoch_ns / (double)ways[0].report.epoch_ns), "gap",
+                            json_number(bound), "steps", (json_int_t)r->steps, "padding",
+                            json_number(r->padding), "idle", json_number(r->idle), "abr", json_number(r->abr),
+                            "abr_paper", json_number(r->abr_paper), "dbr", json_number(r->dbr), "cr",
+                            json_number(r->cr), "tokens_per_s_per_gpu", json_number(r->tokens_per_s_per_gpu),
+                            "peak_bytes", (json_int_t)r->peak_bytes, "planning_seconds", ways[i].seconds));
+    }
+    c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
+    return cli_print_json(c);
+}
+
+static void print_text(const way *ways, int64_t bound_ns)
+{
+    table t;
+    table_begin(&t, 11,
+                (const char *[]){"<way", "epoch", "x this", "over bound", "padding", "idle", "ABR", "CR",
+                                 "tokens/s/GPU", "peak", "planned in"});
+    for (int i = 0; i < WAYS; i++) {
+        const hbp_report *r = &ways[i].report;
+        table_add(&t, "%s", ways[i].name);
+        if (ways[i].failed[0]) {
+            for (int k = 1; k < 11; k++)
+                table_add(&t, "-");
+            continue;
+        }
+        table_add_text(&t, show_time((double)r->epoch_ns));
+        table_add_text(&t, show_real("%.2f", (double)r->epoch_ns / (double)ways[0].report.epoch_ns));
+        table_add_text(&t, bound_ns > 0 ? show_share((double)r->epoch_ns / (double)bound_ns - 1)
+                                        : show_real("-", 0));
+        table_add_text(&t, show_share(r->padding));
+        table_add_text(&t, show_share(r->idle));
+        table_add_text(&t, show_real("%.3f", r->abr));
+        table_add_text(&t, show_real("%.3f", r->cr));
+        table_add_text(&t, show_count((int64_t)r->tokens_per_s_per_gpu));
+        table_add_text(&t, show_bytes((double)r->peak_bytes));
+        table_add_text(&t, show_real("%.2f s", ways[i].seconds));
+    }
+    table_end(&t);
+    for (int i = 0; i < WAYS; i++)
+        if (ways[i].failed[0])
+            printf("  %s: %s\n", ways[i].name, ways[i].failed);
+    if (bound_ns > 0)
+        printf("\nNo plan of these samples is predicted to take less than %s.\n",
+               show_time((double)bound_ns).s);
+    printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
+           "ratio;\n"
+           "CR: share of tokens in packs with sequence parallelism.\n");
+}
+
+int cli_compare(cli *c)
+{
+    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    CLI_TRY(c, cli_make_cost(c));
+    CLI_TRY(c, cli_make_groups(c, HBP_GROUPS_OPTIMAL));
+    hbp_epoch_options options;
+    cli_epoch_options(c, &options);
+    options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    hbp_lengths_summary s;
+    s.struct_size = sizeof s;
+    CLI_TRY(c, hbp_lengths_get_summary(c->context, c->lengths, &s));
+    int64_t steps = (s.tokens - 1) / options.tokens_per_step + 1;
+    int64_t bound_ns = 0;
+    CLI_TRY(c, hbp_bound_epoch(c->context, c->lengths, c->cost, steps, &bound_ns));
+    way ways[WAYS] = {{.name = "this plan"}};
+    CLI_TRY(c, measure(c, -1, &options, &ways[0]));
+    for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
+        ways[i + 1].name = hbp_baseline_name(i);
+        if (measure(c, i, &options, &ways[i + 1]) == HBP_E_CANCELLED)
+            return cli_failed(c);
+    }
+    cli_clear_progress();
+    if (c->json)
+        return print_json(c, ways, bound_ns);
+    print_text(ways, bound_ns);
+    return 0;
+}

@@ -1,0 +1,184 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli.h"
+
+static const char *reason_name(int32_t reason)
+{
+    switch (reason) {
+    case HBP_SP_FEASIBLE:
+        return "feasible";
+    case HBP_SP_OUT_OF_MEMORY:
+        return "out of memory";
+    case HBP_SP_ILLEGAL_HEADS:
+        return "heads do not divide";
+    case HBP_SP_TOO_FEW_RANKS:
+        return "ranks do not divide";
+    default:
+        return "unknown";
+    }
+}
+
+/* Every degree for packs of `length` tokens; the caller frees *choices. */
+static hbp_status list_choices(cli *c, int64_t length, hbp_sp_choice **choices, int64_t *count)
+{
+    *choices = NULL;
+    hbp_sp_options options;
+    hbp_sp_options_init(&options, sizeof options);
+    options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    hbp_status status =
+        hbp_list_sp_choices(c->context, c->cost, length, &options, NULL, sizeof **choices, 0, count);
+    if (status < 0 || *count == 0)
+        return status;
+    *choices = calloc((size_t)*count, sizeof **choices);
+    if (!*choices) {
+        *count = 0;
+        return HBP_OK;
+    }
+    for (int64_t i = 0; i < *count; i++)
+        (*choices)[i].struct_size = sizeof **choices;
+    return hbp_list_sp_choices(c->context, c->cost, length, &options, *choices, sizeof **choices, *count,
+                               count);
+}
+
+static json_t *candidates_json(const hbp_groups *groups)
+{
+    int64_t count = 0;
+    const int64_t *ns = hbp_groups_get_candidate_ns(groups, &count);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s,s:I}", "groups", hbp_groups_get_candidate_text(groups, i),
+                                              "epoch_ns", (json_int_t)ns[i]));
+    return list;
+}
+
+static int print_json(cli *c, const hbp_sp_choice *choices, int64_t choice_count)
+{
+    int64_t count = 0;
+    const int64_t *threshold = hbp_groups_get_thresholds(c->groups, &count);
+    const int64_t *length = hbp_groups_get_pack_lengths(c->groups, NULL);
+    const int32_t *sp = hbp_groups_get_sp(c->groups, NULL);
+    const int32_t *recompute = hbp_groups_get_recompute(c->groups, NULL);
+    const int64_t *packs = hbp_groups_get_packs(c->groups, NULL);
+    const int64_t *micro_batches = hbp_groups_get_micro_batches(c->groups, NULL);
+    const int64_t *tokens = hbp_groups_get_tokens(c->groups, NULL);
+    const int64_t *step_ns = hbp_groups_get_step_ns(c->groups, NULL);
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(rows,
+                              json_pack("{s:I,s:I,s:i,s:i,s:I,s:I,s:I,s:I}", "pack_length",
+                                        (json_int_t)length[i], "threshold", (json_int_t)threshold[i], "sp",
+                                        (int)sp[i], "recompute", (int)recompute[i], "packs_per_micro_batch",
+                                        (json_int_t)packs[i], "micro_batches", (json_int_t)micro_batches[i],
+                                        "tokens", (json_int_t)tokens[i], "step_ns", (json_int_t)step_ns[i]));
+    json_t *degrees = json_array();
+    for (int64_t i = 0; i < choice_count; i++)
+        json_array_append_new(
+            degrees,
+            json_pack("{s:i,s:i,s:s,s:I,s:I,s:I,s:I}", "sp", (int)choices[i].sp, "recompute",
+                      (int)choices[i].recompute, "verdict", reason_name(choices[i].reason), "pack_ns",
+                      (json_int_t)choices[i].pack_ns, "step_ns", (json_int_t)choices[i].step_ns, "peak_bytes",
+                      (json_int_t)choices[i].peak_bytes, "limit_bytes", (json_int_t)choices[i].limit_bytes));
+    c->result = json_pack("{s:I,s:o,s:o,s:o}", "tokens_per_step",
+                          (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "groups", rows, "candidates",
+                          candidates_json(c->groups), "degrees_of_longest_pack", degrees);
+    return cli_print_json(c);
+}
+
+static void print_groups(const hbp_groups *groups)
+{
+    int64_t count = 0;
+    const int64_t *length = hbp_groups_get_pack_lengths(groups, &count);
+    const int32_t *sp = hbp_groups_get_sp(groups, NULL);
+    const int32_t *recompute = hbp_groups_get_recompute(groups, NULL);
+    const int64_t *packs = hbp_groups_get_packs(groups, NULL);
+    const int64_t *micro_batches = hbp_groups_get_micro_batches(groups, NULL);
+    const int64_t *tokens = hbp_groups_get_tokens(groups, NULL);
+    const int64_t *step_ns = hbp_groups_get_step_ns(groups, NULL);
+    double all = 0;
+    for (int64_t i = 0; i < count; i++)
+        all += (double)tokens[i];
+    table t;
+    table_begin(&t, 8,
+                (const char *[]){"pack", "SP", "recomputed layers", "packs / micro-batch",
+                                 "micro-batches / step", "tokens", "share", "step"});
+    for (int64_t i = 0; i < count; i++) {
+        table_add_text(&t, show_length(length[i]));
+        table_add(&t, "%d", (int)sp[i]);
+        table_add(&t, "%d", (int)recompute[i]);
+        table_add_text(&t, show_count(packs[i]));
+        table_add_text(&t, show_count(micro_batches[i]));
+        table_add_text(&t, show_count(tokens[i]));
+        table_add_text(&t, show_share(all > 0 ? (double)tokens[i] / all : 0));
+        table_add_text(&t, show_time((double)step_ns[i]));
+    }
+    table_end(&t);
+}
+
+static void print_candidates(const hbp_groups *groups, int all)
+{
+    int64_t count = 0;
+    const int64_t *ns = hbp_groups_get_candidate_ns(groups, &count);
+    int64_t rows = !all && count > 12 ? 12 : count;
+    printf("\nHierarchies considered, best first\n\n");
+    table t;
+    table_begin(&t, 3, (const char *[]){"epoch", "x chosen", "<groups"});
+    for (int64_t i = 0; i < rows; i++) {
+        table_add_text(&t, show_time((double)ns[i]));
+        table_add_text(&t, show_real("%.3f", (double)ns[i] / (double)ns[0]));
+        table_add(&t, "%s", hbp_groups_get_candidate_text(groups, i));
+    }
+    table_end(&t);
+    if (rows < count)
+        printf("  and %s more; --all shows them\n", show_count(count - rows).s);
+}
+
+static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t count)
+{
+    printf("\nSP degrees for packs of %s\n\n", show_length(length).s);
+    table t;
+    table_begin(&t, 6,
+                (const char *[]){"SP", "recomputed layers", "pack", "step", "peak / limit", "<verdict"});
+    for (int64_t i = 0; i < count; i++) {
+        const hbp_sp_choice *choice = &choices[i];
+        int timed = choice->reason == HBP_SP_FEASIBLE;
+        int sized = timed || choice->reason == HBP_SP_OUT_OF_MEMORY;
+        table_add(&t, "%d", (int)choice->sp);
+        table_add(&t, sized ? "%d" : "-", (int)choice->recompute);
+        table_add_text(&t, timed ? show_time((double)choice->pack_ns) : show_real("-", 0));
+        table_add_text(&t, timed ? show_time((double)choice->step_ns) : show_real("-", 0));
+        if (sized)
+            table_add(&t, "%s / %s", show_bytes((double)choice->peak_bytes).s,
+                      show_bytes((double)choice->limit_bytes).s);
+        else
+            table_add(&t, "-");
+        table_add(&t, "%s", reason_name(choice->reason));
+    }
+    table_end(&t);
+}
+
+int cli_groups(cli *c)
+{
+    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    CLI_TRY(c, cli_make_cost(c));
+    CLI_TRY(c, cli_make_groups(c, c->mode ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+    int64_t count = 0;
+    const int64_t *length = hbp_groups_get_pack_lengths(c->groups, &count);
+    hbp_sp_choice *choices = NULL;
+    int64_t choice_count = 0;
+    hbp_status status = list_choices(c, length[count - 1], &choices, &choice_count);
+    int exit_status = 0;
+    cli_clear_progress();
+    if (status < 0) {
+        exit_status = cli_failed(c);
+    } else if (c->json) {
+        exit_status = print_json(c, choices, choice_count);
+    } else {
+        printf("%s tokens per step\n\n", show_count(hbp_groups_get_tokens_per_step(c->groups)).s);
+        print_groups(c->groups);
+        print_candidates(c->groups, c->all != 0);
+        print_choices(length[count - 1], choices, choice_count);
+    }
+    free(choices);
+    return exit_status;
+}

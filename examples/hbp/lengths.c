@@ -1,0 +1,134 @@
+#include <stdio.h>
+
+#include "cli.h"
+
+static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+
+enum { SHARES = sizeof shares / sizeof *shares, CLASSES = 32 };
+
+/* Samples and tokens by length class: class k holds lengths in (2^(k-1), 2^k]. */
+typedef struct classes {
+    int64_t samples[CLASSES];
+    int64_t tokens[CLASSES];
+} classes;
+
+static int length_class(int64_t length)
+{
+    int k = 0;
+    while (k < CLASSES - 1 && (INT64_C(1) << k) < length)
+        k++;
+    return k;
+}
+
+/* The smallest length that at least `share` of the samples do not exceed. */
+static int64_t quantile(const int64_t *lengths, const int64_t *counts, int64_t bins, int64_t samples,
+                        double share)
+{
+    double needed = share * (double)samples;
+    int64_t below = 0;
+    for (int64_t i = 0; i < bins; i++) {
+        below += counts[i];
+        if ((double)below >= needed)
+            return lengths[i];
+    }
+    return bins ? lengths[bins - 1] : 0;
+}
+
+static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quantiles, const classes *all)
+{
+    json_t *quantile_list = json_array();
+    for (int i = 0; i < SHARES; i++)
+        json_array_append_new(quantile_list,
+                              json_pack("{s:f,s:I}", "share", shares[i], "length", (json_int_t)quantiles[i]));
+    json_t *histogram = json_array();
+    for (int k = 0; k < CLASSES; k++)
+        if (all->samples[k])
+            json_array_append_new(histogram, json_pack("{s:I,s:I,s:I}", "up_to", (json_int_t)1 << k,
+                                                       "samples", (json_int_t)all->samples[k], "tokens",
+                                                       (json_int_t)all->tokens[k]));
+    c->result =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:b,s:s,s:o,s:o}", "samples", (json_int_t)s->samples,
+                  "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "min_length",
+                  (json_int_t)s->min_length, "max_length", (json_int_t)s->max_length, "mean_length",
+                  (double)s->tokens / (double)s->samples, "distinct_lengths", (json_int_t)s->distinct_lengths,
+                  "overlong_samples", (json_int_t)s->overlong_samples, "overlong_tokens",
+                  (json_int_t)s->overlong_tokens, "has_ties", (int)s->has_ties, "digest",
+                  show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
+    return cli_print_json(c);
+}
+
+static void print_histogram(const hbp_lengths_summary *s, const classes *all)
+{
+    enum { WIDTH = 24 };
+    double most_samples = 1;
+    double most_tokens = 1;
+    int first = CLASSES;
+    int last = 0;
+    for (int k = 0; k < CLASSES; k++) {
+        if (!all->samples[k])
+            continue;
+        first = k < first ? k : first;
+        last = k;
+        most_samples = (double)all->samples[k] > most_samples ? (double)all->samples[k] : most_samples;
+        most_tokens = (double)all->tokens[k] > most_tokens ? (double)all->tokens[k] : most_tokens;
+    }
+    table t;
+    table_begin(&t, 5, (const char *[]){"up to", "samples", "<", "tokens", "<"});
+    for (int k = first; k <= last; k++) {
+        shown bar;
+        table_add_text(&t, show_length(INT64_C(1) << k));
+        table_add_text(&t, show_share((double)all->samples[k] / (double)s->samples));
+        show_bar((double)all->samples[k] / most_samples, WIDTH, bar.s);
+        table_add_text(&t, bar);
+        table_add_text(&t, show_share((double)all->tokens[k] / (double)s->tokens));
+        show_bar((double)all->tokens[k] / most_tokens, WIDTH, bar.s);
+        table_add_text(&t, bar);
+    }
+    table_end(&t);
+}
+
+int cli_lengths(cli *c)
+{
+    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    hbp_lengths_summary s;
+    s.struct_size = sizeof s;
+    CLI_TRY(c, hbp_lengths_get_summary(c->context, c->lengths, &s));
+    int64_t bins = 0;
+    const int64_t *lengths = hbp_lengths_get_histogram_lengths(c->lengths, &bins);
+    const int64_t *counts = hbp_lengths_get_histogram_counts(c->lengths, &bins);
+    int64_t quantiles[SHARES];
+    for (int i = 0; i < SHARES; i++)
+        quantiles[i] = quantile(lengths, counts, bins, s.samples, shares[i]);
+    classes all = {0};
+    for (int64_t i = 0; i < bins; i++) {
+        int k = length_class(lengths[i]);
+        all.samples[k] += counts[i];
+        all.tokens[k] += counts[i] * lengths[i];
+    }
+    cli_clear_progress();
+    if (c->json)
+        return print_json(c, &s, quantiles, &all);
+    printf("%s: %s samples, %s tokens, mean %.1f, %s distinct lengths", c->file, show_count(s.samples).s,
+           show_count(s.tokens).s, (double)s.tokens / (double)s.samples, show_count(s.distinct_lengths).s);
+    if (s.loss_tokens != s.tokens)
+        printf(", %s loss tokens", show_count(s.loss_tokens).s);
+    printf("%s\n", s.has_ties ? ", with ties" : "");
+    if (s.overlong_samples)
+        printf("%s samples were longer than %s; %s tokens were left out\n", show_count(s.overlong_samples).s,
+               show_length(c->max_length).s, show_count(s.overlong_tokens).s);
+    printf("\n");
+    table t;
+    table_begin(&t, 2, (const char *[]){"<quantile", "length"});
+    table_add(&t, "shortest");
+    table_add_text(&t, show_count(s.min_length));
+    for (int i = 0; i < SHARES; i++) {
+        table_add(&t, "%g %%", shares[i] * 100);
+        table_add_text(&t, show_count(quantiles[i]));
+    }
+    table_add(&t, "longest");
+    table_add_text(&t, show_count(s.max_length));
+    table_end(&t);
+    printf("\n");
+    print_histogram(&s, &all);
+    return 0;
+}

@@ -1,0 +1,138 @@
+/* hbp: plan batches of very different lengths from the command line. Uses the public header alone. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static const cli_command commands[] = {
+    {"lengths", CLI_LENGTHS, 1, "FILE",
+     "What is in a file of lengths: count, tokens, quantiles, a histogram.", cli_lengths},
+    {"probe", CLI_PROBE, 0, "", "This machine, or one described by files; -o saves it as a profile.",
+     cli_probe},
+    {"groups", CLI_GROUPS, 1, "FILE", "The hierarchy of pack lengths it would choose, and those it rejected.",
+     cli_groups},
+    {"plan", CLI_PLAN, 1, "FILE", "Plan an epoch and write it to a plan file.", cli_plan},
+    {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
+    {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
+     cli_compare},
+    {"trace", CLI_TRACE, 1, "PLAN", "A timeline of ranks that opens in Perfetto.", cli_trace},
+    {"validate", CLI_VALIDATE, 1, "PLAN", "Check every promise of a plan.", cli_validate},
+    {"dump", CLI_DUMP, 1, "PLAN", "A plan as JSON.", cli_dump},
+};
+
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static hbp_context *volatile interrupted;
+
+/* The first Ctrl-C asks the running call to stop; the second one is the system's own. */
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    if (interrupted)
+        hbp_context_cancel(interrupted);
+}
+
+static void print_help(void)
+{
+    printf("usage: hbp COMMAND [FILE] [options]\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-10s%-6s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
+    printf("\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
+           "standard input. `hbp COMMAND --help` lists the options; every command takes --json.\n"
+           "Exit status: 0 on success, 1 on failure, 2 on wrong usage.\n\nmodels:  ");
+    for (int64_t i = 0; i < hbp_model_count_presets(); i++)
+        printf("%s%s", i == 0 ? "" : i % 6 ? ", " : ",\n         ", hbp_model_get_preset_name(i));
+    printf("\nmachines: ");
+    for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
+        printf("%s%s", i ? ", " : "", hbp_machine_get_preset_name(i));
+    printf("\n");
+}
+
+static char *join(int argc, char **argv)
+{
+    size_t length = 1;
+    for (int i = 0; i < argc; i++)
+        length += strlen(argv[i]) + 1;
+    char *line = malloc(length);
+    if (!line)
+        return NULL;
+    char *at = line;
+    for (int i = 0; i < argc; i++)
+        at += sprintf(at, "%s%s", i ? " " : "", i ? argv[i] : "hbp");
+    return line;
+}
+
+static void free_objects(cli *c)
+{
+    hbp_plan_file_free(c->plan_file);
+    hbp_plan_free(c->plan);
+    hbp_groups_free(c->groups);
+    hbp_cost_free(c->cost);
+    hbp_machine_free(c->machine);
+    hbp_model_free(c->model);
+    hbp_lengths_free(c->lengths);
+    hbp_context_free(c->context);
+    json_decref(c->result);
+    free(c->note);
+}
+
+static int run(cli *c, const cli_command *command)
+{
+    hbp_context_options options;
+    hbp_context_options_init(&options, sizeof options);
+    if (isatty(STDERR_FILENO))
+        options.progress = cli_draw_progress;
+    hbp_status status = hbp_context_create(&options, &c->context);
+    if (status < 0)
+        return cli_error("%s", hbp_status_text(status));
+    struct sigaction action = {0};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = (int)SA_RESETHAND;
+    interrupted = c->context;
+    sigaction(SIGINT, &action, NULL);
+    int exit_status = command->run(c);
+    signal(SIGINT, SIG_DFL);
+    interrupted = NULL;
+    return exit_status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    int asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    if (strcmp(name, "--version") == 0) {
+        printf("hbp %s\n", hbp_version_string());
+        return 0;
+    }
+    if (asked) {
+        print_help();
+        return 0;
+    }
+    const cli_command *command = NULL;
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            command = &commands[i];
+    if (!command)
+        return argc > 1 ? cli_usage("there is no command '%s'; see hbp --help", name)
+                        : cli_usage("no command given; see hbp --help");
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            cli_print_options(command);
+            return 0;
+        }
+    cli c = {.command = command->name};
+    int status = cli_parse(&c, command, argc, argv);
+    if (status == 0) {
+        c.note = join(argc, argv);
+        status = c.note ? run(&c, command) : cli_error("out of memory");
+    }
+    cli_clear_progress();
+    free_objects(&c);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0)
+        status = cli_error("cannot write to standard output: %s", strerror(errno));
+    return status;
+}

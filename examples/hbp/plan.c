@@ -1,0 +1,73 @@
+#include <stdio.h>
+
+#include "cli.h"
+
+static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
+{
+    c->result = json_pack(
+        "{s:s?,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:f,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:I}",
+        "path", c->output, "digest", show_digest(s->digest).s, "lengths_digest",
+        show_digest(s->lengths_digest).s, "ranks", (json_int_t)s->ranks, "steps", (json_int_t)s->steps,
+        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
+        (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "tokens", (json_int_t)s->tokens, "overlong_samples", (json_int_t)s->overlong_samples,
+        "overlong_tokens", (json_int_t)s->overlong_tokens, "proven", (int)s->proven, "planning_seconds",
+        seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns", (json_int_t)r->bound_ns, "gap",
+        json_number(r->gap), "padding", json_number(r->padding), "idle", json_number(r->idle), "abr",
+        json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
+        json_number(r->tokens_per_s_per_gpu), "peak_bytes", (json_int_t)r->peak_bytes);
+    return cli_print_json(c);
+}
+
+static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
+{
+    printf("planned in %.2f s: %s steps, %s micro-batches, %s packs on %d GPUs\n", seconds,
+           show_count(s->steps).s, show_count(s->micro_batches).s, show_count(s->packs).s, (int)s->ranks);
+    printf("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
+    if (r->bound_ns > 0)
+        printf("%s above the bound no plan can beat, ", show_share(r->gap).s);
+    printf("%s tokens/s per GPU\n", show_count((int64_t)r->tokens_per_s_per_gpu).s);
+    printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
+           show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);
+    if (s->overlong_samples)
+        printf("%s samples were over-long; %s tokens were left out\n", show_count(s->overlong_samples).s,
+               show_count(s->overlong_tokens).s);
+    if (s->dropped)
+        printf("%s samples are in no pack\n", show_count(s->dropped).s);
+    if (c->output)
+        printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);
+    else
+        printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
+}
+
+int cli_plan(cli *c)
+{
+    CLI_TRY(c, cli_read_lengths(c, c->file, 0));
+    CLI_TRY(c, cli_make_cost(c));
+    hbp_epoch_options options;
+    cli_epoch_options(c, &options);
+    double start = cli_now();
+    CLI_TRY(c, hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    double seconds = cli_now() - start;
+    hbp_report report;
+    hbp_report_init(&report, sizeof report);
+    hbp_simulate_options simulate;
+    hbp_simulate_options_init(&simulate, sizeof simulate);
+    simulate.tokens_per_step = c->tokens_per_step;
+    CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
+    if (c->output) {
+        hbp_plan_save_options save;
+        hbp_plan_save_options_init(&save, sizeof save);
+        save.cost = c->cost;
+        save.note = c->note;
+        CLI_TRY(c, hbp_plan_save(c->context, c->plan, c->output, &save));
+    }
+    hbp_plan_summary summary;
+    summary.struct_size = sizeof summary;
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &summary));
+    cli_clear_progress();
+    if (c->json)
+        return print_json(c, &summary, &report, seconds);
+    print_text(c, &summary, &report, seconds);
+    return 0;
+}

@@ -1,0 +1,242 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Packs of one kind, over the whole plan. */
+typedef struct kind {
+    int32_t sp;
+    int32_t recompute;
+    int64_t capacity;
+    int64_t packs;
+    int64_t dummies;
+    int64_t samples;
+    int64_t tokens;
+    int64_t micro_batches;
+    int64_t ns; /* of micro-batches that begin with a pack of this kind */
+} kind;
+
+enum { KINDS = 64 };
+
+/* Tells packs apart by degree, recomputed layers and capacity; kinds past the table's end share its last row.
+ */
+static int count_kinds(const hbp_plan *plan, kind *kinds)
+{
+    int64_t packs = 0;
+    const int32_t *sp = hbp_plan_get_pack_sp(plan, &packs);
+    const int32_t *recompute = hbp_plan_get_pack_recompute(plan, NULL);
+    const int64_t *capacity = hbp_plan_get_pack_capacity(plan, NULL);
+    const int64_t *tokens = hbp_plan_get_pack_tokens(plan, NULL);
+    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    int64_t micro_batches = 0;
+    const int64_t *ns = hbp_plan_get_micro_batch_ns(plan, &micro_batches);
+    const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
+    int count = 0;
+    for (int64_t m = 0; m < micro_batches; m++)
+        for (int64_t p = offsets[m]; p < offsets[m + 1]; p++) {
+            int k = 0;
+            while (k < count && (kinds[k].sp != sp[p] || kinds[k].recompute != recompute[p] ||
+                                 kinds[k].capacity != capacity[p]))
+                k++;
+            if (k == count && count < KINDS)
+                kinds[count++] = (kind){.sp = sp[p], .recompute = recompute[p], .capacity = capacity[p]};
+            k = k < KINDS ? k : KINDS - 1;
+            kinds[k].packs++;
+            kinds[k].dummies += samples[p + 1] == samples[p];
+            kinds[k].samples += samples[p + 1] - samples[p];
+            kinds[k].tokens += tokens[p];
+            kinds[k].micro_batches += p == offsets[m];
+            kinds[k].ns += p == offsets[m] ? ns[m] : 0;
+        }
+    return count;
+}
+
+static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, int count)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(
+            rows,
+            json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "capacity", (json_int_t)kinds[i].capacity,
+                      "sp", (int)kinds[i].sp, "recompute", (int)kinds[i].recompute, "micro_batches",
+                      (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs, "dummy_packs",
+                      (json_int_t)kinds[i].dummies, "samples", (json_int_t)kinds[i].samples, "tokens",
+                      (json_int_t)kinds[i].tokens, "predicted_ns", (json_int_t)kinds[i].ns));
+    c->result =
+        json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "digest",
+                  show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
+                  (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step",
+                  (json_int_t)s->first_step, "micro_batches", (json_int_t)s->micro_batches, "packs",
+                  (json_int_t)s->packs, "dummy_packs", (json_int_t)s->dummy_packs, "samples",
+                  (json_int_t)s->samples, "dropped", (json_int_t)s->dropped, "tokens", (json_int_t)s->tokens,
+                  "loss_tokens", (json_int_t)s->loss_tokens, "predicted_ns", (json_int_t)s->predicted_ns,
+                  "seed", (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
+    return cli_print_json(c);
+}
+
+static int overview(cli *c)
+{
+    CLI_TRY(c, cli_load_plan(c));
+    hbp_plan_summary s;
+    s.struct_size = sizeof s;
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &s));
+    kind kinds[KINDS];
+    int count = count_kinds(c->plan, kinds);
+    cli_clear_progress();
+    if (c->json)
+        return overview_json(c, &s, kinds, count);
+    printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", c->file, show_count(s.steps).s,
+           (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
+           show_time((double)s.predicted_ns).s);
+    printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
+           show_digest(s.digest).s);
+    if (s.dropped)
+        printf(", %s samples dropped", show_count(s.dropped).s);
+    printf("\n\n");
+    table t;
+    table_begin(&t, 9,
+                (const char *[]){"pack", "SP", "recomputed layers", "micro-batches", "packs", "dummies",
+                                 "samples", "filled", "time"});
+    for (int i = 0; i < count; i++) {
+        double room = (double)kinds[i].packs * (double)kinds[i].capacity;
+        table_add_text(&t, show_length(kinds[i].capacity));
+        table_add(&t, "%d", (int)kinds[i].sp);
+        table_add(&t, "%d", (int)kinds[i].recompute);
+        table_add_text(&t, show_count(kinds[i].micro_batches));
+        table_add_text(&t, show_count(kinds[i].packs));
+        table_add_text(&t, show_count(kinds[i].dummies));
+        table_add_text(&t, show_count(kinds[i].samples));
+        table_add_text(&t, show_share((double)kinds[i].tokens / room));
+        table_add_text(&t, show_time((double)kinds[i].ns));
+    }
+    table_end(&t);
+    return 0;
+}
+
+static json_t *samples_json(const hbp_plan *plan, int64_t pack)
+{
+    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
+    const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
+    const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
+    const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
+    json_t *list = json_array();
+    for (int64_t i = offsets[pack]; i < offsets[pack + 1]; i++)
+        json_array_append_new(list, json_pack("{s:I,s:I,s:i}", "id", (json_int_t)ids[i], "first_token",
+                                              (json_int_t)(first ? first[i] : 0), "tokens", (int)tokens[i]));
+    return list;
+}
+
+static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
+{
+    return json_pack("{s:I,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "micro_batch",
+                     (json_int_t)micro_batch, "first_rank", (int)hbp_plan_get_pack_ranks(plan, NULL)[p], "sp",
+                     (int)hbp_plan_get_pack_sp(plan, NULL)[p], "recompute",
+                     (int)hbp_plan_get_pack_recompute(plan, NULL)[p], "capacity",
+                     (json_int_t)hbp_plan_get_pack_capacity(plan, NULL)[p], "tokens",
+                     (json_int_t)hbp_plan_get_pack_tokens(plan, NULL)[p], "padded_tokens",
+                     (json_int_t)hbp_plan_get_pack_padded_tokens(plan, NULL)[p], "squares",
+                     (json_int_t)hbp_plan_get_pack_squares(plan, NULL)[p], "loss_tokens",
+                     (json_int_t)hbp_plan_get_pack_loss_tokens(plan, NULL)[p], "predicted_ns",
+                     (json_int_t)hbp_plan_get_pack_ns(plan, NULL)[p], "peak_bytes",
+                     (json_int_t)hbp_plan_get_pack_bytes(plan, NULL)[p], "samples", samples_json(plan, p));
+}
+
+static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_t p)
+{
+    int first = (int)hbp_plan_get_pack_ranks(plan, NULL)[p];
+    int sp = (int)hbp_plan_get_pack_sp(plan, NULL)[p];
+    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
+    table_add_text(t, show_count(micro_batch));
+    table_add(t, sp > 1 ? "%d-%d" : "%d", first, first + sp - 1);
+    table_add(t, "%d", sp);
+    table_add(t, "%d", (int)hbp_plan_get_pack_recompute(plan, NULL)[p]);
+    table_add_text(t, show_count(offsets[p + 1] - offsets[p]));
+    table_add_text(t, show_count(hbp_plan_get_pack_tokens(plan, NULL)[p]));
+    table_add_text(t, show_length(hbp_plan_get_pack_capacity(plan, NULL)[p]));
+    table_add_text(t, show_real("%.3g", (double)hbp_plan_get_pack_squares(plan, NULL)[p]));
+    table_add_text(t, show_time((double)hbp_plan_get_pack_ns(plan, NULL)[p]));
+    table_add_text(t, show_bytes((double)hbp_plan_get_pack_bytes(plan, NULL)[p]));
+}
+
+static const char *const pack_headers[] = {"micro-batch", "ranks",  "SP",       "recomputed layers",
+                                           "samples",     "tokens", "capacity", "squares",
+                                           "time",        "peak"};
+
+static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, int all)
+{
+    enum { SHOWN = 20 };
+    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
+    const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
+    const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
+    const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
+    int64_t end = offsets[p + 1];
+    if (!all && end - offsets[p] > SHOWN)
+        end = offsets[p] + SHOWN;
+    printf("\nmicro-batch %lld, samples as id:tokens\n ", (long long)micro_batch);
+    for (int64_t i = offsets[p]; i < end; i++) {
+        printf(" %lld:%d", (long long)ids[i], (int)tokens[i]);
+        if (first && first[i])
+            printf("@%lld", (long long)first[i]);
+    }
+    if (end < offsets[p + 1])
+        printf(" and %lld more; --all shows them", (long long)(offsets[p + 1] - end));
+    printf(offsets[p + 1] == offsets[p] ? " none: a dummy\n" : "\n");
+}
+
+/* One step: all of its packs, or those of one rank with their samples. */
+static int one_step(cli *c)
+{
+    hbp_plan_summary s;
+    s.struct_size = sizeof s;
+    int64_t step = c->step < 0 ? 0 : c->step;
+    CLI_TRY(c, hbp_plan_file_open(c->context, c->file, &c->plan_file));
+    CLI_TRY(c, hbp_plan_file_get_summary(c->context, c->plan_file, &s));
+    if (step < s.first_step || step >= s.first_step + s.steps)
+        return cli_error("there is no step %lld; %s holds steps %lld to %lld", (long long)step, c->file,
+                         (long long)s.first_step, (long long)(s.first_step + s.steps - 1));
+    if (c->rank >= s.ranks)
+        return cli_error("there is no rank %lld; the plan is for %d", (long long)c->rank, (int)s.ranks);
+    CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
+    const int64_t *steps = hbp_plan_get_step_offsets(c->plan, NULL);
+    const int64_t *micro_batches = hbp_plan_get_micro_batch_offsets(c->plan, NULL);
+    json_t *packs = json_array();
+    table t;
+    table_begin(&t, 10, pack_headers);
+    for (int64_t m = 0; m < steps[1] - steps[0]; m++) {
+        int64_t own = c->rank < 0 ? -1 : hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank);
+        for (int64_t p = micro_batches[m]; p < micro_batches[m + 1]; p++) {
+            if (c->rank >= 0 && p != own)
+                continue;
+            if (c->json)
+                json_array_append_new(packs, pack_json(c->plan, m, p));
+            else
+                add_pack(&t, c->plan, m, p);
+        }
+    }
+    cli_clear_progress();
+    c->result = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
+                          (json_int_t)(steps[1] - steps[0]), "samples",
+                          (json_int_t)hbp_plan_get_step_samples(c->plan, NULL)[0], "tokens",
+                          (json_int_t)hbp_plan_get_step_tokens(c->plan, NULL)[0], "loss_tokens",
+                          (json_int_t)hbp_plan_get_step_loss_tokens(c->plan, NULL)[0], "predicted_ns",
+                          (json_int_t)hbp_plan_get_step_ns(c->plan, NULL)[0], "packs", packs);
+    if (c->json) {
+        free(t.cell);
+        return cli_print_json(c);
+    }
+    printf("step %lld of %s: %s samples, %s tokens, %s loss tokens, predicted %s\n\n", (long long)step,
+           show_count(s.steps).s, show_count(hbp_plan_get_step_samples(c->plan, NULL)[0]).s,
+           show_count(hbp_plan_get_step_tokens(c->plan, NULL)[0]).s,
+           show_count(hbp_plan_get_step_loss_tokens(c->plan, NULL)[0]).s,
+           show_time((double)hbp_plan_get_step_ns(c->plan, NULL)[0]).s);
+    table_end(&t);
+    for (int64_t m = 0; c->rank >= 0 && m < steps[1] - steps[0]; m++)
+        print_samples(c->plan, m, hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank), c->all != 0);
+    return 0;
+}
+
+int cli_show(cli *c)
+{
+    return c->step >= 0 || c->rank >= 0 ? one_step(c) : overview(c);
+}

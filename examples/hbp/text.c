@@ -1,0 +1,193 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+shown show_count(int64_t value)
+{
+    shown out;
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    int first = digits[0] == '-';
+    char *at = out.s;
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0)
+            *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = 0;
+    return out;
+}
+
+shown show_length(int64_t tokens)
+{
+    shown out;
+    if (tokens >= 1 << 20 && tokens % (1 << 20) == 0)
+        snprintf(out.s, sizeof out.s, "%lldM", (long long)(tokens >> 20));
+    else if (tokens >= 1024 && tokens % 1024 == 0)
+        snprintf(out.s, sizeof out.s, "%lldK", (long long)(tokens >> 10));
+    else
+        out = show_count(tokens);
+    return out;
+}
+
+shown show_real(const char *format, double value)
+{
+    shown out;
+    if (isfinite(value))
+        snprintf(out.s, sizeof out.s, format, value);
+    else
+        snprintf(out.s, sizeof out.s, "-");
+    return out;
+}
+
+shown show_time(double ns)
+{
+    static const struct {
+        double ns;
+        const char *format;
+    } units[] = {{86400e9, "%.2f d"}, {3600e9, "%.2f h"}, {60e9, "%.2f min"},
+                 {1e9, "%.2f s"},     {1e6, "%.2f ms"},   {1e3, "%.2f us"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ns >= units[i].ns)
+            return show_real(units[i].format, ns / units[i].ns);
+    return show_real("%.0f ns", ns);
+}
+
+shown show_bytes(double bytes)
+{
+    static const char *const formats[] = {"%.0f B", "%.1f KiB", "%.1f MiB", "%.1f GiB", "%.1f TiB"};
+    int unit = 0;
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        unit++;
+    }
+    return show_real(formats[unit], bytes);
+}
+
+shown show_share(double share)
+{
+    return show_real("%.2f %%", share * 100);
+}
+
+shown show_digest(uint64_t digest)
+{
+    shown out;
+    snprintf(out.s, sizeof out.s, "%016llx", (unsigned long long)digest);
+    return out;
+}
+
+double cli_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static shown *table_next(table *t)
+{
+    if (t->cells == t->room) {
+        int room = t->room ? 2 * t->room : 64;
+        shown *cell = realloc(t->cell, (size_t)room * sizeof *cell);
+        if (!cell)
+            return NULL;
+        t->cell = cell;
+        t->room = room;
+    }
+    return &t->cell[t->cells++];
+}
+
+void table_add_text(table *t, shown value)
+{
+    shown *cell = table_next(t);
+    if (cell)
+        *cell = value;
+}
+
+void table_add(table *t, const char *format, ...)
+{
+    shown value;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(value.s, sizeof value.s, format, arguments);
+    va_end(arguments);
+    table_add_text(t, value);
+}
+
+void table_begin(table *t, int columns, const char *const *headers)
+{
+    *t = (table){.columns = columns};
+    for (int i = 0; i < columns; i++)
+        table_add(t, "%s", headers[i]);
+}
+
+void table_end(table *t)
+{
+    for (int row = 0; row < t->cells / t->columns; row++) {
+        for (int column = 0; column < t->columns; column++) {
+            int left = t->cell[column].s[0] == '<';
+            int width = 0;
+            for (int i = column; i < t->cells; i += t->columns) {
+                int length = (int)strlen(t->cell[i].s) - (i == column && left);
+                width = length > width ? length : width;
+            }
+            const char *value = t->cell[row * t->columns + column].s + (row == 0 && left);
+            int last = column == t->columns - 1;
+            if (left && last)
+                printf("  %s", value);
+            else
+                printf(left ? "  %-*s" : "  %*s", width, value);
+        }
+        putchar('\n');
+    }
+    free(t->cell);
+    *t = (table){0};
+}
+
+void show_bar(double share, int width, char *out)
+{
+    int filled = share > 0 ? (int)(share * width + 0.5) : 0;
+    filled = filled > width ? width : filled;
+    if (share > 0 && filled == 0)
+        filled = 1;
+    memset(out, '#', (size_t)filled);
+    memset(out + filled, ' ', (size_t)(width - filled));
+    out[width] = 0;
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_columns_i64(const int64_t *values, int64_t count)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; array && i < count; i++)
+        json_array_append_new(array, json_integer(values[i]));
+    return array;
+}
+
+static int drawn;
+
+int32_t cli_draw_progress(void *user, const hbp_progress *progress)
+{
+    (void)user;
+    char bar[41];
+    double share = progress->total > 0 ? (double)progress->done / (double)progress->total : 0;
+    show_bar(share, 40, bar);
+    fprintf(stderr, "\r%-12s [%s] %3.0f %%", progress->stage ? progress->stage : "", bar, share * 100);
+    drawn = 1;
+    return 0;
+}
+
+void cli_clear_progress(void)
+{
+    if (drawn)
+        fprintf(stderr, "\r%64s\r", "");
+    drawn = 0;
+}

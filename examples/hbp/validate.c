@@ -1,0 +1,30 @@
+#include <stdio.h>
+
+#include "cli.h"
+
+int cli_validate(cli *c)
+{
+    if ((c->model_text != NULL) != (c->machine_text != NULL))
+        return cli_usage("--model and --machine go together");
+    CLI_TRY(c, cli_load_plan(c));
+    if (c->lengths_file)
+        CLI_TRY(c, cli_read_lengths(c, c->lengths_file, 1));
+    if (c->model_text)
+        CLI_TRY(c, cli_make_cost(c));
+    hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
+    cli_clear_progress();
+    if (c->json) {
+        c->result =
+            json_pack("{s:b,s:s,s:s,s:b,s:b}", "valid", status >= 0, "message",
+                      hbp_context_message(c->context), "digest", show_digest(hbp_plan_get_digest(c->plan)).s,
+                      "against_lengths", c->lengths != NULL, "against_cost", c->cost != NULL);
+        int printed = cli_print_json(c);
+        return printed ? printed : status < 0;
+    }
+    if (status < 0)
+        return cli_failed(c);
+    printf("%s keeps every promise%s%s, digest %s\n", c->file,
+           c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
+           show_digest(hbp_plan_get_digest(c->plan)).s);
+    return 0;
+}
