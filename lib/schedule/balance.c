@@ -1,0 +1,83 @@
+#include "schedule/balance.h"
+
+#include "base/options.h"
+
+void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+static hbp_status check_options(hbp_context *context, hbp_balance_options *options)
+{
+    if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_RANDOM)
+        return hbp__fail(context, HBP_E_INVALID, "balance: mode %d is not one of HBP_BALANCE_*",
+                         (int)options->mode);
+    if (!options->micro_batch_multiple)
+        options->micro_batch_multiple = 1;
+    if (options->micro_batch_multiple < 1 || options->micro_batch_multiple > 65536)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "balance: micro_batch_multiple is %d; it must be in 0..65536",
+                         (int)options->micro_batch_multiple);
+    if (options->curriculum_steps < 0)
+        return hbp__fail(context, HBP_E_INVALID, "balance: curriculum_steps is %lld; it must be 0 or more",
+                         (long long)options->curriculum_steps);
+    if (options->tokens_per_step < 0)
+        return hbp__fail(context, HBP_E_INVALID, "balance: tokens_per_step is %lld; it must be 0 or more",
+                         (long long)options->tokens_per_step);
+    return HBP_OK;
+}
+
+/* Packs and cost must belong to the groups. */
+static hbp_status check_match(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                              const hbp_cost *cost)
+{
+    if (groups->ranks != cost->terms.ranks)
+        return hbp__fail(context, HBP_E_INVALID, "balance: the groups are for %d ranks, the cost for %d",
+                         (int)groups->ranks, (int)cost->terms.ranks);
+    for (int64_t g = 0; g < groups->count; g++)
+        if (hbp__cost_row(cost, groups->sp[g]) < 0 || groups->recompute[g] > cost->terms.layers)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "balance: group %lld runs at SP %d with %d layers recomputed, "
+                             "which the cost does not allow",
+                             (long long)g, (int)groups->sp[g], (int)groups->recompute[g]);
+    for (int64_t p = 0; p < packs->count; p++)
+        if (packs->group[p] >= groups->count || packs->padded[p] > groups->pack_length[packs->group[p]])
+            return hbp__fail(context, HBP_E_INVALID,
+                             "balance: pack %lld of group %d with %lld tokens is not of these "
+                             "groups",
+                             (long long)p, (int)packs->group[p], (long long)packs->padded[p]);
+    return HBP_OK;
+}
+
+hbp_status hbp__balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                        const hbp_cost *cost, const hbp_balance_options *options, int one_step,
+                        hbp_plan **out)
+{
+    hbp_balance_options all = *options;
+    HBP__TRY(check_options(context, &all));
+    HBP__TRY(check_match(context, packs, groups, cost));
+    hbp__micro_batches batches;
+    hbp__steps steps = {0};
+    hbp_status status = hbp__micro_batches_open(context, packs, groups, cost, &all, &batches);
+    if (status >= 0)
+        status = hbp__steps_open(context, &batches, groups, &all, one_step, &steps);
+    if (status >= 0)
+        status = hbp__assemble(context, packs, groups, cost, &all, &batches, &steps, out);
+    hbp__steps_close(&steps);
+    hbp__micro_batches_close(&batches);
+    return status;
+}
+
+hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                                 const hbp_cost *cost, const hbp_balance_options *options, hbp_plan **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, packs, "packs"));
+    HBP__TRY(hbp__require(context, groups, "groups"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    hbp_balance_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_balance_options"));
+    return hbp__balance(context, packs, groups, cost, &all, 0, out);
+}

@@ -1,0 +1,12 @@
+/* hbp_balance_attention for callers inside the library. */
+#ifndef HBP_SCHEDULE_BALANCE_H
+#define HBP_SCHEDULE_BALANCE_H
+
+#include "schedule/microbatch.h"
+
+/* As hbp_balance_attention, with options read and checked; with `one_step` all packs make a single step. */
+hbp_status hbp__balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                        const hbp_cost *cost, const hbp_balance_options *options, int one_step,
+                        hbp_plan **out);
+
+#endif

@@ -1,0 +1,64 @@
+/* Packs put into micro-batches, and micro-batches into steps: what a plan is built from. */
+#ifndef HBP_SCHEDULE_MICROBATCH_H
+#define HBP_SCHEDULE_MICROBATCH_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "cost/cost.h"
+#include "data/groups.h"
+#include "data/packs.h"
+#include "hbp/epoch.h"
+
+/* Fills a place in a micro-batch that no pack takes. */
+#define HBP__DUMMY UINT32_MAX
+
+/* Every micro-batch of an epoch: packs of one group, `groups->packs[g]` places each, first place on rank 0.
+ */
+typedef struct hbp__micro_batches {
+    hbp__memory memory;
+    int64_t count;
+    int32_t *group;  /* [count] */
+    int64_t *first;  /* [count + 1] into place */
+    uint32_t *place; /* packs, or HBP__DUMMY */
+    int64_t
+        group_first[HBP__MAX_GROUPS + 1]; /* micro-batches of group g: [group_first[g], group_first[g + 1]) */
+} hbp__micro_batches;
+
+/* Cuts each group's packs into micro-batches in the way `options->mode` says: the time-balanced way sorts by
+ * predicted time, in classes of 1/1024 of the longest so that packs alike in time change places at random,
+ * and cuts from the slowest; the last micro-batch is completed by dummies. The slowest pack then sets each
+ * micro-batch's time, and the sum of those is the least for these packs up to the classes. O(packs). Close in
+ * any case. */
+hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                                   const hbp_cost *cost, const hbp_balance_options *options,
+                                   hbp__micro_batches *batches);
+void hbp__micro_batches_close(hbp__micro_batches *batches);
+
+/* Steps: which micro-batches each holds, in the order of the epoch. */
+typedef struct hbp__steps {
+    hbp__memory memory;
+    int64_t count;
+    int64_t *first;        /* [count + 1] into micro_batch */
+    uint32_t *micro_batch; /* rows of hbp__micro_batches; HBP__DUMMY for a micro-batch of dummies alone */
+} hbp__steps;
+
+/* Orders the epoch: each group's micro-batches are drawn at random into steps of the group's size, and steps
+ * of all groups are interleaved (curriculum.c). With `one_step`, everything is a single step instead. Close
+ * in any case. */
+hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
+                           const hbp_balance_options *options, int one_step, hbp__steps *steps);
+void hbp__steps_close(hbp__steps *steps);
+
+/* The order of steps: `count[g]` steps of each of `groups` groups; writes the group of each step to `order`,
+ * as many as there are steps. The first `curriculum` come from group 0 while it lasts. After that, at every
+ * place the group that is furthest behind its share of what remains: no prefix strays from the mixture by as
+ * much as one step a group. */
+void hbp__interleave(const int64_t *count, int64_t groups, int64_t curriculum, int32_t *order);
+
+/* Builds the plan. Copies what it needs. */
+hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                         const hbp_cost *cost, const hbp_balance_options *options,
+                         const hbp__micro_batches *batches, const hbp__steps *steps, hbp_plan **out);
+
+#endif

@@ -1,0 +1,123 @@
+#include "base/checked.h"
+#include "base/rng.h"
+#include "schedule/microbatch.h"
+
+#include <string.h>
+
+enum { STREAM_STEPS = 0x73746570, STREAM_ORDER = 0x6f726465 };
+
+/* Micro-batches of a step of group g, a multiple of the caller's factor. */
+static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *options, int64_t g)
+{
+    int64_t size = groups->micro_batches[g];
+    if (options->tokens_per_step)
+        size = hbp__max_i64(1, options->tokens_per_step / groups->packs[g] / groups->pack_length[g]);
+    return hbp__round_up(size, options->micro_batch_multiple);
+}
+
+/* Random order of rows [first, last), unless the caller's order is to be kept. */
+static void draw(const hbp_balance_options *options, uint64_t stream, int64_t first, int64_t last,
+                 uint32_t *rows)
+{
+    for (int64_t i = first; i < last; i++)
+        rows[i - first] = (uint32_t)i;
+    if (options->mode != HBP_BALANCE_GIVEN) {
+        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, stream);
+        hbp__rng_shuffle_u32(&rng, rows, (uint64_t)(last - first));
+    }
+}
+
+static int steps_alloc(hbp__steps *steps, int64_t count, int64_t micro_batches)
+{
+    steps->count = count;
+    steps->first = hbp__new(&steps->memory, (uint64_t)count + 1, sizeof *steps->first);
+    steps->micro_batch = hbp__new(&steps->memory, (uint64_t)micro_batches, sizeof *steps->micro_batch);
+    return steps->first && steps->micro_batch;
+}
+
+static hbp_status open_one_step(hbp_context *context, const hbp__micro_batches *batches,
+                                const hbp_balance_options *options, hbp__steps *steps)
+{
+    int64_t size = hbp__round_up(batches->count, options->micro_batch_multiple);
+    if (!steps_alloc(steps, 1, size))
+        return hbp__fail_memory(context, "the steps");
+    steps->first[0] = 0;
+    steps->first[1] = size;
+    draw(options, STREAM_STEPS, 0, batches->count, steps->micro_batch);
+    for (int64_t i = batches->count; i < size; i++)
+        steps->micro_batch[i] = HBP__DUMMY;
+    return HBP_OK;
+}
+
+/* Writes the steps in the order given by `order` (the group of each step). Group g's steps are cut from its
+ * drawn micro-batches, in `rows`; its last, incomplete step comes at a random place among them. */
+static void write_steps(const hbp__micro_batches *batches, const hbp_groups *groups,
+                        const hbp_balance_options *options, const int64_t *count, const int32_t *order,
+                        const uint32_t *rows, const uint32_t *turn, hbp__steps *steps)
+{
+    int64_t done[HBP__MAX_GROUPS] = {0}, before[HBP__MAX_GROUPS + 1] = {0}, at = 0;
+    for (int64_t g = 0; g < groups->count; g++)
+        before[g + 1] = before[g] + count[g];
+    for (int64_t s = 0; s < steps->count; s++) {
+        int64_t g = order[s], size = step_size(groups, options, g);
+        int64_t first = batches->group_first[g] + (int64_t)turn[before[g] + done[g]++] * size;
+        int64_t end = hbp__min_i64(first + size, batches->group_first[g + 1]);
+        steps->first[s] = at;
+        for (int64_t m = first; m < end; m++)
+            steps->micro_batch[at++] = rows[m];
+        while ((at - steps->first[s]) % options->micro_batch_multiple)
+            steps->micro_batch[at++] = HBP__DUMMY;
+    }
+    steps->first[steps->count] = at;
+}
+
+hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
+                           const hbp_balance_options *options, int one_step, hbp__steps *steps)
+{
+    const hbp__memory *memory = &context->memory;
+    memset(steps, 0, sizeof *steps);
+    steps->memory = *memory;
+    if (one_step)
+        return open_one_step(context, batches, options, steps);
+    int64_t count[HBP__MAX_GROUPS], total = 0, room = 0;
+    for (int64_t g = 0; g < groups->count; g++) {
+        int64_t mine = batches->group_first[g + 1] - batches->group_first[g],
+                size = step_size(groups, options, g);
+        count[g] = options->drop_last ? mine / size : hbp__ceil_div(mine, size);
+        total += count[g];
+        room += count[g] * size;
+    }
+    if (!total)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "drop_last leaves no step: every group has less than one");
+    int32_t *order = hbp__new(memory, (uint64_t)total, sizeof *order);
+    uint32_t *rows = hbp__new(memory, (uint64_t)batches->count, sizeof *rows);
+    uint32_t *turn = hbp__new(memory, (uint64_t)total, sizeof *turn);
+    hbp_status status = HBP_OK;
+    if (!steps_alloc(steps, total, room) || !order || !rows || !turn)
+        status = hbp__fail_memory(context, "the steps");
+    if (status == HBP_OK) {
+        hbp__interleave(count, groups->count, options->curriculum_steps, order);
+        int64_t before = 0;
+        for (int64_t g = 0; g < groups->count; g++) {
+            draw(options, STREAM_STEPS + (uint64_t)g, batches->group_first[g], batches->group_first[g + 1],
+                 rows + batches->group_first[g]);
+            draw(options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before);
+            before += count[g];
+        }
+        write_steps(batches, groups, options, count, order, rows, turn, steps);
+    }
+    hbp__delete(memory, order);
+    hbp__delete(memory, rows);
+    hbp__delete(memory, turn);
+    return status;
+}
+
+void hbp__steps_close(hbp__steps *steps)
+{
+    if (!steps->memory.release)
+        return; /* never opened */
+    hbp__delete(&steps->memory, steps->first);
+    hbp__delete(&steps->memory, steps->micro_batch);
+    memset(steps, 0, sizeof *steps);
+}
