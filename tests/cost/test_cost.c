@@ -1,0 +1,191 @@
+#include "test.h"
+
+#include <math.h>
+
+/* Terms that a test may bend: 8 ranks, domains of 4, degrees 1, 2, 4, 8. */
+static const int32_t degrees[] = {1, 2, 4, 8};
+static const double latencies[] = {0, 10, 20, 40};
+static const double slopes[] = {0, .5, .25, 1};
+
+static hbp_cost_terms some_terms(void)
+{
+    hbp_cost_terms t;
+    hbp_cost_terms_init(&t, sizeof t);
+    t.ranks = 8;
+    t.domain_ranks = 4;
+    t.layers = 4;
+    t.ns_per_token = 100;
+    t.ns_per_token_squared = .5;
+    t.recompute_linear = .25;
+    t.recompute_attention = .125;
+    t.recompute_communication = .5;
+    t.pack_ns = 1000;
+    t.step_ns = 5000;
+    t.static_bytes = 10000;
+    t.activation_bytes = 64;
+    t.recomputed_bytes = 8;
+    t.working_bytes = 48;
+    t.logits_bytes = 16;
+    t.sp_buffer_bytes = 4;
+    t.limit_bytes = 50000;
+    t.degrees = 4;
+    t.degree = degrees;
+    t.sp_latency_ns = latencies;
+    t.sp_ns_per_token = slopes;
+    return t;
+}
+
+START_TEST(terms_come_back_as_given)
+{
+    hbp_context *context = test_context();
+    hbp_cost_terms given = some_terms();
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &given, &cost));
+    hbp_context_free(context);
+    context = test_context();
+    hbp_cost_terms read;
+    hbp_cost_terms_init(&read, sizeof read);
+    OK(context, hbp_cost_get_terms(context, cost, &read));
+    ck_assert_mem_eq(read.degree, degrees, sizeof degrees);
+    ck_assert_mem_eq(read.sp_latency_ns, latencies, sizeof latencies);
+    ck_assert_mem_eq(read.sp_ns_per_token, slopes, sizeof slopes);
+    ck_assert_ptr_ne(read.degree, degrees);
+    read.degree = given.degree;
+    read.sp_latency_ns = given.sp_latency_ns;
+    read.sp_ns_per_token = given.sp_ns_per_token;
+    ck_assert_mem_eq(&read, &given, sizeof given);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "degrees"), "given");
+    ck_assert_ptr_null(hbp_cost_get_source(cost, "colour"));
+    ck_assert_ptr_null(hbp_cost_get_source(cost, NULL));
+    ck_assert_ptr_null(hbp_cost_get_source(NULL, "pack_ns"));
+    FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_cost_get_terms(context, NULL, &read));
+    hbp_cost_free(cost);
+    hbp_cost_free(NULL);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(an_older_caller_gets_no_more_than_its_size)
+{
+    hbp_context *context = test_context();
+    hbp_cost_terms given = some_terms();
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &given, &cost));
+    hbp_cost_terms read;
+    memset(&read, 0x5a, sizeof read);
+    uint32_t size = offsetof(hbp_cost_terms, step_ns);
+    hbp_cost_terms_init(&read, size);
+    OK(context, hbp_cost_get_terms(context, cost, &read));
+    ck_assert_uint_eq(read.struct_size, size);
+    ck_assert(read.pack_ns == given.pack_ns);
+    unsigned char untouched[sizeof read.step_ns];
+    memset(untouched, 0x5a, sizeof untouched);
+    ck_assert_mem_eq(&read.step_ns, untouched, sizeof untouched);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Creation fails with `text` after `change`. */
+#define REFUSES(text, change)                                                                                \
+    do {                                                                                                     \
+        hbp_cost_terms t = some_terms();                                                                     \
+        change;                                                                                              \
+        hbp_cost *refused = (hbp_cost *)&t;                                                                  \
+        FAILS(context, HBP_E_INVALID, text, hbp_cost_create_terms(context, &t, &refused));                   \
+        ck_assert_ptr_null(refused);                                                                         \
+    } while (0)
+
+START_TEST(senseless_terms_are_named)
+{
+    hbp_context *context = test_context();
+    REFUSES("ns_per_token is -1; it must be finite and at least 0", t.ns_per_token = -1);
+    REFUSES("ns_per_token_squared is ", t.ns_per_token_squared = NAN);
+    REFUSES("pack_ns is inf", t.pack_ns = INFINITY);
+    REFUSES("sp_buffer_bytes is -0.5", t.sp_buffer_bytes = -.5);
+    REFUSES("ranks is 0", t.ranks = 0);
+    REFUSES("layers is 0", t.layers = 0);
+    REFUSES("domain_ranks is -2", t.domain_ranks = -2);
+    REFUSES("limit_bytes is -1", t.limit_bytes = -1);
+    REFUSES("degrees is 0", t.degrees = 0);
+    REFUSES("degree is NULL", t.degree = NULL);
+    REFUSES("sp_latency_ns is NULL", t.sp_latency_ns = NULL);
+    REFUSES("sp_ns_per_token is NULL", t.sp_ns_per_token = NULL);
+    static const int32_t late[] = {2, 4};
+    REFUSES("degree[0] is 2; degrees begin at 1", (t.degree = late, t.degrees = 2));
+    static const int32_t twice[] = {1, 2, 2, 4};
+    REFUSES("degree[2] is 2; degrees begin at 1 and ascend", t.degree = twice);
+    static const int32_t three[] = {1, 3};
+    REFUSES("degree[1] is 3, which does not divide 8 ranks", (t.degree = three, t.degrees = 2));
+    static const double bad[] = {0, 0, -3, 0};
+    REFUSES("sp_latency_ns[2] is -3", t.sp_latency_ns = bad);
+    REFUSES("sp_ns_per_token[2] is -3", t.sp_ns_per_token = bad);
+    REFUSES("hbp_cost_terms.struct_size is 0", t.struct_size = 0);
+    hbp_cost *cost = NULL;
+    FAILS(context, HBP_E_INVALID, "terms is NULL", hbp_cost_create_terms(context, NULL, &cost));
+    hbp_cost_terms t = some_terms();
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create_terms(context, &t, NULL));
+    ck_assert_int_eq(hbp_cost_create_terms(NULL, &t, &cost), HBP_E_INVALID);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(no_domain_means_all_ranks)
+{
+    hbp_context *context = test_context();
+    hbp_cost_terms t = some_terms();
+    t.domain_ranks = 0;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    OK(context, hbp_cost_get_terms(context, cost, &t));
+    ck_assert_int_eq(t.domain_ranks, 8);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Fails the n-th allocation. */
+static void *failing_alloc(void *user, uint64_t bytes)
+{
+    int64_t *left = user;
+    return (*left)-- > 0 ? malloc(bytes) : NULL;
+}
+
+static void plain_release(void *user, void *block, uint64_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(block);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    int64_t left = 1;
+    hbp_allocator allocator = {sizeof allocator, failing_alloc, NULL, plain_release, &left};
+    hbp_context_options options;
+    hbp_context_options_init(&options, sizeof options);
+    options.allocator = &allocator;
+    hbp_context *context = NULL;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    hbp_cost_terms t = some_terms();
+    hbp_cost *cost = NULL;
+    int64_t n = 0;
+    for (;; n++) {
+        left = n;
+        hbp_status status = hbp_cost_create_terms(context, &t, &cost);
+        if (status == HBP_OK)
+            break;
+        ck_assert_int_eq(status, HBP_E_NO_MEMORY);
+        ck_assert_ptr_null(cost);
+        ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "out of memory for a cost"));
+    }
+    ck_assert_int_eq(n, 4);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("cost", terms_come_back_as_given, an_older_caller_gets_no_more_than_its_size,
+          senseless_terms_are_named, no_domain_means_all_ranks, every_allocation_may_fail)
