@@ -109,15 +109,16 @@ static hbp_status sort_bucket(ordering *o, int64_t begin, int64_t end)
 static hbp_status shuffle_run(ordering *o, int64_t begin, int64_t count)
 {
     uint32_t *run = o->order + begin, *piled = o->scratch + begin;
-    HBP__TRY(hbp__tick(o->context, "shuffle equal lengths", begin, o->lengths->count));
     if (count <= SHUFFLE_IN_PLACE) {
         hbp__rng_shuffle_u32(&o->rng, run, (uint64_t)count);
-        return HBP_OK;
+        return hbp__tick(o->context, "shuffle equal lengths", begin, o->lengths->count);
     }
     int64_t next[PILES + 1] = {0};
     hbp__rng again = o->rng;
     uint64_t digits = 0;
     for (int64_t i = 0; i < count; i++, digits >>= 8) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(o->context, "shuffle equal lengths", begin + i, o->lengths->count));
         if (i % 8 == 0)
             digits = hbp__rng_next(&o->rng);
         next[(digits & (PILES - 1)) + 1]++;
