@@ -48,12 +48,14 @@ HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *l
                                           const hbp_lengths_options *options, hbp_lengths **out);
 
 /* Makes a data set from a histogram: counts[i] samples of lengths[i] tokens, both [bins]; lengths need not be
- * sorted or distinct. Samples are named by their ordinal in ascending order of length. Errors as above. */
+ * sorted or distinct, and a bin with count 0 is skipped whatever its length. Samples are named by their ordinal in
+ * ascending order of length. Errors as above. */
 HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
                                                 int64_t bins, hbp_lengths **out);
 
 /* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given they
- * must be given with every piece. finish moves the data out; free the builder in any case. */
+ * must be given with every piece. finish moves the data out, even when it fails; free the builder in any
+ * case. */
 HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
 HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
                                               const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
@@ -80,9 +82,13 @@ HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, ui
 HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
                                     hbp_lengths **out);
 
-/* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped, truncated or
- * split (HBP_OVERLONG_*). Tied samples longer than the limit together are refused. The result is a data set of its
- * own; ids still name the original samples. */
+/* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped, truncated
+ * or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's loss tokens fill its
+ * pieces from the front. Truncating keeps at most `max_length` loss tokens. Dropping a tied sample drops those tied
+ * to it; tied samples longer than the limit together are otherwise refused. The result is a data set of its own; ids
+ * still name the original samples. A histogram stays one unless it is split.
+ * Returns HBP_E_INVALID for a refusal, when no sample is left, and when `lengths` is split already and needs another
+ * cut; HBP_E_OVERFLOW for more than HBP_MAX_SAMPLES pieces; HBP_E_NO_MEMORY. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
                                      int32_t policy, hbp_lengths **out);
 
@@ -101,7 +107,7 @@ typedef struct hbp_lengths_summary {
     int64_t max_length;
     int64_t distinct_lengths;
     int64_t overlong_samples; /* samples that were past the limit */
-    int64_t overlong_tokens;  /* tokens of theirs that were dropped or cut off; 0 for split */
+    int64_t overlong_tokens;  /* tokens dropped or cut off, those of tied samples included; 0 for split */
     uint64_t digest;          /* of the lengths, loss tokens and ties in order: two equal data sets agree */
     double sum_squares;       /* of lengths, in tokens^2 (exact up to 2^53) */
 } hbp_lengths_summary;

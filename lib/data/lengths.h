@@ -45,8 +45,8 @@ hbp_lengths *hbp__lengths_retain(const hbp_lengths *lengths);
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index);
 
 /* The pieces in ascending order of length into a new array *order [count] (freed by the caller with the context's
- * memory); within one length their order is a draw from (seed, epoch). A histogram's order is the identity. O(count); scratch is
- * 4 bytes a piece. */
+ * memory); within one length their order is a draw from (seed, epoch). A histogram's order is the identity.
+ * O(count); scratch is 4 bytes a piece. */
 hbp_status hbp__lengths_order(hbp_context *context, const hbp_lengths *lengths, uint64_t seed, uint64_t epoch,
                               uint32_t **order);
 
