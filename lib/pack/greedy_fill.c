@@ -95,9 +95,9 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     hbp_status status = run_fill(context, hbp__fill_tight, lengths, groups, options, &tight);
     int64_t balanced_ns = 0, tight_ns = 0;
     if (status >= 0)
-        status = hbp__packs_score(context, balanced, groups, &balanced_ns);
+        status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
     if (status >= 0)
-        status = hbp__packs_score(context, tight, groups, &tight_ns);
+        status = hbp__packs_score(context, tight, groups, 0, &tight_ns);
     int keep_tight = status >= 0 && tight_ns < balanced_ns;
     hbp_packs_free(keep_tight ? balanced : tight);
     if (status < 0) {

@@ -4,7 +4,7 @@
 #include "base/sort.h"
 
 hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                            int64_t *ns)
+                            double step_ns, int64_t *ns)
 {
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)packs->count;
@@ -25,6 +25,8 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
             status = hbp__fail_memory(context, "the score of packs");
         for (int64_t i = count - 1; i >= 0 && status == HBP_OK; i -= groups->packs[g])
             *ns += time[order[i]];
+        int64_t micro_batches = hbp__ceil_div(count, groups->packs[g]);
+        *ns += hbp__ceil_div(micro_batches, groups->micro_batches[g]) * hbp__round_i64(step_ns);
     }
     hbp__delete(memory, time);
     hbp__delete(memory, order);

@@ -1,0 +1,106 @@
+/* The classic ways of batching, as plans, so that everything that reads plans can compare them. */
+#include "base/options.h"
+#include "epoch/epoch.h"
+#include "hbp/sp.h"
+#include "pack/classic.h"
+#include "schedule/balance.h"
+
+#define LIST(X)                                                                                              \
+    X(HBP_BASELINE_NO_PACKING, "no-packing")                                                                 \
+    X(HBP_BASELINE_SORTED, "sorted")                                                                         \
+    X(HBP_BASELINE_NEXT_FIT, "next-fit")                                                                     \
+    X(HBP_BASELINE_FIRST_FIT_DECREASING, "first-fit-decreasing")                                             \
+    X(HBP_BASELINE_BEST_FIT_DECREASING, "best-fit-decreasing")                                               \
+    X(HBP_BASELINE_ISF, "isf")                                                                               \
+    X(HBP_BASELINE_SPFHP, "spfhp")                                                                           \
+    X(HBP_BASELINE_HOMOGENEOUS_SP, "homogeneous-sp")                                                         \
+    X(HBP_BASELINE_PAPER, "hbp-paper")
+
+const char *hbp_baseline_name(int32_t baseline)
+{
+    switch (baseline) {
+#define NAME(code, text)                                                                                     \
+    case code:                                                                                               \
+        return text;
+        LIST(NAME)
+#undef NAME
+    default:
+        return NULL;
+    }
+}
+
+/* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
+ * maximum is given. */
+static hbp_status single_group(const hbp__epoch *epoch, hbp_groups **out)
+{
+    hbp_groups_options options;
+    hbp__epoch_groups_options(&epoch->options, &options);
+    options.mode = HBP_GROUPS_PAPER;
+    hbp_groups *paper = NULL;
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &paper));
+    int64_t last = paper->count - 1, length = paper->pack_length[last],
+            tokens_per_step = paper->tokens_per_step;
+    int32_t sp = paper->sp[last], recompute = paper->recompute[last];
+    hbp_groups_free(paper);
+    return hbp_groups_create(epoch->context, epoch->cost, 1, &length, &sp, &recompute, tokens_per_step, out);
+}
+
+/* Packs in random order, as trainers shuffle them; sorted batches keep their order inside, so that the batch
+ * is what is shuffled. */
+static int32_t balance_mode(int32_t baseline)
+{
+    if (baseline == HBP_BASELINE_SORTED)
+        return HBP_BALANCE_SORTED;
+    if (baseline == HBP_BASELINE_HOMOGENEOUS_SP)
+        return HBP_BALANCE_TIME;
+    return HBP_BALANCE_RANDOM;
+}
+
+static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_plan **out)
+{
+    hbp_fill_options fill;
+    hbp_balance_options balance;
+    hbp__epoch_fill_options(&epoch->options, &fill);
+    hbp__epoch_balance_options(&epoch->options, &balance);
+    fill.mode = HBP_FILL_BALANCED;
+    balance.mode = balance_mode(baseline);
+    balance.curriculum_steps = 0;
+    hbp_groups *groups = NULL;
+    hbp_packs *packs = NULL;
+    hbp_status status = single_group(epoch, &groups);
+    if (status >= 0 && baseline == HBP_BASELINE_HOMOGENEOUS_SP)
+        status = hbp_greedy_fill(epoch->context, epoch->lengths, groups, &fill, &packs);
+    else if (status >= 0)
+        status = hbp__fill_classic(epoch->context, epoch->lengths, groups, baseline, &fill, &packs);
+    if (status >= 0)
+        status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
+    hbp_packs_free(packs);
+    hbp_groups_free(groups);
+    return status;
+}
+
+hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                             int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    if (!hbp_baseline_name(baseline))
+        return hbp__fail(context, HBP_E_INVALID, "baseline %d is not one of HBP_BASELINE_*", (int)baseline);
+    hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
+    HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
+    HBP__TRY(hbp__epoch_check(context, &epoch.options));
+    if (baseline == HBP_BASELINE_PAPER) {
+        epoch.options.mode = HBP_EPOCH_PAPER;
+        return hbp_plan_epoch(context, lengths, cost, &epoch.options, out);
+    }
+    hbp_lengths *limited = NULL;
+    HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
+    if (limited)
+        epoch.lengths = limited;
+    hbp_status status = plan_single(&epoch, baseline, out);
+    hbp_lengths_free(limited);
+    return status;
+}

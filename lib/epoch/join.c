@@ -1,0 +1,73 @@
+#include <string.h>
+
+#include "data/plan.h"
+#include "epoch/epoch.h"
+
+/* Moves the offsets that a part brought, rows (at, at + rows], behind the `base` rows of the table they point
+ * into. */
+static void rebase(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
+{
+    for (int64_t i = at + 1; i <= at + rows; i++)
+        offsets[i] += base;
+}
+
+/* Copies a part's columns behind the rows counted in `at`, and counts them there. An optional column that the
+ * part lacks stays as it is. */
+static void append(hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
+{
+#define APPEND(name, type, table, extra)                                                                     \
+    if (plan->name && part->name)                                                                            \
+        memcpy(plan->name + at->table + (extra), part->name + (extra),                                       \
+               (size_t)part->table * sizeof *plan->name);
+    HBP__PLAN_COLUMNS(APPEND)
+#undef APPEND
+    rebase(plan->step_offsets, at->steps, part->steps, at->micro_batches);
+    rebase(plan->micro_batch_offsets, at->micro_batches, part->micro_batches, at->packs);
+    rebase(plan->pack_offsets, at->packs, part->packs, at->samples);
+    /* A part whose every token carries loss has no column for it. */
+    for (int64_t i = 0; plan->sample_loss_tokens && !part->sample_loss_tokens && i < part->samples; i++)
+        plan->sample_loss_tokens[at->samples + i] = part->sample_tokens[i];
+    at->steps += part->steps;
+    at->micro_batches += part->micro_batches;
+    at->packs += part->packs;
+    at->samples += part->samples;
+    at->dropped += part->dropped;
+}
+
+hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t count,
+                          const hbp_lengths *lengths, hbp_plan **out)
+{
+    hbp_plan at = {0};
+    int32_t optional = 0;
+    at.dropped = lengths->dropped;
+    for (int64_t i = 0; i < count; i++) {
+        at.steps += parts[i]->steps;
+        at.micro_batches += parts[i]->micro_batches;
+        at.packs += parts[i]->packs;
+        at.samples += parts[i]->samples;
+        at.dropped += parts[i]->dropped;
+        optional |= parts[i]->sample_first_tokens ? HBP__PLAN_SPLIT : 0;
+        optional |= parts[i]->sample_loss_tokens ? HBP__PLAN_LOSS : 0;
+    }
+    hbp_plan *plan = hbp__plan_new(&context->memory, at.steps, at.micro_batches, at.packs, at.samples,
+                                   at.dropped, optional);
+    if (!plan)
+        return hbp__fail_memory(context, "the joined plan");
+    plan->ranks = parts[0]->ranks;
+    plan->domain_ranks = parts[0]->domain_ranks;
+    plan->proven = parts[0]->proven;
+    plan->sequence_multiple = parts[0]->sequence_multiple;
+    plan->pack_multiple = parts[0]->pack_multiple;
+    plan->micro_batch_multiple = parts[0]->micro_batch_multiple;
+    plan->epoch = parts[0]->epoch;
+    memset(&at, 0, sizeof at);
+    for (int64_t i = 0; i < lengths->dropped; i++) {
+        plan->dropped_ids[i] = lengths->dropped_id[i];
+        plan->dropped_reasons[i] = lengths->dropped_reason[i];
+    }
+    at.dropped = lengths->dropped;
+    for (int64_t i = 0; i < count; i++)
+        append(plan, parts[i], &at);
+    *out = plan;
+    return HBP_OK;
+}
