@@ -1,0 +1,61 @@
+# Sourced by scripts that build: makes sure of tools and libraries, from Debian's packages where some are missing.
+# shellcheck shell=sh
+
+# need PACKAGE TEST...: notes PACKAGE as missing unless the command TEST succeeds.
+missing=
+need() {
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+have_tool() { command -v "$1"; }
+have_library() { command -v pkg-config && pkg-config --exists "$1"; }
+have_header() { echo "#include <$1>" | cc -E -x c - ; }
+
+need_build_packages() {
+    need gcc have_tool cc
+    need libc6-dev have_header stdio.h
+    need cmake have_tool cmake
+    command -v ninja >/dev/null || need make have_tool make
+    need pkg-config have_tool pkg-config
+    need zlib1g-dev have_library zlib
+    need libmsgpack-dev have_library msgpack
+    need libhwloc-dev have_library hwloc
+    need libjansson-dev have_library jansson
+    need libexpat1-dev have_library expat
+}
+
+# Installs what is missing, as root or through sudo; else says what to run and ends the script.
+install_missing() {
+    [ -n "$missing" ] || return 0
+    line="apt-get install -y --no-install-recommends$missing"
+    if ! command -v apt-get >/dev/null; then
+        echo "missing (Debian's names):$missing" >&2
+        exit 1
+    fi
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        as_root=sudo
+    else
+        echo "missing packages; run this as root, then start again:" >&2
+        echo "  apt-get update && $line" >&2
+        exit 1
+    fi
+    echo "installing$missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    if ! { $as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $as_root $line; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "cannot install$missing" >&2
+        exit 1
+    fi
+    rm -f "$log"
+    missing=
+}
+
+# Prints how many builds to run at once.
+processors() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
+
+# Ninja where it is there.
+generator() { if command -v ninja >/dev/null; then echo Ninja; else echo "Unix Makefiles"; fi; }

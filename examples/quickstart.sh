@@ -1,0 +1,76 @@
+#!/bin/sh
+# From a fresh clone to a plan: installs what is missing (Debian), builds, and plans an epoch of a million samples.
+# usage: examples/quickstart.sh [--lengths FILE] [--model NAME] [--machine NAME:NODES] [--max-length TOKENS]
+set -eu
+lengths='' model=llama-3.1-8b machine=h100:4 max_length=128K
+while [ $# -gt 0 ]; do
+    case $1 in
+    --lengths) lengths=${2:?--lengths needs a file}; shift 2 ;;
+    --model) model=${2:?--model needs a name}; shift 2 ;;
+    --machine) machine=${2:?--machine needs a name}; shift 2 ;;
+    --max-length) max_length=${2:?--max-length needs a number}; shift 2 ;;
+    *) sed -n '2,3s/^# //p' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
+    esac
+done
+case $lengths in '' | /* | -) ;; *) lengths=$PWD/$lengths ;; esac
+cd "$(dirname "$0")/.."
+. cmake/packages.sh
+
+say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
+
+say "Tools and libraries"
+need_build_packages
+install_missing
+echo "all there"
+
+say "Building libhbp and the hbp command into build/quickstart"
+start=$(date +%s)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }; }
+quietly cmake -S . -B build/quickstart -G "$(generator)" -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF \
+    -DHBP_BUILD_BENCHMARKS=OFF
+quietly cmake --build build/quickstart -j "$(processors)"
+echo "done in $(($(date +%s) - start)) s"
+hbp=build/quickstart/examples/hbp
+out=build/quickstart
+
+if [ -z "$lengths" ]; then
+    lengths=$out/lengths.npy
+    say "A million lengths, drawn from those of Wikipedia's articles up to 128K tokens"
+    build/quickstart/examples/draw_lengths examples/data/wikipedia.csv "$lengths" 1000000 0 131072
+    echo "wrote $lengths; --lengths FILE takes yours"
+fi
+set -- "$lengths" --model "$model" --machine "$machine" --max-length "$max_length" --over-long truncate
+
+say "The lengths: many short samples, most tokens in few"
+"$hbp" lengths "$lengths" --max-length "$max_length" --over-long truncate
+
+say "$model on $machine: the packing groups, and what was rejected"
+"$hbp" groups "$@"
+
+say "This plan beside the classic ways of batching (predicted; nothing was trained here)"
+"$hbp" compare "$@"
+
+say "Planning, and writing the plan"
+"$hbp" plan "$@" -o "$out/plan.msgpack"
+
+say "Step 0, as rank 0 runs it"
+"$hbp" show "$out/plan.msgpack" --step 0 --rank 0
+
+if python3 -c 'import numpy' >/dev/null 2>&1; then
+    say "The same from Python: examples/train.py"
+    HBP_LIBRARY=$PWD/build/quickstart/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
+        python3 examples/train.py "$out/plan.msgpack"
+else
+    say "Python with numpy is not here; examples/train.py walks the plan in Python"
+fi
+
+say "Next"
+cat <<EOT
+  $hbp show $out/plan.msgpack --step 17     any step, any rank
+  $hbp trace $out/plan.msgpack -o trace.json --steps 20
+                                            a timeline, opens at ui.perfetto.dev
+  examples/first.c                          the same in 50 lines of C
+EOT

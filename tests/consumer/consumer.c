@@ -1,0 +1,17 @@
+#include <hbp/hbp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* 0 when headers and library are of one version and a call works. */
+int main(void)
+{
+    hbp_context *ctx = NULL;
+    hbp_model *model = NULL;
+    if (strcmp(hbp_version_string(), HBP_VERSION_STRING) != 0 || hbp_context_create(NULL, &ctx) < 0)
+        return 1;
+    hbp_status status = hbp_model_create_preset(ctx, "llama-3.1-8b", &model);
+    printf("hbp %s: %s\n", hbp_version_string(), hbp_status_text(status));
+    hbp_model_free(model);
+    hbp_context_free(ctx);
+    return status < 0;
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Files are short, every source has its test, and the library calls nothing that prints, ends the process, reads the
+# environment or depends on the C library's order of equal elements.
+# usage: files.sh SOURCE
+set -eu
+cd "$1"
+bad=0
+fail() { echo "$*"; bad=1; }
+
+for file in lib/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.c examples/*.c examples/*/*.[ch] benchmarks/*.c; do
+    [ -f "$file" ] || continue
+    lines=$(wc -l <"$file")
+    [ "$lines" -le 600 ] || fail "$file has $lines lines; at most 600"
+    ! LC_ALL=C grep -nE '[[:space:]]+$' "$file" || fail "$file has trailing blanks"
+done
+
+# A source without a test of its own stands in covered.txt beside the test that covers it.
+for source in lib/*/*.c; do
+    folder=$(basename "$(dirname "$source")") name=$(basename "$source" .c)
+    [ -f "tests/$folder/test_$name.c" ] && continue
+    test=$(awk -v s="$source" '$1 == s { print $2 }' tests/house/covered.txt)
+    if [ -z "$test" ]; then
+        fail "$source has no tests/$folder/test_$name.c"
+    elif [ ! -f "$test" ]; then
+        fail "$source: covered.txt names $test, which is not there"
+    fi
+done
+awk '!/^#/ && NF { print $1 }' tests/house/covered.txt | while read -r source; do
+    [ -f "$source" ] || { echo "covered.txt names $source, which is not there"; exit 1; }
+done || bad=1
+
+# A call is a name, a '(' after it and neither part of a longer name nor a member.
+banned='printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|putc|perror|abort|exit|_exit|quick_exit|atexit|getenv|secure_getenv|setenv|qsort|qsort_r|rand|srand|random|drand48|signal|sigaction|assert|time|clock|clock_gettime|gettimeofday|strtod|strtof|atof|setlocale|gets|strcpy|strcat|sprintf|vsprintf|malloc|calloc|realloc|free|alloca'
+for file in lib/*/*.[ch]; do
+    allowed=
+    case $file in
+    lib/base/memory.c) allowed='malloc|calloc|realloc|free' ;;
+    esac
+    # Comments and strings are taken out first; line numbers stay.
+    found=$(awk '
+        {
+            line = $0; out = ""
+            while (length(line)) {
+                if (comment) {
+                    at = index(line, "*/")
+                    if (!at) { line = ""; break }
+                    line = substr(line, at + 2); comment = 0
+                } else if (match(line, /"([^"\\]|\\.)*"|\/\*|\/\//)) {
+                    out = out substr(line, 1, RSTART - 1)
+                    token = substr(line, RSTART, RLENGTH); line = substr(line, RSTART + RLENGTH)
+                    if (token == "/*") comment = 1
+                    else if (token == "//") line = ""
+                    else out = out "\"\""
+                } else { out = out line; line = "" }
+            }
+            print FNR ":" out
+        }' "$file" | grep -E "(^|[^A-Za-z0-9_.>])($banned) *\\(" |
+        { [ -n "$allowed" ] && grep -vE "(^|[^A-Za-z0-9_.>])($allowed) *\\(" || cat; } || true)
+    [ -z "$found" ] || fail "$file calls what the library may not:
+$found"
+done
+
+# Errors go through the context; nothing static may change.
+for file in lib/*/*.c; do
+    ! grep -nE '^static [a-z][A-Za-z0-9_ *]* [a-z_]+(\[[^]]*\])*( = .*)?;$' "$file" | grep -v 'const' ||
+        fail "$file keeps a mutable global"
+done
+
+version=$(sed -n 's/^project(hbp VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+grep -q "HBP_VERSION_STRING \"$version\"" include/hbp/version.h || fail "version.h is not of version $version"
+grep -q "^## $version" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
+exit $bad

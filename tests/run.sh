@@ -1,0 +1,117 @@
+#!/bin/bash
+# Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
+# usage: tests/run.sh [--long]      --long also fuzzes for two minutes a target
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. cmake/packages.sh
+
+long=0
+case ${1:-} in
+'') ;;
+--long) long=1 ;;
+*) echo "usage: tests/run.sh [--long]" >&2; exit 2 ;;
+esac
+
+need_build_packages
+need g++ have_tool c++
+need check have_library check
+need ninja-build have_tool ninja
+need clang have_tool clang
+need libclang-rt-14-dev sh -c 'echo "int main(void){return 0;}" | clang -fsanitize=address -x c - -o /dev/null'
+need clang-format have_tool clang-format
+need abigail-tools have_tool abidiff
+need python3 have_tool python3
+need python3-numpy python3 -c 'import numpy'
+install_missing
+
+passed=0 failed=0
+summary=
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+note() { # WHAT PASSED FAILED SECONDS [REMARK]
+    passed=$((passed + $2)) failed=$((failed + $3))
+    summary+=$(printf '%-44s %4d passed %4d failed %5d s  %s' "$1" "$2" "$3" "$4" "${5:-}")$'\n'
+}
+
+# check WHAT COMMAND...: one check.
+check() {
+    local what=$1 start=$SECONDS
+    shift
+    echo "== $what"
+    if "$@" >"$logs/check" 2>&1; then
+        note "$what" 1 0 $((SECONDS - start))
+    else
+        cat "$logs/check"
+        note "$what" 0 1 $((SECONDS - start))
+    fi
+}
+
+# build PRESET CMAKE-ARGUMENT...: 0 when build/PRESET is built.
+build() {
+    local preset=$1 start=$SECONDS
+    shift
+    echo "== build $preset"
+    if cmake --preset "$preset" -G Ninja "$@" >"$logs/build" 2>&1 && cmake --build "build/$preset" >>"$logs/build" 2>&1; then
+        note "build $preset" 1 0 $((SECONDS - start))
+    else
+        grep -E 'error|warning|CMake Error|FAILED' -A 3 "$logs/build" | head -60
+        note "build $preset" 0 1 $((SECONDS - start))
+        return 1
+    fi
+}
+
+# run_tests WHAT BUILD CTEST-ARGUMENT...
+run_tests() {
+    local what=$1 folder=$2 start=$SECONDS
+    shift 2
+    echo "== test $what"
+    ctest --test-dir "$folder" --output-on-failure -j "$(processors)" "$@" >"$logs/tests" 2>&1
+    local all bad skipped
+    all=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$logs/tests")
+    bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$logs/tests")
+    skipped=$(grep -c '\*\*\*Skipped' "$logs/tests")
+    if [ -z "$all" ]; then
+        cat "$logs/tests"
+        note "test $what" 0 1 $((SECONDS - start)) "no test ran"
+        return
+    fi
+    [ "$bad" = 0 ] || cat "$logs/tests"
+    note "test $what" $((all - bad - skipped)) "$bad" $((SECONDS - start)) "$([ "$skipped" = 0 ] || echo "$skipped skipped")"
+}
+
+digest_of() { "build/$1/examples/hbp" plan "$2" --model llama-3.1-8b --machine h100:4 --max-length 128K --json | grep '"digest"'; }
+
+same_digest() {
+    build/release/examples/draw_lengths examples/data/wikipedia.csv "$logs/lengths.npy" 20000 1 131072 || return 1
+    local first second
+    first=$(digest_of release "$logs/lengths.npy") && second=$(digest_of asan "$logs/lengths.npy") || return 1
+    echo "gcc -O3 $first; clang -O1 with sanitizers $second"
+    [ -n "$first" ] && [ "$first" = "$second" ]
+}
+
+fuzz() {
+    build fuzz -DHBP_BUILD_TESTS=OFF || return
+    local source name
+    for source in tests/fuzz/fuzz_*.c; do
+        name=$(basename "$source" .c)
+        mkdir -p "build/fuzz/corpus/$name"
+        check "$name for two minutes" "build/fuzz/tests/$name" -max_total_time=120 -timeout=25 -rss_limit_mb=3000 \
+            -artifact_prefix=build/fuzz/ "build/fuzz/corpus/$name" "tests/fuzz/corpus/${name#fuzz_}"
+    done
+}
+
+# -g adds what the ABI check reads, and changes no code.
+build release -DCMAKE_C_FLAGS=-g && run_tests "release, gcc" build/release
+build asan && ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan
+check "the same plan from gcc and clang" same_digest
+build tsan -DHBP_BUILD_BENCHMARKS=OFF -DHBP_BUILD_EXAMPLES=OFF &&
+    CK_FORK=no run_tests "threads, clang" build/tsan -R 'whole/test_threads'
+if [ -d bindings/python/tests ]; then
+    check "Python" env HBP_LIBRARY="$PWD/build/release/lib/libhbp.so" PYTHONPATH=bindings/python/src:bindings/python \
+        python3 -m unittest discover -s bindings/python/tests -t bindings/python/tests
+fi
+[ $long = 0 ] || fuzz
+
+printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed
+[ $failed = 0 ]
