@@ -104,10 +104,11 @@ typedef struct hbp_fit_report {
     double prior_median_time_error; /* of the prior on the same packs */
 } hbp_fit_report;
 
-/* Fits a1, a2, B and each measured degree's v_d, and the memory terms when peak_bytes is given, by non-negative least
- * squares on relative errors; the rest is the prior's. Returns HBP_E_INFEASIBLE with the two terms' names when the
- * measurements cannot tell them apart (all packs of one length, say), HBP_E_INVALID for a row that makes no sense.
- * `report` may be NULL. Thread: one per context. */
+/* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of recomputed
+ * layers differ, kept, by non-negative least squares on relative errors; the rest is the prior's. Returns
+ * HBP_E_INFEASIBLE with the two terms' names when the measurements cannot tell them apart (all packs of one length, all
+ * on one degree), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
+ * Thread: one per context. */
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
                                 hbp_cost **out, hbp_fit_report *report);
 
