@@ -93,6 +93,7 @@ static int pad(int64_t *tokens, int64_t multiple)
 
 static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t index, replay_pack *pack)
 {
+    *pack = (replay_pack){0};
     const hbp_plan *plan = r->plan;
     const hbp_cost *cost = r->cost;
     int32_t recompute = plan->pack_recompute[index];
@@ -104,7 +105,6 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
         return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the cost has %d",
                          (long long)index, (int)recompute, (int)cost->terms.layers);
     int64_t squares = 0;
-    *pack = (replay_pack){0};
     for (int64_t i = plan->pack_offsets[index]; i < plan->pack_offsets[index + 1]; i++) {
         int64_t tokens = plan->sample_tokens[i];
         if (tokens < 1)
