@@ -96,7 +96,7 @@ static hbp_status sort_bucket(ordering *o, int64_t begin, int64_t end)
 {
     memcpy(o->window, o->order + begin, (size_t)(end - begin) * sizeof *o->window);
     for (int64_t i = begin; i < end; i++) {
-        if ((i - begin) % HBP__LENGTHS_BLOCK == 0)
+        if ((i - begin) % HBP__LENGTHS_BLOCK == HBP__LENGTHS_BLOCK - 1)
             HBP__TRY(hbp__tick(o->context, "order lengths", i, o->lengths->count));
         o->order[o->slot_next[slot_of(o, o->scratch[i])]++] = o->window[i - begin];
     }
@@ -111,7 +111,7 @@ static hbp_status shuffle_run(ordering *o, int64_t begin, int64_t count)
     uint32_t *run = o->order + begin, *piled = o->scratch + begin;
     if (count <= SHUFFLE_IN_PLACE) {
         hbp__rng_shuffle_u32(&o->rng, run, (uint64_t)count);
-        return hbp__tick(o->context, "shuffle equal lengths", begin, o->lengths->count);
+        return HBP_OK;
     }
     int64_t next[PILES + 1] = {0};
     hbp__rng again = o->rng;
@@ -133,9 +133,10 @@ static hbp_status shuffle_run(ordering *o, int64_t begin, int64_t count)
         piled[next[digits & (PILES - 1)]++] = run[i];
     }
     memcpy(run, piled, (size_t)count * sizeof *run);
-    for (int64_t pile = 0, from = 0; pile < PILES; from = next[pile++])
-        HBP__TRY(
-            shuffle_run(o, begin + from, next[pile] - from)); /* each about count / 256: at most 4 deep */
+    for (int64_t pile = 0, from = 0; pile < PILES; from = next[pile++]) { /* about count / 256 each: 4 deep */
+        HBP__TRY(hbp__tick(o->context, "shuffle equal lengths", begin + from, o->lengths->count));
+        HBP__TRY(shuffle_run(o, begin + from, next[pile] - from));
+    }
     return HBP_OK;
 }
 
@@ -145,6 +146,7 @@ static hbp_status run_ordering(ordering *o)
     HBP__TRY(deal_into_buckets(o));
     for (int64_t bucket = 0; bucket < o->buckets; bucket++) {
         int64_t first = o->bucket_bin[bucket], last = o->bucket_bin[bucket + 1];
+        HBP__TRY(hbp__tick(o->context, "order lengths", lengths->bin_first[first], lengths->count));
         if (last - first > 1)
             HBP__TRY(sort_bucket(o, lengths->bin_first[first], lengths->bin_first[last]));
         for (int64_t bin = first; bin < last; bin++)

@@ -1,0 +1,320 @@
+#include "data/lengths.h"
+
+#include "base/rng.h"
+#include "failing.h"
+
+static const uint32_t SMALL[] = {5, 3, 9, 3, 5, 5, 1};
+#define SMALL_COUNT 7
+
+static hbp_lengths_summary summary_of(hbp_context *context, const hbp_lengths *lengths)
+{
+    hbp_lengths_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_lengths_get_summary(context, lengths, &summary));
+    return summary;
+}
+
+START_TEST(an_array_is_counted_and_summed)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
+    hbp_lengths_summary s = summary_of(context, lengths);
+    ck_assert_int_eq(s.samples, 7);
+    ck_assert_int_eq(s.tokens, 31);
+    ck_assert_int_eq(s.loss_tokens, 31);
+    ck_assert_int_eq(s.min_length, 1);
+    ck_assert_int_eq(s.max_length, 9);
+    ck_assert_int_eq(s.distinct_lengths, 4);
+    ck_assert_int_eq(s.has_ties, 0);
+    ck_assert_double_eq(s.sum_squares, 3 * 25 + 2 * 9 + 81 + 1);
+    int64_t bins = 0;
+    const int64_t *length = hbp_lengths_get_histogram_lengths(lengths, &bins);
+    const int64_t *count = hbp_lengths_get_histogram_counts(lengths, &bins);
+    const int64_t want_length[] = {1, 3, 5, 9}, want_count[] = {1, 2, 3, 1};
+    ck_assert_int_eq(bins, 4);
+    ck_assert_mem_eq(length, want_length, sizeof want_length);
+    ck_assert_mem_eq(count, want_count, sizeof want_count);
+    for (int64_t i = 0; i < SMALL_COUNT; i++)
+        ck_assert_int_eq(hbp_lengths_get_length(lengths, i), SMALL[i]);
+    ck_assert_int_eq(hbp_lengths_get_length(lengths, -1), -1);
+    ck_assert_int_eq(hbp_lengths_get_length(lengths, SMALL_COUNT), -1);
+    ck_assert_int_eq(hbp_lengths_get_length(NULL, 0), -1);
+    ck_assert_ptr_null(hbp_lengths_get_histogram_counts(NULL, &bins));
+    ck_assert_int_eq(bins, 0);
+    hbp_lengths_free(lengths);
+    hbp_lengths_free(NULL);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_three_types_agree)
+{
+    hbp_context *context = test_context();
+    int32_t i32[SMALL_COUNT];
+    int64_t i64[SMALL_COUNT];
+    for (int i = 0; i < SMALL_COUNT; i++)
+        i32[i] = (int32_t)(i64[i] = SMALL[i]);
+    hbp_lengths *a, *b, *c;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &a));
+    OK(context, hbp_lengths_create_i32(context, i32, SMALL_COUNT, NULL, &b));
+    OK(context, hbp_lengths_create_i64(context, i64, SMALL_COUNT, NULL, &c));
+    ck_assert_uint_eq(summary_of(context, a).digest, summary_of(context, b).digest);
+    ck_assert_uint_eq(summary_of(context, a).digest, summary_of(context, c).digest);
+    hbp_lengths_free(a);
+    hbp_lengths_free(b);
+    hbp_lengths_free(c);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(borrowing_copies_nothing)
+{
+    hbp_context *context = test_context();
+    hbp_lengths_options options;
+    hbp_lengths_options_init(&options, sizeof options);
+    hbp_lengths *copied, *borrowed;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &copied));
+    options.borrow = 1;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &borrowed));
+    ck_assert_ptr_ne(copied->length, SMALL);
+    ck_assert_ptr_eq(borrowed->length, SMALL);
+    ck_assert_uint_eq(copied->digest, borrowed->digest);
+    hbp_lengths_free(copied);
+    hbp_lengths_free(borrowed);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(lengths_outlive_their_context_and_their_first_owner)
+{
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
+    hbp_context_free(context);
+    hbp_lengths *again = hbp__lengths_retain(lengths);
+    hbp_lengths_free(lengths);
+    ck_assert_int_eq(hbp_lengths_get_length(again, 2), 9);
+    hbp_lengths_free(again);
+    ck_assert_int_eq(f.live, 0);
+}
+END_TEST
+
+/* The histogram of many lengths against a plain count, over the edges of the direct table. */
+START_TEST(histograms_match_a_plain_count)
+{
+    hbp_context *context = test_context();
+    const uint32_t tops[] = {1, 2, 1000, 65536, 70000, 5000000, INT32_MAX};
+    const int64_t counts[] = {1, 2, 100, 40000};
+    hbp__rng rng = hbp__rng_make(11, 0, 0);
+    for (size_t t = 0; t < sizeof tops / sizeof *tops; t++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            int64_t n = counts[c], tokens = 0;
+            uint32_t *values = malloc((size_t)n * sizeof *values);
+            for (int64_t i = 0; i < n; i++) {
+                int steep = hbp__rng_below(&rng, 2) == 0; /* half of them short, so that bins repeat */
+                values[i] = 1 + hbp__rng_below(&rng, steep && tops[t] > 50 ? 50 : tops[t]);
+                tokens += values[i];
+            }
+            hbp_lengths *lengths;
+            OK(context, hbp_lengths_create_u32(context, values, n, NULL, &lengths));
+            ck_assert_int_eq(lengths->tokens, tokens);
+            ck_assert_int_eq(lengths->bin_first[lengths->bins], n);
+            for (int64_t bin = 0; bin < lengths->bins; bin++) {
+                ck_assert(bin == 0 || lengths->bin_length[bin - 1] < lengths->bin_length[bin]);
+                ck_assert_int_eq(lengths->bin_first[bin + 1] - lengths->bin_first[bin],
+                                 lengths->bin_count[bin]);
+                if (bin % (lengths->bins / 16 + 1))
+                    continue;
+                int64_t here = 0;
+                for (int64_t i = 0; i < n; i++)
+                    here += values[i] == lengths->bin_length[bin];
+                ck_assert_int_eq(here, lengths->bin_count[bin]);
+            }
+            hbp_lengths_free(lengths);
+            free(values);
+        }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(loss_tokens_are_kept_unless_all_carry_loss)
+{
+    hbp_context *context = test_context();
+    const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
+    hbp_lengths *partial, *full, *none;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &partial));
+    options.loss_tokens = SMALL;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &full));
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    ck_assert_int_eq(partial->loss_tokens, 28);
+    ck_assert_int_eq(partial->tokens, 31);
+    ck_assert_mem_eq(partial->loss, loss, sizeof loss);
+    ck_assert_ptr_null(full->loss);
+    ck_assert_int_eq(full->loss_tokens, 31);
+    ck_assert_uint_eq(full->digest, none->digest);
+    ck_assert_uint_ne(partial->digest, none->digest);
+    hbp_lengths_free(partial);
+    hbp_lengths_free(full);
+    hbp_lengths_free(none);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(ties_become_groups_by_first_sample)
+{
+    hbp_context *context = test_context();
+    const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1}, renamed[] = {-1, 1, 0, 1, -1, 0, -1};
+    const uint32_t want[] = {HBP__FREE, 0, 1, 0, HBP__FREE, 1, HBP__FREE};
+    const int64_t alone[] = {0, 1, 2, 3, 4, 5, 6};
+    hbp_lengths_options options = {.struct_size = sizeof options, .ties = ties};
+    hbp_lengths *tied, *same, *free_ones, *none;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &tied));
+    ck_assert_int_eq(tied->ties, 2);
+    ck_assert_mem_eq(tied->tie, want, sizeof want);
+    ck_assert_int_eq(tied->tie_value[0], 900);
+    ck_assert_int_eq(tied->tie_value[1], 7);
+    ck_assert_int_eq(summary_of(context, tied).has_ties, 1);
+    options.ties = renamed;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
+    ck_assert_uint_eq(same->digest, tied->digest);
+    options.ties = alone;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &free_ones));
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    ck_assert_ptr_null(free_ones->tie);
+    ck_assert_int_eq(free_ones->ties, 0);
+    ck_assert_uint_eq(free_ones->digest, none->digest);
+    ck_assert_uint_ne(tied->digest, none->digest);
+    hbp_lengths_free(tied);
+    hbp_lengths_free(same);
+    hbp_lengths_free(free_ones);
+    hbp_lengths_free(none);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_histogram_is_sorted_and_merged)
+{
+    hbp_context *context = test_context();
+    const int64_t lengths[] = {9, 0, 3, 5, 3, 7}, counts[] = {1, 0, 1, 3, 1, 0};
+    hbp_lengths *h;
+    OK(context, hbp_lengths_create_histogram(context, lengths, counts, 6, &h));
+    ck_assert_ptr_null(h->length);
+    ck_assert_int_eq(h->count, 6);
+    ck_assert_int_eq(h->bins, 3);
+    const int64_t want[] = {3, 3, 5, 5, 5, 9};
+    for (int64_t i = 0; i < 6; i++)
+        ck_assert_int_eq(hbp_lengths_get_length(h, i), want[i]);
+    ck_assert_int_eq(hbp_lengths_get_length(h, 6), -1);
+    ck_assert_int_eq(h->tokens, 30);
+    hbp_lengths_free(h);
+    const int64_t big_length[] = {HBP_MAX_LENGTH}, big_count[] = {HBP_MAX_SAMPLES};
+    OK(context, hbp_lengths_create_histogram(context, big_length, big_count, 1, &h));
+    ck_assert_int_eq(h->tokens, HBP_MAX_SAMPLES * (int64_t)HBP_MAX_LENGTH);
+    ck_assert_int_eq(hbp_lengths_get_length(h, HBP_MAX_SAMPLES - 1), HBP_MAX_LENGTH);
+    hbp_lengths_free(h);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(bad_arrays_are_refused_by_index)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *out = (hbp_lengths *)&context;
+    const uint32_t zero[] = {4, 0, 2}, wide[] = {4, 2, UINT32_C(0x80000000)}, good[] = {4, 2, 3},
+                   loss[] = {4, 3, 0};
+    const int32_t negative[] = {4, 2, -7};
+    const int64_t huge[] = {INT64_C(1) << 40}, least[] = {5, INT64_MIN}, ties[] = {-1, -1, -2};
+    FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
+          hbp_lengths_create_u32(context, zero, 3, NULL, &out));
+    ck_assert_ptr_null(out);
+    FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 tokens; the longest allowed is 2147483647",
+          hbp_lengths_create_u32(context, wide, 3, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "sample 2 has -7 tokens",
+          hbp_lengths_create_i32(context, negative, 3, NULL, &out));
+    FAILS(context, HBP_E_OVERFLOW, "sample 0 has 1099511627776",
+          hbp_lengths_create_i64(context, huge, 1, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "sample 1 has -9223372036854775808",
+          hbp_lengths_create_i64(context, least, 2, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "has 0 samples", hbp_lengths_create_u32(context, good, 0, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "has -3 samples", hbp_lengths_create_u32(context, good, -3, NULL, &out));
+    FAILS(context, HBP_E_OVERFLOW, "the most allowed is 4294967294",
+          hbp_lengths_create_u32(context, good, HBP_MAX_SAMPLES + 1, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_lengths_create_u32(context, NULL, 3, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_lengths_create_u32(context, good, 3, NULL, NULL));
+    ck_assert_int_eq(hbp_lengths_create_u32(NULL, good, 3, NULL, &out), HBP_E_INVALID);
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
+    FAILS(context, HBP_E_INVALID, "sample 1 has 3 loss tokens but 2 tokens",
+          hbp_lengths_create_u32(context, good, 3, &options, &out));
+    options = (hbp_lengths_options){.struct_size = sizeof options, .ties = ties};
+    FAILS(context, HBP_E_INVALID, "sample 2 has tie -2",
+          hbp_lengths_create_u32(context, good, 3, &options, &out));
+    options.struct_size = 0;
+    FAILS(context, HBP_E_INVALID, "struct_size", hbp_lengths_create_u32(context, good, 3, &options, &out));
+    hbp_lengths_summary summary = {.struct_size = sizeof summary};
+    FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_lengths_get_summary(context, NULL, &summary));
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(bad_histograms_are_refused_by_bin)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *out;
+    const int64_t lengths[] = {4, 0, 2}, some[] = {1, 1, 1}, none[] = {0, 0, 0}, negative[] = {1, 0, -1};
+    const int64_t many[] = {HBP_MAX_SAMPLES, 0, 1}, most[] = {INT64_MAX, 0, INT64_MAX};
+    FAILS(context, HBP_E_INVALID, "bin 1 has 0 tokens",
+          hbp_lengths_create_histogram(context, lengths, some, 3, &out));
+    FAILS(context, HBP_E_INVALID, "has 0 samples",
+          hbp_lengths_create_histogram(context, lengths, none, 3, &out));
+    FAILS(context, HBP_E_INVALID, "bin 2 has count -1",
+          hbp_lengths_create_histogram(context, lengths, negative, 3, &out));
+    FAILS(context, HBP_E_INVALID, "has 0 bins",
+          hbp_lengths_create_histogram(context, lengths, some, 0, &out));
+    FAILS(context, HBP_E_OVERFLOW, "the most allowed",
+          hbp_lengths_create_histogram(context, lengths, many, 3, &out));
+    FAILS(context, HBP_E_OVERFLOW, "the most allowed",
+          hbp_lengths_create_histogram(context, lengths, most, 3, &out));
+    ck_assert_ptr_null(out);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* With every kind of column, and lengths past the direct table. */
+static hbp_status create_everything(hbp_context *context, void *user)
+{
+    (void)user;
+    static uint32_t lengths[70000], loss[70000];
+    static int64_t ties[70000];
+    for (int i = 0; i < 70000; i++) {
+        lengths[i] = i % 10 ? 1 + (uint32_t)i % 77 : UINT32_C(5000000) + (uint32_t)i;
+        loss[i] = 1;
+        ties[i] = i % 3 ? i / 2 : -1;
+    }
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths *out;
+    hbp_status status = hbp_lengths_create_u32(context, lengths, 70000, &options, &out);
+    ck_assert((status == HBP_OK) == (out != NULL));
+    hbp_lengths_free(out);
+    if (status < 0)
+        return status;
+    const int64_t length[] = {3, 2}, count[] = {1, 1};
+    status = hbp_lengths_create_histogram(context, length, count, 2, &out);
+    ck_assert((status == HBP_OK) == (out != NULL));
+    hbp_lengths_free(out);
+    return status;
+}
+
+START_TEST(failed_allocations_and_cancels_leave_nothing)
+{
+    failing_sweep(create_everything, NULL);
+    ck_assert_int_gt(cancel_sweep(create_everything, NULL), 8);
+}
+END_TEST
+
+TEST_MAIN("lengths", an_array_is_counted_and_summed, the_three_types_agree, borrowing_copies_nothing,
+          lengths_outlive_their_context_and_their_first_owner, histograms_match_a_plain_count,
+          loss_tokens_are_kept_unless_all_carry_loss, ties_become_groups_by_first_sample,
+          a_histogram_is_sorted_and_merged, bad_arrays_are_refused_by_index,
+          bad_histograms_are_refused_by_bin, failed_allocations_and_cancels_leave_nothing)

@@ -1,0 +1,152 @@
+#include "base/rng.h"
+#include "data/lengths.h"
+#include "failing.h"
+
+#define COUNT 5000
+
+static int64_t lengths_in[COUNT], loss_in[COUNT], ties_in[COUNT];
+
+static void draw_columns(void)
+{
+    hbp__rng rng = hbp__rng_make(3, 0, 0);
+    for (int i = 0; i < COUNT; i++) {
+        lengths_in[i] = 1 + hbp__rng_below(&rng, 4000);
+        loss_in[i] = hbp__rng_below(&rng, (uint64_t)lengths_in[i] + 1);
+        ties_in[i] = (int64_t)hbp__rng_below(&rng, 3000) - 1;
+    }
+}
+
+START_TEST(pieces_make_what_one_array_makes)
+{
+    hbp_context *context = test_context();
+    draw_columns();
+    uint32_t loss[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        loss[i] = (uint32_t)loss_in[i];
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties_in};
+    hbp_lengths *whole, *built;
+    OK(context, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
+    hbp_lengths_builder *builder;
+    OK(context, hbp_lengths_builder_create(context, &builder));
+    for (int64_t begin = 0, piece = 0; begin < COUNT; begin += piece++) {
+        int64_t n = piece < COUNT - begin ? piece : COUNT - begin;
+        OK(context, hbp_lengths_builder_append(context, builder, lengths_in + begin, loss_in + begin,
+                                               ties_in + begin, n));
+    }
+    OK(context, hbp_lengths_builder_finish(context, builder, &built));
+    hbp_lengths_builder_free(builder);
+    ck_assert_int_eq(built->count, COUNT);
+    ck_assert_uint_eq(built->digest, whole->digest);
+    ck_assert_int_eq(built->ties, whole->ties);
+    ck_assert_mem_eq(built->length, whole->length, COUNT * sizeof *whole->length);
+    ck_assert_mem_eq(built->loss, whole->loss, COUNT * sizeof *whole->loss);
+    ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
+    hbp_lengths_free(built);
+    hbp_lengths_free(whole);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_bad_piece_is_refused_and_the_rest_stands)
+{
+    hbp_context *context = test_context();
+    const int64_t good[] = {4, 2}, bad[] = {4, 0}, loss[] = {4, 0}, much[] = {1, 3}, ties[] = {-1, -2};
+    const int64_t wide[] = {4, INT64_C(1) << 31};
+    hbp_lengths *out;
+    hbp_lengths_builder *builder;
+    OK(context, hbp_lengths_builder_create(context, &builder));
+    FAILS(context, HBP_E_INVALID, "has 0 samples", hbp_lengths_builder_finish(context, builder, &out));
+    ck_assert_ptr_null(out);
+    OK(context, hbp_lengths_builder_append(context, builder, NULL, NULL, NULL, 0));
+    OK(context, hbp_lengths_builder_append(context, builder, good, loss, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "sample 3 has 0 tokens",
+          hbp_lengths_builder_append(context, builder, bad, loss, NULL, 2));
+    FAILS(context, HBP_E_OVERFLOW, "sample 3 has 2147483648 tokens",
+          hbp_lengths_builder_append(context, builder, wide, loss, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "sample 3 has 3 loss tokens but 2 tokens",
+          hbp_lengths_builder_append(context, builder, good, much, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "loss tokens come with every piece or with none; sample 2",
+          hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "ties come with every piece or with none; sample 2",
+          hbp_lengths_builder_append(context, builder, good, loss, ties, 2));
+    FAILS(context, HBP_E_INVALID, "lengths is NULL",
+          hbp_lengths_builder_append(context, builder, NULL, loss, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "count is -1",
+          hbp_lengths_builder_append(context, builder, good, loss, NULL, -1));
+    FAILS(context, HBP_E_OVERFLOW, "the most allowed",
+          hbp_lengths_builder_append(context, builder, good, loss, NULL, INT64_MAX));
+    OK(context, hbp_lengths_builder_append(context, builder, good, loss, NULL, 2));
+    OK(context, hbp_lengths_builder_finish(context, builder, &out));
+    ck_assert_int_eq(out->count, 4);
+    ck_assert_int_eq(out->tokens, 12);
+    ck_assert_int_eq(out->loss_tokens, 8);
+    hbp_lengths_free(out);
+    /* the builder is as new */
+    OK(context, hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
+    FAILS(context, HBP_E_INVALID, "ties come with",
+          hbp_lengths_builder_append(context, builder, good, NULL, ties, 2));
+    OK(context, hbp_lengths_builder_finish(context, builder, &out));
+    ck_assert_int_eq(out->loss_tokens, 6);
+    hbp_lengths_free(out);
+    FAILS(context, HBP_E_INVALID, "sample 1 has tie -2",
+          hbp_lengths_builder_append(context, builder, good, NULL, ties, 2));
+    hbp_lengths_builder_free(builder);
+    hbp_lengths_builder_free(NULL);
+    FAILS(context, HBP_E_INVALID, "builder is NULL", hbp_lengths_builder_finish(context, NULL, &out));
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status build(hbp_context *context, void *user)
+{
+    (void)user;
+    hbp_lengths *out = NULL;
+    hbp_lengths_builder *builder;
+    hbp_status status = hbp_lengths_builder_create(context, &builder);
+    for (int64_t begin = 0; status >= 0 && begin < COUNT; begin += COUNT / 5)
+        status = hbp_lengths_builder_append(context, builder, lengths_in + begin, loss_in + begin,
+                                            ties_in + begin, COUNT / 5);
+    if (status >= 0)
+        status = hbp_lengths_builder_finish(context, builder, &out);
+    ck_assert((status == HBP_OK) == (out != NULL));
+    hbp_lengths_builder_free(builder);
+    hbp_lengths_free(out);
+    return status;
+}
+
+START_TEST(failed_allocations_and_cancels_leave_nothing)
+{
+    draw_columns();
+    failing_sweep(build, NULL);
+    ck_assert_int_gt(cancel_sweep(build, NULL), 5);
+}
+END_TEST
+
+/* A first piece that runs out of memory half-way may be followed by one with other columns. */
+START_TEST(a_failed_first_piece_leaves_no_column_behind)
+{
+    for (int64_t n = 0; n < 3; n++) {
+        failing f;
+        hbp_context *context = failing_context(&f, NULL, NULL);
+        const int64_t good[] = {4, 2}, loss[] = {4, 0}, ties[] = {5, 5};
+        hbp_lengths *out;
+        hbp_lengths_builder *builder;
+        OK(context, hbp_lengths_builder_create(context, &builder));
+        f.left = n;
+        FAILS(context, HBP_E_NO_MEMORY, "memory",
+              hbp_lengths_builder_append(context, builder, good, loss, ties, 2));
+        f.left = -1;
+        OK(context, hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
+        OK(context, hbp_lengths_builder_finish(context, builder, &out));
+        ck_assert_int_eq(out->loss_tokens, 6);
+        ck_assert_ptr_null(out->tie);
+        hbp_lengths_free(out);
+        hbp_lengths_builder_free(builder);
+        hbp_context_free(context);
+        ck_assert_int_eq(f.live, 0);
+    }
+}
+END_TEST
+
+TEST_MAIN("lengths_builder", pieces_make_what_one_array_makes, a_bad_piece_is_refused_and_the_rest_stands,
+          failed_allocations_and_cancels_leave_nothing, a_failed_first_piece_leaves_no_column_behind)
