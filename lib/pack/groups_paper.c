@@ -1,8 +1,8 @@
-/* The published choice of groups (HBP, Algorithms 1, 3 and 4). Input: candidate lengths, powers of two times
- * the shortest up to max_length. For each, the fastest feasible (sp, c) for a step of tokens_per_step, every
- * length with the same squares per token, since packing leaves a document's attention as it is. l_best is the
- * fastest length. The groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP
- * 1, l_max}; l_max / sp_max is dropped when it is below l_best. */
+/* The published choice of groups (HBP, Algorithms 1, 3 and 4). Input: candidate lengths, powers of two times the
+ * shortest up to max_length. Each is timed at its fastest feasible (sp, c) for a step of tokens_per_step, all with
+ * the same documents, since packing leaves a document's attention as it is; l_best is the fastest length. The
+ * groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP 1, l_max};
+ * l_max / sp_max is dropped when it is below l_best. */
 #include "hbp/sp.h"
 #include "pack/hierarchy.h"
 
@@ -28,6 +28,13 @@ static hbp_status add_level(hbp_context *context, const hbp__estimator *estimato
     return HBP_OK;
 }
 
+/* Squares per token of the samples that fit packs of any candidate length; one document a pack where there is none. */
+static double short_squares_per_token(const hbp__estimator *estimator, int64_t min_length)
+{
+    int64_t bin = hbp__estimator_bin(estimator, min_length);
+    return bin ? estimator->squares_before[bin] / (double)estimator->tokens_before[bin] : (double)min_length;
+}
+
 hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimator, int64_t min_length,
                              int64_t max_length, hbp__hierarchy *out)
 {
@@ -35,7 +42,7 @@ hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimat
     hbp_sp_options options;
     hbp_sp_options_init(&options, sizeof options);
     options.tokens_per_step = estimator->tokens_per_step;
-    options.squares_per_token = lengths->sum_squares / (double)lengths->tokens;
+    options.squares_per_token = short_squares_per_token(estimator, min_length);
     hbp_sp_choice best, choice, longest;
     best.struct_size = choice.struct_size = longest.struct_size = sizeof choice;
     HBP__TRY(hbp_choose_sp(context, estimator->cost, max_length, &options, &longest));
