@@ -12,12 +12,15 @@ static hbp_lengths *make(hbp_context *context, const uint32_t *values, int64_t c
 static void check_order(const uint32_t *values, int64_t count, const uint32_t *order)
 {
     char *seen = calloc((size_t)count, 1);
+    int64_t wrong = 0; /* one assertion at the end: each is a system call */
     for (int64_t i = 0; i < count; i++) {
-        ck_assert_uint_lt(order[i], count);
-        ck_assert(!seen[order[i]]);
+        wrong += order[i] >= count || seen[order[i]];
+        if (wrong)
+            break;
         seen[order[i]] = 1;
-        ck_assert(i == 0 || values[order[i - 1]] <= values[order[i]]);
+        wrong += i > 0 && values[order[i - 1]] > values[order[i]];
     }
+    ck_assert_int_eq(wrong, 0);
     free(seen);
 }
 
@@ -133,8 +136,10 @@ START_TEST(a_histogram_keeps_its_ordinals)
     OK(context, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
     uint32_t *order;
     OK(context, hbp__lengths_order(context, lengths, 1, 1, &order));
+    int64_t wrong = 0;
     for (uint32_t i = 0; i < 40003; i++)
-        ck_assert_uint_eq(order[i], i);
+        wrong += order[i] != i;
+    ck_assert_int_eq(wrong, 0);
     hbp__delete(&context->memory, order);
     hbp_lengths_free(lengths);
     hbp_context_free(context);
