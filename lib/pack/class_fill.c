@@ -1,0 +1,185 @@
+#include "pack/class_fill.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+#include "pack/fill.h"
+
+void hbp__class_fill_close(hbp__class_fill *fill)
+{
+    const hbp__memory *memory = &fill->context->memory;
+    hbp__items_close(&fill->items);
+    hbp__delete(memory, fill->order);
+    hbp__delete(memory, fill->size);
+    hbp__delete(memory, fill->number);
+    hbp__delete(memory, fill->weight);
+    hbp__delete(memory, fill->next);
+    for (int64_t g = 0; g < fill->groups->count; g++)
+        hbp__patterns_close(&fill->patterns[g]);
+}
+
+static int64_t item_at(const hbp__class_fill *fill, int64_t i)
+{
+    return fill->order ? fill->order[i] : i;
+}
+
+/* Orders items of one size by their number of samples; only tied samples under a cap need it. */
+static hbp_status order_by_weight(hbp__class_fill *fill)
+{
+    const hbp__memory *memory = &fill->context->memory;
+    uint64_t rows = (uint64_t)fill->items.count;
+    fill->order = hbp__new(memory, rows, sizeof *fill->order);
+    uint64_t *keys = hbp__new(memory, rows, sizeof *keys);
+    int done = fill->order && keys;
+    for (int64_t i = 0; i < fill->items.count && done; i++) {
+        fill->order[i] = (uint32_t)i;
+        keys[i] = (uint64_t)fill->items.size[i] << 32 | (uint64_t)hbp__items_members(&fill->items, i);
+    }
+    done = done && hbp__sort_by_u64(memory, keys, fill->order, fill->items.count);
+    hbp__delete(memory, keys);
+    return done ? HBP_OK : hbp__fail_memory(fill->context, "the order of tied samples");
+}
+
+/* Whether item `i` begins a class, in the order of classes. */
+static int begins_class(const hbp__class_fill *fill, int64_t i)
+{
+    if (!i)
+        return 1;
+    int64_t a = item_at(fill, i - 1), b = item_at(fill, i);
+    return fill->items.size[a] != fill->items.size[b] ||
+           (fill->order && hbp__items_members(&fill->items, a) != hbp__items_members(&fill->items, b));
+}
+
+static hbp_status make_classes(hbp__class_fill *fill)
+{
+    const hbp__memory *memory = &fill->context->memory;
+    int64_t count = 0;
+    for (int64_t i = 0; i < fill->items.count; i++)
+        count += begins_class(fill, i);
+    uint64_t rows = (uint64_t)count;
+    fill->size = hbp__new(memory, rows, sizeof *fill->size);
+    fill->number = hbp__new_zero(memory, rows, sizeof *fill->number);
+    fill->next = hbp__new(memory, rows, sizeof *fill->next);
+    if (fill->order)
+        fill->weight = hbp__new(memory, rows, sizeof *fill->weight);
+    if (!fill->size || !fill->number || !fill->next || (fill->order && !fill->weight))
+        return hbp__fail_memory(fill->context, "classes of samples");
+    int64_t c = -1;
+    for (int64_t i = 0; i < fill->items.count; i++) {
+        if (begins_class(fill, i)) {
+            fill->size[++c] = fill->items.size[item_at(fill, i)];
+            fill->next[c] = i;
+            if (fill->weight)
+                fill->weight[c] = hbp__items_members(&fill->items, item_at(fill, i));
+        }
+        fill->number[c]++;
+    }
+    fill->classes = (hbp__classes){count, fill->size, fill->number, fill->weight};
+    return HBP_OK;
+}
+
+/* Tied samples past the cap on samples fit no pack. */
+static hbp_status check_weights(const hbp__class_fill *fill)
+{
+    for (int64_t c = 0; c < fill->classes.count && fill->weight; c++) {
+        if (fill->weight[c] <= fill->max_samples)
+            continue;
+        uint32_t sample = fill->items.sample[item_at(fill, fill->next[c])];
+        const hbp_lengths *lengths = fill->items.lengths;
+        return hbp__fail(fill->context, HBP_E_INFEASIBLE,
+                         "sample %lld is tied to %lld others; a pack holds at most %lld samples",
+                         (long long)(lengths->origin ? lengths->origin[sample] : sample),
+                         (long long)fill->weight[c] - 1, (long long)fill->max_samples);
+    }
+    return HBP_OK;
+}
+
+/* Where each group's classes begin. */
+static void assign_groups(hbp__class_fill *fill)
+{
+    fill->from[0] = 0;
+    for (int64_t g = 0; g < fill->groups->count; g++)
+        fill->from[g + 1] = hbp__classes_from(&fill->classes, fill->largest[g] + 1);
+}
+
+hbp_status hbp__class_fill_open(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                                const hbp_fill_options *options, hbp__class_fill *fill)
+{
+    memset(fill, 0, sizeof *fill);
+    fill->context = context;
+    fill->groups = groups;
+    fill->items.memory = context->memory;
+    fill->max_samples = options->max_samples ? options->max_samples : INT64_MAX;
+    hbp__fill_limits(groups, options, fill->capacity, fill->largest);
+    for (int64_t g = 0; g < groups->count; g++)
+        hbp__patterns_open(context, &fill->patterns[g]);
+    HBP__TRY(hbp__items_open(context, lengths, options->sequence_multiple, fill->capacity[groups->count - 1],
+                             options->seed, options->epoch, &fill->items));
+    if (fill->items.next && options->max_samples)
+        HBP__TRY(order_by_weight(fill));
+    HBP__TRY(make_classes(fill));
+    HBP__TRY(check_weights(fill));
+    assign_groups(fill);
+    return HBP_OK;
+}
+
+hbp__classes hbp__class_fill_own(const hbp__class_fill *fill, int64_t g)
+{
+    int64_t from = fill->from[g];
+    return (hbp__classes){fill->from[g + 1] - from, fill->size + from, fill->number + from,
+                          fill->weight ? fill->weight + from : NULL};
+}
+
+hbp__room hbp__class_fill_room(const hbp__class_fill *fill, int64_t g)
+{
+    return (hbp__room){fill->capacity[g], fill->max_samples};
+}
+
+void hbp__class_fill_shift(hbp__class_fill *fill, int64_t g)
+{
+    hbp__patterns *patterns = &fill->patterns[g];
+    int64_t runs = patterns->count ? patterns->offsets[patterns->count] : 0;
+    for (int64_t k = 0; k < runs; k++)
+        patterns->run[k].class_index += (int32_t)fill->from[g];
+}
+
+/* Names the samples of group g's packs, which begin at pack *pack; returns the tokens they hold, padded. */
+static int64_t name_samples(hbp__class_fill *fill, int64_t g, hbp_packs *packs, int64_t *pack)
+{
+    const hbp__patterns *patterns = &fill->patterns[g];
+    int64_t held = 0;
+    for (int64_t p = 0; p < patterns->count; p++) {
+        for (int64_t k = 0; k < patterns->times[p]; k++) {
+            int64_t at = packs->offsets[*pack];
+            for (int64_t r = patterns->offsets[p]; r < patterns->offsets[p + 1]; r++) {
+                hbp__run run = patterns->run[r];
+                held += run.number * fill->size[run.class_index];
+                for (int32_t i = 0; i < run.number; i++) {
+                    int64_t item = item_at(fill, fill->next[run.class_index]++);
+                    at += hbp__items_write(&fill->items, item, packs->sample + at);
+                }
+            }
+            packs->group[*pack] = (int32_t)g;
+            packs->offsets[++*pack] = at;
+        }
+    }
+    return held;
+}
+
+hbp_status hbp__class_fill_name(hbp__class_fill *fill, hbp_packs **out)
+{
+    int64_t count = 0, pack = 0;
+    for (int64_t g = 0; g < fill->groups->count; g++)
+        count += fill->patterns[g].packs;
+    hbp_packs *packs = hbp__packs_new(fill->context, fill->items.lengths, count);
+    if (!packs)
+        return hbp__fail_memory(fill->context, "packs");
+    packs->groups = fill->groups->count;
+    for (int64_t g = fill->groups->count - 1; g >= 0; g--) {
+        int64_t held = name_samples(fill, g, packs, &pack);
+        packs->bound[g] = held ? hbp__max_i64(fill->bound[g], hbp__ceil_div(held, fill->capacity[g])) : 0;
+    }
+    *out = packs;
+    return HBP_OK;
+}

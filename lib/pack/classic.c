@@ -1,0 +1,146 @@
+#include "pack/classic.h"
+
+#include "base/checked.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "hbp/epoch.h"
+#include "pack/class_fill.h"
+#include "pack/fill.h"
+#include "pack/item_fill.h"
+#include "solve/histogram_pack.h"
+#include "solve/sequence_pack.h"
+
+enum { FIT_STREAM = 0x636c6173 };
+
+/* On the histogram. */
+static hbp_status fill_by_rule(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                               hbp__pack_rule rule, const hbp_fill_options *options, hbp_packs **out)
+{
+    hbp__class_fill fill;
+    hbp_status status = hbp__class_fill_open(context, lengths, groups, options, &fill);
+    if (status == HBP_OK)
+        status = hbp__histogram_pack(context, &fill.classes, hbp__class_fill_room(&fill, 0), rule,
+                                     &fill.patterns[0]);
+    if (status == HBP_OK)
+        status = hbp__class_fill_name(&fill, out);
+    hbp__class_fill_close(&fill);
+    return status;
+}
+
+/* Items as the samples come; tied samples where the first of them does. */
+static hbp_status given_order(hbp_context *context, const hbp__items *items, uint32_t *order)
+{
+    uint64_t *first = hbp__new(&context->memory, (uint64_t)items->count, sizeof *first);
+    if (!first)
+        return hbp__fail_memory(context, "the order of samples");
+    for (int64_t i = 0; i < items->count; i++) {
+        first[i] = items->sample[i];
+        for (uint32_t s = items->next ? items->next[items->sample[i]] : HBP__NO_SAMPLE; s != HBP__NO_SAMPLE;
+             s = items->next[s])
+            first[i] = s < first[i] ? s : first[i];
+    }
+    int done = hbp__sort_by_u64(&context->memory, first, order, items->count);
+    hbp__delete(&context->memory, first);
+    return done ? HBP_OK : hbp__fail_memory(context, "the order of samples");
+}
+
+/* One item at a time. `order` and `pack_of` are [items]. */
+static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, const uint32_t *weight,
+                                hbp__room room, int32_t baseline, const hbp_fill_options *options,
+                                uint32_t *order, uint32_t *pack_of, int64_t *packs)
+{
+    for (int64_t i = 0; i < items->count; i++)
+        order[i] = (uint32_t)i;
+    if (baseline != HBP_BASELINE_SORTED)
+        HBP__TRY(given_order(context, items, order));
+    hbp__sequence sequence = {items->count, order, items->size, weight};
+    if (baseline == HBP_BASELINE_NEXT_FIT)
+        return hbp__next_fit(context, &sequence, room, pack_of, packs);
+    if (baseline == HBP_BASELINE_ISF) {
+        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, FIT_STREAM);
+        return hbp__iterative_fit(context, &sequence, room, HBP__ISF_ROUNDS, &rng, pack_of, packs);
+    }
+    for (int64_t i = 0; i < items->count; i++)
+        pack_of[order[i]] = (uint32_t)i;
+    *packs = items->count;
+    return HBP_OK;
+}
+
+static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                               int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
+{
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], packs = 0;
+    hbp__fill_limits(groups, options, capacity, largest);
+    hbp__room room = {capacity[0], options->max_samples ? options->max_samples : INT64_MAX};
+    hbp__items items;
+    uint32_t *weight = NULL, *order = NULL;
+    hbp_status status = hbp__items_open(context, lengths, options->sequence_multiple, capacity[0],
+                                        options->seed, options->epoch, &items);
+    if (status == HBP_OK)
+        status = hbp__items_weights(context, &items, &weight);
+    if (status == HBP_OK)
+        status = hbp__items_check_weights(context, &items, weight, room.max_weight);
+    if (status == HBP_OK) {
+        order = hbp__new(&context->memory, (uint64_t)items.count, 2 * sizeof *order);
+        if (!order)
+            status = hbp__fail_memory(context, "the order of samples");
+    }
+    uint32_t *pack_of = order ? order + items.count : NULL;
+    if (status == HBP_OK)
+        status = fill_in_order(context, &items, weight, room, baseline, options, order, pack_of, &packs);
+    if (status == HBP_OK)
+        status = hbp__item_fill_name(context, &items, pack_of, packs, NULL, out);
+    hbp__delete(&context->memory, order);
+    hbp__delete(&context->memory, weight);
+    hbp__items_close(&items);
+    return status;
+}
+
+/* Completes the packs: what they hold, and how few could hold it. */
+static void finish(hbp_packs *packs, const hbp_groups *groups, const hbp_fill_options *options)
+{
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens = 0;
+    hbp__fill_limits(groups, options, capacity, largest);
+    packs->groups = groups->count;
+    packs->sequence_multiple = options->sequence_multiple;
+    packs->pack_multiple = 1; /* first without the packs' own padding, which a bound may not count */
+    hbp__packs_measure(packs);
+    for (int64_t p = 0; p < packs->count; p++)
+        tokens += packs->padded[p];
+    packs->bound[0] = hbp__ceil_div(tokens, capacity[0]);
+    packs->pack_multiple = options->pack_multiple;
+    for (int64_t p = 0; p < packs->count; p++)
+        packs->padded[p] = hbp__round_up(packs->padded[p], packs->pack_multiple);
+}
+
+hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                             int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
+{
+    hbp_fill_options all = *options;
+    all.sequence_multiple = hbp__max_i64(all.sequence_multiple, 1);
+    all.pack_multiple = hbp__max_i64(all.pack_multiple, 1);
+    if (groups->count != 1)
+        return hbp__fail(context, HBP_E_INVALID, "baseline %d packs one group, not %lld", (int)baseline,
+                         (long long)groups->count);
+    switch (baseline) {
+    case HBP_BASELINE_BEST_FIT_DECREASING:
+        HBP__TRY(fill_by_rule(context, lengths, groups, HBP__BEST_FIT, &all, out));
+        break;
+    case HBP_BASELINE_FIRST_FIT_DECREASING:
+        HBP__TRY(fill_by_rule(context, lengths, groups, HBP__FIRST_FIT, &all, out));
+        break;
+    case HBP_BASELINE_SPFHP:
+        HBP__TRY(fill_by_rule(context, lengths, groups, HBP__WORST_FIT, &all, out));
+        break;
+    case HBP_BASELINE_NO_PACKING:
+    case HBP_BASELINE_SORTED:
+    case HBP_BASELINE_NEXT_FIT:
+    case HBP_BASELINE_ISF:
+        HBP__TRY(fill_by_item(context, lengths, groups, baseline, &all, out));
+        break;
+    default:
+        return hbp__fail(context, HBP_E_INVALID, "baseline %d is no way of packing", (int)baseline);
+    }
+    finish(*out, groups, &all);
+    return HBP_OK;
+}

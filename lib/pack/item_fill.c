@@ -1,0 +1,58 @@
+#include "pack/item_fill.h"
+
+#include <string.h>
+
+hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out)
+{
+    *out = NULL;
+    if (!items->next)
+        return HBP_OK;
+    uint32_t *weight = hbp__new(&context->memory, (uint64_t)items->count, sizeof *weight);
+    if (!weight)
+        return hbp__fail_memory(context, "the samples of items");
+    for (int64_t i = 0; i < items->count; i++)
+        weight[i] = (uint32_t)hbp__items_members(items, i);
+    *out = weight;
+    return HBP_OK;
+}
+
+hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *items, const uint32_t *weight,
+                                    int64_t max_samples)
+{
+    for (int64_t i = 0; i < items->count && weight; i++) {
+        if (weight[i] <= max_samples)
+            continue;
+        uint32_t sample = items->sample[i];
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "sample %lld is tied to %lld others; a pack holds at most %lld samples",
+                         (long long)(items->lengths->origin ? items->lengths->origin[sample] : sample),
+                         (long long)weight[i] - 1, (long long)max_samples);
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__item_fill_name(hbp_context *context, const hbp__items *items, const uint32_t *pack_of,
+                               int64_t packs, const int32_t *group, hbp_packs **out)
+{
+    hbp_packs *made = hbp__packs_new(context, items->lengths, packs);
+    if (!made)
+        return hbp__fail_memory(context, "packs");
+    /* Counting sort by pack: offsets[p + 1] is first the samples of pack p, then where its next sample goes.
+     */
+    memset(made->offsets, 0, (size_t)(packs + 1) * sizeof *made->offsets);
+    for (int64_t i = 0; i < items->count; i++)
+        made->offsets[pack_of[i] + 1] += hbp__items_members(items, i);
+    int64_t start = 0;
+    for (int64_t p = 0; p < packs; p++) {
+        int64_t samples = made->offsets[p + 1];
+        made->offsets[p + 1] = start;
+        start += samples;
+        made->group[p] = group ? group[p] : 0;
+    }
+    for (int64_t i = 0; i < items->count; i++) {
+        int64_t *next = &made->offsets[pack_of[i] + 1];
+        *next += hbp__items_write(items, i, made->sample + *next);
+    }
+    *out = made;
+    return HBP_OK;
+}

@@ -1,0 +1,140 @@
+#include "pack/classic.h"
+
+#include "fill_check.h"
+#include "hbp/epoch.h"
+
+static const int32_t kinds[] = {HBP_BASELINE_NO_PACKING,
+                                HBP_BASELINE_SORTED,
+                                HBP_BASELINE_NEXT_FIT,
+                                HBP_BASELINE_FIRST_FIT_DECREASING,
+                                HBP_BASELINE_BEST_FIT_DECREASING,
+                                HBP_BASELINE_ISF,
+                                HBP_BASELINE_SPFHP};
+
+static int32_t kind;
+
+/* The first group only, by the way of `kind`. */
+static hbp_status fill_classic(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                               const hbp_fill_options *options, hbp_packs **out)
+{
+    hbp_groups *last = check_groups(context, 1, groups->pack_length + groups->count - 1);
+    hbp_packs *packs = NULL;
+    hbp_status status = hbp__fill_classic(context, lengths, last, kind, options, &packs);
+    for (int64_t p = 0; packs && p < packs->count; p++)
+        packs->group[p] = (int32_t)groups->count - 1;
+    if (packs) {
+        ck_assert_int_ge(packs->count, packs->bound[0]);
+        ck_assert_int_gt(packs->bound[0], 0);
+    }
+    hbp_groups_free(last);
+    *out = packs;
+    return status;
+}
+
+START_TEST(keeps_every_promise_on_random_data)
+{
+    kind = kinds[_i];
+    check_on_random_data(fill_classic, 41, 200);
+}
+END_TEST
+
+START_TEST(takes_samples_as_they_come)
+{
+    hbp_context *context = test_context();
+    hbp_groups *groups = check_groups(context, 1, (int64_t[]){10});
+    hbp_lengths *lengths = NULL;
+    int64_t length[] = {6, 5, 4, 2, 8, 1, 1, 1};
+    OK(context, hbp_lengths_create_i64(context, length, 8, NULL, &lengths));
+    hbp_fill_options options = {.struct_size = sizeof options};
+    hbp_packs *packs = NULL;
+    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NEXT_FIT, &options, &packs));
+    ck_assert_int_eq(packs->count, 4);
+    static const int64_t offsets[] = {0, 1, 3, 5, 8};
+    ck_assert_mem_eq(packs->offsets, offsets, sizeof offsets);
+    static const int64_t tokens[] = {6, 9, 10, 3};
+    ck_assert_mem_eq(packs->tokens, tokens, sizeof tokens);
+    hbp_packs_free(packs);
+    packs = NULL;
+    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_SORTED, &options, &packs));
+    ck_assert_int_eq(packs->count, 8);
+    for (int64_t p = 1; p < 8; p++)
+        ck_assert_int_ge(packs->tokens[p], packs->tokens[p - 1]);
+    hbp_packs_free(packs);
+    packs = NULL;
+    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NO_PACKING, &options, &packs));
+    for (int64_t p = 0; p < 8; p++)
+        ck_assert_int_eq(packs->tokens[p], length[p]);
+    hbp_packs_free(packs);
+    hbp_lengths_free(lengths);
+    hbp_groups_free(groups);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_packer)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(42, 0, 0);
+    hbp_groups *one = check_groups(context, 1, (int64_t[]){100});
+    hbp_groups *two = check_groups(context, 2, (int64_t[]){10, 100});
+    hbp_lengths *lengths = check_lengths(context, &rng, 20, 100, 0);
+    hbp_fill_options options = {.struct_size = sizeof options};
+    hbp_packs *packs = NULL;
+    FAILS(context, HBP_E_INVALID, "one group, not 2",
+          hbp__fill_classic(context, lengths, two, HBP_BASELINE_ISF, &options, &packs));
+    FAILS(context, HBP_E_INVALID, "no way of packing",
+          hbp__fill_classic(context, lengths, one, HBP_BASELINE_PAPER, &options, &packs));
+    ck_assert_ptr_null(packs);
+    hbp_lengths_free(lengths);
+    hbp_groups_free(one);
+    hbp_groups_free(two);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(survives_failing_allocations)
+{
+    hbp_status status = HBP_E_NO_MEMORY;
+    for (int64_t allowed = 0; status != HBP_OK; allowed++) {
+        check_memory memory = {INT64_MAX, 0};
+        hbp_allocator allocator = {
+            .struct_size = sizeof allocator, .alloc = check_alloc, .release = check_release, .user = &memory};
+        hbp_context_options context_options = {.struct_size = sizeof context_options,
+                                               .allocator = &allocator};
+        hbp_context *context = NULL;
+        ck_assert_int_eq(hbp_context_create(&context_options, &context), HBP_OK);
+        hbp__rng rng = hbp__rng_make(9, 0, 0);
+        hbp_groups *groups = check_groups(context, 1, (int64_t[]){1024});
+        hbp_lengths *lengths = check_lengths(context, &rng, 300, 900, 1);
+        hbp_fill_options options = {.struct_size = sizeof options};
+        hbp_packs *packs = NULL;
+        memory.allowed = allowed;
+        status = hbp__fill_classic(context, lengths, groups, kinds[_i], &options, &packs);
+        memory.allowed = INT64_MAX;
+        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
+        ck_assert_int_eq(status == HBP_OK, packs != NULL);
+        hbp_packs_free(packs);
+        hbp_lengths_free(lengths);
+        hbp_groups_free(groups);
+        hbp_context_free(context);
+        ck_assert_int_eq(memory.held, 0);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("classic");
+    TCase *cases = tcase_create("classic");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, keeps_every_promise_on_random_data, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(cases, survives_failing_allocations, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_test(cases, takes_samples_as_they_come);
+    tcase_add_test(cases, refuses_what_is_no_packer);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

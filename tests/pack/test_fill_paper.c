@@ -1,0 +1,48 @@
+#include "fill_check.h"
+
+START_TEST(keeps_every_promise_on_random_data)
+{
+    check_on_random_data(hbp__fill_paper, 31, 300);
+}
+END_TEST
+
+START_TEST(survives_failing_allocations)
+{
+    check_failing_allocations(hbp__fill_paper);
+}
+END_TEST
+
+START_TEST(leaves_no_gap_that_a_shorter_sample_fits)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(32, 0, 0);
+    for (int trial = 0; trial < 50; trial++) {
+        hbp_groups *groups = check_groups(context, 2, (int64_t[]){100, 1000});
+        hbp_lengths *lengths = check_lengths(context, &rng, 300, 1000, 0);
+        hbp_fill_options options = {.struct_size = sizeof options,
+                                    .sequence_multiple = 1,
+                                    .pack_multiple = 1,
+                                    .seed = (uint64_t)trial};
+        hbp_packs *packs = NULL;
+        OK(context, hbp__fill_paper(context, lengths, groups, &options, &packs));
+        hbp__packs_measure(packs);
+        /* The shortest sample that was left for the short group fits no long pack. */
+        int64_t shortest = INT64_MAX, most_room = 0;
+        for (int64_t p = 0; p < packs->count; p++) {
+            if (packs->group[p] == 1)
+                most_room = hbp__max_i64(most_room, 1000 - packs->tokens[p]);
+            for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++)
+                if (packs->group[p] == 0)
+                    shortest = hbp__min_i64(shortest, hbp__lengths_get(lengths, packs->sample[i]));
+        }
+        ck_assert_int_gt(shortest, most_room);
+        hbp_packs_free(packs);
+        hbp_lengths_free(lengths);
+        hbp_groups_free(groups);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("fill_paper", keeps_every_promise_on_random_data, survives_failing_allocations,
+          leaves_no_gap_that_a_shorter_sample_fits)
