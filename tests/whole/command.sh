@@ -1,0 +1,159 @@
+#!/bin/sh
+# The hbp command from outside: what it prints, its JSON, its exit statuses and its one-line errors.
+# usage: command.sh HBP DRAW_LENGTHS SOURCE
+set -u
+hbp=$1 draw=$2 source=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+fail() { echo "FAIL: $*"; bad=1; }
+
+# good ARGUMENT...: succeeds, prints something, says nothing on stderr.
+good() {
+    "$hbp" "$@" >out 2>err || { fail "hbp $*: exit status $?: $(cat err)"; return; }
+    [ -s out ] || fail "hbp $* printed nothing"
+    [ ! -s err ] || fail "hbp $* wrote to stderr: $(cat err)"
+}
+# json PYTHON-CONDITION ARGUMENT...: as good, with --json; `r` is the result.
+json() {
+    condition=$1
+    shift
+    good "$@" --json
+    [ -n "$python" ] || return
+    "$python" -c "
+import json, sys
+def no(x): raise ValueError(x)
+r = json.load(open('out'), parse_constant=no)
+sys.exit(0 if ($condition) else 1)" || fail "hbp $* --json: not so: $condition: $(head -c 600 out)"
+}
+# wrong STATUS TEXT ARGUMENT...: that exit status, nothing on stdout, one line on stderr that holds the text.
+wrong() {
+    status=$1 text=$2
+    shift 2
+    "$hbp" "$@" >out 2>err
+    got=$?
+    [ $got = "$status" ] || fail "hbp $*: exit status $got instead of $status: $(cat err)"
+    [ ! -s out ] || fail "hbp $* printed on stdout"
+    [ "$(wc -l <err)" = 1 ] || fail "hbp $*: not one line on stderr: $(cat err)"
+    grep -qF -- "$text" err || fail "hbp $*: '$(cat err)' lacks '$text'"
+}
+has() { grep -qF -- "$1" out || fail "no '$1' in: $(cat out)"; }
+
+python=$(command -v python3 || true)
+[ -n "$python" ] || echo "no python3: JSON is not parsed"
+
+good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
+good --version && has "hbp 0."
+for command in lengths probe groups plan show compare trace validate dump; do
+    good $command --help && has "usage: hbp $command" && has "--json"
+done
+wrong 2 "no command given"
+wrong 2 "there is no command 'plam'" plam
+wrong 2 "needs FILE" plan
+wrong 2 "unknown option '--colour'" lengths x --colour
+wrong 2 "one argument too many" lengths x y
+wrong 2 "--max-length is '12Q'" lengths x --max-length 12Q
+wrong 2 "--over-long is 'keep'" lengths x --over-long keep
+wrong 2 "--seed needs a value" plan x --seed
+wrong 2 "--ranks" probe --nccl-tests x
+wrong 2 "go together" validate x --model llama-3.1-8b
+
+# The same file again, byte by byte; a thousandth of a million.
+"$draw" "$source/examples/data/wikipedia.csv" l.npy 5000 7 131072 || fail "draw_lengths"
+"$draw" "$source/examples/data/wikipedia.csv" again.npy 5000 7 131072
+cmp l.npy again.npy || fail "draw_lengths is not reproducible"
+
+json "r['samples'] == 5000 and sum(h['samples'] for h in r['histogram']) == 5000 and
+      sum(h['tokens'] for h in r['histogram']) == r['tokens'] and r['min_length'] >= 1 and
+      all(a['length'] <= b['length'] for a, b in zip(r['quantiles'], r['quantiles'][1:]))" lengths l.npy
+good lengths l.npy && has "5,000 samples"
+printf '5\n70\n900\n' | "$hbp" lengths - >out 2>err || fail "lengths from standard input: $(cat err)"
+has "3 samples, 975 tokens"
+json "r['overlong_samples'] > 0 and r['max_length'] == 1024" lengths l.npy --max-length 1K --over-long truncate
+wrong 1 "1024" lengths l.npy --max-length 1K
+wrong 1 "absent.npy" lengths absent.npy
+printf 'abc' >three
+wrong 1 "three" lengths three
+
+on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
+# shellcheck disable=SC2086
+{
+    json "r['groups'][-1]['pack_length'] == 131072 and len(r['candidates']) >= 1 and
+          all(c['epoch_ns'] >= r['candidates'][0]['epoch_ns'] for c in r['candidates']) and
+          any(d['verdict'] == 'feasible' for d in r['degrees_of_longest_pack'])" groups l.npy $on
+    json "len(r['groups']) >= 1" groups l.npy $on --mode paper
+    good groups l.npy $on && has "Hierarchies considered" && has "SP degrees"
+    json "r['samples'] == 5000 and r['ranks'] == 32 and r['epoch_ns'] >= r['bound_ns'] > 0 and len(r['digest']) == 16" \
+        plan l.npy $on -o plan.msgpack
+    cp out first.json
+    good plan l.npy $on -o again.msgpack
+    cmp plan.msgpack again.msgpack || cmp_failed=1
+    json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
+    json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
+    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 10 and r['bound_ns'] > 0 and
+          all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['ways'])" compare l.npy $on
+    good compare l.npy $on && has "this plan" && has "no-packing"
+    good validate plan.msgpack && has "keeps every promise"
+    json "r['valid'] and r['against_lengths'] and r['against_cost']" validate plan.msgpack --lengths l.npy $on
+    "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
+    wrong 1 "" validate plan.msgpack --lengths other.npy $on
+}
+[ -z "${cmp_failed:-}" ] || echo "plan files differ in their note only: digests agree"
+json "r['steps'] >= 1 and sum(k['samples'] for k in r['kinds']) == 5000 and r['ranks'] == 32" show plan.msgpack
+good show plan.msgpack && has "seed 0"
+json "r['step'] == 0 and sum(len(p['samples']) for p in r['packs']) == r['samples'] and
+      sum(p['tokens'] for p in r['packs']) == r['tokens']" show plan.msgpack --step 0
+json "len(r['packs']) == r['micro_batches'] and
+      all(p['first_rank'] <= 3 < p['first_rank'] + p['sp'] for p in r['packs'])" show plan.msgpack --step 0 --rank 3
+good show plan.msgpack --step 0 --rank 3 && has "id:tokens"
+wrong 1 "there is no step 999999" show plan.msgpack --step 999999
+wrong 1 "there is no rank 99" show plan.msgpack --rank 99
+json "r['steps'] == 1" trace plan.msgpack -o trace.json --steps 1
+[ -z "$python" ] || "$python" -c "
+import json
+e = json.load(open('trace.json'))['traceEvents']
+assert any(x['ph'] == 'X' for x in e)" || fail "the trace is no Chrome trace"
+good dump plan.msgpack
+[ -z "$python" ] || "$python" -m json.tool <out >/dev/null || fail "dump is no JSON"
+json "True" dump plan.msgpack
+good dump plan.msgpack -o plan.json
+wrong 1 "three" show three
+head -c 200 plan.msgpack >cut.msgpack
+wrong 1 "cut.msgpack" show cut.msgpack
+
+json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
+json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.json
+json "r['fields']['nodes']['value'] == 2" probe --machine machine.json
+json "r['fields']['gemm_efficiency']['value'] == 0.5" probe --machine machine.json --set gemm_efficiency=0.5
+wrong 1 "colour" probe --machine h100 --set colour=1
+wrong 1 "h1000" probe --machine h1000
+wrong 1 "--model" groups l.npy --machine h100
+wrong 1 "llama-3.1-9b" groups l.npy --model llama-3.1-9b --machine h100
+good groups l.npy --machine h100:4 --max-length 128K \
+    --model layers=16,hidden=2048,ffn=8192,heads=32,kv_heads=8,vocab=128256
+wrong 1 "colour" groups l.npy --machine h100 --model layers=16,colour=1
+
+# Ctrl-C: stops with a message and leaves nothing behind.
+"$draw" "$source/examples/data/wikipedia.csv" big.npy 3000000 1 131072
+"$hbp" plan big.npy --model llama-3.1-8b --machine h100:4 --max-length 128K -o big.msgpack >out 2>err &
+pid=$!
+sleep 0.2
+kill -INT $pid 2>/dev/null
+wait $pid
+status=$?
+if [ $status = 0 ]; then
+    echo "planned before the interrupt came"
+else
+    [ $status = 1 ] || fail "interrupted: exit status $status"
+    grep -q cancelled err || fail "interrupted: '$(cat err)'"
+    [ ! -e big.msgpack ] || fail "interrupted: left a file"
+fi
+
+# A full disk.
+if [ -w /dev/full ]; then
+    "$hbp" lengths l.npy >/dev/full 2>err
+    [ $? = 1 ] || fail "a full disk goes unnoticed"
+fi
+[ $bad = 0 ] && echo "the command keeps its word"
+exit $bad

@@ -1,0 +1,151 @@
+/* Many threads share one data set, cost and plan, each with a context of its own. Meant for the thread
+ * sanitizer too. */
+#include <pthread.h>
+
+#include "test.h"
+
+enum { THREADS = 4, SAMPLES = 3000 };
+
+typedef struct shared {
+    const hbp_lengths *lengths;
+    const hbp_model *model;
+    const hbp_cost *cost;
+    const hbp_plan *plan;
+} shared;
+
+typedef struct worker {
+    const shared *all;
+    int failed; /* the line of the first surprise */
+    uint64_t digest;
+    int64_t epoch_ns;
+} worker;
+
+#define SURE(w, condition)                                                                                   \
+    do {                                                                                                     \
+        if (!(condition) && !(w)->failed)                                                                    \
+            (w)->failed = __LINE__;                                                                          \
+    } while (0)
+
+static void read_columns(worker *w, hbp_context *context)
+{
+    const hbp_plan *plan = w->all->plan;
+    int64_t packs = 0;
+    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, &packs);
+    const int64_t *tokens = hbp_plan_get_pack_tokens(plan, &packs);
+    const int32_t *sample = hbp_plan_get_sample_tokens(plan, NULL);
+    int32_t borders[SAMPLES + 2];
+    double weights[SAMPLES];
+    for (int64_t p = 0; p < packs; p++) {
+        int64_t sum = 0;
+        for (int64_t i = offsets[p]; i < offsets[p + 1]; i++)
+            sum += sample[i];
+        int64_t count = 0;
+        SURE(w, sum == tokens[p]);
+        SURE(w, hbp_plan_copy_cu_seqlens(context, plan, p, 0, borders, SAMPLES + 2, &count) == HBP_OK);
+    }
+    int64_t count = 0;
+    SURE(w, hbp_plan_copy_loss_weights(context, plan, 0, HBP_LOSS_TOKEN, weights, SAMPLES, &count) == HBP_OK);
+    SURE(w, hbp_plan_get_rank_pack(plan, 0, 0, 0) >= 0);
+    SURE(w, hbp_plan_validate(context, plan, w->all->lengths, w->all->cost) == HBP_OK);
+}
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    const shared *all = w->all;
+    hbp_context *context = NULL;
+    hbp_plan *plan = NULL;
+    if (hbp_context_create(NULL, &context) != HBP_OK) {
+        w->failed = __LINE__;
+        return NULL;
+    }
+    hbp_lengths_summary lengths = {.struct_size = sizeof lengths};
+    SURE(w, hbp_lengths_get_summary(context, all->lengths, &lengths) == HBP_OK);
+    SURE(w, lengths.samples == SAMPLES);
+    hbp_model_summary model = {.struct_size = sizeof model};
+    SURE(w, hbp_model_get_summary(context, all->model, &model) == HBP_OK);
+    SURE(w, hbp_cost_predict_pack_ns(all->cost, 1, 0, 4096, 4096.0 * 4096.0) > 0);
+    read_columns(w, context);
+    hbp_report report;
+    hbp_report_init(&report, sizeof report);
+    SURE(w, hbp_simulate(context, all->plan, all->cost, NULL, &report) == HBP_OK);
+    w->epoch_ns = report.epoch_ns;
+    hbp_epoch_options options;
+    hbp_epoch_options_init(&options, sizeof options);
+    options.max_length = 65536;
+    SURE(w, hbp_plan_epoch(context, all->lengths, all->cost, &options, &plan) >= 0);
+    w->digest = plan ? hbp_plan_get_digest(plan) : 0;
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+    return NULL;
+}
+
+START_TEST(threads_share_what_is_shareable)
+{
+    hbp_context *context = test_context();
+    static uint32_t tokens[SAMPLES];
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        tokens[i] = i % 200 == 0 ? 30000 + i : 100 + i * 7919 % 4000;
+    hbp_lengths *lengths = NULL;
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, tokens, SAMPLES, NULL, &lengths));
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_epoch_options options;
+    hbp_epoch_options_init(&options, sizeof options);
+    options.max_length = 65536;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+
+    shared all = {lengths, model, cost, plan};
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.all = &all};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(workers[i].failed == 0, "thread %d failed at line %d", i, workers[i].failed);
+        ck_assert_uint_eq(workers[i].digest, hbp_plan_get_digest(plan));
+        ck_assert_int_eq(workers[i].epoch_ns, workers[0].epoch_ns);
+    }
+    hbp_plan_free(plan);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A cancelling thread may race with the call it cancels, and with nothing else. */
+static void *cancel_often(void *argument)
+{
+    for (int i = 0; i < 1000; i++)
+        hbp_context_cancel(argument);
+    return NULL;
+}
+
+START_TEST(cancel_may_come_from_another_thread)
+{
+    hbp_context *context = test_context();
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_often, context), 0);
+    for (int i = 0; i < 200; i++) {
+        hbp_lengths *lengths = NULL;
+        uint32_t tokens[] = {1, 2, 3};
+        hbp_status status = hbp_lengths_create_u32(context, tokens, 3, NULL, &lengths);
+        ck_assert(status == HBP_OK || status == HBP_E_CANCELLED);
+        ck_assert((lengths != NULL) == (status == HBP_OK));
+        hbp_lengths_free(lengths);
+    }
+    pthread_join(thread, NULL);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("threads", threads_share_what_is_shareable, cancel_may_come_from_another_thread)
