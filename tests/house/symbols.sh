@@ -1,5 +1,6 @@
 #!/bin/sh
-# The functions after HBP_API in the headers are those in lib/hbp.map and those the library exports.
+# The functions after HBP_API in the headers are those in lib/hbp.map and those the library exports; it keeps no mutable
+# global.
 # usage: symbols.sh SOURCE [libhbp.so]     checks
 #        symbols.sh --write SOURCE         writes lib/hbp.map
 set -eu
@@ -30,6 +31,12 @@ if [ -n "${2:-}" ] && command -v nm >/dev/null; then
     if readelf -d "$2" 2>/dev/null | grep -E 'SONAME' | grep -qv 'libhbp\.so\.0'; then
         echo "SONAME is not libhbp.so.0"
         bad=1
+    fi
+    # Nothing of the library's own lies in writable memory once loaded; a sanitizer's things do.
+    if ! nm "$2" | grep -qE '__(asan|tsan|ubsan|gcov|llvm)'; then
+        globals=$(objdump -t "$2" | awk '$0 ~ / O \.(data|bss|tdata|tbss)[ \t]/ { print $NF }' |
+            grep -vxE 'completed\.[0-9]+|__dso_handle|__TMC_END__' || true)
+        [ -z "$globals" ] || { echo "mutable globals: $globals"; bad=1; }
     fi
 fi
 exit $bad
