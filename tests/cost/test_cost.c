@@ -1,4 +1,4 @@
-#include "test.h"
+#include "failing.h"
 
 #include <math.h>
 
@@ -146,44 +146,19 @@ START_TEST(no_domain_means_all_ranks)
 }
 END_TEST
 
-/* Fails the n-th allocation. */
-static void *failing_alloc(void *user, uint64_t bytes)
+static hbp_status create_and_free(hbp_context *context, void *user)
 {
-    int64_t *left = user;
-    return (*left)-- > 0 ? malloc(bytes) : NULL;
-}
-
-static void plain_release(void *user, void *block, uint64_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(block);
+    hbp_cost *cost = NULL;
+    hbp_status status = hbp_cost_create_terms(context, user, &cost);
+    ck_assert((status == HBP_OK) == (cost != NULL));
+    hbp_cost_free(cost);
+    return status;
 }
 
 START_TEST(every_allocation_may_fail)
 {
-    int64_t left = 1;
-    hbp_allocator allocator = {sizeof allocator, failing_alloc, NULL, plain_release, &left};
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
-    options.allocator = &allocator;
-    hbp_context *context = NULL;
-    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     hbp_cost_terms t = some_terms();
-    hbp_cost *cost = NULL;
-    int64_t n = 0;
-    for (;; n++) {
-        left = n;
-        hbp_status status = hbp_cost_create_terms(context, &t, &cost);
-        if (status == HBP_OK)
-            break;
-        ck_assert_int_eq(status, HBP_E_NO_MEMORY);
-        ck_assert_ptr_null(cost);
-        ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "out of memory for a cost"));
-    }
-    ck_assert_int_eq(n, 4);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
+    failing_sweep(create_and_free, &t);
 }
 END_TEST
 

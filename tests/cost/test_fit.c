@@ -1,4 +1,4 @@
-#include "test.h"
+#include "failing.h"
 
 #include <math.h>
 
@@ -323,48 +323,35 @@ START_TEST(bad_rows_are_named)
 }
 END_TEST
 
-static void *failing_alloc(void *user, uint64_t bytes)
+typedef struct job {
+    const hbp_cost *prior;
+    const hbp_measurements *measured;
+} job;
+
+static hbp_status fit_and_free(hbp_context *context, void *user)
 {
-    int64_t *left = user;
-    return (*left)-- > 0 ? malloc(bytes) : NULL;
+    const job *j = user;
+    hbp_cost *cost = NULL;
+    hbp_fit_report report = {.struct_size = sizeof report};
+    hbp_status status = hbp_cost_fit(context, j->prior, j->measured, &cost, &report);
+    ck_assert((status == HBP_OK) == (cost != NULL));
+    ck_assert((status == HBP_OK) == (report.terms_fitted == 9));
+    hbp_cost_free(cost);
+    return status;
 }
 
-static void plain_release(void *user, void *block, uint64_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(block);
-}
-
-START_TEST(every_allocation_may_fail)
+START_TEST(every_allocation_and_report_may_fail)
 {
     static table t;
-    int64_t left = 1000;
-    hbp_allocator allocator = {sizeof allocator, failing_alloc, NULL, plain_release, &left};
-    hbp_context_options options;
-    hbp_context_options_init(&options, sizeof options);
-    options.allocator = &allocator;
-    hbp_context *context = NULL;
-    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost *truth = make(context, 1, &want);
     hbp__rng rng = hbp__rng_make(12, 0, 0);
     measure(&t, &rng, truth, 100, 4, .02);
     hbp_measurements m = view(&t, 1);
-    hbp_cost *cost = NULL;
-    hbp_fit_report report = {.struct_size = sizeof report};
-    int64_t n = 0;
-    for (;; n++) {
-        left = n;
-        hbp_status status = hbp_cost_fit(context, truth, &m, &cost, &report);
-        if (status == HBP_OK)
-            break;
-        ck_assert_int_eq(status, HBP_E_NO_MEMORY);
-        ck_assert_ptr_null(cost);
-        ck_assert_int_eq(report.terms_fitted, 0);
-    }
-    ck_assert_int_gt(n, 9);
-    hbp_cost_free(cost);
+    job j = {truth, &m};
+    failing_sweep(fit_and_free, &j);
+    ck_assert_int_ge(cancel_sweep(fit_and_free, &j), 5);
     hbp_cost_free(truth);
     hbp_context_free(context);
 }
@@ -372,4 +359,4 @@ END_TEST
 
 TEST_MAIN("fit", exact_measurements_give_the_truth_back, noise_leaves_small_errors,
           what_was_not_measured_stays_the_priors, terms_that_look_alike_are_named, bad_rows_are_named,
-          every_allocation_may_fail)
+          every_allocation_and_report_may_fail)

@@ -307,6 +307,31 @@ START_TEST(bad_input_is_named)
 }
 END_TEST
 
+/* HBP, section 4.1: LLaMA-3.1-8B on 32 H100 packs short samples at 16K without sequence parallelism and long
+ * ones at 128K on 8 ranks, 512K tokens a step. */
+START_TEST(llama_8b_comes_out_as_published)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 4, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_sp_options options;
+    hbp_sp_options_init(&options, sizeof options);
+    options.tokens_per_step = 524288;
+    options.squares_per_token = 1500;
+    ck_assert_int_eq(choose(context, cost, 16384, &options).sp, 1);
+    ck_assert_int_eq(choose(context, cost, 131072, &options).sp, 8);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("choose_sp", a_short_pack_needs_no_group, a_long_pack_weighs_recomputation_against_communication,
           the_choice_is_the_best_of_the_listing, equal_times_go_to_the_smaller_degree,
-          the_listing_says_why_a_degree_is_out, entries_are_of_the_callers_size, bad_input_is_named)
+          the_listing_says_why_a_degree_is_out, entries_are_of_the_callers_size, bad_input_is_named,
+          llama_8b_comes_out_as_published)

@@ -1,0 +1,376 @@
+#include "failing.h"
+
+#include <math.h>
+
+#include "cost/cost.h"
+
+static hbp_model *preset_model(hbp_context *context, const char *name)
+{
+    hbp_model *model = NULL;
+    OK(context, hbp_model_create_preset(context, name, &model));
+    return model;
+}
+
+static hbp_machine *preset_machine(hbp_context *context, const char *name, int32_t nodes)
+{
+    hbp_machine *machine = NULL;
+    OK(context, hbp_machine_create_preset(context, name, nodes, &machine));
+    return machine;
+}
+
+static hbp_cost_options some_options(void)
+{
+    hbp_cost_options options;
+    hbp_cost_options_init(&options, sizeof options);
+    return options;
+}
+
+static hbp_cost_terms terms_of(hbp_context *context, const hbp_cost *cost)
+{
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    OK(context, hbp_cost_get_terms(context, cost, &t));
+    return t;
+}
+
+/* Terms of a cost that lives until the caller frees it. */
+static hbp_cost *make(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
+                      const hbp_cost_options *options, hbp_cost_terms *terms)
+{
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create(context, model, machine, options, &cost));
+    *terms = terms_of(context, cost);
+    return cost;
+}
+
+#define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9 * fabs(b))
+
+/* Llama-3.1-8B on 32 H100, every term by its own arithmetic. */
+START_TEST(llama_on_four_nodes_by_hand)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_machine *machine = preset_machine(context, "h100", 4);
+    hbp_machine_fields f = {.struct_size = sizeof f};
+    OK(context, hbp_machine_get_fields(context, machine, &f));
+    hbp_cost_terms t;
+    hbp_cost *cost = make(context, model, machine, NULL, &t);
+    /* q and out, k and v, gated MLP, two norms. */
+    double layer = 2. * 4096 * 4096 + 2. * 4096 * 1024 + 3. * 4096 * 14336 + 2. * 4096;
+    double head = 128256. * 4096;
+    double parameters = 32 * layer + 2 * head + 4096;
+    double speed = f.flops_per_s * f.gemm_efficiency;
+    ck_assert_int_eq(t.ranks, 32);
+    ck_assert_int_eq(t.domain_ranks, 8);
+    ck_assert_int_eq(t.layers, 32);
+    /* Whether norms count as matrix products is below a part in ten thousand. */
+    ck_assert_double_eq_tol(t.ns_per_token, 6e9 * (parameters - head) / speed, 1e-4 * t.ns_per_token);
+    NEAR(t.ns_per_token_squared, 7e9 * 32 * 4096 / (f.flops_per_s * f.attention_efficiency));
+    ck_assert_double_eq_tol(t.recompute_linear, 32 * layer / (32 * layer + head) / 3, 1e-4);
+    NEAR(t.recompute_attention, 2. / 7);
+    NEAR(t.recompute_communication, .5);
+    ck_assert_double_eq_tol(t.static_bytes, 18 * parameters / 32 + 2 * 2 * layer, 1e-4 * t.static_bytes);
+    NEAR(t.activation_bytes, 8. * 4096 + 4. * 128 * 40 + 4. * 32 + 6. * 14336);
+    NEAR(t.recomputed_bytes, 2. * 4096);
+    NEAR(t.working_bytes, t.activation_bytes);
+    NEAR(t.logits_bytes, 10. * 128256);
+    NEAR(t.sp_buffer_bytes, 2. * 2 * 128 * 40);
+    ck_assert_int_eq(t.limit_bytes, f.hbm_bytes - (INT64_C(4) << 30));
+    double ring = fmin(f.nvlink_bytes_per_s, 8 * f.network_bytes_per_s);
+    NEAR(t.pack_ns, 8 * parameters * 31 / 32 / ring * 1e9 + 3 * 32 * f.network_latency_ns);
+    NEAR(t.step_ns, 30 * parameters / 32 / f.hbm_bytes_per_s * 1e9);
+    ck_assert_int_eq(t.degrees, 6);
+    /* SP 16: 2 bytes x (32 + 16 heads) x 2 x 128 a token and 16; 7/16 near, 8/16 far; 64 passes. */
+    double held = 2. * 48 * 256 / 16;
+    ck_assert_int_eq(t.degree[4], 16);
+    NEAR(t.sp_ns_per_token[4],
+         64e9 * held * (7. / 16 / f.nvlink_bytes_per_s + 8. / 16 / f.network_bytes_per_s));
+    NEAR(t.sp_latency_ns[4], 256 * f.network_latency_ns);
+    NEAR(t.sp_latency_ns[3], 256 * f.nvlink_latency_ns);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "analysis");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "analysis");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "analysis");
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(zero_stages_move_bytes_and_traffic)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_machine *machine = preset_machine(context, "h200", 4);
+    hbp_model_summary s = {.struct_size = sizeof s};
+    OK(context, hbp_model_get_summary(context, model, &s));
+    double p = (double)s.parameters;
+    OK(context, hbp_machine_set_field(context, machine, "network_latency_ns", 0, "test"));
+    /* A byte a nanosecond over all 32 ranks, whatever the collective. */
+    for (int32_t c = HBP_COLLECTIVE_ALL_GATHER; c < HBP_COLLECTIVE_COUNT; c++)
+        OK(context, hbp_machine_set_collective(context, machine, c, 32, 0, 1e9, "nccl-tests 2.19"));
+    double moved = p * 31 / 32;
+    const struct {
+        int32_t stage;
+        double pack;
+        double step;
+        double states;
+    } rows[] = {
+        {HBP_ZERO_3, 8, 0, 18. / 32}, {HBP_ZERO_2, 4, 2, 2 + 16. / 32}, {HBP_ZERO_1, 0, 6, 6 + 12. / 32}};
+    for (int i = 0; i < 3; i++) {
+        hbp_cost_options options = some_options();
+        options.zero_stage = rows[i].stage;
+        options.pack_overhead_ns = 1000;
+        hbp_cost_terms t;
+        hbp_cost *cost = make(context, model, machine, &options, &t);
+        double update = 30 * p / 32 / 4.8e12 * 1e9;
+        ck_assert_double_eq_tol(t.pack_ns, 1000 + rows[i].pack * moved, 1e-6 * moved);
+        ck_assert_double_eq_tol(t.step_ns, rows[i].step * moved + update, 1e-6 * moved);
+        double gathered = t.static_bytes - rows[i].states * p;
+        if (i == 0)
+            ck_assert_double_eq_tol(gathered, 4 * 218e6, 4e6);
+        else
+            ck_assert_double_eq_tol(gathered, 0, 1);
+        static const char *const pack_sources[] = {"all-gather: nccl-tests 2.19; reduction: nccl-tests 2.19",
+                                                   "reduction: nccl-tests 2.19", "analysis"};
+        static const char *const step_sources[] = {"analysis", "all-gather: nccl-tests 2.19",
+                                                   "all-gather: nccl-tests 2.19; reduction: nccl-tests 2.19"};
+        ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), pack_sources[i]);
+        ck_assert_str_eq(hbp_cost_get_source(cost, "step_ns"), step_sources[i]);
+        hbp_cost_free(cost);
+        options.dp_overlap = .75;
+        options.pack_overhead_ns = 0;
+        cost = make(context, model, machine, &options, &t);
+        ck_assert_double_eq_tol(t.pack_ns, .25 * rows[i].pack * moved, 1e-6 * moved);
+        hbp_cost_free(cost);
+    }
+    /* Without ZeRO 8B parameters do not fit: 18 bytes each is 144 GB. */
+    hbp_cost_options options = some_options();
+    options.zero_stage = HBP_ZERO_NONE;
+    hbp_cost *cost = NULL;
+    FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-8b needs 144",
+          hbp_cost_create(context, model, machine, &options, &cost));
+    ck_assert_ptr_null(cost);
+    OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 2e11, "test"));
+    hbp_cost_terms t;
+    cost = make(context, model, machine, &options, &t);
+    ck_assert_double_eq_tol(t.static_bytes, 18 * p, 1);
+    ck_assert_double_eq_tol(t.step_ns, 8 * moved + 30 * p / 4.8e12 * 1e9, 1e-6 * moved);
+    ck_assert(t.pack_ns == 0);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Against the definition: all 1 <= d <= ranks. */
+START_TEST(degrees_are_exactly_the_legal_ones)
+{
+    hbp_context *context = test_context();
+    static const char *const models[] = {"qwen2.5-7b", "qwen3-8b", "mixtral-8x22b", "deepseek-v2"};
+    static const struct {
+        int32_t nodes;
+        int32_t gpus;
+        int32_t domain;
+        int32_t max_sp;
+    } machines[] = {{7, 8, 8, 0},   {12, 8, 8, 0}, {16, 8, 4, 16},
+                    {6, 12, 12, 0}, {64, 1, 1, 0}, {2, 48, 48, 24}};
+    for (int i = 0; i < 4; i++) {
+        hbp_model *model = preset_model(context, models[i]);
+        for (int k = 0; k < 6; k++) {
+            hbp_machine *machine = preset_machine(context, "b200", machines[k].nodes);
+            OK(context, hbp_machine_set_field(context, machine, "gpus_per_node", machines[k].gpus, "test"));
+            OK(context, hbp_machine_set_field(context, machine, "domain_gpus", machines[k].domain, "test"));
+            OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 1e15, "test"));
+            hbp_cost_options options = some_options();
+            options.max_sp = machines[k].max_sp;
+            hbp_cost_terms t;
+            hbp_cost *cost = make(context, model, machine, &options, &t);
+            int32_t ranks = machines[k].nodes * machines[k].gpus;
+            int32_t domain = machines[k].domain;
+            int32_t row = 0;
+            for (int32_t d = 1; d <= ranks; d++) {
+                int legal = ranks % d == 0 && hbp_model_is_sp_legal(model, d) &&
+                            (d % domain == 0 || domain % d == 0) && (!options.max_sp || d <= options.max_sp);
+                if (legal) {
+                    ck_assert_int_lt(row, t.degrees);
+                    ck_assert_int_eq(t.degree[row++], d);
+                }
+            }
+            ck_assert_int_eq(row, t.degrees);
+            hbp_cost_free(cost);
+            hbp_machine_free(machine);
+        }
+        hbp_model_free(model);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(measured_all_to_alls_replace_links)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_machine *machine = preset_machine(context, "h100", 1);
+    hbp_cost_options options = some_options();
+    hbp_cost_terms before;
+    hbp_cost *plain = make(context, model, machine, &options, &before);
+    OK(context,
+       hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 4, 500, 1e10, "probe"));
+    hbp_cost_terms after;
+    hbp_cost *cost = make(context, model, machine, &options, &after);
+    ck_assert(after.sp_ns_per_token[1] == before.sp_ns_per_token[1]);
+    NEAR(after.sp_ns_per_token[2], 64e9 * 2 * 40 * 256 / 4 * .75 / 1e10);
+    NEAR(after.sp_latency_ns[2], 256. * 500);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "SP 4: probe; analysis");
+    hbp_cost_free(cost);
+    for (int32_t d = 2; d <= 8; d *= 2)
+        OK(context,
+           hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, d, 500, 1e10, "probe"));
+    options.sp_overlap = .5;
+    options.fused_cross_entropy = 1;
+    options.reserve_bytes = -1;
+    cost = make(context, model, machine, &options, &after);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "sp_latency_ns"), "SP 2: probe; SP 4: probe; SP 8: probe");
+    NEAR(after.sp_ns_per_token[2], 32e9 * 2 * 40 * 256 / 4 * .75 / 1e10);
+    NEAR(after.sp_latency_ns[2], 256. * 500);
+    ck_assert(after.logits_bytes == 0);
+    ck_assert_int_eq(after.limit_bytes, before.limit_bytes + (INT64_C(4) << 30));
+    hbp_cost_free(cost);
+    /* More measurements than the text has room for. */
+    OK(context, hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 2, 500, 1e10,
+                                           "a source with a name of nearly all the sixty-three characters"));
+    cost = make(context, model, machine, &options, &after);
+    ck_assert_uint_le(strlen(hbp_cost_get_source(cost, "sp_latency_ns")), 63);
+    hbp_cost_free(cost);
+    hbp_cost_free(plain);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A machine of one GPU needs no links, and a GPU with no neighbours pays for no collective. */
+START_TEST(one_gpu_needs_no_links)
+{
+    hbp_context *context = test_context();
+    hbp_model_fields small = {
+        .struct_size = sizeof small, .layers = 2, .hidden = 64, .ffn = 128, .heads = 4, .vocab = 100};
+    hbp_model *model = NULL;
+    OK(context, hbp_model_create(context, &small, &model));
+    hbp_machine_fields f = {.struct_size = sizeof f,
+                            .nodes = 1,
+                            .gpus_per_node = 1,
+                            .domain_gpus = 1,
+                            .hbm_bytes = INT64_C(1) << 33,
+                            .hbm_bytes_per_s = 1e12,
+                            .flops_per_s = 1e14,
+                            .gemm_efficiency = .5,
+                            .attention_efficiency = .4};
+    hbp_machine *machine = NULL;
+    OK(context, hbp_machine_create(context, &f, &machine));
+    hbp_cost_terms t;
+    hbp_cost *cost = make(context, model, machine, NULL, &t);
+    ck_assert(t.pack_ns == 0);
+    ck_assert_int_eq(t.degrees, 1);
+    NEAR(t.ns_per_token_squared, 7e9 * 2 * 64 / 4e13);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(bad_input_is_named)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    static const struct {
+        const char *field;
+        double value;
+        const char *message;
+    } rows[] = {{"nodes", 0, "nodes of machine h100 is 0 or unknown"},
+                {"gpus_per_node", 0, "gpus_per_node of machine h100 is 0 or unknown"},
+                {"domain_gpus", 0, "domain_gpus of machine h100 is 0 or unknown"},
+                {"domain_gpus", 7, "domain_gpus of machine h100 is 7, which does not divide its 16 GPUs"},
+                {"hbm_bytes", 0, "hbm_bytes of machine h100 is 0"},
+                {"hbm_bytes_per_s", 0, "hbm_bytes_per_s of machine h100 is 0"},
+                {"flops_per_s", 0, "flops_per_s of machine h100 is 0"},
+                {"gemm_efficiency", 0, "gemm_efficiency of machine h100 is 0"},
+                {"attention_efficiency", 0, "attention_efficiency of machine h100 is 0"},
+                {"nvlink_bytes_per_s", 0, "nvlink_bytes_per_s of machine h100 is 0"},
+                {"network_bytes_per_s", 0, "network_bytes_per_s of machine h100 is 0"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine = preset_machine(context, "h100", 2);
+        OK(context, hbp_machine_set_field(context, machine, rows[i].field, rows[i].value, "test"));
+        FAILS(context, HBP_E_INVALID, rows[i].message, hbp_cost_create(context, model, machine, NULL, &cost));
+        ck_assert_ptr_null(cost);
+        hbp_machine_free(machine);
+    }
+    machine = preset_machine(context, "h100", 2);
+#define REFUSES(text, change)                                                                                \
+    do {                                                                                                     \
+        hbp_cost_options o = some_options();                                                                 \
+        change;                                                                                              \
+        FAILS(context, HBP_E_INVALID, text, hbp_cost_create(context, model, machine, &o, &cost));            \
+        ck_assert_ptr_null(cost);                                                                            \
+    } while (0)
+    REFUSES("zero_stage is 5", o.zero_stage = 5);
+    REFUSES("zero_stage is -1", o.zero_stage = -1);
+    REFUSES("max_sp is -2", o.max_sp = -2);
+    REFUSES("dp_overlap is 1.5; it must lie in 0..1", o.dp_overlap = 1.5);
+    REFUSES("sp_overlap is ", o.sp_overlap = NAN);
+    REFUSES("reserve_bytes is -2", o.reserve_bytes = -2);
+    REFUSES("pack_overhead_ns is -1", o.pack_overhead_ns = -1);
+    FAILS(context, HBP_E_INVALID, "model is NULL", hbp_cost_create(context, NULL, machine, NULL, &cost));
+    FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_cost_create(context, model, NULL, NULL, &cost));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create(context, model, machine, NULL, NULL));
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    model = preset_model(context, "llama-3.1-405b");
+    machine = preset_machine(context, "h100", 4);
+    FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-405b needs 2",
+          hbp_cost_create(context, model, machine, NULL, &cost));
+    ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "on each of 32 ranks"));
+    /* A reserve above the memory leaves none. */
+    hbp_cost_options options = some_options();
+    options.reserve_bytes = INT64_C(1) << 50;
+    FAILS(context, HBP_E_INFEASIBLE, "a rank has 0",
+          hbp_cost_create(context, model, machine, &options, &cost));
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct pair {
+    hbp_model *model;
+    hbp_machine *machine;
+} pair;
+
+static hbp_status create_and_free(hbp_context *context, void *user)
+{
+    const pair *p = user;
+    hbp_cost *cost = NULL;
+    hbp_status status = hbp_cost_create(context, p->model, p->machine, NULL, &cost);
+    ck_assert((status == HBP_OK) == (cost != NULL));
+    hbp_cost_free(cost);
+    return status;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    hbp_context *context = test_context();
+    pair p = {preset_model(context, "qwen2.5-7b"), preset_machine(context, "h100", 7)};
+    failing_sweep(create_and_free, &p);
+    hbp_machine_free(p.machine);
+    hbp_model_free(p.model);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("analysis", llama_on_four_nodes_by_hand, zero_stages_move_bytes_and_traffic,
+          degrees_are_exactly_the_legal_ones, measured_all_to_alls_replace_links, one_gpu_needs_no_links,
+          bad_input_is_named, every_allocation_may_fail)
