@@ -1,0 +1,306 @@
+#include "base/rng.h"
+#include "data/lengths.h"
+#include "failing.h"
+
+static const uint32_t SMALL[] = {5, 30, 9, 21, 10, 11, 1};
+#define SMALL_COUNT 7
+
+static hbp_lengths *make(hbp_context *context, const uint32_t *loss, const int64_t *ties)
+{
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    return lengths;
+}
+
+static hbp_lengths *limit(hbp_context *context, const hbp_lengths *lengths, int64_t most, int32_t policy)
+{
+    hbp_lengths *limited;
+    OK(context, hbp_lengths_limit(context, lengths, most, policy, &limited));
+    return limited;
+}
+
+START_TEST(a_limit_that_cuts_nothing_changes_nothing)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = make(context, NULL, NULL);
+    for (int32_t policy = HBP_OVERLONG_ERROR; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        hbp_lengths *same = limit(context, lengths, 30, policy);
+        ck_assert_uint_eq(same->digest, lengths->digest);
+        ck_assert_int_eq(same->count, SMALL_COUNT);
+        ck_assert_int_eq(same->overlong_samples, 0);
+        hbp_lengths_free(same);
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(error_counts_and_names_the_first)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = make(context, NULL, NULL), *out;
+    FAILS(context, HBP_E_INVALID, "3 of 7 samples are longer than 10 tokens; the first is sample 1 with 30",
+          hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_ERROR, &out));
+    ck_assert_ptr_null(out);
+    const int64_t length[] = {8, 20, 30}, count[] = {5, 2, 1};
+    hbp_lengths *histogram;
+    OK(context, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
+    FAILS(context, HBP_E_INVALID, "3 of 8 samples are longer than 10 tokens; the first is sample 5 with 20",
+          hbp_lengths_limit(context, histogram, 10, HBP_OVERLONG_ERROR, &out));
+    hbp_lengths_free(histogram);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(drop_leaves_out_and_lists)
+{
+    hbp_context *context = test_context();
+    const uint32_t loss[] = {1, 2, 3, 4, 5, 6, 0};
+    hbp_lengths *lengths = make(context, loss, NULL);
+    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_DROP);
+    const uint32_t want[] = {5, 9, 10, 1}, origin[] = {0, 2, 4, 6}, want_loss[] = {1, 3, 5, 0};
+    const int64_t dropped[] = {1, 3, 5};
+    ck_assert_int_eq(limited->count, 4);
+    ck_assert_mem_eq(limited->length, want, sizeof want);
+    ck_assert_mem_eq(limited->origin, origin, sizeof origin);
+    ck_assert_mem_eq(limited->loss, want_loss, sizeof want_loss);
+    ck_assert_ptr_null(limited->first);
+    ck_assert_int_eq(limited->dropped, 3);
+    ck_assert_mem_eq(limited->dropped_id, dropped, sizeof dropped);
+    ck_assert_int_eq(limited->dropped_reason[2], HBP_DROPPED_OVERLONG);
+    ck_assert_int_eq(limited->tokens, 25);
+    ck_assert_int_eq(limited->loss_tokens, 9);
+    ck_assert_int_eq(limited->overlong_samples, 3);
+    ck_assert_int_eq(limited->overlong_tokens, 62);
+    ck_assert_uint_ne(limited->digest, lengths->digest);
+    /* and once more: ids still name the original samples */
+    hbp_lengths *again = limit(context, limited, 9, HBP_OVERLONG_DROP);
+    const uint32_t again_origin[] = {0, 2, 6};
+    const int64_t again_dropped[] = {1, 3, 5, 4};
+    ck_assert_mem_eq(again->origin, again_origin, sizeof again_origin);
+    ck_assert_mem_eq(again->dropped_id, again_dropped, sizeof again_dropped);
+    ck_assert_int_eq(again->overlong_samples, 4);
+    ck_assert_int_eq(again->overlong_tokens, 72);
+    hbp_lengths *out;
+    FAILS(context, HBP_E_INVALID, "first is sample 4 with 10",
+          hbp_lengths_limit(context, limited, 9, HBP_OVERLONG_ERROR, &out));
+    hbp_lengths_free(again);
+    hbp_lengths_free(limited);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(truncate_cuts_lengths_and_loss)
+{
+    hbp_context *context = test_context();
+    const uint32_t loss[] = {1, 12, 3, 4, 5, 11, 0};
+    hbp_lengths *lengths = make(context, loss, NULL);
+    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_TRUNCATE);
+    const uint32_t want[] = {5, 10, 9, 10, 10, 10, 1}, want_loss[] = {1, 10, 3, 4, 5, 10, 0};
+    ck_assert_int_eq(limited->count, 7);
+    ck_assert_mem_eq(limited->length, want, sizeof want);
+    ck_assert_mem_eq(limited->loss, want_loss, sizeof want_loss);
+    ck_assert_ptr_null(limited->origin);
+    ck_assert_int_eq(limited->dropped, 0);
+    ck_assert_int_eq(limited->overlong_samples, 3);
+    ck_assert_int_eq(limited->overlong_tokens, 20 + 11 + 1);
+    hbp_lengths_free(limited);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(split_keeps_every_token_in_order)
+{
+    hbp_context *context = test_context();
+    const uint32_t loss[] = {1, 12, 3, 21, 5, 0, 0};
+    hbp_lengths *lengths = make(context, loss, NULL);
+    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_SPLIT);
+    const uint32_t want[] = {5, 10, 10, 10, 9, 10, 10, 1, 10, 10, 1, 1};
+    const uint32_t origin[] = {0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5, 6};
+    const uint32_t first[] = {0, 0, 10, 20, 0, 0, 10, 20, 0, 0, 10, 0};
+    const uint32_t want_loss[] = {1, 10, 2, 0, 3, 10, 10, 1, 5, 0, 0, 0};
+    ck_assert_int_eq(limited->count, 12);
+    ck_assert_mem_eq(limited->length, want, sizeof want);
+    ck_assert_mem_eq(limited->origin, origin, sizeof origin);
+    ck_assert_mem_eq(limited->first, first, sizeof first);
+    ck_assert_mem_eq(limited->loss, want_loss, sizeof want_loss);
+    ck_assert_int_eq(limited->tokens, lengths->tokens);
+    ck_assert_int_eq(limited->loss_tokens, lengths->loss_tokens);
+    ck_assert_int_eq(limited->overlong_samples, 3);
+    ck_assert_int_eq(limited->overlong_tokens, 0);
+    hbp_lengths *out;
+    FAILS(context, HBP_E_INVALID, "split already and has pieces longer than 9",
+          hbp_lengths_limit(context, limited, 9, HBP_OVERLONG_DROP, &out));
+    hbp_lengths_free(limited);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(tied_samples_fit_together_or_are_refused)
+{
+    hbp_context *context = test_context();
+    const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80};
+    hbp_lengths *lengths = make(context, NULL, ties), *out;
+    for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        FAILS(context, HBP_E_INVALID,
+              "the samples with tie 70 have 14 tokens together; the longest pack holds 12",
+              hbp_lengths_limit(context, lengths, 12, policy, &out));
+        hbp_lengths *limited = limit(context, lengths, 14, policy);
+        ck_assert_int_eq(limited->ties, 2);
+        ck_assert_int_eq(limited->tie_value[0], 70);
+        hbp_lengths_free(limited);
+    }
+    hbp_lengths_free(lengths);
+    const int64_t long_ties[] = {70, 70, 80, -1, 80, 70, -1};
+    lengths = make(context, NULL, long_ties);
+    FAILS(context, HBP_E_INVALID, "tie 70 have 46 tokens",
+          hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_SPLIT, &out));
+    FAILS(context, HBP_E_INVALID, "tie 70 have 46 tokens",
+          hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_TRUNCATE, &out));
+    FAILS(context, HBP_E_INVALID, "1 of 7 samples",
+          hbp_lengths_limit(context, lengths, 25, HBP_OVERLONG_ERROR, &out));
+    hbp_lengths *limited = limit(context, lengths, 25, HBP_OVERLONG_DROP);
+    const int64_t dropped[] = {0, 1, 5};
+    const uint32_t want[] = {9, 21, 10, 1}, tie[] = {0, HBP__FREE, 0, HBP__FREE};
+    ck_assert_int_eq(limited->dropped, 3);
+    ck_assert_mem_eq(limited->dropped_id, dropped, sizeof dropped);
+    ck_assert_mem_eq(limited->length, want, sizeof want);
+    ck_assert_mem_eq(limited->tie, tie, sizeof tie);
+    ck_assert_int_eq(limited->ties, 1);
+    ck_assert_int_eq(limited->tie_value[0], 80);
+    ck_assert_int_eq(limited->overlong_samples, 1);
+    ck_assert_int_eq(limited->overlong_tokens, 46);
+    hbp_lengths_free(limited);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A histogram under every policy holds what the same lengths in ascending order hold. */
+START_TEST(histograms_agree_with_sorted_arrays)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(21, 0, 0);
+    for (int round = 0; round < 200; round++) {
+        int64_t length[8], count[8], n = 0, bins = 1 + hbp__rng_below(&rng, 8);
+        uint32_t array[64];
+        for (int64_t bin = 0, l = 0; bin < bins; bin++) {
+            length[bin] = l += 1 + hbp__rng_below(&rng, 12);
+            count[bin] = 1 + hbp__rng_below(&rng, 8);
+            for (int64_t i = 0; i < count[bin]; i++)
+                array[n++] = (uint32_t)l;
+        }
+        int64_t most = length[0] + hbp__rng_below(&rng, 40);
+        hbp_lengths *histogram, *sorted;
+        OK(context, hbp_lengths_create_histogram(context, length, count, bins, &histogram));
+        OK(context, hbp_lengths_create_u32(context, array, n, NULL, &sorted));
+        for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+            hbp_lengths *h = limit(context, histogram, most, policy),
+                        *a = limit(context, sorted, most, policy);
+            ck_assert_int_eq(h->count, a->count);
+            ck_assert_int_eq(h->bins, a->bins);
+            ck_assert_mem_eq(h->bin_length, a->bin_length, (size_t)a->bins * sizeof *a->bin_length);
+            ck_assert_mem_eq(h->bin_count, a->bin_count, (size_t)a->bins * sizeof *a->bin_count);
+            ck_assert_mem_eq(h->bin_first, a->bin_first, (size_t)(a->bins + 1) * sizeof *a->bin_first);
+            ck_assert_int_eq(h->tokens, a->tokens);
+            ck_assert_int_eq(h->overlong_samples, a->overlong_samples);
+            ck_assert_int_eq(h->overlong_tokens, a->overlong_tokens);
+            ck_assert_int_eq(h->dropped, a->dropped);
+            for (int64_t i = 0; i < a->dropped; i++)
+                ck_assert_int_eq(h->dropped_id[i], a->dropped_id[i]);
+            for (int64_t i = 0; i < a->count; i++)
+                ck_assert_int_eq(hbp__lengths_get(h, i), hbp__lengths_get(a, i));
+            if (a->first) {
+                ck_assert_mem_eq(h->origin, a->origin, (size_t)a->count * sizeof *a->origin);
+                ck_assert_mem_eq(h->first, a->first, (size_t)a->count * sizeof *a->first);
+            }
+            if (policy == HBP_OVERLONG_DROP && h->dropped && length[0] < most) {
+                /* what was dropped stays dropped when the rest is split */
+                hbp_lengths *both = limit(context, h, length[0], HBP_OVERLONG_SPLIT);
+                ck_assert_int_eq(both->dropped, a->dropped);
+                ck_assert_int_eq(both->tokens, a->tokens);
+                hbp_lengths_free(both);
+            }
+            hbp_lengths_free(h);
+            hbp_lengths_free(a);
+        }
+        hbp_lengths_free(histogram);
+        hbp_lengths_free(sorted);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(what_leaves_nothing_or_makes_no_sense_is_refused)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = make(context, NULL, NULL), *histogram, *wide, *out;
+    const int64_t length[] = {8}, count[] = {5}, long_length[] = {HBP_MAX_LENGTH}, long_count[] = {3};
+    OK(context, hbp_lengths_create_histogram(context, length, count, 1, &histogram));
+    OK(context, hbp_lengths_create_i64(context, long_length, 1, NULL, &wide));
+    hbp_lengths *many;
+    OK(context, hbp_lengths_create_histogram(context, long_length, long_count, 1, &many));
+    FAILS(context, HBP_E_INVALID, "no samples left",
+          hbp_lengths_limit(context, wide, 1000, HBP_OVERLONG_DROP, &out));
+    FAILS(context, HBP_E_INVALID, "no samples left: all 5 are longer than 7 tokens",
+          hbp_lengths_limit(context, histogram, 7, HBP_OVERLONG_DROP, &out));
+    FAILS(context, HBP_E_OVERFLOW, "a limit of 1 tokens makes 6442450941 pieces",
+          hbp_lengths_limit(context, many, 1, HBP_OVERLONG_SPLIT, &out));
+    FAILS(context, HBP_E_INVALID, "max_length is 0", hbp_lengths_limit(context, lengths, 0, 1, &out));
+    FAILS(context, HBP_E_INVALID, "policy 4", hbp_lengths_limit(context, lengths, 10, 4, &out));
+    FAILS(context, HBP_E_INVALID, "policy -1", hbp_lengths_limit(context, lengths, 10, -1, &out));
+    FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_lengths_limit(context, NULL, 10, 0, &out));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_lengths_limit(context, lengths, 10, 0, NULL));
+    hbp_lengths_free(lengths);
+    hbp_lengths_free(histogram);
+    hbp_lengths_free(wide);
+    hbp_lengths_free(many);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct request {
+    const hbp_lengths *lengths;
+    int64_t most;
+    int32_t policy;
+} request;
+
+static hbp_status limit_once(hbp_context *context, void *user)
+{
+    const request *r = user;
+    hbp_lengths *out;
+    hbp_status status = hbp_lengths_limit(context, r->lengths, r->most, r->policy, &out);
+    ck_assert((status == HBP_OK) == (out != NULL));
+    hbp_lengths_free(out);
+    return status;
+}
+
+START_TEST(failed_allocations_and_cancels_leave_nothing)
+{
+    hbp_context *context = test_context();
+    const uint32_t loss[] = {1, 12, 3, 4, 5, 11, 0};
+    const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80}, length[] = {8, 20}, count[] = {5, 2};
+    hbp_lengths *lengths = make(context, loss, ties), *histogram;
+    OK(context, hbp_lengths_create_histogram(context, length, count, 2, &histogram));
+    for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        request of_array = {lengths, 14, policy}, of_histogram = {histogram, 10, policy};
+        failing_sweep(limit_once, &of_array);
+        ck_assert_int_gt(cancel_sweep(limit_once, &of_array), 3);
+        failing_sweep(limit_once, &of_histogram);
+        cancel_sweep(limit_once, &of_histogram);
+    }
+    hbp_lengths_free(lengths);
+    hbp_lengths_free(histogram);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("lengths_limit", a_limit_that_cuts_nothing_changes_nothing, error_counts_and_names_the_first,
+          drop_leaves_out_and_lists, truncate_cuts_lengths_and_loss, split_keeps_every_token_in_order,
+          tied_samples_fit_together_or_are_refused, histograms_agree_with_sorted_arrays,
+          what_leaves_nothing_or_makes_no_sense_is_refused, failed_allocations_and_cancels_leave_nothing)
