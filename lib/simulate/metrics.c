@@ -66,26 +66,27 @@ static double sum_of(const int64_t *tokens)
     return (double)sum;
 }
 
-/* Sum over the steps of one kind of half the L1 distance between a step's mixture and the kind's. */
-static hbp_status add_distances(hbp_context *context, const hbp_plan *plan, const uint32_t *steps,
-                                int64_t count, double *distance)
+/* Adds, for the steps in rows [begin, end) of `order`, half the L1 distance between each one's mixture and
+ * that of all. */
+static hbp_status add_distances(hbp_context *context, const hbp_plan *plan, const uint32_t *order,
+                                int64_t begin, int64_t end, double *distance)
 {
     int64_t all[LENGTH_CLASSES] = {0};
-    for (int64_t i = 0; i < count; i++) {
-        add_classes(plan, steps[i], all);
+    for (int64_t i = begin; i < end; i++) {
+        add_classes(plan, order[i], all);
         if (i % TICK_STEPS == 0)
-            HBP__TRY(hbp__tick(context, "mixture", i, 2 * count));
+            HBP__TRY(hbp__tick(context, "mixture", begin + i, 2 * plan->steps));
     }
     double all_tokens = sum_of(all);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = begin; i < end; i++) {
         int64_t here[LENGTH_CLASSES] = {0};
-        add_classes(plan, steps[i], here);
+        add_classes(plan, order[i], here);
         double here_tokens = sum_of(here), sum = 0;
         for (int k = 0; k < LENGTH_CLASSES; k++)
             sum += fabs((double)here[k] / here_tokens - (double)all[k] / all_tokens);
         *distance += sum / 2;
         if (i % TICK_STEPS == 0)
-            HBP__TRY(hbp__tick(context, "mixture", count + i, 2 * count));
+            HBP__TRY(hbp__tick(context, "mixture", end + i, 2 * plan->steps));
     }
     return HBP_OK;
 }
@@ -121,7 +122,7 @@ static hbp_status measure_kinds(hbp_context *context, const hbp_plan *plan, cons
         /* Kinds come in ascending order of capacity, steps that mix kinds last. */
         if (!measured)
             report->samples_cv = samples_cv(plan, order + begin, end - begin);
-        HBP__TRY(add_distances(context, plan, order + begin, end - begin, &distance));
+        HBP__TRY(add_distances(context, plan, order, begin, end, &distance));
         measured += end - begin;
     }
     report->mixture_distance = measured ? distance / (double)measured : 0;
