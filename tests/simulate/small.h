@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "failing.h"
 #include "test.h"
 
 #include "base/checked.h"
@@ -149,31 +150,6 @@ static inline hbp_plan *small_make(const small_plan *from, int32_t ranks)
         }
     hbp__plan_seal(plan);
     return plan;
-}
-
-/* An allocator whose (left + 1)-th allocation fails. */
-static inline void *small_failing_alloc(void *user, uint64_t bytes)
-{
-    int *left = user;
-    return (*left)-- > 0 ? malloc((size_t)bytes) : NULL;
-}
-
-static inline void small_failing_release(void *user, void *block, uint64_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(block);
-}
-
-/* A context over it, made while memory lasts. */
-static inline hbp_context *small_failing_context(int *left)
-{
-    hbp_allocator allocator = {sizeof allocator, small_failing_alloc, NULL, small_failing_release, left};
-    hbp_context_options options = {sizeof options, &allocator, NULL, NULL};
-    hbp_context *context = NULL;
-    *left = 1;
-    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
-    return context;
 }
 
 #endif

@@ -340,36 +340,32 @@ START_TEST(bad_arguments_are_named)
 }
 END_TEST
 
-START_TEST(a_failed_allocation_is_reported_and_nothing_leaks)
+static hbp_status bound_one(hbp_context *context, void *user)
 {
-    hbp_context *plain = test_context();
+    const oracle *o = user;
+    int64_t count[] = {1, 2, 3}, bound = 0;
+    hbp_status status = hbp__bound(context, o->cost, 3, o->length, count, 4, &bound);
+    ck_assert_int_eq(status == HBP_OK, bound > 0);
+    return status;
+}
+
+START_TEST(failures_leave_nothing_behind)
+{
+    hbp_context *context = test_context();
     small_terms terms;
     small_terms_init(&terms, 8, 10, 1000);
-    terms.all.ns_per_token = 10;
+    terms.all.ns_per_token = terms.all.pack_ns = 10;
     terms.all.recomputed_bytes = 0.1;
-    hbp_cost *cost = small_cost(plain, &terms);
-    int64_t length[] = {3, 70, 400}, bound = 0;
-    hbp_lengths *lengths = make_lengths(plain, length, 3);
-    int left, failures = 0;
-    hbp_context *context = small_failing_context(&left);
-    for (hbp_status status = HBP_E_NO_MEMORY; status != HBP_OK; failures++) {
-        left = failures;
-        status = hbp_bound_epoch(context, lengths, cost, 1, &bound);
-        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
-        ck_assert_int_eq(status == HBP_OK, bound > 0);
-    }
-    ck_assert_int_gt(failures, 5);
-    hbp_context_cancel(context);
-    left = 1000;
-    FAILS(context, HBP_E_CANCELLED, "bound", hbp_bound_epoch(context, lengths, cost, 1, &bound));
-    hbp_context_free(context);
-    hbp_lengths_free(lengths);
+    hbp_cost *cost = small_cost(context, &terms);
+    oracle o = {.cost = cost, .length = {3, 70, 400}};
+    failing_sweep(bound_one, &o);
+    ck_assert_int_ge(cancel_sweep(bound_one, &o), 5);
     hbp_cost_free(cost);
-    hbp_context_free(plain);
+    hbp_context_free(context);
 }
 END_TEST
 
 TEST_MAIN("bound", no_plan_of_a_tiny_instance_beats_the_bound,
           rounding_never_lifts_the_bound_over_the_optimum, the_bound_is_what_its_definition_says,
           the_bound_meets_a_perfect_plan, one_long_sample_is_its_own_bound, bad_arguments_are_named,
-          a_failed_allocation_is_reported_and_nothing_leaks)
+          failures_leave_nothing_behind)
