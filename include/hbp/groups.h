@@ -1,5 +1,5 @@
-/* The levels of the hierarchy: which pack lengths an epoch uses, each with its SP degree and recomputed layers
- * (HBP, Algorithm 1). Immutable once made; shareable. */
+/* The levels of the hierarchy: which pack lengths an epoch uses, each with its SP degree and recomputed
+ * layers (HBP, Algorithm 1). Immutable once made; shareable. */
 #ifndef HBP_GROUPS_H
 #define HBP_GROUPS_H
 
@@ -20,35 +20,38 @@ typedef struct hbp_groups hbp_groups;
 
 typedef struct hbp_groups_options {
     uint32_t struct_size;
-    int32_t mode;            /* HBP_GROUPS_* */
-    int32_t max_groups;      /* at most so many levels, 1..16; 0: 6 */
-    int32_t reserved;
-    int64_t tokens_per_step; /* T_global, the same for every group; 0: one pack of max_length on every SP group */
-    int64_t max_length;      /* longest pack, in tokens; 0: the longest sample, rounded up to a power of two */
-    int64_t min_length;      /* shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
-    int64_t pack_multiple;   /* pack lengths are multiples of it; 0: 1 */
+    int32_t mode;       /* HBP_GROUPS_* */
+    int32_t max_groups; /* at most so many levels, 1..16; 0: 6 */
+    int32_t step_slack; /* optimal mode: a step may carry so many percent fewer tokens than tokens_per_step
+                           where a shorter pack saves recomputation; 0: 25; -1: none, every full step carries
+                           the same */
+    int64_t tokens_per_step; /* T_global, of every group; 0: one pack of max_length on every SP group */
+    int64_t max_length;    /* longest pack, in tokens; 0: the longest sample, rounded up to a power of two */
+    int64_t min_length;    /* shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
+    int64_t pack_multiple; /* pack lengths are multiples of it; 0: 1 */
 } hbp_groups_options;
 
 HBP_API void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size);
 
-/* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message counts them),
- * HBP_E_INFEASIBLE when no degree can hold the longest sample, HBP_E_CANCELLED. Works from the histogram alone.
- * Optimal mode: O(C^2 + bins) for C candidates. Thread: one per context. */
+/* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message
+ * counts them), HBP_E_INFEASIBLE when no degree can hold the longest sample, HBP_E_CANCELLED. Works from the
+ * histogram alone. Optimal mode: O(C^2 + bins) for C candidates. Thread: one per context. */
 HBP_API hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, hbp_groups **out);
 
-/* Makes groups by hand: `count` rows, pack_length strictly ascending; sp and recompute as given (recompute -1: the fewest
- * layers that fit). A sample belongs to the first group whose threshold it does not exceed; the threshold is
- * the pack length. Every row is checked against the cost. */
+/* Makes groups by hand: `count` rows, pack_length strictly ascending; sp and recompute as given (recompute
+ * -1: the fewest layers that fit). A sample belongs to the first group whose threshold it does not exceed;
+ * the threshold is the pack length. Every row is checked against the cost. */
 HBP_API hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
                                      const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                                      int64_t tokens_per_step, hbp_groups **out);
 
 HBP_API void hbp_groups_free(hbp_groups *groups);
 
-/* Columns, one row a group, ascending in threshold; owned by the groups. `threshold`: longest sample (tokens) that
- * belongs to the group; `pack_length`: capacity in tokens; `packs`: packs in a micro-batch (ranks / sp);
- * `micro_batches`: in a step; `tokens`: of the samples that belong; `step_ns`: predicted time of a full step. */
+/* Columns, one row a group, ascending in threshold; owned by the groups. `threshold`: longest sample (tokens)
+ * that belongs to the group; `pack_length`: capacity in tokens; `packs`: packs in a micro-batch (ranks / sp);
+ * `micro_batches`: in a step; `tokens`: of the samples that belong; `step_ns`: predicted time of a full step.
+ */
 HBP_API const int64_t *hbp_groups_get_thresholds(const hbp_groups *groups, int64_t *count);
 HBP_API const int64_t *hbp_groups_get_pack_lengths(const hbp_groups *groups, int64_t *count);
 HBP_API const int32_t *hbp_groups_get_sp(const hbp_groups *groups, int64_t *count);

@@ -23,12 +23,15 @@
 #include "pack/fill.h"
 #include "pack/items.h"
 #include "pack/spread.h"
+#include "solve/gap_index.h"
 
 /* Bins narrower than this hold too few items for their packs to come out alike. */
 #define MIN_WIDTH 16
-/* More bins by 2 % at a time; after so many tries what does not fit gets packs of its own. */
-#define MAX_TRIES 32
-/* Share of a pack's capacity that spreading leaves free, so that dealing has room for unlike items. */
+/* Past so many times the least number of bins, what does not fit gets packs of its own. */
+#define MOST_BINS 3
+/* Steps of the search for the fewest bins, once some number of them suffices. */
+#define MAX_HALVINGS 6
+/* Share of a pack's capacity that the number of bins leaves free, so that the last small runs find room. */
 #define SLACK 4096
 
 /* Items to spread and deal, and where each went. */
@@ -160,20 +163,44 @@ static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_memb
                         hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
 }
 
-/* Spreads the own items over as few bins as it takes; leaves b->bins with what room is left. */
+/* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it. */
+static hbp_status try_spread(balanced *b, int64_t count, int64_t capacity, int64_t max_members, int *placed)
+{
+    HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+    hbp__bins_close(&b->bins);
+    if (!hbp__bins_open(&b->context->memory, count, b->width, capacity, max_members, &b->bins))
+        return no_memory(b);
+    int64_t lost;
+    if (!hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost))
+        return no_memory(b);
+    *placed = lost == 0;
+    return HBP_OK;
+}
+
+/* Spreads the own items over as few bins as it takes, found by galloping from the least and then halving;
+ * leaves b->bins with what room is left. */
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
-    int64_t spare = capacity - capacity / SLACK;
-    int64_t count = hbp__ceil_div(least_packs(b, spare, max_members), b->width);
-    for (int64_t attempt = 0;; attempt++) {
-        HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
-        hbp__bins_close(&b->bins);
-        if (!hbp__bins_open(&b->context->memory, count, b->width, spare, max_members, &b->bins))
-            return no_memory(b);
-        if (!hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of) || attempt == MAX_TRIES)
-            return HBP_OK;
-        count += hbp__ceil_div(count, 50);
+    int64_t least = hbp__ceil_div(least_packs(b, capacity - capacity / SLACK, max_members), b->width);
+    int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
+    int placed = 0;
+    HBP__TRY(try_spread(b, count, capacity, max_members, &placed));
+    while (!placed && count < MOST_BINS * least) {
+        failed = count;
+        count += stride;
+        stride *= 2;
+        HBP__TRY(try_spread(b, count, capacity, max_members, &placed));
     }
+    for (int halving = 0; placed && halving < MAX_HALVINGS && count - failed > 1; halving++) {
+        int64_t middle = failed + (count - failed) / 2;
+        HBP__TRY(try_spread(b, middle, capacity, max_members, &placed));
+        if (placed)
+            count = middle;
+        else
+            failed = middle;
+        placed = 1;
+    }
+    return b->bins.count == count ? HBP_OK : try_spread(b, count, capacity, max_members, &placed);
 }
 
 /* Draws from the shorter items [0, low) about as many tokens as the bins have free: each item whose share of
@@ -208,7 +235,9 @@ static hbp_status spread_filler(balanced *b)
     HBP__TRY(draw_filler(b, &count));
     hbp__listing listing = {b->items.size, b->filler_item, 0, count};
     HBP__TRY(source_open(b, &listing, &b->filler));
-    hbp__bins_spread(&b->bins, &listing, b->filler.bin_of);
+    int64_t lost;
+    if (!hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost))
+        return no_memory(b);
     return source_index(b, &b->filler);
 }
 
@@ -238,29 +267,56 @@ static hbp_status deal_bins(balanced *b)
     return status;
 }
 
-/* Own items that found no pack: first fit in packs with room, else new packs. Few items are lost, so a scan
- * does. */
+/* Puts pack `p` into the index of gaps, unless it holds as many samples as it may. */
+static void index_pack(const balanced *b, hbp__gap_index *index, int64_t p)
+{
+    if (b->fills.members[p] < b->fills.max_members)
+        hbp__gap_index_add(index, (uint32_t)p, b->fills.capacity - b->fills.load[p]);
+}
+
+/* A pack for an item that no deal had room for: best fit, else the newest pack, else a new one. */
+static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
+{
+    uint32_t found = hbp__gap_index_take(index, b->items.size[item]);
+    if (found != HBP__NO_GAP && hbp__fills_fits(&b->fills, &b->items, found, item)) {
+        HBP__TRY(add_stray(b, found, item));
+        index_pack(b, index, found);
+        return HBP_OK;
+    }
+    int64_t fresh = b->fills.count - 1;
+    if (fresh >= b->bins.count * b->width && hbp__fills_fits(&b->fills, &b->items, fresh, item))
+        return add_stray(b, fresh, item);
+    fresh++;
+    if (!hbp__fills_grow(&b->fills))
+        return no_memory(b);
+    if (!hbp__fills_fits(&b->fills, &b->items, fresh, item))
+        return hbp__fail(b->context, HBP_E_INFEASIBLE,
+                         "sample %lld is tied to %lld others; a pack holds at most %lld samples",
+                         (long long)b->items.sample[item], (long long)hbp__items_members(&b->items, item) - 1,
+                         (long long)b->fills.max_members);
+    return add_stray(b, fresh, item);
+}
+
+/* Own items that found no pack in their bin. */
 static hbp_status place_lost(balanced *b)
 {
-    for (int64_t k = 0; k < b->own.listing.count; k++) {
-        if (b->own.pack_of[k] != HBP__NO_PACK)
-            continue;
-        int64_t item = hbp__listing_item(&b->own.listing, k), p = 0;
-        while (p < b->fills.count && !hbp__fills_fits(&b->fills, &b->items, p, item))
-            p++;
-        if (p == b->fills.count) {
-            if (!hbp__fills_grow(&b->fills))
-                return no_memory(b);
-            if (!hbp__fills_fits(&b->fills, &b->items, p, item))
-                return hbp__fail(b->context, HBP_E_INFEASIBLE,
-                                 "sample %lld is tied to %lld others; a pack holds at most %lld samples",
-                                 (long long)b->items.sample[item],
-                                 (long long)hbp__items_members(&b->items, item) - 1,
-                                 (long long)b->fills.max_members);
-        }
-        HBP__TRY(add_stray(b, p, item));
-    }
-    return HBP_OK;
+    const hbp__listing *listing = &b->own.listing;
+    int64_t lost = 0;
+    for (int64_t k = 0; k < listing->count; k++)
+        lost += b->own.pack_of[k] == HBP__NO_PACK;
+    if (!lost)
+        return HBP_OK;
+    hbp__gap_index index;
+    hbp_status status = HBP_OK;
+    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, b->fills.capacity, &index))
+        status = no_memory(b);
+    for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;)
+        index_pack(b, &index, p);
+    for (int64_t k = 0; k < listing->count && status == HBP_OK; k++)
+        if (b->own.pack_of[k] == HBP__NO_PACK)
+            status = place_item(b, &index, hbp__listing_item(listing, k));
+    hbp__gap_index_close(&index);
+    return status;
 }
 
 /* The nearest item at or below `i` that nobody took: 1 + its index, 0 for none. left[] shortcuts past taken

@@ -9,6 +9,11 @@
 /* Room for the table of hierarchies: one for each number of groups, the paper's, and one for each single
  * level. */
 #define MAX_CANDIDATES 40
+/* Percent of tokens_per_step that a step may lack, unless the caller says otherwise. */
+#define DEFAULT_SLACK 25
+/* One more level must save this share of the epoch: it costs communicators, a last step that is not full, and
+ * steps that look less like the data. */
+#define LEVEL_SHARE 1000
 
 static int64_t power_of_two_from(int64_t length)
 {
@@ -26,6 +31,9 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
     if (options->max_groups < 0 || options->max_groups > HBP__MAX_GROUPS)
         return hbp__fail(context, HBP_E_INVALID, "groups: max_groups is %d; it must be in 0..%d",
                          (int)options->max_groups, HBP__MAX_GROUPS);
+    if (options->step_slack < -1 || options->step_slack > 99)
+        return hbp__fail(context, HBP_E_INVALID, "groups: step_slack is %d percent; it must be in -1..99",
+                         (int)options->step_slack);
     const struct {
         const char *name;
         int64_t value;
@@ -68,6 +76,10 @@ static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, cons
     options->min_length = hbp__min_i64(options->min_length, options->max_length);
     if (!options->max_groups)
         options->max_groups = 6;
+    if (!options->step_slack)
+        options->step_slack = DEFAULT_SLACK;
+    if (options->step_slack < 0)
+        options->step_slack = 0;
     if (!options->tokens_per_step) {
         /* One pack of max_length on every SP group, of the degree that serves such packs best. */
         hbp_sp_options sp_options;
@@ -138,15 +150,22 @@ static int same_levels(const hbp__hierarchy *a, const hbp__hierarchy *b)
     return 1;
 }
 
+/* What hierarchies are ranked by: the estimate, and a charge for each level. */
+static int64_t rank_ns(const hbp__hierarchy *hierarchy, int64_t charge)
+{
+    return hierarchy->epoch_ns + hierarchy->count * charge;
+}
+
 /* Puts a hierarchy into the list, best first, ties in the order they come; one that is there already stays
  * out. */
-static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hierarchy *candidate)
+static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hierarchy *candidate,
+                           int64_t charge)
 {
     for (int64_t i = 0; i < *count; i++)
         if (same_levels(&list[i], candidate))
             return;
     int64_t at = *count;
-    while (at > 0 && list[at - 1].epoch_ns > candidate->epoch_ns)
+    while (at > 0 && rank_ns(&list[at - 1], charge) > rank_ns(candidate, charge))
         at--;
     if (*count == MAX_CANDIDATES)
         --*count;
@@ -160,7 +179,7 @@ static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hier
 /* The single levels: every sample in packs of max_length, on each degree. What packing without a hierarchy
  * costs. */
 static void rank_single_levels(const hbp__estimator *estimator, int64_t max_length, hbp__hierarchy *list,
-                               int64_t *count)
+                               int64_t *count, int64_t charge)
 {
     for (int32_t row = 0; row < estimator->cost->terms.degrees; row++) {
         hbp__hierarchy single = {1, {{0}}, 0};
@@ -169,7 +188,7 @@ static void rank_single_levels(const hbp__estimator *estimator, int64_t max_leng
             continue;
         single.level[0].threshold = estimator->lengths->bin_length[estimator->lengths->bins - 1];
         hbp__hierarchy_estimate(estimator, &single);
-        rank_candidate(list, count, &single);
+        rank_candidate(list, count, &single, charge);
     }
 }
 
@@ -188,11 +207,12 @@ static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
     HBP__TRY(hbp__groups_optimal(context, estimator, options->min_length, options->max_length,
                                  options->max_groups, optimal, &optima));
     HBP__TRY(hbp__tick(context, "groups", 1, 2));
+    int64_t charge = optima ? optimal[optima - 1].epoch_ns / LEVEL_SHARE : 0;
     for (int64_t i = 0; i < optima; i++)
-        rank_candidate(list, &count, &optimal[i]);
+        rank_candidate(list, &count, &optimal[i], charge);
     if (paper_status == HBP_OK && (options->mode == HBP_GROUPS_PAPER || paper.count <= options->max_groups))
-        rank_candidate(list, &count, &paper);
-    rank_single_levels(estimator, options->max_length, list, &count);
+        rank_candidate(list, &count, &paper, charge);
+    rank_single_levels(estimator, options->max_length, list, &count, charge);
     if (!count)
         return hbp__fail(
             context, HBP_E_INFEASIBLE,
@@ -240,6 +260,7 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     hbp__estimator estimator;
     hbp_status status = hbp__estimator_open(context, lengths, cost, all.tokens_per_step, &estimator);
     estimator.pack_multiple = all.pack_multiple;
+    estimator.step_slack = all.step_slack;
     hbp__hierarchy *list = NULL;
     if (status == HBP_OK) {
         list = hbp__new(&context->memory, MAX_CANDIDATES + 1, sizeof *list);

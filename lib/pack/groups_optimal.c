@@ -1,12 +1,13 @@
 /* The default choice of groups: a shortest path over thresholds of the histogram.
  *
- * Input: the histogram; candidate levels, one for each legal degree d and number m of micro-batches in a
- * step: the pack length that carries exactly tokens_per_step in m micro-batches, tokens_per_step d / (ranks
- * m), with the fewest recomputed layers that fit. Output: for each number of groups k the hierarchy with the
- * least estimated time. The estimate of a group depends only on the samples between its two thresholds
- * (hierarchy.c), so an epoch is a path 0 = t_0 < t_1 < ... < t_k = longest, and the best path of at most k
- * edges is found by dynamic programming over C thresholds and C levels in O(k C^2 + C^3). Oracle: every
- * subset of levels (tests/pack/test_groups.c). */
+ * Input: the histogram; candidate levels, for each legal degree d and number m of micro-batches in a step:
+ * the pack length that carries exactly tokens_per_step in m micro-batches, tokens_per_step d / (ranks m),
+ * with the fewest recomputed layers that fit, and the somewhat shorter one, within the step's slack, at which
+ * a token takes least. Output: for each number of groups k the hierarchy with the least estimated time. The
+ * estimate of a group depends only on the samples between its two thresholds (hierarchy.c), so an epoch is a
+ * path 0 = t_0 < t_1 < ... < t_k = longest, and the best path of at most k edges is found by dynamic
+ * programming over C thresholds and C levels in O(k C^2 + C^3). Oracle: every subset of levels
+ * (tests/pack/test_groups.c). */
 #include <string.h>
 
 #include "pack/hierarchy.h"
@@ -26,17 +27,44 @@ typedef struct path_search {
     double edge_ns[MAX_LEVELS + 1][MAX_LEVELS + 1];
 } path_search;
 
-static void add_level(path_search *search, const hbp__estimator *estimator, int32_t sp, int64_t pack_length,
-                      int64_t micro_batches)
+static void add_level(path_search *search, const hbp__level *level)
 {
-    hbp__level level;
-    if (search->level_count == MAX_LEVELS ||
-        !hbp__level_make(estimator->cost, estimator->tokens_per_step, sp, pack_length, micro_batches, &level))
+    if (search->level_count == MAX_LEVELS)
         return;
     for (int64_t i = 0; i < search->level_count; i++)
-        if (search->levels[i].sp == sp && search->levels[i].pack_length == pack_length)
+        if (search->levels[i].sp == level->sp && search->levels[i].pack_length == level->pack_length)
             return;
-    search->levels[search->level_count++] = level;
+    search->levels[search->level_count++] = *level;
+}
+
+/* Time of a token at a level, its share of what a pack pays once included. */
+static double token_ns(const hbp__estimator *estimator, const hbp__level *level)
+{
+    double length = (double)level->pack_length;
+    return hbp__cost_ns(estimator->cost, level->row, level->recompute, length, 0) / length;
+}
+
+/* Packs of `length` tokens, m to a step; and, since a slightly shorter pack may need less recomputation, the
+ * length down to `shortest` at which a token takes least. Those are the capacities of fewer recomputed
+ * layers. */
+static void add_lengths(path_search *search, const hbp__estimator *estimator, int32_t sp, int64_t length,
+                        int64_t shortest, int64_t m)
+{
+    hbp__level full, level, best;
+    if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, sp, length, m, &full))
+        return;
+    add_level(search, &full);
+    best = full;
+    for (int32_t c = full.recompute - 1; c >= 0; c--) {
+        int64_t capacity = hbp_cost_predict_capacity(estimator->cost, sp, c);
+        level = full;
+        level.recompute = c;
+        level.pack_length = capacity / estimator->pack_multiple * estimator->pack_multiple;
+        if (level.pack_length >= shortest && level.pack_length < length &&
+            token_ns(estimator, &level) < token_ns(estimator, &best))
+            best = level;
+    }
+    add_level(search, &best);
 }
 
 static void list_levels(path_search *search, const hbp__estimator *estimator, int64_t min_length,
@@ -46,13 +74,14 @@ static void list_levels(path_search *search, const hbp__estimator *estimator, in
     int64_t multiple = estimator->pack_multiple;
     for (int32_t row = 0; row < terms->degrees; row++) {
         int32_t sp = estimator->cost->degree[row];
-        add_level(search, estimator, sp, max_length, 0);
+        add_lengths(search, estimator, sp, max_length, max_length, 0);
         for (int64_t m = 1; m <= MAX_MICRO_BATCHES; m++) {
             int64_t length = estimator->tokens_per_step / (terms->ranks / sp) / m / multiple * multiple;
             if (length < min_length)
                 break;
+            int64_t shortest = hbp__max_i64(min_length, length - length / 100 * estimator->step_slack);
             if (length <= max_length)
-                add_level(search, estimator, sp, length, m);
+                add_lengths(search, estimator, sp, length, shortest, m);
         }
     }
 }

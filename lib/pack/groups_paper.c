@@ -1,8 +1,8 @@
-/* The published choice of groups (HBP, Algorithms 1, 3 and 4). Input: candidate lengths, powers of two times the
- * shortest up to max_length. Each is timed at its fastest feasible (sp, c) for a step of tokens_per_step, all with
- * the same documents, since packing leaves a document's attention as it is; l_best is the fastest length. The
- * groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP 1, l_max};
- * l_max / sp_max is dropped when it is below l_best. */
+/* The published choice of groups (HBP, Algorithms 1, 3 and 4). Input: candidate lengths, powers of two times
+ * the shortest up to max_length. Each is timed at its fastest feasible (sp, c) for a step of tokens_per_step,
+ * all with the same documents, since packing leaves a document's attention as it is; l_best is the fastest
+ * length. The groups are the sorted unique of {l_best / sp_best at SP 1, l_best, l_max / sp_max at SP 1,
+ * l_max}; l_max / sp_max is dropped when it is below l_best. */
 #include "hbp/sp.h"
 #include "pack/hierarchy.h"
 
@@ -28,7 +28,8 @@ static hbp_status add_level(hbp_context *context, const hbp__estimator *estimato
     return HBP_OK;
 }
 
-/* Squares per token of the samples that fit packs of any candidate length; one document a pack where there is none. */
+/* Squares per token of the samples that fit packs of any candidate length; one document a pack where there is
+ * none. */
 static double short_squares_per_token(const hbp__estimator *estimator, int64_t min_length)
 {
     int64_t bin = hbp__estimator_bin(estimator, min_length);

@@ -32,6 +32,7 @@ typedef struct hbp__estimator {
     const hbp_cost *cost;
     int64_t tokens_per_step;
     int64_t pack_multiple;
+    int64_t step_slack;     /* percent of tokens_per_step that a step may lack */
     double *squares_before; /* [bins + 1] prefix sums over the histogram */
     int64_t *tokens_before;
     int32_t degrees;

@@ -1,12 +1,16 @@
 #include "pack/spread.h"
 
 #include "base/checked.h"
+#include "solve/gap_index.h"
+
+/* Share of all room that the last runs fill, best fit. */
+#define TAIL 16
 
 int hbp__bins_open(const hbp__memory *memory, int64_t count, int64_t width, int64_t capacity,
                    int64_t max_items, hbp__bins *bins)
 {
     uint64_t rows = (uint64_t)count;
-    *bins = (hbp__bins){*memory, count, width, NULL, NULL, NULL};
+    *bins = (hbp__bins){*memory, count, width, capacity, NULL, NULL, NULL};
     bins->gap = hbp__new(memory, rows, sizeof *bins->gap);
     bins->room = hbp__new(memory, rows, sizeof *bins->room);
     bins->heap = hbp__new(memory, rows, sizeof *bins->heap);
@@ -59,29 +63,96 @@ static void sift_down(hbp__bins *bins, int64_t at)
     heap[at] = moving;
 }
 
-int64_t hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of)
+/* Tokens of the items [first, end) of a listing. */
+static int64_t run_tokens(const hbp__listing *listing, int64_t first, int64_t end)
 {
+    int64_t longest = hbp__listing_size(listing, first), total = longest * (end - first);
+    if (hbp__listing_size(listing, end - 1) != longest) {
+        total = 0;
+        for (int64_t k = first; k < end; k++)
+            total += hbp__listing_size(listing, k);
+    }
+    return total;
+}
+
+/* Runs [0, head) go worst fit, the rest are the tail: as many of the last runs as fit a TAIL-th of the room.
+ */
+static int64_t find_head(const hbp__bins *bins, const hbp__listing *listing, int64_t runs)
+{
+    int64_t left = 0, head = runs;
+    for (int64_t b = 0; b < bins->count; b++)
+        left += bins->gap[b] / TAIL;
+    while (head > 0) {
+        int64_t first = (head - 1) * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
+        left -= run_tokens(listing, first, end);
+        if (left < 0)
+            break;
+        head--;
+    }
+    return head;
+}
+
+static void put(hbp__bins *bins, uint32_t b, int64_t total)
+{
+    bins->gap[b] -= total;
+    bins->room[b]--;
+}
+
+static int64_t spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of)
+{
+    int64_t lost = 0;
     for (int64_t i = bins->count / 2; i-- > 0;)
         sift_down(bins, i);
-    int64_t lost = 0, runs = hbp__ceil_div(listing->count, bins->width);
-    for (int64_t run = 0; run < runs; run++) {
+    for (int64_t run = 0; run < head; run++) {
         int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
-        int64_t longest = hbp__listing_size(listing, first), total = longest * (end - first);
         uint32_t b = bins->heap[0];
-        if (longest * bins->width > free_tokens(bins, b)) {
+        if (hbp__listing_size(listing, first) * bins->width > free_tokens(bins, b)) {
             bin_of[run] = HBP__NO_BIN;
             lost += end - first;
             continue;
         }
-        if (hbp__listing_size(listing, end - 1) != longest) {
-            total = 0;
-            for (int64_t k = first; k < end; k++)
-                total += hbp__listing_size(listing, k);
-        }
         bin_of[run] = b;
-        bins->gap[b] -= total;
-        bins->room[b]--;
+        put(bins, b, run_tokens(listing, first, end));
         sift_down(bins, 0);
     }
     return lost;
+}
+
+static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)
+{
+    int64_t tokens = free_tokens(bins, b);
+    if (tokens >= bins->width)
+        hbp__gap_index_add(index, b, tokens / bins->width);
+}
+
+static int64_t spread_tail(hbp__bins *bins, const hbp__listing *listing, int64_t head, int64_t runs,
+                           hbp__gap_index *index, uint32_t *bin_of)
+{
+    int64_t lost = 0;
+    for (int64_t b = bins->count; b-- > 0;)
+        index_bin(bins, index, (uint32_t)b);
+    for (int64_t run = head; run < runs; run++) {
+        int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
+        uint32_t b = hbp__gap_index_take(index, hbp__listing_size(listing, first));
+        bin_of[run] = b;
+        if (b == HBP__NO_BIN) {
+            lost += end - first;
+            continue;
+        }
+        put(bins, b, run_tokens(listing, first, end));
+        index_bin(bins, index, b);
+    }
+    return lost;
+}
+
+int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
+{
+    int64_t runs = hbp__ceil_div(listing->count, bins->width), head = find_head(bins, listing, runs);
+    *lost = spread_head(bins, listing, head, bin_of);
+    hbp__gap_index index;
+    int opened = hbp__gap_index_open(&bins->memory, bins->count, bins->capacity, &index);
+    if (opened)
+        *lost += spread_tail(bins, listing, head, runs, &index, bin_of);
+    hbp__gap_index_close(&index);
+    return opened;
 }

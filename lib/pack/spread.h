@@ -33,10 +33,11 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
 typedef struct hbp__bins {
     hbp__memory memory;
     int64_t count;
-    int64_t width;  /* packs of a bin */
-    int64_t *gap;   /* [count] free tokens over all packs of the bin */
-    int64_t *room;  /* [count] items that each pack may still take */
-    uint32_t *heap; /* [count] bins, the largest gap first */
+    int64_t width;    /* packs of a bin */
+    int64_t capacity; /* tokens of a pack */
+    int64_t *gap;     /* [count] free tokens over all packs of the bin */
+    int64_t *room;    /* [count] items that each pack may still take */
+    uint32_t *heap;   /* [count] bins, the largest gap first */
 } hbp__bins;
 
 /* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each. 0 when memory is
@@ -45,9 +46,11 @@ int hbp__bins_open(const hbp__memory *memory, int64_t count, int64_t width, int6
                    int64_t max_items, hbp__bins *bins);
 void hbp__bins_close(hbp__bins *bins);
 
-/* Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits a pack there;
- * bin_of[run] gets the bin or HBP__NO_BIN. Returns the number of items that found no bin. Ties go to the
- * lower bin. O(items + runs log bins). */
-int64_t hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of);
+/* Places the runs, longest first; bin_of[run] gets the bin or HBP__NO_BIN, *lost the number of items that
+ * found no bin. Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits
+ * a pack there, so that all bins get a share of every length. The last runs, a TAIL-th of the room, go best
+ * fit instead, so that bins are full to the token. Ties go to the lower bin. Returns 0 when memory is short.
+ * O(items + runs log bins). */
+int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost);
 
 #endif

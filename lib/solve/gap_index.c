@@ -1,0 +1,89 @@
+#include "solve/gap_index.h"
+
+#include <string.h>
+
+int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index)
+{
+    *index = (hbp__gap_index){*memory, most, NULL, NULL, NULL, NULL};
+    uint64_t gaps = (uint64_t)most + 1;
+    index->head = hbp__new(memory, gaps, sizeof *index->head);
+    index->next = hbp__new(memory, (uint64_t)things, sizeof *index->next);
+    index->bits = hbp__new_zero(memory, gaps / 64 + 1, sizeof *index->bits);
+    index->summary = hbp__new_zero(memory, gaps / 4096 + 1, sizeof *index->summary);
+    if (!index->head || !index->next || !index->bits || !index->summary)
+        return 0;
+    memset(index->head, 0xff, gaps * sizeof *index->head); /* HBP__NO_GAP */
+    return 1;
+}
+
+void hbp__gap_index_close(hbp__gap_index *index)
+{
+    hbp__delete(&index->memory, index->head);
+    hbp__delete(&index->memory, index->next);
+    hbp__delete(&index->memory, index->bits);
+    hbp__delete(&index->memory, index->summary);
+    index->head = index->next = NULL;
+    index->bits = index->summary = NULL;
+}
+
+void hbp__gap_index_add(hbp__gap_index *index, uint32_t thing, int64_t gap)
+{
+    index->next[thing] = index->head[gap];
+    index->head[gap] = thing;
+    index->bits[gap / 64] |= UINT64_C(1) << (gap % 64);
+    index->summary[gap / 4096] |= UINT64_C(1) << (gap / 64 % 64);
+}
+
+/* Position of the lowest bit of a word that is not 0 (de Bruijn). */
+static int64_t lowest_bit(uint64_t word)
+{
+    static const uint8_t position[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
+                                         62, 5,  39, 46, 44, 42, 22, 9,  24, 35, 59, 56, 49, 18, 29, 11,
+                                         63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10,
+                                         51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
+    return position[((word & (~word + 1)) * UINT64_C(0x022fdd63cc95386d)) >> 58];
+}
+
+/* The first bit at or after `from` in `words`, -1 when there is none below `count` words. */
+static int64_t next_bit(const uint64_t *words, int64_t count, int64_t from)
+{
+    int64_t w = from / 64;
+    if (w >= count)
+        return -1;
+    uint64_t word = words[w] & (~UINT64_C(0) << (from % 64));
+    while (!word) {
+        if (++w == count)
+            return -1;
+        word = words[w];
+    }
+    return w * 64 + lowest_bit(word);
+}
+
+/* The least gap >= `size` that some thing has, or -1. */
+static int64_t least_gap(const hbp__gap_index *index, int64_t size)
+{
+    int64_t words = index->most / 64 + 1, w = size / 64;
+    uint64_t word = index->bits[w] & (~UINT64_C(0) << (size % 64));
+    if (!word) {
+        w = next_bit(index->summary, words / 64 + 1, w + 1);
+        if (w < 0)
+            return -1;
+        word = index->bits[w];
+    }
+    return w * 64 + lowest_bit(word);
+}
+
+uint32_t hbp__gap_index_take(hbp__gap_index *index, int64_t size)
+{
+    int64_t gap = size <= index->most ? least_gap(index, size) : -1;
+    if (gap < 0)
+        return HBP__NO_GAP;
+    uint32_t thing = index->head[gap];
+    index->head[gap] = index->next[thing];
+    if (index->head[gap] == HBP__NO_GAP) {
+        index->bits[gap / 64] &= ~(UINT64_C(1) << (gap % 64));
+        if (!index->bits[gap / 64])
+            index->summary[gap / 4096] &= ~(UINT64_C(1) << (gap / 64 % 64));
+    }
+    return thing;
+}

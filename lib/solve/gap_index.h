@@ -1,0 +1,34 @@
+/* Finds, among things that each have a gap, one with the least gap that is large enough: best fit. */
+#ifndef HBP_SOLVE_GAP_INDEX_H
+#define HBP_SOLVE_GAP_INDEX_H
+
+#include <stdint.h>
+
+#include "base/memory.h"
+
+#define HBP__NO_GAP UINT32_MAX
+
+/* A list for each gap, and a bit for each list that is not empty, in two levels. Memory: 4 bytes a thing, 4
+ * bytes and a bit for each gap. */
+typedef struct hbp__gap_index {
+    hbp__memory memory;
+    int64_t most;      /* largest gap */
+    uint32_t *head;    /* [most + 1] */
+    uint32_t *next;    /* [things] */
+    uint64_t *bits;    /* [most / 64 + 1] */
+    uint64_t *summary; /* one bit for each word of bits */
+} hbp__gap_index;
+
+/* Room for `things` things with gaps of at most `most`; none is in yet. 0 when memory is short; close in any
+ * case. */
+int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index);
+void hbp__gap_index_close(hbp__gap_index *index);
+
+/* Puts `thing` in with its gap in [0, most]. It must not be in. O(1). */
+void hbp__gap_index_add(hbp__gap_index *index, uint32_t thing, int64_t gap);
+
+/* Takes out a thing with the least gap >= `size`, the one added last of those; HBP__NO_GAP when there is
+ * none. O(most / 4096) at worst. */
+uint32_t hbp__gap_index_take(hbp__gap_index *index, int64_t size);
+
+#endif
