@@ -68,17 +68,19 @@ typedef struct hbp_lengths_read_options {
     uint32_t struct_size;
     const char *format; /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
     const char *column; /* CSV column or JSON field of the length; NULL: "length", then "len", "tokens", "num_tokens" */
-    const char *count_column; /* CSV: column of counts, for a histogram; NULL: "count" where present */
+    const char *count_column; /* CSV: column of counts, for a histogram; NULL: "count" where present; "": none */
     const char *loss_column;  /* CSV column or JSON field of loss tokens; NULL: none */
     const char *tie_column;   /* CSV column or JSON field of ties; NULL: none */
 } hbp_lengths_read_options;
 
 HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size);
 
-/* Reads .npy (1-D integers), text (one length a line), CSV (with a header, or bare "length,count"), JSON lines,
- * Megatron or DeepSpeed .idx; each plain or gzipped; "-" is standard input. Memory is bounded by the lengths held,
- * not by the file. Returns HBP_E_FORMAT with line or byte offset, HBP_E_SYSTEM when the file cannot be read, and the
- * errors of hbp_lengths_create_*. Thread: one per context. */
+/* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a header, or bare
+ * lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a sequence); each plain or
+ * gzipped; "-" is standard input. A JSON field that is an array counts its elements, so "input_ids" gives the length; an
+ * empty tie, null or none, is -1. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with
+ * line or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when the file cannot
+ * be read, and the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
                                     hbp_lengths **out);
 

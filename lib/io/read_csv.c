@@ -1,0 +1,201 @@
+#include <string.h>
+
+#include "io/fields.h"
+#include "io/read_lengths.h"
+
+#define HEADER_SHOWN 160
+
+/* Which field of a record is what; -1: none is. */
+typedef struct columns {
+    int64_t fields; /* of every record */
+    int64_t length;
+    int64_t count;
+    int64_t loss;
+    int64_t tie;
+    int length_rank;           /* preference of the name found for the length */
+    char header[HEADER_SHOWN]; /* the names, for messages */
+} columns;
+
+/* The first delimiter of the first line. */
+static hbp_status find_delimiter(hbp__stream *in, int *delimiter)
+{
+    const unsigned char *data;
+    int64_t bytes;
+    *delimiter = ',';
+    HBP__TRY(hbp__stream_peek(in, HBP__STREAM_AHEAD, &data, &bytes));
+    for (int64_t i = 0; i < bytes && data[i] != '\n'; i++)
+        if (data[i] == ',' || data[i] == '\t' || data[i] == ';') {
+            *delimiter = data[i];
+            break;
+        }
+    return HBP_OK;
+}
+
+/* Whether the field, blanks around it aside, is `name`; NULL is no name. */
+static int is_called(const hbp__fields *fields, const char *name)
+{
+    if (!name || fields->too_long)
+        return 0;
+    const char *text = fields->text;
+    int64_t bytes = fields->bytes;
+    while (bytes && *text == ' ')
+        text++, bytes--;
+    while (bytes && text[bytes - 1] == ' ')
+        bytes--;
+    return strlen(name) == (size_t)bytes && memcmp(text, name, (size_t)bytes) == 0;
+}
+
+static void show_name(columns *c, const hbp__fields *fields)
+{
+    size_t used = strlen(c->header);
+    if (used + (size_t)fields->bytes + 3 > HEADER_SHOWN)
+        return;
+    if (used) {
+        memcpy(c->header + used, ", ", 2);
+        used += 2;
+    }
+    for (int64_t i = 0; i < fields->bytes; i++)
+        c->header[used++] = (char)(fields->text[i] >= ' ' && fields->text[i] <= '~' ? fields->text[i] : '?');
+    c->header[used] = '\0';
+}
+
+static void match_name(columns *c, const hbp__fields *fields, const hbp_lengths_read_options *options)
+{
+    /* "count" is looked for unasked only where a histogram can be meant */
+    const char *count_name = options->count_column;
+    if (!count_name && !options->loss_column && !options->tie_column)
+        count_name = "count";
+    const char *name;
+    for (int rank = 0; (name = hbp__length_name(options, rank)) != NULL && rank < c->length_rank; rank++)
+        if (is_called(fields, name)) {
+            c->length = fields->index;
+            c->length_rank = rank;
+        }
+    if (c->count < 0 && count_name && *count_name && is_called(fields, count_name))
+        c->count = fields->index;
+    if (c->loss < 0 && is_called(fields, options->loss_column))
+        c->loss = fields->index;
+    if (c->tie < 0 && is_called(fields, options->tie_column))
+        c->tie = fields->index;
+}
+
+static hbp_status no_column(const hbp__length_rows *rows, const hbp__fields *fields, const columns *c,
+                            const char *name)
+{
+    return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: no column '%s'; the header has %s",
+                     hbp__stream_name(rows->in), (long long)fields->line, name, c->header);
+}
+
+/* The first record is a header: its first field is no number. */
+static hbp_status read_header(hbp__length_rows *rows, hbp__fields *fields, columns *c)
+{
+    const hbp_lengths_read_options *options = rows->options;
+    for (;; c->fields++) {
+        show_name(c, fields);
+        match_name(c, fields, options);
+        if (fields->last)
+            break;
+        HBP__TRY(hbp__fields_next(fields));
+    }
+    c->fields++;
+    if (c->length < 0)
+        return no_column(rows, fields, c, hbp__length_name(options, 0));
+    if (c->count < 0 && options->count_column && *options->count_column)
+        return no_column(rows, fields, c, options->count_column);
+    if (c->loss < 0 && options->loss_column)
+        return no_column(rows, fields, c, options->loss_column);
+    if (c->tie < 0 && options->tie_column)
+        return no_column(rows, fields, c, options->tie_column);
+    if (c->count >= 0 && (c->loss >= 0 || c->tie >= 0))
+        return hbp__fail(rows->context, HBP_E_INVALID, "%s: a histogram has neither loss tokens nor ties",
+                         hbp__stream_name(rows->in));
+    return HBP_OK;
+}
+
+static hbp_status wrong_fields(const hbp__length_rows *rows, const hbp__fields *fields, const columns *c)
+{
+    int before = fields->index + 1 < c->fields;
+    return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: %s %lld fields; the first record has %lld",
+                     hbp__stream_name(rows->in), (long long)fields->line, before ? "only" : "more than",
+                     (long long)(before ? fields->index + 1 : c->fields), (long long)c->fields);
+}
+
+static hbp_status parse(const hbp__length_rows *rows, const hbp__fields *fields, const char *name,
+                        int64_t *out)
+{
+    return hbp__rows_parse(rows, name, fields->text, fields->bytes, fields->line, out);
+}
+
+/* The field at hand, which is the first of its record, and those after it. */
+static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const columns *c)
+{
+    hbp__length_row row = {.tie = -1};
+    for (;;) {
+        if (fields->index == c->length)
+            HBP__TRY(parse(rows, fields, "the length", &row.length));
+        if (fields->index == c->count)
+            HBP__TRY(parse(rows, fields, "the count", &row.count));
+        if (fields->index == c->loss)
+            HBP__TRY(parse(rows, fields, "the number of loss tokens", &row.loss));
+        if (fields->index == c->tie && fields->bytes)
+            HBP__TRY(parse(rows, fields, "the tie", &row.tie));
+        if (fields->index >= c->fields || (fields->last && fields->index + 1 < c->fields))
+            return wrong_fields(rows, fields, c);
+        if (fields->last)
+            return hbp__rows_add(rows, &row, fields->line);
+        HBP__TRY(hbp__fields_next(fields));
+    }
+}
+
+/* Without a header: lengths, or lengths and counts. The first record tells which, so it is read by hand. */
+static hbp_status read_bare_record(hbp__length_rows *rows, hbp__fields *fields, columns *c)
+{
+    const hbp_lengths_read_options *options = rows->options;
+    hbp__length_row row = {.tie = -1};
+    if (options->column || options->count_column || options->loss_column || options->tie_column)
+        return hbp__fail(rows->context, HBP_E_FORMAT,
+                         "%s, line %lld: a number where the names of columns should be",
+                         hbp__stream_name(rows->in), (long long)fields->line);
+    HBP__TRY(parse(rows, fields, "the length", &row.length));
+    c->length = 0;
+    c->fields = 1;
+    if (!fields->last) {
+        HBP__TRY(hbp__fields_next(fields));
+        HBP__TRY(parse(rows, fields, "the count", &row.count));
+        c->count = 1;
+        c->fields = 2;
+    }
+    if (!fields->last)
+        return hbp__fail(rows->context, HBP_E_FORMAT,
+                         "%s, line %lld: more than 2 fields and no header to say which is the length",
+                         hbp__stream_name(rows->in), (long long)fields->line);
+    rows->histogram = c->count >= 0;
+    return hbp__rows_add(rows, &row, fields->line);
+}
+
+hbp_status hbp__read_csv(hbp__length_rows *rows)
+{
+    int delimiter;
+    HBP__TRY(find_delimiter(rows->in, &delimiter));
+    hbp__fields fields;
+    HBP__TRY(hbp__fields_begin(&fields, rows->context, rows->in, delimiter, 1));
+    columns c = {.length = -1, .count = -1, .loss = -1, .tie = -1, .length_rank = INT32_MAX};
+    for (;;) {
+        HBP__TRY(hbp__fields_next(&fields));
+        if (fields.end)
+            return HBP_OK;
+        if (hbp__fields_blank(&fields))
+            continue;
+        int64_t number;
+        if (c.fields)
+            HBP__TRY(read_record(rows, &fields, &c));
+        else if (hbp__parse_i64(fields.text, fields.bytes, &number))
+            HBP__TRY(read_bare_record(rows, &fields, &c));
+        else {
+            HBP__TRY(read_header(rows, &fields, &c));
+            rows->histogram = c.count >= 0;
+            rows->has_loss = c.loss >= 0;
+            rows->has_tie = c.tie >= 0;
+        }
+    }
+}
