@@ -60,6 +60,7 @@ void hbp_packs_free(hbp_packs *packs)
     hbp__delete(&memory, packs->padded);
     hbp__delete(&memory, packs->squares);
     hbp__delete(&memory, packs->sample);
+    hbp__delete(&memory, packs->brief);
     hbp__delete(&memory, packs);
 }
 
@@ -69,7 +70,7 @@ void hbp__packs_measure(hbp_packs *packs)
     for (int64_t p = 0; p < packs->count; p++) {
         int64_t tokens = 0, padded = 0, squares = 0;
         for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
-            int64_t length = hbp__lengths_get(packs->lengths, packs->sample[i]);
+            int64_t length = hbp__packs_length(packs, i);
             tokens += length;
             padded += hbp__round_up(length, multiple);
             squares += length * length;

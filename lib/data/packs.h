@@ -13,13 +13,16 @@ struct hbp_packs {
     hbp__memory memory;
     hbp_lengths *lengths; /* retained */
     int64_t count;
-    int64_t samples;                /* of all packs: = lengths->count */
-    int64_t *offsets;               /* [count + 1] into sample */
-    int32_t *group;                 /* [count] */
-    int64_t *tokens;                /* [count] */
-    int64_t *padded;                /* [count] */
-    int64_t *squares;               /* [count] sum of squared lengths */
-    uint32_t *sample;               /* [samples] pieces */
+    int64_t samples;  /* of all packs: = lengths->count */
+    int64_t *offsets; /* [count + 1] into sample */
+    int32_t *group;   /* [count] */
+    int64_t *tokens;  /* [count] */
+    int64_t *padded;  /* [count] */
+    int64_t *squares; /* [count] sum of squared lengths */
+    uint32_t *sample; /* [samples] pieces */
+    /* [samples] lengths of the pieces in `sample`, 0 for one past 65535; NULL where the fill did not have
+     * them at hand. Looking a length up by its piece is a cache miss, and a plan needs every one. */
+    uint16_t *brief;
     int64_t bound[HBP__MAX_GROUPS]; /* lower bound on the packs of a group */
     int64_t groups;
     int64_t sequence_multiple; /* >= 1 */
@@ -35,5 +38,12 @@ int hbp__packs_reserve(hbp_packs *packs, int64_t count);
 
 /* Fills tokens, padded and squares from offsets, sample and the lengths; O(samples). */
 void hbp__packs_measure(hbp_packs *packs);
+
+/* Length of the i-th sample of the packs. */
+static inline int64_t hbp__packs_length(const hbp_packs *packs, int64_t i)
+{
+    return packs->brief && packs->brief[i] ? packs->brief[i]
+                                           : hbp__lengths_get(packs->lengths, packs->sample[i]);
+}
 
 #endif

@@ -374,6 +374,8 @@ static hbp_status top_up(balanced *b)
 
 static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
 {
+    if (b->packs->brief)
+        b->packs->brief[cursor[pack]] = b->items.size[item] <= UINT16_MAX ? (uint16_t)b->items.size[item] : 0;
     cursor[pack] += hbp__items_write(&b->items, item, b->packs->sample + cursor[pack]);
     b->items.size[item] = 0; /* written; compacted away at the end of the group */
 }
@@ -495,8 +497,12 @@ hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, 
         b.packs = hbp__packs_new(context, lengths, 0);
         if (groups->count > 1)
             b.taken = hbp__new_zero(&context->memory, (uint64_t)b.items.count, sizeof *b.taken);
-        status =
-            b.packs && (b.taken || groups->count == 1) ? fill_groups(&b, capacity, largest) : no_memory(&b);
+        /* An item's size is its sample's length when nothing is tied or padded. */
+        int plain = !b.items.next && options->sequence_multiple == 1;
+        if (b.packs && plain)
+            b.packs->brief = hbp__new(&context->memory, (uint64_t)b.items.count, sizeof *b.packs->brief);
+        int ready = b.packs && (b.packs->brief || !plain) && (b.taken || groups->count == 1);
+        status = ready ? fill_groups(&b, capacity, largest) : no_memory(&b);
     }
     hbp__delete(&context->memory, b.taken);
     hbp__items_close(&b.items);

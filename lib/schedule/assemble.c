@@ -41,12 +41,8 @@ static void write_samples(assembly *a, int64_t first, int64_t end)
     else
         for (int64_t i = 0; i < count; i++)
             id[i] = sample[i];
-    if (lengths->length)
-        for (int64_t i = 0; i < count; i++)
-            tokens[i] = (int32_t)lengths->length[sample[i]];
-    else
-        for (int64_t i = 0; i < count; i++)
-            tokens[i] = (int32_t)hbp__lengths_get(lengths, sample[i]);
+    for (int64_t i = 0; i < count; i++)
+        tokens[i] = (int32_t)hbp__packs_length(a->packs, first + i);
     for (int64_t i = 0; plan->sample_first_tokens && i < count; i++)
         plan->sample_first_tokens[at + i] = lengths->first ? lengths->first[sample[i]] : 0;
     for (int64_t i = 0; plan->sample_loss_tokens && i < count; i++)

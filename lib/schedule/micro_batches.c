@@ -11,6 +11,36 @@
 /* Streams of the generator, one a use. */
 enum { STREAM_PACKS = 0x7061636b };
 
+/* Packs of one time class, `order` [count] ascending: deals them out as from `streams` stretches of the class
+ * side by side, one from each in turn. Neighbours in memory were filled from the same runs of items, so a
+ * micro-batch of neighbours is less of a mix than one of packs from all over; and a plan reads each stretch
+ * in order. */
+static void interleave(uint32_t *order, int64_t count, int64_t streams, uint32_t *scratch)
+{
+    int64_t rows = hbp__ceil_div(count, streams), at = 0;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t from = row; from < count; from += rows)
+            scratch[at++] = order[from];
+    memcpy(order, scratch, (size_t)count * sizeof *order);
+}
+
+/* Interleaves each class of the sorted packs. */
+static hbp_status mix_classes(hbp_context *context, const int64_t *key, uint32_t *order, int64_t count,
+                              int64_t streams)
+{
+    uint32_t *scratch = hbp__new(&context->memory, (uint64_t)count, sizeof *scratch);
+    if (!scratch)
+        return hbp__fail_memory(context, "the order of packs");
+    for (int64_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (end < count && key[order[end]] == key[order[first]])
+            end++;
+        interleave(order + first, end - first, streams, scratch);
+    }
+    hbp__delete(&context->memory, scratch);
+    return HBP_OK;
+}
+
 static hbp_status order_packs(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                               int64_t g, const hbp_cost *cost, const hbp_balance_options *options,
                               uint32_t *order, int64_t count, int64_t *key)
@@ -25,7 +55,7 @@ static hbp_status order_packs(hbp_context *context, const hbp_packs *packs, cons
                                          (double)packs->squares[p]);
         longest = hbp__max_i64(longest, key[p]);
     }
-    if (options->mode != HBP_BALANCE_SORTED) {
+    if (options->mode == HBP_BALANCE_RANDOM) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_PACKS + (uint64_t)g);
         hbp__rng_shuffle_u32(&rng, order, (uint64_t)count);
     }
@@ -36,7 +66,8 @@ static hbp_status order_packs(hbp_context *context, const hbp_packs *packs, cons
         key[order[i]] = (longest - key[order[i]]) / class_ns;
     if (!hbp__sort_by_i64(&context->memory, key, order, count))
         return hbp__fail_memory(context, "the order of packs");
-    return HBP_OK;
+    return options->mode == HBP_BALANCE_TIME ? mix_classes(context, key, order, count, groups->packs[g])
+                                             : HBP_OK;
 }
 
 static hbp_status order_group(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
