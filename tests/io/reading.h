@@ -1,0 +1,88 @@
+/* Reading lengths from bytes in memory. */
+#ifndef HBP_TESTS_READING_H
+#define HBP_TESTS_READING_H
+
+#include <zlib.h>
+
+#include "failing.h"
+#include "io/read_lengths.h"
+
+typedef struct reading {
+    const char *name;
+    const void *data;
+    int64_t bytes;
+    hbp_lengths_read_options options;
+} reading;
+
+static inline hbp_status read_bytes(hbp_context *context, const reading *r, hbp_lengths **out)
+{
+    hbp__stream *in;
+    *out = NULL;
+    hbp_status status = hbp__stream_open_memory(context, r->name, r->data, r->bytes, &in);
+    if (status < 0)
+        return status;
+    status = hbp__lengths_read_stream(context, in, &r->options, out);
+    ck_assert((status >= 0) == (*out != NULL));
+    hbp__stream_close(in);
+    return status;
+}
+
+/* For failing_sweep and cancel_sweep. */
+static inline hbp_status read_once(hbp_context *context, void *user)
+{
+    hbp_lengths *out;
+    hbp_status status = read_bytes(context, user, &out);
+    hbp_lengths_free(out);
+    return status;
+}
+
+static inline hbp_status read_text(hbp_context *context, const char *name, const char *text,
+                                   const hbp_lengths_read_options *options, hbp_lengths **out)
+{
+    reading r = {name, text, (int64_t)strlen(text), {0}};
+    if (options)
+        r.options = *options;
+    return read_bytes(context, &r, out);
+}
+
+/* Fails unless the data set holds exactly these lengths. */
+static inline void check_lengths(const hbp_lengths *lengths, const int64_t *want, int64_t count)
+{
+    ck_assert_int_eq(lengths->count, count);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_int_eq(hbp_lengths_get_length(lengths, i), want[i]);
+}
+
+#define READS(context, name, text, options, ...)                                                             \
+    do {                                                                                                     \
+        const int64_t macro_want[] = {__VA_ARGS__};                                                          \
+        hbp_lengths *macro_got;                                                                              \
+        OK(context, read_text(context, name, text, options, &macro_got));                                    \
+        check_lengths(macro_got, macro_want, (int64_t)(sizeof macro_want / sizeof *macro_want));             \
+        hbp_lengths_free(macro_got);                                                                         \
+    } while (0)
+
+#define REFUSES(context, status, message, name, text, options)                                               \
+    do {                                                                                                     \
+        hbp_lengths *macro_got;                                                                              \
+        FAILS(context, status, message, read_text(context, name, text, options, &macro_got));                \
+    } while (0)
+
+/* One gzip member in a fresh block; the test frees it. */
+static inline unsigned char *gzipped(const void *data, int64_t bytes, int64_t *zipped)
+{
+    z_stream z = {0};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    uLong room = deflateBound(&z, (uLong)bytes);
+    unsigned char *block = malloc(room);
+    z.next_in = (unsigned char *)(uintptr_t)data;
+    z.avail_in = (uInt)bytes;
+    z.next_out = block;
+    z.avail_out = (uInt)room;
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *zipped = (int64_t)z.total_out;
+    deflateEnd(&z);
+    return block;
+}
+
+#endif
