@@ -1,0 +1,89 @@
+#include "base/options.h"
+
+#include "test.h"
+
+/* A struct of this version, an older one and a newer one. */
+typedef struct now {
+    uint32_t struct_size;
+    int32_t a;
+    int64_t b;
+} now;
+
+typedef struct older {
+    uint32_t struct_size;
+    int32_t a;
+} older;
+
+typedef struct newer {
+    uint32_t struct_size;
+    int32_t a;
+    int64_t b;
+    int64_t c;
+} newer;
+
+START_TEST(init_zeroes_the_callers_bytes_and_no_more)
+{
+    unsigned char bytes[32];
+    memset(bytes, 0xff, sizeof bytes);
+    hbp__struct_init(bytes, sizeof(older));
+    uint32_t size;
+    memcpy(&size, bytes, sizeof size);
+    ck_assert_uint_eq(size, sizeof(older));
+    for (size_t i = sizeof size; i < sizeof(older); i++)
+        ck_assert_int_eq(bytes[i], 0);
+    for (size_t i = sizeof(older); i < sizeof bytes; i++)
+        ck_assert_int_eq(bytes[i], 0xff);
+    hbp__struct_init(NULL, 8);
+    hbp__struct_init(bytes, 3);
+    memcpy(&size, bytes, sizeof size);
+    ck_assert_uint_eq(size, sizeof(older));
+}
+END_TEST
+
+START_TEST(options_of_any_age_are_read)
+{
+    hbp_context *context = test_context();
+    now all = {1, 2, 3};
+    OK(context, hbp__options_read(context, &all, sizeof all, NULL, "now"));
+    ck_assert_int_eq(all.a, 0);
+    ck_assert_int_eq(all.b, 0);
+    ck_assert_uint_eq(all.struct_size, sizeof all);
+    older before = {sizeof before, 5};
+    OK(context, hbp__options_read(context, &all, sizeof all, &before, "now"));
+    ck_assert_int_eq(all.a, 5);
+    ck_assert_int_eq(all.b, 0);
+    newer after = {sizeof after, 6, 7, 0};
+    OK(context, hbp__options_read(context, &all, sizeof all, &after, "now"));
+    ck_assert_int_eq(all.a, 6);
+    ck_assert_int_eq(all.b, 7);
+    after.c = 1;
+    FAILS(context, HBP_E_VERSION, "now", hbp__options_read(context, &all, sizeof all, &after, "now"));
+    after.struct_size = 3;
+    FAILS(context, HBP_E_INVALID, "struct_size is 3",
+          hbp__options_read(context, &all, sizeof all, &after, "now"));
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(results_are_written_as_far_as_the_caller_knows_them)
+{
+    hbp_context *context = test_context();
+    now result = {sizeof result, 5, 6};
+    newer after = {sizeof after, 0, 0, 9};
+    OK(context, hbp__struct_write(context, &after, &result, sizeof result, "now"));
+    ck_assert_int_eq(after.a, 5);
+    ck_assert_int_eq(after.b, 6);
+    ck_assert_int_eq(after.c, 9);
+    ck_assert_uint_eq(after.struct_size, sizeof after);
+    older before[2] = {{sizeof *before, 0}, {77, 78}};
+    OK(context, hbp__struct_write(context, before, &result, sizeof result, "now"));
+    ck_assert_int_eq(before[0].a, 5);
+    ck_assert_uint_eq(before[1].struct_size, 77);
+    FAILS(context, HBP_E_INVALID, "now is NULL",
+          hbp__struct_write(context, NULL, &result, sizeof result, "now"));
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("options", init_zeroes_the_callers_bytes_and_no_more, options_of_any_age_are_read,
+          results_are_written_as_far_as_the_caller_knows_them)

@@ -1,0 +1,60 @@
+#include "base/sort.h"
+
+#include "base/rng.h"
+#include "failing.h"
+#include "test.h"
+
+/* The oracle: insertion sort. */
+static void insertion(const int64_t *keys, uint32_t *order, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++) {
+        uint32_t moving = order[i];
+        int64_t at = i;
+        for (; at > 0 && keys[order[at - 1]] > keys[moving]; at--)
+            order[at] = order[at - 1];
+        order[at] = moving;
+    }
+}
+
+START_TEST(sorts_like_insertion_and_stably)
+{
+    hbp__memory memory = hbp__memory_default();
+    hbp__rng rng = hbp__rng_make(1, 0, 0);
+    for (int trial = 0; trial < 400; trial++) {
+        int64_t keys[300];
+        uint32_t order[300], expected[300], count = hbp__rng_below(&rng, 300);
+        int shift = (int)hbp__rng_below(&rng, 64);
+        for (uint32_t i = 0; i < count; i++) {
+            keys[i] = (int64_t)(hbp__rng_next(&rng) >> shift);
+            order[i] = expected[i] = count - 1 - i;
+        }
+        insertion(keys, expected, count);
+        ck_assert_int_eq(hbp__sort_by_i64(&memory, keys, order, count), 1);
+        ck_assert_mem_eq(order, expected, count * sizeof *order);
+        for (uint32_t i = 0; i < count; i++)
+            keys[i] &= INT64_MAX;
+        insertion(keys, expected, count);
+        ck_assert_int_eq(hbp__sort_by_u64(&memory, (const uint64_t *)keys, order, count), 1);
+        for (uint32_t i = 0; i < count; i++)
+            ck_assert_int_eq(keys[order[i]], keys[expected[i]]);
+    }
+}
+END_TEST
+
+START_TEST(without_memory_the_order_stays)
+{
+    failing f;
+    hbp__memory memory = {failing_alloc, failing_resize, failing_release, &f};
+    uint64_t keys[] = {3, 1, 2};
+    for (int64_t n = 0; n < 2; n++) {
+        uint32_t order[] = {0, 1, 2};
+        f = (failing){.left = n};
+        ck_assert_int_eq(hbp__sort_by_u64(&memory, keys, order, 3), 0);
+        ck_assert_uint_eq(order[0], 0);
+        ck_assert_uint_eq(order[2], 2);
+        ck_assert_int_eq(f.live, 0);
+    }
+}
+END_TEST
+
+TEST_MAIN("sort", sorts_like_insertion_and_stably, without_memory_the_order_stays)
