@@ -1,13 +1,210 @@
 #include "solve/tight_pack.h"
 
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+#include "solve/coarse.h"
+#include "solve/cutting_stock.h"
 #include "solve/histogram_pack.h"
 #include "solve/pack_bound.h"
+#include "solve/subset_fill.h"
+
+/* Rows of the first relaxation, the fewest packs worth a repair, and the operations of effort 1, about a
+ * second's. */
+#define FIRST_ROWS 128
+#define FEW_PACKS  8
+#define PATIENCE   3
+#define WORK       (INT64_C(1) << 31)
+
+typedef struct search {
+    hbp_context *context;
+    const hbp__classes *classes;
+    hbp__room room;
+    int64_t bound;
+    int64_t work;    /* operations left for the search */
+    int64_t *number; /* [classes] items not packed yet */
+    hbp__patterns best, trial;
+} search;
+
+/* The trial becomes the best when it has at least `fewer` packs fewer. */
+static void keep_better(search *s, int64_t fewer)
+{
+    if (s->best.count && s->trial.packs > s->best.packs - fewer)
+        return;
+    hbp__patterns swap = s->best;
+    s->best = s->trial;
+    s->trial = swap;
+}
+
+static hbp_status try_rule(search *s, hbp__pack_rule rule)
+{
+    hbp__patterns_clear(&s->trial);
+    HBP__TRY(hbp__histogram_pack(s->context, s->classes, s->room, rule, &s->trial));
+    keep_better(s, 1);
+    return HBP_OK;
+}
+
+static void all_items(search *s)
+{
+    memcpy(s->number, s->classes->number, (size_t)s->classes->count * sizeof *s->number);
+}
+
+/* Uses the patterns of a relaxation as often as is whole; fractions are left for exact filling. */
+static hbp_status use_basis(search *s, hbp__coarse *coarse, const hbp__relaxation *relaxation)
+{
+    int64_t used;
+    for (int64_t i = 0; i < relaxation->rows; i++) {
+        int64_t column = relaxation->column[i];
+        if (column < 0)
+            continue;
+        int64_t at = relaxation->patterns.offsets[column];
+        int64_t times = (int64_t)(relaxation->uses[i] + 1e-6);
+        HBP__TRY(hbp__coarse_use(s->context, coarse, times, relaxation->patterns.run + at,
+                                 relaxation->patterns.offsets[column + 1] - at, s->number, &s->trial, &used));
+    }
+    return HBP_OK;
+}
+
+/* Packs what is in s->number onto the trial: a relaxation over `rows` rows, rounded down, and what it leaves
+ * by exact filling. */
+static hbp_status pack_left(search *s, int64_t rows)
+{
+    hbp__coarse coarse;
+    hbp__relaxation relaxation;
+    memset(&relaxation, 0, sizeof relaxation);
+    hbp_status status = hbp__coarse_open(s->context, s->classes, s->number, rows, &coarse);
+    if (status == HBP_OK)
+        status = hbp__relaxation_open(s->context, &coarse.rows, s->room.capacity, 0.5, &s->work, &relaxation);
+    if (status == HBP_OK)
+        status = use_basis(s, &coarse, &relaxation);
+    hbp__relaxation_close(&relaxation);
+    hbp__coarse_close(&coarse);
+    if (status == HBP_OK)
+        status = hbp__subset_fill(s->context, s->classes, s->room.capacity, s->number, &s->work, &s->trial);
+    return status;
+}
+
+static hbp_status try_all(search *s, int64_t rows)
+{
+    hbp__patterns_clear(&s->trial);
+    all_items(s);
+    HBP__TRY(pack_left(s, rows));
+    keep_better(s, 1);
+    return HBP_OK;
+}
+
+/* Room that pattern p of the best packing leaves. */
+static int64_t slack(const search *s, int64_t p)
+{
+    int64_t left = s->room.capacity;
+    for (int64_t k = s->best.offsets[p]; k < s->best.offsets[p + 1]; k++)
+        left -= s->best.run[k].number * s->classes->size[s->best.run[k].class_index];
+    return left;
+}
+
+/* Moves the `packs` packs with the most room from the best packing into s->number, the others into the trial.
+ * `order` names the patterns, most room first. */
+static hbp_status take_apart(search *s, const uint32_t *order, int64_t packs)
+{
+    const hbp__patterns *best = &s->best;
+    hbp__patterns_clear(&s->trial);
+    memset(s->number, 0, (size_t)s->classes->count * sizeof *s->number);
+    for (int64_t i = 0; i < best->count; i++) {
+        int64_t p = order[i], at = best->offsets[p], end = best->offsets[p + 1];
+        int64_t take = hbp__min_i64(packs, best->times[p]);
+        for (int64_t k = at; k < end && take; k++)
+            s->number[best->run[k].class_index] += take * best->run[k].number;
+        packs -= take;
+        if (take < best->times[p])
+            HBP__TRY(
+                hbp__patterns_add(s->context, &s->trial, best->times[p] - take, best->run + at, end - at));
+    }
+    return HBP_OK;
+}
+
+/* Packs the `packs` packs with the most room anew. No more packs than before are as good as fewer: the room
+ * then gathers in other packs, which gives the next repair a chance. */
+static hbp_status repair(search *s, int64_t packs, int64_t rows)
+{
+    uint64_t count = (uint64_t)s->best.count;
+    uint64_t *keys = hbp__new(&s->context->memory, count, sizeof *keys);
+    uint32_t *order = hbp__new(&s->context->memory, count, sizeof *order);
+    hbp_status status = HBP_OK;
+    for (int64_t p = 0; p < s->best.count && keys && order; p++) {
+        keys[p] = (uint64_t)(s->room.capacity - slack(s, p));
+        order[p] = (uint32_t)p;
+    }
+    if (!keys || !order || !hbp__sort_by_u64(&s->context->memory, keys, order, s->best.count))
+        status = hbp__fail_memory(s->context, "the order of packs");
+    if (status == HBP_OK)
+        status = take_apart(s, order, packs);
+    hbp__delete(&s->context->memory, keys);
+    hbp__delete(&s->context->memory, order);
+    HBP__TRY(status);
+    HBP__TRY(pack_left(s, rows));
+    keep_better(s, 0);
+    return HBP_OK;
+}
+
+/* The search: all packs by a coarse relaxation, then the half of the packs with the most room again, the
+ * quarter, ... The fewer items, the less a row loses. When a pass wins nothing, rows become finer; a few such
+ * passes with a row a class end the search. */
+static hbp_status improve(search *s)
+{
+    int64_t rows = FIRST_ROWS, largest = s->best.packs / 2;
+    int32_t patience = PATIENCE;
+    HBP__TRY(try_all(s, rows));
+    while (s->best.packs > s->bound && s->work > 0 && patience > 0 && s->best.packs / 2 >= FEW_PACKS) {
+        int64_t before = s->best.packs, useless = 1;
+        for (int64_t packs = largest; packs >= FEW_PACKS && s->best.packs > s->bound && s->work > 0;
+             packs /= 2) {
+            int64_t had = s->best.packs;
+            HBP__TRY(repair(s, packs, rows));
+            /* Sizes that win nothing at the start of a pass are left out of the next one. */
+            useless = useless && s->best.packs == had;
+            if (useless)
+                largest = packs / 2;
+        }
+        if (s->best.packs == before) {
+            patience -= rows >= s->classes->count;
+            rows += rows / 2;
+            largest = s->best.packs / 2;
+        }
+    }
+    return HBP_OK;
+}
+
+static hbp_status search_packs(search *s, int32_t effort)
+{
+    HBP__TRY(try_rule(s, HBP__BEST_FIT));
+    if (s->best.packs > s->bound)
+        HBP__TRY(try_rule(s, HBP__FIRST_FIT));
+    /* The search knows no weights. */
+    if (!effort || s->best.packs <= s->bound || s->classes->weight ||
+        s->room.max_weight < s->room.capacity / s->classes->size[0])
+        return HBP_OK;
+    s->work = WORK << (effort - 1);
+    return improve(s);
+}
 
 hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int32_t effort,
                            hbp__patterns *patterns, int64_t *bound)
 {
-    (void)effort;
     HBP__TRY(hbp__classes_fit(context, classes, room));
     *bound = hbp__pack_bound(classes, room);
-    return hbp__histogram_pack(context, classes, room, HBP__BEST_FIT, patterns);
+    if (!classes->count)
+        return HBP_OK;
+    search s = {.context = context, .classes = classes, .room = room, .bound = *bound};
+    hbp__patterns_open(context, &s.best);
+    hbp__patterns_open(context, &s.trial);
+    s.number = hbp__new(&context->memory, (uint64_t)classes->count, sizeof *s.number);
+    hbp_status status = s.number ? search_packs(&s, effort) : hbp__fail_memory(context, "items to pack");
+    for (int64_t p = 0; p < s.best.count && status == HBP_OK; p++)
+        status = hbp__patterns_add(context, patterns, s.best.times[p], s.best.run + s.best.offsets[p],
+                                   s.best.offsets[p + 1] - s.best.offsets[p]);
+    hbp__patterns_close(&s.best);
+    hbp__patterns_close(&s.trial);
+    hbp__delete(&context->memory, s.number);
+    return status;
 }
