@@ -70,8 +70,19 @@ hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_
 /* Computes the digest once every column and field is in place. */
 void hbp__plan_seal(hbp_plan *plan);
 
-/* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts, rank
- * ranges, sums. Safe on columns read from a hostile file. HBP_E_INVALID and a message for the first breach. */
+/* HBP__PLAN_* of the optional columns that the plan has. */
+int32_t hbp__plan_optional(const hbp_plan *plan);
+
+/* The whole summary; token sums saturate. O(packs). */
+void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
+
+/* Steps [first, first + count) as a sealed plan of their own, without dropped samples; the range lies inside
+ * the plan. NULL when memory is short. */
+hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count);
+
+/* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts,
+ * rank ranges, sums. Safe on columns read from a hostile file. HBP_E_INVALID and a message for the first
+ * breach. */
 hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan);
 
 #endif

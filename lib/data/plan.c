@@ -1,0 +1,225 @@
+#include "data/plan.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/digest.h"
+#include "base/options.h"
+
+/* Allocates every column but the optional ones that `optional` leaves out; hbp_plan_free takes what there is.
+ */
+static int allocate_columns(hbp_plan *plan, int32_t optional)
+{
+    const void *split = optional & HBP__PLAN_SPLIT ? NULL : &plan->sample_first_tokens;
+    const void *loss = optional & HBP__PLAN_LOSS ? NULL : &plan->sample_loss_tokens;
+#define ALLOCATE(name, type, table, extra)                                                                   \
+    if ((const void *)&plan->name != split && (const void *)&plan->name != loss) {                           \
+        plan->name = hbp__new(&plan->memory, (uint64_t)plan->table + (extra), sizeof(type));                 \
+        if (!plan->name)                                                                                     \
+            return 0;                                                                                        \
+        if (extra)                                                                                           \
+            plan->name[0] = 0;                                                                               \
+    }
+    HBP__PLAN_COLUMNS(ALLOCATE)
+#undef ALLOCATE
+    return 1;
+}
+
+hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_batches, int64_t packs,
+                        int64_t samples, int64_t dropped, int32_t optional)
+{
+    hbp_plan *plan = hbp__new_zero(memory, 1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    plan->memory = *memory;
+    plan->proven = 1;
+    plan->steps = steps;
+    plan->micro_batches = micro_batches;
+    plan->packs = packs;
+    plan->samples = samples;
+    plan->dropped = dropped;
+    plan->sequence_multiple = 1;
+    plan->pack_multiple = 1;
+    plan->micro_batch_multiple = 1;
+    if (!allocate_columns(plan, optional)) {
+        hbp_plan_free(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+void hbp_plan_free(hbp_plan *plan)
+{
+    if (!plan)
+        return;
+    hbp__memory memory = plan->memory;
+#define RELEASE(name, type, table, extra) hbp__delete(&memory, plan->name);
+    HBP__PLAN_COLUMNS(RELEASE)
+#undef RELEASE
+    hbp__delete(&memory, plan);
+}
+
+#define digest_int64_t hbp__digest_column_i64
+#define digest_int32_t hbp__digest_column_i32
+
+void hbp__plan_seal(hbp_plan *plan)
+{
+    hbp__digest digest = hbp__digest_begin();
+    const int64_t fields[] = {plan->ranks,
+                              plan->domain_ranks,
+                              plan->proven,
+                              plan->first_step,
+                              plan->pack_multiple,
+                              plan->sequence_multiple,
+                              plan->micro_batch_multiple,
+                              plan->overlong_samples,
+                              plan->overlong_tokens};
+    hbp__digest_column_i64(&digest, fields, sizeof fields / sizeof *fields);
+    hbp__digest_u64(&digest, plan->seed);
+    hbp__digest_u64(&digest, plan->epoch);
+    hbp__digest_u64(&digest, plan->lengths_digest);
+#define DIGEST(name, type, table, extra) digest_##type(&digest, plan->name, plan->table + (extra));
+    HBP__PLAN_COLUMNS(DIGEST)
+#undef DIGEST
+    plan->digest = hbp__digest_end(&digest);
+}
+
+int32_t hbp__plan_optional(const hbp_plan *plan)
+{
+    return (plan->sample_first_tokens ? HBP__PLAN_SPLIT : 0) |
+           (plan->sample_loss_tokens ? HBP__PLAN_LOSS : 0);
+}
+
+/* Predicted times saturate in the cost model, so their sums do as well. */
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return hbp__add_i64(a, b, &sum) ? sum : INT64_MAX;
+}
+
+void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
+{
+    *summary = (hbp_plan_summary){
+        .struct_size = sizeof *summary,
+        .ranks = plan->ranks,
+        .domain_ranks = plan->domain_ranks,
+        .proven = plan->proven,
+        .steps = plan->steps,
+        .micro_batches = plan->micro_batches,
+        .packs = plan->packs,
+        .samples = plan->samples,
+        .dropped = plan->dropped,
+        .sequence_multiple = plan->sequence_multiple,
+        .pack_multiple = plan->pack_multiple,
+        .micro_batch_multiple = plan->micro_batch_multiple,
+        .first_step = plan->first_step,
+        .overlong_samples = plan->overlong_samples,
+        .overlong_tokens = plan->overlong_tokens,
+        .seed = plan->seed,
+        .epoch = plan->epoch,
+        .digest = plan->digest,
+        .lengths_digest = plan->lengths_digest,
+    };
+    for (int64_t i = 0; i < plan->steps; i++) {
+        summary->tokens = add_saturating(summary->tokens, plan->step_tokens[i]);
+        summary->loss_tokens = add_saturating(summary->loss_tokens, plan->step_loss_tokens[i]);
+        summary->predicted_ns = add_saturating(summary->predicted_ns, plan->step_ns[i]);
+    }
+    for (int64_t i = 0; i < plan->packs; i++) {
+        summary->padded_tokens = add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
+        summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
+    }
+}
+
+hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_plan_summary *summary)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    hbp_plan_summary all;
+    hbp__plan_summarise(plan, &all);
+    return hbp__struct_write(context, summary, &all, sizeof all, "hbp_plan_summary");
+}
+
+uint64_t hbp_plan_get_digest(const hbp_plan *plan)
+{
+    return plan ? plan->digest : 0;
+}
+
+static void set_count(int64_t *count, int64_t value)
+{
+    if (count)
+        *count = value;
+}
+
+/* The getters' names follow from the columns', but a getter of loss or first tokens may find none. */
+#define GETTER(name, type, table, extra)                                                                     \
+    const type *hbp_plan_get_##name(const hbp_plan *plan, int64_t *count)                                    \
+    {                                                                                                        \
+        set_count(count, plan && plan->name ? plan->table + (extra) : 0);                                    \
+        return plan ? plan->name : NULL;                                                                     \
+    }
+HBP__PLAN_COLUMNS(GETTER)
+#undef GETTER
+
+int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro_batch, int32_t rank)
+{
+    if (!plan || step < 0 || step >= plan->steps || rank < 0 || rank >= plan->ranks || micro_batch < 0 ||
+        micro_batch >= plan->step_offsets[step + 1] - plan->step_offsets[step])
+        return -1;
+    int64_t row = plan->step_offsets[step] + micro_batch;
+    int64_t low = plan->micro_batch_offsets[row], high = plan->micro_batch_offsets[row + 1];
+    /* The last pack whose first rank is not above `rank`; packs are in order of first rank. */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (plan->pack_ranks[middle] <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (low == high || rank < plan->pack_ranks[low] || rank - plan->pack_ranks[low] >= plan->pack_sp[low])
+        return -1;
+    return low;
+}
+
+/* Copies rows [first, first + rows) of an offset column so that they begin at 0. */
+static void copy_offsets(int64_t *to, const int64_t *from, int64_t first, int64_t rows)
+{
+    for (int64_t i = 0; i <= rows; i++)
+        to[i] = from[first + i] - from[first];
+}
+
+hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count)
+{
+    const int64_t steps = first;
+    const int64_t micro_batches = plan->step_offsets[first];
+    const int64_t packs = plan->micro_batch_offsets[micro_batches];
+    const int64_t samples = plan->pack_offsets[packs];
+    const int64_t dropped = 0;
+    const int64_t micro_batch_end = plan->step_offsets[first + count];
+    const int64_t pack_end = plan->micro_batch_offsets[micro_batch_end];
+    const int64_t sample_end = plan->pack_offsets[pack_end];
+    hbp_plan *part = hbp__plan_new(memory, count, micro_batch_end - micro_batches, pack_end - packs,
+                                   sample_end - samples, 0, hbp__plan_optional(plan));
+    if (!part)
+        return NULL;
+#define COPY(name, type, table, extra)                                                                       \
+    if (part->name && part->table)                                                                           \
+        memcpy(part->name, plan->name + table, (size_t)part->table * sizeof(type));
+    HBP__PLAN_COLUMNS(COPY)
+#undef COPY
+    copy_offsets(part->step_offsets, plan->step_offsets, steps, count);
+    copy_offsets(part->micro_batch_offsets, plan->micro_batch_offsets, micro_batches, part->micro_batches);
+    copy_offsets(part->pack_offsets, plan->pack_offsets, packs, part->packs);
+    part->ranks = plan->ranks;
+    part->domain_ranks = plan->domain_ranks;
+    part->proven = plan->proven;
+    part->sequence_multiple = plan->sequence_multiple;
+    part->pack_multiple = plan->pack_multiple;
+    part->micro_batch_multiple = plan->micro_batch_multiple;
+    part->first_step = plan->first_step + first;
+    part->seed = plan->seed;
+    part->epoch = plan->epoch;
+    part->lengths_digest = plan->lengths_digest;
+    hbp__plan_seal(part);
+    return part;
+}
