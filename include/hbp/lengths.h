@@ -29,17 +29,17 @@ typedef struct hbp_lengths_builder hbp_lengths_builder;
 
 typedef struct hbp_lengths_options {
     uint32_t struct_size;
-    int32_t borrow;             /* nonzero: hbp_lengths_create_u32 keeps `lengths` itself, no copy; the caller keeps it alive */
+    int32_t borrow; /* nonzero: hbp_lengths_create_u32 keeps `lengths` itself, which must outlive it */
     const uint32_t *loss_tokens; /* [count] tokens that carry loss, each <= its length; NULL: all tokens do */
-    const int64_t *ties;        /* [count] samples with the same value >= 0 must share a pack; -1: free; NULL: all free */
+    const int64_t *ties; /* [count] samples of one value >= 0 share a pack; -1: free; NULL: all free */
 } hbp_lengths_options;
 
 HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
 
-/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, unless `borrow`.
- * Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length or a tie below -1 (the message
- * names the index), HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, a count over HBP_MAX_SAMPLES or a token sum
- * over 2^63 - 1, HBP_E_NO_MEMORY. Thread: one per context. */
+/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, unless
+ * `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length or a tie below
+ * -1 (the message names the index), HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, a count over
+ * HBP_MAX_SAMPLES or a token sum over 2^63 - 1, HBP_E_NO_MEMORY. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths, int64_t count,
                                           const hbp_lengths_options *options, hbp_lengths **out);
 HBP_API hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, int64_t count,
@@ -48,57 +48,62 @@ HBP_API hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *l
                                           const hbp_lengths_options *options, hbp_lengths **out);
 
 /* Makes a data set from a histogram: counts[i] samples of lengths[i] tokens, both [bins]; lengths need not be
- * sorted or distinct, and a bin with count 0 is skipped whatever its length. Samples are named by their ordinal in
- * ascending order of length. Errors as above. */
-HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
-                                                int64_t bins, hbp_lengths **out);
+ * sorted or distinct, and a bin with count 0 is skipped whatever its length. Samples are named by their
+ * ordinal in ascending order of length. Errors as above. */
+HBP_API hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths,
+                                                const int64_t *counts, int64_t bins, hbp_lengths **out);
 
-/* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given they
- * must be given with every piece. finish moves the data out, even when it fails; free the builder in any
+/* Streaming: append pieces in order, then finish. `loss_tokens` and `ties` are [count] or NULL; once given
+ * they must be given with every piece. finish moves the data out, even when it fails; free the builder in any
  * case. */
 HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
 HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
-                                              const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
-                                              int64_t count);
-HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
+                                              const int64_t *lengths, const int64_t *loss_tokens,
+                                              const int64_t *ties, int64_t count);
+HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
+                                              hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
 
-/* How to read a file of lengths. */
+/* How to read a file of lengths. Columns are those of CSV, or fields of JSON. */
 typedef struct hbp_lengths_read_options {
     uint32_t struct_size;
-    const char *format; /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
-    const char *column; /* CSV column or JSON field of the length; NULL: "length", then "len", "tokens", "num_tokens" */
-    const char *count_column; /* CSV: column of counts, for a histogram; NULL: "count" where present; "": none */
-    const char *loss_column;  /* CSV column or JSON field of loss tokens; NULL: none */
-    const char *tie_column;   /* CSV column or JSON field of ties; NULL: none */
+    const char *format;       /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
+    const char *column;       /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
+    const char *count_column; /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
+    const char *loss_column;  /* of loss tokens; NULL: none */
+    const char *tie_column;   /* of ties; NULL: none */
 } hbp_lengths_read_options;
 
 HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size);
 
-/* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a header, or bare
- * lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a sequence); each plain or
- * gzipped; "-" is standard input. A JSON field that is an array counts its elements, so "input_ids" gives the length; an
- * empty tie, null or none, is -1. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with
- * line or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when the file cannot
- * be read, and the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
-HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
-                                    hbp_lengths **out);
+/* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
+ * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
+ * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
+ * so "input_ids" gives the length; an empty tie, null or none, is -1. Memory is bounded by the lengths held,
+ * not by the file. Returns HBP_E_FORMAT with line or byte offset, HBP_E_VERSION for a version of .npy or .idx
+ * it does not know, HBP_E_SYSTEM when the file cannot be read, and the errors of hbp_lengths_create_*, with
+ * the line. Thread: one per context. */
+HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path,
+                                    const hbp_lengths_read_options *options, hbp_lengths **out);
 
-/* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped, truncated
- * or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's loss tokens fill its
- * pieces from the front. Truncating keeps at most `max_length` loss tokens. Dropping a tied sample drops those tied
- * to it; tied samples longer than the limit together are otherwise refused. The result is a data set of its own; ids
- * still name the original samples. A histogram stays one unless it is split.
- * Returns HBP_E_INVALID for a refusal, when no sample is left, and when `lengths` is split already and needs another
- * cut; HBP_E_OVERFLOW for more than HBP_MAX_SAMPLES pieces; HBP_E_NO_MEMORY. Thread: one per context. */
+/* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped,
+ * truncated or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's
+ * loss tokens fill its pieces from the front. Truncating keeps at most `max_length` loss tokens. Dropping a
+ * tied sample drops those tied to it; tied samples longer than the limit together are otherwise refused. The
+ * result is a data set of its own; ids still name the original samples. A histogram stays one unless it is
+ * split.
+ *
+ * Returns HBP_E_INVALID for a refusal, when no sample is left, and when `lengths` is split already and needs
+ * another cut; HBP_E_OVERFLOW for more than HBP_MAX_SAMPLES pieces; HBP_E_NO_MEMORY. Thread: one per context.
+ */
 HBP_API hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
                                      int32_t policy, hbp_lengths **out);
 
 /* Frees the data set once nothing else (packs, plans) refers to it; NULL is allowed. Thread: any. */
 HBP_API void hbp_lengths_free(hbp_lengths *lengths);
 
-/* What a data set holds. After hbp_lengths_limit, `samples` counts pieces and the over-long fields say what became
- * of the samples past the limit. */
+/* What a data set holds. After hbp_lengths_limit, `samples` counts pieces and the over-long fields say what
+ * became of the samples past the limit. */
 typedef struct hbp_lengths_summary {
     uint32_t struct_size;
     int32_t has_ties;

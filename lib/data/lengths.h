@@ -15,27 +15,27 @@ struct hbp_lengths {
     hbp__memory memory;
     atomic_int references;
     int64_t count;          /* samples, or pieces after a limit */
-    const uint32_t *length; /* [count]; NULL for a histogram: piece i is then the i-th in ascending order of length */
+    const uint32_t *length; /* [count]; NULL for a histogram: pieces are then in ascending order of length */
     uint32_t *owned;        /* what `length` points to, unless it is the caller's */
     uint32_t *loss;         /* [count] loss tokens; NULL: all tokens */
     uint32_t *tie;          /* [count] tie group in [0, ties), or HBP__FREE; NULL: none */
     int64_t ties;
-    int64_t *tie_value;     /* [ties] the caller's value of a tie group */
-    uint32_t *origin;       /* [count] original sample of a piece; NULL: the piece itself */
-    uint32_t *first;        /* [count] first token of a piece in its sample; NULL: 0, nothing was split */
+    int64_t *tie_value; /* [ties] the caller's value of a tie group */
+    uint32_t *origin;   /* [count] original sample of a piece; NULL: the piece itself */
+    uint32_t *first;    /* [count] first token of a piece in its sample; NULL: 0, nothing was split */
     int64_t dropped;
-    int64_t *dropped_id;    /* [dropped] original samples left out */
+    int64_t *dropped_id; /* [dropped] original samples left out */
     int32_t *dropped_reason;
     int64_t overlong_samples;
     int64_t overlong_tokens;
-    int64_t bins;           /* the histogram, always there */
-    int64_t *bin_length;    /* [bins] distinct, ascending */
-    int64_t *bin_count;     /* [bins] > 0 */
-    int64_t *bin_first;     /* [bins + 1] pieces shorter than the bin's; the last is count */
+    int64_t bins;        /* the histogram, always there */
+    int64_t *bin_length; /* [bins] distinct, ascending */
+    int64_t *bin_count;  /* [bins] > 0 */
+    int64_t *bin_first;  /* [bins + 1] pieces shorter than the bin's; the last is count */
     int64_t tokens;
     int64_t loss_tokens;
     double sum_squares;
-    uint64_t digest;        /* of the original lengths, loss tokens, ties; a limit that cuts mixes in limit and policy */
+    uint64_t digest; /* of the original lengths, loss tokens, ties; a limit that cuts mixes itself in */
 };
 
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */
@@ -44,9 +44,9 @@ hbp_lengths *hbp__lengths_retain(const hbp_lengths *lengths);
 /* Piece i's length; O(1) for arrays, O(log bins) for a histogram. */
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index);
 
-/* The pieces in ascending order of length into a new array *order [count] (freed by the caller with the context's
- * memory); within one length their order is a draw from (seed, epoch). A histogram's order is the identity.
- * O(count); scratch is 4 bytes a piece. */
+/* The pieces in ascending order of length into a new array *order [count] (freed by the caller with the
+ * context's memory); within one length their order is a draw from (seed, epoch). A histogram's order is the
+ * identity. O(count); scratch is 4 bytes a piece. */
 hbp_status hbp__lengths_order(hbp_context *context, const hbp_lengths *lengths, uint64_t seed, uint64_t epoch,
                               uint32_t **order);
 

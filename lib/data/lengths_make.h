@@ -13,8 +13,8 @@
 /* Lengths up to this get a slot of a direct table: few enough that the table stays small. */
 int64_t hbp__lengths_table(int64_t count, int64_t max_length);
 
-/* An empty data set with one owner, its columns to come from `memory`; hbp_lengths_free releases it. NULL, and a
- * message, when memory is short. */
+/* An empty data set with one owner, its columns to come from `memory`; hbp_lengths_free releases it. NULL,
+ * and a message, when memory is short. */
 hbp_lengths *hbp__lengths_draft(hbp_context *context, const hbp__memory *memory);
 
 /* The failures of a single sample; `unit` is what the caller calls it ("sample"). */

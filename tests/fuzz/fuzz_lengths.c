@@ -1,0 +1,82 @@
+/* Reads any bytes as lengths, in every format and with every column; what comes out must hold together, also
+ * after each kind of limit. */
+#include <stdlib.h>
+
+#include "io/read_lengths.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            abort();                                                                                         \
+    } while (0)
+
+/* The sums of a data set follow from its histogram, and its samples from neither less nor more. */
+static void check_whole(const hbp_lengths *lengths)
+{
+    int64_t count = 0, tokens = 0;
+    for (int64_t bin = 0; bin < lengths->bins; bin++) {
+        CHECK(lengths->bin_length[bin] > (bin ? lengths->bin_length[bin - 1] : 0));
+        CHECK(lengths->bin_count[bin] > 0 && lengths->bin_first[bin] == count);
+        count += lengths->bin_count[bin];
+        tokens += lengths->bin_count[bin] * lengths->bin_length[bin];
+    }
+    CHECK(count == lengths->count && tokens == lengths->tokens && count > 0);
+    CHECK(lengths->loss_tokens >= 0 && lengths->loss_tokens <= tokens);
+    for (int64_t i = 0; lengths->length && i < count; i++) {
+        CHECK(lengths->length[i] >= 1 && lengths->length[i] <= HBP_MAX_LENGTH);
+        CHECK(!lengths->loss || lengths->loss[i] <= lengths->length[i]);
+        CHECK(!lengths->tie || lengths->tie[i] == HBP__FREE || lengths->tie[i] < lengths->ties);
+    }
+}
+
+/* Only sets that stay small: a histogram of few bytes may stand for billions of samples. */
+static void check_limits(hbp_context *context, const hbp_lengths *lengths)
+{
+    int64_t most = (lengths->bin_length[0] + lengths->bin_length[lengths->bins - 1]) / 2;
+    if (lengths->count > 100000 || lengths->tokens / most > 1000000)
+        return;
+    for (int32_t policy = HBP_OVERLONG_ERROR; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        hbp_lengths *limited;
+        if (hbp_lengths_limit(context, lengths, most, policy, &limited) < 0) {
+            CHECK(hbp_context_message(context)[0]);
+            continue;
+        }
+        check_whole(limited);
+        CHECK(limited->bin_length[limited->bins - 1] <= most);
+        CHECK(limited->tokens + limited->overlong_tokens == lengths->tokens);
+        CHECK(policy != HBP_OVERLONG_SPLIT || limited->loss_tokens == lengths->loss_tokens);
+        hbp_lengths_free(limited);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const formats[] = {NULL, "npy", "text", "csv", "jsonl", "idx"};
+    hbp_context *context;
+    CHECK(hbp_context_create(NULL, &context) == HBP_OK);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int columns = 0; columns < 2; columns++) {
+            hbp_lengths_read_options options = {.struct_size = sizeof options, .format = formats[f]};
+            if (columns) {
+                options.loss_column = "loss";
+                options.tie_column = "tie";
+            }
+            hbp__stream *in;
+            hbp_lengths *lengths = NULL;
+            if (hbp__stream_open_memory(context, "fuzz", data, (int64_t)size, &in) < 0)
+                continue;
+            hbp_status status = hbp__lengths_read_stream(context, in, &options, &lengths);
+            hbp__stream_close(in);
+            CHECK((status >= 0) == (lengths != NULL));
+            CHECK(status != HBP_E_INTERNAL && (status >= 0 || hbp_context_message(context)[0]));
+            if (!lengths)
+                continue;
+            check_whole(lengths);
+            check_limits(context, lengths);
+            hbp_lengths_free(lengths);
+        }
+    hbp_context_free(context);
+    return 0;
+}
