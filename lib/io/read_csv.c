@@ -12,8 +12,9 @@ typedef struct columns {
     int64_t count;
     int64_t loss;
     int64_t tie;
-    int length_rank;           /* preference of the name found for the length */
-    char header[HEADER_SHOWN]; /* the names, for messages */
+    int length_rank; /* preference of the name found for the length */
+    int64_t header_bytes;
+    char header[HEADER_SHOWN]; /* the names, for messages; ends in zeros */
 } columns;
 
 /* The first delimiter of the first line. */
@@ -45,18 +46,16 @@ static int is_called(const hbp__fields *fields, const char *name)
     return strlen(name) == (size_t)bytes && memcmp(text, name, (size_t)bytes) == 0;
 }
 
+/* Adds a name to those shown; what does not fit is left out. */
 static void show_name(columns *c, const hbp__fields *fields)
 {
-    size_t used = strlen(c->header);
-    if (used + (size_t)fields->bytes + 3 > HEADER_SHOWN)
-        return;
-    if (used) {
-        memcpy(c->header + used, ", ", 2);
-        used += 2;
+    const char *comma = fields->index ? ", " : "";
+    for (; *comma && c->header_bytes < HEADER_SHOWN - 1; comma++)
+        c->header[c->header_bytes++] = *comma;
+    for (int64_t i = 0; i < fields->bytes && c->header_bytes < HEADER_SHOWN - 1; i++) {
+        char byte = fields->text[i];
+        c->header[c->header_bytes++] = (char)(byte >= ' ' && byte <= '~' ? byte : '?');
     }
-    for (int64_t i = 0; i < fields->bytes; i++)
-        c->header[used++] = (char)(fields->text[i] >= ' ' && fields->text[i] <= '~' ? fields->text[i] : '?');
-    c->header[used] = '\0';
 }
 
 static void match_name(columns *c, const hbp__fields *fields, const hbp_lengths_read_options *options)
