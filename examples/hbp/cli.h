@@ -117,13 +117,15 @@ int cli_parse_tokens(const char *text, int64_t *value);
 
 /* inputs.c: make c->lengths, c->cost, c->plan, ... from the options; status of the library, or -1 after a
  * message. */
-hbp_status cli_read_lengths(cli *c, const char *path, int limited); /* limited: applies --max-length */
+hbp_status cli_read_lengths(cli *c, const char *path); /* under --max-length and --over-long */
 hbp_status cli_make_machine(cli *c);
 hbp_status cli_set_machine(cli *c);
 hbp_status cli_make_cost(cli *c);
 hbp_status cli_make_groups(cli *c, int32_t mode);
 hbp_status cli_load_plan(cli *c);
+/* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);
+hbp_status cli_find_bound(cli *c, int64_t *bound_ns);
 /* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
 char *cli_read_file(const char *path, int64_t *bytes);
 

@@ -100,18 +100,14 @@ static void print_text(const way *ways, int64_t bound_ns)
 
 int cli_compare(cli *c)
 {
-    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, HBP_GROUPS_OPTIMAL));
+    CLI_TRY(c, cli_make_groups(c, c->mode ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
-    hbp_lengths_summary s;
-    s.struct_size = sizeof s;
-    CLI_TRY(c, hbp_lengths_get_summary(c->context, c->lengths, &s));
-    int64_t steps = (s.tokens - 1) / options.tokens_per_step + 1;
     int64_t bound_ns = 0;
-    CLI_TRY(c, hbp_bound_epoch(c->context, c->lengths, c->cost, steps, &bound_ns));
+    CLI_TRY(c, cli_find_bound(c, &bound_ns));
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {

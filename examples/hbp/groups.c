@@ -159,7 +159,7 @@ static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t 
 
 int cli_groups(cli *c)
 {
-    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     CLI_TRY(c, cli_make_groups(c, c->mode ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     int64_t count = 0;

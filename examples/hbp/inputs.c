@@ -98,7 +98,7 @@ char *cli_read_file(const char *path, int64_t *bytes)
     return data;
 }
 
-hbp_status cli_read_lengths(cli *c, const char *path, int limited)
+hbp_status cli_read_lengths(cli *c, const char *path)
 {
     hbp_lengths_read_options options;
     hbp_lengths_read_options_init(&options, sizeof options);
@@ -111,7 +111,7 @@ hbp_status cli_read_lengths(cli *c, const char *path, int limited)
     hbp_status status = hbp_lengths_read(c->context, path, &options, &all);
     if (status < 0)
         return status;
-    if (c->max_length == 0 || !limited) {
+    if (c->max_length == 0) {
         c->lengths = all;
         return HBP_OK;
     }
@@ -311,4 +311,16 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->window_samples = c->window;
     options->seed = (uint64_t)c->seed;
     options->epoch = (uint64_t)c->epoch;
+}
+
+hbp_status cli_find_bound(cli *c, int64_t *bound_ns)
+{
+    hbp_lengths_summary s;
+    s.struct_size = sizeof s;
+    hbp_status status = hbp_lengths_get_summary(c->context, c->lengths, &s);
+    if (status < 0)
+        return status;
+    int64_t tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    int64_t steps = (s.tokens - 1) / tokens_per_step + 1;
+    return hbp_bound_epoch(c->context, c->lengths, c->cost, steps, bound_ns);
 }

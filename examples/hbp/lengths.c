@@ -89,7 +89,7 @@ static void print_histogram(const hbp_lengths_summary *s, const classes *all)
 
 int cli_lengths(cli *c)
 {
-    CLI_TRY(c, cli_read_lengths(c, c->file, 1));
+    CLI_TRY(c, cli_read_lengths(c, c->file));
     hbp_lengths_summary s;
     s.struct_size = sizeof s;
     CLI_TRY(c, hbp_lengths_get_summary(c->context, c->lengths, &s));

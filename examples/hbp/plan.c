@@ -42,7 +42,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
 
 int cli_plan(cli *c)
 {
-    CLI_TRY(c, cli_read_lengths(c, c->file, 0));
+    CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
@@ -53,8 +53,11 @@ int cli_plan(cli *c)
     hbp_report_init(&report, sizeof report);
     hbp_simulate_options simulate;
     hbp_simulate_options_init(&simulate, sizeof simulate);
-    simulate.tokens_per_step = c->tokens_per_step;
+    simulate.bound = 1;
     CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
+    CLI_TRY(c, cli_make_groups(c, c->mode ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+    CLI_TRY(c, cli_find_bound(c, &report.bound_ns));
+    report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : 0;
     if (c->output) {
         hbp_plan_save_options save;
         hbp_plan_save_options_init(&save, sizeof save);

@@ -125,6 +125,14 @@ void table_begin(table *t, int columns, const char *const *headers)
         table_add(t, "%s", headers[i]);
 }
 
+static int trimmed(const char *value)
+{
+    int length = (int)strlen(value);
+    while (length > 0 && value[length - 1] == ' ')
+        length--;
+    return length;
+}
+
 void table_end(table *t)
 {
     for (int row = 0; row < t->cells / t->columns; row++) {
@@ -138,7 +146,7 @@ void table_end(table *t)
             const char *value = t->cell[row * t->columns + column].s + (row == 0 && left);
             int last = column == t->columns - 1;
             if (left && last)
-                printf("  %s", value);
+                printf("  %.*s", trimmed(value), value);
             else
                 printf(left ? "  %-*s" : "  %*s", width, value);
         }
@@ -173,10 +181,17 @@ json_t *json_columns_i64(const int64_t *values, int64_t count)
 }
 
 static int drawn;
+static double drawn_at;
 
 int32_t cli_draw_progress(void *user, const hbp_progress *progress)
 {
     (void)user;
+    double now = cli_now();
+    if (drawn_at == 0)
+        drawn_at = now; /* what takes no time needs no bar */
+    if (now - drawn_at < 0.1)
+        return 0;
+    drawn_at = now;
     char bar[41];
     double share = progress->total > 0 ? (double)progress->done / (double)progress->total : 0;
     show_bar(share, 40, bar);

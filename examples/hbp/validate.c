@@ -8,7 +8,7 @@ int cli_validate(cli *c)
         return cli_usage("--model and --machine go together");
     CLI_TRY(c, cli_load_plan(c));
     if (c->lengths_file)
-        CLI_TRY(c, cli_read_lengths(c, c->lengths_file, 1));
+        CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
     if (c->model_text)
         CLI_TRY(c, cli_make_cost(c));
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
