@@ -79,6 +79,15 @@ static hbp_status check_ties(limiting *l)
     return HBP_OK;
 }
 
+static hbp_status check_pieces(const limiting *l, int64_t pieces)
+{
+    if (pieces > HBP_MAX_SAMPLES)
+        return hbp__fail(l->context, HBP_E_OVERFLOW,
+                         "a limit of %lld tokens makes %lld pieces; the most allowed is %lld",
+                         (long long)l->limit, (long long)pieces, (long long)HBP_MAX_SAMPLES);
+    return HBP_OK;
+}
+
 static hbp_status count_kept(limiting *l, int64_t *pieces, int64_t *dropped)
 {
     const hbp_lengths *from = l->from;
@@ -95,11 +104,7 @@ static hbp_status count_kept(limiting *l, int64_t *pieces, int64_t *dropped)
     if (*pieces == 0)
         return hbp__fail(l->context, HBP_E_INVALID, "no samples left: all %lld are longer than %lld tokens",
                          (long long)from->count, (long long)l->limit);
-    if (*pieces > HBP_MAX_SAMPLES)
-        return hbp__fail(l->context, HBP_E_OVERFLOW,
-                         "a limit of %lld tokens makes %lld pieces; the most allowed is %lld",
-                         (long long)l->limit, (long long)*pieces, (long long)HBP_MAX_SAMPLES);
-    return HBP_OK;
+    return check_pieces(l, *pieces);
 }
 
 static hbp_status new_dropped(limiting *l, int64_t dropped)
@@ -278,6 +283,10 @@ static hbp_status spell_out(limiting *l, hbp_lengths **spelt)
 
 static hbp_status split_histogram(limiting *l)
 {
+    int64_t pieces = 0; /* before any sample is spelt out: a histogram may stand for billions */
+    for (int64_t bin = 0; bin < l->from->bins && pieces <= HBP_MAX_SAMPLES; bin++)
+        pieces += l->from->bin_count[bin] * hbp__ceil_div(l->from->bin_length[bin], l->limit);
+    HBP__TRY(check_pieces(l, pieces));
     hbp_lengths *spelt = NULL;
     hbp_status status = spell_out(l, &spelt);
     if (status >= 0) {

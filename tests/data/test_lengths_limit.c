@@ -240,7 +240,8 @@ START_TEST(what_leaves_nothing_or_makes_no_sense_is_refused)
 {
     hbp_context *context = test_context();
     hbp_lengths *lengths = make(context, NULL, NULL), *histogram, *wide, *out;
-    const int64_t length[] = {8}, count[] = {5}, long_length[] = {HBP_MAX_LENGTH}, long_count[] = {3};
+    const int64_t length[] = {8}, count[] = {5}, long_length[] = {HBP_MAX_LENGTH},
+                  long_count[] = {HBP_MAX_SAMPLES};
     OK(context, hbp_lengths_create_histogram(context, length, count, 1, &histogram));
     OK(context, hbp_lengths_create_i64(context, long_length, 1, NULL, &wide));
     hbp_lengths *many;
@@ -249,8 +250,8 @@ START_TEST(what_leaves_nothing_or_makes_no_sense_is_refused)
           hbp_lengths_limit(context, wide, 1000, HBP_OVERLONG_DROP, &out));
     FAILS(context, HBP_E_INVALID, "no samples left: all 5 are longer than 7 tokens",
           hbp_lengths_limit(context, histogram, 7, HBP_OVERLONG_DROP, &out));
-    FAILS(context, HBP_E_OVERFLOW, "a limit of 1 tokens makes 6442450941 pieces",
-          hbp_lengths_limit(context, many, 1, HBP_OVERLONG_SPLIT, &out));
+    FAILS(context, HBP_E_OVERFLOW, "a limit of 2000000000 tokens makes 8589934588 pieces",
+          hbp_lengths_limit(context, many, 2000000000, HBP_OVERLONG_SPLIT, &out));
     FAILS(context, HBP_E_INVALID, "max_length is 0", hbp_lengths_limit(context, lengths, 0, 1, &out));
     FAILS(context, HBP_E_INVALID, "policy 4", hbp_lengths_limit(context, lengths, 10, 4, &out));
     FAILS(context, HBP_E_INVALID, "policy -1", hbp_lengths_limit(context, lengths, 10, -1, &out));
