@@ -80,7 +80,7 @@ static void insert(hbp__packer *packer, int32_t id)
     packer->root = merge(packer->state, merge(packer->state, below, id), rest);
 }
 
-static void removes(hbp__packer *packer, int32_t id)
+static void take_out(hbp__packer *packer, int32_t id)
 {
     uint64_t key = packer->state[id].key;
     int32_t below, middle, rest;
@@ -173,9 +173,8 @@ static int32_t add_link(hbp__packer *packer, int32_t before, hbp__run run)
     return (int32_t)packer->links++;
 }
 
-/* Cuts the first `times` packs off state `id`, which is out of the treap, and gives each `each` items of the
- * class. The rest, if any, becomes a state of its own. Both are then in the treap, the changed one last so
- * that *rest is told. */
+/* Gives the first `times` packs of state `id`, which is out of the treap, `each` items of the class and puts
+ * them into the treap. The other packs, if any, become state *rest, which is left out of it. */
 static int give(hbp__packer *packer, int32_t id, int64_t times, int64_t each, const hbp__classes *classes,
                 int64_t class_index, int32_t *rest)
 {
@@ -223,7 +222,7 @@ static int64_t place_run(hbp__packer *packer, int32_t id, const hbp__classes *cl
     int64_t full = number / each < times ? number / each : times;
     int64_t odd = full < times ? number % each : 0;
     int32_t rest = id;
-    removes(packer, id);
+    take_out(packer, id);
     if (full && !give(packer, id, full, each, classes, class_index, &rest))
         return 0;
     if (odd) {

@@ -49,7 +49,7 @@ void hbp__patterns_clear(hbp__patterns *patterns);
 hbp_status hbp__patterns_add(hbp_context *context, hbp__patterns *patterns, int64_t times,
                              const hbp__run *run, int64_t runs);
 
-/* Items of a class, for classes->weight == NULL or not. */
+/* The weight of an item of class c. */
 static inline int64_t hbp__class_weight(const hbp__classes *classes, int64_t c)
 {
     return classes->weight ? classes->weight[c] : 1;

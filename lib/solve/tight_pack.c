@@ -10,12 +10,12 @@
 #include "solve/pack_bound.h"
 #include "solve/subset_fill.h"
 
-/* Rows of the first relaxation, the fewest packs worth a repair, and the operations of effort 1, about a
- * second's. */
-#define FIRST_ROWS 128
-#define FEW_PACKS  8
-#define PATIENCE   3
-#define WORK       (INT64_C(1) << 31)
+#define FIRST_ROWS 128 /* of a relaxation */
+#define MOST_ROWS  1024
+#define FEW_PACKS  8 /* a repair of fewer is not worth its while */
+#define PATIENCE   3 /* passes that may win nothing once rows are at their finest */
+/* Operations of effort 1, at most: under a second on the machines of 2020; each effort more doubles them. */
+#define WORK (INT64_C(1) << 31)
 
 typedef struct search {
     hbp_context *context;
@@ -167,8 +167,8 @@ static hbp_status improve(search *s)
                 largest = packs / 2;
         }
         if (s->best.packs == before) {
-            patience -= rows >= s->classes->count;
-            rows += rows / 2;
+            patience -= rows >= hbp__min_i64(s->classes->count, MOST_ROWS);
+            rows = hbp__min_i64(rows + rows / 2, MOST_ROWS);
             largest = s->best.packs / 2;
         }
     }
