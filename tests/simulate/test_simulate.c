@@ -347,7 +347,7 @@ START_TEST(what_does_not_fit_together_is_named)
           hbp_simulate(context, plan, other, NULL, &report));
     hbp_cost_free(other);
     hbp_context_cancel(context);
-    FAILS(context, HBP_E_CANCELLED, "mixture", hbp_simulate(context, plan, cost, NULL, &report));
+    FAILS(context, HBP_E_CANCELLED, "cancelled", hbp_simulate(context, plan, cost, NULL, &report));
     ck_assert_int_eq(report.epoch_ns, -7);
     hbp_plan_free(plan);
     hbp_cost_free(cost);

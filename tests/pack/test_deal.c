@@ -1,0 +1,120 @@
+#include "pack/deal.h"
+
+#include "base/checked.h"
+#include "costs.h"
+#include "failing.h"
+
+/* Items of the given ascending sizes; nothing tied. */
+static hbp__items items_of(uint32_t *size, int64_t count)
+{
+    hbp__items items = {.memory = hbp__memory_default(), .count = count, .size = size, .multiple = 1};
+    return items;
+}
+
+START_TEST(the_longest_item_goes_to_the_quickest_pack)
+{
+    hbp__memory memory = hbp__memory_default();
+    uint32_t size[] = {1, 2, 4, 10, 20, 30};
+    hbp__items items = items_of(size, 6);
+    hbp__listing listing = {size, NULL, 6, 6};
+    hbp__fills fills;
+    ck_assert(hbp__fills_open(&memory, 3, 100, 10, 1, 0, &fills));
+    uint32_t order[] = {0, 1, 2}, pack_of[6];
+    ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 0, 3, order, pack_of), 0);
+    ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 1, 3, order, pack_of), 0);
+    /* 30, 20, 10 to packs 0, 1, 2; then 4, 2, 1 to 2, 1, 0. */
+    static const uint32_t expected[] = {0, 1, 2, 2, 1, 0};
+    ck_assert_mem_eq(pack_of, expected, sizeof expected);
+    ck_assert_int_eq(fills.load[0], 31);
+    ck_assert_int_eq(fills.load[1], 22);
+    ck_assert_int_eq(fills.load[2], 14);
+    ck_assert_int_eq(fills.time_ns[0], 31);
+    hbp__fills_close(&fills);
+}
+END_TEST
+
+START_TEST(time_counts_squares)
+{
+    hbp__memory memory = hbp__memory_default();
+    uint32_t size[] = {3, 5, 6, 9};
+    hbp__items items = items_of(size, 4);
+    hbp__listing listing = {size, NULL, 4, 4};
+    hbp__fills fills;
+    ck_assert(hbp__fills_open(&memory, 2, 100, 10, 2, 0.5, &fills));
+    uint32_t order[] = {0, 1}, pack_of[4];
+    hbp__deal_run(&fills, &items, &listing, 0, 2, order, pack_of);
+    ck_assert_int_eq(fills.time_ns[0], 59); /* 18 + 40.5, rounded */
+    ck_assert_int_eq(fills.time_ns[1], 30);
+    hbp__fills_close(&fills);
+}
+END_TEST
+
+START_TEST(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
+{
+    hbp__memory memory = hbp__memory_default();
+    hbp__rng rng = hbp__rng_make(21, 0, 0);
+    for (int trial = 0; trial < 1000; trial++) {
+        uint32_t size[200], pack_of[200], order[8];
+        int64_t count = 1 + hbp__rng_below(&rng, 200), width = 1 + hbp__rng_below(&rng, 8), lost = 0,
+                unplaced = 0;
+        int64_t step = hbp__rng_below(&rng, 3);
+        for (int64_t i = 0; i < count; i++)
+            size[i] = (uint32_t)(1 + i * step / 7);
+        hbp__items items = items_of(size, count);
+        hbp__listing listing = {size, NULL, count, count};
+        hbp__fills fills;
+        ck_assert(hbp__fills_open(&memory, width, 1 + hbp__rng_below(&rng, 500), 1 + hbp__rng_below(&rng, 40),
+                                  3, 0.01, &fills));
+        for (int64_t j = 0; j < width; j++)
+            order[j] = (uint32_t)j;
+        for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
+            lost += hbp__deal_run(&fills, &items, &listing, run, width, order, pack_of);
+        int64_t load[8] = {0}, members[8] = {0};
+        for (int64_t k = 0; k < count; k++) {
+            if (pack_of[k] == HBP__NO_PACK) {
+                unplaced++;
+                continue;
+            }
+            ck_assert_int_lt(pack_of[k], width);
+            load[pack_of[k]] += size[count - 1 - k];
+            members[pack_of[k]]++;
+        }
+        ck_assert_int_eq(lost, unplaced);
+        for (int64_t j = 0; j < width; j++) {
+            ck_assert_int_eq(load[j], fills.load[j]);
+            ck_assert_int_eq(members[j], fills.members[j]);
+            ck_assert_int_le(load[j], fills.capacity);
+            ck_assert_int_le(members[j], fills.max_members);
+        }
+        hbp__fills_close(&fills);
+    }
+}
+END_TEST
+
+START_TEST(packs_grow_by_one_and_fail_clean)
+{
+    failing f;
+    hbp__memory memory = {failing_alloc, failing_resize, failing_release, &f};
+    for (int64_t n = 0; n < 6; n++) {
+        f = (failing){.left = n};
+        hbp__fills fills;
+        int done = hbp__fills_open(&memory, 1, 10, 10, 1, 1, &fills) && hbp__fills_grow(&fills);
+        ck_assert_int_eq(done, 0);
+        hbp__fills_close(&fills);
+        ck_assert_int_eq(f.live, 0);
+    }
+    f = (failing){.left = -1};
+    hbp__fills fills;
+    ck_assert(hbp__fills_open(&memory, 1, 10, 10, 1, 1, &fills));
+    fills.load[0] = 7;
+    for (int i = 0; i < 500; i++)
+        ck_assert(hbp__fills_grow(&fills));
+    ck_assert_int_eq(fills.count, 501);
+    ck_assert_int_eq(fills.load[0], 7);
+    ck_assert_int_eq(fills.load[500] + fills.members[500] + fills.time_ns[500], 0);
+    hbp__fills_close(&fills);
+}
+END_TEST
+
+TEST_MAIN("deal", the_longest_item_goes_to_the_quickest_pack, time_counts_squares,
+          no_pack_passes_its_capacity_and_nothing_is_lost_silently, packs_grow_by_one_and_fail_clean)

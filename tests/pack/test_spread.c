@@ -1,0 +1,122 @@
+#include "pack/spread.h"
+
+#include "base/checked.h"
+#include "base/rng.h"
+#include "failing.h"
+#include "test.h"
+
+/* Sizes ascending, as items are. */
+static int64_t draw_sizes(hbp__rng *rng, uint32_t *size, int64_t count, int64_t longest)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t x = 1 + hbp__rng_below(rng, (uint64_t)longest);
+        int64_t at = i;
+        for (; at > 0 && size[at - 1] > x; at--)
+            size[at] = size[at - 1];
+        size[at] = x;
+        total += x;
+    }
+    return total;
+}
+
+START_TEST(runs_keep_to_the_room_there_is)
+{
+    hbp__memory memory = hbp__memory_default();
+    hbp__rng rng = hbp__rng_make(11, 0, 0);
+    for (int trial = 0; trial < 500; trial++) {
+        uint32_t size[400], bin_of[400];
+        int64_t count = 1 + hbp__rng_below(&rng, 400), width = 1 + hbp__rng_below(&rng, 8), capacity = 100;
+        int64_t total = draw_sizes(&rng, size, count, 1 + hbp__rng_below(&rng, 60)), lost = -1,
+                expected_lost = 0;
+        int64_t bins_wanted = 1 + hbp__rng_below(&rng, (uint64_t)(total / capacity / width + 2));
+        int64_t max_items = hbp__rng_below(&rng, 2) ? 3 : 1000;
+        hbp__bins bins;
+        ck_assert(hbp__bins_open(&memory, bins_wanted, width, capacity, max_items, &bins));
+        hbp__listing listing = {size, NULL, count, count};
+        ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+        int64_t *load = calloc((size_t)bins_wanted, sizeof *load),
+                *runs = calloc((size_t)bins_wanted, sizeof *runs);
+        for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
+            for (int64_t k = run * width; k < hbp__min_i64((run + 1) * width, count); k++) {
+                if (bin_of[run] == HBP__NO_BIN) {
+                    expected_lost++;
+                    continue;
+                }
+                ck_assert_uint_lt(bin_of[run], bins_wanted);
+                load[bin_of[run]] += size[count - 1 - k];
+                runs[bin_of[run]] += k == run * width;
+            }
+        ck_assert_int_eq(lost, expected_lost);
+        for (int64_t b = 0; b < bins_wanted; b++) {
+            ck_assert_int_eq(load[b] + bins.gap[b], capacity * width);
+            ck_assert_int_ge(bins.gap[b], 0);
+            ck_assert_int_le(runs[b], max_items);
+        }
+        free(load);
+        free(runs);
+        hbp__bins_close(&bins);
+    }
+}
+END_TEST
+
+/* Room for all, with 3 tokens a pack to spare: no bin is behind by more than the tail and what there is to spare. */
+START_TEST(bins_come_out_even)
+{
+    hbp__memory memory = hbp__memory_default();
+    hbp__rng rng = hbp__rng_make(12, 0, 0);
+    uint32_t size[4000], bin_of[4000];
+    int64_t total = draw_sizes(&rng, size, 4000, 50), width = 8, count = 20, lost;
+    int64_t capacity = total / count / width + 3;
+    hbp__bins bins;
+    ck_assert(hbp__bins_open(&memory, count, width, capacity, INT64_MAX, &bins));
+    hbp__listing listing = {size, NULL, 4000, 4000};
+    ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+    ck_assert_int_eq(lost, 0);
+    for (int64_t b = 0; b < count; b++)
+        ck_assert_int_le(bins.gap[b], capacity * width / 16 + 3 * width * count);
+    hbp__bins_close(&bins);
+}
+END_TEST
+
+START_TEST(a_listing_may_name_its_items)
+{
+    hbp__memory memory = hbp__memory_default();
+    static const uint32_t size[] = {1, 2, 3, 5, 8, 13}, item[] = {5, 3, 1};
+    uint32_t bin_of[3];
+    int64_t lost;
+    hbp__bins bins;
+    ck_assert(hbp__bins_open(&memory, 2, 1, 14, 10, &bins));
+    hbp__listing listing = {size, item, 0, 3};
+    ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+    ck_assert_uint_eq(bin_of[0], 0);
+    ck_assert_uint_eq(bin_of[1], 1);
+    ck_assert_uint_eq(bin_of[2], 1);
+    ck_assert_int_eq(bins.gap[0], 1);
+    ck_assert_int_eq(bins.gap[1], 7);
+    hbp__bins_close(&bins);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_left)
+{
+    failing f;
+    hbp__memory memory = {failing_alloc, NULL, failing_release, &f};
+    static const uint32_t size[] = {1, 2, 3};
+    uint32_t bin_of[3];
+    int64_t lost;
+    for (int64_t n = 0; n < 7; n++) {
+        f = (failing){.left = n};
+        hbp__bins bins;
+        hbp__listing listing = {size, NULL, 3, 3};
+        int done =
+            hbp__bins_open(&memory, 2, 1, 10, 10, &bins) && hbp__bins_spread(&bins, &listing, bin_of, &lost);
+        ck_assert_int_eq(done, 0);
+        hbp__bins_close(&bins);
+        ck_assert_int_eq(f.live, 0);
+    }
+}
+END_TEST
+
+TEST_MAIN("spread", runs_keep_to_the_room_there_is, bins_come_out_even, a_listing_may_name_its_items,
+          without_memory_nothing_is_left)
