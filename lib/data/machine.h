@@ -49,7 +49,7 @@ struct hbp_machine {
     char name[HBP__SOURCE_BYTES];
     hbp_machine_fields fields;
     char source[HBP__MACHINE_FIELD_COUNT][HBP__SOURCE_BYTES]; /* "" = unknown */
-    hbp__collective *collectives; /* sorted by (collective, ranks) */
+    hbp__collective *collectives;                             /* sorted by (collective, ranks) */
     int64_t collective_count;
 };
 
@@ -59,5 +59,16 @@ hbp_machine *hbp__machine_new(hbp_context *context, const char *name);
 /* Names, values and sources of fields by index, 0 <= index < HBP__MACHINE_FIELD_COUNT, for writers. */
 const char *hbp__machine_field_name(int32_t index);
 double hbp__machine_field_value(const hbp_machine *machine, int32_t index);
+
+/* What the public setters do once the context is entered; `source` is never NULL. Readers use them. */
+hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
+                                  const char *source);
+hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
+                                       int32_t ranks, double latency_ns, double bytes_per_s,
+                                       const char *source);
+
+/* Sets what the preset of a GPU named `gpu` ("h100") knows of one GPU and its links, with source "preset
+ * h100"; not the number of nodes and GPUs. HBP_E_INVALID for an unknown name. */
+hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu);
 
 #endif

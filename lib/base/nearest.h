@@ -1,0 +1,11 @@
+/* The nearest of the known names, for messages about an unknown one. */
+#ifndef HBP_BASE_NEAREST_H
+#define HBP_BASE_NEAREST_H
+
+#include <stdint.h>
+
+/* The name among get(0), ..., get(count - 1) with the least edit distance (Levenshtein) to `name`, the first
+ * of equals; NULL when count is 0. Only the first 64 bytes of a name count. O(count x 64 x 64). */
+const char *hbp__nearest(const char *name, const char *(*get)(int64_t index), int64_t count);
+
+#endif
