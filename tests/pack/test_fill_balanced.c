@@ -1,0 +1,97 @@
+#include "fill_check.h"
+
+#include "costs.h"
+
+START_TEST(keeps_every_promise_on_random_data)
+{
+    check_on_random_data(hbp__fill_balanced, 51, 600);
+}
+END_TEST
+
+START_TEST(failing_allocations_leave_nothing)
+{
+    check_failing_allocations(hbp__fill_balanced);
+}
+END_TEST
+
+/* What the fill is for: on broad data packs are full to the token, and those of a bin are alike. */
+START_TEST(packs_of_broad_data_are_full_and_alike)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 60000, 8192);
+    hbp_groups *groups = NULL;
+    static const int64_t pack_length[] = {8192};
+    static const int32_t sp[] = {1};
+    OK(context, hbp_groups_create(context, cost, 1, pack_length, sp, NULL, 0, &groups));
+    hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
+    hbp_packs *packs = NULL;
+    OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+    hbp__packs_measure(packs);
+    hbp_lengths_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_lengths_get_summary(context, lengths, &summary));
+    int64_t bound = hbp__ceil_div(summary.tokens, 8192);
+    ck_assert_int_le(packs->count, bound + bound / 500 + 16);
+    int64_t apart = 0;
+    for (int64_t first = 0; first + 16 <= packs->count; first += 16) {
+        int64_t least = INT64_MAX, most = 0;
+        for (int64_t p = first; p < first + 16; p++) {
+            least = hbp__min_i64(least, packs->squares[p]);
+            most = hbp__max_i64(most, packs->squares[p]);
+        }
+        apart += most - least > most / 4;
+    }
+    ck_assert_msg(apart * 10 <= packs->count / 16, "%d of %d bins hold packs unlike in squares", (int)apart,
+                  (int)(packs->count / 16));
+    hbp_packs_free(packs);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(long_packs_are_filled_by_a_sample_of_the_short_ones)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 8, 40000, 32768);
+    hbp_groups *groups = NULL;
+    static const int64_t pack_length[] = {8192, 32768};
+    static const int32_t sp[] = {1, 8};
+    OK(context, hbp_groups_create(context, cost, 2, pack_length, sp, NULL, 0, &groups));
+    hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
+    hbp_packs *packs = NULL;
+    OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+    hbp__packs_measure(packs);
+    check_packs(packs, lengths, groups, &options);
+    int64_t tokens = 0, count = 0, shorter[2] = {0}, all[2] = {0};
+    for (int64_t p = 0; p < packs->count; p++) {
+        for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
+            int64_t length = hbp__packs_length(packs, i);
+            ck_assert_int_eq(length, hbp__lengths_get(lengths, packs->sample[i]));
+            if (length > 8192)
+                ck_assert_int_eq(packs->group[p], 1);
+            else if (length > 64) {
+                all[length > 1024]++;
+                shorter[length > 1024] += packs->group[p];
+            }
+        }
+        tokens += packs->group[p] ? packs->tokens[p] : 0;
+        count += packs->group[p];
+    }
+    ck_assert_msg(tokens > count * 32768 / 1000 * 995, "long packs hold %lld tokens a pack",
+                  (long long)(tokens / count));
+    /* Both halves of the short samples lend about the same share. */
+    double low = (double)shorter[0] / (double)all[0], high = (double)shorter[1] / (double)all[1];
+    ck_assert_msg(low < 2 * high && high < 2 * low, "shares %g and %g", low, high);
+    hbp_packs_free(packs);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("fill_balanced", keeps_every_promise_on_random_data, failing_allocations_leave_nothing,
+          packs_of_broad_data_are_full_and_alike, long_packs_are_filled_by_a_sample_of_the_short_ones)

@@ -1,0 +1,64 @@
+#include "pack/score.h"
+
+#include "failing.h"
+#include "fill_check.h"
+
+/* The oracle: every way to cut the packs of a group into micro-batches of at most `width`, by recursion over
+ * the first pack left. */
+static int64_t best_cut(const int64_t *time, int count, unsigned left, int width)
+{
+    if (!left)
+        return 0;
+    int first = 0;
+    while (!(left >> first & 1))
+        first++;
+    int64_t best = INT64_MAX;
+    for (unsigned with = left; with; with = (with - 1) & left) {
+        int64_t slowest = 0;
+        if (!(with >> first & 1) || __builtin_popcount(with) > width)
+            continue;
+        for (int i = 0; i < count; i++)
+            if (with >> i & 1)
+                slowest = time[i] > slowest ? time[i] : slowest;
+        int64_t total = slowest + best_cut(time, count, left & ~with, width);
+        best = total < best ? total : best;
+    }
+    return best;
+}
+
+START_TEST(the_score_is_the_best_cut_into_micro_batches)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(71, 0, 0);
+    for (int trial = 0; trial < 60; trial++) {
+        int width = 1 + (int)hbp__rng_below(&rng, 3), count = 1 + (int)hbp__rng_below(&rng, 7);
+        hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
+        groups->packs[0] = width;
+        groups->token_ns[0] = 1;
+        hbp_lengths *lengths = check_lengths(context, &rng, count, 100, 0);
+        hbp_packs *packs = hbp__packs_new(context, lengths, count);
+        int64_t time[8], ns;
+        for (int i = 0; i < count; i++) {
+            packs->sample[i] = (uint32_t)i;
+            packs->offsets[i + 1] = i + 1;
+            packs->group[i] = 0;
+        }
+        hbp__packs_measure(packs);
+        for (int i = 0; i < count; i++)
+            time[i] = packs->tokens[i];
+        OK(context, hbp__packs_score(context, packs, groups, 0, &ns));
+        /* The fewest micro-batches are taken; more never help, each pays for its slowest pack. */
+        ck_assert_int_eq(ns, best_cut(time, count, (1u << count) - 1, width));
+        int64_t with_steps;
+        groups->micro_batches[0] = 2;
+        OK(context, hbp__packs_score(context, packs, groups, 1000, &with_steps));
+        ck_assert_int_eq(with_steps, ns + 1000 * (((count + width - 1) / width + 1) / 2));
+        hbp_packs_free(packs);
+        hbp_lengths_free(lengths);
+        hbp_groups_free(groups);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("score", the_score_is_the_best_cut_into_micro_batches)
