@@ -21,7 +21,8 @@ typedef struct hbp_packs hbp_packs;
 typedef struct hbp_fill_options {
     uint32_t struct_size;
     int32_t mode;              /* HBP_FILL_* */
-    int32_t effort;            /* tight mode: 0 greedy, 1..9 search for fewer packs at growing cost */
+    int32_t effort;            /* 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced mode,
+                                  where only data that pack badly are searched */
     int32_t max_samples;       /* per pack; 0: no cap */
     int64_t sequence_multiple; /* each sample is padded to a multiple of it (context parallelism, FP8); 0: 1 */
     int64_t pack_multiple;     /* each pack is padded to a multiple of it (tokens % sp); 0: 1 */

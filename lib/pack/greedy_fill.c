@@ -6,9 +6,8 @@
 #include "pack/fill.h"
 #include "pack/score.h"
 
-/* A balanced fill is kept without looking further when it needs at most 1/200 more packs than tokens demand.
- */
-#define CLOSE_ENOUGH 200
+/* A tight fill is tried when it could save at least this share of the time. */
+#define WORTH_IT 200
 
 void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
                       int64_t *largest)
@@ -47,13 +46,20 @@ static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
     return HBP_OK;
 }
 
-/* A lower bound on each group's packs: the padded tokens it holds over its capacity. */
+/* A lower bound on each group's packs: the tokens of its samples, each padded, over what a pack holds. */
 static void set_bounds(hbp_packs *packs, const hbp_groups *groups, const hbp_fill_options *options)
 {
     int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens[HBP__MAX_GROUPS] = {0};
     hbp__fill_limits(groups, options, capacity, largest);
-    for (int64_t p = 0; p < packs->count; p++)
-        tokens[packs->group[p]] += packs->padded[p];
+    for (int64_t p = 0; p < packs->count; p++) {
+        int64_t padded = packs->padded[p];
+        if (options->pack_multiple > 1) {
+            padded = 0; /* without the padding of the pack itself, which another packing may not need */
+            for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++)
+                padded += hbp__round_up(hbp__packs_length(packs, i), options->sequence_multiple);
+        }
+        tokens[packs->group[p]] += padded;
+    }
     packs->groups = groups->count;
     for (int64_t g = 0; g < groups->count; g++)
         packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
@@ -75,37 +81,43 @@ static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_l
     return status;
 }
 
-/* Narrow data leaves a balanced fill with gaps that a tight one avoids; then the one with the lower predicted
- * time wins, the balanced one when they are equal. */
+/* Most that fewer packs could save, in ns: what is paid for each micro-batch whatever it holds. */
+static int64_t possible_saving(const hbp_packs *packs, const hbp_groups *groups)
+{
+    int64_t count[HBP__MAX_GROUPS] = {0}, saving = 0;
+    for (int64_t p = 0; p < packs->count; p++)
+        count[packs->group[p]]++;
+    for (int64_t g = 0; g < groups->count; g++)
+        saving +=
+            (hbp__ceil_div(count[g], groups->packs[g]) - hbp__ceil_div(packs->bound[g], groups->packs[g])) *
+            hbp__round_i64(groups->fixed_ns[g]);
+    return saving;
+}
+
+/* Narrow data leaves a balanced fill with gaps that a tight one avoids. Where that could save enough, the one
+ * with the lower predicted time wins, the balanced one when they are equal. */
 static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *lengths,
                                     const hbp_groups *groups, const hbp_fill_options *options,
                                     hbp_packs **out)
 {
     hbp_packs *balanced = NULL, *tight = NULL;
+    hbp_fill_options tight_options = *options;
+    tight_options.effort = (int32_t)hbp__max_i64(1, options->effort);
     HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
-    int64_t bound = 0, whole = 0;
-    for (int64_t g = 0; g < groups->count; g++) {
-        bound += balanced->bound[g];
-        whole += groups->packs[g]; /* the last micro-batch of a group may be short */
+    int64_t balanced_ns = 0, tight_ns = INT64_MAX;
+    hbp_status status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
+    if (status >= 0 && possible_saving(balanced, groups) > balanced_ns / WORTH_IT) {
+        status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
+        if (status >= 0)
+            status = hbp__packs_score(context, tight, groups, 0, &tight_ns);
     }
-    if (balanced->count <= bound + bound / CLOSE_ENOUGH + whole) {
-        *out = balanced;
-        return HBP_OK;
-    }
-    hbp_status status = run_fill(context, hbp__fill_tight, lengths, groups, options, &tight);
-    int64_t balanced_ns = 0, tight_ns = 0;
-    if (status >= 0)
-        status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
-    if (status >= 0)
-        status = hbp__packs_score(context, tight, groups, 0, &tight_ns);
     int keep_tight = status >= 0 && tight_ns < balanced_ns;
-    hbp_packs_free(keep_tight ? balanced : tight);
-    if (status < 0) {
-        hbp_packs_free(balanced);
-        return status;
-    }
-    *out = keep_tight ? tight : balanced;
-    return HBP_OK;
+    hbp_packs_free(status < 0 || keep_tight ? balanced : tight);
+    if (status < 0)
+        hbp_packs_free(tight);
+    else
+        *out = keep_tight ? tight : balanced;
+    return status;
 }
 
 hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,

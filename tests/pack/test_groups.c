@@ -1,0 +1,235 @@
+#include "hbp/groups.h"
+
+#include "costs.h"
+#include "data/groups.h"
+#include "failing.h"
+#include "hbp/sp.h"
+
+static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
+                        int32_t max_groups)
+{
+    hbp_groups_options options;
+    hbp_groups_options_init(&options, sizeof options);
+    options.mode = mode;
+    options.max_groups = max_groups;
+    options.max_length = 65536;
+    hbp_groups *groups = NULL;
+    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    return groups;
+}
+
+START_TEST(both_modes_cover_the_data_with_packs_that_fit)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 2000, 1000 + (int64_t)seed * 3000);
+        hbp_lengths_summary summary = {.struct_size = sizeof summary};
+        OK(context, hbp_lengths_get_summary(context, lengths, &summary));
+        for (int32_t mode = 0; mode < 2; mode++) {
+            hbp_groups *groups = plan(context, lengths, cost, mode, 0);
+            int64_t tokens = 0;
+            for (int64_t g = 0; g < groups->count; g++) {
+                /* The published groups may be longer than any sample. */
+                ck_assert(g == 0 || groups->threshold[g] + mode > groups->threshold[g - 1]);
+                ck_assert_int_ge(groups->pack_length[g], groups->threshold[g]);
+                ck_assert_int_le(hbp_cost_predict_pack_bytes(cost, groups->sp[g], groups->recompute[g],
+                                                             groups->pack_length[g]),
+                                 INT64_C(40000000000));
+                ck_assert_int_eq(groups->packs[g], 16 / groups->sp[g]);
+                int64_t step = groups->packs[g] * groups->pack_length[g] * groups->micro_batches[g];
+                ck_assert_int_le(step, groups->tokens_per_step);
+                ck_assert_int_ge(step, groups->tokens_per_step / 100 * 70);
+                tokens += groups->tokens[g];
+            }
+            ck_assert_int_eq(groups->threshold[groups->count - 1] >= summary.max_length, 1);
+            ck_assert_int_eq(tokens, summary.tokens);
+            hbp_groups_free(groups);
+        }
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 3000, 65536);
+        hbp_groups *optimal = plan(context, lengths, cost, HBP_GROUPS_OPTIMAL, 0);
+        hbp_groups *paper = plan(context, lengths, cost, HBP_GROUPS_PAPER, 0);
+        int64_t count;
+        const int64_t *ns = hbp_groups_get_candidate_ns(optimal, &count);
+        ck_assert_int_gt(count, 2);
+        char text[HBP__CANDIDATE_TEXT];
+        hbp__groups_describe(optimal->pack_length, optimal->sp, optimal->count, text);
+        ck_assert_str_eq(hbp_groups_get_candidate_text(optimal, 0), text);
+        ck_assert_ptr_null(hbp_groups_get_candidate_text(optimal, count));
+        /* A level must save a 1/1000: that is all the chosen one may lose to a hierarchy of more levels. */
+        for (int64_t i = 1; i < count; i++)
+            ck_assert_int_le(ns[0], ns[i] + ns[i] / 1000 * HBP__MAX_GROUPS);
+        int64_t paper_ns = hbp_groups_get_candidate_ns(paper, NULL)[0];
+        ck_assert_int_le(ns[0], paper_ns);
+        hbp_groups_free(optimal);
+        hbp_groups_free(paper);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_published_rule_is_followed)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 3000, 65536);
+    hbp_groups *groups = plan(context, lengths, cost, HBP_GROUPS_PAPER, 0);
+    /* The rule again, from hbp_choose_sp alone. */
+    double tokens = 0, squares = 0;
+    for (int64_t i = 0; i < 3000; i++) {
+        double length = (double)hbp_lengths_get_length(lengths, i);
+        tokens += length <= 8192 ? length : 0;
+        squares += length <= 8192 ? length * length : 0;
+    }
+    hbp_sp_options options;
+    hbp_sp_options_init(&options, sizeof options);
+    options.tokens_per_step = groups->tokens_per_step;
+    options.squares_per_token = squares / tokens;
+    int64_t best = 0, best_ns = INT64_MAX, wanted[4], count = 0;
+    hbp_sp_choice choice = {.struct_size = sizeof choice}, best_choice = choice, longest = choice;
+    for (int64_t length = 8192; length <= 65536; length *= 2) {
+        if (hbp_choose_sp(context, cost, length, &options, &choice) < 0)
+            continue;
+        if (choice.step_ns < best_ns) {
+            best = length;
+            best_ns = choice.step_ns;
+            best_choice = choice;
+        }
+        longest = choice;
+    }
+    wanted[count++] = 65536;
+    if (best != 65536)
+        wanted[count++] = best;
+    if (best_choice.sp > 1)
+        wanted[count++] = best / best_choice.sp;
+    int64_t second = 65536 / longest.sp;
+    if (longest.sp > 1 && second >= best && second != best)
+        wanted[count++] = second;
+    ck_assert_int_eq(groups->count, count);
+    for (int64_t g = 0; g < groups->count; g++) {
+        int found = 0;
+        for (int64_t i = 0; i < count; i++)
+            found += wanted[i] == groups->pack_length[g];
+        ck_assert_int_eq(found, 1);
+    }
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(groups_made_by_hand_are_checked)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_groups *groups = NULL;
+    const int64_t length[] = {4096, 65536};
+    const int32_t sp[] = {1, 8}, recompute[] = {0, 8};
+    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, 0, &groups));
+    ck_assert_int_eq(groups->tokens_per_step, 2 * 65536);
+    ck_assert_int_eq(groups->recompute[1], 8);
+    ck_assert_int_eq(groups->micro_batches[0], 2);
+    ck_assert_int_eq(groups->step_ns[0] > 0, 1);
+    hbp_groups_free(groups);
+    FAILS(
+        context, HBP_E_INVALID, "group 1: pack length 65536 is not above",
+        hbp_groups_create(context, cost, 2, (int64_t[]){65536, 65536}, (int32_t[]){8, 8}, NULL, 0, &groups));
+    ck_assert_ptr_null(groups);
+    FAILS(context, HBP_E_INVALID, "group 0: SP degree 3",
+          hbp_groups_create(context, cost, 2, length, (int32_t[]){3, 8}, NULL, 0, &groups));
+    FAILS(context, HBP_E_INVALID, "group 1: 9 layers to recompute of 8",
+          hbp_groups_create(context, cost, 2, length, sp, (int32_t[]){0, 9}, 0, &groups));
+    FAILS(context, HBP_E_INFEASIBLE, "group 1: a pack of 65536 tokens does not fit on 1 rank(s)",
+          hbp_groups_create(context, cost, 2, length, (int32_t[]){1, 1}, NULL, 0, &groups));
+    FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 30000 tokens needs",
+          hbp_groups_create(context, cost, 1, (int64_t[]){30000}, sp, (int32_t[]){0}, 0, &groups));
+    FAILS(context, HBP_E_INVALID, "0 groups",
+          hbp_groups_create(context, cost, 0, length, sp, NULL, 0, &groups));
+    FAILS(context, HBP_E_INVALID, "group 0: pack length 0",
+          hbp_groups_create(context, cost, 1, (int64_t[]){0}, sp, NULL, 0, &groups));
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(senseless_requests_are_named)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 100, 30000);
+    hbp_groups *groups = (hbp_groups *)1;
+    hbp_groups_options options;
+    hbp_groups_options_init(&options, sizeof options);
+    options.max_length = 1000;
+    FAILS(context, HBP_E_INVALID, "longer than a pack of 1000 tokens",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    ck_assert_ptr_null(groups);
+    options.max_length = 1 << 20;
+    FAILS(context, HBP_E_INFEASIBLE, "1048576", hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.max_length = -1;
+    FAILS(context, HBP_E_INVALID, "max_length is -1",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.max_length = 0;
+    options.max_groups = 17;
+    FAILS(context, HBP_E_INVALID, "max_groups is 17",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.max_groups = 0;
+    options.mode = 2;
+    FAILS(context, HBP_E_INVALID, "mode 2", hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.mode = 0;
+    options.step_slack = 100;
+    FAILS(context, HBP_E_INVALID, "step_slack is 100",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_plan_groups(context, lengths, NULL, NULL, &groups));
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+} inputs;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    inputs *in = user;
+    hbp_groups *groups = NULL;
+    hbp_status status = hbp_plan_groups(context, in->lengths, in->cost, NULL, &groups);
+    ck_assert_int_eq(status == HBP_OK, groups != NULL);
+    hbp_groups_free(groups);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {test_long_tail(context, 1, 500, 60000), test_cost(context)};
+    failing_sweep(plan_once, &in);
+    ck_assert_int_gt(cancel_sweep(plan_once, &in), 1);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("groups", both_modes_cover_the_data_with_packs_that_fit,
+          the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers,
+          the_published_rule_is_followed, groups_made_by_hand_are_checked, senseless_requests_are_named,
+          nothing_is_left_behind)
