@@ -55,7 +55,7 @@ static hbp_status find_preset(hbp_context *context, const char *name, const stru
 
 hbp_status hbp__machine_set_gpu(hbp_context *context, hbp_machine *machine, const char *gpu)
 {
-    const struct preset *p;
+    const struct preset *p = NULL;
     HBP__TRY(find_preset(context, gpu, &p));
     char source[HBP__SOURCE_BYTES];
     snprintf(source, sizeof source, "preset %s", p->name);
@@ -96,7 +96,7 @@ hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int
     HBP__TRY(hbp__require(context, out, "out"));
     *out = NULL;
     HBP__TRY(hbp__require(context, name, "name"));
-    const struct preset *p;
+    const struct preset *p = NULL;
     HBP__TRY(find_preset(context, name, &p));
     if (nodes < 1)
         return hbp__fail(context, HBP_E_INVALID, "nodes is %d; it must be at least 1", (int)nodes);
