@@ -1,0 +1,97 @@
+/* What writer and reader of plan files share (docs: file format). */
+#ifndef HBP_IO_PLAN_FORMAT_H
+#define HBP_IO_PLAN_FORMAT_H
+
+#include <stdint.h>
+#include <zlib.h>
+
+#include "data/plan.h"
+
+#define HBP__PLAN_FORMAT_VERSION 1
+
+/* A header's first bytes, always the same: a map of 16 bits of count, "format": "hbp-plan", "version": one
+ * byte. */
+#define HBP__PLAN_PREFIX                                                                                     \
+    "\xa6"                                                                                                   \
+    "format"                                                                                                 \
+    "\xa8"                                                                                                   \
+    "hbp-plan"                                                                                               \
+    "\xa7"                                                                                                   \
+    "version"
+#define HBP__PLAN_PREFIX_AT    3
+#define HBP__PLAN_PREFIX_BYTES 24
+
+/* The tail: a msgpack bin of 32 bytes. */
+#define HBP__PLAN_TAIL_HEAD                                                                                  \
+    "\xc4\x20"                                                                                               \
+    "HBPE"
+#define HBP__PLAN_TAIL_BYTES 34
+
+/* Columns of a chunk stay below it unless a single step is larger, so that one step is read in a fraction of
+ * a ms. */
+#define HBP__PLAN_CHUNK_BYTES 65536
+#define HBP__PLAN_CHUNK_STEPS 256
+/* zlib's counters are 32 bits wide, and a msgpack bin ends at 4 GiB. */
+#define HBP__PLAN_CHUNK_MAX_BYTES (INT64_C(1) << 30)
+/* Deflate makes at most so many bytes of one (zlib's technical details: 1032). */
+#define HBP__PLAN_INFLATE_RATIO 1032
+
+/* The header's numbers, each a field of hbp_plan_summary: X(name, unsigned). */
+#define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
+    X(digest)                                                                                                \
+    X(lengths_digest)                                                                                        \
+    X(seed)                                                                                                  \
+    X(epoch)                                                                                                 \
+    X(ranks)                                                                                                 \
+    X(domain_ranks)                                                                                          \
+    X(proven)                                                                                                \
+    X(first_step)                                                                                            \
+    X(steps)                                                                                                 \
+    X(micro_batches)                                                                                         \
+    X(packs)                                                                                                 \
+    X(dummy_packs)                                                                                           \
+    X(samples)                                                                                               \
+    X(dropped)                                                                                               \
+    X(tokens)                                                                                                \
+    X(padded_tokens)                                                                                         \
+    X(loss_tokens)                                                                                           \
+    X(sequence_multiple)                                                                                     \
+    X(pack_multiple)                                                                                         \
+    X(micro_batch_multiple)                                                                                  \
+    X(predicted_ns)                                                                                          \
+    X(overlong_samples)                                                                                      \
+    X(overlong_tokens)
+
+/* Rows of each table, named as HBP__PLAN_COLUMNS names them. */
+#define HBP__PLAN_TABLES(X)                                                                                  \
+    X(steps)                                                                                                 \
+    X(micro_batches)                                                                                         \
+    X(packs)                                                                                                 \
+    X(samples)                                                                                               \
+    X(dropped)
+
+typedef struct hbp__plan_rows {
+#define HBP__PLAN_ROW(table) int64_t table;
+    HBP__PLAN_TABLES(HBP__PLAN_ROW)
+#undef HBP__PLAN_ROW
+} hbp__plan_rows;
+
+enum { HBP__ON_steps, HBP__ON_micro_batches, HBP__ON_packs, HBP__ON_samples, HBP__ON_dropped };
+
+/* Whether a column of `table` (HBP__ON_*) stands in a chunk: chunks hold steps and all below them, or dropped
+ * samples. */
+int hbp__plan_chunk_has(const hbp__plan_rows *rows, int table);
+
+/* Bytes of a chunk's columns; -1 when a count is negative or so large that no file holds it. */
+int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional);
+
+uint64_t hbp__get_le(const uint8_t *data, int bytes);
+void hbp__put_le(uint8_t *data, uint64_t value, int bytes);
+
+/* CRC-32 of any number of bytes. */
+uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes);
+
+/* A zlib stream that takes its memory from `memory`. */
+z_stream hbp__zlib_stream(const hbp__memory *memory);
+
+#endif
