@@ -1,4 +1,4 @@
-/* A file that is there whole or not at all: written beside its place, synced, renamed. */
+/* A file that is there whole or not at all: written beside its place, then renamed over it. */
 #ifndef HBP_IO_ATOMIC_FILE_H
 #define HBP_IO_ATOMIC_FILE_H
 
@@ -6,23 +6,27 @@
 
 #include "base/context.h"
 
-/* Lives within one call and keeps its context. */
-typedef struct hbp__atomic_file hbp__atomic_file;
+typedef struct hbp__atomic_file {
+    hbp__memory memory;
+    int file;              /* descriptor; -1: none */
+    char *path;            /* NULL: nothing is open */
+    char *temporary;       /* NULL: written in place */
+    unsigned char *buffer; /* bytes not yet written */
+    int64_t held;          /* of them */
+} hbp__atomic_file;
 
-/* Begins a file that commit puts at `path`. A path that names a device or a pipe is written directly.
- * HBP_E_SYSTEM. */
-hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file **out);
+/* Opens a file to be `path`; what lies there stays until the commit, and its permissions pass on. A device or
+ * a pipe is written in place; a symbolic link is replaced. HBP_E_SYSTEM with the path and the system's
+ * reason. */
+hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_file *file);
 
-/* Appends `bytes` of `data`; buffered. HBP_E_SYSTEM for a full disk. */
-hbp_status hbp__atomic_write(hbp__atomic_file *file, const void *data, uint64_t bytes);
+/* Appends. After a failure only hbp__atomic_discard makes sense. */
+hbp_status hbp__atomic_write(hbp_context *context, hbp__atomic_file *file, const void *data, int64_t bytes);
 
-/* Bytes appended so far. */
-uint64_t hbp__atomic_offset(const hbp__atomic_file *file);
+/* Writes out, syncs and renames; the file is closed also on failure, which leaves nothing behind. */
+hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file);
 
-/* Syncs and renames. The file is freed in any case; on failure nothing is left at its temporary place. */
-hbp_status hbp__atomic_commit(hbp__atomic_file *file);
-
-/* Frees the file and removes what was written; NULL is allowed. */
+/* Removes what was written; allowed after any of the above, and again. */
 void hbp__atomic_discard(hbp__atomic_file *file);
 
 #endif

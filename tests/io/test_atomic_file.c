@@ -1,132 +1,224 @@
 #include "failing.h"
-#include "files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "io/atomic_file.h"
 
-static void expect(const char *path, const char *text)
+static char folder[64];
+
+static const char *in_folder(const char *name)
 {
-    size_t bytes;
-    char *data = file_read(path, &bytes);
-    ck_assert_str_eq(data, text);
-    free(data);
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
 }
 
-START_TEST(a_commit_replaces_and_a_discard_leaves)
+static void enter_folder(void)
+{
+    strcpy(folder, "/tmp/hbp-atomic-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static int count_files(void)
+{
+    int count = 0;
+    DIR *open = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(open));)
+        count += entry->d_name[0] != '.';
+    closedir(open);
+    return count;
+}
+
+static void leave_folder(int files)
+{
+    ck_assert_int_eq(count_files(), files);
+    unlink(in_folder("x"));
+    rmdir(folder);
+}
+
+static void check_content(const char *want, size_t bytes)
+{
+    char *got = malloc(bytes + 1);
+    FILE *file = fopen(in_folder("x"), "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fread(got, 1, bytes + 1, file), bytes);
+    ck_assert_mem_eq(got, want, bytes);
+    fclose(file);
+    free(got);
+}
+
+static hbp_status write_text(hbp_context *context, const char *path, const char *text, int64_t bytes)
+{
+    hbp__atomic_file file;
+    hbp_status status = hbp__atomic_open(context, path, &file);
+    /* Odd pieces, so that they straddle the buffer. */
+    for (int64_t at = 0; at < bytes && status == HBP_OK; at += 7919)
+        status = hbp__atomic_write(context, &file, text + at, bytes - at < 7919 ? bytes - at : 7919);
+    if (status == HBP_OK)
+        status = hbp__atomic_commit(context, &file);
+    hbp__atomic_discard(&file);
+    hbp__atomic_discard(&file);
+    return status;
+}
+
+START_TEST(a_file_appears_at_the_commit)
 {
     hbp_context *context = test_context();
-    char folder[64], path[128];
-    folder_make(folder);
-    folder_path(path, folder, "file");
-    hbp__atomic_file *file = NULL;
-
-    OK(context, hbp__atomic_open(context, path, &file));
-    OK(context, hbp__atomic_write(file, "first", 5));
-    ck_assert_int_eq(access(path, F_OK), -1);
-    OK(context, hbp__atomic_commit(file));
-    expect(path, "first");
-    ck_assert_int_eq(folder_count(folder), 1);
-
-    OK(context, hbp__atomic_open(context, path, &file));
-    OK(context, hbp__atomic_write(file, "second", 6));
-    expect(path, "first");
-    hbp__atomic_discard(file);
-    expect(path, "first");
-    ck_assert_int_eq(folder_count(folder), 1);
-
-    hbp__atomic_file *other = NULL; /* two writers at once: the last commit stays, whole */
-    OK(context, hbp__atomic_open(context, path, &file));
-    OK(context, hbp__atomic_open(context, path, &other));
-    OK(context, hbp__atomic_write(file, "third", 5));
-    OK(context, hbp__atomic_write(other, "fourth", 6));
-    OK(context, hbp__atomic_commit(other));
-    expect(path, "fourth");
-    OK(context, hbp__atomic_commit(file));
-    expect(path, "third");
-    ck_assert_int_eq(folder_count(folder), 1);
-    hbp__atomic_discard(NULL);
-    folder_remove(folder);
+    enter_folder();
+    hbp__atomic_file file;
+    OK(context, hbp__atomic_open(context, in_folder("x"), &file));
+    OK(context, hbp__atomic_write(context, &file, "one", 3));
+    ck_assert_int_ne(access(in_folder("x"), F_OK), 0);
+    OK(context, hbp__atomic_commit(context, &file));
+    check_content("one", 3);
+    OK(context, hbp__atomic_open(context, in_folder("x"), &file));
+    OK(context, hbp__atomic_write(context, &file, "three", 5));
+    check_content("one", 3);
+    hbp__atomic_discard(&file);
+    check_content("one", 3);
+    OK(context, write_text(context, in_folder("x"), "", 0));
+    check_content("", 0);
+    leave_folder(1);
     hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(pieces_of_any_size_come_out_in_order)
+START_TEST(large_files_pass_through_the_buffer)
 {
     hbp_context *context = test_context();
-    char folder[64], path[128];
-    folder_make(folder);
-    folder_path(path, folder, "file");
-    static char data[300000];
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (char)(i * 2654435761u >> 13);
-    hbp__atomic_file *file = NULL;
-    OK(context, hbp__atomic_open(context, path, &file));
-    size_t at = 0, piece = 1;
-    for (; at < sizeof data; at += piece, piece = piece * 3 % 100003) {
-        piece = piece < sizeof data - at ? piece : sizeof data - at;
-        OK(context, hbp__atomic_write(file, data + at, piece));
-        OK(context, hbp__atomic_write(file, NULL, 0));
-        ck_assert_uint_eq(hbp__atomic_offset(file), at + piece);
+    enter_folder();
+    size_t bytes = 1000003;
+    char *text = malloc(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = (char)(i * 7 + i / 251);
+    OK(context, write_text(context, in_folder("x"), text, (int64_t)bytes));
+    check_content(text, bytes);
+    hbp__atomic_file file;
+    OK(context, hbp__atomic_open(context, in_folder("x"), &file));
+    OK(context, hbp__atomic_write(context, &file, text, (int64_t)bytes));
+    OK(context, hbp__atomic_commit(context, &file));
+    check_content(text, bytes);
+    free(text);
+    leave_folder(1);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(two_writers_do_not_meet)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    hbp__atomic_file a, b;
+    OK(context, hbp__atomic_open(context, in_folder("x"), &a));
+    OK(context, hbp__atomic_open(context, in_folder("x"), &b));
+    OK(context, hbp__atomic_write(context, &a, "first", 5));
+    OK(context, hbp__atomic_write(context, &b, "second", 6));
+    OK(context, hbp__atomic_commit(context, &b));
+    check_content("second", 6);
+    OK(context, hbp__atomic_commit(context, &a));
+    check_content("first", 5);
+    leave_folder(1);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(permissions_pass_on)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    OK(context, write_text(context, in_folder("x"), "a", 1));
+    ck_assert_int_eq(chmod(in_folder("x"), 0640), 0);
+    OK(context, write_text(context, in_folder("x"), "b", 1));
+    struct stat there;
+    ck_assert_int_eq(stat(in_folder("x"), &there), 0);
+    ck_assert_int_eq(there.st_mode & 0777, 0640);
+    leave_folder(1);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(places_that_cannot_be_written)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    FAILS(context, HBP_E_SYSTEM, "No such file or directory",
+          write_text(context, in_folder("none/x"), "a", 1));
+    FAILS(context, HBP_E_SYSTEM, "none/x: ", write_text(context, in_folder("none/x"), "a", 1));
+    FAILS(context, HBP_E_SYSTEM, "Is a directory", write_text(context, folder, "a", 1));
+    FAILS(context, HBP_E_SYSTEM, "No such file or directory", write_text(context, "", "a", 1));
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A device stays what it is; a full one says so. */
+START_TEST(devices_are_written_in_place)
+{
+    hbp_context *context = test_context();
+    struct stat there;
+    OK(context, write_text(context, "/dev/null", "a", 1));
+    ck_assert_int_eq(stat("/dev/null", &there), 0);
+    ck_assert(S_ISCHR(there.st_mode));
+    if (stat("/dev/full", &there) == 0) {
+        FAILS(context, HBP_E_SYSTEM, "cannot write /dev/full: No space left on device",
+              write_text(context, "/dev/full", "a", 1));
+        char *much = calloc(1, 200000);
+        FAILS(context, HBP_E_SYSTEM, "No space left on device",
+              write_text(context, "/dev/full", much, 200000));
+        free(much);
     }
-    OK(context, hbp__atomic_commit(file));
-    size_t bytes;
-    char *read = file_read(path, &bytes);
-    ck_assert_uint_eq(bytes, sizeof data);
-    ck_assert_int_eq(memcmp(read, data, bytes), 0);
-    free(read);
-    folder_remove(folder);
     hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_system_says_what_is_wrong)
+/* A limit on the size of files stands in for a full disk. */
+START_TEST(a_full_disk_leaves_the_old_file)
 {
     hbp_context *context = test_context();
-    char folder[64], path[128];
-    folder_make(folder);
-    hbp__atomic_file *file = (void *)context;
-    FAILS(context, HBP_E_SYSTEM, "No such file",
-          hbp__atomic_open(context, folder_path(path, folder, "none/file"), &file));
-    ck_assert_ptr_null(file);
-    FAILS(context, HBP_E_SYSTEM, "irectory", hbp__atomic_open(context, folder, &file));
-    if (access("/dev/full", W_OK) == 0) {
-        OK(context, hbp__atomic_open(context, "/dev/full", &file));
-        OK(context, hbp__atomic_write(file, "x", 1));
-        FAILS(context, HBP_E_SYSTEM, "cannot write /dev/full", hbp__atomic_commit(file));
-    }
-    OK(context, hbp__atomic_open(context, "/dev/null", &file)); /* written to, not replaced */
-    OK(context, hbp__atomic_commit(file));
-    struct stat null;
-    ck_assert_int_eq(stat("/dev/null", &null), 0);
-    ck_assert(S_ISCHR(null.st_mode));
-
-    folder_path(path, folder, "file"); /* the place becomes a folder before the rename */
-    OK(context, hbp__atomic_open(context, path, &file));
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-    FAILS(context, HBP_E_SYSTEM, "cannot replace", hbp__atomic_commit(file));
-    ck_assert_int_eq(folder_count(folder), 1);
-    rmdir(path);
-    folder_remove(folder);
+    enter_folder();
+    OK(context, write_text(context, in_folder("x"), "old", 3));
+    struct rlimit before, now;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    now = before;
+    now.rlim_cur = 100000;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
+    char *much = calloc(1, 300000);
+    hbp_status late = write_text(context, in_folder("x"), much, 300000);
+    hbp_status last = write_text(context, in_folder("x"), much, 100001); /* fails in the commit */
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    free(much);
+    ck_assert_int_eq(late, HBP_E_SYSTEM);
+    ck_assert_int_eq(last, HBP_E_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "File too large"));
+    check_content("old", 3);
+    leave_folder(1);
     hbp_context_free(context);
 }
 END_TEST
 
-static hbp_status write_one(hbp_context *context, void *user)
+static hbp_status write_once(hbp_context *context, void *user)
 {
-    hbp__atomic_file *file;
-    HBP__TRY(hbp__atomic_open(context, user, &file));
-    return hbp__atomic_commit(file);
+    return write_text(context, user, "text", 4);
 }
 
-START_TEST(a_failed_allocation_leaves_nothing)
+START_TEST(failed_allocations_leave_nothing)
 {
-    char folder[64], path[128];
-    folder_make(folder);
-    folder_path(path, folder, "file");
-    failing_sweep(write_one, path);
-    ck_assert_int_eq(folder_count(folder), 1);
-    folder_remove(folder);
+    enter_folder();
+    char path[128];
+    strcpy(path, in_folder("x"));
+    failing_sweep(write_once, path);
+    check_content("text", 4);
+    leave_folder(1);
 }
 END_TEST
 
-TEST_MAIN("atomic_file", a_commit_replaces_and_a_discard_leaves, pieces_of_any_size_come_out_in_order,
-          the_system_says_what_is_wrong, a_failed_allocation_leaves_nothing)
+TEST_MAIN("atomic_file", a_file_appears_at_the_commit, large_files_pass_through_the_buffer,
+          two_writers_do_not_meet, permissions_pass_on, places_that_cannot_be_written,
+          devices_are_written_in_place, a_full_disk_leaves_the_old_file, failed_allocations_leave_nothing)
