@@ -156,8 +156,8 @@ START_TEST(groups_made_by_hand_are_checked)
           hbp_groups_create(context, cost, 2, length, sp, (int32_t[]){0, 9}, 0, &groups));
     FAILS(context, HBP_E_INFEASIBLE, "group 1: a pack of 65536 tokens does not fit on 1 rank(s)",
           hbp_groups_create(context, cost, 2, length, (int32_t[]){1, 1}, NULL, 0, &groups));
-    FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 30000 tokens needs",
-          hbp_groups_create(context, cost, 1, (int64_t[]){30000}, sp, (int32_t[]){0}, 0, &groups));
+    FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 20000 tokens needs",
+          hbp_groups_create(context, cost, 1, (int64_t[]){20000}, sp, (int32_t[]){0}, 0, &groups));
     FAILS(context, HBP_E_INVALID, "0 groups",
           hbp_groups_create(context, cost, 0, length, sp, NULL, 0, &groups));
     FAILS(context, HBP_E_INVALID, "group 0: pack length 0",

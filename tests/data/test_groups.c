@@ -1,0 +1,59 @@
+#include "data/groups.h"
+
+#include "costs.h"
+
+START_TEST(getters_show_the_columns)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_groups *groups = NULL;
+    OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL, 131072,
+                                  &groups));
+    int64_t count;
+    ck_assert_int_eq(hbp_groups_get_thresholds(groups, &count)[1], 32768);
+    ck_assert_int_eq(count, 2);
+    ck_assert_int_eq(hbp_groups_get_pack_lengths(groups, NULL)[0], 4096);
+    ck_assert_int_eq(hbp_groups_get_sp(groups, NULL)[1], 4);
+    ck_assert_int_eq(hbp_groups_get_recompute(groups, NULL)[0], 0);
+    ck_assert_int_eq(hbp_groups_get_packs(groups, NULL)[1], 4);
+    ck_assert_int_eq(hbp_groups_get_micro_batches(groups, NULL)[0], 2);
+    ck_assert_int_eq(hbp_groups_get_tokens(groups, NULL)[0], 0);
+    ck_assert_int_gt(hbp_groups_get_step_ns(groups, NULL)[0], 0);
+    ck_assert_int_eq(hbp_groups_get_tokens_per_step(groups), 131072);
+    ck_assert_str_eq(hbp_groups_get_candidate_text(groups, 0), "4096 x SP 1, 32768 x SP 4");
+    ck_assert_ptr_null(hbp_groups_get_candidate_text(groups, -1));
+    /* The coefficients are the cost's. */
+    for (int64_t g = 0; g < 2; g++) {
+        int64_t tokens = groups->pack_length[g];
+        double ns = groups->token_ns[g] * (double)tokens + groups->square_ns[g] * 1e8 + groups->fixed_ns[g];
+        int64_t expected = hbp_cost_predict_pack_ns(cost, groups->sp[g], groups->recompute[g], tokens, 1e8);
+        ck_assert(ns - (double)expected < 2 && (double)expected - ns < 2);
+    }
+    hbp_groups_free(groups);
+    hbp_groups_free(NULL);
+    ck_assert_ptr_null(hbp_groups_get_sp(NULL, &count));
+    ck_assert_int_eq(count, 0);
+    ck_assert_int_eq(hbp_groups_get_tokens_per_step(NULL), 0);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_long_description_is_cut)
+{
+    int64_t length[HBP__MAX_GROUPS];
+    int32_t sp[HBP__MAX_GROUPS];
+    char text[HBP__CANDIDATE_TEXT + 8];
+    memset(text, 7, sizeof text);
+    for (int g = 0; g < HBP__MAX_GROUPS; g++) {
+        length[g] = INT64_MAX - g;
+        sp[g] = 1000000;
+    }
+    hbp__groups_describe(length, sp, HBP__MAX_GROUPS, text);
+    ck_assert_uint_lt(strlen(text), HBP__CANDIDATE_TEXT);
+    for (int i = HBP__CANDIDATE_TEXT; i < HBP__CANDIDATE_TEXT + 8; i++)
+        ck_assert_int_eq(text[i], 7);
+}
+END_TEST
+
+TEST_MAIN("groups", getters_show_the_columns, a_long_description_is_cut)

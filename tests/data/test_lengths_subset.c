@@ -1,0 +1,76 @@
+#include "data/lengths_subset.h"
+
+#include "failing.h"
+
+static hbp_lengths *whole(hbp_context *context)
+{
+    static const int64_t length[] = {50, 20, 30, 40, 10, 60};
+    static const uint32_t loss[] = {5, 20, 0, 4, 1, 6};
+    static const int64_t tie[] = {7, -1, 7, 9, 9, 7};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 6, &options, &lengths));
+    return lengths;
+}
+
+START_TEST(a_part_keeps_names_losses_and_ties)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = whole(context), *part = NULL, *smaller = NULL;
+    static const uint32_t index[] = {5, 3, 1, 0};
+    OK(context, hbp__lengths_subset(context, lengths, index, 4, &part));
+    ck_assert_int_eq(part->count, 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(hbp_lengths_get_length(part, i), hbp_lengths_get_length(lengths, index[i]));
+        ck_assert_uint_eq(part->origin[i], index[i]);
+        ck_assert_uint_eq(part->loss[i], lengths->loss[index[i]]);
+    }
+    ck_assert_uint_eq(part->tie[0], part->tie[3]);
+    ck_assert_uint_ne(part->tie[0], HBP__FREE);
+    ck_assert_uint_eq(part->tie[1], HBP__FREE); /* its mate stayed behind */
+    OK(context, hbp__lengths_subset(context, part, (uint32_t[]){2, 0}, 2, &smaller));
+    ck_assert_uint_eq(smaller->origin[0], 1);
+    ck_assert_uint_eq(smaller->origin[1], 5);
+    ck_assert_int_eq(smaller->tokens, 80);
+    hbp_lengths_free(smaller);
+    hbp_lengths_free(part);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_histogram_has_parts_too)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = NULL, *part = NULL;
+    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){9, 4}, (int64_t[]){2, 3}, 2, &lengths));
+    OK(context, hbp__lengths_subset(context, lengths, (uint32_t[]){4, 0}, 2, &part));
+    ck_assert_int_eq(hbp_lengths_get_length(part, 0), 9);
+    ck_assert_int_eq(hbp_lengths_get_length(part, 1), 4);
+    hbp_lengths_free(part);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status take(hbp_context *context, void *user)
+{
+    hbp_lengths *part = NULL;
+    hbp_status status = hbp__lengths_subset(context, user, (uint32_t[]){0, 2, 5}, 3, &part);
+    ck_assert_int_eq(status == HBP_OK, part != NULL);
+    hbp_lengths_free(part);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = whole(context);
+    failing_sweep(take, lengths);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("lengths_subset", a_part_keeps_names_losses_and_ties, a_histogram_has_parts_too,
+          nothing_is_left_behind)

@@ -1,0 +1,94 @@
+#include "packed.h"
+
+static void open_batches(packed *p, const hbp_balance_options *options, hbp__micro_batches *batches)
+{
+    OK(p->context, hbp__micro_batches_open(p->context, p->packs, p->groups, p->cost, options, batches));
+}
+
+/* Each micro-batch in one step; steps of one group, of its size but for one; multiples completed by dummies.
+ */
+START_TEST(steps_hold_every_micro_batch_once)
+{
+    for (int32_t multiple = 1; multiple <= 3; multiple++) {
+        packed p = packed_open(5, 6000);
+        hbp_balance_options options = {
+            .struct_size = sizeof options, .micro_batch_multiple = multiple, .seed = 9};
+        hbp__micro_batches batches;
+        hbp__steps steps;
+        open_batches(&p, &options, &batches);
+        OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+        char *seen = calloc((size_t)batches.count, 1);
+        int64_t taken = 0, odd[2] = {0};
+        for (int64_t s = 0; s < steps.count; s++) {
+            int64_t size = steps.first[s + 1] - steps.first[s], real = 0;
+            int32_t g = batches.group[steps.micro_batch[steps.first[s]]];
+            ck_assert_int_gt(size, 0);
+            ck_assert_int_eq(size % multiple, 0);
+            for (int64_t i = steps.first[s]; i < steps.first[s + 1]; i++) {
+                uint32_t m = steps.micro_batch[i];
+                if (m == HBP__DUMMY)
+                    continue;
+                ck_assert_int_eq(batches.group[m], g);
+                ck_assert_int_eq(seen[m]++, 0);
+                real++;
+            }
+            int64_t full = (p.groups->micro_batches[g] + multiple - 1) / multiple * multiple;
+            odd[g] += real != full;
+            taken += real;
+        }
+        ck_assert_int_eq(taken, batches.count);
+        ck_assert_int_le(odd[0], 1);
+        ck_assert_int_le(odd[1], 1);
+        free(seen);
+        hbp__steps_close(&steps);
+        hbp__micro_batches_close(&batches);
+        packed_close(&p);
+    }
+}
+END_TEST
+
+START_TEST(dropping_the_last_drops_only_what_is_not_full)
+{
+    packed p = packed_open(5, 6000);
+    hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1, .drop_last = 1};
+    options.tokens_per_step = 3 * 65536;
+    hbp__micro_batches batches;
+    hbp__steps steps;
+    open_batches(&p, &options, &batches);
+    OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+    int64_t wanted = 0;
+    for (int64_t g = 0; g < 2; g++)
+        wanted += (batches.group_first[g + 1] - batches.group_first[g]) / (g ? 3 : 3);
+    ck_assert_int_eq(steps.count, wanted);
+    for (int64_t s = 0; s < steps.count; s++)
+        ck_assert_int_eq(steps.first[s + 1] - steps.first[s], 3);
+    hbp__steps_close(&steps);
+    options.tokens_per_step = INT64_C(1) << 40;
+    FAILS(p.context, HBP_E_INFEASIBLE, "drop_last leaves no step",
+          hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+    hbp__steps_close(&steps);
+    hbp__micro_batches_close(&batches);
+    packed_close(&p);
+}
+END_TEST
+
+START_TEST(one_step_takes_all)
+{
+    packed p = packed_open(6, 1000);
+    hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 4};
+    hbp__micro_batches batches;
+    hbp__steps steps;
+    open_batches(&p, &options, &batches);
+    OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 1, &steps));
+    ck_assert_int_eq(steps.count, 1);
+    ck_assert_int_eq(steps.first[1], (batches.count + 3) / 4 * 4);
+    for (int64_t i = 0; i < steps.first[1]; i++)
+        ck_assert_int_eq(steps.micro_batch[i] == HBP__DUMMY, i >= batches.count);
+    hbp__steps_close(&steps);
+    hbp__micro_batches_close(&batches);
+    packed_close(&p);
+}
+END_TEST
+
+TEST_MAIN("steps", steps_hold_every_micro_batch_once, dropping_the_last_drops_only_what_is_not_full,
+          one_step_takes_all)
