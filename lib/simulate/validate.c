@@ -1,0 +1,297 @@
+/* A plan against what it was made from. The columns by themselves are data/plan_check.c's. */
+#include "base/checked.h"
+#include "base/digest.h"
+#include "cost/cost.h"
+#include "data/lengths.h"
+#include "data/plan.h"
+
+#define TICK_ROWS 32768
+
+/* Which pieces of the data set have been met; a piece is a sample, or a part of one that was split. */
+typedef struct roll {
+    hbp_context *context;
+    const hbp_plan *plan;
+    const hbp_lengths *lengths;
+    unsigned char *seen; /* a bit for each piece */
+    int64_t *tie_pack;   /* [ties] 1 + the pack of the tie's samples, 0 before the first */
+    uint32_t *left;      /* [count] left-over rows of a sample, at its first piece; NULL without any */
+} roll;
+
+static int is_seen(const roll *r, int64_t piece)
+{
+    return r->seen[piece / 8] >> piece % 8 & 1;
+}
+
+static int64_t id_of(const hbp_lengths *lengths, int64_t piece)
+{
+    return lengths->origin ? lengths->origin[piece] : piece;
+}
+
+/* The piece of sample `id` that begins at token `first`, or -1. Pieces are in order of sample and token.
+ * O(log pieces). */
+static int64_t find_piece(const hbp_lengths *lengths, int64_t id, int64_t first)
+{
+    int64_t low = 0, high = lengths->count;
+    if (!lengths->origin)
+        return id < lengths->count && first == 0 ? id : -1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        int64_t origin = lengths->origin[middle], begin = lengths->first ? lengths->first[middle] : 0;
+        if (origin < id || (origin == id && begin < first))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int64_t begin = low < lengths->count && lengths->first ? lengths->first[low] : 0;
+    return low < lengths->count && lengths->origin[low] == id && begin == first ? low : -1;
+}
+
+static int64_t first_token(const hbp_plan *plan, int64_t row)
+{
+    return plan->sample_first_tokens ? plan->sample_first_tokens[row] : 0;
+}
+
+static hbp_status check_number(const roll *r, int64_t id, const char *what, int64_t value, int64_t right)
+{
+    if (value == right)
+        return HBP_OK;
+    return hbp__fail(r->context, HBP_E_INVALID, "sample %lld has %lld %s in the plan and %lld in the lengths",
+                     (long long)id, (long long)value, what, (long long)right);
+}
+
+static hbp_status check_row(roll *r, int64_t pack, int64_t row)
+{
+    const hbp_plan *plan = r->plan;
+    const hbp_lengths *lengths = r->lengths;
+    int64_t id = plan->sample_ids[row], first = first_token(plan, row);
+    int64_t piece = find_piece(lengths, id, first), tokens = plan->sample_tokens[row];
+    if (piece < 0)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "pack %lld holds sample %lld from token %lld; the lengths have no such sample",
+                         (long long)pack, (long long)id, (long long)first);
+    if (is_seen(r, piece))
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld from token %lld is in the plan twice, the second time in pack %lld",
+                         (long long)id, (long long)first, (long long)pack);
+    r->seen[piece / 8] |= (unsigned char)(1 << piece % 8);
+    int64_t length = hbp__lengths_get(lengths, piece);
+    HBP__TRY(check_number(r, id, "tokens", tokens, length));
+    HBP__TRY(check_number(r, id, "loss tokens",
+                          plan->sample_loss_tokens ? plan->sample_loss_tokens[row] : tokens,
+                          lengths->loss ? lengths->loss[piece] : length));
+    if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
+        return HBP_OK;
+    int64_t *home = &r->tie_pack[lengths->tie[piece]];
+    if (*home && *home != pack + 1)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld is in pack %lld, a sample tied to it (tie %lld) in pack %lld",
+                         (long long)id, (long long)pack, (long long)lengths->tie_value[lengths->tie[piece]],
+                         (long long)(*home - 1));
+    *home = pack + 1;
+    return HBP_OK;
+}
+
+static hbp_status check_packs(roll *r)
+{
+    const hbp_plan *plan = r->plan;
+    int64_t ticked = 0;
+    for (int64_t p = 0; p < plan->packs; p++) {
+        for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++)
+            HBP__TRY(check_row(r, p, i));
+        if (plan->pack_offsets[p + 1] - ticked >= TICK_ROWS) {
+            ticked = plan->pack_offsets[p + 1];
+            HBP__TRY(hbp__tick(r->context, "validate", ticked, plan->samples));
+        }
+    }
+    return HBP_OK;
+}
+
+/* The over-long rows are those of the lengths, in their order; counts the left-over rows by sample. */
+static hbp_status check_dropped(roll *r)
+{
+    const hbp_plan *plan = r->plan;
+    const hbp_lengths *lengths = r->lengths;
+    int64_t overlong = 0;
+    for (int64_t i = 0; i < plan->dropped; i++) {
+        int64_t id = plan->dropped_ids[i];
+        if (plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG) {
+            if (overlong == lengths->dropped || lengths->dropped_id[overlong] != id)
+                return hbp__fail(r->context, HBP_E_INVALID,
+                                 "sample %lld was dropped as over-long; the lengths do not say so",
+                                 (long long)id);
+            overlong++;
+            continue;
+        }
+        int64_t piece = find_piece(lengths, id, 0);
+        if (piece < 0)
+            return hbp__fail(r->context, HBP_E_INVALID,
+                             "sample %lld was left over; the lengths have no such sample", (long long)id);
+        r->left[piece]++;
+    }
+    if (overlong < lengths->dropped)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld, dropped from the lengths, is not among the plan's dropped samples",
+                         (long long)lengths->dropped_id[overlong]);
+    return HBP_OK;
+}
+
+/* Every piece is in a pack or left over, and not both. */
+static hbp_status check_complete(const roll *r)
+{
+    const hbp_lengths *lengths = r->lengths;
+    for (int64_t i = 0, end; i < lengths->count; i = end) {
+        int64_t id = id_of(lengths, i), missing = 0, left = r->left ? r->left[i] : 0, lost = i;
+        for (end = i; end < lengths->count && id_of(lengths, end) == id; end++)
+            if (!is_seen(r, end)) {
+                lost = end;
+                missing++;
+            }
+        if (missing > left)
+            return hbp__fail(r->context, HBP_E_INVALID,
+                             "sample %lld from token %lld is in no pack and was not dropped", (long long)id,
+                             (long long)(lengths->first ? lengths->first[lost] : 0));
+        if (missing < left)
+            return hbp__fail(r->context, HBP_E_INVALID,
+                             "sample %lld is in a pack and among the dropped samples", (long long)id);
+    }
+    return HBP_OK;
+}
+
+/* The plan's samples against lengths that it was made for. O(samples), for lengths with dropped or split
+ * samples times log samples; a bit a sample, and 4 bytes where some were left over. */
+static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
+{
+    const hbp__memory *memory = &context->memory;
+    roll r = {context, plan, lengths, NULL, NULL, NULL};
+    uint64_t pieces = (uint64_t)lengths->count;
+    int ready = (r.seen = hbp__new_zero(memory, pieces / 8 + 1, 1)) != NULL &&
+                (r.tie_pack = hbp__new_zero(memory, (uint64_t)lengths->ties, sizeof *r.tie_pack)) != NULL &&
+                (!plan->dropped || (r.left = hbp__new_zero(memory, pieces, sizeof *r.left)) != NULL);
+    hbp_status status = ready ? check_packs(&r) : hbp__fail_memory(context, "the samples' roll");
+    /* A part of a plan neither holds every sample nor lists what was dropped. */
+    if (status >= 0 && plan->first_step == 0) {
+        status = check_dropped(&r);
+        if (status >= 0)
+            status = check_complete(&r);
+    }
+    hbp__delete(memory, r.seen);
+    hbp__delete(memory, r.tie_pack);
+    hbp__delete(memory, r.left);
+    return status;
+}
+
+static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
+{
+    return hbp__fail(context, HBP_E_INVALID,
+                     "the plan was made for lengths with digest %016llx; these have %016llx",
+                     (unsigned long long)plan->lengths_digest, (unsigned long long)lengths->digest);
+}
+
+/* The digest that hbp_lengths_limit gives. */
+static uint64_t limited_digest(const hbp_lengths *lengths, int64_t limit, int32_t policy)
+{
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_u64(&digest, lengths->digest);
+    hbp__digest_u64(&digest, (uint64_t)limit);
+    hbp__digest_u64(&digest, (uint64_t)policy);
+    return hbp__digest_end(&digest);
+}
+
+/* Finds the limit under which the plan was made of these lengths. The plan says how many samples were past
+ * it, so it lies between two neighbouring lengths of the histogram; the digest tells which and how. */
+static hbp_status find_limit(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                             int64_t *limit, int32_t *policy)
+{
+    int64_t over = plan->overlong_samples - lengths->overlong_samples, bin = lengths->bins;
+    while (bin && lengths->count - lengths->bin_first[bin] < over)
+        bin--;
+    if (over <= 0 || bin == lengths->bins || lengths->count - lengths->bin_first[bin] != over)
+        return other_lengths(context, plan, lengths);
+    int64_t least = bin ? lengths->bin_length[bin - 1] : 1;
+    for (*limit = least; *limit < lengths->bin_length[bin]; ++*limit) {
+        for (*policy = HBP_OVERLONG_DROP; *policy <= HBP_OVERLONG_SPLIT; ++*policy)
+            if (limited_digest(lengths, *limit, *policy) == plan->lengths_digest)
+                return HBP_OK;
+        if ((*limit - least) % TICK_ROWS == 0)
+            HBP__TRY(hbp__tick(context, "validate", 0, 0));
+    }
+    return other_lengths(context, plan, lengths);
+}
+
+static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
+{
+    if (lengths->digest == plan->lengths_digest)
+        return check_lengths(context, plan, lengths);
+    int64_t limit = 0;
+    int32_t policy = 0;
+    hbp_lengths *limited = NULL;
+    HBP__TRY(find_limit(context, plan, lengths, &limit, &policy));
+    HBP__TRY(hbp_lengths_limit(context, lengths, limit, policy, &limited));
+    hbp_status status = check_lengths(context, plan, limited);
+    hbp_lengths_free(limited);
+    return status;
+}
+
+static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost, int64_t p)
+{
+    int32_t sp = plan->pack_sp[p], recompute = plan->pack_recompute[p], row = hbp__cost_row(cost, sp);
+    int64_t padded = plan->pack_padded_tokens[p];
+    if (row < 0)
+        return hbp__fail(context, HBP_E_INVALID, "pack %lld has SP degree %d, which the cost does not allow",
+                         (long long)p, (int)sp);
+    if (recompute > cost->terms.layers)
+        return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the model has %d",
+                         (long long)p, (int)recompute, (int)cost->terms.layers);
+    int64_t bytes = hbp__cost_pack_bytes(cost, row, recompute, padded);
+    int64_t ns = hbp__cost_pack_ns(cost, row, recompute, padded, (double)plan->pack_squares[p]);
+    if (bytes > cost->terms.limit_bytes)
+        return hbp__fail(context, HBP_E_INVALID, "pack %lld needs %lld bytes; a GPU has %lld", (long long)p,
+                         (long long)bytes, (long long)cost->terms.limit_bytes);
+    if (plan->pack_bytes[p] != bytes)
+        return hbp__fail(context, HBP_E_INVALID, "pack %lld: %lld bytes are predicted; the cost gives %lld",
+                         (long long)p, (long long)plan->pack_bytes[p], (long long)bytes);
+    if (plan->pack_ns[p] != ns)
+        return hbp__fail(context, HBP_E_INVALID, "pack %lld: %lld ns are predicted; the cost gives %lld",
+                         (long long)p, (long long)plan->pack_ns[p], (long long)ns);
+    return HBP_OK;
+}
+
+/* Memory, degrees and times. The columns agree with each other already: a micro-batch takes its slowest
+ * pack's time. */
+static hbp_status validate_cost(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
+{
+    if (plan->ranks != cost->terms.ranks || plan->domain_ranks != cost->terms.domain_ranks)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "the plan is for %d ranks in domains of %d, the cost for %d in domains of %d",
+                         (int)plan->ranks, (int)plan->domain_ranks, (int)cost->terms.ranks,
+                         (int)cost->terms.domain_ranks);
+    for (int64_t p = 0; p < plan->packs; p++) {
+        if (p % TICK_ROWS == 0)
+            HBP__TRY(hbp__tick(context, "validate", p, plan->packs));
+        HBP__TRY(validate_pack(context, plan, cost, p));
+    }
+    for (int64_t s = 0; s < plan->steps; s++) {
+        int64_t ns = hbp__round_i64(cost->terms.step_ns);
+        int fits = 1;
+        for (int64_t m = plan->step_offsets[s]; m < plan->step_offsets[s + 1]; m++)
+            fits = fits && hbp__add_i64(ns, plan->micro_batch_ns[m], &ns);
+        if (!fits || plan->step_ns[s] != ns)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "step %lld: %lld ns are predicted; its micro-batches and the cost give %lld",
+                             (long long)s, (long long)plan->step_ns[s], (long long)(fits ? ns : INT64_MAX));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                             const hbp_cost *cost)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    HBP__TRY(hbp__plan_check(context, plan));
+    if (lengths)
+        HBP__TRY(validate_lengths(context, plan, lengths));
+    if (cost)
+        HBP__TRY(validate_cost(context, plan, cost));
+    return HBP_OK;
+}
