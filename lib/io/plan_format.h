@@ -36,7 +36,7 @@
 /* Deflate makes at most so many bytes of one (zlib's technical details: 1032). */
 #define HBP__PLAN_INFLATE_RATIO 1032
 
-/* The header's numbers, each a field of hbp_plan_summary: X(name, unsigned). */
+/* The header's numbers, each a field of hbp_plan_summary: X(name). */
 #define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
     X(digest)                                                                                                \
     X(lengths_digest)                                                                                        \
@@ -82,8 +82,16 @@ enum { HBP__ON_steps, HBP__ON_micro_batches, HBP__ON_packs, HBP__ON_samples, HBP
  * samples. */
 int hbp__plan_chunk_has(const hbp__plan_rows *rows, int table);
 
-/* Bytes of a chunk's columns; -1 when a count is negative or so large that no file holds it. */
+/* Bytes of a chunk's columns; -1 when a count is negative, so large that no file holds it, or of a table that
+ * does not stand in the chunk. */
 int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional);
+
+/* A chunk's row of the index; its columns are named after the fields. */
+typedef struct hbp__plan_chunk {
+    int64_t offset; /* of its object in the file */
+    int64_t bytes;
+    hbp__plan_rows rows;
+} hbp__plan_chunk;
 
 uint64_t hbp__get_le(const uint8_t *data, int bytes);
 void hbp__put_le(uint8_t *data, uint64_t value, int bytes);
@@ -92,6 +100,6 @@ void hbp__put_le(uint8_t *data, uint64_t value, int bytes);
 uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes);
 
 /* A zlib stream that takes its memory from `memory`. */
-z_stream hbp__zlib_stream(const hbp__memory *memory);
+z_stream hbp__zlib_stream(hbp__memory *memory);
 
 #endif

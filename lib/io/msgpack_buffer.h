@@ -1,0 +1,48 @@
+/* Bytes that grow, and msgpack-c writing into them. */
+#ifndef HBP_IO_MSGPACK_BUFFER_H
+#define HBP_IO_MSGPACK_BUFFER_H
+
+#include <msgpack.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+/* Zero but for `memory` to begin with. */
+typedef struct hbp__buffer {
+    hbp__memory memory;
+    uint8_t *data;
+    uint64_t bytes;
+    uint64_t room;
+    int failed; /* memory was short; what is there is not whole */
+} hbp__buffer;
+
+void hbp__buffer_free(hbp__buffer *buffer);
+
+/* Forgets the bytes, keeps the room. */
+void hbp__buffer_clear(hbp__buffer *buffer);
+
+/* Adds `bytes` to be written by the caller and returns where; NULL when memory is short. */
+uint8_t *hbp__buffer_extend(hbp__buffer *buffer, uint64_t bytes);
+
+/* A packer that appends to the buffer; valid while the buffer stays where it is. */
+msgpack_packer hbp__buffer_packer(hbp__buffer *buffer);
+
+void hbp__pack_text(msgpack_packer *packer, const char *text);
+
+/* {"dtype": "<i8" or "<i4", "data": bin} under `name`, each value less `base`. */
+void hbp__pack_column_i64(hbp__buffer *buffer, const char *name, const int64_t *values, int64_t count,
+                          int64_t base);
+void hbp__pack_column_i32(hbp__buffer *buffer, const char *name, const int32_t *values, int64_t count,
+                          int64_t base);
+
+/* The value under `key` of a map; NULL when there is none, or no map. */
+const msgpack_object *hbp__unpack_find(const msgpack_object *map, const char *key);
+
+/* Values under `key`: 1 when there is one of that type and range, else 0. */
+int hbp__unpack_u64(const msgpack_object *map, const char *key, uint64_t *out);
+int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out);
+
+/* The bytes of the column under `key`: `count` values of `size` bytes; NULL when there is no such column. */
+const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, int64_t count, int size);
+
+#endif

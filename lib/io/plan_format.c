@@ -1,0 +1,69 @@
+#include "io/plan_format.h"
+
+int hbp__plan_chunk_has(const hbp__plan_rows *rows, int table)
+{
+    return (table == HBP__ON_dropped) == (rows->steps == 0);
+}
+
+int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional)
+{
+    const int64_t most = INT64_C(1) << 48;
+#define CHECK(table)                                                                                         \
+    if (rows->table < 0 || rows->table > most ||                                                             \
+        (rows->table && !hbp__plan_chunk_has(rows, HBP__ON_##table)))                                        \
+        return -1;
+    HBP__PLAN_TABLES(CHECK)
+#undef CHECK
+    int64_t bytes = 0;
+#define ADD(name, type, table, extra)                                                                        \
+    if (hbp__plan_chunk_has(rows, HBP__ON_##table))                                                          \
+        bytes += (rows->table + (extra)) * (int64_t)sizeof(type);
+    HBP__PLAN_COLUMNS(ADD)
+#undef ADD
+    if (!(optional & HBP__PLAN_SPLIT))
+        bytes -= rows->samples * (int64_t)sizeof(int64_t);
+    if (!(optional & HBP__PLAN_LOSS))
+        bytes -= rows->samples * (int64_t)sizeof(int32_t);
+    return bytes;
+}
+
+uint64_t hbp__get_le(const uint8_t *data, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)data[i] << (8 * i);
+    return value;
+}
+
+void hbp__put_le(uint8_t *data, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        data[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
+{
+    uLong crc = crc32(0, NULL, 0);
+    while (bytes) {
+        uInt piece = bytes < 1 << 30 ? (uInt)bytes : 1 << 30;
+        crc = crc32(crc, data, piece);
+        data += piece;
+        bytes -= piece;
+    }
+    return (uint32_t)crc;
+}
+
+static voidpf zlib_alloc(voidpf user, uInt count, uInt size)
+{
+    return hbp__new(user, count, size);
+}
+
+static void zlib_free(voidpf user, voidpf block)
+{
+    hbp__delete(user, block);
+}
+
+z_stream hbp__zlib_stream(hbp__memory *memory)
+{
+    return (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = memory};
+}

@@ -1,0 +1,341 @@
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/options.h"
+#include "hbp/plan_file.h"
+#include "hbp/version.h"
+#include "io/atomic_file.h"
+#include "io/msgpack_buffer.h"
+#include "io/plan_format.h"
+
+#define NOTE_BYTES (1 << 20)
+
+typedef struct saving {
+    hbp_context *context;
+    const hbp_plan *plan;
+    hbp_plan_save_options options; /* defaults filled in */
+    hbp__atomic_file file;
+    uint64_t offset;     /* bytes written */
+    hbp__plan_rows at;   /* rows in chunks so far */
+    hbp__buffer columns; /* of the chunk at hand */
+    hbp__buffer packed;  /* the same, deflated */
+    hbp__buffer object;  /* msgpack about to be written */
+    hbp__buffer chunks;  /* hbp__plan_chunk of each so far */
+    uint64_t header_bytes;
+    uint32_t header_crc;
+    z_stream z;
+    int z_ready;
+} saving;
+
+void hbp_plan_save_options_init(hbp_plan_save_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+static hbp_status read_options(hbp_context *context, const hbp_plan_save_options *caller,
+                               hbp_plan_save_options *all)
+{
+    HBP__TRY(hbp__options_read(context, all, sizeof *all, caller, "hbp_plan_save_options"));
+    if (all->level < -1 || all->level > 9)
+        return hbp__fail(context, HBP_E_INVALID, "level %d is not a zlib level: -1, 0 or 1 to 9",
+                         (int)all->level);
+    if (all->chunk_steps < 0)
+        return hbp__fail(context, HBP_E_INVALID, "chunk_steps is %lld; it must not be negative",
+                         (long long)all->chunk_steps);
+    if (all->note && strlen(all->note) > NOTE_BYTES)
+        return hbp__fail(context, HBP_E_INVALID, "the note has %llu bytes; the header holds at most %d",
+                         (unsigned long long)strlen(all->note), NOTE_BYTES);
+    if (all->chunk_steps == 0)
+        all->chunk_steps = HBP__PLAN_CHUNK_STEPS;
+    all->level = all->level < 0 ? Z_NO_COMPRESSION : all->level == 0 ? Z_BEST_SPEED : all->level;
+    return HBP_OK;
+}
+
+/* Writes the object and forgets it. */
+static hbp_status write_object(saving *s)
+{
+    if (s->object.failed)
+        return hbp__fail_memory(s->context, "a plan file");
+    HBP__TRY(hbp__atomic_write(s->context, &s->file, s->object.data, (int64_t)s->object.bytes));
+    s->offset += s->object.bytes;
+    hbp__buffer_clear(&s->object);
+    return HBP_OK;
+}
+
+static void pack_named_double(msgpack_packer *packer, const char *name, double value)
+{
+    hbp__pack_text(packer, name);
+    msgpack_pack_double(packer, value);
+}
+
+static void pack_named_integer(msgpack_packer *packer, const char *name, int64_t value)
+{
+    hbp__pack_text(packer, name);
+    msgpack_pack_int64(packer, value);
+}
+
+/* The terms, under the names of hbp_cost_terms. */
+static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
+{
+    const struct {
+        const char *name;
+        double value;
+    } terms[] = {{"ns_per_token", t->ns_per_token},
+                 {"ns_per_token_squared", t->ns_per_token_squared},
+                 {"recompute_linear", t->recompute_linear},
+                 {"recompute_attention", t->recompute_attention},
+                 {"recompute_communication", t->recompute_communication},
+                 {"pack_ns", t->pack_ns},
+                 {"step_ns", t->step_ns},
+                 {"static_bytes", t->static_bytes},
+                 {"activation_bytes", t->activation_bytes},
+                 {"recomputed_bytes", t->recomputed_bytes},
+                 {"working_bytes", t->working_bytes},
+                 {"logits_bytes", t->logits_bytes},
+                 {"sp_buffer_bytes", t->sp_buffer_bytes}};
+    const uint32_t count = sizeof terms / sizeof *terms;
+    msgpack_pack_map(packer, count + 7);
+    for (uint32_t i = 0; i < count; i++)
+        pack_named_double(packer, terms[i].name, terms[i].value);
+    pack_named_integer(packer, "ranks", t->ranks);
+    pack_named_integer(packer, "domain_ranks", t->domain_ranks);
+    pack_named_integer(packer, "layers", t->layers);
+    pack_named_integer(packer, "limit_bytes", t->limit_bytes);
+    const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
+    for (int table = 0; table < 3; table++) {
+        hbp__pack_text(packer, tables[table]);
+        msgpack_pack_array(packer, (size_t)t->degrees);
+        for (int32_t i = 0; i < t->degrees; i++)
+            if (table == 0)
+                msgpack_pack_int32(packer, t->degree[i]);
+            else
+                msgpack_pack_double(packer, table == 1 ? t->sp_latency_ns[i] : t->sp_ns_per_token[i]);
+    }
+}
+
+static hbp_status write_header(saving *s)
+{
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    if (s->options.cost)
+        HBP__TRY(hbp_cost_get_terms(s->context, s->options.cost, &terms));
+    hbp_plan_summary summary;
+    hbp__plan_summarise(s->plan, &summary);
+    msgpack_packer packer = hbp__buffer_packer(&s->object);
+    uint32_t entries = 5;
+#define COUNT(name) entries++;
+    HBP__PLAN_HEADER_FIELDS(COUNT)
+#undef COUNT
+    entries += (s->options.cost != NULL) + (s->options.note != NULL);
+    msgpack_pack_map(&packer, entries); /* more than 15, so that the count takes 16 bits */
+    hbp__pack_text(&packer, "format");
+    hbp__pack_text(&packer, "hbp-plan");
+    hbp__pack_text(&packer, "version");
+    msgpack_pack_uint8(&packer, HBP__PLAN_FORMAT_VERSION);
+    hbp__pack_text(&packer, "library");
+    hbp__pack_text(&packer, HBP_VERSION_STRING);
+#define FIELD(name)                                                                                          \
+    hbp__pack_text(&packer, #name);                                                                          \
+    msgpack_pack_uint64(&packer, (uint64_t)summary.name);
+    HBP__PLAN_HEADER_FIELDS(FIELD)
+#undef FIELD
+    hbp__pack_text(&packer, "split");
+    msgpack_pack_uint8(&packer, s->plan->sample_first_tokens != NULL);
+    hbp__pack_text(&packer, "loss");
+    msgpack_pack_uint8(&packer, s->plan->sample_loss_tokens != NULL);
+    if (s->options.cost) {
+        hbp__pack_text(&packer, "cost");
+        pack_cost(&packer, &terms);
+    }
+    if (s->options.note) {
+        hbp__pack_text(&packer, "note");
+        hbp__pack_text(&packer, s->options.note);
+    }
+    s->header_bytes = s->object.bytes;
+    s->header_crc = hbp__crc32(s->object.data, s->object.bytes);
+    return write_object(s);
+}
+
+/* Rows of steps [at, at + steps), which follow those written. */
+static hbp__plan_rows rows_of(const saving *s, int64_t steps)
+{
+    const hbp_plan *plan = s->plan;
+    int64_t micro_batch = plan->step_offsets[s->at.steps + steps];
+    int64_t pack = plan->micro_batch_offsets[micro_batch];
+    return (hbp__plan_rows){steps, micro_batch - s->at.micro_batches, pack - s->at.packs,
+                            plan->pack_offsets[pack] - s->at.samples, 0};
+}
+
+/* The next chunk: a step or more, up to the options' number and a chunk's bytes; after the steps, dropped
+ * samples. */
+static hbp__plan_rows next_rows(const saving *s, int32_t optional)
+{
+    int64_t steps = 1, left = s->plan->steps - s->at.steps;
+    if (!left) {
+        int64_t most = HBP__PLAN_CHUNK_BYTES / (int64_t)(sizeof(int64_t) + sizeof(int32_t));
+        return (hbp__plan_rows){0, 0, 0, 0, hbp__min_i64(s->plan->dropped - s->at.dropped, most)};
+    }
+    hbp__plan_rows rows = rows_of(s, steps);
+    while (steps < left && steps < s->options.chunk_steps) {
+        hbp__plan_rows more = rows_of(s, steps + 1);
+        if (hbp__plan_chunk_bytes(&more, optional) > HBP__PLAN_CHUNK_BYTES)
+            break;
+        rows = more;
+        steps++;
+    }
+    return rows;
+}
+
+#define pack_column_int64_t hbp__pack_column_i64
+#define pack_column_int32_t hbp__pack_column_i32
+
+/* Offsets count from the chunk's own first row. */
+static hbp_status pack_columns(saving *s, const hbp__plan_rows *rows)
+{
+    const hbp_plan *plan = s->plan;
+    uint32_t columns = 0;
+    hbp__buffer_clear(&s->columns);
+    msgpack_packer packer = hbp__buffer_packer(&s->columns);
+#define COUNT(name, type, table, extra) columns += plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table);
+    HBP__PLAN_COLUMNS(COUNT)
+#undef COUNT
+    msgpack_pack_map(&packer, columns);
+#define PACK(name, type, table, extra)                                                                       \
+    if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table))                                            \
+        pack_column_##type(&s->columns, #name, plan->name + s->at.table, rows->table + (extra),              \
+                           (extra) ? plan->name[s->at.table] : 0);
+    HBP__PLAN_COLUMNS(PACK)
+#undef PACK
+    return s->columns.failed ? hbp__fail_memory(s->context, "a chunk of a plan file") : HBP_OK;
+}
+
+static hbp_status deflate_columns(saving *s)
+{
+    if (!s->z_ready) {
+        s->z = hbp__zlib_stream(&s->context->memory);
+        if (deflateInit(&s->z, s->options.level) != Z_OK)
+            return hbp__fail_memory(s->context, "zlib");
+        s->z_ready = 1;
+    }
+    hbp__buffer_clear(&s->packed);
+    uint64_t bound = deflateBound(&s->z, (uLong)s->columns.bytes);
+    uint8_t *to = hbp__buffer_extend(&s->packed, bound);
+    if (!to)
+        return hbp__fail_memory(s->context, "a chunk of a plan file");
+    deflateReset(&s->z);
+    s->z.next_in = s->columns.data;
+    s->z.avail_in = (uInt)s->columns.bytes;
+    s->z.next_out = to;
+    s->z.avail_out = (uInt)bound;
+    int answer = deflate(&s->z, Z_FINISH);
+    if (answer != Z_STREAM_END)
+        return hbp__fail(s->context, HBP_E_INTERNAL, "zlib answers %d", answer);
+    s->packed.bytes -= s->z.avail_out;
+    return HBP_OK;
+}
+
+static hbp_status write_chunk(saving *s, const hbp__plan_rows *rows, int32_t optional)
+{
+    if (hbp__plan_chunk_bytes(rows, optional) > HBP__PLAN_CHUNK_MAX_BYTES)
+        return hbp__fail(s->context, HBP_E_OVERFLOW,
+                         "step %lld has %lld bytes of columns; a chunk holds at most %lld",
+                         (long long)s->at.steps, (long long)hbp__plan_chunk_bytes(rows, optional),
+                         (long long)HBP__PLAN_CHUNK_MAX_BYTES);
+    HBP__TRY(pack_columns(s, rows));
+    HBP__TRY(deflate_columns(s));
+    msgpack_packer packer = hbp__buffer_packer(&s->object);
+    msgpack_pack_map(&packer, 9);
+    pack_named_integer(&packer, "first_step", s->at.steps);
+#define PACK(table) pack_named_integer(&packer, #table, rows->table);
+    HBP__PLAN_TABLES(PACK)
+#undef PACK
+    pack_named_integer(&packer, "bytes", (int64_t)s->columns.bytes);
+    pack_named_integer(&packer, "crc32", hbp__crc32(s->packed.data, s->packed.bytes));
+    hbp__pack_text(&packer, "data");
+    msgpack_pack_bin(&packer, (size_t)s->packed.bytes);
+    msgpack_pack_bin_body(&packer, s->packed.data, (size_t)s->packed.bytes);
+    uint8_t *row = hbp__buffer_extend(&s->chunks, sizeof(hbp__plan_chunk));
+    if (!row)
+        return hbp__fail_memory(s->context, "the index of a plan file");
+    hbp__plan_chunk chunk = {(int64_t)s->offset, (int64_t)s->object.bytes, *rows};
+    memcpy(row, &chunk, sizeof chunk);
+#define ADVANCE(table) s->at.table += rows->table;
+    HBP__PLAN_TABLES(ADVANCE)
+#undef ADVANCE
+    return write_object(s);
+}
+
+static hbp_status write_chunks(saving *s)
+{
+    const int32_t optional = hbp__plan_optional(s->plan);
+    while (s->at.steps < s->plan->steps || s->at.dropped < s->plan->dropped) {
+        HBP__TRY(hbp__tick(s->context, "save", s->at.steps, s->plan->steps));
+        hbp__plan_rows rows = next_rows(s, optional);
+        HBP__TRY(write_chunk(s, &rows, optional));
+    }
+    return HBP_OK;
+}
+
+static hbp_status write_index(saving *s)
+{
+    const uint64_t count = s->chunks.bytes / sizeof(hbp__plan_chunk);
+    int64_t *column = hbp__new(&s->context->memory, count, sizeof *column);
+    if (!column)
+        return hbp__fail_memory(s->context, "the index of a plan file");
+    const hbp__plan_chunk *chunks = (const void *)s->chunks.data;
+    msgpack_packer packer = hbp__buffer_packer(&s->object);
+    msgpack_pack_map(&packer, 10);
+    pack_named_integer(&packer, "header_bytes", (int64_t)s->header_bytes);
+    pack_named_integer(&packer, "header_crc32", s->header_crc);
+    pack_named_integer(&packer, "chunks", (int64_t)count);
+#define PACK(name, field)                                                                                    \
+    for (uint64_t i = 0; i < count; i++)                                                                     \
+        column[i] = chunks[i].field;                                                                         \
+    hbp__pack_column_i64(&s->object, name, column, (int64_t)count, 0);
+#define PACK_TABLE(table) PACK(#table, rows.table)
+    PACK("offset", offset)
+    PACK("bytes", bytes)
+    HBP__PLAN_TABLES(PACK_TABLE)
+#undef PACK_TABLE
+#undef PACK
+    hbp__delete(&s->context->memory, column);
+    uint8_t tail[HBP__PLAN_TAIL_BYTES] = HBP__PLAN_TAIL_HEAD;
+    uint64_t offset = s->offset;
+    hbp__put_le(tail + 6, HBP__PLAN_FORMAT_VERSION, 4);
+    hbp__put_le(tail + 10, offset, 8);
+    hbp__put_le(tail + 18, offset + s->object.bytes + sizeof tail, 8);
+    hbp__put_le(tail + 26, s->object.failed ? 0 : hbp__crc32(s->object.data, s->object.bytes), 4);
+    hbp__put_le(tail + 30, hbp__crc32(tail, 30), 4);
+    HBP__TRY(write_object(s));
+    return hbp__atomic_write(s->context, &s->file, tail, sizeof tail);
+}
+
+static hbp_status write_file(saving *s)
+{
+    HBP__TRY(write_header(s));
+    HBP__TRY(write_chunks(s));
+    return write_index(s);
+}
+
+hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
+                         const hbp_plan_save_options *options)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    saving s = {.context = context, .plan = plan};
+    HBP__TRY(read_options(context, options, &s.options));
+    HBP__TRY(hbp__atomic_open(context, path, &s.file));
+    s.columns.memory = s.packed.memory = s.object.memory = s.chunks.memory = context->memory;
+    hbp_status status = write_file(&s);
+    if (status < 0)
+        hbp__atomic_discard(&s.file);
+    else
+        status = hbp__atomic_commit(context, &s.file);
+    if (s.z_ready)
+        deflateEnd(&s.z);
+    hbp__buffer_free(&s.columns);
+    hbp__buffer_free(&s.packed);
+    hbp__buffer_free(&s.object);
+    hbp__buffer_free(&s.chunks);
+    return status;
+}
