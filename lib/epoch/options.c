@@ -15,6 +15,7 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
     groups->tokens_per_step = options->tokens_per_step;
     groups->max_length = options->max_length;
     groups->pack_multiple = options->pack_multiple;
+    groups->sequence_multiple = options->sequence_multiple;
 }
 
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill)

@@ -56,16 +56,12 @@ static hbp_status list_samples(windows *w)
     }
     int64_t at = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
-        uint32_t s = draw[i];
-        w->sample[at++] = s;
-        if (!lengths->tie || lengths->tie[s] == HBP__FREE)
-            continue;
-        if (head[lengths->tie[s]] != s) {
-            at--; /* placed behind the first of its tie */
-            continue;
-        }
-        for (s = next[s]; s != UINT32_MAX; s = next[s])
-            w->sample[at++] = s;
+        uint32_t tie = lengths->tie ? lengths->tie[draw[i]] : HBP__FREE;
+        if (tie == HBP__FREE)
+            w->sample[at++] = draw[i];
+        else if (head[tie] == draw[i])
+            for (uint32_t s = draw[i]; s != UINT32_MAX; s = next[s])
+                w->sample[at++] = s;
     }
     hbp__delete(memory, draw);
     hbp__delete(memory, head);

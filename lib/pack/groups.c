@@ -15,6 +15,28 @@
  * steps that look less like the data. */
 #define LEVEL_SHARE 1000
 
+/* Tokens of the longest item: a sample, or tied samples together, each padded. O(samples) with ties, else
+ * O(1). */
+static hbp_status longest_item(hbp_context *context, const hbp_lengths *lengths, int64_t multiple,
+                               int64_t *longest)
+{
+    *longest = hbp__round_up(lengths->bin_length[lengths->bins - 1], multiple);
+    if (!lengths->tie)
+        return HBP_OK;
+    int64_t *total = hbp__new_zero(&context->memory, (uint64_t)lengths->ties, sizeof *total);
+    if (!total)
+        return hbp__fail_memory(context, "the sums of tied samples");
+    for (int64_t i = 0; i < lengths->count; i++) {
+        uint32_t tie = lengths->tie[i];
+        if (tie == HBP__FREE)
+            continue;
+        total[tie] += hbp__round_up(hbp__lengths_get(lengths, i), multiple);
+        *longest = hbp__max_i64(*longest, total[tie]);
+    }
+    hbp__delete(&context->memory, total);
+    return HBP_OK;
+}
+
 static int64_t power_of_two_from(int64_t length)
 {
     int64_t power = 1;
@@ -40,7 +62,8 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
     } sizes[] = {{"tokens_per_step", options->tokens_per_step},
                  {"max_length", options->max_length},
                  {"min_length", options->min_length},
-                 {"pack_multiple", options->pack_multiple}};
+                 {"pack_multiple", options->pack_multiple},
+                 {"sequence_multiple", options->sequence_multiple}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 0 || sizes[i].value > INT64_C(1) << 50)
             return hbp__fail(context, HBP_E_INVALID, "groups: %s is %lld; it must be in 0..2^50",
@@ -48,29 +71,44 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
     return HBP_OK;
 }
 
-/* Fills in the defaults and refuses lengths past max_length. */
-static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          hbp_groups_options *options)
+/* The pack length that holds everything: as given, or a power of two; HBP_E_INVALID when an item is longer.
+ */
+static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *lengths, int64_t longest,
+                                     hbp_groups_options *options)
 {
-    int64_t longest = lengths->bin_length[lengths->bins - 1];
-    if (!options->pack_multiple)
-        options->pack_multiple = 1;
     if (!options->max_length)
         options->max_length = power_of_two_from(longest);
-    options->max_length = options->max_length / options->pack_multiple * options->pack_multiple;
-    if (options->max_length < 1 || options->max_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they must hold 1..%d",
+    options->max_length =
+        hbp__round_up(hbp__round_up(options->max_length, options->sequence_multiple), options->pack_multiple);
+    if (options->max_length > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they hold at most %d",
                          (long long)options->max_length, HBP_MAX_LENGTH);
-    if (longest > options->max_length) {
-        int64_t over = 0;
-        for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > options->max_length; b--)
-            over += lengths->bin_count[b];
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "groups: %lld sample(s) are longer than a pack of %lld tokens, the longest has %lld; "
-            "limit the lengths first",
-            (long long)over, (long long)options->max_length, (long long)longest);
-    }
+    if (longest <= options->max_length)
+        return HBP_OK;
+    int64_t over = 0;
+    for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > options->max_length; b--)
+        over += lengths->bin_count[b];
+    if (!over)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "groups: tied samples have %lld tokens together; a pack holds %lld",
+                         (long long)longest, (long long)options->max_length);
+    return hbp__fail(
+        context, HBP_E_INVALID,
+        "groups: %lld sample(s) are longer than a pack of %lld tokens, the longest has %lld; limit the "
+        "lengths first",
+        (long long)over, (long long)options->max_length, (long long)lengths->bin_length[lengths->bins - 1]);
+}
+
+/* Fills in the defaults and refuses lengths past max_length. */
+static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          hbp_groups_options *options, int64_t *longest)
+{
+    if (!options->pack_multiple)
+        options->pack_multiple = 1;
+    if (!options->sequence_multiple)
+        options->sequence_multiple = 1;
+    HBP__TRY(longest_item(context, lengths, options->sequence_multiple, longest));
+    HBP__TRY(resolve_max_length(context, lengths, *longest, options));
     if (!options->min_length)
         options->min_length = options->mode == HBP_GROUPS_PAPER ? 8192 : 1024;
     options->min_length = hbp__min_i64(options->min_length, options->max_length);
@@ -186,7 +224,7 @@ static void rank_single_levels(const hbp__estimator *estimator, int64_t max_leng
         if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, estimator->cost->degree[row],
                              max_length, 0, &single.level[0]))
             continue;
-        single.level[0].threshold = estimator->lengths->bin_length[estimator->lengths->bins - 1];
+        single.level[0].threshold = estimator->longest;
         hbp__hierarchy_estimate(estimator, &single);
         rank_candidate(list, count, &single, charge);
     }
@@ -218,8 +256,7 @@ static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
             context, HBP_E_INFEASIBLE,
             "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every layer "
             "recomputed",
-            (long long)estimator->lengths->bin_length[estimator->lengths->bins - 1],
-            (int)estimator->cost->terms.ranks);
+            (long long)estimator->longest, (int)estimator->cost->terms.ranks);
     const hbp__hierarchy *chosen = &list[0];
     if (options->mode == HBP_GROUPS_PAPER)
         chosen = &paper;
@@ -255,10 +292,12 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     hbp_groups_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     HBP__TRY(check_options(context, &all));
-    HBP__TRY(resolve(context, lengths, cost, &all));
+    int64_t longest;
+    HBP__TRY(resolve(context, lengths, cost, &all, &longest));
     HBP__TRY(hbp__tick(context, "groups", 0, 2));
     hbp__estimator estimator;
     hbp_status status = hbp__estimator_open(context, lengths, cost, all.tokens_per_step, &estimator);
+    estimator.longest = longest;
     estimator.pack_multiple = all.pack_multiple;
     estimator.step_slack = all.step_slack;
     hbp__hierarchy *list = NULL;

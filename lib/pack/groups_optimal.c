@@ -20,7 +20,7 @@ typedef struct path_search {
     int64_t level_count;
     int64_t threshold[MAX_LEVELS + 1];
     int64_t bin[MAX_LEVELS + 1]; /* bins below the threshold */
-    int64_t thresholds;          /* threshold[0] = 0, the last is the longest sample */
+    int64_t thresholds;          /* threshold[0] = 0, the last is the longest item */
     double best[HBP__MAX_GROUPS + 1][MAX_LEVELS + 1];
     int16_t from[HBP__MAX_GROUPS + 1][MAX_LEVELS + 1];
     int16_t edge[MAX_LEVELS + 1][MAX_LEVELS + 1]; /* best level from threshold i to j, -1: none */
@@ -86,7 +86,7 @@ static void list_levels(path_search *search, const hbp__estimator *estimator, in
     }
 }
 
-/* Thresholds are the pack lengths, none past the longest sample; ascending, distinct. */
+/* Thresholds are the pack lengths, none past the longest item; ascending, distinct. */
 static void list_thresholds(path_search *search, const hbp__estimator *estimator, int64_t longest)
 {
     search->thresholds = 1;
@@ -167,13 +167,12 @@ static void read_path(const path_search *search, int32_t k, hbp__hierarchy *out)
 hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estimator, int64_t min_length,
                                int64_t max_length, int32_t max_groups, hbp__hierarchy *out, int64_t *count)
 {
-    const hbp_lengths *lengths = estimator->lengths;
     path_search *search = hbp__new(&context->memory, 1, sizeof *search);
     if (!search)
         return hbp__fail_memory(context, "the choice of groups");
     search->level_count = 0;
     list_levels(search, estimator, min_length, max_length);
-    list_thresholds(search, estimator, lengths->bin_length[lengths->bins - 1]);
+    list_thresholds(search, estimator, estimator->longest);
     weigh_edges(search, estimator);
     find_paths(search, max_groups);
     int64_t room = *count, last = search->thresholds - 1;

@@ -39,7 +39,6 @@ static double short_squares_per_token(const hbp__estimator *estimator, int64_t m
 hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimator, int64_t min_length,
                              int64_t max_length, hbp__hierarchy *out)
 {
-    const hbp_lengths *lengths = estimator->lengths;
     hbp_sp_options options;
     hbp_sp_options_init(&options, sizeof options);
     options.tokens_per_step = estimator->tokens_per_step;
@@ -66,9 +65,8 @@ hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimat
         HBP__TRY(add_level(context, estimator, best_length / best.sp, 1, out));
     if (longest.sp > 1 && max_length / longest.sp >= best_length)
         HBP__TRY(add_level(context, estimator, max_length / longest.sp, 1, out));
-    int64_t last = lengths->bin_length[lengths->bins - 1];
     for (int64_t g = 0; g < out->count; g++)
-        out->level[g].threshold = hbp__min_i64(out->level[g].pack_length, last);
+        out->level[g].threshold = hbp__min_i64(out->level[g].pack_length, estimator->longest);
     hbp__hierarchy_estimate(estimator, out);
     return HBP_OK;
 }

@@ -38,8 +38,16 @@ hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths,
 {
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)lengths->bins + 1;
-    *estimator =
-        (hbp__estimator){lengths, cost, tokens_per_step, 1, 0, NULL, NULL, cost->terms.degrees, NULL};
+    *estimator = (hbp__estimator){lengths,
+                                  cost,
+                                  lengths->bin_length[lengths->bins - 1],
+                                  tokens_per_step,
+                                  1,
+                                  0,
+                                  NULL,
+                                  NULL,
+                                  cost->terms.degrees,
+                                  NULL};
     estimator->squares_before = hbp__new(memory, rows, sizeof *estimator->squares_before);
     estimator->tokens_before = hbp__new(memory, rows, sizeof *estimator->tokens_before);
     estimator->ragged_before =

@@ -30,6 +30,7 @@ typedef struct hbp__hierarchy {
 typedef struct hbp__estimator {
     const hbp_lengths *lengths;
     const hbp_cost *cost;
+    int64_t longest; /* tokens of the longest sample, or of tied samples together, with padding */
     int64_t tokens_per_step;
     int64_t pack_multiple;
     int64_t step_slack;     /* percent of tokens_per_step that a step may lack */

@@ -1,0 +1,232 @@
+#include "epoch/epoch.h"
+
+#include "failing.h"
+#include "planned.h"
+
+static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_epoch_options *options)
+{
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
+    return plan;
+}
+
+START_TEST(every_policy_and_mode_keeps_the_promises)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 200 + 1000 * (int64_t)seed, 60000);
+        for (int32_t mode = 0; mode < 2; mode++)
+            for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+                hbp_epoch_options options = {.struct_size = sizeof options,
+                                             .mode = mode,
+                                             .over_long = policy,
+                                             .max_length = 20000,
+                                             .sequence_multiple = seed % 2 ? 8 : 0,
+                                             .pack_multiple = seed % 2 ? 128 : 0,
+                                             .seed = seed};
+                hbp_plan *plan = plan_with(context, lengths, cost, &options);
+                planned_check(context, plan, lengths);
+                ck_assert_int_gt(plan->overlong_samples, 0);
+                ck_assert_int_eq(plan->dropped > 0, policy == HBP_OVERLONG_DROP);
+                hbp_plan_free(plan);
+            }
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_default_is_never_slower_than_the_paper)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        hbp_lengths *lengths =
+            test_long_tail(context, seed, 100 + 400 * (int64_t)seed, 3000 + 4000 * (int64_t)seed);
+        hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed};
+        hbp_plan *best = plan_with(context, lengths, cost, &options);
+        options.mode = HBP_EPOCH_PAPER;
+        hbp_plan *paper = plan_with(context, lengths, cost, &options);
+        hbp_plan_summary a = {.struct_size = sizeof a}, b = a;
+        OK(context, hbp_plan_get_summary(context, best, &a));
+        OK(context, hbp_plan_get_summary(context, paper, &b));
+        ck_assert_msg(a.predicted_ns <= b.predicted_ns, "seed %d: %lld against %lld", (int)seed,
+                      (long long)a.predicted_ns, (long long)b.predicted_ns);
+        hbp_plan_free(best);
+        hbp_plan_free(paper);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_plan_is_a_function_of_its_inputs)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    uint32_t length[4000];
+    int64_t wide[4000];
+    hbp__rng rng = hbp__rng_make(4, 0, 0);
+    for (int i = 0; i < 4000; i++)
+        wide[i] = length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 9) ? 900 : 20000);
+    hbp_lengths *a = NULL, *b = NULL;
+    hbp_lengths_options borrow = {.struct_size = sizeof borrow, .borrow = 1};
+    OK(context, hbp_lengths_create_u32(context, length, 4000, &borrow, &a));
+    OK(context, hbp_lengths_create_i64(context, wide, 4000, NULL, &b));
+    hbp_epoch_options options = {.struct_size = sizeof options, .seed = 1, .epoch = 2};
+    hbp_plan *one = plan_with(context, a, cost, &options), *two = plan_with(context, b, cost, &options);
+    ck_assert_uint_eq(one->digest, two->digest);
+    options.epoch = 3;
+    hbp_plan *three = plan_with(context, a, cost, &options);
+    ck_assert_uint_ne(one->digest, three->digest);
+    hbp_plan_free(one);
+    hbp_plan_free(two);
+    hbp_plan_free(three);
+    hbp_lengths_free(a);
+    hbp_lengths_free(b);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(ties_and_loss_tokens_survive)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    static int64_t length[3000], tie[3000];
+    static uint32_t loss[3000];
+    hbp__rng rng = hbp__rng_make(5, 0, 0);
+    for (int i = 0; i < 3000; i++) {
+        length[i] = 1 + hbp__rng_below(&rng, 2000);
+        loss[i] = hbp__rng_below(&rng, (uint64_t)length[i] + 1);
+        tie[i] = i < 2000 ? i / 2 : -1;
+    }
+    hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
+    for (int way = 0; way < 3; way++) {
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .samples_per_step = way == 1 ? 500 : 0,
+                                     .window_samples = way == 2 ? 700 : 0};
+        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        planned_check(context, plan, lengths);
+        planned_check_ties(plan, tie, 3000);
+        for (int64_t i = 0; i < plan->samples; i++)
+            ck_assert_int_eq(plan->sample_loss_tokens[i], loss[plan->sample_ids[i]]);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_histogram_is_enough)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){300, 7000, 25000, 90},
+                                             (int64_t[]){5000, 60, 9, 3000}, 4, &lengths));
+    hbp_plan *plan = plan_with(context, lengths, cost, NULL);
+    planned_check(context, plan, lengths);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(groups_may_be_given)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 16384);
+    hbp_groups *groups = NULL;
+    OK(context,
+       hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
+    hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
+    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    for (int64_t p = 0; p < plan->packs; p++)
+        ck_assert(plan->pack_capacity[p] == (plan->pack_sp[p] == 1 ? 2048 : 16384));
+    hbp_plan_free(plan);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(senseless_requests_are_named)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 500, 16384);
+    hbp_plan *plan = (hbp_plan *)1;
+    hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 8192};
+    FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
+    options = (hbp_epoch_options){.struct_size = sizeof options, .mode = 2};
+    FAILS(context, HBP_E_INVALID, "mode 2", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
+    FAILS(context, HBP_E_INVALID, "max_length is -1",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .over_long = 9, .max_length = 8192};
+    FAILS(context, HBP_E_INVALID, "9", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = -5};
+    FAILS(context, HBP_E_INVALID, "window_samples is -5",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = 5, .samples_per_step = 5};
+    FAILS(context, HBP_E_INVALID, "exclude each other",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
+    FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_plan_epoch(context, NULL, cost, NULL, &plan));
+    ck_assert_int_eq(hbp_plan_epoch(NULL, lengths, cost, NULL, &plan), HBP_E_INVALID);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+    hbp_epoch_options options;
+} inputs;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    inputs *in = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &in->options, &plan);
+    ck_assert_int_eq(status == HBP_OK, plan != NULL);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {
+        test_long_tail(context, 1, 120, 30000), test_cost(context), {.struct_size = sizeof in.options}};
+    in.options.max_length = 16384;
+    in.options.over_long = HBP_OVERLONG_SPLIT;
+    failing_sweep(plan_once, &in);
+    ck_assert_int_gt(cancel_sweep(plan_once, &in), 4);
+    in.options.samples_per_step = 60;
+    failing_sweep(plan_once, &in);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, the_default_is_never_slower_than_the_paper,
+          a_plan_is_a_function_of_its_inputs, ties_and_loss_tokens_survive, a_histogram_is_enough,
+          groups_may_be_given, senseless_requests_are_named, nothing_is_left_behind)
