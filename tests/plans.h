@@ -1,0 +1,249 @@
+/* Random plans that keep every promise: made from lengths, with a cost or with drawn times. */
+#ifndef HBP_TESTS_PLANS_H
+#define HBP_TESTS_PLANS_H
+
+#include "base/checked.h"
+#include "base/rng.h"
+#include "cost/cost.h"
+#include "data/lengths.h"
+#include "data/plan.h"
+#include "test.h"
+
+typedef struct plans_shape {
+    uint64_t seed;
+    int32_t ranks; /* a power of two, as is domain_ranks */
+    int32_t domain_ranks;
+    int64_t pack_samples; /* most in a pack, not counting those tied to the last */
+    int64_t left_over;    /* pieces that no step takes; no ties then */
+    int64_t sequence_multiple;
+    int64_t pack_multiple;
+    int64_t micro_batch_multiple;
+    const hbp_cost *cost; /* NULL: times are drawn, a whole number of ns below 1000 */
+} plans_shape;
+
+/* A walk over the plan to be: counts rows, and writes them when there is a plan. */
+typedef struct plans_walk {
+    const plans_shape *shape;
+    const hbp_lengths *lengths;
+    const int64_t *order; /* [lengths->count] pieces in the order of packs */
+    hbp__rng rng;
+    hbp_plan *plan;
+    int64_t steps, micro_batches, packs, samples;
+} plans_walk;
+
+/* Pieces shuffled; tied ones stand together, where the first of them came. The test frees them. */
+static inline int64_t *plans_order(const hbp_lengths *lengths, uint64_t seed)
+{
+    hbp__rng rng = hbp__rng_make(seed, 1, 0);
+    int64_t *order = malloc((size_t)lengths->count * sizeof *order), at = 0;
+    uint32_t *draw = malloc((size_t)lengths->count * sizeof *draw);
+    char *taken = calloc((size_t)lengths->count, 1);
+    ck_assert(order && draw && taken);
+    for (uint32_t i = 0; i < lengths->count; i++)
+        draw[i] = i;
+    hbp__rng_shuffle_u32(&rng, draw, (uint64_t)lengths->count);
+    for (int64_t i = 0; i < lengths->count; i++) {
+        uint32_t piece = draw[i];
+        if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
+            order[at++] = piece;
+        for (int64_t j = 0; lengths->tie && lengths->tie[piece] != HBP__FREE && j < lengths->count; j++)
+            if (lengths->tie[j] == lengths->tie[piece] && !taken[j]) {
+                taken[j] = 1;
+                order[at++] = j;
+            }
+    }
+    ck_assert_int_eq(at, lengths->count);
+    free(taken);
+    free(draw);
+    return order;
+}
+
+static inline int plans_tied(const plans_walk *w, int64_t at)
+{
+    const uint32_t *tie = w->lengths->tie;
+    return tie && tie[w->order[at]] != HBP__FREE && tie[w->order[at]] == tie[w->order[at - 1]];
+}
+
+static inline void plans_sample(const plans_walk *w, int64_t row, int64_t *loss)
+{
+    const hbp_lengths *lengths = w->lengths;
+    hbp_plan *plan = w->plan;
+    int64_t piece = w->order[row], length = hbp__lengths_get(lengths, piece);
+    plan->sample_ids[row] = lengths->origin ? lengths->origin[piece] : piece;
+    plan->sample_tokens[row] = (int32_t)length;
+    if (plan->sample_first_tokens)
+        plan->sample_first_tokens[row] = lengths->first[piece];
+    if (plan->sample_loss_tokens)
+        plan->sample_loss_tokens[row] = (int32_t)lengths->loss[piece];
+    *loss += lengths->loss ? lengths->loss[piece] : length;
+}
+
+/* The next pack, of `count` samples; returns its time. */
+static inline int64_t plans_pack(plans_walk *w, int64_t rank, int64_t sp, int64_t count)
+{
+    const plans_shape *shape = w->shape;
+    hbp_plan *plan = w->plan;
+    int64_t p = w->packs++, tokens = 0, padded = 0, squares = 0, loss = 0;
+    int64_t drawn = hbp__rng_below(&w->rng, 1000), spare = hbp__rng_below(&w->rng, 100);
+    int32_t layers = shape->cost ? shape->cost->terms.layers : 8;
+    int32_t recompute = (int32_t)hbp__rng_below(&w->rng, (uint64_t)layers + 1);
+    int64_t first = w->samples;
+    w->samples += count;
+    if (!plan)
+        return 0;
+    for (int64_t i = first; i < w->samples; i++) {
+        plans_sample(w, i, &loss);
+        tokens += plan->sample_tokens[i];
+        padded += hbp__round_up(plan->sample_tokens[i], shape->sequence_multiple);
+        squares += (int64_t)plan->sample_tokens[i] * plan->sample_tokens[i];
+    }
+    padded = hbp__round_up(padded, shape->pack_multiple);
+    plan->pack_offsets[p + 1] = w->samples;
+    plan->pack_ranks[p] = (int32_t)rank;
+    plan->pack_sp[p] = (int32_t)sp;
+    plan->pack_recompute[p] = recompute;
+    plan->pack_capacity[p] = padded + spare;
+    plan->pack_tokens[p] = tokens;
+    plan->pack_padded_tokens[p] = padded;
+    plan->pack_squares[p] = squares;
+    plan->pack_loss_tokens[p] = loss;
+    plan->pack_ns[p] = drawn;
+    plan->pack_bytes[p] = drawn * 1000 + padded;
+    if (shape->cost) {
+        int32_t row = hbp__cost_row(shape->cost, (int32_t)sp);
+        plan->pack_ns[p] = hbp__cost_pack_ns(shape->cost, row, recompute, padded, (double)squares);
+        plan->pack_bytes[p] = hbp__cost_pack_bytes(shape->cost, row, recompute, padded);
+    }
+    return plan->pack_ns[p];
+}
+
+static inline int plans_may(const plans_walk *w, int64_t rank, int64_t sp)
+{
+    return sp <= w->shape->ranks && rank % sp == 0 &&
+           (!w->shape->cost || hbp__cost_row(w->shape->cost, (int32_t)sp) >= 0);
+}
+
+static inline int64_t plans_micro_batch(plans_walk *w)
+{
+    const plans_shape *shape = w->shape;
+    int64_t slowest = 0, end = w->lengths->count - shape->left_over;
+    for (int64_t rank = 0, sp; rank < shape->ranks; rank += sp) {
+        for (sp = 1; plans_may(w, rank, sp * 2) && hbp__rng_below(&w->rng, 2); sp *= 2)
+            ;
+        int64_t count = hbp__rng_below(&w->rng, (uint64_t)shape->pack_samples + 1);
+        count = hbp__min_i64(count, end - w->samples);
+        while (count && w->samples + count < end && plans_tied(w, w->samples + count))
+            count++;
+        slowest = hbp__max_i64(slowest, plans_pack(w, rank, sp, count));
+    }
+    int64_t m = w->micro_batches++;
+    if (w->plan) {
+        w->plan->micro_batch_ns[m] = slowest;
+        w->plan->micro_batch_offsets[m + 1] = w->packs;
+    }
+    return slowest;
+}
+
+static inline void plans_step(plans_walk *w)
+{
+    const plans_shape *shape = w->shape;
+    int64_t pack = w->packs, sample = w->samples, s = w->steps++;
+    int64_t count = shape->micro_batch_multiple * (1 + hbp__rng_below(&w->rng, 3));
+    int64_t ns = shape->cost ? hbp__round_i64(shape->cost->terms.step_ns) : hbp__rng_below(&w->rng, 100);
+    while (count--)
+        ns += plans_micro_batch(w);
+    hbp_plan *plan = w->plan;
+    if (!plan)
+        return;
+    plan->step_offsets[s + 1] = w->micro_batches;
+    plan->step_ns[s] = ns;
+    plan->step_samples[s] = w->samples - sample;
+    plan->step_tokens[s] = plan->step_loss_tokens[s] = 0;
+    for (; pack < w->packs; pack++) {
+        plan->step_tokens[s] += plan->pack_tokens[pack];
+        plan->step_loss_tokens[s] += plan->pack_loss_tokens[pack];
+    }
+}
+
+static inline plans_walk plans_take(const plans_shape *shape, const hbp_lengths *lengths,
+                                    const int64_t *order, hbp_plan *plan)
+{
+    plans_walk w = {shape, lengths, order, hbp__rng_make(shape->seed, 2, 0), plan, 0, 0, 0, 0};
+    while (w.samples < lengths->count - shape->left_over)
+        plans_step(&w);
+    return w;
+}
+
+/* A sealed plan of the lengths. */
+static inline hbp_plan *plans_make(const plans_shape *shape, const hbp_lengths *lengths)
+{
+    hbp__memory memory = hbp__memory_default();
+    int64_t *order = plans_order(lengths, shape->seed);
+    plans_walk w = plans_take(shape, lengths, order, NULL);
+    hbp_plan *plan = hbp__plan_new(
+        &memory, w.steps, w.micro_batches, w.packs, w.samples, lengths->dropped + shape->left_over,
+        (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0));
+    ck_assert_ptr_nonnull(plan);
+    plan->ranks = shape->ranks;
+    plan->domain_ranks = shape->domain_ranks;
+    plan->sequence_multiple = shape->sequence_multiple;
+    plan->pack_multiple = shape->pack_multiple;
+    plan->micro_batch_multiple = shape->micro_batch_multiple;
+    plan->overlong_samples = lengths->overlong_samples;
+    plan->overlong_tokens = lengths->overlong_tokens;
+    plan->seed = shape->seed;
+    plan->epoch = 3;
+    plan->lengths_digest = lengths->digest;
+    plans_take(shape, lengths, order, plan);
+    for (int64_t i = 0; i < plan->dropped; i++) {
+        int64_t piece = i < lengths->dropped ? 0 : order[lengths->count - 1 - (i - lengths->dropped)];
+        plan->dropped_ids[i] = i < lengths->dropped ? lengths->dropped_id[i]
+                               : lengths->origin    ? lengths->origin[piece]
+                                                    : piece;
+        plan->dropped_reasons[i] = i < lengths->dropped ? HBP_DROPPED_OVERLONG : HBP_DROPPED_LEFTOVER;
+    }
+    free(order);
+    hbp__plan_seal(plan);
+    return plan;
+}
+
+/* A shape whose every field is drawn but the cost. */
+static inline plans_shape plans_draw(uint64_t seed)
+{
+    hbp__rng rng = hbp__rng_make(seed, 3, 0);
+    plans_shape shape = {.seed = seed};
+    shape.ranks = 1 << hbp__rng_below(&rng, 5);
+    shape.domain_ranks = 1 << hbp__rng_below(&rng, 5);
+    if (shape.domain_ranks > shape.ranks)
+        shape.domain_ranks = shape.ranks;
+    shape.pack_samples = 1 + hbp__rng_below(&rng, 6);
+    shape.sequence_multiple = 1 + hbp__rng_below(&rng, 2) * 7;
+    shape.pack_multiple = 1 + hbp__rng_below(&rng, 2) * 63;
+    shape.micro_batch_multiple = 1 + hbp__rng_below(&rng, 2);
+    return shape;
+}
+
+/* `count` lengths of up to `longest` tokens; with loss tokens, or ties of pairs, when `loss` or `ties`. */
+static inline hbp_lengths *plans_lengths(hbp_context *context, uint64_t seed, int64_t count, uint32_t longest,
+                                         int loss, int ties)
+{
+    hbp__rng rng = hbp__rng_make(seed, 4, 0);
+    uint32_t *length = malloc((size_t)count * sizeof *length), *lossy = malloc((size_t)count * sizeof *lossy);
+    int64_t *tie = malloc((size_t)count * sizeof *tie);
+    ck_assert(length && lossy && tie);
+    for (int64_t i = 0; i < count; i++) {
+        length[i] = 1 + hbp__rng_below(&rng, longest);
+        lossy[i] = hbp__rng_below(&rng, (uint64_t)length[i] + 1);
+        tie[i] = i % 5 < 2 ? 100 + i / 5 : -1;
+    }
+    hbp_lengths_options options = {
+        .struct_size = sizeof options, .loss_tokens = loss ? lossy : NULL, .ties = ties ? tie : NULL};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
+    free(tie);
+    free(lossy);
+    free(length);
+    return lengths;
+}
+
+#endif

@@ -1,0 +1,292 @@
+#include "costs.h"
+#include "failing.h"
+#include "plans.h"
+
+static hbp_lengths *limited(hbp_context *context, const hbp_lengths *lengths, int64_t most, int32_t policy)
+{
+    hbp_lengths *out = NULL;
+    OK(context, hbp_lengths_limit(context, lengths, most, policy, &out));
+    return out;
+}
+
+START_TEST(what_was_planned_is_valid)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        plans_shape shape = plans_draw(seed);
+        shape.left_over = seed % 4 == 0 ? (int64_t)seed / 8 : 0;
+        hbp_lengths *lengths =
+            plans_lengths(context, seed, 40 + (int64_t)seed * 5, 3000, seed % 2, seed % 4 == 3);
+        hbp_plan *plan = plans_make(&shape, lengths);
+        OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(limits_are_found_again)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 90; seed++) {
+        int32_t policy = HBP_OVERLONG_DROP + (int32_t)(seed % 3);
+        plans_shape shape = plans_draw(seed);
+        shape.left_over = (int64_t)(seed % 5);
+        hbp_lengths *lengths = plans_lengths(context, seed, 80, 900, seed % 2, 0);
+        int64_t most = 300 + (int64_t)seed;
+        hbp_lengths *cut = limited(context, lengths, most, policy);
+        ck_assert_int_gt(cut->overlong_samples, 0);
+        hbp_plan *plan = plans_make(&shape, cut);
+        OK(context, hbp_plan_validate(context, plan, cut, NULL));
+        OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+        plan->lengths_digest++;
+        FAILS(context, HBP_E_INVALID, "the plan was made for lengths with digest",
+              hbp_plan_validate(context, plan, lengths, NULL));
+        FAILS(context, HBP_E_INVALID, "the plan was made for lengths with digest",
+              hbp_plan_validate(context, plan, cut, NULL));
+        hbp_plan_free(plan);
+        hbp_lengths_free(cut);
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_histogram_is_lengths_too)
+{
+    hbp_context *context = test_context();
+    const int64_t length[] = {10, 50, 200}, count[] = {20, 8, 3};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_histogram(context, length, count, 3, &lengths));
+    for (int32_t policy = 0; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        plans_shape shape = plans_draw((uint64_t)policy);
+        hbp_lengths *cut = limited(context, lengths, policy ? 120 : 200, policy);
+        hbp_plan *plan = plans_make(&shape, cut);
+        OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+        hbp_plan_free(plan);
+        hbp_lengths_free(cut);
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A plan of 30 samples, 3 of them over-long and 2 left over, with ties or with loss tokens. */
+typedef struct made {
+    hbp_context *context;
+    hbp_lengths *lengths;
+    hbp_plan *plan;
+} made;
+
+static made make(int32_t policy, int ties)
+{
+    made m = {.context = test_context()};
+    hbp_lengths *all = plans_lengths(m.context, 5, 30, 100, 0, ties);
+    plans_shape shape = plans_draw(8);
+    shape.left_over = ties ? 0 : 2;
+    m.lengths = ties ? all : limited(m.context, all, 85, policy);
+    if (!ties)
+        hbp_lengths_free(all);
+    m.plan = plans_make(&shape, m.lengths);
+    OK(m.context, hbp_plan_validate(m.context, m.plan, m.lengths, NULL));
+    return m;
+}
+
+static void finish(made *m)
+{
+    hbp_plan_free(m->plan);
+    hbp_lengths_free(m->lengths);
+    hbp_context_free(m->context);
+}
+
+START_TEST(samples_that_are_not_right_are_named)
+{
+    char text[128];
+    made m = make(HBP_OVERLONG_DROP, 0);
+    hbp_plan *plan = m.plan;
+    int64_t last = plan->samples - 1, id = plan->sample_ids[0], dropped = plan->dropped;
+    ck_assert_int_gt(m.lengths->dropped, 0);
+
+    plan->sample_ids[0] = plan->sample_ids[last];
+    snprintf(text, sizeof text, "sample %d", (int)plan->sample_ids[0]);
+    FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->sample_ids[0] = 77;
+    FAILS(m.context, HBP_E_INVALID, "sample 77 from token 0; the lengths have no such sample",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->sample_ids[0] = plan->dropped_ids[dropped - 1];
+    snprintf(text, sizeof text, "sample %d ", (int)plan->sample_ids[0]);
+    FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->sample_ids[0] = id;
+    OK(m.context, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+
+    plan->dropped--;
+    FAILS(m.context, HBP_E_INVALID, "is in no pack and was not dropped",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->dropped = m.lengths->dropped - 1;
+    FAILS(m.context, HBP_E_INVALID, "is not among the plan's dropped samples",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->dropped = dropped;
+    int64_t left = plan->dropped_ids[dropped - 1];
+    plan->dropped_ids[dropped - 1] = id;
+    FAILS(m.context, HBP_E_INVALID, "sample", hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->dropped_ids[dropped - 1] = 99;
+    FAILS(m.context, HBP_E_INVALID, "sample 99 was left over; the lengths have no such sample",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->dropped_ids[dropped - 1] = left;
+    plan->dropped_ids[0]++;
+    FAILS(m.context, HBP_E_INVALID, "was dropped as over-long; the lengths do not say so",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    finish(&m);
+}
+END_TEST
+
+/* Two samples of one pack, of different lengths, swap ids: every sum stays. */
+START_TEST(lengths_that_are_not_right_are_named)
+{
+    made m = make(HBP_OVERLONG_TRUNCATE, 0);
+    hbp_plan *plan = m.plan;
+    int64_t a = 0;
+    while (plan->sample_tokens[a] == plan->sample_tokens[a + 1])
+        a++;
+    int64_t id = plan->sample_ids[a];
+    plan->sample_ids[a] = plan->sample_ids[a + 1];
+    plan->sample_ids[a + 1] = id;
+    FAILS(m.context, HBP_E_INVALID, "tokens in the plan and",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    finish(&m);
+}
+END_TEST
+
+START_TEST(pieces_that_are_not_right_are_named)
+{
+    made m = make(HBP_OVERLONG_SPLIT, 0);
+    hbp_plan *plan = m.plan;
+    int64_t row = 0;
+    while (plan->sample_first_tokens[row] == 0)
+        row++;
+    plan->sample_first_tokens[row]--;
+    FAILS(m.context, HBP_E_INVALID, "the lengths have no such sample",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->sample_first_tokens[row] = 0;
+    FAILS(m.context, HBP_E_INVALID, "sample", hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    finish(&m);
+}
+END_TEST
+
+/* Tied samples change places with samples of as many tokens in another pack. */
+START_TEST(ties_that_are_torn_are_named)
+{
+    hbp_context *context = test_context();
+    const uint32_t length[] = {7, 7, 7, 7};
+    const int64_t tie[] = {12, 12, -1, -1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 4, &options, &lengths));
+    plans_shape shape = plans_draw(1);
+    shape.pack_samples = 1;
+    hbp_plan *plan = plans_make(&shape, lengths);
+    OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+    int64_t tied = 0, free_row = 0;
+    while (plan->sample_ids[tied] != 0)
+        tied++;
+    while (plan->sample_ids[free_row] != 3)
+        free_row++;
+    plan->sample_ids[tied] = 3;
+    plan->sample_ids[free_row] = 0;
+    FAILS(context, HBP_E_INVALID, "a sample tied to it (tie 12)",
+          hbp_plan_validate(context, plan, lengths, NULL));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_part_need_not_hold_every_sample)
+{
+    made m = make(HBP_OVERLONG_SPLIT, 0);
+    hbp__memory memory = hbp__memory_default();
+    ck_assert_int_gt(m.plan->steps, 1);
+    hbp_plan *head = hbp__plan_slice(&memory, m.plan, 0, 1);
+    hbp_plan *part = hbp__plan_slice(&memory, m.plan, 1, m.plan->steps - 1);
+    OK(m.context, hbp_plan_validate(m.context, part, m.lengths, NULL));
+    FAILS(m.context, HBP_E_INVALID, "is in no pack and was not dropped",
+          hbp_plan_validate(m.context, head, m.lengths, NULL));
+    part->sample_ids[0] = 1000;
+    FAILS(m.context, HBP_E_INVALID, "sample 1000", hbp_plan_validate(m.context, part, m.lengths, NULL));
+    hbp_plan_free(head);
+    hbp_plan_free(part);
+    finish(&m);
+}
+END_TEST
+
+START_TEST(the_cost_is_held_against_the_plan)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context), *other = test_cost_ranks(context, 8);
+    hbp_lengths *lengths = plans_lengths(context, 1, 200, 2000, 1, 0);
+    plans_shape shape = plans_draw(1);
+    shape.ranks = 16;
+    shape.domain_ranks = 8;
+    shape.cost = cost;
+    hbp_plan *plan = plans_make(&shape, lengths);
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    FAILS(context, HBP_E_INVALID, "the plan is for 16 ranks in domains of 8, the cost for 8 in domains of 8",
+          hbp_plan_validate(context, plan, NULL, other));
+
+    plan->step_ns[1]++;
+    FAILS(context, HBP_E_INVALID, "step 1: ", hbp_plan_validate(context, plan, NULL, cost));
+    plan->step_ns[1]--;
+    plan->pack_bytes[2]--;
+    FAILS(context, HBP_E_INVALID, "pack 2: ", hbp_plan_validate(context, plan, NULL, cost));
+    plan->pack_bytes[2]++;
+    int32_t layers = plan->pack_recompute[2];
+    plan->pack_recompute[2] = 9;
+    FAILS(context, HBP_E_INVALID, "pack 2 recomputes 9 layers; the model has 8",
+          hbp_plan_validate(context, plan, NULL, cost));
+    plan->pack_recompute[2] = layers;
+    cost->terms.limit_bytes = 6000000000;
+    FAILS(context, HBP_E_INVALID, "bytes; a GPU has 6000000000",
+          hbp_plan_validate(context, plan, NULL, cost));
+    cost->terms.limit_bytes = INT64_MAX;
+    cost->terms.pack_ns++;
+    FAILS(context, HBP_E_INVALID, "pack 0: ", hbp_plan_validate(context, plan, NULL, cost));
+    cost->terms.pack_ns--;
+    cost->terms.degrees = 1;
+    FAILS(context, HBP_E_INVALID, ", which the cost does not allow",
+          hbp_plan_validate(context, plan, NULL, cost));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(other);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status validate(hbp_context *context, void *user)
+{
+    made *m = user;
+    return hbp_plan_validate(context, m->plan, m->lengths, NULL);
+}
+
+START_TEST(memory_may_end_and_the_caller_may_cancel)
+{
+    made m = {.context = test_context()};
+    m.lengths = plans_lengths(m.context, 5, 300, 1000, 0, 0);
+    plans_shape shape = plans_draw(8);
+    shape.left_over = 3;
+    hbp_lengths *cut = limited(m.context, m.lengths, 700, HBP_OVERLONG_SPLIT);
+    m.plan = plans_make(&shape, cut);
+    failing_sweep(validate, &m);
+    ck_assert_int_gt(cancel_sweep(validate, &m), 1);
+    FAILS(m.context, HBP_E_INVALID, "plan", hbp_plan_validate(m.context, NULL, NULL, NULL));
+    hbp_lengths_free(cut);
+    finish(&m);
+}
+END_TEST
+
+TEST_MAIN("validate", what_was_planned_is_valid, limits_are_found_again, a_histogram_is_lengths_too,
+          samples_that_are_not_right_are_named, lengths_that_are_not_right_are_named,
+          pieces_that_are_not_right_are_named, ties_that_are_torn_are_named,
+          a_part_need_not_hold_every_sample, the_cost_is_held_against_the_plan,
+          memory_may_end_and_the_caller_may_cancel)
