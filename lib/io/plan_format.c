@@ -27,20 +27,6 @@ int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional)
     return bytes;
 }
 
-uint64_t hbp__get_le(const uint8_t *data, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= (uint64_t)data[i] << (8 * i);
-    return value;
-}
-
-void hbp__put_le(uint8_t *data, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        data[i] = (uint8_t)(value >> (8 * i));
-}
-
 uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
 {
     uLong crc = crc32(0, NULL, 0);

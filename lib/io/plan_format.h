@@ -93,8 +93,20 @@ typedef struct hbp__plan_chunk {
     hbp__plan_rows rows;
 } hbp__plan_chunk;
 
-uint64_t hbp__get_le(const uint8_t *data, int bytes);
-void hbp__put_le(uint8_t *data, uint64_t value, int bytes);
+/* Little-endian numbers of `bytes` bytes. */
+static inline uint64_t hbp__get_le(const uint8_t *data, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)data[i] << (8 * i);
+    return value;
+}
+
+static inline void hbp__put_le(uint8_t *data, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        data[i] = (uint8_t)(value >> (8 * i));
+}
 
 /* CRC-32 of any number of bytes. */
 uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes);

@@ -1,0 +1,43 @@
+/* The inside of an open plan file. */
+#ifndef HBP_IO_PLAN_FILE_H
+#define HBP_IO_PLAN_FILE_H
+
+#include <stdint.h>
+
+#include "hbp/plan_file.h"
+#include "io/plan_format.h"
+
+#define HBP__PLAN_FILE_NAME 128
+
+struct hbp_plan_file {
+    hbp__memory memory;
+    char name[HBP__PLAN_FILE_NAME]; /* the path's last part, for messages */
+    int descriptor;                 /* -1: memory */
+    const uint8_t *data;            /* the file in memory */
+    int64_t bytes;
+    hbp_plan_summary summary; /* of the header */
+    int32_t optional;         /* HBP__PLAN_* */
+    int64_t chunks;
+    hbp__plan_chunk *chunk; /* [chunks] */
+    hbp__plan_rows *start;  /* [chunks + 1] rows before each chunk */
+};
+
+/* hbp_plan_file_open of a path, or of `bytes` of `data`, which stay the caller's and must outlive the file.
+ */
+hbp_status hbp__plan_file_open(hbp_context *context, const char *path, hbp_plan_file **out);
+hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, int64_t bytes,
+                                      hbp_plan_file **out);
+
+/* The whole plan of an open file, verified. */
+hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, hbp_plan **out);
+
+/* Copies bytes [offset, offset + bytes), which lie inside the file. HBP_E_SYSTEM, or HBP_E_FORMAT when it
+ * shrank. */
+hbp_status hbp__plan_file_bytes(hbp_context *context, const hbp_plan_file *file, int64_t offset,
+                                int64_t bytes, uint8_t *to);
+
+/* HBP_E_FORMAT: "name: byte offset: what". */
+hbp_status hbp__plan_file_fail(hbp_context *context, const hbp_plan_file *file, int64_t offset,
+                               const char *what);
+
+#endif
