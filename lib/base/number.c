@@ -2,121 +2,106 @@
 
 #include "base/checked.h"
 
-/* Digits that a uint64_t holds, and powers of ten that a double holds exactly. */
-enum { DIGITS = 19, EXACT = 22 };
+/* Digits that always fit into 64 bits. */
+#define MOST_DIGITS 18
 
-/* No double is larger than 10^MOST or, but for 0, smaller than 10^-MOST times a mantissa of DIGITS digits. */
-enum { MOST = 400 };
+/* Past it every number is 0 or infinite. */
+#define MOST_EXPONENT 100000
 
-static const double powers[EXACT + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-typedef struct scan {
-    const char *text;
-    int64_t bytes;
-    int64_t at;
-} scan;
-
-static int take(scan *s, char a, char b)
+static int is_digit(char c)
 {
-    if (s->at < s->bytes && (s->text[s->at] == a || s->text[s->at] == b)) {
-        s->at++;
-        return 1;
-    }
-    return 0;
+    return c >= '0' && c <= '9';
 }
 
-static int take_digit(scan *s, uint32_t *digit)
+int hbp__read_whole(const char *text, int64_t bytes, int64_t *out)
 {
-    if (s->at >= s->bytes || s->text[s->at] < '0' || s->text[s->at] > '9')
+    int64_t value = 0;
+    for (int64_t i = 0; i < bytes; i++)
+        if (!is_digit(text[i]) || !hbp__mul_i64(value, 10, &value) ||
+            !hbp__add_i64(value, text[i] - '0', &value))
+            return 0;
+    if (bytes < 1)
         return 0;
-    *digit = (uint32_t)(s->text[s->at++] - '0');
+    *out = value;
     return 1;
 }
 
-/* The exponent after the digits, saturating. */
-static int take_exponent(scan *s, int64_t *exponent)
-{
-    if (!take(s, 'e', 'E'))
-        return 1;
-    int negative = take(s, '-', '-');
-    if (!negative)
-        take(s, '+', '+');
-    uint32_t digit;
-    int64_t value = 0;
-    int digits = 0;
-    for (; take_digit(s, &digit); digits++)
-        value = hbp__min_i64(10 * value + digit, 100000);
-    *exponent += negative ? -value : value;
-    return digits > 0;
-}
-
-/* Divides or multiplies by powers that are exact themselves. */
+/* value x 10^exponent; one rounding while value and 10^|exponent| are exact (Clinger 1990, the fast path). */
 static double scale(double value, int64_t exponent)
 {
-    for (; exponent > EXACT; exponent -= EXACT)
-        value *= powers[EXACT];
-    for (; exponent < -EXACT; exponent += EXACT)
-        value /= powers[EXACT];
-    return exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
+    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    while (exponent > 0 && value > 0 && value < 1e308) {
+        int64_t step = hbp__min_i64(exponent, 22);
+        value *= exact[step];
+        exponent -= step;
+    }
+    while (exponent < 0 && value > 0) {
+        int64_t step = hbp__min_i64(-exponent, 22);
+        value /= exact[step];
+        exponent += step;
+    }
+    return exponent > 0 && value > 0 ? value * 10 : value;
 }
 
-int hbp__parse_decimal(const char *text, int64_t bytes, double *out)
+/* Digits with at most one point among them. Digits past MOST_DIGITS only count towards the exponent. Returns
+ * how many bytes were used; 0: no number. */
+static int64_t read_digits(const char *text, int64_t bytes, int64_t *value, int64_t *exponent)
 {
-    scan s = {text, bytes, 0};
-    uint64_t mantissa = 0;
-    int64_t exponent = 0;
-    int held = 0, digits = 0;
-    uint32_t digit;
-    int negative = take(&s, '-', '-');
-    if (!negative)
-        take(&s, '+', '+');
-    for (int after_point = 0;;) {
-        if (take_digit(&s, &digit)) {
-            digits = 1;
-            exponent -= after_point;
-            if (held < DIGITS) {
-                mantissa = 10 * mantissa + digit;
-                held += mantissa != 0;
-            } else {
-                exponent++;
-            }
-        } else if (!after_point && take(&s, '.', '.')) {
-            after_point = 1;
+    int64_t i, digits = 0, kept = 0;
+    int point = 0;
+    for (i = 0; i < bytes && (is_digit(text[i]) || (text[i] == '.' && !point)); i++) {
+        if (text[i] == '.') {
+            point = 1;
+            continue;
+        }
+        digits++;
+        if (kept < MOST_DIGITS) {
+            *value = *value * 10 + (text[i] - '0');
+            kept += *value > 0;
+            *exponent -= point;
         } else {
-            break;
+            *exponent += !point;
         }
     }
-    if (!digits || !take_exponent(&s, &exponent) || s.at != s.bytes)
+    return digits ? i : 0;
+}
+
+/* e[+-]digits, saturated; 0 when it is none. */
+static int read_exponent(const char *text, int64_t bytes, int64_t *exponent)
+{
+    int64_t i = 1, power = 0;
+    int negative = 0;
+    if (i < bytes && (text[i] == '-' || text[i] == '+'))
+        negative = text[i++] == '-';
+    if (i == bytes)
         return 0;
-    double value = 0;
-    if (mantissa) {
-        if (exponent > MOST)
+    for (; i < bytes; i++) {
+        if (!is_digit(text[i]))
             return 0;
-        value = exponent < -MOST ? 0 : scale((double)mantissa, exponent);
+        power = hbp__min_i64(power * 10 + (text[i] - '0'), MOST_EXPONENT);
     }
-    if (value > 1.7976931348623157e308)
-        return 0;
-    *out = negative ? -value : value;
+    *exponent += negative ? -power : power;
     return 1;
 }
 
-int hbp__parse_unsigned(const char *text, int64_t bytes, uint32_t base, uint64_t *out)
+int hbp__read_decimal(const char *text, int64_t bytes, double *out)
 {
-    uint64_t value = 0;
-    for (int64_t i = 0; i < bytes; i++) {
-        char c = text[i];
-        uint32_t digit = 99;
-        if (c >= '0' && c <= '9')
-            digit = (uint32_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint32_t)(c - 'a') + 10;
-        else if (c >= 'A' && c <= 'F')
-            digit = (uint32_t)(c - 'A') + 10;
-        if (digit >= base || !hbp__mul_u64(value, base, &value) || !hbp__add_u64(value, digit, &value))
-            return 0;
+    int negative = bytes > 0 && text[0] == '-';
+    if (bytes > 0 && (text[0] == '-' || text[0] == '+')) {
+        text++;
+        bytes--;
     }
-    *out = value;
-    return bytes > 0;
+    int64_t value = 0, exponent = 0;
+    int64_t used = read_digits(text, bytes, &value, &exponent);
+    if (!used)
+        return 0;
+    if (used < bytes &&
+        ((text[used] != 'e' && text[used] != 'E') || !read_exponent(text + used, bytes - used, &exponent)))
+        return 0;
+    double result = scale((double)value, exponent);
+    if (!(result <= 1.7976931348623157e308))
+        return 0;
+    *out = negative ? -result : result;
+    return 1;
 }

@@ -1,17 +1,16 @@
-/* Decimal numbers in text, whatever the locale says. */
+/* Numbers out of text, read the same way in every locale. */
 #ifndef HBP_BASE_NUMBER_H
 #define HBP_BASE_NUMBER_H
 
 #include <stdint.h>
 
-/* Reads all of `text` [bytes] as [+-] digits [. digits] [e [+-] digits] with at least one digit before the
- * exponent. Returns 1, or 0 when it is something else or past the range of a double. Exact for at most 15
- * significant digits and a power of ten within 10^-22..10^22; else within a few units of the last place, the
- * same on every machine. */
-int hbp__parse_decimal(const char *text, int64_t bytes, double *out);
+/* text [bytes] is one whole number of decimal digits and nothing else. Returns 1, or 0 when it is not, or is
+ * past INT64_MAX. */
+int hbp__read_whole(const char *text, int64_t bytes, int64_t *out);
 
-/* Reads all of `text` [bytes] as an unsigned whole number in base 10, or 16 with digits of either case; 1 or
- * 0. */
-int hbp__parse_unsigned(const char *text, int64_t bytes, uint32_t base, uint64_t *out);
+/* text [bytes] is one decimal number, [+-]digits[.digits][e[+-]digits], and nothing else. Exact (rounded as
+ * IEEE 754 asks) up to 15 digits and powers of ten up to 22, within a few units of the last place beyond.
+ * Returns 1, or 0 when it is no number or overflows. */
+int hbp__read_decimal(const char *text, int64_t bytes, double *out);
 
 #endif
