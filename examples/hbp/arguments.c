@@ -61,7 +61,7 @@ static const option options[] = {
      0},
     {"micro-batch-multiple", KIND_INTEGER, AT(micro_batch_multiple), CLI_PLAN | CLI_COMPARE, "N",
      "micro-batches of a step are a multiple of N", 0},
-    {"sequence-multiple", KIND_LONG, AT(sequence_multiple), CLI_PLAN | CLI_COMPARE, "N",
+    {"sequence-multiple", KIND_LONG, AT(sequence_multiple), CLI_PLANS, "N",
      "each sample is padded to a multiple of N", 0},
     {"pack-multiple", KIND_LONG, AT(pack_multiple), CLI_PLANS, "N", "each pack is padded to a multiple of N",
      0},

@@ -284,6 +284,7 @@ hbp_status cli_make_groups(cli *c, int32_t mode)
     options.tokens_per_step = c->tokens_per_step;
     options.max_length = c->max_length;
     options.pack_multiple = c->pack_multiple;
+    options.sequence_multiple = c->sequence_multiple;
     return hbp_plan_groups(c->context, c->lengths, c->cost, &options, &c->groups);
 }
 
