@@ -15,6 +15,7 @@ struct hbp_model {
 };
 
 /* Makes a model named `name` from fields, checked and completed. */
-hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields, hbp_model **out);
+hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
+                           hbp_model **out);
 
 #endif
