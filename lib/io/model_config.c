@@ -254,7 +254,7 @@ hbp_status hbp_model_load_config(hbp_context *context, const char *path, hbp_mod
     HBP__TRY(hbp__require(context, path, "path"));
     char *text;
     int64_t bytes;
-    HBP__TRY(hbp__load_file(context, path, HBP__JSON_MOST, &text, &bytes));
+    HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
     hbp_status status = read_config(context, text, bytes, out);
     hbp__delete(&context->memory, text);
     return status;
