@@ -27,6 +27,8 @@ class _Context:
     def __init__(self) -> None:
         self.progress: Progress = None
         self.raised: BaseException | None = None
+        self.busy = False
+        self.cancelled = False
         # The callback reaches this object through a weak reference: a cycle would leave freeing to the collector.
         this = weakref.ref(self)
         self._callback = s.ProgressFunction(lambda user, progress: this()._report(progress.contents))
@@ -50,7 +52,11 @@ class _Context:
 
     def run(self, function, arguments) -> int:
         """Calls and turns a failure into its exception."""
-        status = function(self, *arguments)
+        self.busy = True
+        try:
+            status = function(self, *arguments)
+        finally:
+            self.busy = False
         raised, self.raised = self.raised, None
         if raised is not None:
             raise raised
@@ -66,17 +72,25 @@ class _Idle(threading.local):
     def __init__(self) -> None:
         self.contexts: list[_Context] = []
 
+    def take(self) -> _Context:
+        return self.contexts.pop() if self.contexts else _Context()
+
+    def put(self, context: _Context) -> None:
+        # A request to cancel that came too late would stop the next call.
+        if not context.busy and not context.cancelled:
+            self.contexts.append(context)
+
 
 _idle = _Idle()
 
 
 def call(function, *arguments) -> int:
     """Runs a short function on this thread's context."""
-    context = _idle.contexts.pop() if _idle.contexts else _Context()
+    context = _idle.take()
     try:
         return context.run(function, arguments)
     finally:
-        _idle.contexts.append(context)
+        _idle.put(context)
 
 
 def call_long(function, *arguments, progress: Progress = None) -> int:
@@ -86,7 +100,7 @@ def call_long(function, *arguments, progress: Progress = None) -> int:
     therefore runs on a thread of its own while the main thread waits: an exception of a handler (Ctrl-C, a time
     limit) cancels the call and is raised once the call has ended.
     """
-    context = _idle.contexts.pop() if _idle.contexts else _Context()
+    context = _idle.take()
     context.progress = progress
     try:
         if threading.current_thread() is threading.main_thread():
@@ -94,7 +108,7 @@ def call_long(function, *arguments, progress: Progress = None) -> int:
         return context.run(function, arguments)
     finally:
         context.progress = None
-        _idle.contexts.append(context)
+        _idle.put(context)
 
 
 def _call_beside(context: _Context, function, arguments) -> int:
@@ -120,6 +134,7 @@ def _call_beside(context: _Context, function, arguments) -> int:
         except BaseException as error:
             interrupted = error
             if not ended.is_set():
+                context.cancelled = True
                 lib.hbp_context_cancel(context)
     status, error = outcome[0]
     if interrupted is not None:
@@ -143,10 +158,15 @@ class Handle:
 def make(function, *arguments, free, borrowed: Any = None, long: bool = False, progress: Progress = None) -> Handle:
     """Calls a function whose last argument is the new object."""
     out = c_void_p()
-    if long:
-        call_long(function, *arguments, byref(out), progress=progress)
-    else:
-        call(function, *arguments, byref(out))
+    try:
+        if long:
+            call_long(function, *arguments, byref(out), progress=progress)
+        else:
+            call(function, *arguments, byref(out))
+    except BaseException:
+        if out.value:  # interrupted, but the call had succeeded
+            free(out)
+        raise
     return Handle(out, free, borrowed)
 
 

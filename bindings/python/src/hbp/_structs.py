@@ -1,399 +1,426 @@
-"""The open structs of include/hbp/*.h, field for field, and the names of their enumerations.
+"""The open structs of the C headers. A class body is the struct: names, order and types; `struct_size` comes first
+and fills itself in. tests/test_abi.py compares sizes and offsets with what the C compiler says."""
 
-A test compares sizes and offsets with what the C compiler makes of the headers. Pointers are c_void_p: an array's
-address goes in as an integer, and whoever makes the call keeps the array alive.
-"""
+import ctypes
+import operator
+from typing import Annotated, Any, Optional, Type, TypeVar, get_type_hints
 
-from __future__ import annotations
+from ._numbers import INTEGER_BITS, checked
 
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p, sizeof
+U32 = Annotated[int, ctypes.c_uint32]
+U64 = Annotated[int, ctypes.c_uint64]
+I32 = Annotated[int, ctypes.c_int32]
+I64 = Annotated[int, ctypes.c_int64]
+F64 = Annotated[float, ctypes.c_double]
+Text = Annotated[Optional[bytes], ctypes.c_char_p]
+Address = Annotated[Optional[int], ctypes.c_void_p]
 
 
-class Open(Structure):
-    """A struct whose first field is its size."""
+class Struct(ctypes.Structure):
+    """A struct whose first field is its size. Keywords set fields; what does not fit a field is refused."""
 
-    def __init__(self, **fields):
-        super().__init__(**fields)
-        self.struct_size = sizeof(type(self))
+    def __init__(self, **values: Any) -> None:
+        super().__init__()
+        self.struct_size = ctypes.sizeof(self)
+        types = dict(self._fields_)
+        for name, value in values.items():
+            if name not in types or name == "struct_size":
+                raise TypeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.names())}")
+            if types[name] in INTEGER_BITS:
+                value = checked(name, value, types[name])
+            elif types[name] is ctypes.c_double:
+                value = float(value)
+            setattr(self, name, value)
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The fields after struct_size."""
-        return tuple(name for name, _ in cls._fields_[1:])
+    def names(cls) -> "list[str]":
+        """The fields' names, `struct_size` left out."""
+        return [field[0] for field in cls._fields_[1:]]
+
+    def as_dict(self) -> "dict[str, Any]":
+        """The fields by name."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.as_dict() == other.as_dict()  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-class Allocator(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("alloc", c_void_p),
-        ("resize", c_void_p),
-        ("release", c_void_p),
-        ("user", c_void_p),
-    ]
+S = TypeVar("S", bound=Type[Struct])
 
 
-class Progress(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("stage", c_char_p),
-        ("done", c_int64),
-        ("total", c_int64),
-    ]
+def struct(cls: S) -> S:
+    """Lays the annotated fields out in the order of the class body."""
+    hints = get_type_hints(cls, include_extras=True)
+    fields = [(name, hints[name].__metadata__[0]) for name in cls.__dict__.get("__annotations__", None) or hints]
+    cls._fields_ = [("struct_size", ctypes.c_uint32), *fields]
+    return cls
 
 
-class ContextOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("allocator", c_void_p),
-        ("progress", c_void_p),
-        ("progress_user", c_void_p),
-    ]
+@struct
+class Allocator(Struct):
+    alloc: Address
+    resize: Address
+    release: Address
+    user: Address
 
 
-class LengthsOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("borrow", c_int32),
-        ("loss_tokens", c_void_p),
-        ("ties", c_void_p),
-    ]
+@struct
+class Progress(Struct):
+    stage: Text
+    done: I64
+    total: I64
 
 
-class LengthsReadOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("format", c_char_p),
-        ("column", c_char_p),
-        ("count_column", c_char_p),
-        ("loss_column", c_char_p),
-        ("tie_column", c_char_p),
-    ]
+PROGRESS_FN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Progress))
 
 
-class LengthsSummary(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("has_ties", c_int32),
-        ("samples", c_int64),
-        ("tokens", c_int64),
-        ("loss_tokens", c_int64),
-        ("min_length", c_int64),
-        ("max_length", c_int64),
-        ("distinct_lengths", c_int64),
-        ("overlong_samples", c_int64),
-        ("overlong_tokens", c_int64),
-        ("digest", c_uint64),
-        ("sum_squares", c_double),
-    ]
+@struct
+class ContextOptions(Struct):
+    allocator: Address
+    progress: Annotated[Any, PROGRESS_FN]
+    progress_user: Address
 
 
-class ModelFields(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mlp", c_int32),
-        ("tied_embeddings", c_int32),
-        ("learned_positions", c_int32),
-        ("layers", c_int32),
-        ("dense_layers", c_int32),
-        ("hidden", c_int32),
-        ("ffn", c_int32),
-        ("heads", c_int32),
-        ("kv_heads", c_int32),
-        ("head_dim", c_int32),
-        ("vocab", c_int32),
-        ("experts", c_int32),
-        ("experts_active", c_int32),
-        ("experts_shared", c_int32),
-        ("moe_ffn", c_int32),
-        ("mla_q_lora", c_int32),
-        ("mla_kv_lora", c_int32),
-        ("mla_nope_dim", c_int32),
-        ("mla_rope_dim", c_int32),
-        ("mla_v_dim", c_int32),
-        ("qkv_bias", c_int32),
-    ]
+@struct
+class LengthsOptions(Struct):
+    borrow: I32
+    loss_tokens: Address
+    ties: Address
 
 
-class ModelSummary(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("max_sp", c_int32),
-        ("parameters", c_int64),
-        ("active_parameters", c_int64),
-        ("matmul_parameters", c_int64),
-        ("activation_bytes", c_int64),
-        ("recomputed_bytes", c_int64),
-        ("logits_bytes", c_int64),
-        ("forward_flops_per_token", c_double),
-        ("forward_flops_per_token_squared", c_double),
-    ]
+@struct
+class LengthsReadOptions(Struct):
+    format: Text
+    column: Text
+    count_column: Text
+    loss_column: Text
+    tie_column: Text
 
 
-class MachineFields(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("nodes", c_int32),
-        ("gpus_per_node", c_int32),
-        ("domain_gpus", c_int32),
-        ("cpu_packages", c_int32),
-        ("numa_nodes", c_int32),
-        ("cores", c_int32),
-        ("processing_units", c_int32),
-        ("cpu_memory_bytes", c_int64),
-        ("hbm_bytes", c_int64),
-        ("hbm_bytes_per_s", c_double),
-        ("flops_per_s", c_double),
-        ("gemm_efficiency", c_double),
-        ("attention_efficiency", c_double),
-        ("nvlink_bytes_per_s", c_double),
-        ("network_bytes_per_s", c_double),
-        ("nvlink_latency_ns", c_double),
-        ("network_latency_ns", c_double),
-    ]
+@struct
+class LengthsSummary(Struct):
+    """What a data set holds; `overlong_*` say what became of samples past a limit."""
+
+    has_ties: I32
+    samples: I64
+    tokens: I64
+    loss_tokens: I64
+    min_length: I64
+    max_length: I64
+    distinct_lengths: I64
+    overlong_samples: I64
+    overlong_tokens: I64
+    digest: U64
+    sum_squares: F64
+
+    def __str__(self) -> str:
+        return (
+            f"{self.samples:,} samples of {self.min_length:,} to {self.max_length:,} tokens "
+            f"({self.distinct_lengths:,} distinct lengths), {self.tokens:,} tokens in all"
+        )
 
 
-class CostOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("zero_stage", c_int32),
-        ("fused_cross_entropy", c_int32),
-        ("max_sp", c_int32),
-        ("dp_overlap", c_double),
-        ("sp_overlap", c_double),
-        ("reserve_bytes", c_int64),
-        ("pack_overhead_ns", c_int64),
-    ]
+@struct
+class ModelFields(Struct):
+    """A decoder-only transformer; counts are plain, sizes are elements, zero means absent or the default."""
+
+    mlp: I32
+    tied_embeddings: I32
+    learned_positions: I32
+    layers: I32
+    dense_layers: I32
+    hidden: I32
+    ffn: I32
+    heads: I32
+    kv_heads: I32
+    head_dim: I32
+    vocab: I32
+    experts: I32
+    experts_active: I32
+    experts_shared: I32
+    moe_ffn: I32
+    mla_q_lora: I32
+    mla_kv_lora: I32
+    mla_nope_dim: I32
+    mla_rope_dim: I32
+    mla_v_dim: I32
+    qkv_bias: I32
 
 
-class CostTerms(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("ranks", c_int32),
-        ("domain_ranks", c_int32),
-        ("layers", c_int32),
-        ("ns_per_token", c_double),
-        ("ns_per_token_squared", c_double),
-        ("recompute_linear", c_double),
-        ("recompute_attention", c_double),
-        ("recompute_communication", c_double),
-        ("pack_ns", c_double),
-        ("step_ns", c_double),
-        ("static_bytes", c_double),
-        ("activation_bytes", c_double),
-        ("recomputed_bytes", c_double),
-        ("working_bytes", c_double),
-        ("logits_bytes", c_double),
-        ("sp_buffer_bytes", c_double),
-        ("limit_bytes", c_int64),
-        ("degrees", c_int32),
-        ("degree", c_void_p),
-        ("sp_latency_ns", c_void_p),
-        ("sp_ns_per_token", c_void_p),
-    ]
+@struct
+class ModelSummary(Struct):
+    """What follows from a model's fields."""
+
+    max_sp: I32
+    parameters: I64
+    active_parameters: I64
+    matmul_parameters: I64
+    activation_bytes: I64
+    recomputed_bytes: I64
+    logits_bytes: I64
+    forward_flops_per_token: F64
+    forward_flops_per_token_squared: F64
 
 
-class Measurements(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("count", c_int64),
-        ("sp", c_void_p),
-        ("recompute", c_void_p),
-        ("tokens", c_void_p),
-        ("sum_squares", c_void_p),
-        ("time_ns", c_void_p),
-        ("peak_bytes", c_void_p),
-    ]
+@struct
+class MachineFields(Struct):
+    """Nodes, GPUs and links; zero means unknown. Bandwidths are bytes/s one way per GPU."""
+
+    nodes: I32
+    gpus_per_node: I32
+    domain_gpus: I32
+    cpu_packages: I32
+    numa_nodes: I32
+    cores: I32
+    processing_units: I32
+    cpu_memory_bytes: I64
+    hbm_bytes: I64
+    hbm_bytes_per_s: F64
+    flops_per_s: F64
+    gemm_efficiency: F64
+    attention_efficiency: F64
+    nvlink_bytes_per_s: F64
+    network_bytes_per_s: F64
+    nvlink_latency_ns: F64
+    network_latency_ns: F64
 
 
-class FitReport(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("terms_fitted", c_int32),
-        ("median_time_error", c_double),
-        ("p95_time_error", c_double),
-        ("max_time_error", c_double),
-        ("median_bytes_error", c_double),
-        ("max_bytes_error", c_double),
-        ("prior_median_time_error", c_double),
-    ]
+@struct
+class CostOptions(Struct):
+    zero_stage: I32
+    fused_cross_entropy: I32
+    max_sp: I32
+    dp_overlap: F64
+    sp_overlap: F64
+    reserve_bytes: I64
+    pack_overhead_ns: I64
 
 
-class SpOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_int32),
-        ("tokens_per_step", c_int64),
-        ("squares_per_token", c_double),
-    ]
+@struct
+class CostTermsStruct(Struct):
+    ranks: I32
+    domain_ranks: I32
+    layers: I32
+    ns_per_token: F64
+    ns_per_token_squared: F64
+    recompute_linear: F64
+    recompute_attention: F64
+    recompute_communication: F64
+    pack_ns: F64
+    step_ns: F64
+    static_bytes: F64
+    activation_bytes: F64
+    recomputed_bytes: F64
+    working_bytes: F64
+    logits_bytes: F64
+    sp_buffer_bytes: F64
+    limit_bytes: I64
+    degrees: I32
+    degree: Address
+    sp_latency_ns: Address
+    sp_ns_per_token: Address
 
 
-class SpChoice(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("sp", c_int32),
-        ("recompute", c_int32),
-        ("reason", c_int32),
-        ("micro_batches", c_int64),
-        ("pack_ns", c_int64),
-        ("step_ns", c_int64),
-        ("peak_bytes", c_int64),
-        ("limit_bytes", c_int64),
-    ]
+@struct
+class Measurements(Struct):
+    count: I64
+    sp: Address
+    recompute: Address
+    tokens: Address
+    sum_squares: Address
+    time_ns: Address
+    peak_bytes: Address
 
 
-class GroupsOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mode", c_int32),
-        ("max_groups", c_int32),
-        ("step_slack", c_int32),
-        ("tokens_per_step", c_int64),
-        ("max_length", c_int64),
-        ("min_length", c_int64),
-        ("pack_multiple", c_int64),
-    ]
+@struct
+class FitReport(Struct):
+    """How well a fit explains its measurements; errors are relative, |predicted - measured| / measured."""
+
+    terms_fitted: I32
+    median_time_error: F64
+    p95_time_error: F64
+    max_time_error: F64
+    median_bytes_error: F64
+    max_bytes_error: F64
+    prior_median_time_error: F64
 
 
-class FillOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mode", c_int32),
-        ("effort", c_int32),
-        ("max_samples", c_int32),
-        ("sequence_multiple", c_int64),
-        ("pack_multiple", c_int64),
-        ("seed", c_uint64),
-        ("epoch", c_uint64),
-    ]
+@struct
+class SpOptions(Struct):
+    reserved: I32
+    tokens_per_step: I64
+    squares_per_token: F64
 
 
-class BalanceOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mode", c_int32),
-        ("micro_batch_multiple", c_int32),
-        ("drop_last", c_int32),
-        ("curriculum_steps", c_int64),
-        ("tokens_per_step", c_int64),
-        ("seed", c_uint64),
-        ("epoch", c_uint64),
-    ]
+@struct
+class SpChoice(Struct):
+    """One (SP degree, recomputed layers) and what it costs; `why` says why it is out."""
+
+    sp: I32
+    recompute: I32
+    reason: I32
+    micro_batches: I64
+    pack_ns: I64
+    step_ns: I64
+    peak_bytes: I64
+    limit_bytes: I64
+
+    @property
+    def feasible(self) -> bool:
+        return self.reason == 0
+
+    @property
+    def why(self) -> str:
+        """ "feasible", "out of memory", "illegal heads" or "too few ranks"."""
+        reasons = ("feasible", "out of memory", "illegal heads", "too few ranks")
+        return reasons[self.reason] if 0 <= self.reason < len(reasons) else f"reason {self.reason}"
 
 
-class EpochOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mode", c_int32),
-        ("over_long", c_int32),
-        ("max_groups", c_int32),
-        ("micro_batch_multiple", c_int32),
-        ("drop_last", c_int32),
-        ("max_samples", c_int32),
-        ("effort", c_int32),
-        ("max_length", c_int64),
-        ("tokens_per_step", c_int64),
-        ("curriculum_steps", c_int64),
-        ("sequence_multiple", c_int64),
-        ("pack_multiple", c_int64),
-        ("samples_per_step", c_int64),
-        ("window_samples", c_int64),
-        ("seed", c_uint64),
-        ("epoch", c_uint64),
-        ("groups", c_void_p),
-    ]
+@struct
+class GroupsOptions(Struct):
+    mode: I32
+    max_groups: I32
+    step_slack: I32
+    tokens_per_step: I64
+    max_length: I64
+    min_length: I64
+    pack_multiple: I64
 
 
-class PlanSummary(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("ranks", c_int32),
-        ("domain_ranks", c_int32),
-        ("proven", c_int32),
-        ("steps", c_int64),
-        ("micro_batches", c_int64),
-        ("packs", c_int64),
-        ("dummy_packs", c_int64),
-        ("samples", c_int64),
-        ("dropped", c_int64),
-        ("tokens", c_int64),
-        ("padded_tokens", c_int64),
-        ("loss_tokens", c_int64),
-        ("sequence_multiple", c_int64),
-        ("pack_multiple", c_int64),
-        ("micro_batch_multiple", c_int64),
-        ("predicted_ns", c_int64),
-        ("first_step", c_int64),
-        ("overlong_samples", c_int64),
-        ("overlong_tokens", c_int64),
-        ("seed", c_uint64),
-        ("epoch", c_uint64),
-        ("digest", c_uint64),
-        ("lengths_digest", c_uint64),
-    ]
+@struct
+class FillOptions(Struct):
+    mode: I32
+    effort: I32
+    max_samples: I32
+    sequence_multiple: I64
+    pack_multiple: I64
+    seed: U64
+    epoch: U64
 
 
-class PlanSaveOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("level", c_int32),
-        ("chunk_steps", c_int64),
-        ("cost", c_void_p),
-        ("note", c_char_p),
-    ]
+@struct
+class BalanceOptions(Struct):
+    mode: I32
+    micro_batch_multiple: I32
+    drop_last: I32
+    curriculum_steps: I64
+    tokens_per_step: I64
+    seed: U64
+    epoch: U64
 
 
-class Report(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("ranks", c_int32),
-        ("steps", c_int64),
-        ("epoch_ns", c_int64),
-        ("bound_ns", c_int64),
-        ("tokens", c_int64),
-        ("peak_bytes", c_int64),
-        ("gap", c_double),
-        ("idle", c_double),
-        ("dbr", c_double),
-        ("padding", c_double),
-        ("abr", c_double),
-        ("abr_paper", c_double),
-        ("cr", c_double),
-        ("ave_tokens", c_double),
-        ("tokens_per_s_per_gpu", c_double),
-        ("communication", c_double),
-        ("samples_cv", c_double),
-        ("mixture_distance", c_double),
-    ]
+@struct
+class EpochOptions(Struct):
+    mode: I32
+    over_long: I32
+    max_groups: I32
+    micro_batch_multiple: I32
+    drop_last: I32
+    max_samples: I32
+    effort: I32
+    max_length: I64
+    tokens_per_step: I64
+    curriculum_steps: I64
+    sequence_multiple: I64
+    pack_multiple: I64
+    samples_per_step: I64
+    window_samples: I64
+    seed: U64
+    epoch: U64
+    groups: Address
 
 
-class SimulateOptions(Open):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("bound", c_int32),
-        ("tokens_per_step", c_int64),
-    ]
+@struct
+class PlanSummary(Struct):
+    """A plan in numbers; print it."""
+
+    ranks: I32
+    domain_ranks: I32
+    proven: I32
+    steps: I64
+    micro_batches: I64
+    packs: I64
+    dummy_packs: I64
+    samples: I64
+    dropped: I64
+    tokens: I64
+    padded_tokens: I64
+    loss_tokens: I64
+    sequence_multiple: I64
+    pack_multiple: I64
+    micro_batch_multiple: I64
+    predicted_ns: I64
+    first_step: I64
+    overlong_samples: I64
+    overlong_tokens: I64
+    seed: U64
+    epoch: U64
+    digest: U64
+    lengths_digest: U64
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on {self.ranks:,} ranks",
+            f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
+            f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
+        ]
+        if self.first_step:
+            lines[0] += f", from step {self.first_step:,} of its epoch"
+        if self.dummy_packs:
+            lines.append(f"{self.dummy_packs:,} dummy packs")
+        if self.overlong_samples:
+            lines.append(f"{self.overlong_samples:,} over-long samples, {self.overlong_tokens:,} tokens dropped or cut off")
+        if self.dropped:
+            lines.append(f"{self.dropped:,} samples dropped")
+        return "\n".join(lines)
 
 
-ProgressFunction = CFUNCTYPE(c_int32, c_void_p, POINTER(Progress))
-
-# What the enumerations are called in Python; the place in the tuple is the value in C.
-OVER_LONG = ("error", "drop", "truncate", "split")
-GROUPS_MODES = ("optimal", "paper")
-FILL_MODES = ("balanced", "tight", "paper")
-BALANCE_MODES = ("time", "sorted", "given", "random")
-EPOCH_MODES = ("default", "paper")
-LOSS = ("token", "local-token", "sample", "sum")
-COLLECTIVES = ("all-to-all", "all-gather", "reduce-scatter", "all-reduce")
-PROBES = ("this-machine", "xml-file", "synthetic")
-MLP = ("gated", "plain")
-SP_REASONS = ("feasible", "out-of-memory", "illegal-heads", "too-few-ranks")
-ZERO = ("default", "1", "2", "3", "none")
-DROPPED = (None, "over-long", "left-over")
+@struct
+class PlanSaveOptions(Struct):
+    level: I32
+    chunk_steps: I64
+    cost: Address
+    note: Text
 
 
-def code(names: tuple, value: object, what: str) -> int:
-    """The number of a name; a ValueError lists the names."""
-    text = str(value).lower().replace("_", "-")
-    if text not in names:
-        raise ValueError(f"{what} {value!r} is none of {', '.join(repr(name) for name in names)}")
-    return names.index(text)
+@struct
+class Report(Struct):
+    """What replaying a plan measured; shares are in 0..1."""
+
+    ranks: I32
+    steps: I64
+    epoch_ns: I64
+    bound_ns: I64
+    tokens: I64
+    peak_bytes: I64
+    gap: F64
+    idle: F64
+    dbr: F64
+    padding: F64
+    abr: F64
+    abr_paper: F64
+    cr: F64
+    ave_tokens: F64
+    tokens_per_s_per_gpu: F64
+    communication: F64
+    samples_cv: F64
+    mixture_distance: F64
+
+    def __str__(self) -> str:
+        bound = f", {self.gap:.1%} over the bound" if self.bound_ns else ""
+        return (
+            f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, padding {self.padding:.1%}, "
+            f"communication {self.communication:.1%}, {self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
+            f"peak {self.peak_bytes / 2**30:.1f} GiB"
+        )
+
+
+@struct
+class SimulateOptions(Struct):
+    bound: I32
+    tokens_per_step: I64

@@ -1,72 +1,94 @@
-"""What a failed call raises: one class a status, each also the built-in error that callers expect."""
+"""What a failed call raises: one class a status, each also the built-in exception that it is a case of."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from . import _native
+
 
 class HbpError(Exception):
-    """A call of libhbp failed. `status` is the number, `name` the constant, the text names thing, value and limit."""
+    """A failed call. `status` is the C status, `status_name` its name; the message is the library's own."""
 
-    status: int = 0
-    name: str = "HBP_E_UNKNOWN"
+    status: int
+    status_name: str
 
-    def __init__(self, message: str = "", status: int | None = None, name: str | None = None) -> None:
-        super().__init__(message)
-        if status is not None:
-            self.status = status
-        if name is not None:
-            self.name = name
+    def __init__(self, status: int, message: str = "") -> None:
+        self.status = status
+        self.status_name = _native.lib.hbp_status_name(status).decode()
+        self.message = message or _native.lib.hbp_status_text(status).decode()
+        super().__init__(self.message)
 
-    def __reduce__(self):
-        return type(self), (self.args[0] if self.args else "", self.status, self.name)
+    @property
+    def samples(self) -> tuple[int, ...]:
+        """The samples that the message names."""
+        return tuple(int(number) for number in re.findall(r"\bsamples? (\d+)", self.message))
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.status, self.message)
 
 
 class OutOfMemory(HbpError, MemoryError):
-    status, name = -1, "HBP_E_NO_MEMORY"
+    """HBP_E_NO_MEMORY."""
 
 
-class InvalidError(HbpError, ValueError):
-    status, name = -2, "HBP_E_INVALID"
+class InvalidArgument(HbpError, ValueError):
+    """HBP_E_INVALID: an argument makes no sense; the message names it, its value and the limit."""
 
 
-class InfeasibleError(HbpError):
-    status, name = -3, "HBP_E_INFEASIBLE"
+class Infeasible(HbpError):
+    """HBP_E_INFEASIBLE: no plan exists; the message says what is missing."""
 
 
-class CancelledError(HbpError):
-    status, name = -4, "HBP_E_CANCELLED"
+class Cancelled(HbpError):
+    """HBP_E_CANCELLED: a progress callback asked to stop."""
 
 
-class TooLargeError(HbpError, OverflowError):
-    status, name = -5, "HBP_E_OVERFLOW"
+class NumberTooLarge(HbpError, OverflowError):
+    """HBP_E_OVERFLOW."""
 
 
-class FormatError(HbpError, ValueError):
-    status, name = -6, "HBP_E_FORMAT"
+class BadFile(HbpError, ValueError):
+    """HBP_E_FORMAT: a damaged file; the message has the line or byte offset."""
 
 
-class VersionError(HbpError):
-    status, name = -7, "HBP_E_VERSION"
+class WrongVersion(HbpError):
+    """HBP_E_VERSION: a file of a version that this library does not read."""
 
 
-class SolverError(HbpError):
-    status, name = -8, "HBP_E_SOLVER"
+class SolverFailed(HbpError):
+    """HBP_E_SOLVER."""
 
 
 class SystemFailure(HbpError, OSError):
-    status, name = -9, "HBP_E_SYSTEM"
+    """HBP_E_SYSTEM: the system refused; the message has its reason."""
+
+    def __init__(self, status: int, message: str = "") -> None:
+        HbpError.__init__(self, status, message)
 
 
-class InternalError(HbpError, RuntimeError):
-    status, name = -10, "HBP_E_INTERNAL"
+class InternalError(HbpError):
+    """HBP_E_INTERNAL: a fault in the library; please report it."""
 
 
-CLASSES = {
-    error.status: error
-    for error in (OutOfMemory, InvalidError, InfeasibleError, CancelledError, TooLargeError, FormatError, VersionError,
-                  SolverError, SystemFailure, InternalError)
+_CLASSES: dict[int, type[HbpError]] = {
+    -1: OutOfMemory,
+    -2: InvalidArgument,
+    -3: Infeasible,
+    -4: Cancelled,
+    -5: NumberTooLarge,
+    -6: BadFile,
+    -7: WrongVersion,
+    -8: SolverFailed,
+    -9: SystemFailure,
+    -10: InternalError,
 }
 
 
-def make(status: int, name: str, message: str) -> HbpError:
-    """The exception for a status; a status newer than this package is a plain HbpError."""
-    return CLASSES.get(status, HbpError)(message or name, status, name)
+def error_of(status: int, message: str) -> HbpError:
+    """The exception for a status below zero."""
+    return _CLASSES.get(status, HbpError)(status, message)

@@ -1,0 +1,37 @@
+"""Numbers and names on their way into C: ctypes cuts an integer that does not fit, so it is checked first."""
+
+import ctypes
+import operator
+from typing import Any, Mapping, Type
+
+INTEGER_BITS = {ctypes.c_int32: (32, True), ctypes.c_uint32: (32, False), ctypes.c_int64: (64, True), ctypes.c_uint64: (64, False)}
+
+
+def checked(name: str, value: Any, ctype: Type[Any]) -> int:
+    """`value` as an int of `ctype`; numpy integers and bool are integers too. OverflowError names what does not fit."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it must be an integer") from None
+    bits, signed = INTEGER_BITS[ctype]
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise OverflowError(f"{name} is {number}; it must lie in {low}..{high}")
+    return number
+
+
+def int32(name: str, value: Any) -> int:
+    return checked(name, value, ctypes.c_int32)
+
+
+def int64(name: str, value: Any) -> int:
+    return checked(name, value, ctypes.c_int64)
+
+
+def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
+    """The C constant that `value` names."""
+    try:
+        return choices[value]
+    except (KeyError, TypeError):
+        known = ", ".join(repr(known) for known in choices)
+        raise ValueError(f"{name} is {value!r}; it must be one of {known}") from None
