@@ -1,0 +1,40 @@
+#include "io/json_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NUMBER_BYTES 32
+
+void hbp__json_put(hbp__json_out *out, const char *text)
+{
+    if (out->status == HBP_OK)
+        out->status = hbp__atomic_write(out->context, out->file, text, (int64_t)strlen(text));
+}
+
+void hbp__json_put_i64(hbp__json_out *out, int64_t value)
+{
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    hbp__json_put(out, text);
+}
+
+void hbp__json_put_u64(hbp__json_out *out, uint64_t value)
+{
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    hbp__json_put(out, text);
+}
+
+void hbp__json_member(hbp__json_out *out, const char *text, int64_t value)
+{
+    hbp__json_put(out, text);
+    hbp__json_put_i64(out, value);
+}
+
+void hbp__json_put_us(hbp__json_out *out, int64_t ns)
+{
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
+    hbp__json_put(out, text);
+}
