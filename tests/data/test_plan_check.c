@@ -1,0 +1,237 @@
+#include "failing.h"
+#include "plans.h"
+
+/* Three pieces a pack, four ranks in domains of two, two micro-batches of two packs at least. */
+static hbp_plan *make(hbp_context *context, int32_t policy)
+{
+    hbp_lengths *lengths = plans_lengths(context, 3, 60, 400, 1, 0), *cut = NULL;
+    OK(context, hbp_lengths_limit(context, lengths, 300, policy, &cut));
+    plans_shape shape = {.seed = 2,
+                         .ranks = 4,
+                         .domain_ranks = 2,
+                         .pack_samples = 3,
+                         .left_over = 4,
+                         .sequence_multiple = 4,
+                         .pack_multiple = 16,
+                         .micro_batch_multiple = 2};
+    hbp_plan *plan = plans_make(&shape, cut);
+    hbp_lengths_free(cut);
+    hbp_lengths_free(lengths);
+    return plan;
+}
+
+START_TEST(plans_of_every_shape_pass)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        plans_shape shape = plans_draw(seed);
+        hbp_lengths *lengths = plans_lengths(context, seed, 30 + (int64_t)seed, 5000, seed % 3 == 0, 0);
+        hbp_plan *plan = plans_make(&shape, lengths);
+        OK(context, hbp__plan_check(context, plan));
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Sets a place to a value, looks for the message, and puts the place back. */
+#define WRONG(type, place, value, text)                                                                      \
+    do {                                                                                                     \
+        const type kept = (place);                                                                           \
+        (place) = (value);                                                                                   \
+        FAILS(context, HBP_E_INVALID, text, hbp__plan_check(context, plan));                                 \
+        (place) = kept;                                                                                      \
+        OK(context, hbp__plan_check(context, plan));                                                         \
+    } while (0)
+
+/* The first pack without samples, or the first with. */
+static int64_t find_pack(const hbp_plan *plan, int dummy)
+{
+    int64_t p = 0;
+    while ((plan->pack_offsets[p] == plan->pack_offsets[p + 1]) != dummy)
+        p++;
+    return p;
+}
+
+START_TEST(fields_are_in_range)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    WRONG(int32_t, plan->ranks, 0, "the number of ranks is 0");
+    WRONG(int32_t, plan->ranks, 8, "the number of ranks covered is 4; it must be 8");
+    WRONG(int32_t, plan->domain_ranks, 0, "the number of ranks of a domain is 0");
+    WRONG(int32_t, plan->domain_ranks, 5, "the number of ranks of a domain is 5");
+    WRONG(int64_t, plan->sequence_multiple, 0, "a multiple is 0");
+    WRONG(int64_t, plan->sequence_multiple, 1, "the number of padded tokens");
+    WRONG(int64_t, plan->pack_multiple, INT64_C(1) << 40, "a multiple is 1099511627776");
+    WRONG(int64_t, plan->micro_batch_multiple, -1, "a multiple is -1");
+    WRONG(int64_t, plan->micro_batch_multiple, 64, "micro-batches; it must be a multiple of 64");
+    WRONG(int64_t, plan->first_step, -1, "the first step is -1");
+    WRONG(int64_t, plan->steps, 0, "the number of steps is 0");
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(offsets_lead_into_their_tables)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    int64_t steps = plan->steps, micro_batches = plan->micro_batches, packs = plan->packs;
+    int64_t *columns[] = {plan->step_offsets, plan->micro_batch_offsets, plan->pack_offsets};
+    const int64_t rows[] = {steps, micro_batches, packs};
+    const int64_t totals[] = {micro_batches, packs, plan->samples};
+    for (int c = 0; c < 3; c++) {
+        WRONG(int64_t, columns[c][0], 1, "the first offset is 1; it must be 0");
+        WRONG(int64_t, columns[c][rows[c]], totals[c] + 1, "offsets");
+        WRONG(int64_t, columns[c][rows[c]], INT64_MAX, "offsets");
+        WRONG(int64_t, columns[c][1], -1, "0: offsets 0 to -1");
+        WRONG(int64_t, columns[c][1], INT64_MIN, "0: offsets 0 to -9223372036854775808");
+    }
+    WRONG(int64_t, plan->step_offsets[1], 0, "step 0: offsets 0 to 0");
+    WRONG(int64_t, plan->micro_batch_offsets[1], 0, "micro-batch 0: offsets 0 to 0");
+    WRONG(int64_t, plan->samples, plan->samples + 1, "the last offset");
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(packs_cover_the_ranks)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_TRUNCATE);
+    WRONG(int32_t, plan->pack_sp[0], 0, "pack 0: the SP degree is 0");
+    WRONG(int32_t, plan->pack_sp[0], 8, "pack 0: the SP degree is 8");
+    WRONG(int32_t, plan->pack_ranks[0], -1, "pack 0: ranks -1");
+    WRONG(int32_t, plan->pack_ranks[0], INT32_MAX, "are not an aligned range of 4 ranks");
+    WRONG(int32_t, plan->pack_recompute[0], -1, "pack 0: the number of recomputed layers is -1");
+    int64_t second = plan->micro_batch_offsets[1];
+    ck_assert_int_gt(second, 1);
+    WRONG(int32_t, plan->pack_ranks[1], 0, "pack 1: ");
+    plan->domain_ranks = 3; /* of two domains of three, the second ends early */
+    int64_t pair = 0;
+    while (plan->pack_sp[pair] != 2 || plan->pack_ranks[pair] != 2)
+        pair++;
+    FAILS(context, HBP_E_INVALID, "ranks 2 to 3 cross a domain of 3 ranks", hbp__plan_check(context, plan));
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(sums_are_those_of_the_samples)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_SPLIT);
+    int64_t p = find_pack(plan, 0), i = plan->pack_offsets[p];
+    char text[96];
+#define OFF_BY_ONE(column, what)                                                                             \
+    snprintf(text, sizeof text, "pack %d: the %s is %d; it must be %d", (int)p, what,                        \
+             (int)plan->column[p] + 1, (int)plan->column[p]);                                                \
+    WRONG(int64_t, plan->column[p], plan->column[p] + 1, text)
+    OFF_BY_ONE(pack_tokens, "number of tokens");
+    OFF_BY_ONE(pack_padded_tokens, "number of padded tokens");
+    OFF_BY_ONE(pack_squares, "sum of squared lengths");
+    OFF_BY_ONE(pack_loss_tokens, "number of loss tokens");
+    WRONG(int64_t, plan->pack_capacity[p], plan->pack_padded_tokens[p] - 1, "padded tokens; its capacity is");
+    WRONG(int64_t, plan->pack_capacity[p], INT64_C(1) << 31, "its capacity is 2147483648");
+    WRONG(int64_t, plan->pack_bytes[p], -1, "a prediction is -1");
+    WRONG(int64_t, plan->pack_ns[p], -1, "a prediction is -1");
+    WRONG(int32_t, plan->sample_tokens[i], 0, "the number of tokens is 0");
+    WRONG(int32_t, plan->sample_tokens[i], plan->sample_tokens[i] + 1, "pack");
+    WRONG(int32_t, plan->sample_loss_tokens[i], -1, "the number of loss tokens is -1");
+    WRONG(int32_t, plan->sample_loss_tokens[i], plan->sample_tokens[i] + 1, "the number of loss tokens is");
+    WRONG(int64_t, plan->sample_first_tokens[i], -1, "the first token is -1");
+    WRONG(int64_t, plan->sample_first_tokens[i], INT64_C(1) << 31, "the first token is 2147483648");
+    WRONG(int64_t, plan->sample_ids[i], -1, "the id is -1");
+    WRONG(int64_t, plan->step_samples[0], plan->step_samples[0] + 1, "step 0: the number of samples");
+    WRONG(int64_t, plan->step_tokens[0], plan->step_tokens[0] - 1, "step 0: the number of tokens");
+    WRONG(int64_t, plan->step_loss_tokens[0], 0, "step 0: the number of loss tokens is 0");
+    WRONG(int64_t, plan->step_ns[0], 0, "step 0: the predicted time is 0");
+    WRONG(int64_t, plan->micro_batch_ns[0], 0, "micro-batch 0: the predicted time is 0");
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Sums that would pass 2^63 are refused before they are made. */
+START_TEST(sums_do_not_overflow)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_SPLIT);
+    int64_t p = 0;
+    while (plan->pack_offsets[p + 1] - plan->pack_offsets[p] < 2)
+        p++;
+    int64_t i = plan->pack_offsets[p];
+    plan->sample_tokens[i] = plan->sample_tokens[i + 1] = INT32_MAX;
+    FAILS(context, HBP_E_INVALID, "holds more than 2147483647 tokens", hbp__plan_check(context, plan));
+    hbp_plan_free(plan);
+
+    plan = make(context, HBP_OVERLONG_DROP);
+    for (int64_t m = 0; m < 2; m++) {
+        for (p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+            plan->pack_ns[p] = INT64_MAX;
+        plan->micro_batch_ns[m] = INT64_MAX;
+    }
+    FAILS(context, HBP_E_INVALID, "step 0: the predicted times pass 2^63", hbp__plan_check(context, plan));
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(dropped_rows_say_why)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    ck_assert_int_gt(plan->dropped, 4);
+    WRONG(int64_t, plan->dropped_ids[1], -7, "dropped row 1: the id is -7");
+    WRONG(int32_t, plan->dropped_reasons[2], 0, "dropped row 2: the reason is 0");
+    WRONG(int32_t, plan->dropped_reasons[2], 3, "dropped row 2: the reason is 3");
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Columns of noise, large and small: nothing is read outside them. */
+START_TEST(noise_does_no_harm)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(11, 0, 0);
+    for (int round = 0; round < 2000; round++) {
+        hbp_plan *plan = make(context, HBP_OVERLONG_DROP + round % 3);
+        int64_t *columns[] = {
+            plan->step_offsets, plan->micro_batch_offsets, plan->pack_offsets,      plan->pack_tokens,
+            plan->pack_ns,      plan->pack_capacity,       plan->pack_padded_tokens};
+        const int64_t rows[] = {plan->steps,     plan->micro_batches, plan->packs,    plan->packs - 1,
+                                plan->packs - 1, plan->packs - 1,     plan->packs - 1};
+        uint32_t c = hbp__rng_below(&rng, 7);
+        int64_t *place = &columns[c][hbp__rng_below(&rng, (uint64_t)rows[c] + 1)], kept = *place;
+        uint64_t noise = hbp__rng_next(&rng);
+        *place = (int64_t)(noise >> (noise & 63));
+        hbp_status status = hbp__plan_check(context, plan);
+        /* another time of a faster pack, or another capacity, may be right */
+        ck_assert(status == HBP_E_INVALID || *place == kept || c == 4 || c == 5);
+        hbp_plan_free(plan);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status check(hbp_context *context, void *user)
+{
+    return hbp__plan_check(context, user);
+}
+
+START_TEST(a_check_is_cancelled)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    ck_assert_int_gt(cancel_sweep(check, plan), 0);
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_check", plans_of_every_shape_pass, fields_are_in_range, offsets_lead_into_their_tables,
+          packs_cover_the_ranks, sums_are_those_of_the_samples, sums_do_not_overflow, dropped_rows_say_why,
+          noise_does_no_harm, a_check_is_cancelled)
