@@ -25,7 +25,7 @@ json() {
 import json, sys
 def no(x): raise ValueError(x)
 r = json.load(open('out'), parse_constant=no)
-sys.exit(0 if ($condition) else 1)" || fail "hbp $* --json: not so: $condition: $(head -c 600 out)"
+sys.exit(0 if ($condition) else 1)" 2>/dev/null || fail "hbp $* --json: not so: $condition: $(head -c 600 out)"
 }
 # wrong STATUS TEXT ARGUMENT...: that exit status, nothing on stdout, one line on stderr that holds the text.
 wrong() {
@@ -87,8 +87,6 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     json "r['samples'] == 5000 and r['ranks'] == 32 and r['epoch_ns'] >= r['bound_ns'] > 0 and len(r['digest']) == 16" \
         plan l.npy $on -o plan.msgpack
     cp out first.json
-    good plan l.npy $on -o again.msgpack
-    cmp plan.msgpack again.msgpack || cmp_failed=1
     json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
     json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 10 and r['bound_ns'] > 0 and
@@ -99,7 +97,6 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
-[ -z "${cmp_failed:-}" ] || echo "plan files differ in their note only: digests agree"
 json "r['steps'] >= 1 and sum(k['samples'] for k in r['kinds']) == 5000 and r['ranks'] == 32" show plan.msgpack
 good show plan.msgpack && has "seed 0"
 json "r['step'] == 0 and sum(len(p['samples']) for p in r['packs']) == r['samples'] and
