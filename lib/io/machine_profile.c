@@ -1,0 +1,257 @@
+#include "io/machine_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/machine.h"
+#include "io/atomic_file.h"
+#include "io/json_tree.h"
+#include "io/whole_file.h"
+
+#define FORMAT  "hbp-machine"
+#define VERSION 1
+
+static const char *const collective_names[HBP_COLLECTIVE_COUNT] = {"all_to_all", "all_gather",
+                                                                   "reduce_scatter", "all_reduce"};
+
+/* Gives `value` to `parent`, which releases it also on failure; 0 when either is NULL or memory is short. */
+static int put(json_t *parent, const char *key, json_t *value)
+{
+    return json_object_set_new(parent, key, value) == 0;
+}
+
+/* Sources and names are the caller's bytes, JSON's text is UTF-8. */
+static json_t *printable(const char *text)
+{
+    char copy[HBP__SOURCE_BYTES];
+    json_t *value = json_string(text);
+    if (value)
+        return value;
+    hbp__printable(copy, sizeof copy, text);
+    return json_string(copy);
+}
+
+/* Whole numbers are written as such. */
+static json_t *number(double value)
+{
+    if (value < 9007199254740992.0 && value == floor(value))
+        return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+static int put_fields(json_t *fields, const hbp_machine *machine)
+{
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
+        if (!machine->source[i][0])
+            continue;
+        json_t *field = json_object();
+        if (!put(fields, hbp__machine_field_name(i), field) ||
+            !put(field, "value", number(hbp__machine_field_value(machine, i))) ||
+            !put(field, "source", printable(machine->source[i])))
+            return 0;
+    }
+    return 1;
+}
+
+static int put_collectives(json_t *rows, const hbp_machine *machine)
+{
+    for (int64_t i = 0; i < machine->collective_count; i++) {
+        const hbp__collective *c = &machine->collectives[i];
+        json_t *row = json_object();
+        if (json_array_append_new(rows, row) != 0 ||
+            !put(row, "collective", json_string(collective_names[c->collective])) ||
+            !put(row, "ranks", json_integer(c->ranks)) || !put(row, "latency_ns", number(c->latency_ns)) ||
+            !put(row, "bytes_per_s", number(c->bytes_per_s)) || !put(row, "source", printable(c->source)))
+            return 0;
+    }
+    return 1;
+}
+
+/* NULL when memory is short. */
+static json_t *build(const hbp_machine *machine)
+{
+    json_t *root = json_object();
+    json_t *fields = json_object();
+    json_t *rows = json_array();
+    int whole = put(root, "format", json_string(FORMAT)) && put(root, "version", json_integer(VERSION)) &&
+                put(root, "name", printable(machine->name)) && put(root, "fields", json_incref(fields)) &&
+                put(root, "collectives", json_incref(rows)) && put_fields(fields, machine) &&
+                put_collectives(rows, machine);
+    json_decref(fields);
+    json_decref(rows);
+    if (whole)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+/* The document as text in a fresh block; JSON has no NaN, and a machine neither. */
+static hbp_status print(hbp_context *context, const json_t *root, size_t digits, char **text, size_t *bytes)
+{
+    size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(digits);
+    *text = NULL;
+    *bytes = json_dumpb(root, NULL, 0, flags);
+    if (*bytes)
+        *text = hbp__new(&context->memory, *bytes + 1, 1);
+    if (!*text || json_dumpb(root, *text, *bytes, flags) != *bytes) {
+        hbp__delete(&context->memory, *text);
+        return hbp__fail_memory(context, "a machine's profile");
+    }
+    (*text)[(*bytes)++] = '\n';
+    return HBP_OK;
+}
+
+/* 15 digits where all numbers survive them, so that 0.45 is written as that; else 17, which always do. */
+static hbp_status print_shortest(hbp_context *context, const json_t *root, char **text, size_t *bytes)
+{
+    HBP__TRY(print(context, root, 15, text, bytes));
+    json_t *again = json_loadb(*text, *bytes, 0, NULL);
+    int same = again && json_equal(root, again);
+    json_decref(again);
+    if (same)
+        return HBP_OK;
+    hbp__delete(&context->memory, *text);
+    return print(context, root, 17, text, bytes);
+}
+
+static hbp_status write_text(hbp_context *context, const char *path, const char *text, size_t bytes)
+{
+    hbp__atomic_file file;
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    hbp_status status = hbp__atomic_write(context, &file, text, (int64_t)bytes);
+    if (status == HBP_OK)
+        status = hbp__atomic_commit(context, &file);
+    hbp__atomic_discard(&file);
+    return status;
+}
+
+hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    json_t *root = build(machine);
+    if (!root)
+        return hbp__fail_memory(context, "a machine's profile");
+    char *text = NULL;
+    size_t bytes = 0;
+    hbp_status status = print_shortest(context, root, &text, &bytes);
+    json_decref(root);
+    if (status < 0)
+        return status;
+    status = write_text(context, path, text, bytes);
+    hbp__delete(&context->memory, text);
+    return status;
+}
+
+static hbp_status wrong(hbp_context *context, const char *what)
+{
+    return hbp__fail(context, HBP_E_FORMAT, "%s", what);
+}
+
+static hbp_status read_field(hbp_context *context, hbp_machine *machine, const char *name,
+                             const json_t *field)
+{
+    const json_t *value = json_object_get(field, "value");
+    const json_t *source = json_object_get(field, "source");
+    if (json_is_number(value) && json_is_string(source))
+        return hbp__machine_set_field(context, machine, name, json_number_value(value),
+                                      json_string_value(source));
+    char printable[64];
+    hbp__printable(printable, sizeof printable, name);
+    return hbp__fail(context, HBP_E_FORMAT, "field '%s' has no number 'value' or no text 'source'",
+                     printable);
+}
+
+static hbp_status read_collective(hbp_context *context, hbp_machine *machine, size_t index, const json_t *row)
+{
+    const json_t *name = json_object_get(row, "collective");
+    const json_t *ranks = json_object_get(row, "ranks");
+    const json_t *latency = json_object_get(row, "latency_ns");
+    const json_t *bandwidth = json_object_get(row, "bytes_per_s");
+    const json_t *source = json_object_get(row, "source");
+    int32_t collective = 0;
+    while (collective < HBP_COLLECTIVE_COUNT && json_is_string(name) &&
+           strcmp(collective_names[collective], json_string_value(name)) != 0)
+        collective++;
+    if (!json_is_string(name) || collective == HBP_COLLECTIVE_COUNT || !json_is_integer(ranks) ||
+        json_integer_value(ranks) > INT32_MAX || json_integer_value(ranks) < 0 || !json_is_number(latency) ||
+        !json_is_number(bandwidth) || !json_is_string(source))
+        return hbp__fail(
+            context, HBP_E_FORMAT,
+            "collective %lld lacks one of collective, ranks, latency_ns, bytes_per_s and source, or it "
+            "is of the wrong kind",
+            (long long)index);
+    return hbp__machine_set_collective(context, machine, collective, (int32_t)json_integer_value(ranks),
+                                       json_number_value(latency), json_number_value(bandwidth),
+                                       json_string_value(source));
+}
+
+/* `machine` is the caller's also on failure. */
+static hbp_status read_profile(hbp_context *context, const json_t *root, hbp_machine *machine)
+{
+    json_t *fields = json_object_get(root, "fields");
+    const json_t *rows = json_object_get(root, "collectives");
+    const char *key;
+    json_t *field;
+    size_t index;
+    json_t *row;
+    if (!json_is_object(fields) || (rows && !json_is_array(rows)))
+        return wrong(context, "'fields' is no object or 'collectives' no array");
+    json_object_foreach(fields, key, field) HBP__TRY(read_field(context, machine, key, field));
+    json_array_foreach(rows, index, row) HBP__TRY(read_collective(context, machine, index, row));
+    return HBP_OK;
+}
+
+static hbp_status check_header(hbp_context *context, const json_t *root)
+{
+    const json_t *format = json_object_get(root, "format");
+    const json_t *version = json_object_get(root, "version");
+    const json_t *name = json_object_get(root, "name");
+    if (!json_is_string(format) || strcmp(json_string_value(format), FORMAT) != 0)
+        return wrong(context, "'format' is not \"" FORMAT "\"");
+    if (!json_is_integer(version))
+        return wrong(context, "'version' is not a whole number");
+    if (json_integer_value(version) != VERSION)
+        return hbp__fail(context, HBP_E_VERSION, "a machine's profile of version %lld; this library reads %d",
+                         (long long)json_integer_value(version), VERSION);
+    if (!json_is_string(name) || strlen(json_string_value(name)) >= HBP__SOURCE_BYTES)
+        return hbp__fail(context, HBP_E_FORMAT, "'name' is no text of at most %d bytes",
+                         HBP__SOURCE_BYTES - 1);
+    return HBP_OK;
+}
+
+hbp_status hbp__machine_read(hbp_context *context, const char *name, const char *text, int64_t bytes,
+                             hbp_machine **out)
+{
+    *out = NULL;
+    json_t *root;
+    HBP__TRY(hbp__json_tree(context, name, text, bytes, &root));
+    hbp_machine *machine = NULL;
+    hbp_status status = check_header(context, root);
+    if (status == HBP_OK) {
+        machine = hbp__machine_new(context, json_string_value(json_object_get(root, "name")));
+        status = machine ? read_profile(context, root, machine) : hbp__fail_memory(context, "a machine");
+    }
+    json_decref(root);
+    if (status < 0) {
+        hbp_machine_free(machine);
+        return hbp__blame_file(context, name, status);
+    }
+    *out = machine;
+    return HBP_OK;
+}
+
+hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, path, "path"));
+    char *text;
+    int64_t bytes;
+    HBP__TRY(hbp__read_file(context, path, HBP__JSON_MOST, &text, &bytes));
+    hbp_status status = hbp__machine_read(context, hbp__file_name(path), text, bytes, out);
+    hbp__delete(&context->memory, text);
+    return status;
+}
