@@ -1,0 +1,154 @@
+/* Plans of fixed inputs have fixed digests: every compiler, optimisation level and sanitizer that builds this
+ * test checks that it plans the same bytes. A change of these numbers is a change of every user's plans: say
+ * so in the changelog. */
+#include "base/rng.h"
+#include "failing.h"
+#include "hbp/hbp.h"
+#include "test.h"
+
+typedef struct golden {
+    const char *model;
+    const char *machine;
+    int32_t nodes;
+    int32_t mode;
+    int64_t count;
+    int64_t sequence_multiple;
+    uint64_t digest;
+} golden;
+
+static const golden goldens[] = {
+    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_DEFAULT, 20000, 0, UINT64_C(0xe1ffc795d92f87e7)},
+    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_PAPER, 20000, 0, UINT64_C(0x858dcc61aceab97b)},
+    {"qwen2.5-32b", "h100", 4, HBP_EPOCH_DEFAULT, 5000, 16, UINT64_C(0x9e5298c4a968b007)},
+    {"llama-3.1-70b", "h200", 32, HBP_EPOCH_DEFAULT, 3000, 0, UINT64_C(0x4b8a4c0700a88ee1)},
+    {"gpt-7b", "a100-40", 8, HBP_EPOCH_DEFAULT, 2000, 8, UINT64_C(0xc6d2f4d6c42cae23)},
+};
+
+/* Lengths 2^(k/8) scaled, by a table that needs no libm: a long tail up to 100,000. */
+static void draw(uint32_t *length, int64_t count)
+{
+    static const uint32_t eighths[] = {1000, 1091, 1189, 1297, 1414, 1542, 1682, 1834};
+    hbp__rng rng = hbp__rng_make(2026, 0, 0);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t sum = 0;
+        for (int k = 0; k < 6; k++)
+            sum += hbp__rng_below(&rng, 23);
+        uint32_t x = eighths[sum % 8] << (sum / 8) >> 8;
+        length[i] = 1 + (x < 100000 ? x : 99999);
+    }
+}
+
+static hbp_plan *plan_golden(hbp_context *context, const golden *g)
+{
+    uint32_t *length = malloc((size_t)g->count * sizeof *length);
+    draw(length, g->count);
+    hbp_lengths *lengths = NULL;
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, g->count, NULL, &lengths));
+    OK(context, hbp_model_create_preset(context, g->model, &model));
+    OK(context, hbp_machine_create_preset(context, g->machine, g->nodes, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .mode = g->mode, .sequence_multiple = g->sequence_multiple, .seed = 7};
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_lengths_free(lengths);
+    free(length);
+    return plan;
+}
+
+START_TEST(fixed_inputs_give_fixed_plans)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = plan_golden(context, &goldens[_i]);
+    ck_assert_msg(hbp_plan_get_digest(plan) == goldens[_i].digest, "row %d: digest is 0x%016llx", _i,
+                  (unsigned long long)hbp_plan_get_digest(plan));
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A shuffled input that is put back in order is the same input; another order is another plan of the same
+ * lengths. */
+START_TEST(the_order_of_samples_only_names_them)
+{
+    hbp_context *context = test_context();
+    uint32_t length[5000], order[5000], back[5000];
+    draw(length, 5000);
+    hbp__rng rng = hbp__rng_make(1, 0, 0);
+    for (uint32_t i = 0; i < 5000; i++)
+        order[i] = i;
+    hbp__rng_shuffle_u32(&rng, order, 5000);
+    for (uint32_t i = 0; i < 5000; i++)
+        back[order[i]] = length[order[i]];
+    ck_assert_mem_eq(back, length, sizeof length);
+    hbp_lengths *a = NULL, *b = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 5000, NULL, &a));
+    OK(context, hbp_lengths_create_u32(context, back, 5000, NULL, &b));
+    hbp_lengths_summary sa = {.struct_size = sizeof sa}, sb = sa;
+    OK(context, hbp_lengths_get_summary(context, a, &sa));
+    OK(context, hbp_lengths_get_summary(context, b, &sb));
+    ck_assert_uint_eq(sa.digest, sb.digest);
+    hbp_lengths_free(a);
+    hbp_lengths_free(b);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* What planning holds at its peak, the caller's borrowed lengths not counted: 20 bytes a sample and 140 a
+ * pack, so 24 a sample once packs hold 35 of them. */
+START_TEST(memory_is_bounded_by_samples_and_packs)
+{
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    int64_t count = 1000000;
+    uint32_t *length = malloc((size_t)count * sizeof *length);
+    draw(length, count);
+    hbp_lengths *lengths = NULL;
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    hbp_plan *plan = NULL;
+    hbp_lengths_options borrow = {.struct_size = sizeof borrow, .borrow = 1};
+    OK(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths));
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 4, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    f.peak_bytes = f.bytes;
+    OK(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan));
+    int64_t packs;
+    hbp_plan_get_pack_sp(plan, &packs);
+    ck_assert_msg(f.peak_bytes <= 20 * count + 140 * packs + 1000000,
+                  "%lld bytes for %lld samples in %lld packs", (long long)f.peak_bytes, (long long)count,
+                  (long long)packs);
+    hbp_plan_free(plan);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+    ck_assert_int_eq(f.live, 0);
+    free(length);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("determinism");
+    TCase *cases = tcase_create("determinism");
+    tcase_set_timeout(cases, 240);
+    tcase_add_loop_test(cases, fixed_inputs_give_fixed_plans, 0, (int)(sizeof goldens / sizeof *goldens));
+    tcase_add_test(cases, the_order_of_samples_only_names_them);
+    tcase_add_test(cases, memory_is_bounded_by_samples_and_packs);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
