@@ -1,222 +1,173 @@
-"""Contexts, calls and handles: what stands between a Python method and a C function.
+"""How a call is made: a context of its own, progress, Ctrl-C, and an exception for a failure.
 
-A hbp_context serves one call at a time, so each thread keeps its own and makes it when first needed; a progress
-function that calls the library again gets another one.
+Contexts wait in a pool. One serves one call at a time, so that any thread, and a progress callback itself, may call.
 """
 
 from __future__ import annotations
 
-import os
+import ctypes
+import signal
 import threading
-import weakref
-from ctypes import byref, c_void_p, cast
-from typing import Any, Callable, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, NamedTuple, Optional
 
-import numpy as np
-
-from . import _structs as s
-from . import errors
-from ._native import lib, text
-
-Progress = Optional[Callable[[str, int, int], Any]]
+from . import _native
+from ._native import lib
+from ._structs import PROGRESS_FN, ContextOptions
+from .errors import error_of
 
 
-class _Context:
-    """One hbp_context and the progress function of its running call."""
+class Progress(NamedTuple):
+    """How far a call has come: `done` of `total` in the stage's unit; `total` is 0 while it is unknown."""
 
-    def __init__(self) -> None:
-        self.progress: Progress = None
-        self.raised: BaseException | None = None
-        self.busy = False
-        self.cancelled = False
-        # The callback reaches this object through a weak reference: a cycle would leave freeing to the collector.
-        this = weakref.ref(self)
-        self._callback = s.ProgressFunction(lambda user, progress: this()._report(progress.contents))
-        options = s.ContextOptions(progress=cast(self._callback, c_void_p).value)
-        handle = c_void_p()
-        status = lib.hbp_context_create(byref(options), byref(handle))
-        if status < 0:
-            raise errors.make(status, text(lib.hbp_status_name(status)), "hbp_context_create failed")
-        self._as_parameter_ = handle
-        weakref.finalize(self, lib.hbp_context_free, handle.value).atexit = False
-
-    def _report(self, progress: s.Progress) -> int:
-        """Called by the library now and then; an exception cannot pass through C, so it waits in `raised`."""
-        if self.progress is None:
-            return 0
-        try:
-            return 1 if self.progress(text(progress.stage), progress.done, progress.total) is True else 0
-        except BaseException as error:
-            self.raised = error
-            return 1
-
-    def run(self, function, arguments) -> int:
-        """Calls and turns a failure into its exception."""
-        self.busy = True
-        try:
-            status = function(self, *arguments)
-        finally:
-            self.busy = False
-        raised, self.raised = self.raised, None
-        if raised is not None:
-            raise raised
-        if status < 0:
-            message = text(lib.hbp_context_message(self))
-            raise errors.make(status, text(lib.hbp_status_name(status)), message)
-        return status
+    stage: str
+    done: int
+    total: int
 
 
-class _Idle(threading.local):
-    """The contexts of this thread that no call uses."""
-
-    def __init__(self) -> None:
-        self.contexts: list[_Context] = []
-
-    def take(self) -> _Context:
-        return self.contexts.pop() if self.contexts else _Context()
-
-    def put(self, context: _Context) -> None:
-        # A request to cancel that came too late would stop the next call.
-        if not context.busy and not context.cancelled:
-            self.contexts.append(context)
-
-
-_idle = _Idle()
-
-
-def call(function, *arguments) -> int:
-    """Runs a short function on this thread's context."""
-    context = _idle.take()
-    try:
-        return context.run(function, arguments)
-    finally:
-        _idle.put(context)
-
-
-def call_long(function, *arguments, progress: Progress = None) -> int:
-    """Runs a function that may take long: `progress(stage, done, total)` is called now and then, True cancels.
-
-    Python runs signal handlers on the main thread only, and only between its own instructions. There the call
-    therefore runs on a thread of its own while the main thread waits: an exception of a handler (Ctrl-C, a time
-    limit) cancels the call and is raised once the call has ended.
-    """
-    context = _idle.take()
-    context.progress = progress
-    try:
-        if threading.current_thread() is threading.main_thread():
-            return _call_beside(context, function, arguments)
-        return context.run(function, arguments)
-    finally:
-        context.progress = None
-        _idle.put(context)
-
-
-def _call_beside(context: _Context, function, arguments) -> int:
-    outcome: list = []
-    ended = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append((context.run(function, arguments), None))
-        except BaseException as error:
-            outcome.append((None, error))
-        finally:
-            ended.set()
-
-    try:
-        threading.Thread(target=work, name="hbp", daemon=True).start()
-    except RuntimeError:  # no thread to be had: the interpreter is ending
-        return context.run(function, arguments)
-    interrupted = None
-    while not ended.is_set():
-        try:
-            ended.wait()
-        except BaseException as error:
-            interrupted = error
-            if not ended.is_set():
-                context.cancelled = True
-                lib.hbp_context_cancel(context)
-    status, error = outcome[0]
-    if interrupted is not None:
-        raise interrupted
-    if error is not None:
-        raise error
-    return status
+ProgressFn = Callable[[Progress], Any]
 
 
 class Handle:
-    """Owns one object of the library. Views of its columns keep it alive; it keeps alive what it borrows."""
+    """Owns one object of the library, and keeps alive what the object borrows."""
 
-    __slots__ = ("_as_parameter_", "borrowed", "__weakref__")
+    __slots__ = ("pointer", "_free", "_opaque", "_keep")
 
-    def __init__(self, address: c_void_p, free, borrowed: Any = None) -> None:
-        self._as_parameter_ = address
-        self.borrowed = borrowed
-        weakref.finalize(self, free, address.value).atexit = False
-
-
-def make(function, *arguments, free, borrowed: Any = None, long: bool = False, progress: Progress = None) -> Handle:
-    """Calls a function whose last argument is the new object."""
-    out = c_void_p()
-    try:
-        if long:
-            call_long(function, *arguments, byref(out), progress=progress)
-        else:
-            call(function, *arguments, byref(out))
-    except BaseException:
-        if out.value:  # interrupted, but the call had succeeded
-            free(out)
-        raise
-    return Handle(out, free, borrowed)
-
-
-class Object:
-    """A Python object around a handle; it goes into a C call as it is."""
-
-    _handle: Handle
+    def __init__(self, pointer: int, free: str, opaque: Any, keep: tuple[Any, ...] = ()) -> None:
+        self.pointer: Optional[int] = pointer
+        self._free = _native.release(free)
+        self._opaque = opaque
+        self._keep = keep
 
     @property
-    def _as_parameter_(self):
-        return self._handle._as_parameter_
+    def _handle(self) -> Handle:
+        return self
+
+    def __del__(self) -> None:
+        # Everything used here hangs on the instance: at interpreter exit modules may be gone.
+        pointer = getattr(self, "pointer", None)
+        if pointer:
+            self.pointer = None
+            self._free(pointer)
 
 
-class _Memory:
-    """Memory of the library as numpy takes it."""
+class Context:
+    """A C context and what its callback has to know."""
 
-    __slots__ = ("__array_interface__", "owner")
+    def __init__(self) -> None:
+        self.progress: Optional[ProgressFn] = None
+        self.error: Optional[BaseException] = None
+        self._callback = PROGRESS_FN(self._on_progress)  # a cycle; contexts live as long as the pool
+        options = ContextOptions(progress=self._callback)
+        pointer = ctypes.c_void_p()
+        status = lib.hbp_context_create(ctypes.byref(options), ctypes.byref(pointer))
+        if status < 0 or not pointer.value:
+            raise error_of(status, "")
+        self.handle = Handle(pointer.value, "hbp_context_free", _native.Context)
 
-    def __init__(self, address: int, count: int, dtype: np.dtype, owner: Any) -> None:
-        self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": dtype.str, "version": 3}
-        self.owner = owner
+    def _on_progress(self, user: Any, progress: Any) -> int:
+        # Entering Python is what lets a pending Ctrl-C reach its handler.
+        if self.error is not None:
+            return 1
+        if self.progress is None:
+            return 0
+        try:
+            now = progress.contents
+            return 1 if self.progress(Progress(now.stage.decode(), now.done, now.total)) else 0
+        except BaseException as error:
+            self.error = error
+            return 1
+
+    def check(self, status: int) -> int:
+        """Raises for a failure: what a callback or a signal handler raised comes before the library's own message."""
+        if self.error is not None:
+            raise self.error
+        if status < 0:
+            raise error_of(status, lib.hbp_context_message(self.handle).decode(errors="replace"))
+        return status
 
 
-I32, I64, U32, F64 = (np.dtype(name) for name in ("int32", "int64", "uint32", "float64"))
+_pool: list[Context] = []
 
 
-def view(address: int | None, count: int, dtype: np.dtype, owner: Any) -> np.ndarray:
-    """A read-only array over memory of the library that keeps `owner` alive."""
-    if not address or count <= 0:
-        return np.empty(0, dtype)
-    return np.asarray(_Memory(address, count, dtype, owner))
+@contextmanager
+def _borrowed() -> Iterator[Context]:
+    try:
+        context = _pool.pop()
+    except IndexError:
+        context = Context()
+    yield context
+    _pool.append(context)  # after a failure the context is dropped: a cancel may still be pending on it
 
 
-def column(function, handle: Handle, dtype: np.dtype) -> np.ndarray:
-    """The column that a getter returns, without a copy."""
-    count = s.c_int64()
-    address = function(handle, byref(count))
-    return view(address, count.value, dtype, handle)
+def call(function: Any, *arguments: Any) -> int:
+    """Calls `function(context, *arguments)`; returns its status, raises for a failure."""
+    with _borrowed() as context:
+        return context.check(function(context.handle, *arguments))
 
 
-def fields(struct: s.Open) -> dict[str, Any]:
-    """An open struct as a dictionary."""
-    return {name: getattr(struct, name) for name in struct.names()}
+@contextmanager
+def _interruptible(context: Context) -> Iterator[None]:
+    """While it lasts, what the handler of SIGINT raises cancels the call and is raised after it.
+
+    An exception raised by a signal handler inside a C callback would be lost. Only the main thread runs handlers."""
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield
+        return
+
+    def relay(number: int, frame: Any) -> None:
+        try:
+            previous(number, frame)
+        except BaseException as error:
+            context.error = error
+            lib.hbp_context_cancel(context.handle)
+
+    try:
+        signal.signal(signal.SIGINT, relay)
+    except ValueError:  # the main thread of another interpreter
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
-def path_bytes(path: Any) -> bytes:
-    return os.fsencode(path)
+def call_long(function: Any, *arguments: Any, progress: Optional[ProgressFn] = None) -> int:
+    """`call` for what may take a while: reports progress and stops on Ctrl-C."""
+    with _borrowed() as context:
+        context.progress = progress
+        try:
+            with _interruptible(context):
+                status = function(context.handle, *arguments)
+            return context.check(status)
+        finally:
+            context.progress = None
+            context.error = None
 
 
-def name_bytes(name: str) -> bytes:
-    if not isinstance(name, str):
-        raise TypeError(f"a name is a string, not {type(name).__name__}")
-    return name.encode()
+class Owned:
+    """A Python object that owns one of the library's. Subclasses name its kind and the function that frees it."""
+
+    _opaque: Any
+    _free: str
+    _handle: Handle
+
+    def _adopt(self, pointer: int, *keep: Any) -> None:
+        self._handle = Handle(pointer, self._free, self._opaque, keep)
+
+    @classmethod
+    def _make(cls, function: Any, *arguments: Any, keep: tuple[Any, ...] = (), **options: Any) -> Any:
+        """An object from a function whose last argument is where to put it."""
+        self = cls.__new__(cls)
+        out = ctypes.c_void_p()
+        try:
+            call_long(function, *arguments, ctypes.byref(out), **options)
+        finally:  # a Ctrl-C that came last finds an object made, to be freed with `self`
+            if out.value:
+                self._adopt(out.value, *keep)
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"hbp.{type(self).__name__} cannot be pickled")

@@ -1,62 +1,313 @@
-"""The shared library: where it is, whether it fits, and its functions with their types.
+"""The shared library: where it is, and the types of every function of its headers.
 
-CDLL releases the interpreter's lock while a function runs.
+ctypes.CDLL releases the interpreter lock around each call. tests/test_abi.py compares DECLARATIONS with the headers.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import os
-import pathlib
 import sys
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
 
-from ._functions import FUNCTIONS
+from . import _structs as s
 
-ABI_VERSION = 0  # HBP_ABI_VERSION of the headers that _functions.py and _structs.py mirror
-
-
-def _candidates() -> list[str]:
-    """HBP_LIBRARY alone when it is set; else the library in this package, then the system's."""
-    given = os.environ.get("HBP_LIBRARY")
-    if given:
-        return [given]
-    here = pathlib.Path(__file__).resolve().parent
-    names = {"darwin": ["libhbp.dylib"], "win32": ["hbp.dll"]}.get(sys.platform, ["libhbp.so.0", "libhbp.so"])
-    packaged = [str(here / name) for name in names if (here / name).exists()]
-    found = ctypes.util.find_library("hbp")
-    return packaged + ([found] if found else []) + names
+ABI_VERSION = 0
+NAMES = {"darwin": "libhbp.dylib", "win32": "hbp.dll"}
 
 
-def _load() -> ctypes.CDLL:
-    reasons = []
-    for path in _candidates():
-        try:
-            library = ctypes.CDLL(path)
-        except OSError as error:
-            reasons.append(str(error))
-            continue
-        _declare(library, path)
-        return library
-    raise ImportError("hbp finds no libhbp; set HBP_LIBRARY to its path. Tried: " + "; ".join(reasons))
+def candidates() -> list[str]:
+    """Where the library may be, in order: $HBP_LIBRARY alone when set, the package, the system."""
+    named = os.environ.get("HBP_LIBRARY")
+    if named:
+        return [named]
+    packaged = Path(__file__).with_name(NAMES.get(sys.platform, "libhbp.so"))
+    found = [str(packaged)] if packaged.exists() else []
+    system = ctypes.util.find_library("hbp")
+    return found + ([system] if system else [])
 
 
-def _declare(library: ctypes.CDLL, path: str) -> None:
+def load() -> ctypes.CDLL:
+    """Loads the first candidate; ImportError says what was tried or which version was met."""
+    paths = candidates()
+    if not paths:
+        raise ImportError("libhbp is neither in the package nor on the system; name it in HBP_LIBRARY")
     try:
-        library.hbp_version_abi.restype, library.hbp_version_abi.argtypes = FUNCTIONS["hbp_version_abi"]
+        library = ctypes.CDLL(paths[0])
+    except OSError as error:
+        raise ImportError(f"cannot load libhbp from {paths[0]}: {error}") from error
+    try:
+        library.hbp_version_abi.restype = c_uint32
+        library.hbp_version_abi.argtypes = []
         abi = library.hbp_version_abi()
-        if abi != ABI_VERSION:
-            raise ImportError(f"{path} has ABI version {abi}; this package needs {ABI_VERSION}")
-        for name, (result, arguments) in FUNCTIONS.items():
+    except AttributeError:
+        raise ImportError(f"{paths[0]} is not libhbp: it has no hbp_version_abi") from None
+    if abi != ABI_VERSION:
+        raise ImportError(f"libhbp at {paths[0]} has ABI version {abi}; this package needs {ABI_VERSION}")
+    return library
+
+
+class Opaque(c_void_p):
+    """A pointer to an object of the library. Only Python objects that hold one of the same kind convert to it, so that
+    swapped arguments are a TypeError and not a crash."""
+
+    @classmethod
+    def from_param(cls, value: Any) -> c_void_p | None:
+        if value is None:
+            return None
+        if getattr(value, "_opaque", None) is not cls:
+            raise TypeError(f"expected hbp.{cls.__name__}, got {type(value).__name__}")
+        return c_void_p(value._handle.pointer)
+
+
+class Context(Opaque):
+    pass
+
+
+class Lengths(Opaque):
+    pass
+
+
+class LengthsBuilder(Opaque):
+    pass
+
+
+class Model(Opaque):
+    pass
+
+
+class Machine(Opaque):
+    pass
+
+
+class Cost(Opaque):
+    pass
+
+
+class Groups(Opaque):
+    pass
+
+
+class Packs(Opaque):
+    pass
+
+
+class Plan(Opaque):
+    pass
+
+
+class PlanFile(Opaque):
+    pass
+
+
+# Numbers in C arrays are passed and returned as addresses; results of one value through POINTERs.
+Status, Int32, Int64, UInt32, UInt64, Double, Text = c_int32, c_int32, c_int64, c_uint32, c_uint64, c_double, c_char_p
+Array = c_void_p
+Out = POINTER(c_void_p)
+Count = POINTER(c_int64)
+OutDouble = POINTER(c_double)
+OutText = POINTER(c_char_p)
+
+
+def _init(struct: Any) -> tuple[Any, list[Any]]:
+    return None, [POINTER(struct), UInt32]
+
+
+def _column(owner: Any) -> tuple[Any, list[Any]]:
+    return Array, [owner, Count]
+
+
+def _to(struct: Any) -> Any:
+    return POINTER(struct)
+
+
+# name: (result, arguments), header by header.
+DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
+    # version.h, status.h
+    "hbp_version_string": (Text, []),
+    "hbp_version_abi": (UInt32, []),
+    "hbp_status_name": (Text, [Status]),
+    "hbp_status_text": (Text, [Status]),
+    # context.h
+    "hbp_context_options_init": _init(s.ContextOptions),
+    "hbp_context_create": (Status, [_to(s.ContextOptions), Out]),
+    "hbp_context_free": (None, [Context]),
+    "hbp_context_message": (Text, [Context]),
+    "hbp_context_cancel": (None, [Context]),
+    # lengths.h
+    "hbp_lengths_options_init": _init(s.LengthsOptions),
+    "hbp_lengths_create_u32": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
+    "hbp_lengths_create_i32": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
+    "hbp_lengths_create_i64": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),
+    "hbp_lengths_create_histogram": (Status, [Context, Array, Array, Int64, Out]),
+    "hbp_lengths_builder_create": (Status, [Context, Out]),
+    "hbp_lengths_builder_append": (Status, [Context, LengthsBuilder, Array, Array, Array, Int64]),
+    "hbp_lengths_builder_finish": (Status, [Context, LengthsBuilder, Out]),
+    "hbp_lengths_builder_free": (None, [LengthsBuilder]),
+    "hbp_lengths_read_options_init": _init(s.LengthsReadOptions),
+    "hbp_lengths_read": (Status, [Context, Text, _to(s.LengthsReadOptions), Out]),
+    "hbp_lengths_limit": (Status, [Context, Lengths, Int64, Int32, Out]),
+    "hbp_lengths_free": (None, [Lengths]),
+    "hbp_lengths_get_summary": (Status, [Context, Lengths, _to(s.LengthsSummary)]),
+    "hbp_lengths_get_histogram_lengths": _column(Lengths),
+    "hbp_lengths_get_histogram_counts": _column(Lengths),
+    "hbp_lengths_get_length": (Int64, [Lengths, Int64]),
+    # model.h
+    "hbp_model_fields_init": _init(s.ModelFields),
+    "hbp_model_create": (Status, [Context, _to(s.ModelFields), Out]),
+    "hbp_model_create_preset": (Status, [Context, Text, Out]),
+    "hbp_model_count_presets": (Int64, []),
+    "hbp_model_get_preset_name": (Text, [Int64]),
+    "hbp_model_create_config": (Status, [Context, Text, Int64, Out]),
+    "hbp_model_load_config": (Status, [Context, Text, Out]),
+    "hbp_model_free": (None, [Model]),
+    "hbp_model_get_name": (Text, [Model]),
+    "hbp_model_get_fields": (Status, [Context, Model, _to(s.ModelFields)]),
+    "hbp_model_get_summary": (Status, [Context, Model, _to(s.ModelSummary)]),
+    "hbp_model_is_sp_legal": (Int32, [Model, Int32]),
+    # machine.h
+    "hbp_machine_fields_init": _init(s.MachineFields),
+    "hbp_machine_create": (Status, [Context, _to(s.MachineFields), Out]),
+    "hbp_machine_create_preset": (Status, [Context, Text, Int32, Out]),
+    "hbp_machine_count_presets": (Int64, []),
+    "hbp_machine_get_preset_name": (Text, [Int64]),
+    "hbp_machine_probe": (Status, [Context, Int32, Text, Out]),
+    "hbp_machine_load": (Status, [Context, Text, Out]),
+    "hbp_machine_save": (Status, [Context, Machine, Text]),
+    "hbp_machine_apply_nccl_tests": (Status, [Context, Machine, Int32, Int32, Text, Int64]),
+    "hbp_machine_apply_nccl_topology": (Status, [Context, Machine, Text, Int64]),
+    "hbp_machine_set_collective": (Status, [Context, Machine, Int32, Int32, Double, Double, Text]),
+    "hbp_machine_set_field": (Status, [Context, Machine, Text, Double, Text]),
+    "hbp_machine_free": (None, [Machine]),
+    "hbp_machine_get_name": (Text, [Machine]),
+    "hbp_machine_get_fields": (Status, [Context, Machine, _to(s.MachineFields)]),
+    "hbp_machine_get_source": (Text, [Machine, Text]),
+    "hbp_machine_get_collective": (Int32, [Machine, Int32, Int32, OutDouble, OutDouble, OutText]),
+    # cost.h
+    "hbp_cost_options_init": _init(s.CostOptions),
+    "hbp_cost_create": (Status, [Context, Model, Machine, _to(s.CostOptions), Out]),
+    "hbp_cost_terms_init": _init(s.CostTermsStruct),
+    "hbp_cost_create_terms": (Status, [Context, _to(s.CostTermsStruct), Out]),
+    "hbp_cost_get_terms": (Status, [Context, Cost, _to(s.CostTermsStruct)]),
+    "hbp_cost_get_source": (Text, [Cost, Text]),
+    "hbp_cost_fit": (Status, [Context, Cost, _to(s.Measurements), Out, _to(s.FitReport)]),
+    "hbp_cost_free": (None, [Cost]),
+    "hbp_cost_predict_pack_ns": (Int64, [Cost, Int32, Int32, Int64, Double]),
+    "hbp_cost_predict_pack_bytes": (Int64, [Cost, Int32, Int32, Int64]),
+    "hbp_cost_predict_capacity": (Int64, [Cost, Int32, Int32]),
+    "hbp_cost_predict_recompute": (Int32, [Cost, Int32, Int64]),
+    # sp.h
+    "hbp_sp_options_init": _init(s.SpOptions),
+    "hbp_choose_sp": (Status, [Context, Cost, Int64, _to(s.SpOptions), _to(s.SpChoice)]),
+    "hbp_list_sp_choices": (
+        Status,
+        [Context, Cost, Int64, _to(s.SpOptions), _to(s.SpChoice), UInt32, Int64, Count],
+    ),
+    # groups.h
+    "hbp_groups_options_init": _init(s.GroupsOptions),
+    "hbp_plan_groups": (Status, [Context, Lengths, Cost, _to(s.GroupsOptions), Out]),
+    "hbp_groups_create": (Status, [Context, Cost, Int64, Array, Array, Array, Int64, Out]),
+    "hbp_groups_free": (None, [Groups]),
+    "hbp_groups_get_thresholds": _column(Groups),
+    "hbp_groups_get_pack_lengths": _column(Groups),
+    "hbp_groups_get_sp": _column(Groups),
+    "hbp_groups_get_recompute": _column(Groups),
+    "hbp_groups_get_packs": _column(Groups),
+    "hbp_groups_get_micro_batches": _column(Groups),
+    "hbp_groups_get_tokens": _column(Groups),
+    "hbp_groups_get_step_ns": _column(Groups),
+    "hbp_groups_get_tokens_per_step": (Int64, [Groups]),
+    "hbp_groups_get_candidate_ns": _column(Groups),
+    "hbp_groups_get_candidate_text": (Text, [Groups, Int64]),
+    # packs.h
+    "hbp_fill_options_init": _init(s.FillOptions),
+    "hbp_greedy_fill": (Status, [Context, Lengths, Groups, _to(s.FillOptions), Out]),
+    "hbp_packs_free": (None, [Packs]),
+    "hbp_packs_get_offsets": _column(Packs),
+    "hbp_packs_get_groups": _column(Packs),
+    "hbp_packs_get_tokens": _column(Packs),
+    "hbp_packs_get_padded_tokens": _column(Packs),
+    "hbp_packs_get_squares": _column(Packs),
+    "hbp_packs_get_samples": _column(Packs),
+    "hbp_packs_get_bound": (Int64, [Packs, Int64]),
+    # epoch.h
+    "hbp_balance_options_init": _init(s.BalanceOptions),
+    "hbp_balance_attention": (Status, [Context, Packs, Groups, Cost, _to(s.BalanceOptions), Out]),
+    "hbp_epoch_options_init": _init(s.EpochOptions),
+    "hbp_plan_epoch": (Status, [Context, Lengths, Cost, _to(s.EpochOptions), Out]),
+    "hbp_baseline_name": (Text, [Int32]),
+    "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
+    # plan.h
+    "hbp_plan_free": (None, [Plan]),
+    "hbp_plan_get_summary": (Status, [Context, Plan, _to(s.PlanSummary)]),
+    "hbp_plan_get_digest": (UInt64, [Plan]),
+    "hbp_plan_get_step_offsets": _column(Plan),
+    "hbp_plan_get_step_ns": _column(Plan),
+    "hbp_plan_get_step_loss_tokens": _column(Plan),
+    "hbp_plan_get_step_samples": _column(Plan),
+    "hbp_plan_get_step_tokens": _column(Plan),
+    "hbp_plan_get_micro_batch_offsets": _column(Plan),
+    "hbp_plan_get_micro_batch_ns": _column(Plan),
+    "hbp_plan_get_pack_offsets": _column(Plan),
+    "hbp_plan_get_pack_ranks": _column(Plan),
+    "hbp_plan_get_pack_sp": _column(Plan),
+    "hbp_plan_get_pack_recompute": _column(Plan),
+    "hbp_plan_get_pack_capacity": _column(Plan),
+    "hbp_plan_get_pack_tokens": _column(Plan),
+    "hbp_plan_get_pack_padded_tokens": _column(Plan),
+    "hbp_plan_get_pack_squares": _column(Plan),
+    "hbp_plan_get_pack_loss_tokens": _column(Plan),
+    "hbp_plan_get_pack_ns": _column(Plan),
+    "hbp_plan_get_pack_bytes": _column(Plan),
+    "hbp_plan_get_sample_ids": _column(Plan),
+    "hbp_plan_get_sample_tokens": _column(Plan),
+    "hbp_plan_get_sample_first_tokens": _column(Plan),
+    "hbp_plan_get_sample_loss_tokens": _column(Plan),
+    "hbp_plan_get_dropped_ids": _column(Plan),
+    "hbp_plan_get_dropped_reasons": _column(Plan),
+    "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
+    "hbp_plan_copy_cu_seqlens": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
+    "hbp_plan_copy_loss_weights": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
+    "hbp_plan_validate": (Status, [Context, Plan, Lengths, Cost]),
+    "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
+    "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
+    # plan_file.h
+    "hbp_plan_save_options_init": _init(s.PlanSaveOptions),
+    "hbp_plan_save": (Status, [Context, Plan, Text, _to(s.PlanSaveOptions)]),
+    "hbp_plan_load": (Status, [Context, Text, Out]),
+    "hbp_plan_file_open": (Status, [Context, Text, Out]),
+    "hbp_plan_file_free": (None, [PlanFile]),
+    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(s.PlanSummary)]),
+    "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
+    "hbp_plan_write_trace": (Status, [Context, Plan, Int64, Int64, Text]),
+    "hbp_plan_write_json": (Status, [Context, Plan, Text]),
+    # simulate.h
+    "hbp_report_init": _init(s.Report),
+    "hbp_simulate_options_init": _init(s.SimulateOptions),
+    "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
+    "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
+}
+
+
+def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Gives every function its types; ImportError names one that is missing."""
+    for name, (result, arguments) in DECLARATIONS.items():
+        try:
             function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
-    except AttributeError as error:
-        raise ImportError(f"{path} is not the libhbp of this package: {error}") from None
+        except AttributeError:
+            raise ImportError(f"libhbp at {library._name} has no {name}; it is older than this package") from None
+        function.restype, function.argtypes = result, arguments
+    return library
 
 
-lib = _load()
+lib = declare(load())
 
 
-def text(value: bytes | None) -> str | None:
-    """A C string; the library's texts are UTF-8, except a path that it repeats."""
-    return None if value is None else value.decode("utf-8", "replace")
+@functools.lru_cache(maxsize=None)
+def release(name: str) -> Any:
+    """The function that frees an object, on a bare address: safe to call while the interpreter shuts down."""
+    return ctypes.CFUNCTYPE(None, c_void_p)((name, lib))

@@ -2,134 +2,166 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from ctypes import byref, c_int64
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 
-from . import _structs as s
-from ._context import I64, Handle, Object, Progress, call, column, fields, make, name_bytes, path_bytes
+from . import _native
+from ._arrays import Column, address, integers, same_count
+from ._context import Owned, ProgressFn, call, call_long
 from ._native import lib
+from ._numbers import choice, int64
+from ._structs import LengthsOptions, LengthsReadOptions, LengthsSummary
 
-ArrayLike = Union[np.ndarray, Sequence[int]]
+OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
 
-
-def _integers(values: ArrayLike, what: str) -> np.ndarray:
-    """A 1-D array of integers in the machine's byte order, itself where it is one."""
-    array = np.asarray(values)
-    if array.size == 0 and array.dtype.kind == "f":
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{what} are integers, not {array.dtype}")
-    if array.ndim != 1:
-        raise ValueError(f"{what} have one dimension, not {array.ndim}")
-    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        raise OverflowError(f"{what} hold {array.max()}, more than 2**63 - 1")
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+_CREATE = {
+    np.dtype(np.uint32): lib.hbp_lengths_create_u32,
+    np.dtype(np.int32): lib.hbp_lengths_create_i32,
+    np.dtype(np.int64): lib.hbp_lengths_create_i64,
+}
 
 
-def int64_array(values: ArrayLike, what: str) -> np.ndarray:
-    return np.ascontiguousarray(_integers(values, what), dtype=np.int64)
+def path_bytes(path: Union[str, bytes, "os.PathLike[Any]"]) -> bytes:
+    """A path as C wants it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"path {path!r} holds a NUL byte")
+    return name
 
 
-def _uint32_array(values: ArrayLike, what: str) -> np.ndarray:
-    array = _integers(values, what)
-    if array.dtype != np.uint32 and array.size:
-        low, high = int(array.min()), int(array.max())
-        if low < 0 or high > 0xFFFFFFFF:
-            raise ValueError(f"{what} hold {low if low < 0 else high}; they lie in 0..{0xFFFFFFFF}")
-    return np.ascontiguousarray(array, dtype=np.uint32)
+def text_bytes(text: Optional[str]) -> Optional[bytes]:
+    """A text as C wants it; None stays None."""
+    if text is not None and "\0" in text:
+        raise ValueError(f"text {text!r} holds a NUL byte")
+    return None if text is None else text.encode()
 
 
-class Lengths(Object):
-    """A data set. Immutable; any number of threads may use one."""
+class Lengths(Owned):
+    """A data set of sample lengths in tokens. Immutable."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    _opaque = _native.Lengths
+    _free = "hbp_lengths_free"
 
-    @classmethod
-    def from_array(cls, lengths: ArrayLike, *, loss_tokens: Optional[ArrayLike] = None,
-                   ties: Optional[ArrayLike] = None, copy: bool = False, progress: Progress = None) -> "Lengths":
-        """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss; samples of one tie >= 0 share a pack.
-
-        A contiguous uint32 array is used in place unless `copy`: it must not change while the data set, or packs made
-        of it, live. Other integers are copied into 4 bytes a sample.
-        """
-        array = _integers(lengths, "lengths")
-        creates = {np.dtype(np.uint32): lib.hbp_lengths_create_u32, np.dtype(np.int32): lib.hbp_lengths_create_i32}
-        create = creates.get(array.dtype)
-        if create is None:
-            array = array.astype(np.int64, copy=False)
-            create = lib.hbp_lengths_create_i64
-        options = s.LengthsOptions(borrow=0 if copy else 1)
-        loss = None if loss_tokens is None else _uint32_array(loss_tokens, "loss_tokens")
-        tie = None if ties is None else int64_array(ties, "ties")
-        for name, column_ in (("loss_tokens", loss), ("ties", tie)):
-            if column_ is not None:
-                if column_.size != array.size:
-                    raise ValueError(f"{name} has {column_.size} values for {array.size} lengths")
-                setattr(options, name, column_.ctypes.data)
-        borrowed = array if array.dtype == np.uint32 and not copy else None
-        return cls(make(create, array.ctypes.data, array.size, byref(options), free=lib.hbp_lengths_free,
-                        borrowed=borrowed, long=True, progress=progress))
+    histogram_lengths = Column("hbp_lengths_get_histogram_lengths", np.int64, "Distinct lengths, ascending.")
+    histogram_counts = Column("hbp_lengths_get_histogram_counts", np.int64, "Samples of each distinct length.")
 
     @classmethod
-    def from_histogram(cls, lengths: ArrayLike, counts: ArrayLike) -> "Lengths":
-        """counts[i] samples of lengths[i] tokens. Samples are named by their place in ascending order of length."""
-        length, count = int64_array(lengths, "lengths"), int64_array(counts, "counts")
-        if length.size != count.size:
-            raise ValueError(f"counts has {count.size} values for {length.size} lengths")
-        return cls(make(lib.hbp_lengths_create_histogram, length.ctypes.data, count.ctypes.data, length.size,
-                        free=lib.hbp_lengths_free, long=True))
+    def from_array(
+        cls,
+        lengths: npt.ArrayLike,
+        *,
+        loss_tokens: Optional[npt.ArrayLike] = None,
+        ties: Optional[npt.ArrayLike] = None,
+        copy: bool = False,
+    ) -> Lengths:
+        """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one tie >= 0
+        share a pack, -1 is free.
+
+        A contiguous uint32 array is used in place and kept alive: leave it unchanged, or ask for a `copy`.
+        int32 and int64 arrays are read once without a copy on this side; other integers are converted."""
+        array = np.asarray(lengths)
+        native = array.dtype if array.dtype in _CREATE else np.uint32 if array.dtype.itemsize < 4 else np.int64
+        if array.dtype.kind == "i" and array.dtype.itemsize < 4:
+            native = np.int32
+        array = integers("lengths", array, native)
+        borrow = array.dtype == np.uint32 and not copy
+        loss = None if loss_tokens is None else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.uint32), len(array))
+        tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
+        options = LengthsOptions(borrow=borrow, loss_tokens=address(loss), ties=address(tied))
+        create = _CREATE[array.dtype.newbyteorder("=")]
+        keep = (array,) if borrow else ()
+        return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
 
     @classmethod
-    def read(cls, path: Union[str, "os.PathLike[str]"], *, format: Optional[str] = None, column: Optional[str] = None,
-             count_column: Optional[str] = None, loss_column: Optional[str] = None, tie_column: Optional[str] = None,
-             progress: Progress = None) -> "Lengths":
-        """Reads .npy, text, CSV, JSON lines or Megatron .idx, gzipped or not; format: "npy", "text", "csv", "jsonl",
-        "idx", else told from content and name. Columns are those of CSV, or fields of JSON; count_column "": none."""
-        given = dict(format=format, column=column, count_column=count_column, loss_column=loss_column,
-                     tie_column=tie_column)
-        options = s.LengthsReadOptions(**{key: name_bytes(value) for key, value in given.items() if value is not None})
-        return cls(make(lib.hbp_lengths_read, path_bytes(path), byref(options), free=lib.hbp_lengths_free, long=True,
-                        progress=progress))
+    def from_histogram(cls, lengths: npt.ArrayLike, counts: npt.ArrayLike) -> Lengths:
+        """counts[i] samples of lengths[i] tokens; samples are named by their place in ascending order of length."""
+        bins = integers("lengths", lengths, np.int64)
+        number = same_count("counts", integers("counts", counts, np.int64), len(bins))
+        return cls._make(lib.hbp_lengths_create_histogram, address(bins), address(number), len(bins))
 
-    def limit(self, max_length: int, policy: str = "error", *, progress: Progress = None) -> "Lengths":
-        """The data set with no sample past max_length: "error", "drop", "truncate" or "split"."""
-        return Lengths(make(lib.hbp_lengths_limit, self, max_length, s.code(s.OVER_LONG, policy, "policy"),
-                            free=lib.hbp_lengths_free, borrowed=self._handle, long=True, progress=progress))
+    @classmethod
+    def read(
+        cls,
+        path: Union[str, "os.PathLike[Any]"],
+        *,
+        format: Optional[str] = None,
+        column: Optional[str] = None,
+        count_column: Optional[str] = None,
+        loss_column: Optional[str] = None,
+        tie_column: Optional[str] = None,
+        progress: Optional[ProgressFn] = None,
+    ) -> Lengths:
+        """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input. Columns are those
+        of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where the content does not tell."""
+        options = LengthsReadOptions(
+            format=text_bytes(format),
+            column=text_bytes(column),
+            count_column=text_bytes(count_column),
+            loss_column=text_bytes(loss_column),
+            tie_column=text_bytes(tie_column),
+        )
+        return cls._make(lib.hbp_lengths_read, path_bytes(path), ctypes.byref(options), progress=progress)
 
-    @property
-    def summary(self) -> dict[str, Any]:
-        """hbp_lengths_summary: samples, tokens, min_length, max_length, digest, ..."""
-        summary = s.LengthsSummary()
-        call(lib.hbp_lengths_get_summary, self, byref(summary))
-        return fields(summary)
+    @classmethod
+    def of(cls, lengths: Union[Lengths, npt.ArrayLike]) -> Lengths:
+        """`lengths` itself, or a data set from an array."""
+        return lengths if isinstance(lengths, cls) else cls.from_array(lengths)  # type: ignore[arg-type]
 
-    @property
-    def histogram(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct lengths, ascending, and their counts; views."""
-        return (column(lib.hbp_lengths_get_histogram_lengths, self._handle, I64),
-                column(lib.hbp_lengths_get_histogram_counts, self._handle, I64))
+    def limit(self, max_length: int, policy: str = "error") -> Lengths:
+        """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate") or cut
+        into pieces ("split"). Ids still name the original samples."""
+        arguments = int64("max_length", max_length), choice("policy", policy, OVER_LONG)
+        return Lengths._make(lib.hbp_lengths_limit, self, *arguments, keep=self._handle._keep)
+
+    def summary(self) -> LengthsSummary:
+        """Counts, extremes and a digest."""
+        summary = LengthsSummary()
+        call(lib.hbp_lengths_get_summary, self, ctypes.byref(summary))
+        return summary
 
     def __len__(self) -> int:
-        return self.summary["samples"]
+        return self.summary().samples
 
     def __getitem__(self, index: int) -> int:
-        """Tokens of sample (after a split: piece) `index`; negative from the end."""
-        index = range(len(self))[index]
-        return lib.hbp_lengths_get_length(self, c_int64(index))
+        """The length of a sample (piece) in tokens."""
+        count = len(self)
+        at = int64("index", index)
+        at += count if at < 0 else 0
+        if not 0 <= at < count:
+            raise IndexError(f"sample {index} is not among {count}")
+        return lib.hbp_lengths_get_length(self, at)
 
     def __repr__(self) -> str:
-        summary = self.summary
-        return (f"<hbp.Lengths: {summary['samples']:,} samples, {summary['tokens']:,} tokens, "
-                f"{summary['min_length']:,} to {summary['max_length']:,}>")
-
-    def __reduce__(self):
-        raise TypeError("hbp.Lengths does not pickle; pickle the array or the path it came from")
+        return f"<hbp.Lengths: {self.summary()}>"
 
 
-def as_lengths(lengths: Union[Lengths, ArrayLike]) -> Lengths:
-    """Lengths as they are; arrays and lists through from_array."""
-    return lengths if isinstance(lengths, Lengths) else Lengths.from_array(lengths)
+class LengthsBuilder(Owned):
+    """A data set that arrives in pieces: append them in order, then finish."""
+
+    _opaque = _native.LengthsBuilder
+    _free = "hbp_lengths_builder_free"
+
+    def __init__(self) -> None:
+        made = LengthsBuilder._make(lib.hbp_lengths_builder_create)
+        self._handle = made._handle
+
+    def append(
+        self,
+        lengths: npt.ArrayLike,
+        *,
+        loss_tokens: Optional[npt.ArrayLike] = None,
+        ties: Optional[npt.ArrayLike] = None,
+    ) -> None:
+        """Adds samples; loss tokens and ties, once given, come with every piece."""
+        array = integers("lengths", lengths, np.int64)
+        loss = None if loss_tokens is None else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.int64), len(array))
+        tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
+        call_long(lib.hbp_lengths_builder_append, self, address(array), address(loss), address(tied), len(array))
+
+    def finish(self) -> Lengths:
+        """The data set; the builder is empty afterwards."""
+        return Lengths._make(lib.hbp_lengths_builder_finish, self)

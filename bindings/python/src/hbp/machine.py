@@ -1,114 +1,120 @@
-"""The machine: nodes, GPUs, links. A preset, a probe, a profile file, or fields."""
+"""The machine: nodes, GPUs and links, each field with where it came from."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-import tempfile
-from ctypes import byref, c_char_p, c_double
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
-from . import _structs as s
-from ._context import Handle, Object, call, fields, make, name_bytes, path_bytes
-from ._native import lib, text
-from .model import struct_of
+from . import _native
+from ._context import Owned, call
+from ._native import lib
+from ._numbers import choice, int32
+from ._structs import MachineFields
+from .lengths import path_bytes, text_bytes
 
-Path = Union[str, "os.PathLike[str]"]
+COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 
 
-class Machine(Object):
-    """A cluster. `apply_*` and `set_*` change it, so one thread at a time does; a Cost takes a copy."""
+class Collective(NamedTuple):
+    """A measured collective: latency of a call, NCCL's bus bandwidth, and who says so."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    latency_ns: float
+    bytes_per_s: float
+    source: str
+
+
+class Machine(Owned):
+    """Nodes, GPUs and links. Mutable through `set_*` and `apply_*`; a Cost takes a copy.
+
+    Machine(nodes=2, gpus_per_node=8, ...); the fields are those of hbp.MachineFields."""
+
+    _opaque = _native.Machine
+    _free = "hbp_machine_free"
+
+    def __init__(self, **fields: Any) -> None:
+        self._handle = Machine._make(lib.hbp_machine_create, ctypes.byref(MachineFields(**fields)))._handle
 
     @classmethod
-    def preset(cls, name: str, nodes: int = 1) -> "Machine":
-        """`nodes` nodes of a preset such as "h100"; Machine.presets() lists them."""
-        return cls(make(lib.hbp_machine_create_preset, name_bytes(name), nodes, free=lib.hbp_machine_free))
+    def preset(cls, name: str, nodes: int = 1) -> Machine:
+        """`nodes` nodes of a known kind, "h100"."""
+        return cls._make(lib.hbp_machine_create_preset, text_bytes(name), int32("nodes", nodes))
 
     @staticmethod
     def presets() -> list[str]:
-        return [text(lib.hbp_machine_get_preset_name(i)) for i in range(lib.hbp_machine_count_presets())]
+        """The presets' names."""
+        return [lib.hbp_machine_get_preset_name(index).decode() for index in range(lib.hbp_machine_count_presets())]
 
     @classmethod
-    def from_fields(cls, **values: float) -> "Machine":
-        """A machine from the fields of hbp_machine_fields: nodes, gpus_per_node, hbm_bytes, flops_per_s, ..."""
-        return cls(make(lib.hbp_machine_create, byref(struct_of(s.MachineFields, "Machine.from_fields", values)),
-                        free=lib.hbp_machine_free))
+    def probe(cls, *, xml: Union[str, "os.PathLike[Any]", None] = None, synthetic: Optional[str] = None) -> Machine:
+        """This machine as hwloc sees it, or a topology from an hwloc XML file or a synthetic description."""
+        if xml is not None and synthetic is not None:
+            raise ValueError("give xml or synthetic, not both")
+        if xml is not None:
+            return cls._make(lib.hbp_machine_probe, 1, path_bytes(xml))
+        if synthetic is not None:
+            return cls._make(lib.hbp_machine_probe, 2, text_bytes(synthetic))
+        return cls._make(lib.hbp_machine_probe, 0, None)
 
     @classmethod
-    def probe(cls, kind: str = "this-machine", source: Optional[str] = None) -> "Machine":
-        """Probes by hwloc: "this-machine", "xml-file" (`source` is its path) or "synthetic" (a description)."""
-        given = None if source is None else path_bytes(source)
-        return cls(make(lib.hbp_machine_probe, s.code(s.PROBES, kind, "kind"), given, free=lib.hbp_machine_free))
+    def load(cls, path: Union[str, "os.PathLike[Any]"]) -> Machine:
+        """From a profile file."""
+        return cls._make(lib.hbp_machine_load, path_bytes(path))
 
-    @classmethod
-    def load(cls, path: Path) -> "Machine":
-        """Reads a profile, as `save` and `hbp probe` write it."""
-        return cls(make(lib.hbp_machine_load, path_bytes(path), free=lib.hbp_machine_free))
-
-    def save(self, path: Path) -> None:
+    def save(self, path: Union[str, "os.PathLike[Any]"]) -> None:
+        """Into a profile file, whole or not at all."""
         call(lib.hbp_machine_save, self, path_bytes(path))
 
     def apply_nccl_tests(self, collective: str, ranks: int, output: Union[str, bytes]) -> None:
-        """Takes what nccl-tests printed, as text or JSON, for "all-to-all", "all-gather", "reduce-scatter" or
-        "all-reduce" over `ranks` GPUs: latency and bandwidth."""
-        data = output.encode() if isinstance(output, str) else output
-        call(lib.hbp_machine_apply_nccl_tests, self, s.code(s.COLLECTIVES, collective, "collective"), ranks, data,
-             len(data))
+        """Takes a collective's speed over `ranks` GPUs from what nccl-tests printed, text or JSON."""
+        data = output.encode() if isinstance(output, str) else bytes(output)
+        kind = choice("collective", collective, COLLECTIVES)
+        call(lib.hbp_machine_apply_nccl_tests, self, kind, int32("ranks", ranks), data, len(data))
 
     def apply_nccl_topology(self, xml: Union[str, bytes]) -> None:
-        """Takes GPUs per node and bandwidths from NCCL's topology XML (NCCL_TOPO_DUMP_FILE)."""
-        data = xml.encode() if isinstance(xml, str) else xml
+        """Takes GPUs, NVLink and network bandwidth from the text of NCCL's topology XML."""
+        data = xml.encode() if isinstance(xml, str) else bytes(xml)
         call(lib.hbp_machine_apply_nccl_topology, self, data, len(data))
 
-    def set_collective(self, collective: str, ranks: int, *, latency_ns: float, bytes_per_s: float,
-                       source: str = "given") -> None:
-        call(lib.hbp_machine_set_collective, self, s.code(s.COLLECTIVES, collective, "collective"), ranks, latency_ns,
-             bytes_per_s, name_bytes(source))
-
-    def collective(self, collective: str, ranks: int) -> Optional[tuple[float, float, str]]:
-        """(latency in ns, bytes/s, source) as measured; None when it was not."""
-        latency, bandwidth, source = c_double(), c_double(), c_char_p()
-        known = lib.hbp_machine_get_collective(self, s.code(s.COLLECTIVES, collective, "collective"), ranks,
-                                               byref(latency), byref(bandwidth), byref(source))
-        return (latency.value, bandwidth.value, text(source.value)) if known else None
+    def set_collective(
+        self, collective: str, ranks: int, latency_ns: float, bytes_per_s: float, source: str = "given"
+    ) -> None:
+        """Sets a collective's latency and bus bandwidth over `ranks` GPUs."""
+        kind = choice("collective", collective, COLLECTIVES)
+        number = int32("ranks", ranks)
+        call(lib.hbp_machine_set_collective, self, kind, number, latency_ns, bytes_per_s, text_bytes(source))
 
     def set_field(self, field: str, value: float, source: str = "given") -> None:
-        """Sets one field of hbp_machine_fields."""
-        call(lib.hbp_machine_set_field, self, name_bytes(field), value, name_bytes(source))
-
-    def source(self, field: str) -> Optional[str]:
-        """Where a field came from: "preset h100", "hwloc", "given", ...; None for no such field."""
-        return text(lib.hbp_machine_get_source(self, name_bytes(field)))
+        """Sets one field of hbp.MachineFields by its name."""
+        call(lib.hbp_machine_set_field, self, text_bytes(field), value, text_bytes(source))
 
     @property
     def name(self) -> str:
-        return text(lib.hbp_machine_get_name(self))
+        return lib.hbp_machine_get_name(self).decode()
 
     @property
-    def fields(self) -> dict[str, Any]:
-        """hbp_machine_fields; 0 is unknown."""
-        found = s.MachineFields()
-        call(lib.hbp_machine_get_fields, self, byref(found))
-        return fields(found)
+    def fields(self) -> MachineFields:
+        """A copy of the fields."""
+        fields = MachineFields()
+        call(lib.hbp_machine_get_fields, self, ctypes.byref(fields))
+        return fields
+
+    def source(self, field: str) -> str:
+        """Where a field came from: "preset h100", "hwloc", "given", "unknown"."""
+        text = lib.hbp_machine_get_source(self, text_bytes(field))
+        if text is None:
+            raise KeyError(field)
+        return text.decode()
+
+    def collective(self, collective: str, ranks: int) -> Optional[Collective]:
+        """A measured collective; None when `ranks` was not measured."""
+        latency, bandwidth, source = ctypes.c_double(), ctypes.c_double(), ctypes.c_char_p()
+        results = ctypes.byref(latency), ctypes.byref(bandwidth), ctypes.byref(source)
+        kind = choice("collective", collective, COLLECTIVES)
+        if not lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), *results):
+            return None
+        return Collective(latency.value, bandwidth.value, (source.value or b"").decode())
 
     def __repr__(self) -> str:
-        found = self.fields
-        return f"<hbp.Machine {self.name}: {found['nodes']} x {found['gpus_per_node']} GPUs>"
-
-    def __reduce__(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "machine.json")
-            self.save(path)
-            with open(path, "rb") as file:
-                return _restore, (file.read(),)
-
-
-def _restore(profile: bytes) -> Machine:
-    """Unpickles a machine from its profile."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "machine.json")
-        with open(path, "wb") as file:
-            file.write(profile)
-        return Machine.load(path)
+        fields = self.fields
+        return f"<hbp.Machine {self.name}: {fields.nodes} nodes of {fields.gpus_per_node} GPUs>"

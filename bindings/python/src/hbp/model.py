@@ -1,87 +1,80 @@
-"""The transformer: a preset, fields, or a Hugging Face config.json."""
+"""The transformer: a preset, its fields, or a Hugging Face config.json."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
-from ctypes import byref
 from typing import Any, Mapping, Union
 
-from . import _structs as s
-from ._context import Handle, Object, call, fields, make, name_bytes, path_bytes
-from ._native import lib, text
+from . import _native
+from ._context import Owned, call
+from ._native import lib
+from ._numbers import choice, int32
+from ._structs import ModelFields, ModelSummary
+from .lengths import path_bytes, text_bytes
+
+MLP = {"gated": 0, "plain": 1, 0: 0, 1: 1}
 
 
-class Model(Object):
-    """A decoder-only transformer. Immutable; any number of threads may use one."""
+class Model(Owned):
+    """A decoder-only transformer. Immutable.
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    Model(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256); the fields are those of
+    hbp.ModelFields, `mlp` is "gated" or "plain"."""
+
+    _opaque = _native.Model
+    _free = "hbp_model_free"
+
+    def __init__(self, **fields: Any) -> None:
+        if "mlp" in fields:
+            fields["mlp"] = choice("mlp", fields["mlp"], MLP)
+        self._handle = Model._make(lib.hbp_model_create, ctypes.byref(ModelFields(**fields)))._handle
 
     @classmethod
-    def preset(cls, name: str) -> "Model":
-        """A preset by its name, such as "llama-3.1-8b"; Model.presets() lists them."""
-        return cls(make(lib.hbp_model_create_preset, name_bytes(name), free=lib.hbp_model_free))
+    def preset(cls, name: str) -> Model:
+        """A known model, "llama-3.1-8b"."""
+        return cls._make(lib.hbp_model_create_preset, text_bytes(name))
 
     @staticmethod
     def presets() -> list[str]:
-        return [text(lib.hbp_model_get_preset_name(i)) for i in range(lib.hbp_model_count_presets())]
+        """The presets' names."""
+        return [lib.hbp_model_get_preset_name(index).decode() for index in range(lib.hbp_model_count_presets())]
 
     @classmethod
-    def from_fields(cls, *, mlp: str = "gated", **values: int) -> "Model":
-        """A model from the fields of hbp_model_fields: layers, hidden, ffn, heads, kv_heads, vocab, ..."""
-        return cls(make(lib.hbp_model_create, byref(struct_of(s.ModelFields, "Model.from_fields", values,
-                                                              mlp=s.code(s.MLP, mlp, "mlp"))), free=lib.hbp_model_free))
+    def from_config(cls, config: Union[str, bytes, Mapping[str, Any]]) -> Model:
+        """From the text of a Hugging Face config.json, or the mapping in it."""
+        if isinstance(config, Mapping):
+            config = json.dumps(dict(config))
+        data = config.encode() if isinstance(config, str) else bytes(config)
+        return cls._make(lib.hbp_model_create_config, data, len(data))
 
     @classmethod
-    def config(cls, config: Union[str, "os.PathLike[str]", Mapping[str, Any], bytes]) -> "Model":
-        """A Hugging Face config: the path of a config.json, a mapping (config.to_dict()), or JSON text as bytes."""
-        if isinstance(config, (str, os.PathLike)):
-            return cls(make(lib.hbp_model_load_config, path_bytes(config), free=lib.hbp_model_free))
-        data = config if isinstance(config, bytes) else json.dumps(config).encode()
-        return cls(make(lib.hbp_model_create_config, data, len(data), free=lib.hbp_model_free))
+    def load_config(cls, path: Union[str, "os.PathLike[Any]"]) -> Model:
+        """From a config.json file."""
+        return cls._make(lib.hbp_model_load_config, path_bytes(path))
 
     @property
     def name(self) -> str:
-        return text(lib.hbp_model_get_name(self))
+        """The preset's name, the config's model_type, or "custom"."""
+        return lib.hbp_model_get_name(self).decode()
 
     @property
-    def fields(self) -> dict[str, Any]:
-        """hbp_model_fields, defaults filled in; mlp by name."""
-        found = s.ModelFields()
-        call(lib.hbp_model_get_fields, self, byref(found))
-        return {**fields(found), "mlp": s.MLP[found.mlp]}
+    def fields(self) -> ModelFields:
+        """A copy of the fields, defaults filled in."""
+        fields = ModelFields()
+        call(lib.hbp_model_get_fields, self, ctypes.byref(fields))
+        return fields
 
-    @property
-    def summary(self) -> dict[str, Any]:
-        """hbp_model_summary: parameters, activation_bytes, max_sp, ..."""
-        found = s.ModelSummary()
-        call(lib.hbp_model_get_summary, self, byref(found))
-        return fields(found)
+    def summary(self) -> ModelSummary:
+        """Parameters, bytes and operations that follow from the fields."""
+        summary = ModelSummary()
+        call(lib.hbp_model_get_summary, self, ctypes.byref(summary))
+        return summary
 
     def is_sp_legal(self, sp: int) -> bool:
-        """Whether Ulysses sequence parallelism of degree `sp` divides the heads."""
-        return bool(lib.hbp_model_is_sp_legal(self, sp))
+        """Whether Ulysses sequence parallelism of degree `sp` suits the heads."""
+        return bool(lib.hbp_model_is_sp_legal(self, int32("sp", sp)))
 
     def __repr__(self) -> str:
-        return f"<hbp.Model {self.name}: {self.summary['parameters'] / 1e9:.2f}e9 parameters>"
-
-    def __reduce__(self):
-        return _restore, (self.name, self.fields)
-
-
-def _restore(name: str, values: dict[str, Any]) -> Model:
-    """Unpickles: a preset keeps its name, any other model is made from its fields."""
-    if name in Model.presets():
-        model = Model.preset(name)
-        if model.fields == values:
-            return model
-    return Model.from_fields(**values)
-
-
-def struct_of(kind, caller: str, values: Mapping[str, Any], **known: Any):
-    """An open struct from keyword arguments; TypeError for one that is no field."""
-    for name in values:
-        if name not in kind.names():
-            raise TypeError(f"{caller}() has no field {name!r}; it has {', '.join(kind.names())}")
-    return kind(**values, **known)
+        return f"<hbp.Model {self.name}>"

@@ -1,0 +1,91 @@
+"""Arrays: into C without a copy where type and layout fit, out of C as views that keep their owner alive."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from ._native import lib
+
+
+class _Memory:
+    """Memory of the library under numpy's array protocol; numpy keeps it as the array's base, and it the owner."""
+
+    __slots__ = ("__array_interface__", "_owner")
+
+    def __init__(self, pointer: int, count: int, dtype: np.dtype[Any], owner: Any) -> None:
+        self.__array_interface__ = {"version": 3, "shape": (count,), "typestr": dtype.str, "data": (pointer, True)}
+        self._owner = owner
+
+
+def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -> npt.NDArray[Any]:
+    """A read-only array over memory that `owner` keeps alive."""
+    dtype = np.dtype(dtype)
+    if not pointer or count <= 0:
+        empty = np.empty(0, dtype)
+        empty.flags.writeable = False
+        return empty
+    return np.asarray(_Memory(pointer, count, dtype, owner))
+
+
+class Column:
+    """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
+
+    def __init__(self, function: str, dtype: npt.DTypeLike, doc: str, optional: bool = False) -> None:
+        self._function = getattr(lib, function)
+        self._dtype = np.dtype(dtype)
+        self._optional = optional
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        count = ctypes.c_int64()
+        pointer = self._function(instance, ctypes.byref(count))
+        column = None if self._optional and not pointer else view(pointer, count.value, self._dtype, instance._handle)
+        instance.__dict__[self._name] = column
+        return column
+
+
+def integers(name: str, values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """`values` as a contiguous 1-D array of integers of `dtype`; the array itself when it is one already."""
+    array = np.asarray(values)
+    target = np.dtype(dtype)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
+    if array.size == 0:
+        return np.empty(0, target)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} holds {array.dtype}; it must hold integers")
+    if not np.can_cast(array.dtype, target):
+        limits, low, high = np.iinfo(target), int(array.min()), int(array.max())
+        if low < limits.min or high > limits.max:
+            worst = low if low < limits.min else high
+            raise OverflowError(f"{name} holds {worst}; it must lie in {limits.min}..{limits.max}")
+    return np.require(array.astype(target, copy=False), requirements=["C", "A"])
+
+
+def floats(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """`values` as a contiguous 1-D array of doubles."""
+    array = np.require(np.asarray(values, np.float64), requirements=["C", "A"])
+    if array.ndim != 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
+    return array
+
+
+def same_count(name: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """`array`, refused unless it has `count` values."""
+    if len(array) != count:
+        raise ValueError(f"{name} has {len(array)} values; it must have {count}")
+    return array
+
+
+def address(array: Optional[npt.NDArray[Any]]) -> Optional[int]:
+    """Where an array's values are; the caller keeps the array alive."""
+    return None if array is None else array.__array_interface__["data"][0]
