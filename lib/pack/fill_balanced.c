@@ -241,15 +241,8 @@ static hbp_status spread_filler(balanced *b)
     return source_index(b, &b->filler);
 }
 
-static void deal_source(balanced *b, source *s, int64_t bin, uint32_t *order)
-{
-    if (!s->bin_start)
-        return;
-    for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
-        hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
-}
-
-static hbp_status deal_bins(balanced *b)
+/* Deals a source's runs, bin by bin. Items that a bin's packs have no room for keep HBP__NO_PACK. */
+static hbp_status deal_source(balanced *b, source *s)
 {
     uint32_t *order = hbp__new(&b->context->memory, (uint64_t)b->width, sizeof *order);
     if (!order)
@@ -258,8 +251,8 @@ static hbp_status deal_bins(balanced *b)
     for (int64_t bin = 0; bin < b->bins.count && status == HBP_OK; bin++) {
         for (int64_t j = 0; j < b->width; j++)
             order[j] = (uint32_t)(bin * b->width + j);
-        deal_source(b, &b->own, bin, order);
-        deal_source(b, &b->filler, bin, order);
+        for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
+            hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
         if (bin % 256 == 0)
             status = hbp__tick(b->context, "fill", b->done, b->packs->samples);
     }
@@ -455,9 +448,10 @@ static hbp_status fill_group(balanced *b, int64_t capacity)
     if (!hbp__fills_open(&b->context->memory, b->bins.count * b->width, capacity, max_members,
                          groups->token_ns[g], groups->square_ns[g], &b->fills))
         return no_memory(b);
-    HBP__TRY(deal_bins(b));
+    HBP__TRY(deal_source(b, &b->own));
     HBP__TRY(place_lost(b));
     if (b->low > 0) {
+        HBP__TRY(deal_source(b, &b->filler));
         for (int64_t k = 0; k < b->filler.listing.count; k++)
             if (b->filler.pack_of[k] != HBP__NO_PACK)
                 b->taken[hbp__listing_item(&b->filler.listing, k)] = 1;

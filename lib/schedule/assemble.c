@@ -50,25 +50,24 @@ static void write_samples(assembly *a, int64_t first, int64_t end)
     a->sample = at + count;
 }
 
+/* Writes the next row of the packs: pack `p` of group `g` on the ranks from `place` on. Sums are taken from
+ * the samples just written: the packs' own rows lie far apart in memory in the order of a plan. */
 static void write_pack(assembly *a, uint32_t p, int32_t g, int64_t place)
 {
     hbp_plan *plan = a->plan;
     const hbp_groups *groups = a->groups;
-    int64_t at = a->pack++;
+    int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
     int32_t row = hbp__cost_row(a->cost, groups->sp[g]);
-    int64_t first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
-    if (p != HBP__DUMMY) {
+    if (p != HBP__DUMMY)
         write_samples(a, a->packs->offsets[p], a->packs->offsets[p + 1]);
-        tokens = a->packs->tokens[p];
-        padded = a->packs->padded[p];
-        squares = a->packs->squares[p];
-        loss = tokens;
+    for (int64_t i = first; i < a->sample; i++) {
+        int64_t length = plan->sample_tokens[i];
+        tokens += length;
+        padded += hbp__round_up(length, plan->sequence_multiple);
+        squares += length * length;
+        loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
-    if (plan->sample_loss_tokens) {
-        loss = 0;
-        for (int64_t i = first; i < a->sample; i++)
-            loss += plan->sample_loss_tokens[i];
-    }
+    padded = hbp__round_up(padded, plan->pack_multiple);
     plan->pack_offsets[at + 1] = a->sample;
     plan->pack_ranks[at] = (int32_t)place * groups->sp[g];
     plan->pack_sp[at] = groups->sp[g];

@@ -17,11 +17,11 @@ typedef struct golden {
 } golden;
 
 static const golden goldens[] = {
-    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_DEFAULT, 20000, 0, UINT64_C(0xe1ffc795d92f87e7)},
+    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_DEFAULT, 20000, 0, UINT64_C(0xe07ca605edf0ce0e)},
     {"llama-3.1-8b", "h100", 4, HBP_EPOCH_PAPER, 20000, 0, UINT64_C(0x858dcc61aceab97b)},
     {"qwen2.5-32b", "h100", 4, HBP_EPOCH_DEFAULT, 5000, 16, UINT64_C(0x9e5298c4a968b007)},
-    {"llama-3.1-70b", "h200", 32, HBP_EPOCH_DEFAULT, 3000, 0, UINT64_C(0x4b8a4c0700a88ee1)},
-    {"gpt-7b", "a100-40", 8, HBP_EPOCH_DEFAULT, 2000, 8, UINT64_C(0xc6d2f4d6c42cae23)},
+    {"llama-3.1-70b", "h200", 32, HBP_EPOCH_DEFAULT, 3000, 0, UINT64_C(0x73cda03208c0d5e4)},
+    {"gpt-7b", "a100-40", 8, HBP_EPOCH_DEFAULT, 2000, 8, UINT64_C(0xb5bcadec2ebc6e6d)},
 };
 
 /* Lengths 2^(k/8) scaled, by a table that needs no libm: a long tail up to 100,000. */
