@@ -50,7 +50,7 @@ shown show_time(double ns)
     static const struct {
         double ns;
         const char *format;
-    } units[] = {{86400e9, "%.2f d"}, {3600e9, "%.2f h"}, {60e9, "%.2f min"},
+    } units[] = {{86400e9, "%.3f d"}, {3600e9, "%.3f h"}, {60e9, "%.2f min"},
                  {1e9, "%.2f s"},     {1e6, "%.2f ms"},   {1e3, "%.2f us"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (ns >= units[i].ns)
