@@ -79,7 +79,7 @@ START_TEST(agrees_with_every_subset)
         ck_assert(hbp__normal_solve(&n, 1e9, x, &first, &second));
         double least = n.square;
         for (unsigned mask = 1; mask < 1u << columns; mask++) {
-            double y[MOST];
+            double y[MOST] = {0};
             int negative = 0;
             solve_subset(&n, mask, y);
             for (int i = 0; i < columns; i++)
