@@ -56,10 +56,10 @@ HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *n
 HBP_API int64_t hbp_machine_count_presets(void);
 HBP_API const char *hbp_machine_get_preset_name(int64_t index);
 
-/* Probes by hwloc: this machine, an XML file (`text` is its path), or a synthetic description (`text`). An NVIDIA GPU
- * that is recognised gets the numbers of its preset; a machine without any has gpus_per_node 0, which
- * hbp_cost_create refuses. Foreign XML is parsed only after its shape was checked; a synthetic string may describe
- * at most 4,096 processing units. */
+/* Probes by hwloc: this machine, a file of hwloc's XML (`text` is its path), or a synthetic description (`text`). An
+ * NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has gpus_per_node 0, which
+ * hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container may use fewer. An XML file is read
+ * without hwloc, whose reader is not safe; a synthetic string may describe at most 4,096 processing units. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
 
 /* The profile file of the project: JSON, one object a field {value, source, date}. Saved atomically. */
