@@ -1,0 +1,321 @@
+#include "plan_files.h"
+#include "reseal.h"
+
+START_TEST(a_plan_comes_back_as_it_was)
+{
+    hbp_context *context = test_context();
+    const int64_t chunk_steps[] = {0, 1, 2, 7};
+    for (uint64_t seed = 0; seed < 80; seed++) {
+        hbp_plan *plan = drawn_plan(context, seed, 1 + (int64_t)seed * 9), *back;
+        hbp_plan_save_options options = {.struct_size = sizeof options,
+                                         .level = (int32_t)(seed % 11) - 1,
+                                         .chunk_steps = chunk_steps[seed % 4]};
+        size_t bytes;
+        uint8_t *data = saved(context, plan, &options, &bytes);
+        OK(context, load_memory(context, data, bytes, &back));
+        expect_same(plan, back);
+        hbp_plan_free(back);
+        hbp_plan_free(plan);
+        free(data);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(steps_come_back_as_plans_of_their_own)
+{
+    hbp_context *context = test_context();
+    char folder[64], path[128];
+    folder_make(folder);
+    folder_path(path, folder, "plan.msgpack");
+    hbp__memory memory = hbp__memory_default();
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        hbp_plan *plan = drawn_plan(context, seed, 200);
+        plan->first_step = (int64_t)seed * 100;
+        hbp__plan_seal(plan);
+        hbp_plan_save_options options = {.struct_size = sizeof options,
+                                         .chunk_steps = 1 + (int64_t)(seed % 4)};
+        OK(context, hbp_plan_save(context, plan, path, &options));
+        hbp_plan_file *file;
+        hbp_plan_summary summary = {.struct_size = sizeof summary}, expected;
+        OK(context, hbp_plan_file_open(context, path, &file));
+        OK(context, hbp_plan_file_get_summary(context, file, &summary));
+        hbp__plan_summarise(plan, &expected);
+        ck_assert_int_eq(memcmp(&summary, &expected, sizeof summary), 0);
+        for (int64_t first = 0; first < plan->steps; first++)
+            for (int64_t count = 1; count <= plan->steps - first; count += 1 + count / 3) {
+                hbp_plan *part, *slice = hbp__plan_slice(&memory, plan, first, count);
+                OK(context, hbp_plan_file_read(context, file, first, count, &part));
+                ck_assert_int_eq(part->first_step, plan->first_step + first);
+                ck_assert(count == plan->steps || part->digest != plan->digest);
+                expect_same(part, slice);
+                OK(context, hbp__plan_check(context, part));
+                hbp_plan_free(part);
+                hbp_plan_free(slice);
+            }
+        hbp_plan *none = plan;
+        FAILS(context, HBP_E_INVALID, "1 steps from step -1",
+              hbp_plan_file_read(context, file, -1, 1, &none));
+        ck_assert_ptr_null(none);
+        FAILS(context, HBP_E_INVALID, "0 steps", hbp_plan_file_read(context, file, 0, 0, &none));
+        FAILS(context, HBP_E_INVALID, "the plan has",
+              hbp_plan_file_read(context, file, 0, plan->steps + 1, &none));
+        FAILS(context, HBP_E_INVALID, "the plan has",
+              hbp_plan_file_read(context, file, plan->steps, 1, &none));
+        FAILS(context, HBP_E_INVALID, "out is NULL", hbp_plan_file_read(context, file, 0, 1, NULL));
+        FAILS(context, HBP_E_INVALID, "file is NULL", hbp_plan_file_read(context, NULL, 0, 1, &none));
+        hbp_plan_file_free(file);
+        hbp_plan_free(plan);
+    }
+    hbp_plan_file_free(NULL);
+    folder_remove(folder);
+    hbp_context_free(context);
+}
+END_TEST
+
+static const hbp_plan_save_options small_options = {
+    .struct_size = sizeof small_options, .level = -1, .chunk_steps = 2, .note = "a note"};
+
+/* A small file with every kind of column and chunk. */
+static uint8_t *small_file(hbp_context *context, int32_t level, size_t *bytes)
+{
+    hbp_lengths *all = plans_lengths(context, 3, 12, 30, 1, 0), *lengths = NULL;
+    OK(context, hbp_lengths_limit(context, all, 20, HBP_OVERLONG_SPLIT, &lengths));
+    plans_shape shape = {.seed = 21,
+                         .ranks = 2,
+                         .domain_ranks = 2,
+                         .pack_samples = 1,
+                         .left_over = 2,
+                         .sequence_multiple = 4,
+                         .pack_multiple = 16,
+                         .micro_batch_multiple = 1};
+    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_plan_save_options options = small_options;
+    options.level = level;
+    uint8_t *data = saved(context, plan, &options, bytes);
+    ck_assert(plan->sample_first_tokens && plan->sample_loss_tokens && plan->dropped == 2 && plan->steps > 2);
+    hbp_plan_free(plan);
+    hbp_lengths_free(all);
+    hbp_lengths_free(lengths);
+    return data;
+}
+
+/* A load that fails as it should: a status of bad files, a message, nothing left, little memory taken. */
+static void expect_bad(hbp_context *context, failing *f, const void *data, size_t bytes, const char *what,
+                       size_t at)
+{
+    hbp_plan *plan;
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that a sanitizer sees a read past the end */
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, data, bytes);
+    int64_t live = f->live;
+    f->peak_bytes = f->bytes;
+    hbp_status status = load_memory(context, copy, bytes, &plan);
+    ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "%s at %d: %s", what, (int)at,
+                  hbp_status_name(status));
+    ck_assert_ptr_null(plan);
+    ck_assert_str_ne(hbp_context_message(context), "");
+    ck_assert_int_eq(f->live, live);
+    ck_assert_int_lt(f->peak_bytes - f->bytes, 1 << 20);
+    free(copy);
+}
+
+START_TEST(every_flipped_byte_and_every_cut_is_found)
+{
+    const uint8_t masks[] = {0x01, 0x80, 0xff, 0x20};
+    for (int32_t level = -1; level <= 1; level += 2) {
+        failing f;
+        hbp_context *context = failing_context(&f, NULL, NULL);
+        size_t bytes;
+        uint8_t *data = small_file(context, level, &bytes);
+        hbp_plan *plan;
+        OK(context, load_memory(context, data, bytes, &plan));
+        hbp_plan_free(plan);
+        for (size_t at = 0; at < bytes; at++)
+            for (size_t m = 0; m < sizeof masks; m++) {
+                data[at] ^= masks[m];
+                expect_bad(context, &f, data, bytes, "changed byte", at);
+                data[at] ^= masks[m];
+            }
+        for (size_t cut = 0; cut < bytes; cut++)
+            expect_bad(context, &f, data, cut, "cut", cut);
+        uint8_t *longer = malloc(bytes + 1);
+        ck_assert_ptr_nonnull(longer);
+        memcpy(longer, data, bytes);
+        longer[bytes] = 0;
+        expect_bad(context, &f, longer, bytes + 1, "one byte more", bytes);
+        free(longer);
+        free(data);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
+/* Behind right checksums: what decides is under the digest or compared; only keys and values nobody reads may
+ * change, such as the note. */
+START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
+{
+    const uint8_t masks[] = {0x01, 0x80, 0xff, 0x20};
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    size_t bytes, loaded = 0, refused = 0;
+    uint8_t *data = small_file(context, -1, &bytes), *changed = malloc(bytes);
+    hbp_plan *plan, *original;
+    OK(context, load_memory(context, data, bytes, &original));
+    for (size_t at = 0; at < bytes; at++)
+        for (size_t m = 0; m < sizeof masks; m++) {
+            memcpy(changed, data, bytes);
+            changed[at] ^= masks[m];
+            reseal(changed, bytes);
+            int64_t live = f.live;
+            f.peak_bytes = f.bytes;
+            hbp_status status = load_memory(context, changed, bytes, &plan);
+            ck_assert_int_lt(f.peak_bytes - f.bytes, 1 << 20);
+            if (status == HBP_OK) {
+                expect_same(plan, original);
+                loaded++;
+            } else {
+                ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "byte %d: %s", (int)at,
+                              hbp_status_name(status));
+                refused++;
+            }
+            hbp_plan_free(plan);
+            ck_assert_int_eq(f.live, live);
+        }
+    ck_assert_uint_gt(refused, 20 * loaded);
+    hbp_plan_free(original);
+    free(changed);
+    free(data);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
+{
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    size_t bytes;
+    uint8_t *data = small_file(context, 1, &bytes);
+    uint64_t index = hbp__get_le(data + bytes - HBP__PLAN_TAIL_BYTES + 10, 8);
+    const char *const columns[] = {"steps", "micro_batches", "packs", "samples", "dropped"};
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        for (int power = 8; power < 64; power++) { /* the first chunk claims 2^power rows */
+            uint8_t *changed = malloc(bytes);
+            ck_assert_ptr_nonnull(changed);
+            memcpy(changed, data, bytes);
+            size_t length = strlen(columns[c]), at = (size_t)index;
+            while (memcmp(changed + at, columns[c], length) != 0 || changed[at - 1] != (0xa0 | length))
+                at++;
+            while (memcmp(changed + at, "data\xc4", 5) != 0)
+                at++;
+            hbp__put_le(changed + at + 6, UINT64_C(1) << power, 8);
+            reseal(changed, bytes);
+            expect_bad(context, &f, changed, bytes, columns[c], (size_t)power);
+            free(changed);
+        }
+    free(data);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(other_files_are_refused_by_what_they_are)
+{
+    hbp_context *context = test_context();
+    char folder[64], path[128];
+    folder_make(folder);
+    folder_path(path, folder, "other");
+    hbp_plan *plan = (hbp_plan *)(uintptr_t)1;
+    hbp_plan_file *file = (hbp_plan_file *)(uintptr_t)1;
+    FAILS(context, HBP_E_SYSTEM, "No such file", hbp_plan_load(context, path, &plan));
+    ck_assert_ptr_null(plan);
+    FAILS(context, HBP_E_SYSTEM, "irectory", hbp_plan_file_open(context, folder, &file));
+    ck_assert_ptr_null(file);
+    FAILS(context, HBP_E_SYSTEM, "read from its end", hbp_plan_load(context, "/dev/null", &plan));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_load(context, NULL, &plan));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_plan_load(context, path, NULL));
+    file_write(path, "", 0);
+    FAILS(context, HBP_E_FORMAT, "its 0 bytes are not a plan file", hbp_plan_load(context, path, &plan));
+    file_write(path, "abc", 3);
+    FAILS(context, HBP_E_FORMAT, "other: byte 0: its 3 bytes are not", hbp_plan_load(context, path, &plan));
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    file_write(path, text, sizeof text);
+    FAILS(context, HBP_E_FORMAT, "are not a plan file", hbp_plan_load(context, path, &plan));
+
+    size_t bytes;
+    uint8_t *data = small_file(context, 0, &bytes);
+    file_write(path, data, bytes / 2);
+    FAILS(context, HBP_E_FORMAT, "there is no tail", hbp_plan_load(context, path, &plan));
+    data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES] = 2;
+    file_write(path, data, bytes);
+    FAILS(context, HBP_E_VERSION, "format version 2; this library reads version 1",
+          hbp_plan_load(context, path, &plan));
+    free(data);
+    folder_remove(folder);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct stored {
+    uint8_t *data;
+    size_t bytes;
+} stored;
+
+static hbp_status load_stored(hbp_context *context, void *user)
+{
+    stored *s = user;
+    hbp_plan *plan;
+    hbp_status status = load_memory(context, s->data, s->bytes, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+static hbp_status read_stored(hbp_context *context, void *user)
+{
+    stored *s = user;
+    hbp_plan_file *file = NULL;
+    hbp_plan *plan = NULL;
+    HBP__TRY(hbp__plan_file_open_memory(context, s->data, (int64_t)s->bytes, &file));
+    hbp_status status = hbp_plan_file_read(context, file, 1, 2, &plan);
+    ck_assert_int_eq(status == HBP_OK, plan != NULL);
+    hbp_plan_free(plan);
+    hbp_plan_file_free(file);
+    return status;
+}
+
+START_TEST(short_memory_and_cancelling_leave_nothing)
+{
+    hbp_context *context = test_context();
+    stored s;
+    s.data = small_file(context, 0, &s.bytes);
+    failing_sweep(load_stored, &s);
+    failing_sweep(read_stored, &s);
+    ck_assert_int_gt(cancel_sweep(load_stored, &s), 2);
+    free(s.data);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Written once by version 0.1.0: later versions read it, and write the same bytes for the same plan. */
+START_TEST(the_golden_file_is_read_and_written_as_ever)
+{
+    hbp_context *context = test_context();
+    size_t golden_bytes, bytes;
+    uint8_t *golden = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/plan.msgpack", &golden_bytes);
+    hbp_plan *plan;
+    OK(context, load_memory(context, golden, golden_bytes, &plan));
+    ck_assert_uint_eq(plan->digest, UINT64_C(0x970357019617307c));
+    uint8_t *data = saved(context, plan, &small_options, &bytes);
+    ck_assert_uint_eq(bytes, golden_bytes);
+    ck_assert_int_eq(memcmp(data, golden, bytes), 0);
+    hbp_plan_free(plan);
+    free(data);
+    free(golden);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_their_own,
+          every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
+          a_tiny_file_takes_no_more_memory_than_it_could_fill, other_files_are_refused_by_what_they_are,
+          short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever)

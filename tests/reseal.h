@@ -1,0 +1,64 @@
+/* Makes the checksums of a changed plan file right again, so that what lies behind them gets tested. */
+#ifndef HBP_TESTS_RESEAL_H
+#define HBP_TESTS_RESEAL_H
+
+#include <string.h>
+
+#include "io/msgpack_buffer.h"
+#include "io/msgpack_scan.h"
+#include "io/plan_format.h"
+
+/* Writes `crc` behind the text `key` in [at, end), where a 32-bit number stands there. */
+static inline void reseal_number(uint8_t *at, const uint8_t *end, const char *key, uint32_t crc)
+{
+    size_t bytes = strlen(key);
+    for (; end - at > (ptrdiff_t)bytes + 5; at++)
+        if (memcmp(at, key, bytes) == 0 && at[bytes] == 0xce) {
+            for (int i = 0; i < 4; i++)
+                at[bytes + 1 + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+            return;
+        }
+}
+
+/* CRC-32 of a chunk's data, and the Adler-32 at the end of a stored zlib stream of one block. */
+static inline void reseal_chunk(uint8_t *chunk, uint64_t bytes)
+{
+    msgpack_unpacked object;
+    msgpack_unpacked_init(&object);
+    size_t at = 0;
+    if (msgpack_unpack_next(&object, (const char *)chunk, (size_t)bytes, &at) == MSGPACK_UNPACK_SUCCESS) {
+        const msgpack_object *data = hbp__unpack_find(&object.data, "data");
+        if (data && data->type == MSGPACK_OBJECT_BIN && data->via.bin.size > 11) {
+            uint32_t size = data->via.bin.size;
+            uint8_t *stream = chunk + ((const uint8_t *)data->via.bin.ptr - chunk);
+            if (stream[2] == 1) {
+                uLong sum = adler32(1, stream + 7, size - 11);
+                for (int i = 0; i < 4; i++)
+                    stream[size - 4 + (uint32_t)i] = (uint8_t)(sum >> (24 - 8 * i));
+            }
+            reseal_number(chunk, chunk + bytes, "crc32", hbp__crc32(stream, size));
+        }
+    }
+    msgpack_unpacked_destroy(&object);
+}
+
+/* Does what it can with any bytes. */
+static inline void reseal(uint8_t *file, uint64_t bytes)
+{
+    uint64_t used, at;
+    if (bytes < HBP__PLAN_TAIL_BYTES)
+        return;
+    uint8_t *tail = file + bytes - HBP__PLAN_TAIL_BYTES;
+    uint64_t index = hbp__get_le(tail + 10, 8);
+    uint64_t end = bytes - HBP__PLAN_TAIL_BYTES;
+    if (index < end && hbp__msgpack_scan(file, index, 4096, &used)) {
+        reseal_number(file + index, tail, "header_crc32", hbp__crc32(file, used));
+        for (at = used; at < index && hbp__msgpack_scan(file + at, index - at, 4096, &used); at += used)
+            reseal_chunk(file + at, used);
+    }
+    if (index < end)
+        hbp__put_le(tail + 26, hbp__crc32(file + index, end - index), 4);
+    hbp__put_le(tail + 30, hbp__crc32(tail, 30), 4);
+}
+
+#endif
