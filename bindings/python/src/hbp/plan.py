@@ -1,412 +1,394 @@
-"""The plan: steps of micro-batches of packs of samples, as columns and as a walk; and plan files."""
+"""A plan: which samples share a pack, which packs share a step, on which ranks."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
-import threading
-from ctypes import POINTER, byref, c_double, c_int32, c_int64, c_uint8
-from dataclasses import dataclass
 from typing import Any, Iterator, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 
-from . import _structs as s
-from ._context import I32, I64, Handle, Object, Progress, call, call_long, fields, make, path_bytes
+from . import _native
+from ._arrays import Column, address
+from ._context import Owned, ProgressFn, call, call_long
 from ._native import lib
+from ._numbers import choice, int32, int64
+from ._structs import PlanSaveOptions, PlanSummary
 from .cost import Cost
-from .lengths import Lengths
-from .packing import Column
+from .lengths import Lengths, path_bytes, text_bytes
 
-Path = Union[str, "os.PathLike[str]"]
+LOSS = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
 CURSOR_BYTES = 64
 
-
-def duration(ns: float) -> str:
-    """A time as people say it."""
-    for unit, size in (("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
-    return f"{ns:.0f} ns"
-
-
-@dataclass(frozen=True)
-class PlanSummary:
-    """hbp_plan_summary: what the whole plan holds. str() of it is for people."""
-
-    ranks: int
-    domain_ranks: int
-    proven: int
-    steps: int
-    micro_batches: int
-    packs: int
-    dummy_packs: int
-    samples: int
-    dropped: int
-    tokens: int
-    padded_tokens: int
-    loss_tokens: int
-    sequence_multiple: int
-    pack_multiple: int
-    micro_batch_multiple: int
-    predicted_ns: int
-    first_step: int
-    overlong_samples: int
-    overlong_tokens: int
-    seed: int
-    epoch: int
-    digest: int
-    lengths_digest: int
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.steps:,} steps on {self.ranks} ranks, predicted to take {duration(self.predicted_ns)}",
-            f"{self.micro_batches:,} micro-batches, {self.packs:,} packs, {self.dummy_packs:,} of them dummies",
-            f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
-            f"seed {self.seed}, epoch {self.epoch}, digest {self.digest:016x}",
-        ]
-        if self.dropped or self.overlong_samples:
-            lines.insert(3, f"{self.overlong_samples:,} samples past the limit ({self.overlong_tokens:,} tokens lost), "
-                            f"{self.dropped:,} samples dropped")
-        return "\n".join(lines)
+Path = Union[str, "os.PathLike[Any]"]
 
 
 class Pack:
-    """Samples laid end to end, run by the ranks first_rank .. first_rank + sp - 1. Columns are views of the plan."""
+    """What one SP group runs in one micro-batch: samples laid end to end. A pack without samples is a dummy."""
 
-    __slots__ = ("step", "micro_batch", "index")
+    __slots__ = ("plan", "index")
 
-    def __init__(self, step: "Step", micro_batch: int, index: int) -> None:
-        self.step, self.micro_batch, self.index = step, micro_batch, index
+    def __init__(self, plan: Plan, index: int) -> None:
+        self.plan = plan
+        self.index = index
 
     @property
-    def _slice(self) -> slice:
-        offsets = self.step.plan.pack_offsets
+    def _samples(self) -> slice:
+        offsets = self.plan.pack_offsets
         return slice(int(offsets[self.index]), int(offsets[self.index + 1]))
 
     @property
-    def ids(self) -> np.ndarray:
-        """int64: the samples, in the order in which they lie in the pack."""
-        return self.step.plan.sample_ids[self._slice]
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The samples, in order."""
+        return self.plan.sample_ids[self._samples]
 
     @property
-    def lengths(self) -> np.ndarray:
-        """int32: tokens of each sample (of its piece, where it was split or truncated)."""
-        return self.step.plan.sample_tokens[self._slice]
+    def lengths(self) -> npt.NDArray[np.int32]:
+        """Tokens of each sample (piece)."""
+        return self.plan.sample_tokens[self._samples]
 
     @property
-    def first_tokens(self) -> Optional[np.ndarray]:
-        """int64: where each piece begins in its sample; None when no sample of the plan was split."""
-        column = self.step.plan.sample_first_tokens
-        return None if column is None else column[self._slice]
+    def first_tokens(self) -> npt.NDArray[np.int64]:
+        """Where each piece begins in its sample; all 0 unless the plan splits samples."""
+        column = self.plan.sample_first_tokens
+        return np.zeros(len(self.ids), np.int64) if column is None else column[self._samples]
 
     @property
-    def cu_seqlens(self) -> np.ndarray:
-        """int32 [samples + 1]: the borders of the samples, for flash attention."""
-        return self._borders(0)
+    def sample_loss_tokens(self) -> npt.NDArray[np.int32]:
+        """Tokens of each sample that carry loss."""
+        column = self.plan.sample_loss_tokens
+        return self.lengths if column is None else column[self._samples]
 
     @property
-    def cu_seqlens_padded(self) -> np.ndarray:
-        """int32: the borders with every sample padded to the sequence multiple, and the pack's own padding."""
-        return self._borders(1)
+    def cu_seqlens(self) -> npt.NDArray[np.int32]:
+        """Borders of the samples: int32 [samples + 1], from 0."""
+        return self.plan.cu_seqlens(self.index)
 
-    def _borders(self, padded: int) -> np.ndarray:
-        span = self._slice
-        borders = np.empty(span.stop - span.start + 2, np.int32)
-        count = c_int64()
-        call(lib.hbp_plan_copy_cu_seqlens, self.step.plan, self.index, padded,
-             borders.ctypes.data_as(POINTER(c_int32)), borders.size, byref(count))
-        return borders[: count.value]
+    @property
+    def cu_seqlens_padded(self) -> npt.NDArray[np.int32]:
+        """Borders with every sample padded to the sequence multiple, and the pack's own padding as one border more."""
+        return self.plan.cu_seqlens(self.index, padded=True)
 
     @property
     def max_seqlen(self) -> int:
-        """Tokens of the longest sample; 0 for a dummy."""
-        return int(self.lengths.max(initial=0))
+        """The longest sample, in tokens; 0 for a dummy."""
+        lengths = self.lengths
+        return int(lengths.max()) if len(lengths) else 0
 
     @property
-    def position_ids(self) -> np.ndarray:
-        """int64 [padded_tokens]: from 0 in each sample; padding goes on counting, so that it shows no border."""
-        starts = np.zeros(self.padded_tokens, np.int64)
-        borders = self.cu_seqlens_padded[: self.ids.size]  # of the samples alone
-        if borders.size:
-            starts[borders[1:]] = np.diff(borders)
-        return np.arange(starts.size) - np.cumsum(starts)
+    def ranks(self) -> range:
+        """The ranks that share the pack's sequence."""
+        first = int(self.plan.pack_ranks[self.index])
+        return range(first, first + self.sp)
 
-    def loss_weights(self, normaliser: str = "token") -> np.ndarray:
-        """float64: this pack's part of step.loss_weights."""
-        base = self.step._samples.start
-        span = self._slice
-        return self.step.loss_weights(normaliser)[span.start - base : span.stop - base]
+    @property
+    def sp(self) -> int:
+        """Sequence-parallel degree."""
+        return int(self.plan.pack_sp[self.index])
 
-    sp = property(lambda self: int(self.step.plan.pack_sp[self.index]), doc="Ranks that share the pack.")
-    recompute = property(lambda self: int(self.step.plan.pack_recompute[self.index]), doc="Layers to recompute.")
-    first_rank = property(lambda self: int(self.step.plan.pack_ranks[self.index]))
-    ranks = property(lambda self: range(self.first_rank, self.first_rank + self.sp), doc="The SP group.")
-    capacity = property(lambda self: int(self.step.plan.pack_capacity[self.index]))
-    tokens = property(lambda self: int(self.step.plan.pack_tokens[self.index]))
-    padded_tokens = property(lambda self: int(self.step.plan.pack_padded_tokens[self.index]))
-    loss_tokens = property(lambda self: int(self.step.plan.pack_loss_tokens[self.index]))
-    squares = property(lambda self: int(self.step.plan.pack_squares[self.index]), doc="Sum of squared lengths.")
-    ns = property(lambda self: int(self.step.plan.pack_ns[self.index]), doc="Predicted time.")
-    bytes = property(lambda self: int(self.step.plan.pack_bytes[self.index]), doc="Predicted peak per rank.")
-    is_dummy = property(lambda self: self._slice.start == self._slice.stop,
-                        doc="No samples: the ranks take part in the step with zero loss tokens.")
+    @property
+    def recompute(self) -> int:
+        """Layers to recompute in backward."""
+        return int(self.plan.pack_recompute[self.index])
+
+    @property
+    def capacity(self) -> int:
+        return int(self.plan.pack_capacity[self.index])
+
+    @property
+    def tokens(self) -> int:
+        return int(self.plan.pack_tokens[self.index])
+
+    @property
+    def padded_tokens(self) -> int:
+        return int(self.plan.pack_padded_tokens[self.index])
+
+    @property
+    def sum_squares(self) -> int:
+        """Sum of squared sample lengths, what attention costs."""
+        return int(self.plan.pack_squares[self.index])
+
+    @property
+    def loss_tokens(self) -> int:
+        return int(self.plan.pack_loss_tokens[self.index])
+
+    @property
+    def predicted_ns(self) -> int:
+        return int(self.plan.pack_ns[self.index])
+
+    @property
+    def predicted_bytes(self) -> int:
+        """Predicted peak per rank."""
+        return int(self.plan.pack_bytes[self.index])
+
+    @property
+    def is_dummy(self) -> bool:
+        """No samples: the ranks take part in backward with zero loss tokens."""
+        span = self._samples
+        return span.start == span.stop
 
     def __len__(self) -> int:
-        return self.ids.size
+        span = self._samples
+        return span.stop - span.start
 
     def __repr__(self) -> str:
-        return (f"<hbp.Pack {self.index}: {len(self)} samples, {self.tokens} tokens, SP {self.sp} from rank "
-                f"{self.first_rank}, {self.recompute} layers recomputed>")
+        return f"<hbp.Pack {self.index}: {len(self)} samples, {self.tokens} tokens on {self.sp} ranks>"
 
 
 class Step:
     """The micro-batches between two optimiser updates."""
 
-    __slots__ = ("plan", "index", "_weights")
+    __slots__ = ("plan", "index")
 
-    def __init__(self, plan: "Plan", index: int) -> None:
-        self.plan, self.index = plan, index
-        self._weights: dict[int, np.ndarray] = {}
+    def __init__(self, plan: Plan, index: int) -> None:
+        self.plan = plan
+        self.index = index
 
     @property
-    def _micro_batches(self) -> range:
+    def micro_batches(self) -> range:
+        """Rows of the plan's micro-batches; every rank runs all of them."""
         offsets = self.plan.step_offsets
         return range(int(offsets[self.index]), int(offsets[self.index + 1]))
 
     @property
     def _packs(self) -> range:
-        offsets, rows = self.plan.micro_batch_offsets, self._micro_batches
+        rows, offsets = self.micro_batches, self.plan.micro_batch_offsets
         return range(int(offsets[rows.start]), int(offsets[rows.stop]))
 
-    @property
-    def _samples(self) -> slice:
-        offsets, rows = self.plan.pack_offsets, self._packs
-        return slice(int(offsets[rows.start]), int(offsets[rows.stop]))
+    def packs(self) -> list[Pack]:
+        """Every pack of the step, micro-batch by micro-batch."""
+        return [Pack(self.plan, index) for index in self._packs]
 
     def for_rank(self, rank: int) -> list[Pack]:
-        """What `rank` runs: its pack of every micro-batch, in order; every rank gets as many."""
-        if not 0 <= rank < self.plan.ranks:
-            raise IndexError(f"rank {rank} of a plan for {self.plan.ranks} ranks")
-        find = lib.hbp_plan_get_rank_pack
-        return [Pack(self, m, find(self.plan, self.index, m, rank)) for m in range(self.micro_batches)]
+        """The pack that `rank` runs in each micro-batch, in order."""
+        return [self.plan.rank_pack(self.index, row, rank) for row in range(len(self.micro_batches))]
 
     @property
-    def packs(self) -> list[Pack]:
-        """All packs of all ranks, micro-batch by micro-batch."""
-        offsets, first = self.plan.micro_batch_offsets, self._micro_batches.start
-        return [Pack(self, m - first, pack) for m in self._micro_batches
-                for pack in range(int(offsets[m]), int(offsets[m + 1]))]
+    def predicted_ns(self) -> int:
+        return int(self.plan.step_ns[self.index])
 
     @property
-    def ids(self) -> np.ndarray:
-        """int64: every sample of the step, in plan order."""
-        return self.plan.sample_ids[self._samples]
+    def loss_tokens(self) -> int:
+        """The denominator of the step's loss."""
+        return int(self.plan.step_loss_tokens[self.index])
 
-    def loss_weights(self, normaliser: str = "token") -> np.ndarray:
-        """float64, a factor per sample of the step for the sum of its token losses: "token", "local-token", "sample"
-        or "sum". Multiply by the data-parallel size where gradients are averaged instead of summed."""
-        number = s.code(s.LOSS, normaliser, "normaliser")
-        if number not in self._weights:
-            weights, count = np.empty(self.samples, np.float64), c_int64()
-            call(lib.hbp_plan_copy_loss_weights, self.plan, self.index, number,
-                 weights.ctypes.data_as(POINTER(c_double)), weights.size, byref(count))
-            self._weights[number] = weights
-        return self._weights[number]
+    @property
+    def samples(self) -> int:
+        return int(self.plan.step_samples[self.index])
 
-    micro_batches = property(lambda self: len(self._micro_batches), doc="How many every rank runs.")
-    ns = property(lambda self: int(self.plan.step_ns[self.index]), doc="Predicted time.")
-    loss_tokens = property(lambda self: int(self.plan.step_loss_tokens[self.index]), doc="The loss's denominator.")
-    samples = property(lambda self: int(self.plan.step_samples[self.index]))
-    tokens = property(lambda self: int(self.plan.step_tokens[self.index]))
+    @property
+    def tokens(self) -> int:
+        return int(self.plan.step_tokens[self.index])
+
+    def loss_weights(self, normaliser: str = "token") -> npt.NDArray[np.float64]:
+        """A factor per sample of the step, in plan order, for the sum of its token losses; see Plan.loss_weights."""
+        return self.plan.loss_weights(self.index, normaliser)
+
+    def pack_weights(self, pack: Pack, normaliser: str = "token") -> npt.NDArray[np.float64]:
+        """The factors of the samples of one of the step's packs."""
+        if pack.plan is not self.plan or pack.index not in self._packs:
+            raise ValueError(f"{pack!r} is not of step {self.index}")
+        first = int(self.plan.pack_offsets[self._packs.start])
+        span = pack._samples
+        return self.loss_weights(normaliser)[span.start - first : span.stop - first]
 
     def __repr__(self) -> str:
-        return f"<hbp.Step {self.index}: {self.micro_batches} micro-batches, {self.samples} samples, {self.tokens} tokens>"
+        return f"<hbp.Step {self.index}: {len(self.micro_batches)} micro-batches, {self.samples} samples>"
 
 
-class Plan(Object):
-    """Four tables of columns joined by offsets, and the dropped samples. Immutable; any number of threads may read
-    one. Columns are read-only views that keep the plan's memory alive; they are named as in C."""
+class Plan(Owned):
+    """Steps, micro-batches, packs and samples as columns joined by offsets. Immutable; any thread may read it.
 
-    step_offsets: np.ndarray = Column("hbp_plan_get", I64)
-    step_ns: np.ndarray = Column("hbp_plan_get", I64)
-    step_loss_tokens: np.ndarray = Column("hbp_plan_get", I64)
-    step_samples: np.ndarray = Column("hbp_plan_get", I64)
-    step_tokens: np.ndarray = Column("hbp_plan_get", I64)
-    micro_batch_offsets: np.ndarray = Column("hbp_plan_get", I64)
-    micro_batch_ns: np.ndarray = Column("hbp_plan_get", I64)
-    pack_offsets: np.ndarray = Column("hbp_plan_get", I64)
-    pack_ranks: np.ndarray = Column("hbp_plan_get", I32)
-    pack_sp: np.ndarray = Column("hbp_plan_get", I32)
-    pack_recompute: np.ndarray = Column("hbp_plan_get", I32)
-    pack_capacity: np.ndarray = Column("hbp_plan_get", I64)
-    pack_tokens: np.ndarray = Column("hbp_plan_get", I64)
-    pack_padded_tokens: np.ndarray = Column("hbp_plan_get", I64)
-    pack_squares: np.ndarray = Column("hbp_plan_get", I64)
-    pack_loss_tokens: np.ndarray = Column("hbp_plan_get", I64)
-    pack_ns: np.ndarray = Column("hbp_plan_get", I64)
-    pack_bytes: np.ndarray = Column("hbp_plan_get", I64)
-    sample_ids: np.ndarray = Column("hbp_plan_get", I64)
-    sample_tokens: np.ndarray = Column("hbp_plan_get", I32)
-    sample_first_tokens: Optional[np.ndarray] = Column("hbp_plan_get", I64, optional=True)
-    sample_loss_tokens: Optional[np.ndarray] = Column("hbp_plan_get", I32, optional=True)
-    dropped_ids: np.ndarray = Column("hbp_plan_get", I64)
-    dropped_reasons: np.ndarray = Column("hbp_plan_get", I32)
+    Columns are read-only numpy views of the library's memory and keep the plan alive."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        found = s.PlanSummary()
-        call(lib.hbp_plan_get_summary, self, byref(found))
-        self._summary = PlanSummary(**fields(found))
+    _opaque = _native.Plan
+    _free = "hbp_plan_free"
+
+    step_offsets = Column("hbp_plan_get_step_offsets", np.int64, "First micro-batch of each step, [steps + 1].")
+    step_ns = Column("hbp_plan_get_step_ns", np.int64, "Predicted time of each step.")
+    step_loss_tokens = Column("hbp_plan_get_step_loss_tokens", np.int64, "Denominator of each step's loss.")
+    step_samples = Column("hbp_plan_get_step_samples", np.int64, "Samples of each step.")
+    step_tokens = Column("hbp_plan_get_step_tokens", np.int64, "Tokens of each step.")
+    micro_batch_offsets = Column("hbp_plan_get_micro_batch_offsets", np.int64, "First pack, [micro-batches + 1].")
+    micro_batch_ns = Column("hbp_plan_get_micro_batch_ns", np.int64, "Predicted time of each micro-batch.")
+    pack_offsets = Column("hbp_plan_get_pack_offsets", np.int64, "First sample of each pack, [packs + 1].")
+    pack_ranks = Column("hbp_plan_get_pack_ranks", np.int32, "First rank of each pack.")
+    pack_sp = Column("hbp_plan_get_pack_sp", np.int32, "SP degree of each pack.")
+    pack_recompute = Column("hbp_plan_get_pack_recompute", np.int32, "Layers that each pack recomputes.")
+    pack_capacity = Column("hbp_plan_get_pack_capacity", np.int64, "Most padded tokens of each pack.")
+    pack_tokens = Column("hbp_plan_get_pack_tokens", np.int64, "Tokens of each pack.")
+    pack_padded_tokens = Column("hbp_plan_get_pack_padded_tokens", np.int64, "Tokens after padding.")
+    pack_squares = Column("hbp_plan_get_pack_squares", np.int64, "Sum of squared sample lengths.")
+    pack_loss_tokens = Column("hbp_plan_get_pack_loss_tokens", np.int64, "Loss tokens of each pack.")
+    pack_ns = Column("hbp_plan_get_pack_ns", np.int64, "Predicted time of each pack.")
+    pack_bytes = Column("hbp_plan_get_pack_bytes", np.int64, "Predicted peak bytes per rank.")
+    sample_ids = Column("hbp_plan_get_sample_ids", np.int64, "Samples, packs laid end to end.")
+    sample_tokens = Column("hbp_plan_get_sample_tokens", np.int32, "Tokens of each sample (piece).")
+    sample_first_tokens = Column(
+        "hbp_plan_get_sample_first_tokens", np.int64, "Where each piece begins; None unless split.", optional=True
+    )
+    sample_loss_tokens = Column(
+        "hbp_plan_get_sample_loss_tokens", np.int32, "Loss tokens; None when all tokens carry loss.", optional=True
+    )
+    dropped_ids = Column("hbp_plan_get_dropped_ids", np.int64, "Samples that are in no pack.")
+    dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "1: over-long; 2: left over.")
 
     @classmethod
-    def load(cls, path: Path, *, progress: Progress = None) -> "Plan":
-        """Reads a plan file, trusting nothing; the digest is verified."""
-        return cls(make(lib.hbp_plan_load, path_bytes(path), free=lib.hbp_plan_free, long=True, progress=progress))
+    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> Plan:
+        """Reads a whole plan file; see PlanFile for single steps."""
+        return cls._make(lib.hbp_plan_load, path_bytes(path), progress=progress)
 
-    def save(self, path: Path, *, level: int = 0, chunk_steps: int = 0, cost: Optional[Cost] = None,
-             note: Optional[str] = None, progress: Progress = None) -> None:
-        """Writes the plan file whole or not at all; level: zlib's 1..9, 0 is 1, -1 stores."""
-        options = s.PlanSaveOptions(level=level, chunk_steps=chunk_steps,
-                                    cost=None if cost is None else cost._as_parameter_.value,
-                                    note=None if note is None else note.encode())
-        call_long(lib.hbp_plan_save, self, path_bytes(path), byref(options), progress=progress)
+    def save(
+        self,
+        path: Path,
+        *,
+        level: int = 0,
+        chunk_steps: int = 0,
+        cost: Optional[Cost] = None,
+        note: Optional[str] = None,
+        progress: Optional[ProgressFn] = None,
+    ) -> None:
+        """Writes a plan file, whole or not at all; zlib `level` 1..9, 0 for the default, -1 for none."""
+        options = PlanSaveOptions(
+            level=level,
+            chunk_steps=chunk_steps,
+            cost=None if cost is None else cost._handle.pointer,
+            note=text_bytes(note),
+        )
+        call_long(lib.hbp_plan_save, self, path_bytes(path), ctypes.byref(options), progress=progress)
 
-    def write_trace(self, path: Path, first: int = 0, count: int = 0, *, progress: Progress = None) -> None:
-        """Writes a Chrome trace of steps first .. first + count - 1 (count 0: to the end) for ui.perfetto.dev."""
-        call_long(lib.hbp_plan_write_trace, self, first, count, path_bytes(path), progress=progress)
-
-    def write_json(self, path: Path, *, progress: Progress = None) -> None:
-        call_long(lib.hbp_plan_write_json, self, path_bytes(path), progress=progress)
-
-    def summary(self) -> PlanSummary:
-        return self._summary
-
-    @property
-    def ranks(self) -> int:
-        return self._summary.ranks
-
-    @property
-    def digest(self) -> int:
-        """64 bits that ranks can compare: equal plans, and only those, agree."""
-        return lib.hbp_plan_get_digest(self)
-
-    def step(self, index: int) -> Step:
-        if not 0 <= index < len(self):
-            raise IndexError(f"step {index} of a plan of {len(self)} steps")
-        return Step(self, index)
-
-    def __len__(self) -> int:
-        return self._summary.steps
-
-    def __iter__(self) -> Iterator[Step]:
-        return map(self.step, range(len(self)))
-
-    @property
-    def dropped(self) -> list[tuple[int, str]]:
-        """(id, "over-long" or "left-over") of every sample left out."""
-        return [(int(i), s.DROPPED[reason]) for i, reason in zip(self.dropped_ids, self.dropped_reasons)]
-
-    @property
-    def has_pieces(self) -> bool:
-        """Whether samples were cut (split or truncated), so that ids alone do not say which tokens to take."""
-        dropped = int(np.count_nonzero(self.dropped_reasons == s.DROPPED.index("over-long")))
-        return self.sample_first_tokens is not None or self._summary.overlong_samples > dropped
-
-    def validate(self, lengths: Optional[Lengths] = None, cost: Optional[Cost] = None, *,
-                 progress: Progress = None) -> None:
-        """Checks every promise of the plan; InvalidError names the first breach."""
-        call_long(lib.hbp_plan_validate, self, lengths, cost, progress=progress)
-
-    def save_cursor(self, step: int) -> bytes:
-        """Where to resume, before step `step`, in 64 bytes."""
-        cursor = (c_uint8 * CURSOR_BYTES)()
-        call(lib.hbp_plan_save_cursor, self, step, cursor)
-        return bytes(cursor)
-
-    def load_cursor(self, cursor: bytes) -> int:
-        """The step to resume at; InvalidError when plan or world size are others than the cursor's."""
-        if len(cursor) != CURSOR_BYTES:
-            raise ValueError(f"a cursor has {CURSOR_BYTES} bytes, not {len(cursor)}")
-        step = c_int64()
-        call(lib.hbp_plan_load_cursor, self, (c_uint8 * CURSOR_BYTES).from_buffer_copy(cursor), byref(step))
-        return step.value
-
-    def __repr__(self) -> str:
-        found = self._summary
-        return f"<hbp.Plan: {found.steps:,} steps, {found.samples:,} samples on {found.ranks} ranks>"
-
-    def __reduce__(self):
-        with tempfile.TemporaryDirectory() as folder:
+    def to_bytes(self) -> bytes:
+        """A plan file as bytes."""
+        with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
             path = os.path.join(folder, "plan.msgpack")
             self.save(path)
             with open(path, "rb") as file:
-                return _restore, (file.read(),)
+                return file.read()
 
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Plan:
+        """A plan from what to_bytes gave."""
+        with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
+            path = os.path.join(folder, "plan.msgpack")
+            with open(path, "wb") as file:
+                file.write(data)
+            return cls.load(path)
 
-def _restore(data: bytes) -> Plan:
-    """Unpickles a plan from its file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "plan.msgpack")
-        with open(path, "wb") as file:
-            file.write(data)
-        return Plan.load(path)
+    def __reduce__(self) -> Any:
+        return Plan.from_bytes, (self.to_bytes(),)
 
+    def __copy__(self) -> Plan:
+        return self
 
-class PlanFile:
-    """A plan file opened for reading single steps: only header, index and the chunks asked for are read.
-
-    One thread reads at a time (a lock sees to it); a forked or unpickled copy opens the file again.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = os.fspath(path)
-        self._lock = threading.Lock()
-        self._open()
-
-    def _open(self) -> None:
-        self._handle: Optional[Handle] = make(lib.hbp_plan_file_open, path_bytes(self.path),
-                                              free=lib.hbp_plan_file_free)
-        self._process = os.getpid()
-
-    def _file(self) -> Handle:
-        if self._handle is None:
-            raise ValueError(f"{self.path} is closed")
-        if self._process != os.getpid():  # parent and child share the position in the file
-            self._open()
-        return self._handle
+    def __deepcopy__(self, memo: Any) -> Plan:
+        return self
 
     def summary(self) -> PlanSummary:
-        """Of the whole plan."""
-        found = s.PlanSummary()
-        with self._lock:
-            call(lib.hbp_plan_file_get_summary, self._file(), byref(found))
-        return PlanSummary(**fields(found))
+        """The plan in numbers; print it."""
+        summary = PlanSummary()
+        call(lib.hbp_plan_get_summary, self, ctypes.byref(summary))
+        return summary
 
-    def read(self, first: int, count: int = 1) -> Plan:
-        """Steps first .. first + count - 1 as a plan of their own: its step 0 is the whole plan's step `first`."""
-        with self._lock:
-            return Plan(make(lib.hbp_plan_file_read, self._file(), first, count, free=lib.hbp_plan_free, long=True))
+    @property
+    def digest(self) -> int:
+        """64 bits that ranks compare: equal plans, and only those, agree."""
+        return lib.hbp_plan_get_digest(self)
+
+    def __len__(self) -> int:
+        return len(self.step_ns)
 
     def step(self, index: int) -> Step:
-        """Step `index` of the whole plan."""
-        return self.read(index).step(0)
+        """Step `index` of this plan, from 0; negative from the end."""
+        return Step(self, range(len(self))[index])
+
+    def __getitem__(self, index: int) -> Step:
+        return self.step(index)
+
+    def __iter__(self) -> Iterator[Step]:
+        return (Step(self, index) for index in range(len(self)))
+
+    def rank_pack(self, step: int, micro_batch: int, rank: int) -> Pack:
+        """The pack that `rank` runs in micro-batch `micro_batch`, counted from 0 inside step `step`."""
+        index = lib.hbp_plan_get_rank_pack(self, int64("step", step), int64("micro_batch", micro_batch), int32("rank", rank))
+        if index < 0:
+            raise IndexError(f"there is no pack for step {step}, micro-batch {micro_batch}, rank {rank}")
+        return Pack(self, index)
+
+    def cu_seqlens(self, pack: int, *, padded: bool = False) -> npt.NDArray[np.int32]:
+        """Borders of a pack's samples, real or padded: int32, from 0."""
+        at = int64("pack", pack)
+        room = int(self.pack_offsets[at + 1] - self.pack_offsets[at]) + 2 if 0 <= at < len(self.pack_ns) else 0
+        borders, count = np.empty(room, np.int32), ctypes.c_int64()
+        call(lib.hbp_plan_copy_cu_seqlens, self, at, bool(padded), address(borders), room, ctypes.byref(count))
+        return borders[: count.value]
+
+    def loss_weights(self, step: int, normaliser: str = "token") -> npt.NDArray[np.float64]:
+        """A factor per sample of a step, in plan order: the step's loss is the sum over its samples of the factor times
+        the sum of their token losses. "token": every loss token weighs the same; "local_token": mean of packs' means;
+        "sample": mean of samples' means; "sum": plain sum. Multiply by the data-parallel size where gradients are
+        averaged instead of summed."""
+        at = int64("step", step)
+        room = int(self.step_samples[at]) if 0 <= at < len(self) else 0
+        weights, count = np.empty(room, np.float64), ctypes.c_int64()
+        kind = choice("normaliser", normaliser, LOSS)
+        call(lib.hbp_plan_copy_loss_weights, self, at, kind, address(weights), room, ctypes.byref(count))
+        return weights[: count.value]
+
+    def validate(self, lengths: Union[Lengths, npt.ArrayLike, None] = None, cost: Optional[Cost] = None) -> None:
+        """Checks every promise of a plan, with `lengths` and `cost` also against those; raises for the first breach."""
+        source = None if lengths is None else Lengths.of(lengths)
+        call_long(lib.hbp_plan_validate, self, source, cost)
+
+    def save_cursor(self, step: int) -> bytes:
+        """Where to resume, before step `step`, as 64 bytes."""
+        cursor = np.zeros(CURSOR_BYTES, np.uint8)
+        call(lib.hbp_plan_save_cursor, self, int64("step", step), address(cursor))
+        return cursor.tobytes()
+
+    def load_cursor(self, cursor: bytes) -> int:
+        """The step of a cursor; refused when plan or world size are not the ones it was written for."""
+        if len(cursor) != CURSOR_BYTES:
+            raise ValueError(f"the cursor has {len(cursor)} bytes; a cursor has {CURSOR_BYTES}")
+        data, step = np.frombuffer(cursor, np.uint8), ctypes.c_int64()
+        call(lib.hbp_plan_load_cursor, self, address(data), ctypes.byref(step))
+        return step.value
+
+    def write_trace(self, path: Path, first: int = 0, count: int = 0) -> None:
+        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0; it opens in Perfetto."""
+        call_long(lib.hbp_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path))
+
+    def write_json(self, path: Path) -> None:
+        """Writes the plan as JSON."""
+        call_long(lib.hbp_plan_write_json, self, path_bytes(path))
+
+    def __repr__(self) -> str:
+        return f"<hbp.Plan: {len(self):,} steps, {len(self.sample_ids):,} samples, digest {self.digest:016x}>"
+
+
+class PlanFile(Owned):
+    """A plan file opened for reading single steps: header and index only are in memory. One thread at a time."""
+
+    _opaque = _native.PlanFile
+    _free = "hbp_plan_file_free"
+
+    def __init__(self, path: Path) -> None:
+        self._handle = PlanFile._make(lib.hbp_plan_file_open, path_bytes(path))._handle
+
+    def summary(self) -> PlanSummary:
+        """The whole plan in numbers."""
+        summary = PlanSummary()
+        call(lib.hbp_plan_file_get_summary, self, ctypes.byref(summary))
+        return summary
 
     def __len__(self) -> int:
         return self.summary().steps
 
-    def close(self) -> None:
-        with self._lock:
-            self._handle = None
+    def read(self, first: int, count: int = 1) -> Plan:
+        """Steps [first, first + count) as a plan of their own, whose step 0 is `first`."""
+        return Plan._make(lib.hbp_plan_file_read, self, int64("first", first), int64("count", count))
 
-    def __enter__(self) -> "PlanFile":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<hbp.PlanFile {self.path!r}>"
-
-    def __reduce__(self):
-        return PlanFile, (self.path,)
+    def step(self, index: int) -> Step:
+        """One step; reads the chunk that holds it."""
+        return self.read(range(len(self))[index]).step(0)

@@ -1,0 +1,93 @@
+"""hbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence parallelism and
+recomputation.
+
+    cost = hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100", nodes=4))
+    plan = hbp.plan_epoch(lengths, cost, max_length=131072)
+    for pack in plan.step(17).for_rank(rank):
+        pack.ids, pack.cu_seqlens, pack.sp, pack.recompute, pack.loss_tokens
+"""
+
+from ._context import Progress
+from ._native import lib as _lib
+from ._structs import (
+    FitReport,
+    LengthsSummary,
+    MachineFields,
+    ModelFields,
+    ModelSummary,
+    PlanSummary,
+    Report,
+    SpChoice,
+)
+from .cost import Cost, CostTerms, choose_sp, list_sp_choices
+from .epoch import balance_attention, baselines, plan_baseline, plan_epoch
+from .errors import (
+    BadFile,
+    Cancelled,
+    HbpError,
+    Infeasible,
+    InternalError,
+    InvalidArgument,
+    NumberTooLarge,
+    OutOfMemory,
+    SolverFailed,
+    SystemFailure,
+    WrongVersion,
+)
+from .groups import Groups, plan_groups
+from .lengths import Lengths, LengthsBuilder
+from .machine import Collective, Machine
+from .model import Model
+from .packs import Packs, greedy_fill
+from .plan import Pack, Plan, PlanFile, Step
+from .report import bound_epoch, simulate
+from . import torch
+
+__version__: str = _lib.hbp_version_string().decode()
+
+__all__ = [
+    "BadFile",
+    "Cancelled",
+    "Collective",
+    "Cost",
+    "CostTerms",
+    "FitReport",
+    "Groups",
+    "HbpError",
+    "Infeasible",
+    "InternalError",
+    "InvalidArgument",
+    "Lengths",
+    "LengthsBuilder",
+    "LengthsSummary",
+    "Machine",
+    "MachineFields",
+    "Model",
+    "ModelFields",
+    "ModelSummary",
+    "NumberTooLarge",
+    "OutOfMemory",
+    "Pack",
+    "Packs",
+    "Plan",
+    "PlanFile",
+    "PlanSummary",
+    "Progress",
+    "Report",
+    "SolverFailed",
+    "SpChoice",
+    "Step",
+    "SystemFailure",
+    "WrongVersion",
+    "balance_attention",
+    "baselines",
+    "bound_epoch",
+    "choose_sp",
+    "greedy_fill",
+    "list_sp_choices",
+    "plan_baseline",
+    "plan_epoch",
+    "plan_groups",
+    "simulate",
+    "torch",
+]

@@ -1,0 +1,37 @@
+"""What a plan comes to, and what no plan can beat."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Optional, Union
+
+import numpy.typing as npt
+
+from ._context import ProgressFn, call_long
+from ._native import lib
+from ._numbers import int64
+from ._structs import Report, SimulateOptions
+from .cost import Cost
+from .lengths import Lengths
+from .plan import Plan
+
+
+def simulate(
+    plan: Plan,
+    cost: Cost,
+    *,
+    bound: bool = True,
+    tokens_per_step: int = 0,
+    progress: Optional[ProgressFn] = None,
+) -> Report:
+    """Replays a plan under a cost; without `bound`, bound_ns and gap stay 0."""
+    options, report = SimulateOptions(bound=not bound, tokens_per_step=tokens_per_step), Report()
+    call_long(lib.hbp_simulate, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
+    return report
+
+
+def bound_epoch(lengths: Union[Lengths, npt.ArrayLike], cost: Cost, steps: int) -> int:
+    """Nanoseconds that no plan of these samples in at least `steps` steps is predicted to beat."""
+    bound = ctypes.c_int64()
+    call_long(lib.hbp_bound_epoch, Lengths.of(lengths), cost, int64("steps", steps), ctypes.byref(bound))
+    return bound.value

@@ -1,0 +1,358 @@
+"""The hand-off to PyTorch: a batch sampler that walks a plan, and a collate that lays samples end to end.
+
+PyTorch is imported by varlen_collate alone, when it makes tensors; the sampler needs none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._numbers import int32, int64
+from .plan import Plan
+
+_CUT_MESSAGE = (
+    "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and pass "
+    "pieces=True, and where they were dropped pass pieces=False"
+)
+
+
+class Piece(int):
+    """A sample's id that also says which of its tokens the plan uses."""
+
+    first: int
+    tokens: int
+
+    def __new__(cls, sample: int, first: int, tokens: int) -> Piece:
+        piece = super().__new__(cls, sample)
+        piece.first = first
+        piece.tokens = tokens
+        return piece
+
+    def __reduce__(self) -> Any:
+        return Piece, (int(self), self.first, self.tokens)
+
+    @property
+    def span(self) -> slice:
+        """The tokens of the sample that belong to the piece."""
+        return slice(self.first, self.first + self.tokens)
+
+
+class PieceDataset:
+    """A dataset whose samples are cut as the plan says: the fields named in `fields`, where a sample has them."""
+
+    def __init__(self, dataset: Any, fields: Sequence[str] = ("input_ids", "labels", "attention_mask")) -> None:
+        self.dataset = dataset
+        self.fields = tuple(fields)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        sample = self.dataset[int(index)]
+        if not isinstance(index, Piece):
+            return sample
+        if not isinstance(sample, Mapping):
+            return sample[index.span]
+        return {name: value[index.span] if name in self.fields else value for name, value in sample.items()}
+
+
+class PlanIterator:
+    """One pass over a sampler's batches. Its state is that of the next batch."""
+
+    def __init__(self, sampler: PlanSampler, position: int) -> None:
+        self._sampler = sampler
+        self._position = position
+
+    def __iter__(self) -> PlanIterator:
+        return self
+
+    def __next__(self) -> list[int]:
+        if self._position >= len(self._sampler):
+            raise StopIteration
+        batch = self._sampler.batch(self._position)
+        self._position += 1
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._sampler.state_at(self._position)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._position = self._sampler.position_of(state)
+
+
+class PlanSampler:
+    """A batch_sampler: a batch is the ids of one pack, and a rank's batches are the plan's micro-batches in order.
+
+    `plan` is a Plan, or a function of the epoch that makes one (`functools.partial(hbp.plan_epoch, ...)` behind a def
+    of yours), which set_epoch then asks. A Plan is the same in every epoch.
+
+    With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all ranks',
+    rank by rank inside each micro-batch: what accelerate shards by itself into each process's own (with
+    even_batches=False). A batch of a dummy pack is empty.
+
+    `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
+
+    len() is exact, and that of a whole epoch even after load_state_dict. Samplers can be pickled, and forked with the
+    workers of a DataLoader."""
+
+    def __init__(
+        self,
+        plan: Union[Plan, Callable[[int], Plan]],
+        rank: Optional[int] = None,
+        *,
+        epoch: int = 0,
+        pieces: Optional[bool] = None,
+    ) -> None:
+        self._source = plan
+        self._plan: Optional[Plan] = plan if isinstance(plan, Plan) else None
+        if self._plan is None and not callable(plan):
+            raise TypeError(f"plan must be an hbp.Plan or a function of the epoch, not {type(plan).__name__}")
+        self.epoch = int64("epoch", epoch)
+        self.rank = None if rank is None else int32("rank", rank)
+        self.pieces = pieces
+        self._position = 0
+        self._latest: Optional[PlanIterator] = None
+        self._ranks: Optional[int] = None
+        if self._plan is not None:
+            self._check(self._plan)
+
+    def _check(self, plan: Plan) -> None:
+        summary = plan.summary()
+        if self.rank is not None and not 0 <= self.rank < summary.ranks:
+            raise ValueError(f"rank {self.rank} is not among the plan's {summary.ranks} ranks")
+        if self.pieces is None and summary.overlong_samples:
+            raise ValueError(_CUT_MESSAGE)
+        self._ranks = summary.ranks
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the current epoch."""
+        if self._plan is None:
+            plan = self._source(self.epoch)  # type: ignore[operator]
+            self._check(plan)
+            self._plan = plan
+        return self._plan
+
+    @property
+    def ranks(self) -> int:
+        """World size of the plan."""
+        self.plan
+        return self._ranks  # type: ignore[return-value]
+
+    @property
+    def batch_size(self) -> None:
+        """None: batches differ in size. accelerate reads it when it is about to shard, which a rank's sampler must
+        not suffer a second time."""
+        if self.rank is not None and self.ranks > 1:
+            raise RuntimeError(
+                f"this PlanSampler yields the batches of rank {self.rank} alone and must not be sharded again; "
+                "pass PlanSampler(plan) without a rank to accelerate, with even_batches=False"
+            )
+        return None
+
+    drop_last = True  # nothing is left over: every micro-batch has a pack for every rank
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch: asks for its plan where the sampler has a function of the epoch."""
+        epoch = int64("epoch", epoch)
+        if epoch == self.epoch:
+            return
+        self.epoch = epoch
+        self._position = 0
+        self._latest = None
+        if not isinstance(self._source, Plan):
+            self._plan = None
+
+    @property
+    def _stride(self) -> int:
+        return 1 if self.rank is not None else self.ranks
+
+    def __len__(self) -> int:
+        return len(self.plan.micro_batch_ns) * self._stride
+
+    def __iter__(self) -> PlanIterator:
+        position, self._position = self._position, 0
+        self._latest = PlanIterator(self, position)
+        return self._latest
+
+    def pack_of(self, position: int) -> int:
+        """The plan's pack behind batch `position`."""
+        if not 0 <= position < len(self):
+            raise IndexError(f"batch {position} is not among {len(self)}")
+        plan = self.plan
+        micro_batch, rank = divmod(position, self._stride)
+        first, end = plan.micro_batch_offsets[micro_batch : micro_batch + 2]
+        wanted = rank if self.rank is None else self.rank
+        return int(first + np.searchsorted(plan.pack_ranks[first:end], wanted, side="right") - 1)
+
+    def batch(self, position: int) -> list[int]:
+        """The ids of batch `position`."""
+        plan, pack = self.plan, self.pack_of(position)
+        span = slice(*plan.pack_offsets[pack : pack + 2].tolist())
+        ids = plan.sample_ids[span].tolist()
+        if not self.pieces:
+            return ids
+        tokens = plan.sample_tokens[span].tolist()
+        first = [0] * len(ids) if plan.sample_first_tokens is None else plan.sample_first_tokens[span].tolist()
+        return [Piece(*piece) for piece in zip(ids, first, tokens)]
+
+    def state_at(self, position: int) -> dict[str, Any]:
+        """The state before batch `position`: a cursor of the plan, and batches past the beginning of its step."""
+        plan = self.plan
+        micro_batch, part = divmod(position, self._stride)
+        step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
+        step = min(step, len(plan))
+        return {
+            "epoch": self.epoch,
+            "cursor": plan.save_cursor(step).hex(),
+            "batches": (micro_batch - int(plan.step_offsets[step])) * self._stride + part,
+        }
+
+    def position_of(self, state: Mapping[str, Any]) -> int:
+        """The batch before which a state was taken; refused when plan or world size have changed."""
+        self.set_epoch(state["epoch"])
+        step = self.plan.load_cursor(bytes.fromhex(state["cursor"]))
+        position = int(self.plan.step_offsets[step]) * self._stride + int(state["batches"])
+        if not 0 <= position <= len(self):
+            raise ValueError(f"the state is of batch {position}; the plan has {len(self)}")
+        return position
+
+    def state_dict(self, step: Optional[int] = None) -> dict[str, Any]:
+        """The state before step `step`; without it, before the next batch of the latest iteration, which a DataLoader
+        with workers has drawn some batches ahead of training."""
+        if step is not None:
+            return self.state_at(int(self.plan.step_offsets[range(len(self.plan) + 1)[step]]) * self._stride)
+        return self.state_at(self._position) if self._latest is None else self._latest.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iteration begins where the state was taken."""
+        self._position = self.position_of(state)
+        self._latest = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_latest"] = None
+        if self._latest is not None:
+            state["_position"] = self._latest._position
+        if not isinstance(self._source, Plan):
+            state["_plan"] = None
+        return state
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _array(values: Any) -> npt.NDArray[np.int64]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"a sample's tokens must be a 1-D sequence of integers, not {array.ndim}-D of {array.dtype}")
+    return array.astype(np.int64, copy=False)
+
+
+class VarlenCollate:
+    """Lays samples end to end for attention that stops at `cu_seqlens`.
+
+    A sample is a sequence of token ids, or a mapping with "input_ids" and optionally "labels". The result has
+    `input_ids`, `labels` and `position_ids` [1, tokens], int64; `cu_seqlens` and `cu_seqlens_padded`, int32, from 0;
+    `max_seqlen` and `loss_tokens`, int.
+
+    Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made. Position ids
+    begin at 0 with each sample and go on through padding, so that a zero always marks a border. Labels are the tokens
+    themselves where a sample has none; `mask_first` gives the first label of each sample `ignore_index`, since nothing
+    before it predicts it. No samples, a dummy pack, become one sequence of padding without loss.
+
+    `keys` "transformers" names the borders as transformers' flash attention wants them."""
+
+    def __init__(
+        self,
+        *,
+        sequence_multiple: int = 1,
+        pack_multiple: int = 1,
+        pad_id: int = 0,
+        ignore_index: int = -100,
+        mask_first: bool = False,
+        keys: str = "hbp",
+    ) -> None:
+        if sequence_multiple < 1 or pack_multiple < 1:
+            raise ValueError(f"multiples are {sequence_multiple} and {pack_multiple}; they must be at least 1")
+        if keys not in ("hbp", "transformers"):
+            raise ValueError(f"keys is {keys!r}; it must be 'hbp' or 'transformers'")
+        self.sequence_multiple = sequence_multiple
+        self.pack_multiple = pack_multiple
+        self.pad_id = pad_id
+        self.ignore_index = ignore_index
+        self.mask_first = mask_first
+        self.keys = keys
+
+    @classmethod
+    def for_plan(cls, plan: Plan, **options: Any) -> VarlenCollate:
+        """With the multiples of a plan."""
+        summary = plan.summary()
+        multiples = {"sequence_multiple": summary.sequence_multiple, "pack_multiple": summary.pack_multiple}
+        return cls(**{**multiples, **options})
+
+    def arrays(self, samples: Sequence[Any]) -> dict[str, Any]:
+        """The batch as numpy arrays, 1-D."""
+        tokens, labels = [], []
+        for sample in samples:
+            named = sample if isinstance(sample, Mapping) else {"input_ids": sample}
+            tokens.append(_array(named["input_ids"]))
+            labels.append(_array(named["labels"]) if named.get("labels") is not None else tokens[-1])
+            if len(labels[-1]) != len(tokens[-1]):
+                raise ValueError(f"a sample has {len(tokens[-1])} tokens and {len(labels[-1])} labels")
+        lengths = np.array([len(sample) for sample in tokens], np.int64)
+        padded = -(-lengths // self.sequence_multiple) * self.sequence_multiple
+        end = int(padded.sum())
+        total = max(_round_up(end, self.pack_multiple), 0 if samples else _round_up(self.sequence_multiple, self.pack_multiple))
+        if total > np.iinfo(np.int32).max:
+            raise OverflowError(f"the batch has {total} tokens; cu_seqlens hold at most {np.iinfo(np.int32).max}")
+        starts = np.concatenate([[0], np.cumsum(padded)])
+        input_ids = np.full(total, self.pad_id, np.int64)
+        targets = np.full(total, self.ignore_index, np.int64)
+        position_ids = np.arange(total, dtype=np.int64)
+        for start, width, sample, label in zip(starts.tolist(), padded.tolist(), tokens, labels):
+            input_ids[start : start + len(sample)] = sample
+            targets[start : start + len(label)] = label
+            if self.mask_first and len(label):
+                targets[start] = self.ignore_index
+            position_ids[start : start + width] -= start
+        if samples and total > end:  # the pack's own padding goes on from the last sample
+            position_ids[end:] -= int(starts[-2])
+        borders = np.concatenate([[0], np.cumsum(lengths)]) if samples else np.array([0, total])
+        borders_padded = starts if total == end else np.concatenate([starts, [total]])
+        return {
+            "input_ids": input_ids,
+            "labels": targets,
+            "position_ids": position_ids,
+            "cu_seqlens": borders.astype(np.int32),
+            "cu_seqlens_padded": borders_padded.astype(np.int32),
+            "max_seqlen": int(lengths.max()) if samples else total,
+            "loss_tokens": int(np.count_nonzero(targets != self.ignore_index)),
+        }
+
+    def __call__(self, samples: Sequence[Any]) -> dict[str, Any]:
+        """The batch as tensors; what is per token has a batch dimension of 1."""
+        import torch
+
+        batch = self.arrays(samples)
+        for name, value in batch.items():
+            if isinstance(value, np.ndarray):
+                tensor = torch.from_numpy(value)
+                batch[name] = tensor if name.startswith("cu_seqlens") else tensor.unsqueeze(0)
+        if self.keys == "transformers":
+            borders, longest = batch.pop("cu_seqlens"), batch.pop("max_seqlen")
+            padded = batch.pop("cu_seqlens_padded")
+            if len(padded) != len(borders) or bool((padded != borders).any()):
+                borders, longest = padded, int((padded[1:] - padded[:-1]).max())
+            batch.pop("loss_tokens")
+            batch.update(cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest)
+        return batch
+
+
+varlen_collate = VarlenCollate()
