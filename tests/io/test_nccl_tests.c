@@ -28,15 +28,15 @@ static hbp_status apply_file(hbp_context *context, hbp_machine *machine, const c
     return status;
 }
 
-/* The recorded outputs follow latency + moved / bandwidth to 2 %. */
-static const struct recorded {
+/* Made up in the formats of these versions; they follow latency + moved / bandwidth to 2 %. */
+static const struct output {
     const char *name;
     int32_t collective;
     int32_t ranks;
     double latency_ns;
     double bytes_per_s;
     const char *source;
-} recorded[] = {
+} outputs[] = {
     {"dgx_a100.all_reduce.nccl-tests-2.13.txt", HBP_COLLECTIVE_ALL_REDUCE, 8, 31e3, 230e9, "nccl-tests"},
     {"dgx_a100.alltoall.nccl-tests-2.16.txt", HBP_COLLECTIVE_ALL_TO_ALL, 8, 42e3, 190e9, "nccl-tests"},
     {"dgx_h100.all_gather.nccl-tests-2.19.txt", HBP_COLLECTIVE_ALL_GATHER, 8, 24e3, 350e9, "nccl-tests 2.19"},
@@ -44,12 +44,12 @@ static const struct recorded {
      "nccl-tests JSON v3"},
 };
 
-START_TEST(recorded_outputs_are_fitted)
+START_TEST(outputs_of_each_version_are_fitted)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = some_machine(context);
-    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
-        const struct recorded *r = &recorded[i];
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const struct output *r = &outputs[i];
         double latency = 0, bandwidth = 0;
         const char *source = NULL;
         OK(context, apply_file(context, machine, r->name, r->collective, r->ranks));
@@ -203,7 +203,7 @@ END_TEST
 
 static hbp_status apply_once(hbp_context *context, void *user)
 {
-    const struct recorded *r = user;
+    const struct output *r = user;
     hbp_machine *machine = NULL;
     hbp_status status = hbp_machine_create_preset(context, "h100", 1, &machine);
     if (status == HBP_OK)
@@ -214,12 +214,12 @@ static hbp_status apply_once(hbp_context *context, void *user)
 
 START_TEST(failed_allocations_leave_nothing)
 {
-    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
-        struct recorded copy = recorded[i];
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        struct output copy = outputs[i];
         failing_sweep(apply_once, &copy);
     }
 }
 END_TEST
 
-TEST_MAIN("nccl_tests", recorded_outputs_are_fitted, columns_are_found_by_name,
+TEST_MAIN("nccl_tests", outputs_of_each_version_are_fitted, columns_are_found_by_name,
           bad_outputs_are_refused_by_line, the_fit_is_the_least_of_squares, failed_allocations_leave_nothing)
