@@ -9,8 +9,8 @@
 #include "base/nearest.h"
 #include "base/options.h"
 
-/* 2^63, the first double past int64_t. */
-#define TWO_63 9223372036854775808.0
+/* 2^53: up to here a double counts bytes one by one, so that profiles and setters lose none. */
+#define MOST_BYTES 9007199254740992.0
 
 enum { INT32_FIELD, INT64_FIELD, DOUBLE_FIELD };
 
@@ -103,10 +103,10 @@ static hbp_status check_value(hbp_context *context, int32_t index, double value)
                          value);
     if (field->kind == DOUBLE_FIELD)
         return HBP_OK;
-    double past = field->kind == INT32_FIELD ? (double)INT32_MAX + 1 : TWO_63;
-    if (value >= past)
-        return hbp__fail(context, HBP_E_OVERFLOW, "%s is %.17g; it must be below %.0f", field->name, value,
-                         past);
+    double most = field->kind == INT32_FIELD ? (double)INT32_MAX : MOST_BYTES;
+    if (value > most)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%s is %.17g; it must be at most %.0f", field->name, value,
+                         most);
     if (value != floor(value))
         return hbp__fail(context, HBP_E_INVALID, "%s is %.17g; it must be a whole number", field->name,
                          value);
@@ -145,12 +145,8 @@ hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fi
     HBP__TRY(hbp__require(context, fields, "fields"));
     hbp_machine_fields all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, fields, "hbp_machine_fields"));
-    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
-        /* int64_t values past 2^53 may round up to 2^63, which only the sign check has to see. */
-        if (fields_of_machine[i].kind == INT64_FIELD && read_field(&all, i) >= 0)
-            continue;
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
         HBP__TRY(check_value(context, i, read_field(&all, i)));
-    }
     hbp_machine *machine = hbp__machine_new(context, "given");
     if (!machine)
         return hbp__fail_memory(context, "a machine");

@@ -77,8 +77,9 @@ START_TEST(wrong_values_change_nothing)
     hbp_machine *machine = make(context);
     WRONG(HBP_E_INVALID, "nodes is -1; it must be finite and at least 0", "nodes", -1);
     WRONG(HBP_E_INVALID, "nodes is 1.5; it must be a whole number", "nodes", 1.5);
-    WRONG(HBP_E_OVERFLOW, "nodes is 2147483648; it must be below 2147483648", "nodes", 2147483648.);
-    WRONG(HBP_E_OVERFLOW, "hbm_bytes is 9.2233720368547758e+18", "hbm_bytes", 9223372036854775808.);
+    WRONG(HBP_E_OVERFLOW, "nodes is 2147483648; it must be at most 2147483647", "nodes", 2147483648.);
+    WRONG(HBP_E_OVERFLOW, "hbm_bytes is 9007199254740994; it must be at most 9007199254740992", "hbm_bytes",
+          9007199254740994.);
     WRONG(HBP_E_INVALID, "hbm_bytes is inf", "hbm_bytes", INFINITY);
     WRONG(HBP_E_INVALID, "flops_per_s is", "flops_per_s", NAN);
     WRONG(HBP_E_INVALID, "flops_per_s is -inf", "flops_per_s", -INFINITY);
@@ -125,8 +126,11 @@ START_TEST(wrong_structs_are_refused)
     FAILS(context, HBP_E_INVALID, "network_latency_ns is", hbp_machine_create(context, &f, &machine));
     f = some_fields();
     f.hbm_bytes = INT64_MAX;
+    FAILS(context, HBP_E_OVERFLOW, "hbm_bytes is 9.2233720368547758e+18",
+          hbp_machine_create(context, &f, &machine));
+    f.hbm_bytes = INT64_C(1) << 53;
     OK(context, hbp_machine_create(context, &f, &machine));
-    ck_assert_int_eq(machine->fields.hbm_bytes, INT64_MAX);
+    ck_assert_int_eq(machine->fields.hbm_bytes, INT64_C(1) << 53);
     hbp_machine_free(machine);
     FAILS(context, HBP_E_INVALID, "fields is NULL", hbp_machine_create(context, NULL, &machine));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_machine_create(context, &f, NULL));

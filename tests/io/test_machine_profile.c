@@ -1,0 +1,212 @@
+#include "failing.h"
+
+#include <locale.h>
+#include <unistd.h>
+
+#include "io/machine_profile.h"
+#include "io/whole_file.h"
+
+static char path[64];
+
+static void make_path(void)
+{
+    strcpy(path, "/tmp/hbp-profile-XXXXXX");
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+}
+
+static hbp_machine *some_machine(hbp_context *context)
+{
+    hbp_machine *machine = NULL;
+    OK(context, hbp_machine_create_preset(context, "h200", 3, &machine));
+    OK(context, hbp_machine_set_field(context, machine, "cores", 64, "hwloc"));
+    OK(context, hbp_machine_set_collective(context, machine, 0, 8, 20500.25, 3.1e11, "nccl-tests 2.19"));
+    OK(context, hbp_machine_set_collective(context, machine, 3, 24, 40000, 4.2e10, "given"));
+    return machine;
+}
+
+static void check_same(const hbp_machine *a, const hbp_machine *b)
+{
+    ck_assert_str_eq(a->name, b->name);
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
+        ck_assert_str_eq(a->source[i], b->source[i]);
+        ck_assert_double_eq(hbp__machine_field_value(a, i), hbp__machine_field_value(b, i));
+    }
+    ck_assert_int_eq(a->collective_count, b->collective_count);
+    for (int64_t i = 0; i < a->collective_count; i++) {
+        const hbp__collective *x = &a->collectives[i], *y = &b->collectives[i];
+        ck_assert(x->collective == y->collective && x->ranks == y->ranks);
+        ck_assert_double_eq(x->latency_ns, y->latency_ns);
+        ck_assert_double_eq(x->bytes_per_s, y->bytes_per_s);
+        ck_assert_str_eq(x->source, y->source);
+    }
+}
+
+static void check_round_trip(hbp_context *context, const hbp_machine *machine)
+{
+    hbp_machine *read = NULL;
+    OK(context, hbp_machine_save(context, machine, path));
+    OK(context, hbp_machine_load(context, path, &read));
+    check_same(machine, read);
+    hbp_machine_free(read);
+}
+
+START_TEST(what_is_saved_is_loaded)
+{
+    hbp_context *context = test_context();
+    make_path();
+    hbp_machine *machine = some_machine(context);
+    check_round_trip(context, machine);
+    /* Numbers that need every digit, and one that a locale could spell with a comma. */
+    OK(context, hbp_machine_set_field(context, machine, "flops_per_s", 1e15 / 7, "measured"));
+    OK(context, hbp_machine_set_field(context, machine, "gemm_efficiency", .1 + .2, "measured"));
+    OK(context, hbp_machine_set_field(context, machine, "nvlink_latency_ns", 1e-300, "measured"));
+    OK(context, hbp_machine_set_field(context, machine, "network_bytes_per_s", 1e300, "measured"));
+    OK(context, hbp_machine_set_field(context, machine, "cpu_memory_bytes", 9007199254740991., "measured"));
+    setlocale(LC_NUMERIC, "de_DE.UTF-8");
+    check_round_trip(context, machine);
+    setlocale(LC_NUMERIC, "C");
+    check_round_trip(context, machine);
+    hbp_machine_free(machine);
+    OK(context, hbp_machine_create(context, &(hbp_machine_fields){.struct_size = sizeof(hbp_machine_fields)},
+                                   &machine));
+    check_round_trip(context, machine);
+    hbp_machine_free(machine);
+    unlink(path);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_profile_reads_well)
+{
+    hbp_context *context = test_context();
+    make_path();
+    hbp_machine *machine = some_machine(context);
+    OK(context, hbp_machine_save(context, machine, path));
+    char *text;
+    int64_t bytes;
+    OK(context, hbp__read_file(context, path, 1 << 20, &text, &bytes));
+    text[bytes - 1] = '\0'; /* the file ends with a line end */
+    ck_assert_ptr_nonnull(strstr(text, "\"format\": \"hbp-machine\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"version\": 1"));
+    ck_assert_ptr_nonnull(strstr(text, "\"value\": 0.45,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"value\": 141000000000,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"latency_ns\": 20500.25"));
+    ck_assert_ptr_null(strstr(text, "numa_nodes"));
+    hbp__delete(&context->memory, text);
+    hbp_machine_free(machine);
+    unlink(path);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(text_that_is_not_utf8_is_made_printable)
+{
+    hbp_context *context = test_context();
+    make_path();
+    hbp_machine *machine = some_machine(context), *read = NULL;
+    OK(context, hbp_machine_set_field(context, machine, "cores", 3, "caf\xe9"));
+    OK(context, hbp_machine_set_field(context, machine, "nodes", 3, "caf\xc3\xa9"));
+    OK(context, hbp_machine_save(context, machine, path));
+    OK(context, hbp_machine_load(context, path, &read));
+    ck_assert_str_eq(hbp_machine_get_source(read, "cores"), "caf?");
+    ck_assert_str_eq(hbp_machine_get_source(read, "nodes"), "caf\xc3\xa9");
+    hbp_machine_free(read);
+    hbp_machine_free(machine);
+    unlink(path);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status parse(hbp_context *context, const char *text, hbp_machine **machine)
+{
+    return hbp__machine_read(context, "m.json", text, (int64_t)strlen(text), machine);
+}
+
+#define HEAD "{\"format\": \"hbp-machine\", \"version\": 1, \"name\": \"x\", "
+
+START_TEST(bad_profiles_are_refused)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = NULL;
+#define REFUSED(text, json) FAILS(context, HBP_E_FORMAT, text, parse(context, json, &machine))
+    REFUSED("m.json, line 1: ", "{");
+    REFUSED("m.json: 'format' is not \"hbp-machine\"", "{}");
+    REFUSED("m.json: 'format' is not", "{\"format\": \"hbp-plan\"}");
+    REFUSED("m.json: 'version' is not a whole number", "{\"format\": \"hbp-machine\", \"version\": \"1\"}");
+    REFUSED("m.json: 'name' is no text", "{\"format\": \"hbp-machine\", \"version\": 1}");
+    REFUSED("m.json: 'fields' is no object", HEAD "\"fields\": []}");
+    REFUSED("m.json: 'fields' is no object or 'collectives' no array",
+            HEAD "\"fields\": {}, \"collectives\": {}}");
+    REFUSED("m.json: field 'nodes' has no number", HEAD "\"fields\": {\"nodes\": 3}}");
+    REFUSED("m.json: field 'n?' has no number", HEAD "\"fields\": {\"n\\n\": {\"value\": 3}}}");
+    REFUSED("m.json: a machine has no field 'node'; the nearest is 'nodes'",
+            HEAD "\"fields\": {\"node\": {\"value\": 3, \"source\": \"s\"}}}");
+    REFUSED("m.json: nodes is -3", HEAD "\"fields\": {\"nodes\": {\"value\": -3, \"source\": \"s\"}}}");
+    REFUSED("m.json: nodes is 1e+30", HEAD "\"fields\": {\"nodes\": {\"value\": 1e30, \"source\": \"s\"}}}");
+    REFUSED("m.json: the source has 0 characters",
+            HEAD "\"fields\": {\"nodes\": {\"value\": 3, \"source\": \"\"}}}");
+    REFUSED("m.json: collective 0 lacks", HEAD "\"fields\": {}, \"collectives\": [3]}");
+#define ROW(ranks, latency)                                                                                  \
+    HEAD "\"fields\": {}, \"collectives\": [{\"collective\": \"all_reduce\", \"ranks\": " ranks              \
+         ", \"latency_ns\": " latency ", \"bytes_per_s\": 1, \"source\": \"s\"}]}"
+    REFUSED("m.json: ranks is 1", ROW("1", "0"));
+    REFUSED("m.json: collective 0 lacks", ROW("99999999999", "0"));
+    REFUSED("m.json: latency_ns is -1", ROW("2", "-1"));
+    FAILS(context, HBP_E_VERSION, "a machine's profile of version 2; this library reads 1",
+          parse(context, "{\"format\": \"hbp-machine\", \"version\": 2, \"name\": \"x\"}", &machine));
+    ck_assert_ptr_null(machine);
+    OK(context, parse(context, ROW("2", "0"), &machine));
+    ck_assert_int_eq(machine->collective_count, 1);
+    hbp_machine_free(machine);
+    OK(context,
+       parse(context, HEAD "\"fields\": {\"nodes\": {\"value\": 3, \"source\": \"s\", \"date\": \"2026\"}}}",
+             &machine));
+    ck_assert_int_eq(machine->fields.nodes, 3);
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_named)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = some_machine(context), *none = machine;
+    FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_save(context, NULL, "/tmp/x"));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_machine_save(context, machine, NULL));
+    FAILS(context, HBP_E_SYSTEM, "No such file", hbp_machine_save(context, machine, "/nowhere/x"));
+    FAILS(context, HBP_E_SYSTEM, "No such file", hbp_machine_load(context, "/nowhere/x", &none));
+    ck_assert_ptr_null(none);
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_machine_load(context, NULL, &none));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_machine_load(context, "x", NULL));
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status round_trip_once(hbp_context *context, void *user)
+{
+    hbp_machine *read = NULL;
+    hbp_status status = hbp_machine_save(context, user, path);
+    if (status == HBP_OK)
+        status = hbp_machine_load(context, path, &read);
+    hbp_machine_free(read);
+    return status;
+}
+
+START_TEST(failed_allocations_leave_nothing)
+{
+    hbp_context *context = test_context();
+    make_path();
+    hbp_machine *machine = some_machine(context);
+    failing_sweep(round_trip_once, machine);
+    hbp_machine_free(machine);
+    unlink(path);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("machine_profile", what_is_saved_is_loaded, a_profile_reads_well,
+          text_that_is_not_utf8_is_made_printable, bad_profiles_are_refused, wrong_arguments_are_named,
+          failed_allocations_leave_nothing)
