@@ -1,5 +1,5 @@
-"""hbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence parallelism and
-recomputation.
+"""hbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence
+parallelism and recomputation.
 
     cost = hbp.Cost(hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100", nodes=4))
     plan = hbp.plan_epoch(lengths, cost, max_length=131072)

@@ -12,12 +12,18 @@ from ._native import lib
 
 
 class _Memory:
-    """Memory of the library under numpy's array protocol; numpy keeps it as the array's base, and it the owner."""
+    """Memory of the library under numpy's array protocol; numpy keeps it as the array's base, and it the
+    owner."""
 
     __slots__ = ("__array_interface__", "_owner")
 
     def __init__(self, pointer: int, count: int, dtype: np.dtype[Any], owner: Any) -> None:
-        self.__array_interface__ = {"version": 3, "shape": (count,), "typestr": dtype.str, "data": (pointer, True)}
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (count,),
+            "typestr": dtype.str,
+            "data": (pointer, True),
+        }
         self._owner = owner
 
 
@@ -48,7 +54,11 @@ class Column:
             return self
         count = ctypes.c_int64()
         pointer = self._function(instance, ctypes.byref(count))
-        column = None if self._optional and not pointer else view(pointer, count.value, self._dtype, instance._handle)
+        column = (
+            None
+            if self._optional and not pointer
+            else view(pointer, count.value, self._dtype, instance._handle)
+        )
         instance.__dict__[self._name] = column
         return column
 

@@ -1,7 +1,7 @@
 """How a call is made: a context of its own, progress, Ctrl-C, and an exception for a failure.
 
-Contexts wait in a pool. One serves one call at a time, so that any thread, and a progress callback itself, may call.
-"""
+Contexts wait in a pool. One serves one call at a time, so that any thread, and a progress callback itself,
+may call."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Context:
             return 1
 
     def check(self, status: int) -> int:
-        """Raises for a failure: what a callback or a signal handler raised comes before the library's own message."""
+        """Raises for a failure: what a callback or a signal handler raised comes before the library's own
+        message."""
         if self.error is not None:
             raise self.error
         if status < 0:
@@ -110,7 +111,8 @@ def call(function: Any, *arguments: Any) -> int:
 def _interruptible(context: Context) -> Iterator[None]:
     """While it lasts, what the handler of SIGINT raises cancels the call and is raised after it.
 
-    An exception raised by a signal handler inside a C callback would be lost. Only the main thread runs handlers."""
+    An exception raised by a signal handler inside a C callback would be lost. Only the main thread runs
+    handlers."""
     previous = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(previous):
         yield
@@ -148,7 +150,8 @@ def call_long(function: Any, *arguments: Any, progress: Optional[ProgressFn] = N
 
 
 class Owned:
-    """A Python object that owns one of the library's. Subclasses name its kind and the function that frees it."""
+    """A Python object that owns one of the library's. Subclasses name its kind and the function that frees
+    it."""
 
     _opaque: Any
     _free: str

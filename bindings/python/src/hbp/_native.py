@@ -1,7 +1,7 @@
 """The shared library: where it is, and the types of every function of its headers.
 
-ctypes.CDLL releases the interpreter lock around each call. tests/test_abi.py compares DECLARATIONS with the headers.
-"""
+ctypes.CDLL releases the interpreter lock around each call. tests/test_abi.py compares DECLARATIONS with the
+headers."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def load() -> ctypes.CDLL:
 
 
 class Opaque(c_void_p):
-    """A pointer to an object of the library. Only Python objects that hold one of the same kind convert to it, so that
-    swapped arguments are a TypeError and not a crash."""
+    """A pointer to an object of the library. Only Python objects that hold one of the same kind convert to
+    it, so that swapped arguments are a TypeError and not a crash."""
 
     @classmethod
     def from_param(cls, value: Any) -> c_void_p | None:
@@ -105,7 +105,15 @@ class PlanFile(Opaque):
 
 
 # Numbers in C arrays are passed and returned as addresses; results of one value through POINTERs.
-Status, Int32, Int64, UInt32, UInt64, Double, Text = c_int32, c_int32, c_int64, c_uint32, c_uint64, c_double, c_char_p
+Status, Int32, Int64, UInt32, UInt64, Double, Text = (
+    c_int32,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_double,
+    c_char_p,
+)
 Array = c_void_p
 Out = POINTER(c_void_p)
 Count = POINTER(c_int64)
@@ -299,7 +307,9 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError(f"libhbp at {library._name} has no {name}; it is older than this package") from None
+            raise ImportError(
+                f"libhbp at {library._name} has no {name}; it is older than this package"
+            ) from None
         function.restype, function.argtypes = result, arguments
     return library
 

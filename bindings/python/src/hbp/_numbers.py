@@ -4,11 +4,17 @@ import ctypes
 import operator
 from typing import Any, Mapping, Type
 
-INTEGER_BITS = {ctypes.c_int32: (32, True), ctypes.c_uint32: (32, False), ctypes.c_int64: (64, True), ctypes.c_uint64: (64, False)}
+INTEGER_BITS = {
+    ctypes.c_int32: (32, True),
+    ctypes.c_uint32: (32, False),
+    ctypes.c_int64: (64, True),
+    ctypes.c_uint64: (64, False),
+}
 
 
 def checked(name: str, value: Any, ctype: Type[Any]) -> int:
-    """`value` as an int of `ctype`; numpy integers and bool are integers too. OverflowError names what does not fit."""
+    """`value` as an int of `ctype`; numpy integers and bool are integers too. OverflowError names what does
+    not fit."""
     try:
         number = operator.index(value)
     except TypeError:

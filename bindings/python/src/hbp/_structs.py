@@ -1,8 +1,7 @@
-"""The open structs of the C headers. A class body is the struct: names, order and types; `struct_size` comes first
-and fills itself in. tests/test_abi.py compares sizes and offsets with what the C compiler says."""
+"""The open structs of the C headers. A class body is the struct: names, order and types; `struct_size` comes
+first and fills itself in. tests/test_abi.py compares sizes and offsets with what the C compiler says."""
 
 import ctypes
-import operator
 from typing import Annotated, Any, Optional, Type, TypeVar, get_type_hints
 
 from ._numbers import INTEGER_BITS, checked
@@ -25,7 +24,9 @@ class Struct(ctypes.Structure):
         types = dict(self._fields_)
         for name, value in values.items():
             if name not in types or name == "struct_size":
-                raise TypeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.names())}")
+                raise TypeError(
+                    f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.names())}"
+                )
             if types[name] in INTEGER_BITS:
                 value = checked(name, value, types[name])
             elif types[name] is ctypes.c_double:
@@ -42,7 +43,8 @@ class Struct(ctypes.Structure):
         return {name: getattr(self, name) for name in self.names()}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
+        return f"{type(self).__name__}({values})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.as_dict() == other.as_dict()  # type: ignore[attr-defined]
@@ -56,7 +58,9 @@ S = TypeVar("S", bound=Type[Struct])
 def struct(cls: S) -> S:
     """Lays the annotated fields out in the order of the class body."""
     hints = get_type_hints(cls, include_extras=True)
-    fields = [(name, hints[name].__metadata__[0]) for name in cls.__dict__.get("__annotations__", None) or hints]
+    fields = [
+        (name, hints[name].__metadata__[0]) for name in cls.__dict__.get("__annotations__", None) or hints
+    ]
     cls._fields_ = [("struct_size", ctypes.c_uint32), *fields]
     return cls
 
@@ -365,7 +369,8 @@ class PlanSummary(Struct):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on {self.ranks:,} ranks",
+            f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on "
+            f"{self.ranks:,} ranks",
             f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
             f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
@@ -374,7 +379,10 @@ class PlanSummary(Struct):
         if self.dummy_packs:
             lines.append(f"{self.dummy_packs:,} dummy packs")
         if self.overlong_samples:
-            lines.append(f"{self.overlong_samples:,} over-long samples, {self.overlong_tokens:,} tokens dropped or cut off")
+            lines.append(
+                f"{self.overlong_samples:,} over-long samples, "
+                f"{self.overlong_tokens:,} tokens dropped or cut off"
+            )
         if self.dropped:
             lines.append(f"{self.dropped:,} samples dropped")
         return "\n".join(lines)
@@ -414,8 +422,9 @@ class Report(Struct):
     def __str__(self) -> str:
         bound = f", {self.gap:.1%} over the bound" if self.bound_ns else ""
         return (
-            f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, padding {self.padding:.1%}, "
-            f"communication {self.communication:.1%}, {self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
+            f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, "
+            f"padding {self.padding:.1%}, communication {self.communication:.1%}, "
+            f"{self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
             f"peak {self.peak_bytes / 2**30:.1f} GiB"
         )
 

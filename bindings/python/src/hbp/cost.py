@@ -25,7 +25,8 @@ _TABLES = ("degree", "sp_latency_ns", "sp_ns_per_token")
 
 @dataclass(frozen=True)
 class CostTerms:
-    """The terms of the cost of a pack, as hbp_cost_terms has them; the last three are tables with a row a degree."""
+    """The terms of the cost of a pack, as hbp_cost_terms has them; the last three are tables with a row a
+    degree."""
 
     ranks: int
     layers: int
@@ -52,8 +53,8 @@ class CostTerms:
 class Cost(Owned):
     """What a pack costs in time and memory on this machine. Immutable.
 
-    `zero_stage` 0 shards nothing, 3 (ZeRO-3) everything; `max_sp` 0 is the model's and machine's own limit; overlaps
-    are shares in 0..1; `reserve_bytes` None keeps 4 GiB free on each GPU, 0 nothing."""
+    `zero_stage` 0 shards nothing, 3 (ZeRO-3) everything; `max_sp` 0 is the model's and machine's own limit;
+    overlaps are shares in 0..1; `reserve_bytes` None keeps 4 GiB free on each GPU, 0 nothing."""
 
     _opaque = _native.Cost
     _free = "hbp_cost_free"
@@ -87,8 +88,12 @@ class Cost(Owned):
         """From terms that the caller knows."""
         degree = integers("degree", terms.degree, np.int32)
         latency = same_count("sp_latency_ns", floats("sp_latency_ns", terms.sp_latency_ns), len(degree))
-        per_token = same_count("sp_ns_per_token", floats("sp_ns_per_token", terms.sp_ns_per_token), len(degree))
-        scalars = {field.name: getattr(terms, field.name) for field in fields(terms) if field.name not in _TABLES}
+        per_token = same_count(
+            "sp_ns_per_token", floats("sp_ns_per_token", terms.sp_ns_per_token), len(degree)
+        )
+        scalars = {
+            field.name: getattr(terms, field.name) for field in fields(terms) if field.name not in _TABLES
+        }
         struct = CostTermsStruct(
             degrees=len(degree),
             degree=address(degree),
@@ -107,7 +112,11 @@ class Cost(Owned):
             name: tuple(view(getattr(struct, name), struct.degrees, dtype, self).tolist())
             for name, dtype in zip(_TABLES, types)
         }
-        scalars = {field.name: getattr(struct, field.name) for field in fields(CostTerms) if field.name not in _TABLES}
+        scalars = {
+            field.name: getattr(struct, field.name)
+            for field in fields(CostTerms)
+            if field.name not in _TABLES
+        }
         return CostTerms(**scalars, **tables)
 
     def source(self, term: str) -> str:
@@ -127,7 +136,8 @@ class Cost(Owned):
         time_ns: npt.ArrayLike,
         peak_bytes: Optional[npt.ArrayLike] = None,
     ) -> tuple[Cost, FitReport]:
-        """A cost fitted to measured packs, one row each, with this one as what stands where they say nothing."""
+        """A cost fitted to measured packs, one row each, with this one as what stands where they say
+        nothing."""
         degree = integers("sp", sp, np.int32)
         columns = {
             "sp": degree,
@@ -148,8 +158,11 @@ class Cost(Owned):
                 fitted._adopt(out.value)
         return fitted, report
 
-    def predict_ns(self, tokens: int, sum_squares: Optional[float] = None, *, sp: int = 1, recompute: int = 0) -> int:
-        """Time of a pack of `tokens` tokens; without `sum_squares` (of document lengths) it is one document."""
+    def predict_ns(
+        self, tokens: int, sum_squares: Optional[float] = None, *, sp: int = 1, recompute: int = 0
+    ) -> int:
+        """Time of a pack of `tokens` tokens; without `sum_squares` (of document lengths) it is one
+        document."""
         squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
         degree, layers = int32("sp", sp), int32("recompute", recompute)
         time = lib.hbp_cost_predict_pack_ns(self, degree, layers, int64("tokens", tokens), squares)
@@ -158,7 +171,9 @@ class Cost(Owned):
     def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0) -> int:
         """Peak bytes per rank of a pack of `tokens` tokens."""
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        return self._allowed(lib.hbp_cost_predict_pack_bytes(self, degree, layers, int64("tokens", tokens)), degree, layers)
+        return self._allowed(
+            lib.hbp_cost_predict_pack_bytes(self, degree, layers, int64("tokens", tokens)), degree, layers
+        )
 
     def _allowed(self, value: int, sp: int, recompute: int) -> int:
         if value < 0:
@@ -189,10 +204,17 @@ class Cost(Owned):
 def choose_sp(
     cost: Cost, pack_length: int, *, tokens_per_step: int = 0, squares_per_token: float = 0.0
 ) -> SpChoice:
-    """The SP degree and recomputed layers that run packs of `pack_length` tokens fastest (HBP, Algorithms 3 and 4)."""
+    """The SP degree and recomputed layers that run packs of `pack_length` tokens fastest (HBP, Algorithms 3
+    and 4)."""
     options = SpOptions(tokens_per_step=tokens_per_step, squares_per_token=squares_per_token)
     chosen = SpChoice()
-    call(lib.hbp_choose_sp, cost, int64("pack_length", pack_length), ctypes.byref(options), ctypes.byref(chosen))
+    call(
+        lib.hbp_choose_sp,
+        cost,
+        int64("pack_length", pack_length),
+        ctypes.byref(options),
+        ctypes.byref(chosen),
+    )
     return chosen
 
 
@@ -207,5 +229,14 @@ def list_sp_choices(
     rows = (SpChoice * count.value)()
     for row in rows:
         row.struct_size = size
-    call(lib.hbp_list_sp_choices, cost, length, ctypes.byref(options), rows, size, len(rows), ctypes.byref(count))
+    call(
+        lib.hbp_list_sp_choices,
+        cost,
+        length,
+        ctypes.byref(options),
+        rows,
+        size,
+        len(rows),
+        ctypes.byref(count),
+    )
     return [SpChoice.from_buffer_copy(row) for row in rows[: count.value]]

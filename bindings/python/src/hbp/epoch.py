@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Optional, TypedDict, Union
 
 import numpy.typing as npt
 
@@ -16,6 +16,9 @@ from .groups import Groups
 from .lengths import OVER_LONG, Lengths
 from .packs import Packs
 from .plan import Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3}
 EPOCH_MODES = {"default": 0, "paper": 1}
@@ -35,8 +38,8 @@ def balance_attention(
     epoch: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Plan:
-    """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm 7); `mode`
-    is "time", "sorted", "given" or "random"."""
+    """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
+    7); `mode` is "time", "sorted", "given" or "random"."""
     options = BalanceOptions(
         mode=choice("mode", mode, BALANCE_MODES),
         micro_batch_multiple=micro_batch_multiple,
@@ -46,7 +49,31 @@ def balance_attention(
         seed=seed,
         epoch=epoch,
     )
-    return Plan._make(lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress)
+    return Plan._make(
+        lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
+    )
+
+
+class EpochKeywords(TypedDict, total=False):
+    """The options of plan_epoch and plan_baseline."""
+
+    mode: str
+    over_long: str
+    max_groups: int
+    micro_batch_multiple: int
+    drop_last: bool
+    max_samples: int
+    effort: int
+    max_length: int
+    tokens_per_step: int
+    curriculum_steps: int
+    sequence_multiple: int
+    pack_multiple: int
+    samples_per_step: int
+    window_samples: int
+    seed: int
+    epoch: int
+    groups: Optional[Groups]
 
 
 def _options(
@@ -98,15 +125,16 @@ def plan_epoch(
     cost: Cost,
     *,
     progress: Optional[ProgressFn] = None,
-    **options: Any,
+    **options: Unpack[EpochKeywords],
 ) -> Plan:
-    """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): limit, groups, fill, balance.
+    """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): limit, groups,
+    fill, balance.
 
-    Options are the fields of hbp_epoch_options, 0 being the default of each:
-    max_length (longest sample and pack; 0: the longest sample), over_long "error", "drop", "truncate" or "split" for
-    what is longer, mode "default" or "paper", groups (hbp.Groups to use), tokens_per_step, samples_per_step,
-    window_samples, max_samples (per pack), sequence_multiple and pack_multiple (padding), micro_batch_multiple,
-    max_groups, effort, curriculum_steps, drop_last, seed, epoch. The plan is a pure function of all of them, so that
+    Options are the fields of hbp_epoch_options, 0 being the default of each: max_length (longest sample and
+    pack; 0: the longest sample), over_long "error", "drop", "truncate" or "split" for what is longer, mode
+    "default" or "paper", groups (hbp.Groups to use), tokens_per_step, samples_per_step, window_samples,
+    max_samples (per pack), sequence_multiple and pack_multiple (padding), micro_batch_multiple, max_groups,
+    effort, curriculum_steps, drop_last, seed, epoch. The plan is a pure function of all of them, so that
     every rank may plan for itself."""
     struct, data = _options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
@@ -128,10 +156,10 @@ def plan_baseline(
     baseline: str,
     *,
     progress: Optional[ProgressFn] = None,
-    **options: Any,
+    **options: Unpack[EpochKeywords],
 ) -> Plan:
-    """Plans an epoch a classic way, which baselines() names, to compare with. Options as for plan_epoch; those that
-    such a way has no use for are ignored."""
+    """Plans an epoch a classic way, which baselines() names, to compare with. Options as for plan_epoch;
+    those that such a way has no use for are ignored."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
     struct, data = _options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)

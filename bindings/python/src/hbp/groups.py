@@ -27,14 +27,18 @@ class Groups(Owned):
     _free = "hbp_groups_free"
 
     thresholds = Column("hbp_groups_get_thresholds", np.int64, "Longest sample of each group, in tokens.")
-    pack_lengths = Column("hbp_groups_get_pack_lengths", np.int64, "Capacity of each group's packs, in tokens.")
+    pack_lengths = Column(
+        "hbp_groups_get_pack_lengths", np.int64, "Capacity of each group's packs, in tokens."
+    )
     sp = Column("hbp_groups_get_sp", np.int32, "SP degrees.")
     recompute = Column("hbp_groups_get_recompute", np.int32, "Recomputed layers.")
     packs = Column("hbp_groups_get_packs", np.int64, "Packs in a micro-batch.")
     micro_batches = Column("hbp_groups_get_micro_batches", np.int64, "Micro-batches in a step.")
     tokens = Column("hbp_groups_get_tokens", np.int64, "Tokens of the samples that belong to each group.")
     step_ns = Column("hbp_groups_get_step_ns", np.int64, "Predicted time of a full step.")
-    candidate_ns = Column("hbp_groups_get_candidate_ns", np.int64, "Predicted epoch of each hierarchy considered.")
+    candidate_ns = Column(
+        "hbp_groups_get_candidate_ns", np.int64, "Predicted epoch of each hierarchy considered."
+    )
 
     @classmethod
     def create(
@@ -46,10 +50,15 @@ class Groups(Owned):
         *,
         tokens_per_step: int = 0,
     ) -> Groups:
-        """Groups by hand, pack lengths ascending; `recompute` None or -1 recomputes the fewest layers that fit."""
+        """Groups by hand, pack lengths ascending; `recompute` None or -1 recomputes the fewest layers that
+        fit."""
         lengths = integers("pack_lengths", pack_lengths, np.int64)
         degrees = same_count("sp", integers("sp", sp, np.int32), len(lengths))
-        layers = np.full(len(lengths), -1, np.int32) if recompute is None else integers("recompute", recompute, np.int32)
+        layers = (
+            np.full(len(lengths), -1, np.int32)
+            if recompute is None
+            else integers("recompute", recompute, np.int32)
+        )
         columns = address(lengths), address(degrees), address(same_count("recompute", layers, len(lengths)))
         return cls._make(
             lib.hbp_groups_create, cost, len(lengths), *columns, int64("tokens_per_step", tokens_per_step)
@@ -61,7 +70,8 @@ class Groups(Owned):
         return lib.hbp_groups_get_tokens_per_step(self)
 
     def candidates(self) -> list[tuple[str, int]]:
-        """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted ns."""
+        """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted
+        ns."""
         texts = (lib.hbp_groups_get_candidate_text(self, index) for index in range(len(self.candidate_ns)))
         return [((text or b"").decode(), ns) for text, ns in zip(texts, self.candidate_ns.tolist())]
 
@@ -69,7 +79,9 @@ class Groups(Owned):
         return len(self.thresholds)
 
     def __str__(self) -> str:
-        rows = zip(*(column.tolist() for column in (self.pack_lengths, self.sp, self.recompute, self.micro_batches)))
+        rows = zip(
+            *(column.tolist() for column in (self.pack_lengths, self.sp, self.recompute, self.micro_batches))
+        )
         return "\n".join(
             f"{length:>9,} tokens x SP {sp}, {layers} layers recomputed, {count} micro-batches a step"
             for length, sp, layers, count in rows
@@ -93,7 +105,8 @@ def plan_groups(
     pack_multiple: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Groups:
-    """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the default."""
+    """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the
+    default."""
     options = GroupsOptions(
         mode=choice("mode", mode, MODES),
         max_groups=max_groups,
@@ -103,4 +116,6 @@ def plan_groups(
         min_length=min_length,
         pack_multiple=pack_multiple,
     )
-    return Groups._make(lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress)
+    return Groups._make(
+        lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress
+    )

@@ -47,7 +47,9 @@ class Lengths(Owned):
     _free = "hbp_lengths_free"
 
     histogram_lengths = Column("hbp_lengths_get_histogram_lengths", np.int64, "Distinct lengths, ascending.")
-    histogram_counts = Column("hbp_lengths_get_histogram_counts", np.int64, "Samples of each distinct length.")
+    histogram_counts = Column(
+        "hbp_lengths_get_histogram_counts", np.int64, "Samples of each distinct length."
+    )
 
     @classmethod
     def from_array(
@@ -58,18 +60,24 @@ class Lengths(Owned):
         ties: Optional[npt.ArrayLike] = None,
         copy: bool = False,
     ) -> Lengths:
-        """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one tie >= 0
-        share a pack, -1 is free.
+        """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
+        tie >= 0 share a pack, -1 is free.
 
         A contiguous uint32 array is used in place and kept alive: leave it unchanged, or ask for a `copy`.
         int32 and int64 arrays are read once without a copy on this side; other integers are converted."""
         array = np.asarray(lengths)
-        native = array.dtype if array.dtype in _CREATE else np.uint32 if array.dtype.itemsize < 4 else np.int64
+        native = (
+            array.dtype if array.dtype in _CREATE else np.uint32 if array.dtype.itemsize < 4 else np.int64
+        )
         if array.dtype.kind == "i" and array.dtype.itemsize < 4:
             native = np.int32
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
-        loss = None if loss_tokens is None else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.uint32), len(array))
+        loss = (
+            None
+            if loss_tokens is None
+            else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.uint32), len(array))
+        )
         tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
         options = LengthsOptions(borrow=borrow, loss_tokens=address(loss), ties=address(tied))
         create = _CREATE[array.dtype.newbyteorder("=")]
@@ -78,7 +86,8 @@ class Lengths(Owned):
 
     @classmethod
     def from_histogram(cls, lengths: npt.ArrayLike, counts: npt.ArrayLike) -> Lengths:
-        """counts[i] samples of lengths[i] tokens; samples are named by their place in ascending order of length."""
+        """counts[i] samples of lengths[i] tokens; samples are named by their place in ascending order of
+        length."""
         bins = integers("lengths", lengths, np.int64)
         number = same_count("counts", integers("counts", counts, np.int64), len(bins))
         return cls._make(lib.hbp_lengths_create_histogram, address(bins), address(number), len(bins))
@@ -95,8 +104,9 @@ class Lengths(Owned):
         tie_column: Optional[str] = None,
         progress: Optional[ProgressFn] = None,
     ) -> Lengths:
-        """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input. Columns are those
-        of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where the content does not tell."""
+        """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
+        Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
+        the content does not tell."""
         options = LengthsReadOptions(
             format=text_bytes(format),
             column=text_bytes(column),
@@ -112,8 +122,8 @@ class Lengths(Owned):
         return lengths if isinstance(lengths, cls) else cls.from_array(lengths)  # type: ignore[arg-type]
 
     def limit(self, max_length: int, policy: str = "error") -> Lengths:
-        """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate") or cut
-        into pieces ("split"). Ids still name the original samples."""
+        """The data set with samples past `max_length` refused ("error"), left out ("drop"), cut ("truncate")
+        or cut into pieces ("split"). Ids still name the original samples."""
         arguments = int64("max_length", max_length), choice("policy", policy, OVER_LONG)
         return Lengths._make(lib.hbp_lengths_limit, self, *arguments, keep=self._handle._keep)
 
@@ -158,9 +168,15 @@ class LengthsBuilder(Owned):
     ) -> None:
         """Adds samples; loss tokens and ties, once given, come with every piece."""
         array = integers("lengths", lengths, np.int64)
-        loss = None if loss_tokens is None else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.int64), len(array))
+        loss = (
+            None
+            if loss_tokens is None
+            else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.int64), len(array))
+        )
         tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
-        call_long(lib.hbp_lengths_builder_append, self, address(array), address(loss), address(tied), len(array))
+        call_long(
+            lib.hbp_lengths_builder_append, self, address(array), address(loss), address(tied), len(array)
+        )
 
     def finish(self) -> Lengths:
         """The data set; the builder is empty afterwards."""

@@ -43,10 +43,15 @@ class Machine(Owned):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [lib.hbp_machine_get_preset_name(index).decode() for index in range(lib.hbp_machine_count_presets())]
+        return [
+            lib.hbp_machine_get_preset_name(index).decode()
+            for index in range(lib.hbp_machine_count_presets())
+        ]
 
     @classmethod
-    def probe(cls, *, xml: Union[str, "os.PathLike[Any]", None] = None, synthetic: Optional[str] = None) -> Machine:
+    def probe(
+        cls, *, xml: Union[str, "os.PathLike[Any]", None] = None, synthetic: Optional[str] = None
+    ) -> Machine:
         """This machine as hwloc sees it, or a topology from an hwloc XML file or a synthetic description."""
         if xml is not None and synthetic is not None:
             raise ValueError("give xml or synthetic, not both")

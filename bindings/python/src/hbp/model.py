@@ -39,7 +39,9 @@ class Model(Owned):
     @staticmethod
     def presets() -> list[str]:
         """The presets' names."""
-        return [lib.hbp_model_get_preset_name(index).decode() for index in range(lib.hbp_model_count_presets())]
+        return [
+            lib.hbp_model_get_preset_name(index).decode() for index in range(lib.hbp_model_count_presets())
+        ]
 
     @classmethod
     def from_config(cls, config: Union[str, bytes, Mapping[str, Any]]) -> Model:

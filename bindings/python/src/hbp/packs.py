@@ -31,7 +31,9 @@ class Packs(Owned):
     tokens = Column("hbp_packs_get_tokens", np.int64, "Tokens of each pack.")
     padded_tokens = Column("hbp_packs_get_padded_tokens", np.int64, "Tokens of each pack after padding.")
     squares = Column("hbp_packs_get_squares", np.int64, "Sum of squared lengths of each pack.")
-    samples = Column("hbp_packs_get_samples", np.uint32, "Samples (pieces) of the lengths, packs laid end to end.")
+    samples = Column(
+        "hbp_packs_get_samples", np.uint32, "Samples (pieces) of the lengths, packs laid end to end."
+    )
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""
@@ -65,7 +67,8 @@ def greedy_fill(
     epoch: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Packs:
-    """Fills packs of every group (HBP, Algorithms 2, 5 and 6): "balanced", "tight" for the fewest packs, or "paper"."""
+    """Fills packs of every group (HBP, Algorithms 2, 5 and 6): "balanced", "tight" for the fewest packs, or
+    "paper"."""
     options = FillOptions(
         mode=choice("mode", mode, MODES),
         effort=effort,
@@ -77,5 +80,10 @@ def greedy_fill(
     )
     source = Lengths.of(lengths)
     return Packs._make(
-        lib.hbp_greedy_fill, source, groups, ctypes.byref(options), keep=source._handle._keep, progress=progress
+        lib.hbp_greedy_fill,
+        source,
+        groups,
+        ctypes.byref(options),
+        keep=source._handle._keep,
+        progress=progress,
     )

@@ -26,7 +26,8 @@ Path = Union[str, "os.PathLike[Any]"]
 
 
 class Pack:
-    """What one SP group runs in one micro-batch: samples laid end to end. A pack without samples is a dummy."""
+    """What one SP group runs in one micro-batch: samples laid end to end. A pack without samples is a
+    dummy."""
 
     __slots__ = ("plan", "index")
 
@@ -68,7 +69,8 @@ class Pack:
 
     @property
     def cu_seqlens_padded(self) -> npt.NDArray[np.int32]:
-        """Borders with every sample padded to the sequence multiple, and the pack's own padding as one border more."""
+        """Borders with every sample padded to the sequence multiple, and the pack's own padding as one border
+        more."""
         return self.plan.cu_seqlens(self.index, padded=True)
 
     @property
@@ -183,7 +185,8 @@ class Step:
         return int(self.plan.step_tokens[self.index])
 
     def loss_weights(self, normaliser: str = "token") -> npt.NDArray[np.float64]:
-        """A factor per sample of the step, in plan order, for the sum of its token losses; see Plan.loss_weights."""
+        """A factor per sample of the step, in plan order, for the sum of its token losses; see
+        Plan.loss_weights."""
         return self.plan.loss_weights(self.index, normaliser)
 
     def pack_weights(self, pack: Pack, normaliser: str = "token") -> npt.NDArray[np.float64]:
@@ -199,19 +202,24 @@ class Step:
 
 
 class Plan(Owned):
-    """Steps, micro-batches, packs and samples as columns joined by offsets. Immutable; any thread may read it.
+    """Steps, micro-batches, packs and samples as columns joined by offsets. Immutable; any thread may read
+    it.
 
     Columns are read-only numpy views of the library's memory and keep the plan alive."""
 
     _opaque = _native.Plan
     _free = "hbp_plan_free"
 
-    step_offsets = Column("hbp_plan_get_step_offsets", np.int64, "First micro-batch of each step, [steps + 1].")
+    step_offsets = Column(
+        "hbp_plan_get_step_offsets", np.int64, "First micro-batch of each step, [steps + 1]."
+    )
     step_ns = Column("hbp_plan_get_step_ns", np.int64, "Predicted time of each step.")
     step_loss_tokens = Column("hbp_plan_get_step_loss_tokens", np.int64, "Denominator of each step's loss.")
     step_samples = Column("hbp_plan_get_step_samples", np.int64, "Samples of each step.")
     step_tokens = Column("hbp_plan_get_step_tokens", np.int64, "Tokens of each step.")
-    micro_batch_offsets = Column("hbp_plan_get_micro_batch_offsets", np.int64, "First pack, [micro-batches + 1].")
+    micro_batch_offsets = Column(
+        "hbp_plan_get_micro_batch_offsets", np.int64, "First pack, [micro-batches + 1]."
+    )
     micro_batch_ns = Column("hbp_plan_get_micro_batch_ns", np.int64, "Predicted time of each micro-batch.")
     pack_offsets = Column("hbp_plan_get_pack_offsets", np.int64, "First sample of each pack, [packs + 1].")
     pack_ranks = Column("hbp_plan_get_pack_ranks", np.int32, "First rank of each pack.")
@@ -227,10 +235,16 @@ class Plan(Owned):
     sample_ids = Column("hbp_plan_get_sample_ids", np.int64, "Samples, packs laid end to end.")
     sample_tokens = Column("hbp_plan_get_sample_tokens", np.int32, "Tokens of each sample (piece).")
     sample_first_tokens = Column(
-        "hbp_plan_get_sample_first_tokens", np.int64, "Where each piece begins; None unless split.", optional=True
+        "hbp_plan_get_sample_first_tokens",
+        np.int64,
+        "Where each piece begins; None unless split.",
+        optional=True,
     )
     sample_loss_tokens = Column(
-        "hbp_plan_get_sample_loss_tokens", np.int32, "Loss tokens; None when all tokens carry loss.", optional=True
+        "hbp_plan_get_sample_loss_tokens",
+        np.int32,
+        "Loss tokens; None when all tokens carry loss.",
+        optional=True,
     )
     dropped_ids = Column("hbp_plan_get_dropped_ids", np.int64, "Samples that are in no pack.")
     dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "1: over-long; 2: left over.")
@@ -311,7 +325,9 @@ class Plan(Owned):
 
     def rank_pack(self, step: int, micro_batch: int, rank: int) -> Pack:
         """The pack that `rank` runs in micro-batch `micro_batch`, counted from 0 inside step `step`."""
-        index = lib.hbp_plan_get_rank_pack(self, int64("step", step), int64("micro_batch", micro_batch), int32("rank", rank))
+        index = lib.hbp_plan_get_rank_pack(
+            self, int64("step", step), int64("micro_batch", micro_batch), int32("rank", rank)
+        )
         if index < 0:
             raise IndexError(f"there is no pack for step {step}, micro-batch {micro_batch}, rank {rank}")
         return Pack(self, index)
@@ -319,16 +335,20 @@ class Plan(Owned):
     def cu_seqlens(self, pack: int, *, padded: bool = False) -> npt.NDArray[np.int32]:
         """Borders of a pack's samples, real or padded: int32, from 0."""
         at = int64("pack", pack)
-        room = int(self.pack_offsets[at + 1] - self.pack_offsets[at]) + 2 if 0 <= at < len(self.pack_ns) else 0
+        room = (
+            int(self.pack_offsets[at + 1] - self.pack_offsets[at]) + 2 if 0 <= at < len(self.pack_ns) else 0
+        )
         borders, count = np.empty(room, np.int32), ctypes.c_int64()
-        call(lib.hbp_plan_copy_cu_seqlens, self, at, bool(padded), address(borders), room, ctypes.byref(count))
+        call(
+            lib.hbp_plan_copy_cu_seqlens, self, at, bool(padded), address(borders), room, ctypes.byref(count)
+        )
         return borders[: count.value]
 
     def loss_weights(self, step: int, normaliser: str = "token") -> npt.NDArray[np.float64]:
-        """A factor per sample of a step, in plan order: the step's loss is the sum over its samples of the factor times
-        the sum of their token losses. "token": every loss token weighs the same; "local_token": mean of packs' means;
-        "sample": mean of samples' means; "sum": plain sum. Multiply by the data-parallel size where gradients are
-        averaged instead of summed."""
+        """A factor per sample of a step, in plan order: the step's loss is the sum over its samples of the
+        factor times the sum of their token losses. "token": every loss token weighs the same; "local_token":
+        mean of packs' means; "sample": mean of samples' means; "sum": plain sum. Multiply by the
+        data-parallel size where gradients are averaged instead of summed."""
         at = int64("step", step)
         room = int(self.step_samples[at]) if 0 <= at < len(self) else 0
         weights, count = np.empty(room, np.float64), ctypes.c_int64()
@@ -336,8 +356,11 @@ class Plan(Owned):
         call(lib.hbp_plan_copy_loss_weights, self, at, kind, address(weights), room, ctypes.byref(count))
         return weights[: count.value]
 
-    def validate(self, lengths: Union[Lengths, npt.ArrayLike, None] = None, cost: Optional[Cost] = None) -> None:
-        """Checks every promise of a plan, with `lengths` and `cost` also against those; raises for the first breach."""
+    def validate(
+        self, lengths: Union[Lengths, npt.ArrayLike, None] = None, cost: Optional[Cost] = None
+    ) -> None:
+        """Checks every promise of a plan, with `lengths` and `cost` also against those; raises for the first
+        breach."""
         source = None if lengths is None else Lengths.of(lengths)
         call_long(lib.hbp_plan_validate, self, source, cost)
 
@@ -356,8 +379,11 @@ class Plan(Owned):
         return step.value
 
     def write_trace(self, path: Path, first: int = 0, count: int = 0) -> None:
-        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0; it opens in Perfetto."""
-        call_long(lib.hbp_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path))
+        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0; it opens in
+        Perfetto."""
+        call_long(
+            lib.hbp_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path)
+        )
 
     def write_json(self, path: Path) -> None:
         """Writes the plan as JSON."""
@@ -368,7 +394,8 @@ class Plan(Owned):
 
 
 class PlanFile(Owned):
-    """A plan file opened for reading single steps: header and index only are in memory. One thread at a time."""
+    """A plan file opened for reading single steps: header and index only are in memory. One thread at a
+    time."""
 
     _opaque = _native.PlanFile
     _free = "hbp_plan_file_free"

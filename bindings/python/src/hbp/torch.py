@@ -14,8 +14,8 @@ from ._numbers import int32, int64
 from .plan import Plan
 
 _CUT_MESSAGE = (
-    "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and pass "
-    "pieces=True, and where they were dropped pass pieces=False"
+    "the plan has over-long samples; where they were cut, wrap the dataset in hbp.torch.PieceDataset and "
+    "pass pieces=True, and where they were dropped pass pieces=False"
 )
 
 
@@ -41,9 +41,12 @@ class Piece(int):
 
 
 class PieceDataset:
-    """A dataset whose samples are cut as the plan says: the fields named in `fields`, where a sample has them."""
+    """A dataset whose samples are cut as the plan says: the fields named in `fields`, where a sample has
+    them."""
 
-    def __init__(self, dataset: Any, fields: Sequence[str] = ("input_ids", "labels", "attention_mask")) -> None:
+    def __init__(
+        self, dataset: Any, fields: Sequence[str] = ("input_ids", "labels", "attention_mask")
+    ) -> None:
         self.dataset = dataset
         self.fields = tuple(fields)
 
@@ -84,19 +87,19 @@ class PlanIterator:
 
 
 class PlanSampler:
-    """A batch_sampler: a batch is the ids of one pack, and a rank's batches are the plan's micro-batches in order.
+    """A batch_sampler: a batch is the ids of one pack, a rank has one in each micro-batch of the plan.
 
-    `plan` is a Plan, or a function of the epoch that makes one (`functools.partial(hbp.plan_epoch, ...)` behind a def
-    of yours), which set_epoch then asks. A Plan is the same in every epoch.
+    `plan` is a Plan, the same in every epoch, or a function of the epoch that makes one, which the sampler
+    asks when set_epoch begins another.
 
-    With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all ranks',
-    rank by rank inside each micro-batch: what accelerate shards by itself into each process's own (with
-    even_batches=False). A batch of a dummy pack is empty.
+    With `rank` the batches are that rank's, one a micro-batch, for a plain DataLoader. Without, they are all
+    ranks', rank by rank inside each micro-batch: what accelerate shards by itself into each process's own
+    (with even_batches=False). A batch of a dummy pack is empty.
 
     `pieces`: batches hold Piece ids for a PieceDataset. None refuses plans that may have cut samples.
 
-    len() is exact, and that of a whole epoch even after load_state_dict. Samplers can be pickled, and forked with the
-    workers of a DataLoader."""
+    len() is exact, and that of a whole epoch even after load_state_dict. Samplers can be pickled, and forked
+    with the workers of a DataLoader."""
 
     def __init__(
         self,
@@ -144,12 +147,12 @@ class PlanSampler:
 
     @property
     def batch_size(self) -> None:
-        """None: batches differ in size. accelerate reads it when it is about to shard, which a rank's sampler must
-        not suffer a second time."""
+        """None: batches differ in size. accelerate reads it when it is about to shard, which a rank's sampler
+        must not suffer a second time."""
         if self.rank is not None and self.ranks > 1:
             raise RuntimeError(
-                f"this PlanSampler yields the batches of rank {self.rank} alone and must not be sharded again; "
-                "pass PlanSampler(plan) without a rank to accelerate, with even_batches=False"
+                f"this PlanSampler yields the batches of rank {self.rank} alone and must not be sharded "
+                "again; pass PlanSampler(plan) without a rank to accelerate, with even_batches=False"
             )
         return None
 
@@ -196,11 +199,14 @@ class PlanSampler:
         if not self.pieces:
             return ids
         tokens = plan.sample_tokens[span].tolist()
-        first = [0] * len(ids) if plan.sample_first_tokens is None else plan.sample_first_tokens[span].tolist()
+        first = (
+            [0] * len(ids) if plan.sample_first_tokens is None else plan.sample_first_tokens[span].tolist()
+        )
         return [Piece(*piece) for piece in zip(ids, first, tokens)]
 
     def state_at(self, position: int) -> dict[str, Any]:
-        """The state before batch `position`: a cursor of the plan, and batches past the beginning of its step."""
+        """The state before batch `position`: a cursor of the plan, and batches past the beginning of its
+        step."""
         plan = self.plan
         micro_batch, part = divmod(position, self._stride)
         step = int(np.searchsorted(plan.step_offsets, micro_batch, side="right")) - 1
@@ -221,8 +227,8 @@ class PlanSampler:
         return position
 
     def state_dict(self, step: Optional[int] = None) -> dict[str, Any]:
-        """The state before step `step`; without it, before the next batch of the latest iteration, which a DataLoader
-        with workers has drawn some batches ahead of training."""
+        """The state before step `step`; without it, before the next batch of the latest iteration, which a
+        DataLoader with workers has drawn some batches ahead of training."""
         if step is not None:
             return self.state_at(int(self.plan.step_offsets[range(len(self.plan) + 1)[step]]) * self._stride)
         return self.state_at(self._position) if self._latest is None else self._latest.state_dict()
@@ -251,7 +257,9 @@ def _array(values: Any) -> npt.NDArray[np.int64]:
         values = values.detach().cpu().numpy()
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise TypeError(f"a sample's tokens must be a 1-D sequence of integers, not {array.ndim}-D of {array.dtype}")
+        raise TypeError(
+            f"a sample's tokens must be a 1-D sequence of integers, not {array.ndim}-D of {array.dtype}"
+        )
     return array.astype(np.int64, copy=False)
 
 
@@ -259,13 +267,14 @@ class VarlenCollate:
     """Lays samples end to end for attention that stops at `cu_seqlens`.
 
     A sample is a sequence of token ids, or a mapping with "input_ids" and optionally "labels". The result has
-    `input_ids`, `labels` and `position_ids` [1, tokens], int64; `cu_seqlens` and `cu_seqlens_padded`, int32, from 0;
-    `max_seqlen` and `loss_tokens`, int.
+    `input_ids`, `labels` and `position_ids` [1, tokens], int64; `cu_seqlens` and `cu_seqlens_padded`, int32,
+    from 0; `max_seqlen` and `loss_tokens`, int.
 
-    Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made. Position ids
-    begin at 0 with each sample and go on through padding, so that a zero always marks a border. Labels are the tokens
-    themselves where a sample has none; `mask_first` gives the first label of each sample `ignore_index`, since nothing
-    before it predicts it. No samples, a dummy pack, become one sequence of padding without loss.
+    Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made.
+    Position ids begin at 0 with each sample and go on through padding, so that a zero always marks a border.
+    Labels are the tokens themselves where a sample has none; `mask_first` gives the first label of each
+    sample `ignore_index`, since nothing before it predicts it. No samples, a dummy pack, become one sequence
+    of padding without loss.
 
     `keys` "transformers" names the borders as transformers' flash attention wants them."""
 
@@ -280,7 +289,9 @@ class VarlenCollate:
         keys: str = "hbp",
     ) -> None:
         if sequence_multiple < 1 or pack_multiple < 1:
-            raise ValueError(f"multiples are {sequence_multiple} and {pack_multiple}; they must be at least 1")
+            raise ValueError(
+                f"multiples are {sequence_multiple} and {pack_multiple}; they must be at least 1"
+            )
         if keys not in ("hbp", "transformers"):
             raise ValueError(f"keys is {keys!r}; it must be 'hbp' or 'transformers'")
         self.sequence_multiple = sequence_multiple
@@ -309,9 +320,14 @@ class VarlenCollate:
         lengths = np.array([len(sample) for sample in tokens], np.int64)
         padded = -(-lengths // self.sequence_multiple) * self.sequence_multiple
         end = int(padded.sum())
-        total = max(_round_up(end, self.pack_multiple), 0 if samples else _round_up(self.sequence_multiple, self.pack_multiple))
+        total = max(
+            _round_up(end, self.pack_multiple),
+            0 if samples else _round_up(self.sequence_multiple, self.pack_multiple),
+        )
         if total > np.iinfo(np.int32).max:
-            raise OverflowError(f"the batch has {total} tokens; cu_seqlens hold at most {np.iinfo(np.int32).max}")
+            raise OverflowError(
+                f"the batch has {total} tokens; cu_seqlens hold at most {np.iinfo(np.int32).max}"
+            )
         starts = np.concatenate([[0], np.cumsum(padded)])
         input_ids = np.full(total, self.pad_id, np.int64)
         targets = np.full(total, self.ignore_index, np.int64)
@@ -351,7 +367,9 @@ class VarlenCollate:
             if len(padded) != len(borders) or bool((padded != borders).any()):
                 borders, longest = padded, int((padded[1:] - padded[:-1]).max())
             batch.pop("loss_tokens")
-            batch.update(cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest)
+            batch.update(
+                cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest
+            )
         return batch
 
 
