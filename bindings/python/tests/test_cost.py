@@ -1,0 +1,190 @@
+"""Models, machines and costs: presets, fields, pickles, fits."""
+
+import dataclasses
+import pickle
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import samples
+
+import hbp
+
+LLAMA = dict(layers=32, hidden=4096, ffn=14336, heads=32, kv_heads=8, vocab=128256)
+
+
+class TestModel(unittest.TestCase):
+    def test_presets(self):
+        self.assertIn("llama-3.1-8b", hbp.Model.presets())
+        for name in hbp.Model.presets():
+            self.assertEqual(hbp.Model.preset(name).name, name)
+        with self.assertRaisesRegex(hbp.InvalidError, "llama-3.1-8b"):
+            hbp.Model.preset("llama-3.1-8")
+
+    def test_fields(self):
+        made = hbp.Model(**LLAMA, mlp="gated")
+        preset = hbp.Model.preset("llama-3.1-8b")
+        self.assertEqual(made.summary(), preset.summary())
+        self.assertEqual(made.fields.kv_heads, 8)
+        self.assertTrue(made.is_sp_legal(8))
+        self.assertFalse(made.is_sp_legal(3))
+        with self.assertRaises(TypeError):
+            hbp.Model(**LLAMA, colour=3)
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Model(**{**LLAMA, "heads": -1})
+        with self.assertRaises(OverflowError):
+            hbp.Model(**{**LLAMA, "vocab": 2**40})
+
+    def test_config(self):
+        config = {
+            "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "intermediate_size": 14336,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False,
+        }
+        made = hbp.Model.config(config)
+        self.assertEqual(made.summary(), hbp.Model.preset("llama-3.1-8b").summary())
+        with tempfile.TemporaryDirectory() as folder:
+            import json
+
+            path = Path(folder, "config.json")
+            path.write_text(json.dumps(config))
+            self.assertEqual(hbp.Model.config(path).summary(), made.summary())
+        self.assertEqual(hbp.Model.config(json.dumps(config).encode()).summary(), made.summary())
+        with self.assertRaisesRegex(hbp.FormatError, "hidden_size"):
+            hbp.Model.config({name: value for name, value in config.items() if name != "hidden_size"})
+
+    def test_pickle(self):
+        for made in (hbp.Model.preset("llama-3.1-8b"), hbp.Model(**LLAMA, mlp="plain")):
+            again = pickle.loads(pickle.dumps(made))
+            self.assertEqual((again.name, again.fields, again.summary()), (made.name, made.fields, made.summary()))
+
+
+class TestMachine(unittest.TestCase):
+    def test_presets(self):
+        self.assertIn("h100", hbp.Machine.presets())
+        machine = hbp.Machine.preset("h100", nodes=4)
+        self.assertEqual((machine.fields.nodes, machine.fields.gpus_per_node), (4, 8))
+        self.assertIn("h100", machine.source("hbm_bytes"))
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Machine.preset("h100", nodes=0)
+        with self.assertRaises(OverflowError):
+            hbp.Machine.preset("h100", nodes=2**31)
+
+    def test_set(self):
+        machine = hbp.Machine.preset("h100")
+        machine.set_field("gemm_efficiency", 0.5, "a guess")
+        self.assertEqual((machine.fields.gemm_efficiency, machine.source("gemm_efficiency")), (0.5, "a guess"))
+        self.assertIsNone(machine.collective("all_to_all", 8))
+        machine.set_collective("all_to_all", 8, 20000.0, 3e11, "measured")
+        self.assertEqual(machine.collective("all_to_all", 8), (20000.0, 3e11, "measured"))
+        with self.assertRaises(hbp.InvalidError):
+            machine.set_field("colour", 1)
+        with self.assertRaises(ValueError):
+            machine.collective("all_to_some", 8)
+
+    def test_probe(self):
+        machine = hbp.Machine.probe(synthetic="pack:2 core:4 pu:2")
+        self.assertEqual((machine.fields.cpu_packages, machine.fields.processing_units), (2, 16))
+        with self.assertRaises(hbp.HbpError):
+            hbp.Machine.probe(synthetic="no such thing")
+
+    def test_profile_and_pickle(self):
+        machine = hbp.Machine.preset("a100-80", nodes=2)
+        machine.set_collective("all_to_all", 8, 20000.0, 3e11, "measured")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "machine.json")
+            machine.save(path)
+            loaded = hbp.Machine.load(path)
+        for again in (loaded, pickle.loads(pickle.dumps(machine))):
+            self.assertEqual(again.fields, machine.fields)
+            self.assertEqual(again.collective("all_to_all", 8), machine.collective("all_to_all", 8))
+            self.assertEqual(again.source("hbm_bytes"), machine.source("hbm_bytes"))
+
+    def test_nccl_tests(self):
+        rows = [(2**k, 10 + 2**k / 1e5) for k in range(10, 31)]  # 10 us and 100 GB/s
+        text = "".join(f"{size} {size // 4} float none -1 {us:.3f} {size / us / 1e3:.4f} {size / us / 1e3 * 7 / 8:.4f} 0 "
+                       f"{us:.3f} {size / us / 1e3:.4f} {size / us / 1e3 * 7 / 8:.4f} 0\n" for size, us in rows)
+        head = "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        machine = hbp.Machine.preset("h100")
+        machine.apply_nccl_tests("all_to_all", 8, head + text)
+        latency, bandwidth, _ = machine.collective("all_to_all", 8)
+        self.assertAlmostEqual(latency / 10000, 1, delta=0.3)
+        self.assertAlmostEqual(bandwidth / (1e11 * 7 / 8), 1, delta=0.1)
+        with self.assertRaises(hbp.FormatError):
+            machine.apply_nccl_tests("all_to_all", 8, "nothing of the kind")
+
+
+class TestCost(unittest.TestCase):
+    def test_predictions(self):
+        cost = samples.cost()
+        self.assertGreater(cost.predict_ns(8192), 0)
+        self.assertGreater(cost.predict_ns(8192), cost.predict_ns(8192, 8192.0 * 64))
+        self.assertGreater(cost.predict_capacity(sp=8), cost.predict_capacity(sp=1))
+        self.assertLess(cost.predict_bytes(8192, recompute=32), cost.predict_bytes(8192))
+        self.assertIsNone(cost.predict_recompute(2**30, sp=1))
+        self.assertEqual(cost.predict_recompute(128, sp=1), 0)
+        with self.assertRaises(ValueError):
+            cost.predict_ns(8192, sp=3)
+
+    def test_options(self):
+        model, machine = hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100", nodes=2)
+        self.assertGreater(hbp.Cost(model, machine, zero_stage=1).terms().static_bytes,
+                           hbp.Cost(model, machine).terms().static_bytes)
+        with self.assertRaises(TypeError):
+            hbp.Cost(model, machine, colour=1)
+        with self.assertRaises(ValueError):
+            hbp.Cost(model, machine, zero_stage=4)
+        with self.assertRaises(hbp.InfeasibleError):
+            hbp.Cost(hbp.Model.preset("llama-3.1-70b"), hbp.Machine.preset("h100"), zero_stage=1)
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Cost(model, hbp.Machine.probe(synthetic="pack:1 core:1 pu:1"))
+
+    def test_terms_and_pickle(self):
+        cost = samples.cost(2)
+        terms = cost.terms()
+        for again in (hbp.Cost.from_terms(terms), pickle.loads(pickle.dumps(cost))):
+            self.assertEqual(again.terms(), terms)
+            self.assertEqual(again.predict_ns(5000, sp=2), cost.predict_ns(5000, sp=2))
+        self.assertEqual(cost.source("ns_per_token"), "analysis")
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Cost.from_terms(dataclasses.replace(terms, ns_per_token=-1.0))
+        with self.assertRaises(ValueError):
+            hbp.Cost.from_terms(dataclasses.replace(terms, sp_latency_ns=(0.0,)))
+
+    def test_fit(self):
+        prior = samples.cost()
+        true = hbp.Cost.from_terms(dataclasses.replace(
+            prior.terms(), ns_per_token=prior.terms().ns_per_token * 1.7, pack_ns=5e6))
+        rng = np.random.default_rng(3)
+        tokens = rng.integers(500, 20000, 200)
+        squares = tokens * rng.integers(50, 500, 200)
+        sp = rng.choice([1, 2, 4], 200)
+        times = [true.predict_ns(int(t), float(q), sp=int(d)) for t, q, d in zip(tokens, squares, sp)]
+        fitted, report = prior.fit(sp=sp, recompute=np.zeros(200, int), tokens=tokens, sum_squares=squares, time_ns=times)
+        self.assertLess(report.median_time_error, 0.01)
+        self.assertGreater(report.prior_median_time_error, 0.1)
+        self.assertAlmostEqual(fitted.terms().ns_per_token / true.terms().ns_per_token, 1, delta=0.02)
+        with self.assertRaises(ValueError):
+            prior.fit(sp=[1], recompute=[0, 0], tokens=[1], sum_squares=[1], time_ns=[1])
+        with self.assertRaises(hbp.InfeasibleError):
+            prior.fit(sp=[1] * 9, recompute=[0] * 9, tokens=[500] * 9, sum_squares=[250000] * 9, time_ns=[10**7] * 9)
+
+
+class TestSp(unittest.TestCase):
+    def test_choose(self):
+        cost = samples.cost()
+        choices = {choice.sp: choice for choice in hbp.list_sp_choices(cost, 65536)}
+        self.assertEqual(sorted(choices), [1, 2, 4, 8])
+        best = hbp.choose_sp(cost, 65536)
+        feasible = [choice for choice in choices.values() if choice.feasible]
+        self.assertEqual(best.step_ns, min(choice.step_ns for choice in feasible))
+        self.assertEqual(best, choices[best.sp])
+        with self.assertRaises(hbp.InfeasibleError):
+            hbp.choose_sp(cost, 2**30)
+        with self.assertRaises(hbp.InvalidError):
+            hbp.choose_sp(cost, 0)
+        self.assertFalse(hbp.list_sp_choices(cost, 2**30)[0].feasible)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,154 @@
+"""Data sets: from arrays with and without a copy, histograms, files, limits."""
+
+import gc
+import os
+import pickle
+import tempfile
+import unittest
+import weakref
+from pathlib import Path
+
+import numpy as np
+import samples
+
+import hbp
+
+
+class TestFromArray(unittest.TestCase):
+    def test_integer_types_agree(self):
+        values = [5, 1, 300, 7]
+        digest = hbp.Lengths.from_array(values).summary().digest
+        for dtype in ("u2", "i2", "u4", "i4", "u8", "i8", ">u4", ">i8"):
+            with self.subTest(dtype):
+                made = hbp.Lengths.from_array(np.array(values, dtype))
+                self.assertEqual(made.summary().digest, digest)
+                self.assertEqual([made[i] for i in range(4)], values)
+
+    def test_uint32_is_borrowed(self):
+        array = np.array([5, 6, 7], np.uint32)
+        made = hbp.Lengths.from_array(array)
+        copied = hbp.Lengths.from_array(array, copy=True)
+        array[1] = 9  # what callers must not do shows where the values are read
+        self.assertEqual((made[1], copied[1]), (9, 6))
+
+    def test_a_borrowed_array_lives_as_long_as_its_users(self):
+        array = samples.lengths()
+        alive = weakref.ref(array)
+        made = hbp.Lengths.from_array(array)
+        packs = hbp.greedy_fill(made, hbp.plan_groups(made, samples.cost()))
+        del array, made
+        gc.collect()
+        self.assertIsNotNone(alive())
+        self.assertEqual(np.sort(packs.samples).tolist(), list(range(3000)))
+        del packs
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def test_strided(self):
+        self.assertEqual(hbp.Lengths.from_array(np.arange(10, dtype=np.uint32)[1::3])[1], 4)
+
+    def test_index(self):
+        made = hbp.Lengths.from_array([4, 5, 6])
+        self.assertEqual((len(made), made[-1], list(made)), (3, 6, [4, 5, 6]))
+        for index in (3, -4):
+            with self.assertRaises(IndexError):
+                made[index]
+
+    def test_refused(self):
+        for bad, error in (
+            ([], hbp.InvalidError),
+            ([3, 0], hbp.InvalidError),
+            ([3, -1], hbp.InvalidError),
+            ([2**31], hbp.TooLargeError),
+            (np.array([2**63 + 1], np.uint64), OverflowError),
+            ([1.5], TypeError),
+            ([[1, 2]], ValueError),
+            (["a"], TypeError),
+        ):
+            with self.subTest(bad), self.assertRaises(error):
+                hbp.Lengths.from_array(bad)
+
+    def test_message_names_the_sample(self):
+        with self.assertRaisesRegex(hbp.InvalidError, "1"):
+            hbp.Lengths.from_array([3, 0])
+
+    def test_loss_and_ties(self):
+        made = hbp.Lengths.from_array([10, 20, 30], loss_tokens=[1, 2, 3], ties=[-1, 7, 7])
+        summary = made.summary()
+        self.assertEqual((summary.tokens, summary.loss_tokens, summary.has_ties), (60, 6, 1))
+        with self.assertRaises(ValueError):
+            hbp.Lengths.from_array([10, 20], loss_tokens=[1])
+        with self.assertRaises(ValueError):
+            hbp.Lengths.from_array([10, 20], ties=[1, 2, 3])
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Lengths.from_array([10, 20], loss_tokens=[11, 1])
+        with self.assertRaises((ValueError, OverflowError)):
+            hbp.Lengths.from_array([10, 20], loss_tokens=[-1, 1])
+
+    def test_builder(self):
+        builder = hbp.LengthsBuilder()
+        builder.append([1, 2])
+        builder.append(np.array([3], np.uint16))
+        made = builder.finish()
+        self.assertEqual(made.summary().digest, hbp.Lengths.from_array([1, 2, 3]).summary().digest)
+
+    def test_no_pickle(self):
+        with self.assertRaises(TypeError):
+            pickle.dumps(hbp.Lengths.from_array([1]))
+
+
+class TestHistogram(unittest.TestCase):
+    def test_columns(self):
+        made = hbp.Lengths.from_histogram([8, 3, 8], [1, 2, 4])
+        self.assertEqual(made.histogram_lengths.tolist(), [3, 8])
+        self.assertEqual(made.histogram_counts.tolist(), [2, 5])
+        self.assertEqual(len(made), 7)
+        with self.assertRaises(ValueError):
+            hbp.Lengths.from_histogram([8, 3], [1])
+
+    def test_a_view_outlives_the_object(self):
+        column = hbp.Lengths.from_histogram(np.arange(1, 5001), np.ones(5000, int)).histogram_lengths
+        gc.collect()
+        self.assertEqual(int(column.sum()), 5000 * 5001 // 2)
+        self.assertFalse(column.flags.writeable)
+
+
+class TestRead(unittest.TestCase):
+    def test_formats(self):
+        values = [12, 7, 900]
+        digest = hbp.Lengths.from_array(values).summary().digest
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(Path(folder, "a.npy"), np.array(values))
+            Path(folder, "b.txt").write_text("# lengths\n12\n7\n900\n")
+            Path(folder, "c.csv").write_text("id,size\n0,12\n1,7\n2,900\n")
+            Path(folder, "d.jsonl").write_text('{"n": 12}\n{"n": 7}\n{"n": 900}\n')
+            Path(folder, "è.csv").write_text("length,count\n12,1\n7,2\n")
+            read = hbp.Lengths.read
+            self.assertEqual(read(Path(folder, "a.npy")).summary().digest, digest)
+            self.assertEqual(read(os.path.join(folder, "b.txt"), format="text").summary().digest, digest)
+            self.assertEqual(read(Path(folder, "c.csv"), column="size").summary().digest, digest)
+            self.assertEqual(read(Path(folder, "d.jsonl"), column="n").summary().digest, digest)
+            self.assertEqual(len(read(Path(folder, "è.csv"))), 3)
+            with self.assertRaises(hbp.FormatError):
+                read(Path(folder, "c.csv"), column="no such")
+            with self.assertRaises(hbp.SystemFailure) as caught:
+                read(Path(folder, "absent.npy"))
+            self.assertIsInstance(caught.exception, OSError)
+            self.assertIn("absent.npy", str(caught.exception))
+
+
+class TestLimit(unittest.TestCase):
+    def test_policies(self):
+        made = hbp.Lengths.from_array([10, 25, 3])
+        with self.assertRaises(hbp.InvalidError):
+            made.limit(10)
+        self.assertEqual(list(made.limit(10, "drop")), [10, 3])
+        self.assertEqual(list(made.limit(10, "truncate")), [10, 10, 3])
+        self.assertEqual(list(made.limit(10, "split")), [10, 10, 10, 5, 3])
+        with self.assertRaisesRegex(ValueError, "'drop'"):
+            made.limit(10, "shorten")
+        self.assertEqual(made.limit(10, "drop").summary().overlong_tokens, 25)
+
+
+if __name__ == "__main__":
+    unittest.main()
