@@ -1,49 +1,27 @@
+#include "plan_files.h"
+
 #include <jansson.h>
 
-#include "failing.h"
-#include "files.h"
-#include "plans.h"
-
-static hbp_plan *make(hbp_context *context, uint64_t seed)
+static json_int_t number(json_t *object, const char *key)
 {
-    hbp_lengths *lengths = plans_lengths(context, seed, 60, 400, seed % 2, 0), *cut = NULL;
-    OK(context, hbp_lengths_limit(context, lengths, 300, HBP_OVERLONG_DROP + (int32_t)(seed % 3), &cut));
-    plans_shape shape = plans_draw(seed);
-    shape.left_over = 2;
-    hbp_plan *plan = plans_make(&shape, cut);
-    hbp_lengths_free(cut);
-    hbp_lengths_free(lengths);
-    return plan;
-}
-
-static json_int_t number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    ck_assert_msg(json_is_integer(value), "%s is no whole number", key);
+    json_t *value = json_object_get(object, key);
+    ck_assert_msg(json_is_integer(value), "no whole number '%s'", key);
     return json_integer_value(value);
 }
 
-static const json_t *list(const json_t *object, const char *key, int64_t count)
-{
-    const json_t *value = json_object_get(object, key);
-    ck_assert_msg(json_is_array(value), "%s is no array", key);
-    ck_assert_int_eq((int64_t)json_array_size(value), count);
-    return value;
-}
+/* A list of numbers against rows [first, end) of a column of either type. */
+#define EXPECT_COLUMN(object, key, column, first, end)                                                       \
+    do {                                                                                                     \
+        json_t *list = json_object_get(object, key);                                                         \
+        ck_assert_int_eq((column) != NULL, json_is_array(list));                                             \
+        ck_assert(!(column) || (int64_t)json_array_size(list) == (end) - (first));                           \
+        for (int64_t row = (first); (column) && row < (end); row++)                                          \
+            ck_assert_int_eq(json_integer_value(json_array_get(list, (size_t)(row - (first)))),              \
+                             (column)[row]);                                                                 \
+    } while (0)
 
-#define CHECK_SAMPLES(name)                                                                                  \
-    if (plan->name) {                                                                                        \
-        const json_t *values = list(pack, #name, end - first);                                               \
-        for (int64_t i = first; i < end; i++)                                                                \
-            ck_assert_int_eq(json_integer_value(json_array_get(values, (size_t)(i - first))),                \
-                             plan->name[i]);                                                                 \
-    } else {                                                                                                 \
-        ck_assert_ptr_null(json_object_get(pack, #name));                                                    \
-    }
-
-static void check_pack(const hbp_plan *plan, const json_t *pack, int64_t p)
+static void check_pack(const hbp_plan *plan, int64_t p, json_t *pack)
 {
-    int64_t first = plan->pack_offsets[p], end = plan->pack_offsets[p + 1];
     ck_assert_int_eq(number(pack, "rank"), plan->pack_ranks[p]);
     ck_assert_int_eq(number(pack, "sp"), plan->pack_sp[p]);
     ck_assert_int_eq(number(pack, "recompute"), plan->pack_recompute[p]);
@@ -54,130 +32,125 @@ static void check_pack(const hbp_plan *plan, const json_t *pack, int64_t p)
     ck_assert_int_eq(number(pack, "loss_tokens"), plan->pack_loss_tokens[p]);
     ck_assert_int_eq(number(pack, "ns"), plan->pack_ns[p]);
     ck_assert_int_eq(number(pack, "bytes"), plan->pack_bytes[p]);
-    CHECK_SAMPLES(sample_ids)
-    CHECK_SAMPLES(sample_tokens)
-    CHECK_SAMPLES(sample_first_tokens)
-    CHECK_SAMPLES(sample_loss_tokens)
+    int64_t first = plan->pack_offsets[p], end = plan->pack_offsets[p + 1];
+    EXPECT_COLUMN(pack, "sample_ids", plan->sample_ids, first, end);
+    EXPECT_COLUMN(pack, "sample_tokens", plan->sample_tokens, first, end);
+    EXPECT_COLUMN(pack, "sample_first_tokens", plan->sample_first_tokens, first, end);
+    EXPECT_COLUMN(pack, "sample_loss_tokens", plan->sample_loss_tokens, first, end);
 }
 
-static void check_step(const hbp_plan *plan, const json_t *step, int64_t s)
+static void check_step(const hbp_plan *plan, int64_t s, json_t *step)
 {
-    int64_t first = plan->step_offsets[s], end = plan->step_offsets[s + 1];
     ck_assert_int_eq(number(step, "step"), plan->first_step + s);
     ck_assert_int_eq(number(step, "ns"), plan->step_ns[s]);
     ck_assert_int_eq(number(step, "samples"), plan->step_samples[s]);
     ck_assert_int_eq(number(step, "tokens"), plan->step_tokens[s]);
     ck_assert_int_eq(number(step, "loss_tokens"), plan->step_loss_tokens[s]);
-    const json_t *micro_batches = list(step, "micro_batches", end - first);
-    for (int64_t m = first; m < end; m++) {
-        const json_t *micro_batch = json_array_get(micro_batches, (size_t)(m - first));
-        int64_t pack = plan->micro_batch_offsets[m], end_pack = plan->micro_batch_offsets[m + 1];
+    json_t *list = json_object_get(step, "micro_batches"), *micro_batch, *pack;
+    ck_assert_int_eq((int64_t)json_array_size(list), plan->step_offsets[s + 1] - plan->step_offsets[s]);
+    size_t i, j;
+    json_array_foreach(list, i, micro_batch)
+    {
+        int64_t m = plan->step_offsets[s] + (int64_t)i;
+        json_t *packs = json_object_get(micro_batch, "packs");
         ck_assert_int_eq(number(micro_batch, "ns"), plan->micro_batch_ns[m]);
-        const json_t *packs = list(micro_batch, "packs", end_pack - pack);
-        for (int64_t p = pack; p < end_pack; p++)
-            check_pack(plan, json_array_get(packs, (size_t)(p - pack)), p);
+        ck_assert_int_eq((int64_t)json_array_size(packs),
+                         plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m]);
+        json_array_foreach(packs, j, pack) check_pack(plan, plan->micro_batch_offsets[m] + (int64_t)j, pack);
     }
 }
 
-static void check_summary(const hbp_plan *plan, const json_t *json)
+static void check_summary(const hbp_plan *plan, json_t *summary)
 {
     hbp_plan_summary s;
-    char digest[32];
     hbp__plan_summarise(plan, &s);
-#define NUMBER(field) ck_assert_int_eq(number(json, #field), (int64_t)s.field);
-    NUMBER(ranks)
-    NUMBER(domain_ranks)
-    NUMBER(proven)
-    NUMBER(first_step)
-    NUMBER(steps)
-    NUMBER(micro_batches)
-    NUMBER(packs)
-    NUMBER(dummy_packs)
-    NUMBER(samples)
-    NUMBER(dropped)
-    NUMBER(tokens)
-    NUMBER(padded_tokens)
-    NUMBER(loss_tokens)
-    NUMBER(sequence_multiple)
-    NUMBER(pack_multiple)
-    NUMBER(micro_batch_multiple)
-    NUMBER(predicted_ns)
-    NUMBER(overlong_samples)
-    NUMBER(overlong_tokens)
-    NUMBER(seed)
-    NUMBER(epoch)
-#undef NUMBER
+    ck_assert_int_eq(number(summary, "ranks"), s.ranks);
+    ck_assert_int_eq(number(summary, "steps"), s.steps);
+    ck_assert_int_eq(number(summary, "dummy_packs"), s.dummy_packs);
+    ck_assert_int_eq(number(summary, "padded_tokens"), s.padded_tokens);
+    ck_assert_int_eq(number(summary, "predicted_ns"), s.predicted_ns);
+    ck_assert_int_eq(number(summary, "epoch"), (json_int_t)s.epoch);
+    char digest[32];
     snprintf(digest, sizeof digest, "%llu", (unsigned long long)s.digest);
-    ck_assert_str_eq(json_string_value(json_object_get(json, "digest")), digest);
-    snprintf(digest, sizeof digest, "%llu", (unsigned long long)s.lengths_digest);
-    ck_assert_str_eq(json_string_value(json_object_get(json, "lengths_digest")), digest);
+    ck_assert_str_eq(json_string_value(json_object_get(summary, "digest")), digest);
 }
 
-START_TEST(json_holds_the_whole_plan)
+START_TEST(the_whole_plan_is_in_the_json)
 {
     hbp_context *context = test_context();
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "plan.json");
-    for (uint64_t seed = 0; seed < 30; seed++) {
-        hbp_plan *plan = make(context, seed);
-        plan->first_step = (int64_t)seed;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        hbp_plan *plan = drawn_plan(context, seed, 8 + (int64_t)seed * 3);
+        plan->first_step = (int64_t)seed % 3;
         OK(context, hbp_plan_write_json(context, plan, path));
         json_error_t error;
-        json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-        ck_assert_msg(json != NULL, "line %d: %s", error.line, error.text);
-        check_summary(plan, json_object_get(json, "summary"));
-        const json_t *steps = list(json, "steps", plan->steps);
-        for (int64_t s = 0; s < plan->steps; s++)
-            check_step(plan, json_array_get(steps, (size_t)s), s);
-        const json_t *dropped = list(json, "dropped", plan->dropped);
-        for (int64_t i = 0; i < plan->dropped; i++) {
-            const json_t *row = json_array_get(dropped, (size_t)i);
+        json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *row;
+        ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+        check_summary(plan, json_object_get(root, "summary"));
+        json_t *steps = json_object_get(root, "steps"), *dropped = json_object_get(root, "dropped");
+        ck_assert_int_eq((int64_t)json_array_size(steps), plan->steps);
+        ck_assert_int_eq((int64_t)json_array_size(dropped), plan->dropped);
+        size_t i;
+        json_array_foreach(steps, i, row) check_step(plan, (int64_t)i, row);
+        json_array_foreach(dropped, i, row)
+        {
             ck_assert_int_eq(number(row, "id"), plan->dropped_ids[i]);
             ck_assert_str_eq(json_string_value(json_object_get(row, "reason")),
                              plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG ? "over-long" : "left over");
         }
-        json_decref(json);
+        json_decref(root);
         hbp_plan_free(plan);
     }
-    ck_assert_int_eq(folder_count(folder), 1);
     folder_remove(folder);
     hbp_context_free(context);
 }
 END_TEST
 
-typedef struct written {
-    const hbp_plan *plan;
-    char folder[64];
-} written;
-
-static hbp_status write_once(hbp_context *context, void *user)
-{
-    written *w = user;
-    char path[128];
-    folder_path(path, w->folder, "plan.json");
-    hbp_status status = hbp_plan_write_json(context, w->plan, path);
-    ck_assert_int_eq(folder_count(w->folder), status == HBP_OK);
-    unlink(path);
-    return status;
-}
-
-START_TEST(nothing_is_half_written)
+START_TEST(bad_arguments_are_refused)
 {
     hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 4);
-    written w = {.plan = plan};
-    folder_make(w.folder);
-    failing_sweep(write_once, &w);
-    ck_assert_int_ge(cancel_sweep(write_once, &w), plan->steps);
-    folder_remove(w.folder);
-    FAILS(context, HBP_E_INVALID, "plan", hbp_plan_write_json(context, NULL, "x"));
-    FAILS(context, HBP_E_INVALID, "path", hbp_plan_write_json(context, plan, NULL));
-    FAILS(context, HBP_E_SYSTEM, "No such file or directory",
-          hbp_plan_write_json(context, plan, "/nowhere/at/all.json"));
+    hbp_plan *plan = drawn_plan(context, 5, 40);
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_write_json(context, NULL, "x"));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_write_json(context, plan, NULL));
+    FAILS(context, HBP_E_SYSTEM, "irectory", hbp_plan_write_json(context, plan, "/tmp"));
+    if (access("/dev/full", W_OK) == 0)
+        FAILS(context, HBP_E_SYSTEM, "No space left", hbp_plan_write_json(context, plan, "/dev/full"));
     hbp_plan_free(plan);
     hbp_context_free(context);
 }
 END_TEST
 
-TEST_MAIN("plan_json", json_holds_the_whole_plan, nothing_is_half_written)
+typedef struct json_case {
+    hbp_plan *plan;
+    char folder[64];
+    char path[128];
+} json_case;
+
+static hbp_status json_once(hbp_context *context, void *user)
+{
+    json_case *c = user;
+    hbp_status status = hbp_plan_write_json(context, c->plan, c->path);
+    ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
+    unlink(c->path);
+    return status;
+}
+
+START_TEST(short_memory_and_cancelling_leave_nothing)
+{
+    hbp_context *context = test_context();
+    json_case c = {.plan = drawn_plan(context, 9, 60)};
+    ck_assert_int_gt(c.plan->dropped, 0);
+    folder_make(c.folder);
+    folder_path(c.path, c.folder, "json");
+    failing_sweep(json_once, &c);
+    ck_assert_int_gt(cancel_sweep(json_once, &c), 2);
+    folder_remove(c.folder);
+    hbp_plan_free(c.plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_json", the_whole_plan_is_in_the_json, bad_arguments_are_refused,
+          short_memory_and_cancelling_leave_nothing)

@@ -1,116 +1,86 @@
+#include "plan_files.h"
+
 #include <jansson.h>
+#include <locale.h>
 
-#include "failing.h"
-#include "files.h"
-#include "plans.h"
-
-static hbp_plan *make(hbp_context *context, uint64_t seed)
+static json_int_t number(json_t *object, const char *key)
 {
-    hbp_lengths *lengths = plans_lengths(context, seed, 60, 400, 0, 0);
-    plans_shape shape = plans_draw(seed);
-    hbp_plan *plan = plans_make(&shape, lengths);
-    hbp_lengths_free(lengths);
-    return plan;
-}
-
-static json_int_t number(const json_t *event, const char *key)
-{
-    const json_t *value = json_object_get(event, key);
-    ck_assert_msg(json_is_integer(value), "%s is no whole number", key);
+    json_t *value = json_object_get(object, key);
+    ck_assert_msg(json_is_integer(value), "no whole number '%s'", key);
     return json_integer_value(value);
 }
 
-static const char *text(const json_t *event, const char *key)
+/* Microseconds with three decimals, as ns. */
+static int64_t ns_of(json_t *object, const char *key)
 {
-    const char *value = json_string_value(json_object_get(event, key));
-    ck_assert_msg(value != NULL, "%s is no text", key);
-    return value;
+    json_t *value = json_object_get(object, key);
+    ck_assert(json_is_real(value));
+    return (int64_t)(json_real_value(value) * 1000 + .5);
 }
 
-/* Microseconds as nanoseconds. */
-static int64_t ns(const json_t *event, const char *key)
-{
-    const json_t *value = json_object_get(event, key);
-    ck_assert_msg(json_is_real(value), "%s is no real number", key);
-    return (int64_t)(json_real_value(value) * 1000 + 0.5);
-}
-
-/* What is known of a rank while its events pass by. */
-typedef struct lane {
-    int64_t end;   /* of its last event */
-    int64_t bytes; /* its memory counter */
-    int named;
-    int64_t events;
-} lane;
-
-static void check_event(const hbp_plan *plan, const json_t *event, lane *own, int64_t first, int64_t *last)
-{
-    const json_t *args = json_object_get(event, "args");
-    int64_t step = number(args, "step") - plan->first_step, start = 0, pack = number(args, "pack");
-    int64_t m = plan->step_offsets[step] + number(args, "micro_batch");
-    int32_t rank = (int32_t)number(event, "tid");
-    ck_assert_int_eq(hbp_plan_get_rank_pack(plan, step, number(args, "micro_batch"), rank), pack);
-    for (int64_t s = first; s < step; s++)
-        start += plan->step_ns[s];
-    for (int64_t i = plan->step_offsets[step]; i < m; i++)
-        start += plan->micro_batch_ns[i];
-    ck_assert_int_eq(ns(event, "ts"), start);
-    ck_assert_int_eq(ns(event, "dur"), plan->pack_ns[pack]);
-    ck_assert_int_ge(start, *last);
-    ck_assert_int_ge(start, own->end);
-    *last = start;
-    own->end = start + plan->pack_ns[pack];
-    own->events++;
-    ck_assert_int_eq(number(args, "sp"), plan->pack_sp[pack]);
-    ck_assert_int_eq(number(args, "recompute"), plan->pack_recompute[pack]);
-    ck_assert_int_eq(number(args, "tokens"), plan->pack_tokens[pack]);
-    int64_t samples = plan->pack_offsets[pack + 1] - plan->pack_offsets[pack];
-    ck_assert_int_eq(number(args, "samples"), samples);
-    char name[32] = "dummy";
-    if (samples)
-        snprintf(name, sizeof name, "SP %d", (int)plan->pack_sp[pack]);
-    ck_assert_str_eq(text(event, "name"), name);
-    ck_assert_str_eq(text(event, "cat"), samples ? "pack" : "dummy");
-}
-
-/* Holds every event of the trace against the plan's steps [first, first + count). */
-static void check_trace(const hbp_plan *plan, const char *path, int64_t first, int64_t count)
+static json_t *parse(const char *path)
 {
     json_error_t error;
-    json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
-    ck_assert_msg(trace != NULL, "line %d: %s", error.line, error.text);
-    lane *lanes = calloc((size_t)plan->ranks, sizeof *lanes);
-    int64_t last = 0, processes = 0;
-    size_t i;
-    json_array_foreach(json_object_get(trace, "traceEvents"), i, event)
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    return root;
+}
+
+/* Checks an event against the pack that it names; returns when it ends. */
+static int64_t check_event(const hbp_plan *plan, json_t *event)
+{
+    json_t *args = json_object_get(event, "args");
+    int64_t p = number(args, "pack"), rank = number(event, "tid");
+    int64_t step = number(args, "step") - plan->first_step;
+    ck_assert_int_eq(hbp_plan_get_rank_pack(plan, step, number(args, "micro_batch"), (int32_t)rank), p);
+    int64_t samples = plan->pack_offsets[p + 1] - plan->pack_offsets[p];
+    ck_assert_int_eq(number(args, "samples"), samples);
+    ck_assert_int_eq(number(args, "tokens"), plan->pack_tokens[p]);
+    ck_assert_int_eq(number(args, "padded_tokens"), plan->pack_padded_tokens[p]);
+    ck_assert_int_eq(number(args, "sp"), plan->pack_sp[p]);
+    ck_assert_int_eq(number(args, "recompute"), plan->pack_recompute[p]);
+    ck_assert_int_eq(number(event, "pid"), rank / plan->domain_ranks);
+    ck_assert_str_eq(json_string_value(json_object_get(event, "cat")), samples ? "pack" : "dummy");
+    ck_assert_int_eq(ns_of(event, "dur"), plan->pack_ns[p]);
+    return ns_of(event, "ts") + plan->pack_ns[p];
+}
+
+/* The whole trace of steps [first, first + count): every pack on each of its ranks, no two at once. */
+static void check_trace(const hbp_plan *plan, int64_t first, int64_t count, json_t *root)
+{
+    int64_t until[64] = {0}, memory[64], events = 0, expected = 0, last = 0;
+    memset(memory, -1, sizeof memory);
+    json_t *list = json_object_get(root, "traceEvents"), *event;
+    size_t i, names = 0;
+    json_array_foreach(list, i, event)
     {
-        json_int_t rank = number(event, "tid");
+        const char *kind = json_string_value(json_object_get(event, "ph"));
+        int64_t rank = number(event, "tid");
         ck_assert(rank >= 0 && rank < plan->ranks);
-        ck_assert_int_eq(number(event, "pid"), rank / plan->domain_ranks);
-        const char *kind = text(event, "ph");
-        if (strcmp(kind, "M") == 0) {
-            int thread = strcmp(text(event, "name"), "thread_name") == 0;
-            lanes[rank].named += thread;
-            processes += !thread;
-        } else if (strcmp(kind, "C") == 0) {
-            lanes[rank].bytes = number(json_object_get(event, "args"), "bytes");
-            ck_assert_int_eq(ns(event, "ts"), last);
-        } else {
-            ck_assert_str_eq(kind, "X");
-            check_event(plan, event, &lanes[rank], first, &last);
+        if (*kind == 'M') {
+            names++;
+            continue;
         }
+        int64_t ts = ns_of(event, "ts");
+        ck_assert_int_ge(ts, last);
+        last = ts;
+        if (*kind == 'C') {
+            memory[rank] = number(json_object_get(event, "args"), "bytes");
+            continue;
+        }
+        ck_assert_str_eq(kind, "X");
+        ck_assert_int_ge(ts, until[rank]);
+        until[rank] = check_event(plan, event);
+        events++;
     }
-    int64_t micro_batches = plan->step_offsets[first + count] - plan->step_offsets[first];
-    for (int32_t rank = 0; rank < plan->ranks; rank++) {
-        ck_assert_int_eq(lanes[rank].events, micro_batches);
-        ck_assert_int_eq(lanes[rank].named, 1);
-        int64_t m = plan->step_offsets[first + count] - plan->step_offsets[first + count - 1] - 1;
-        int64_t pack = hbp_plan_get_rank_pack(plan, first + count - 1, m, rank);
-        ck_assert_int_eq(lanes[rank].bytes, plan->pack_bytes[pack]);
-    }
-    ck_assert_int_eq(processes, (plan->ranks + plan->domain_ranks - 1) / plan->domain_ranks);
-    free(lanes);
-    json_decref(trace);
+    int64_t last_micro_batch = plan->step_offsets[first + count] - 1;
+    for (int64_t m = plan->step_offsets[first]; m <= last_micro_batch; m++)
+        expected += plan->ranks;
+    ck_assert_int_eq(events, expected);
+    ck_assert_uint_eq(names, (size_t)(plan->ranks + plan->ranks / plan->domain_ranks));
+    for (int64_t p = plan->micro_batch_offsets[last_micro_batch];
+         p < plan->micro_batch_offsets[last_micro_batch + 1]; p++)
+        ck_assert_int_eq(memory[plan->pack_ranks[p]], plan->pack_bytes[p]);
 }
 
 START_TEST(a_trace_shows_every_pack_on_its_ranks)
@@ -120,109 +90,113 @@ START_TEST(a_trace_shows_every_pack_on_its_ranks)
     folder_make(folder);
     folder_path(path, folder, "trace.json");
     for (uint64_t seed = 0; seed < 25; seed++) {
-        hbp_plan *plan = make(context, seed);
-        plan->first_step = (int64_t)seed * 7;
-        OK(context, hbp_plan_write_trace(context, plan, 0, 0, path));
-        check_trace(plan, path, 0, plan->steps);
-        int64_t first = plan->steps / 2;
-        OK(context, hbp_plan_write_trace(context, plan, first, 1, path));
-        check_trace(plan, path, first, 1);
-        OK(context, hbp_plan_write_trace(context, plan, first, 0, path));
-        check_trace(plan, path, first, plan->steps - first);
+        hbp_plan *plan = drawn_plan(context, seed, 60);
+        plan->first_step = (int64_t)seed;
+        for (int64_t first = 0; first < plan->steps; first += 1 + plan->steps / 3)
+            for (int64_t count = 0; count <= plan->steps - first; count += 1 + plan->steps / 2) {
+                OK(context, hbp_plan_write_trace(context, plan, first, count, path));
+                json_t *root = parse(path);
+                check_trace(plan, first, count ? count : plan->steps - first, root);
+                json_decref(root);
+            }
         hbp_plan_free(plan);
     }
-    ck_assert_int_eq(folder_count(folder), 1);
     folder_remove(folder);
     hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_cannot_be_written_is_told)
+START_TEST(numbers_do_not_follow_the_locale)
 {
     hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 3);
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "trace.json");
-    FAILS(context, HBP_E_INVALID, "from step -1", hbp_plan_write_trace(context, plan, -1, 0, path));
-    FAILS(context, HBP_E_INVALID, "; the plan has",
-          hbp_plan_write_trace(context, plan, plan->steps, 0, path));
-    FAILS(context, HBP_E_INVALID, "; the plan has",
-          hbp_plan_write_trace(context, plan, 1, plan->steps, path));
-    FAILS(context, HBP_E_INVALID, "; the plan has", hbp_plan_write_trace(context, plan, 1, INT64_MAX, path));
-    FAILS(context, HBP_E_INVALID, "-1 steps", hbp_plan_write_trace(context, plan, 0, -1, path));
-    FAILS(context, HBP_E_INVALID, "plan", hbp_plan_write_trace(context, NULL, 0, 0, path));
-    FAILS(context, HBP_E_INVALID, "path", hbp_plan_write_trace(context, plan, 0, 0, NULL));
-    FAILS(context, HBP_E_SYSTEM, "No such file or directory",
-          hbp_plan_write_trace(context, plan, 0, 0, "/nowhere/at/all.json"));
-    ck_assert_int_eq(folder_count(folder), 0);
+    hbp_plan *plan = drawn_plan(context, 5, 40);
+    size_t bytes, other_bytes;
+    OK(context, hbp_plan_write_trace(context, plan, 0, 0, path));
+    char *plain = file_read(path, &bytes);
+    const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!setlocale(LC_ALL, names[i]))
+            continue;
+        OK(context, hbp_plan_write_trace(context, plan, 0, 0, path));
+        char *other = file_read(path, &other_bytes);
+        ck_assert_uint_eq(bytes, other_bytes);
+        ck_assert_int_eq(memcmp(plain, other, bytes), 0);
+        free(other);
+    }
+    setlocale(LC_ALL, "C");
+    free(plain);
+    hbp_plan_free(plan);
     folder_remove(folder);
-    hbp_plan_free(plan);
     hbp_context_free(context);
 }
 END_TEST
 
-typedef struct written {
-    const hbp_plan *plan;
-    char folder[64];
-} written;
-
-/* A failure leaves no file, neither at its place nor beside it. */
-static hbp_status write_once(hbp_context *context, void *user)
-{
-    written *w = user;
-    char path[128];
-    folder_path(path, w->folder, "trace.json");
-    hbp_status status = hbp_plan_write_trace(context, w->plan, 0, 0, path);
-    ck_assert_int_eq(folder_count(w->folder), status == HBP_OK);
-    unlink(path);
-    return status;
-}
-
-START_TEST(nothing_is_half_written)
+/* Times near the end of int64 add up without wrapping. */
+START_TEST(time_stands_still_at_its_end)
 {
     hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 4);
-    written w = {.plan = plan};
-    folder_make(w.folder);
-    failing_sweep(write_once, &w);
-    ck_assert_int_ge(cancel_sweep(write_once, &w), plan->steps);
-    folder_remove(w.folder);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
-}
-END_TEST
-
-/* Times past the end of time stay there, in order. */
-START_TEST(time_ends_in_order)
-{
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 5);
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "trace.json");
+    hbp_plan *plan = drawn_plan(context, 5, 40);
     for (int64_t s = 0; s < plan->steps; s++)
         plan->step_ns[s] = INT64_MAX;
     OK(context, hbp_plan_write_trace(context, plan, 0, 0, path));
-    json_error_t error;
-    json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
-    ck_assert_ptr_nonnull(trace);
-    double last = 0;
-    size_t i;
-    json_array_foreach(json_object_get(trace, "traceEvents"), i, event)
-    {
-        if (strcmp(text(event, "ph"), "X") != 0)
-            continue;
-        ck_assert(json_real_value(json_object_get(event, "ts")) >= last);
-        last = json_real_value(json_object_get(event, "ts"));
-    }
-    ck_assert(last > 9.2e15);
-    json_decref(trace);
+    json_decref(parse(path));
+    hbp_plan_free(plan);
     folder_remove(folder);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(bad_ranges_are_refused)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = drawn_plan(context, 5, 40);
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_plan_write_trace(context, NULL, 0, 0, "x"));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_write_trace(context, plan, 0, 0, NULL));
+    FAILS(context, HBP_E_INVALID, "from step -1", hbp_plan_write_trace(context, plan, -1, 0, "x"));
+    FAILS(context, HBP_E_INVALID, "-1 steps", hbp_plan_write_trace(context, plan, 0, -1, "x"));
+    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_write_trace(context, plan, plan->steps, 0, "x"));
+    FAILS(context, HBP_E_INVALID, "the plan has", hbp_plan_write_trace(context, plan, 1, plan->steps, "x"));
+    if (access("/dev/full", W_OK) == 0)
+        FAILS(context, HBP_E_SYSTEM, "No space left", hbp_plan_write_trace(context, plan, 0, 0, "/dev/full"));
     hbp_plan_free(plan);
     hbp_context_free(context);
 }
 END_TEST
 
-TEST_MAIN("plan_trace", a_trace_shows_every_pack_on_its_ranks, what_cannot_be_written_is_told,
-          nothing_is_half_written, time_ends_in_order)
+typedef struct trace_case {
+    hbp_plan *plan;
+    char folder[64];
+    char path[128];
+} trace_case;
+
+static hbp_status trace_once(hbp_context *context, void *user)
+{
+    trace_case *c = user;
+    hbp_status status = hbp_plan_write_trace(context, c->plan, 0, 0, c->path);
+    ck_assert_int_eq(folder_count(c->folder), status == HBP_OK);
+    unlink(c->path);
+    return status;
+}
+
+START_TEST(short_memory_and_cancelling_leave_nothing)
+{
+    hbp_context *context = test_context();
+    trace_case c = {.plan = drawn_plan(context, 9, 60)};
+    folder_make(c.folder);
+    folder_path(c.path, c.folder, "trace");
+    failing_sweep(trace_once, &c);
+    ck_assert_int_gt(cancel_sweep(trace_once, &c), 2);
+    folder_remove(c.folder);
+    hbp_plan_free(c.plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_trace", a_trace_shows_every_pack_on_its_ranks, numbers_do_not_follow_the_locale,
+          time_stands_still_at_its_end, bad_ranges_are_refused, short_memory_and_cancelling_leave_nothing)
