@@ -1,0 +1,86 @@
+#include "io/json_out.h"
+
+#include <locale.h>
+
+#include "files.h"
+
+typedef struct written {
+    hbp_context *context;
+    hbp__atomic_file file;
+    hbp__json_out out;
+    char folder[64];
+    char path[128];
+} written;
+
+static void begin(written *w)
+{
+    w->context = test_context();
+    folder_make(w->folder);
+    folder_path(w->path, w->folder, "out.json");
+    OK(w->context, hbp__atomic_open(w->context, w->path, &w->file));
+    w->out = (hbp__json_out){w->context, &w->file, HBP_OK};
+}
+
+/* Holds what was written against `want`. */
+static void finish(written *w, const char *want)
+{
+    size_t bytes;
+    ck_assert_int_eq(w->out.status, HBP_OK);
+    OK(w->context, hbp__atomic_commit(w->context, &w->file));
+    char *text = file_read(w->path, &bytes);
+    ck_assert_str_eq(text, want);
+    free(text);
+    folder_remove(w->folder);
+    hbp_context_free(w->context);
+}
+
+START_TEST(numbers_are_whole_to_their_ends)
+{
+    written w;
+    begin(&w);
+    hbp__json_put(&w.out, "[");
+    hbp__json_put_i64(&w.out, 0);
+    hbp__json_member(&w.out, ",", INT64_MAX);
+    hbp__json_member(&w.out, ",", INT64_MIN);
+    hbp__json_put(&w.out, ",");
+    hbp__json_put_u64(&w.out, UINT64_MAX);
+    hbp__json_put(&w.out, ",");
+    hbp__json_put_u64(&w.out, 0);
+    hbp__json_put(&w.out, "]");
+    finish(&w, "[0,9223372036854775807,-9223372036854775808,18446744073709551615,0]");
+}
+END_TEST
+
+START_TEST(microseconds_have_three_places)
+{
+    /* a locale with decimal commas, where there is one */
+    setlocale(LC_ALL, "de_DE.UTF-8");
+    written w;
+    begin(&w);
+    const int64_t ns[] = {0, 1, 999, 1000, 1001, 1234567, INT64_MAX};
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++) {
+        hbp__json_put(&w.out, i ? " " : "");
+        hbp__json_put_us(&w.out, ns[i]);
+    }
+    finish(&w, "0.000 0.001 0.999 1.000 1.001 1234.567 9223372036854775.807");
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
+START_TEST(after_a_failure_nothing_is_written)
+{
+    written w;
+    begin(&w);
+    hbp__json_put(&w.out, "{");
+    w.out.status = HBP_E_SYSTEM;
+    hbp__json_put(&w.out, "lost");
+    hbp__json_put_i64(&w.out, 5);
+    ck_assert_int_eq(w.out.status, HBP_E_SYSTEM);
+    w.out.status = HBP_OK;
+    hbp__json_put(&w.out, "}");
+    finish(&w, "{}");
+}
+END_TEST
+
+TEST_MAIN("json_out", numbers_are_whole_to_their_ends, microseconds_have_three_places,
+          after_a_failure_nothing_is_written)
