@@ -27,6 +27,8 @@
 
 /* Bins narrower than this hold too few items for their packs to come out alike. */
 #define MIN_WIDTH 16
+/* Wider bins are not worth it when there are fewer of them: a group is rounded up to whole bins. */
+#define MIN_BINS 32
 /* Past so many times the least number of bins, what does not fit gets packs of its own. */
 #define MOST_BINS 3
 /* Steps of the search for the fewest bins, once some number of them suffices. */
@@ -426,19 +428,21 @@ static void compact(balanced *b)
         memset(b->taken, 0, (size_t)kept);
 }
 
-/* Whole micro-batches, as many as make a bin of at least MIN_WIDTH packs. */
-static int64_t bin_width(int64_t packs)
+/* Packs of a bin: those of a micro-batch, doubled until they are MIN_WIDTH while rounding `least` packs up to
+ * whole bins still adds little. */
+static int64_t bin_width(int64_t packs, int64_t least)
 {
-    return packs >= MIN_WIDTH ? packs : hbp__ceil_div(MIN_WIDTH, packs) * packs;
+    int64_t width = packs;
+    while (width < MIN_WIDTH && least >= 2 * width * MIN_BINS)
+        width *= 2;
+    return width;
 }
 
 static hbp_status fill_group(balanced *b, int64_t capacity)
 {
     const hbp_groups *groups = b->groups;
     int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
-    b->width = bin_width(groups->packs[g]);
-    if (least_packs(b, capacity, max_members) < 4 * b->width)
-        b->width = groups->packs[g];
+    b->width = bin_width(groups->packs[g], least_packs(b, capacity, max_members));
     hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
     HBP__TRY(source_open(b, &own, &b->own));
     HBP__TRY(spread_own(b, capacity, max_members));

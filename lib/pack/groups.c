@@ -171,9 +171,10 @@ static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__esti
         groups->micro_batches[g] = level->micro_batches;
         groups->tokens[g] = tokens;
         groups->step_ns[g] =
-            level->micro_batches * hbp__cost_pack_ns(cost, level->row, level->recompute, level->pack_length,
-                                                     mean * (double)level->pack_length) +
-            hbp__round_i64(cost->terms.step_ns);
+            hbp__round_i64((double)level->micro_batches * hbp__cost_ns(cost, level->row, level->recompute,
+                                                                       (double)level->pack_length,
+                                                                       mean * (double)level->pack_length) +
+                           cost->terms.step_ns);
         store_coefficients(cost, level, groups, g);
     }
 }

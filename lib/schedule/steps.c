@@ -6,13 +6,15 @@
 
 enum { STREAM_STEPS = 0x73746570, STREAM_ORDER = 0x6f726465 };
 
-/* Micro-batches of a step of group g, a multiple of the caller's factor. */
-static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *options, int64_t g)
+/* Micro-batches of a step of group g, which has `mine`: no more than those, and a multiple of the caller's
+ * factor. */
+static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *options, int64_t g,
+                         int64_t mine)
 {
     int64_t size = groups->micro_batches[g];
     if (options->tokens_per_step)
         size = hbp__max_i64(1, options->tokens_per_step / groups->packs[g] / groups->pack_length[g]);
-    return hbp__round_up(size, options->micro_batch_multiple);
+    return hbp__round_up(hbp__min_i64(size, hbp__max_i64(1, mine)), options->micro_batch_multiple);
 }
 
 /* Random order of rows [first, last), unless the caller's order is to be kept. */
@@ -59,7 +61,8 @@ static void write_steps(const hbp__micro_batches *batches, const hbp_groups *gro
     for (int64_t g = 0; g < groups->count; g++)
         before[g + 1] = before[g] + count[g];
     for (int64_t s = 0; s < steps->count; s++) {
-        int64_t g = order[s], size = step_size(groups, options, g);
+        int64_t g = order[s], mine = batches->group_first[g + 1] - batches->group_first[g];
+        int64_t size = step_size(groups, options, g, mine);
         int64_t first = batches->group_first[g] + (int64_t)turn[before[g] + done[g]++] * size;
         int64_t end = hbp__min_i64(first + size, batches->group_first[g + 1]);
         steps->first[s] = at;
@@ -81,8 +84,8 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
         return open_one_step(context, batches, options, steps);
     int64_t count[HBP__MAX_GROUPS], total = 0, room = 0;
     for (int64_t g = 0; g < groups->count; g++) {
-        int64_t mine = batches->group_first[g + 1] - batches->group_first[g],
-                size = step_size(groups, options, g);
+        int64_t mine = batches->group_first[g + 1] - batches->group_first[g];
+        int64_t size = step_size(groups, options, g, mine);
         count[g] = options->drop_last ? mine / size : hbp__ceil_div(mine, size);
         total += count[g];
         room += count[g] * size;

@@ -158,6 +158,10 @@ START_TEST(groups_made_by_hand_are_checked)
           hbp_groups_create(context, cost, 2, length, (int32_t[]){1, 1}, NULL, 0, &groups));
     FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 20000 tokens needs",
           hbp_groups_create(context, cost, 1, (int64_t[]){20000}, sp, (int32_t[]){0}, 0, &groups));
+    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, INT64_MAX, &groups));
+    ck_assert_int_eq(groups->step_ns[0], INT64_MAX); /* saturated, not wrapped */
+    hbp_groups_free(groups);
+    groups = NULL;
     FAILS(context, HBP_E_INVALID, "0 groups",
           hbp_groups_create(context, cost, 0, length, sp, NULL, 0, &groups));
     FAILS(context, HBP_E_INVALID, "group 0: pack length 0",

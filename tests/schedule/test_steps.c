@@ -63,7 +63,12 @@ START_TEST(dropping_the_last_drops_only_what_is_not_full)
     for (int64_t s = 0; s < steps.count; s++)
         ck_assert_int_eq(steps.first[s + 1] - steps.first[s], 3);
     hbp__steps_close(&steps);
-    options.tokens_per_step = INT64_C(1) << 40;
+    /* A step larger than the data is the data: one step a group, none dropped. */
+    options.tokens_per_step = INT64_MAX;
+    OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+    ck_assert_int_eq(steps.count, 2);
+    hbp__steps_close(&steps);
+    options.micro_batch_multiple = 50000;
     FAILS(p.context, HBP_E_INFEASIBLE, "drop_last leaves no step",
           hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
     hbp__steps_close(&steps);
