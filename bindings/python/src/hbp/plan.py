@@ -80,6 +80,11 @@ class Pack:
         return int(lengths.max()) if len(lengths) else 0
 
     @property
+    def max_seqlen_padded(self) -> int:
+        """The longest stretch between two padded borders."""
+        return int(np.diff(self.cu_seqlens_padded).max(initial=0))
+
+    @property
     def ranks(self) -> range:
         """The ranks that share the pack's sequence."""
         first = int(self.plan.pack_ranks[self.index])

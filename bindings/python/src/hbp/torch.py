@@ -241,7 +241,7 @@ class PlanSampler:
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state["_latest"] = None
-        if self._latest is not None:
+        if self._latest is not None and self._latest._position < len(self):
             state["_position"] = self._latest._position
         if not isinstance(self._source, Plan):
             state["_plan"] = None
@@ -268,7 +268,8 @@ class VarlenCollate:
 
     A sample is a sequence of token ids, or a mapping with "input_ids" and optionally "labels". The result has
     `input_ids`, `labels` and `position_ids` [1, tokens], int64; `cu_seqlens` and `cu_seqlens_padded`, int32,
-    from 0; `max_seqlen` and `loss_tokens`, int.
+    from 0; `max_seqlen`, `max_seqlen_padded` and `loss_tokens`, int. The padded borders are those of the
+    tensors.
 
     Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made.
     Position ids begin at 0 with each sample and go on through padding, so that a zero always marks a border.
@@ -349,6 +350,7 @@ class VarlenCollate:
             "cu_seqlens": borders.astype(np.int32),
             "cu_seqlens_padded": borders_padded.astype(np.int32),
             "max_seqlen": int(lengths.max()) if samples else total,
+            "max_seqlen_padded": int(np.diff(borders_padded).max()),
             "loss_tokens": int(np.count_nonzero(targets != self.ignore_index)),
         }
 
@@ -362,14 +364,10 @@ class VarlenCollate:
                 tensor = torch.from_numpy(value)
                 batch[name] = tensor if name.startswith("cu_seqlens") else tensor.unsqueeze(0)
         if self.keys == "transformers":
-            borders, longest = batch.pop("cu_seqlens"), batch.pop("max_seqlen")
-            padded = batch.pop("cu_seqlens_padded")
-            if len(padded) != len(borders) or bool((padded != borders).any()):
-                borders, longest = padded, int((padded[1:] - padded[:-1]).max())
-            batch.pop("loss_tokens")
-            batch.update(
-                cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest
-            )
+            borders, longest = batch.pop("cu_seqlens_padded"), batch.pop("max_seqlen_padded")
+            for name in ("cu_seqlens", "max_seqlen", "loss_tokens"):
+                del batch[name]
+            batch.update(cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest)
         return batch
 
 
