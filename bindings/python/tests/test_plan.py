@@ -1,0 +1,362 @@
+"""Plans: the walk, columns, weights, files, cursors, pickles; and the four moves one by one."""
+
+import copy
+import gc
+import inspect
+import json
+import os
+import pickle
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import numpy as np
+import samples
+
+import hbp
+from hbp import _structs
+
+
+class TestWalk(unittest.TestCase):
+    def test_every_sample_once(self):
+        plan, lengths = samples.plan(), samples.lengths()
+        plan.validate(lengths, samples.cost())
+        seen = np.zeros(len(lengths), int)
+        for step in plan:
+            micro_batches = set()
+            for rank in range(8):
+                packs = step.for_rank(rank)
+                micro_batches.add(len(packs))
+                for pack in packs:
+                    self.assertIn(rank, pack.ranks)
+                    if pack.ranks.start == rank:
+                        seen[pack.ids] += 1
+                        self.assertEqual(pack.lengths.tolist(), lengths[pack.ids].tolist())
+            self.assertEqual(micro_batches, {len(step.micro_batches)})
+        self.assertTrue((seen == 1).all())
+
+    def test_pack(self):
+        plan = samples.plan()
+        for pack in plan.step(1).packs():
+            borders = pack.cu_seqlens
+            self.assertEqual(borders.dtype, np.int32)
+            self.assertEqual(np.diff(borders).tolist(), pack.lengths.tolist())
+            self.assertEqual(pack.max_seqlen, max(pack.lengths.tolist(), default=0))
+            self.assertEqual(pack.tokens, int(borders[-1]))
+            self.assertEqual(pack.loss_tokens, pack.tokens)
+            self.assertLessEqual(pack.padded_tokens, pack.capacity)
+            self.assertEqual(pack.sum_squares, int((pack.lengths.astype(np.int64) ** 2).sum()))
+            self.assertEqual((len(pack), pack.is_dummy), (len(pack.ids), len(pack.ids) == 0))
+            self.assertEqual(pack.ranks, range(pack.first_rank, pack.first_rank + pack.sp))
+
+    def test_padding(self):
+        plan = samples.plan(sequence_multiple=16, pack_multiple=64)
+        for pack in plan.step(0).packs():
+            padded = pack.cu_seqlens_padded
+            self.assertTrue((padded % 16 == 0).all())
+            self.assertEqual(int(padded[-1]), pack.padded_tokens)
+            self.assertEqual(pack.padded_tokens % 64, 0)
+
+    def test_dummies(self):
+        plan = hbp.plan_epoch([100, 200, 300], samples.cost())
+        packs = [pack for step in plan for pack in step.packs()]
+        dummies = [pack for pack in packs if pack.is_dummy]
+        self.assertEqual(len(dummies), plan.summary().dummy_packs)
+        self.assertGreater(len(dummies), 0)
+        for pack in dummies:
+            self.assertEqual((pack.loss_tokens, pack.max_seqlen, pack.cu_seqlens.tolist()), (0, 0, [0]))
+
+    def test_bounds(self):
+        plan = samples.plan()
+        self.assertEqual(plan.step(-1).index, len(plan) - 1)
+        for call in (lambda: plan.step(len(plan)), lambda: plan.step(0).for_rank(8), lambda: plan.step(0).for_rank(-1),
+                     lambda: plan.rank_pack(0, 10**6, 0)):
+            with self.assertRaises(IndexError):
+                call()
+        with self.assertRaises(hbp.InvalidError):
+            plan.cu_seqlens(len(plan.pack_ns))
+        with self.assertRaises(hbp.InvalidError):
+            plan.loss_weights(len(plan))
+
+    def test_loss_weights(self):
+        plan = samples.plan()
+        step = plan.step(0)
+        counts = np.concatenate([pack.sample_loss_tokens for pack in step.packs()])
+        for normaliser in ("token", "local-token", "sample"):
+            weights = step.loss_weights(normaliser)
+            self.assertEqual(len(weights), step.samples)
+            self.assertAlmostEqual(float((weights * counts).sum()), 1.0, places=12)
+        self.assertTrue(np.allclose(step.loss_weights(), 1 / step.loss_tokens))
+        self.assertEqual(set(step.loss_weights("sum").tolist()), {1.0})
+        parts = [step.pack_weights(pack, "sample") for pack in step.packs()]
+        self.assertEqual(np.concatenate(parts).tolist(), step.loss_weights("sample").tolist())
+        with self.assertRaises(ValueError):
+            step.loss_weights("tokens")
+        with self.assertRaises(ValueError):
+            step.pack_weights(plan.step(1).packs()[0])
+
+    def test_loss_tokens(self):
+        lengths = samples.lengths()
+        data = hbp.Lengths.from_array(lengths, loss_tokens=lengths // 2)
+        plan = hbp.plan_epoch(data, samples.cost())
+        self.assertEqual(int(plan.step_loss_tokens.sum()), int((lengths // 2).sum()))
+        pack = plan.step(0).packs()[0]
+        self.assertEqual(pack.sample_loss_tokens.tolist(), (lengths[pack.ids] // 2).tolist())
+
+
+class TestColumns(unittest.TestCase):
+    def test_views(self):
+        plan = samples.plan()
+        self.assertIs(plan.sample_ids, plan.sample_ids)
+        self.assertFalse(plan.sample_ids.flags.owndata)
+        with self.assertRaises(ValueError):
+            plan.sample_ids[0] = 1
+        summary = plan.summary()
+        self.assertEqual(len(plan.step_offsets), summary.steps + 1)
+        self.assertEqual(len(plan.pack_sp), summary.packs)
+        self.assertEqual(len(plan.sample_ids), summary.samples)
+        self.assertIsNone(plan.sample_first_tokens)
+        self.assertIsNone(plan.sample_loss_tokens)
+
+    def test_a_view_keeps_the_plan_alive(self):
+        columns = []
+        for seed in range(20):
+            columns.append(hbp.plan_epoch(samples.lengths(), samples.cost(), seed=seed).sample_ids[10:])
+        gc.collect()
+        junk = [np.zeros(3000, np.int64) for _ in range(100)]  # takes the memory if it was freed
+        for column in columns:
+            self.assertEqual(len(np.unique(column)), 2990)
+        self.assertEqual(len(junk), 100)
+
+    def test_memory_is_given_back(self):
+        def resident() -> int:
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        if not Path("/proc/self/statm").exists():
+            self.skipTest("no /proc")
+        lengths = np.full(400_000, 1000, np.uint32)
+        for turn in range(12):
+            plan = hbp.plan_epoch(lengths, samples.cost())
+            self.assertEqual(len(plan.sample_ids), len(lengths))
+            if turn == 2:
+                before = resident()
+        self.assertLess(resident() - before, 40e6)  # nine lost plans would be 43 MB of sample columns alone
+
+
+class TestEpoch(unittest.TestCase):
+    def test_a_pure_function(self):
+        digests = [hbp.plan_epoch(samples.lengths().astype(dtype), samples.cost(), max_length=65536).digest
+                   for dtype in ("u4", "i4", "i8", "u8")]
+        self.assertEqual(set(digests), {samples.plan().digest})
+        self.assertEqual(hbp.plan_epoch(samples.lengths().tolist(), samples.cost(), max_length=65536).digest, digests[0])
+        self.assertNotEqual(samples.plan(seed=1).digest, digests[0])
+        self.assertNotEqual(samples.plan(epoch=1).digest, digests[0])
+
+    def test_over_long(self):
+        lengths = [100] * 50 + [5000, 9000]
+        cost = samples.cost()
+        with self.assertRaises(hbp.InvalidError):
+            hbp.plan_epoch(lengths, cost, max_length=4096)
+        dropped = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="drop")
+        self.assertEqual(sorted(dropped.dropped), [(50, "over-long"), (51, "over-long")])
+        split = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="split")
+        rows = np.flatnonzero(split.sample_ids == 51)
+        self.assertEqual(sorted(split.sample_first_tokens[rows].tolist()), [0, 4096, 8192])
+        truncated = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="truncate")
+        self.assertEqual(truncated.summary().overlong_tokens, 904 + 4904)
+
+    def test_unknown_options(self):
+        for call in (
+            lambda: hbp.plan_epoch([1], samples.cost(), max_len=5),
+            lambda: hbp.plan_baseline([1], samples.cost(), "sorted", max_len=5),
+            lambda: hbp.plan_groups([1], samples.cost(), max_len=5),
+            lambda: hbp.choose_sp(samples.cost(), 1, max_len=5),
+        ):
+            with self.assertRaisesRegex(TypeError, "max_len"):
+                call()
+        with self.assertRaisesRegex(ValueError, "'paper'"):
+            hbp.plan_epoch([1], samples.cost(), mode="papers")
+        with self.assertRaisesRegex(OverflowError, "seed"):
+            hbp.plan_epoch([1], samples.cost(), seed=-1)
+        with self.assertRaises(TypeError):
+            hbp.plan_epoch([1], samples.cost(), groups="none")
+        with self.assertRaises(TypeError):
+            hbp.plan_epoch([1], hbp.Model.preset("llama-3.1-8b"))
+
+    def test_every_option_is_there(self):
+        """The fields of each options struct are keywords of its function."""
+        for function, struct in (
+            (hbp.plan_groups, _structs.GroupsOptions),
+            (hbp.greedy_fill, _structs.FillOptions),
+            (hbp.balance_attention, _structs.BalanceOptions),
+            (hbp.simulate, _structs.SimulateOptions),
+            (hbp.Cost.__init__, _structs.CostOptions),
+            (hbp.Lengths.read, _structs.LengthsReadOptions),
+            (hbp.Plan.save, _structs.PlanSaveOptions),
+        ):
+            keywords = {name for name, parameter in inspect.signature(function).parameters.items()
+                        if parameter.kind is parameter.KEYWORD_ONLY}
+            self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
+        for name in _structs.EpochOptions.names():
+            value = {"mode": "default", "over_long": "error", "groups": None}.get(name, 0)
+            hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
+
+    def test_the_four_moves(self):
+        lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
+        groups = hbp.plan_groups(lengths, cost, max_length=65536)
+        packs = hbp.greedy_fill(lengths, groups, seed=3)
+        plan = hbp.balance_attention(packs, groups, cost, seed=3)
+        plan.validate(lengths, cost)
+        self.assertEqual(len(groups), len(groups.sp))
+        self.assertEqual(groups.candidates()[0][1], min(groups.candidate_ns))
+        self.assertIn("SP", groups.candidates()[0][0])
+        for group in range(len(groups)):
+            self.assertGreaterEqual(int((packs.groups == group).sum()), packs.bound(group))
+        self.assertEqual(packs[0].tolist(), packs.samples[: packs.offsets[1]].tolist())
+        by_hand = hbp.Groups.create(cost, [8192, 65536], [1, 8], tokens_per_step=groups.tokens_per_step)
+        self.assertEqual(by_hand.pack_lengths.tolist(), [8192, 65536])
+        hbp.plan_epoch(lengths, cost, groups=by_hand).validate(lengths, cost)
+        with self.assertRaises(hbp.InvalidError):
+            hbp.Groups.create(cost, [8192, 4096], [1, 8])
+        with self.assertRaises(IndexError):
+            packs.bound(len(groups))
+
+    def test_baselines(self):
+        lengths, cost = samples.lengths(), samples.cost()
+        ours = hbp.simulate(samples.plan(), cost)
+        for name in hbp.baselines():
+            plan = hbp.plan_baseline(lengths, cost, name, max_length=65536)
+            plan.validate(lengths, cost)
+            report = hbp.simulate(plan, cost)
+            self.assertGreaterEqual(report.epoch_ns, report.bound_ns)
+            self.assertEqual(report.tokens, ours.tokens)
+        with self.assertRaisesRegex(ValueError, "no-packing"):
+            hbp.plan_baseline(lengths, cost, "none")
+
+    def test_simulate(self):
+        plan, cost = samples.plan(), samples.cost()
+        report = hbp.simulate(plan, cost)
+        self.assertEqual(report.epoch_ns, plan.summary().predicted_ns)
+        self.assertGreater(report.bound_ns, 0)
+        self.assertEqual(hbp.simulate(plan, cost, bound=False).bound_ns, 0)
+        self.assertEqual(hbp.bound_epoch(samples.lengths(), cost, len(plan)), report.bound_ns)
+        self.assertIn("idle", str(report))
+
+
+class TestFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path = self.folder / "plan.msgpack"
+
+    def test_save_and_load(self):
+        plan = samples.plan()
+        for level in (0, -1, 9):
+            plan.save(self.path, level=level, cost=samples.cost(), note="a note")
+            self.assertEqual(hbp.Plan.load(self.path).digest, plan.digest)
+        self.assertEqual(list(self.folder.iterdir()), [self.path])
+
+    def test_plan_file(self):
+        plan = samples.plan()
+        plan.save(self.path, chunk_steps=2)
+        file = hbp.PlanFile(self.path)
+        self.assertEqual((len(file), file.summary()), (len(plan), plan.summary()))
+        for index in (0, 3, len(plan) - 1):
+            for mine, theirs in zip(plan.step(index).for_rank(5), file.step(index).for_rank(5)):
+                self.assertEqual(mine.ids.tolist(), theirs.ids.tolist())
+        part = file.read(2, 3)
+        self.assertEqual((len(part), part.summary().first_step), (3, 2))
+        with self.assertRaises(IndexError):
+            file.step(len(plan))
+        with self.assertRaises(hbp.InvalidError):
+            file.read(0, len(plan) + 1)
+
+    def test_bad_files(self):
+        samples.plan().save(self.path)
+        data = bytearray(self.path.read_bytes())
+        data[len(data) // 2] ^= 0x55
+        self.path.write_bytes(data)
+        with self.assertRaises(hbp.FormatError) as caught:
+            hbp.Plan.load(self.path)
+        self.assertEqual((caught.exception.status, caught.exception.name), (-6, "HBP_E_FORMAT"))
+        self.path.write_bytes(b"abc")
+        with self.assertRaises(hbp.FormatError):
+            hbp.PlanFile(self.path)
+        with self.assertRaises(hbp.SystemFailure):
+            samples.plan().save(self.folder / "absent" / "plan.msgpack")
+        with self.assertRaises(ValueError):
+            samples.plan().save("a\0b")
+
+    def test_trace_and_json(self):
+        plan = samples.plan()
+        plan.write_trace(self.folder / "trace.json", 0, 2)
+        self.assertIn("traceEvents", json.loads((self.folder / "trace.json").read_text()))
+        plan.write_json(self.folder / "plan.json")
+        json.loads((self.folder / "plan.json").read_text())
+
+    def test_cursor(self):
+        plan = samples.plan()
+        for step in (0, 3, len(plan)):
+            cursor = plan.save_cursor(step)
+            self.assertEqual((len(cursor), plan.load_cursor(cursor)), (64, step))
+        with self.assertRaises(hbp.InvalidError):
+            samples.plan(seed=1).load_cursor(cursor)
+        with self.assertRaises(ValueError):
+            plan.load_cursor(cursor[:-1])
+        with self.assertRaises(hbp.InvalidError):
+            plan.save_cursor(len(plan) + 1)
+
+    def test_pickle(self):
+        plan = samples.plan()
+        again = pickle.loads(pickle.dumps(plan))
+        self.assertEqual(again.digest, plan.digest)
+        self.assertEqual(again.sample_ids.tolist(), plan.sample_ids.tolist())
+        self.assertEqual(copy.deepcopy(plan).digest, plan.digest)
+
+
+class TestThreads(unittest.TestCase):
+    def test_each_thread_plans(self):
+        digests, failures = {}, []
+
+        def work(seed: int) -> None:
+            try:
+                for _ in range(3):
+                    digests.setdefault(seed, set()).add(
+                        hbp.plan_epoch(samples.lengths(), samples.cost(), max_length=65536, seed=seed).digest)
+                    try:
+                        hbp.plan_epoch([1, 0], samples.cost())
+                    except hbp.InvalidError as error:
+                        failures.append(str(error))
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for seed in range(4):
+            self.assertEqual(digests[seed], {samples.plan(seed=seed).digest})
+        self.assertEqual(len(set(map(str, failures))), 1)
+        self.assertEqual(len(failures), 12)
+
+    def test_threads_read_one_plan(self):
+        plan = hbp.plan_epoch(samples.lengths(), samples.cost())
+        totals = []
+
+        def work() -> None:
+            totals.append(sum(pack.tokens for step in plan for pack in step.for_rank(3)))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(set(totals)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
