@@ -1,0 +1,285 @@
+/* Speed and memory of planning on the stand-in, one thread, beside a radix sort of the same lengths in the
+ * same run. Seconds are of the CPU. Every run allocates afresh, the sort as well as the plan. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+enum { PAIRS = 5 };
+
+/* What one run of planning took, by stage. */
+typedef struct stages {
+    double lengths; /* check, digest and histogram of a borrowed array */
+    double groups;
+    double fill;
+    double balance; /* and building the plan */
+    int64_t packs;
+    int64_t steps;
+    uint64_t digest;
+} stages;
+
+static double total(const stages *s)
+{
+    return s->lengths + s->groups + s->fill + s->balance;
+}
+
+/* Least-significant-digit radix sort of (length, index) by length: 4 passes of 8 bits over an array built
+ * from `length`. Returns the seconds it took, building included. */
+static double time_sort(const uint32_t *length, int64_t count)
+{
+    typedef struct item {
+        uint32_t length, index;
+    } item;
+    double start = bench_cpu();
+    item *from = bench_allocate(count, sizeof *from), *to = bench_allocate(count, sizeof *to);
+    int64_t start_at[4][256] = {{0}};
+    for (int64_t i = 0; i < count; i++) {
+        from[i] = (item){length[i], (uint32_t)i};
+        for (int pass = 0; pass < 4; pass++)
+            start_at[pass][length[i] >> (8 * pass) & 255]++;
+    }
+    for (int pass = 0; pass < 4; pass++) {
+        int64_t *at = start_at[pass];
+        for (int64_t value = 0, sum = 0; value < 256; value++) {
+            int64_t here = at[value];
+            at[value] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[at[from[i].length >> (8 * pass) & 255]++] = from[i];
+        item *other = from;
+        from = to;
+        to = other;
+    }
+    double seconds = bench_cpu() - start;
+    for (int64_t i = 1; i < count; i++)
+        if (from[i - 1].length > from[i].length) {
+            fprintf(stderr, "the sort failed at %lld\n", (long long)i);
+            exit(1);
+        }
+    free(from);
+    free(to);
+    return seconds;
+}
+
+/* The four moves that hbp_plan_epoch makes of a large data set, one by one, so that each has its time. */
+static stages time_plan(hbp_context *context, const uint32_t *length, int64_t count, const hbp_cost *cost)
+{
+    stages s = {0};
+    hbp_lengths *lengths = NULL;
+    hbp_groups *groups = NULL;
+    hbp_packs *packs = NULL;
+    hbp_plan *plan = NULL;
+    hbp_lengths_options borrow;
+    hbp_lengths_options_init(&borrow, sizeof borrow);
+    borrow.borrow = 1;
+    double start = bench_cpu();
+    bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
+    s.lengths = bench_cpu() - start;
+    start = bench_cpu();
+    bench_need(context, hbp_plan_groups(context, lengths, cost, NULL, &groups), "groups");
+    s.groups = bench_cpu() - start;
+    start = bench_cpu();
+    bench_need(context, hbp_greedy_fill(context, lengths, groups, NULL, &packs), "fill");
+    s.fill = bench_cpu() - start;
+    start = bench_cpu();
+    bench_need(context, hbp_balance_attention(context, packs, groups, cost, NULL, &plan), "balance");
+    s.balance = bench_cpu() - start;
+    hbp_packs_get_tokens(packs, &s.packs);
+    hbp_plan_get_step_ns(plan, &s.steps);
+    s.digest = hbp_plan_get_digest(plan);
+    hbp_plan_free(plan);
+    hbp_packs_free(packs);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    return s;
+}
+
+/* The one call, lengths included. */
+static double time_epoch(hbp_context *context, const uint32_t *length, int64_t count, const hbp_cost *cost,
+                         uint64_t *digest)
+{
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    hbp_lengths_options borrow;
+    hbp_lengths_options_init(&borrow, sizeof borrow);
+    borrow.borrow = 1;
+    double start = bench_cpu();
+    bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
+    bench_need(context, hbp_plan_epoch(context, lengths, cost, NULL, &plan), "plan");
+    double seconds = bench_cpu() - start;
+    *digest = hbp_plan_get_digest(plan);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    return seconds;
+}
+
+/* Peak bytes of the library's allocator per sample. The caller's array, borrowed, is not among them. */
+static double peak_per_sample(const uint32_t *length, int64_t count, const hbp_cost *cost)
+{
+    bench_memory memory = {0, 0};
+    hbp_context *context = bench_context(&memory);
+    time_plan(context, length, count, cost);
+    hbp_context_free(context);
+    if (memory.live != 0)
+        fprintf(stderr, "%lld bytes were not given back\n", (long long)memory.live);
+    return (double)memory.peak / (double)count;
+}
+
+/* Sorts and plans in turn; medians over the pairs. Returns seconds a sample of fill, balance and plan. */
+static double compare_sort(hbp_context *context, const uint32_t *length, int64_t count, const hbp_cost *cost,
+                           int is_target)
+{
+    double sort[PAIRS], work[PAIRS], all[PAIRS], epoch[PAIRS], ratio[PAIRS], whole[PAIRS];
+    double create[PAIRS], groups[PAIRS], fill[PAIRS], balance[PAIRS];
+    stages s = {0};
+    bench_section("Planning %lld samples beside sorting them, medians of %d pairs", (long long)count,
+                  (int)PAIRS);
+    for (int k = 0; k < PAIRS; k++) {
+        sort[k] = time_sort(length, count);
+        s = time_plan(context, length, count, cost);
+        uint64_t digest;
+        epoch[k] = time_epoch(context, length, count, cost, &digest);
+        if (digest != s.digest) {
+            fprintf(stderr, "the four moves and hbp_plan_epoch made different plans\n");
+            exit(1);
+        }
+        work[k] = s.fill + s.balance;
+        all[k] = total(&s);
+        ratio[k] = work[k] / sort[k];
+        whole[k] = epoch[k] / sort[k];
+        create[k] = s.lengths;
+        groups[k] = s.groups;
+        fill[k] = s.fill;
+        balance[k] = s.balance;
+    }
+    double mid_ratio = bench_median(ratio, PAIRS), mid_whole = bench_median(whole, PAIRS);
+    double mid_work = bench_median(work, PAIRS);
+    bench_line("radix sort", "%.3f s", bench_median(sort, PAIRS));
+    bench_line("lengths, groups, fill, balance and plan", "%.3f + %.3f + %.3f + %.3f s",
+               bench_median(create, PAIRS), bench_median(groups, PAIRS), bench_median(fill, PAIRS),
+               bench_median(balance, PAIRS));
+    bench_line("all four; lengths and hbp_plan_epoch", "%.3f s; %.3f s", bench_median(all, PAIRS),
+               bench_median(epoch, PAIRS));
+    bench_line("packs, steps", "%lld, %lld", (long long)s.packs, (long long)s.steps);
+    bench_line("lengths and hbp_plan_epoch / sort", "%.2f (%.2f to %.2f)", mid_whole, whole[0],
+               whole[PAIRS - 1]);
+    double peak = peak_per_sample(length, count, cost);
+    if (is_target) {
+        bench_check(mid_ratio <= 6, "fill, balance and plan / sort", "<= 6", "%.2f (%.2f to %.2f)", mid_ratio,
+                    ratio[0], ratio[PAIRS - 1]);
+        bench_check(peak <= 24, "peak bytes a sample, borrowed input not incl.", "<= 24", "%.1f", peak);
+    } else {
+        bench_line("fill, balance and plan / sort", "%.2f (%.2f to %.2f)", mid_ratio, ratio[0],
+                   ratio[PAIRS - 1]);
+        bench_line("peak bytes a sample, borrowed input not incl.", "%.1f", peak);
+    }
+    return mid_work / (double)count;
+}
+
+/* One group of 128K, as packers without a hierarchy have it. */
+static void time_fill(hbp_context *context, const uint32_t *length, int64_t count, const hbp_cost *cost,
+                      const char *peers)
+{
+    static const struct {
+        const char *name;
+        int32_t mode, effort;
+    } fills[] = {{"balanced", HBP_FILL_BALANCED, 0},
+                 {"tight, effort 0", HBP_FILL_TIGHT, 0},
+                 {"tight, effort 1", HBP_FILL_TIGHT, 1}};
+    int64_t pack_length = BENCH_LONGEST;
+    int32_t sp = 8, recompute = -1;
+    hbp_lengths *lengths = NULL;
+    hbp_groups *groups = NULL;
+    hbp_lengths_options borrow;
+    hbp_lengths_options_init(&borrow, sizeof borrow);
+    borrow.borrow = 1;
+    bench_need(context, hbp_lengths_create_u32(context, length, count, &borrow, &lengths), "lengths");
+    bench_need(context,
+               hbp_groups_create(context, cost, 1, &pack_length, &sp, &recompute, 4 * BENCH_LONGEST, &groups),
+               "groups");
+    bench_section("Packing %lld samples at 128K, one group, medians of %d", (long long)count, (int)PAIRS);
+    for (int f = 0; f < 3; f++) {
+        double seconds[PAIRS];
+        int64_t packs_made = 0, bound = 0;
+        for (int k = 0; k < PAIRS; k++) {
+            hbp_fill_options options;
+            hbp_fill_options_init(&options, sizeof options);
+            options.mode = fills[f].mode;
+            options.effort = fills[f].effort;
+            hbp_packs *packs = NULL;
+            double start = bench_cpu();
+            bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
+            seconds[k] = bench_cpu() - start;
+            hbp_packs_get_tokens(packs, &packs_made);
+            bound = hbp_packs_get_bound(packs, 0);
+            hbp_packs_free(packs);
+        }
+        bench_line(fills[f].name, "%.3f s, %lld packs, bound %lld", bench_median(seconds, PAIRS),
+                   (long long)packs_made, (long long)bound);
+    }
+    bench_line("fastest packers elsewhere, measured then", "%s", peers);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+}
+
+/* Writes the lengths for another language to read: little-endian uint32 without a header. */
+static int write_lengths(const char *path, int64_t count)
+{
+    uint32_t *length = bench_draw_standin(count, 0);
+    FILE *file = fopen(path, "wb");
+    int failed = !file || fwrite(length, sizeof *length, (size_t)count, file) != (size_t)count;
+    if (file)
+        failed |= fclose(file) != 0;
+    free(length);
+    if (failed)
+        perror(path);
+    return failed;
+}
+
+/* For bench_python.py: the seconds of one plan, and its digest. */
+static int print_epoch(hbp_context *context, const hbp_cost *cost, int64_t count)
+{
+    uint32_t *length = bench_draw_standin(count, 0);
+    uint64_t digest;
+    double seconds = time_epoch(context, length, count, cost, &digest);
+    printf("%.6f %016llx\n", seconds, (unsigned long long)digest);
+    free(length);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int is_long = argc == 2 && strcmp(argv[1], "--long") == 0;
+    if (argc == 4 && strcmp(argv[1], "--write") == 0)
+        return write_lengths(argv[3], strtoll(argv[2], NULL, 10));
+    hbp_context *context = bench_context(NULL);
+    hbp_cost *cost = bench_cost(context, "llama-3.1-8b", 4, NULL);
+    if (argc == 3 && strcmp(argv[1], "--epoch") == 0)
+        return print_epoch(context, cost, strtoll(argv[2], NULL, 10));
+    if (argc > 1 && !is_long) {
+        fprintf(stderr, "usage: bench_speed [--long | --write COUNT FILE | --epoch COUNT]\n");
+        return 2;
+    }
+    static const int64_t counts[] = {1000000, 10000000, 100000000};
+    static const char *const peers[] = {".13 to .2 s", "1.5 to 2 s", "not known"};
+    double per_sample[3] = {0};
+    for (int k = 0; k < (is_long ? 3 : 2); k++) {
+        uint32_t *length = bench_draw_standin(counts[k], 0);
+        per_sample[k] = compare_sort(context, length, counts[k], cost, k == 1);
+        if (k < 2)
+            time_fill(context, length, counts[k], cost, peers[k]);
+        free(length);
+    }
+    bench_section("Growth: fill, balance and plan");
+    for (int k = 0; k < (is_long ? 3 : 2); k++) {
+        char name[32];
+        snprintf(name, sizeof name, "%lld samples", (long long)counts[k]);
+        bench_line(name, "%.1f ns a sample, %.2f times that of 1M", per_sample[k] * 1e9,
+                   per_sample[k] / per_sample[0]);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+    return bench_end();
+}
