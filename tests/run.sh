@@ -110,10 +110,6 @@ ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined be
 check "the same plan from gcc and clang" same_digest
 build tsan whole_test_threads -DHBP_BUILD_BENCHMARKS=OFF -DHBP_BUILD_EXAMPLES=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R 'whole/test_threads'
-if [ -d bindings/python/tests ]; then
-    check "Python" env HBP_LIBRARY="$PWD/build/release/lib/libhbp.so" PYTHONPATH=bindings/python/src:bindings/python \
-        python3 -m unittest discover -s bindings/python/tests -t bindings/python/tests
-fi
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed
