@@ -1,7 +1,7 @@
 /* The context: where memory comes from, where messages go, who may interrupt.
  *
- * A context serves one thread at a time; use one per thread. Objects made through it (lengths, plans, ...) keep
- * no pointer to it and may outlive it. */
+ * A context serves one thread at a time; use one per thread. Objects made through it (lengths, plans, ...)
+ * keep no pointer to it and may outlive it. */
 #ifndef HBP_CONTEXT_H
 #define HBP_CONTEXT_H
 
@@ -15,8 +15,9 @@ HBP_BEGIN_DECLS
 typedef struct hbp_context hbp_context;
 
 /* Every byte the library itself needs comes from here. `resize` gets the old size; it may be NULL, then it is
- * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an object.
- * Memory taken inside hwloc, msgpack-c, Jansson, expat and zlib comes from malloc or, where they allow it, from here. */
+ * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an
+ * object. Memory taken inside hwloc, msgpack-c, Jansson, expat and zlib comes from malloc or, where they
+ * allow it, from here. */
 typedef struct hbp_allocator {
     uint32_t struct_size;
     void *(*alloc)(void *user, uint64_t bytes);
@@ -47,20 +48,21 @@ typedef struct hbp_context_options {
 /* Fills `options` with defaults; `struct_size` is the caller's sizeof. Thread: any. */
 HBP_API void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size);
 
-/* Makes a context; NULL options mean defaults. *context is set only on success; free it with hbp_context_free.
- * Returns HBP_E_INVALID for an allocator without alloc or release, HBP_E_NO_MEMORY. Thread: any. */
+/* Makes a context; NULL options mean defaults. *context is set only on success; free it with
+ * hbp_context_free. Returns HBP_E_INVALID for an allocator without alloc or release, HBP_E_NO_MEMORY. Thread:
+ * any. */
 HBP_API hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **context);
 
 /* Frees the context; NULL is allowed. Objects made through it stay valid. Thread: one per context. */
 HBP_API void hbp_context_free(hbp_context *context);
 
-/* One line about the last failure on this context, naming the thing, the value and the limit; "" when the last call
- * succeeded. Owned by the context, valid until its next call. Thread: one per context. */
+/* One line about the last failure on this context, naming the thing, the value and the limit; "" when the
+ * last call succeeded. Owned by the context, valid until its next call. Thread: one per context. */
 HBP_API const char *hbp_context_message(const hbp_context *context);
 
-/* Asks the running call, or else the next one, to stop with HBP_E_CANCELLED within 50 ms; that call clears the
- * request. The only function that may run beside another one on the same context, on any thread or in a signal
- * handler. */
+/* Asks the running call, or else the next one, to stop with HBP_E_CANCELLED within 50 ms; that call clears
+ * the request. The only function that may run beside another one on the same context, on any thread or in a
+ * signal handler. */
 HBP_API void hbp_context_cancel(hbp_context *context);
 
 HBP_END_DECLS

@@ -1,6 +1,7 @@
 /* The cost model: (model, machine, measurements) -> nanoseconds and bytes. Immutable once made; shareable.
  *
- * For a pack of S tokens and Q = sum of squared document lengths on an SP group of d ranks that recomputes c of L layers:
+ * For a pack of S tokens and Q = sum of squared document lengths on an SP group of d ranks that recomputes c
+ * of L layers:
  *
  *   T = (a1 S (1 + r1 c/L) + a2 Q (1 + r2 c/L)) / d + (l_d + v_d S)(1 + r3 c/L) + B          [ns]
  *   M = static + S/d (act (L - c) + kept c + (c > 0) work + logits + (d > 1) buffer)        [bytes]
@@ -24,60 +25,60 @@ typedef struct hbp_cost hbp_cost;
 
 typedef struct hbp_cost_options {
     uint32_t struct_size;
-    int32_t zero_stage;            /* HBP_ZERO_* */
-    int32_t fused_cross_entropy;   /* nonzero: logits are never held whole */
-    int32_t max_sp;                /* allow no degree above it; 0: the model's and machine's own limit */
-    double dp_overlap;             /* share of ZeRO traffic hidden behind compute, 0..1; 0: none, until measured */
-    double sp_overlap;             /* share of all-to-all hidden, 0..1 */
-    int64_t reserve_bytes;         /* kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4 GiB; -1: none */
-    int64_t pack_overhead_ns;      /* launch and host time of a micro-batch, added to B */
+    int32_t zero_stage;          /* HBP_ZERO_* */
+    int32_t fused_cross_entropy; /* nonzero: logits are never held whole */
+    int32_t max_sp;              /* allow no degree above it; 0: the model's and machine's own limit */
+    double dp_overlap;     /* share of ZeRO traffic hidden behind compute, 0..1; 0: none, until measured */
+    double sp_overlap;     /* share of all-to-all hidden, 0..1 */
+    int64_t reserve_bytes; /* kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4 GiB; -1: none */
+    int64_t pack_overhead_ns; /* launch and host time of a micro-batch, added to B */
 } hbp_cost_options;
 
 HBP_API void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size);
 
 /* Derives every term from the shape of the model and the fields of the machine (docs: cost model). Returns
- * HBP_E_INVALID naming an unknown or senseless field (0 GPUs), HBP_E_INFEASIBLE when the model's states alone do not
- * fit. Keeps neither argument. Thread: one per context. */
+ * HBP_E_INVALID naming an unknown or senseless field (0 GPUs), HBP_E_INFEASIBLE when the model's states alone
+ * do not fit. Keeps neither argument. Thread: one per context. */
 HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
                                    const hbp_cost_options *options, hbp_cost **out);
 
 /* The terms themselves, for a trainer that knows them and to read them back. Tables have `degrees` rows. */
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
-    int32_t ranks;                       /* N, all GPUs */
-    int32_t domain_ranks;                /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
-    int32_t layers;                      /* L, layers that can be recomputed */
-    double ns_per_token;                 /* a1: forward and backward of one token on one GPU */
-    double ns_per_token_squared;         /* a2 */
-    double recompute_linear;             /* r1: share of a1 that recomputing all layers adds */
-    double recompute_attention;          /* r2 */
-    double recompute_communication;      /* r3 */
-    double pack_ns;                      /* B, paid once a micro-batch */
-    double step_ns;                      /* paid once a step */
-    double static_bytes;                 /* per rank: weights, gradients, optimiser, gathered layers */
-    double activation_bytes;             /* act, per layer and token */
-    double recomputed_bytes;             /* kept, per layer and token */
-    double working_bytes;                /* work, per token, of the one layer in recomputation */
-    double logits_bytes;                 /* per token */
-    double sp_buffer_bytes;              /* per token, all-to-all buffers */
-    int64_t limit_bytes;                 /* HBM less the reserve */
-    int32_t degrees;                     /* rows of the three tables below, ascending in degree, first is 1 */
-    const int32_t *degree;               /* [degrees] allowed SP degrees */
-    const double *sp_latency_ns;         /* [degrees] l_d */
-    const double *sp_ns_per_token;       /* [degrees] v_d, per token of the pack */
+    int32_t ranks;               /* N, all GPUs */
+    int32_t domain_ranks;        /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
+    int32_t layers;              /* L, layers that can be recomputed */
+    double ns_per_token;         /* a1: forward and backward of one token on one GPU */
+    double ns_per_token_squared; /* a2 */
+    double recompute_linear;     /* r1: share of a1 that recomputing all layers adds */
+    double recompute_attention;  /* r2 */
+    double recompute_communication; /* r3 */
+    double pack_ns;                 /* B, paid once a micro-batch */
+    double step_ns;                 /* paid once a step */
+    double static_bytes;            /* per rank: weights, gradients, optimiser, gathered layers */
+    double activation_bytes;        /* act, per layer and token */
+    double recomputed_bytes;        /* kept, per layer and token */
+    double working_bytes;           /* work, per token, of the one layer in recomputation */
+    double logits_bytes;            /* per token */
+    double sp_buffer_bytes;         /* per token, all-to-all buffers */
+    int64_t limit_bytes;            /* HBM less the reserve */
+    int32_t degrees;                /* rows of the three tables below, ascending in degree, first is 1 */
+    const int32_t *degree;          /* [degrees] allowed SP degrees */
+    const double *sp_latency_ns;    /* [degrees] l_d */
+    const double *sp_ns_per_token;  /* [degrees] v_d, per token of the pack */
 } hbp_cost_terms;
 
 HBP_API void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size);
 
-/* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a degree out of
- * order or one that does not divide the ranks. */
+/* Makes a cost from given terms; tables are copied. HBP_E_INVALID names a negative or non-finite term, a
+ * degree out of order or one that does not divide the ranks. */
 HBP_API hbp_status hbp_cost_create_terms(hbp_context *context, const hbp_cost_terms *terms, hbp_cost **out);
 
 /* Copies the terms out; the tables stay owned by the cost. Thread: shareable. */
 HBP_API hbp_status hbp_cost_get_terms(hbp_context *context, const hbp_cost *cost, hbp_cost_terms *terms);
 
-/* Where a term (a field name of hbp_cost_terms) came from: "analysis", "given", "fit of 120 packs"; NULL for no such
- * term. Owned by the cost. Thread: shareable. */
+/* Where a term (a field name of hbp_cost_terms) came from: "analysis", "given", "fit of 120 packs"; NULL for
+ * no such term. Owned by the cost. Thread: shareable. */
 HBP_API const char *hbp_cost_get_source(const hbp_cost *cost, const char *term);
 
 /* What a trainer measured: columns of `count` packs. peak_bytes may be NULL. */
@@ -95,37 +96,38 @@ typedef struct hbp_measurements {
 /* How well a fit explains what it was given; relative errors are |predicted - measured| / measured. */
 typedef struct hbp_fit_report {
     uint32_t struct_size;
-    int32_t terms_fitted;          /* terms taken from the measurements; the others keep the prior's value */
+    int32_t terms_fitted; /* terms taken from the measurements; the others keep the prior's value */
     double median_time_error;
     double p95_time_error;
     double max_time_error;
-    double median_bytes_error;     /* 0 without peak_bytes */
+    double median_bytes_error; /* 0 without peak_bytes */
     double max_bytes_error;
     double prior_median_time_error; /* of the prior on the same packs */
 } hbp_fit_report;
 
-/* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of recomputed
- * layers differ, kept, by non-negative least squares on relative errors; the rest is the prior's. Returns
- * HBP_E_INFEASIBLE with the two terms' names when the measurements cannot tell them apart (all packs of one length, all
- * on one degree), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
- * Thread: one per context. */
-HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
-                                hbp_cost **out, hbp_fit_report *report);
+/* Fits a1, a2, B and each measured degree's v_d, and with peak_bytes static, act and, where the numbers of
+ * recomputed layers differ, kept, by non-negative least squares on relative errors; the rest is the prior's.
+ * Returns HBP_E_INFEASIBLE with the two terms' names when the measurements cannot tell them apart (all packs
+ * of one length, all on one degree), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report`
+ * may be NULL. O(count). Thread: one per context. */
+HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
+                                const hbp_measurements *measurements, hbp_cost **out, hbp_fit_report *report);
 
 HBP_API void hbp_cost_free(hbp_cost *cost);
 
-/* Predicted time in ns and peak bytes per rank of one pack; -1 when `sp` is not an allowed degree or `recompute` is
- * outside [0, layers]. Thread: shareable. */
+/* Predicted time in ns and peak bytes per rank of one pack; -1 when `sp` is not an allowed degree or
+ * `recompute` is outside [0, layers]. Thread: shareable. */
 HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens,
                                          double sum_squares);
-HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute, int64_t tokens);
+HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
+                                            int64_t tokens);
 
 /* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
  * HBP_MAX_LENGTH; 0 when none fits. */
 HBP_API int64_t hbp_cost_predict_capacity(const hbp_cost *cost, int32_t sp, int32_t recompute);
 
-/* The fewest layers to recompute so that a pack of `tokens` fits on `sp` ranks (HBP, Algorithm 4), -1 when even all
- * layers do not suffice or the degree is not allowed. Thread: shareable. */
+/* The fewest layers to recompute so that a pack of `tokens` fits on `sp` ranks (HBP, Algorithm 4), -1 when
+ * even all layers do not suffice or the degree is not allowed. Thread: shareable. */
 HBP_API int32_t hbp_cost_predict_recompute(const hbp_cost *cost, int32_t sp, int64_t tokens);
 
 HBP_END_DECLS

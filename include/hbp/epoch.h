@@ -11,7 +11,8 @@
 #include "hbp/plan.h"
 
 enum {
-    HBP_BALANCE_TIME = 0,   /* packs of a micro-batch agree in predicted time; like packs change places at random */
+    HBP_BALANCE_TIME =
+        0, /* packs of a micro-batch agree in predicted time; like packs change places at random */
     HBP_BALANCE_SORTED = 1, /* sort a group's packs by sum of squares and cut (Algorithm 7) */
     HBP_BALANCE_GIVEN = 2,  /* packs in the order given */
     HBP_BALANCE_RANDOM = 3  /* packs of a group in random order */
@@ -37,12 +38,13 @@ typedef struct hbp_balance_options {
 
 HBP_API void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size);
 
-/* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps into an
- * order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups. Incomplete
- * micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled for.
- * O(p log p) for p packs, plus the copy of samples. Thread: one per context. */
-HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                                         const hbp_cost *cost, const hbp_balance_options *options, hbp_plan **out);
+/* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps
+ * into an order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups.
+ * Incomplete micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled
+ * for. O(p log p) for p packs, plus the copy of samples. Thread: one per context. */
+HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs,
+                                         const hbp_groups *groups, const hbp_cost *cost,
+                                         const hbp_balance_options *options, hbp_plan **out);
 
 typedef struct hbp_epoch_options {
     uint32_t struct_size;
@@ -51,47 +53,48 @@ typedef struct hbp_epoch_options {
     int32_t max_groups;           /* as in hbp_groups_options */
     int32_t micro_batch_multiple; /* as in hbp_balance_options */
     int32_t drop_last;
-    int32_t max_samples;          /* per pack, as in hbp_fill_options */
+    int32_t max_samples; /* per pack, as in hbp_fill_options */
     int32_t effort;
-    int64_t max_length;           /* longest sample and pack in tokens; 0: the longest sample */
+    int64_t max_length; /* longest sample and pack in tokens; 0: the longest sample */
     int64_t tokens_per_step;
     int64_t curriculum_steps;
     int64_t sequence_multiple;
     int64_t pack_multiple;
-    int64_t samples_per_step;     /* > 0: every step holds exactly so many samples (the last may hold fewer) */
-    int64_t window_samples;       /* > 0: a sample moves only inside its window of so many samples in input order */
+    int64_t samples_per_step; /* > 0: every step holds exactly so many samples (the last may hold fewer) */
+    int64_t window_samples; /* > 0: a sample moves only inside its window of so many samples in input order */
     uint64_t seed;
     uint64_t epoch;
-    const hbp_groups *groups;     /* use these; NULL: choose them */
+    const hbp_groups *groups; /* use these; NULL: choose them */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
 
-/* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for one version
- * of the library; the default mode predicts no slower an epoch than mode paper's groups would. Errors of its four moves.
- * Thread: one per context. */
+/* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
+ * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would.
+ * Errors of its four moves. Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_epoch_options *options, hbp_plan **out);
 
-/* The classic ways of batching, to compare with. All run every pack on one SP degree that the longest pack needs
- * (hbp_choose_sp), except the last two. */
+/* The classic ways of batching, to compare with. All run every pack on one SP degree that the longest pack
+ * needs (hbp_choose_sp), except the last two. */
 enum {
-    HBP_BASELINE_NO_PACKING = 0,    /* one sample a pack, batches padded to their longest */
-    HBP_BASELINE_SORTED = 1,        /* LongAlign-sorted: sort, batches in order, batches permuted */
-    HBP_BASELINE_NEXT_FIT = 2,      /* LongAlign-packing: next fit in the order given */
+    HBP_BASELINE_NO_PACKING = 0, /* one sample a pack, batches padded to their longest */
+    HBP_BASELINE_SORTED = 1,     /* LongAlign-sorted: sort, batches in order, batches permuted */
+    HBP_BASELINE_NEXT_FIT = 2,   /* LongAlign-packing: next fit in the order given */
     HBP_BASELINE_FIRST_FIT_DECREASING = 3,
     HBP_BASELINE_BEST_FIT_DECREASING = 4,
-    HBP_BASELINE_ISF = 5,           /* iterative sampling and filtering (OmniBal), on tokens alone */
-    HBP_BASELINE_SPFHP = 6,         /* shortest-pack-first histogram packing */
+    HBP_BASELINE_ISF = 5,            /* iterative sampling and filtering (OmniBal), on tokens alone */
+    HBP_BASELINE_SPFHP = 6,          /* shortest-pack-first histogram packing */
     HBP_BASELINE_HOMOGENEOUS_SP = 7, /* this library's packing and balance, one group */
-    HBP_BASELINE_PAPER = 8,         /* HBP as published */
+    HBP_BASELINE_PAPER = 8,          /* HBP as published */
     HBP_BASELINE_COUNT = 9
 };
 
 /* "no-packing", "sorted", ...; NULL for no such baseline. Static text. Thread: any. */
 HBP_API const char *hbp_baseline_name(int32_t baseline);
 
-/* Plans an epoch the classic way, with packs of max_length; the options that such a way has no use for are ignored. */
+/* Plans an epoch the classic way, with packs of max_length; the options that such a way has no use for are
+ * ignored. */
 HBP_API hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                      int32_t baseline, const hbp_epoch_options *options, hbp_plan **out);
 

@@ -16,7 +16,7 @@
 
 #ifdef __cplusplus
 #define HBP_BEGIN_DECLS extern "C" {
-#define HBP_END_DECLS }
+#define HBP_END_DECLS   }
 #else
 #define HBP_BEGIN_DECLS
 #define HBP_END_DECLS

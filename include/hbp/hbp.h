@@ -1,5 +1,5 @@
-/* libhbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence parallelism and
- * recomputation. The only header a user includes. */
+/* libhbp: which samples share a pack, which packs share a step, on which GPUs, with how much sequence
+ * parallelism and recomputation. The only header a user includes. */
 #ifndef HBP_HBP_H
 #define HBP_HBP_H
 

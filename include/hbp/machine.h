@@ -1,5 +1,5 @@
-/* The machine: nodes, GPUs, links. A preset, a probe, measurements, or a profile file; every field remembers where
- * it came from. Mutable through apply and set; a cost takes a copy. */
+/* The machine: nodes, GPUs, links. A preset, a probe, measurements, or a profile file; every field remembers
+ * where it came from. Mutable through apply and set; a cost takes a copy. */
 #ifndef HBP_MACHINE_H
 #define HBP_MACHINE_H
 
@@ -28,52 +28,57 @@ typedef struct hbp_machine_fields {
     uint32_t struct_size;
     int32_t nodes;
     int32_t gpus_per_node;
-    int32_t domain_gpus;           /* GPUs that reach one another over NVLink; 1: none */
-    int32_t cpu_packages;          /* topology of one node, as probed */
+    int32_t domain_gpus;  /* GPUs that reach one another over NVLink; 1: none */
+    int32_t cpu_packages; /* topology of one node, as probed */
     int32_t numa_nodes;
     int32_t cores;
     int32_t processing_units;
     int64_t cpu_memory_bytes;
-    int64_t hbm_bytes;             /* of one GPU */
+    int64_t hbm_bytes; /* of one GPU */
     double hbm_bytes_per_s;
-    double flops_per_s;            /* dense bf16 peak of one GPU */
-    double gemm_efficiency;        /* fraction of the peak that matrix products reach */
-    double attention_efficiency;   /* and that attention reaches */
-    double nvlink_bytes_per_s;     /* one way, per GPU, as NCCL reaches it */
-    double network_bytes_per_s;    /* one way, per GPU */
-    double nvlink_latency_ns;      /* of one collective call inside the NVLink domain */
-    double network_latency_ns;     /* and across it */
+    double flops_per_s;          /* dense bf16 peak of one GPU */
+    double gemm_efficiency;      /* fraction of the peak that matrix products reach */
+    double attention_efficiency; /* and that attention reaches */
+    double nvlink_bytes_per_s;   /* one way, per GPU, as NCCL reaches it */
+    double network_bytes_per_s;  /* one way, per GPU */
+    double nvlink_latency_ns;    /* of one collective call inside the NVLink domain */
+    double network_latency_ns;   /* and across it */
 } hbp_machine_fields;
 
 HBP_API void hbp_machine_fields_init(hbp_machine_fields *fields, uint32_t struct_size);
 
-/* Makes a machine from fields; their source is "given". HBP_E_INVALID names a negative, NaN or infinite field.
- * Thread: one per context, as for every function here that takes one. */
-HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields, hbp_machine **out);
+/* Makes a machine from fields; their source is "given". HBP_E_INVALID names a negative, NaN or infinite
+ * field. Thread: one per context, as for every function here that takes one. */
+HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields,
+                                      hbp_machine **out);
 
 /* Makes `nodes` (>= 1) nodes of a preset: a100-40, a100-80, h100, h200, b200, gb200-nvl72. */
-HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes, hbp_machine **out);
+HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes,
+                                             hbp_machine **out);
 HBP_API int64_t hbp_machine_count_presets(void);
 HBP_API const char *hbp_machine_get_preset_name(int64_t index);
 
-/* Probes by hwloc: this machine, a file of hwloc's XML (`text` is its path), or a synthetic description (`text`). An
- * NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has gpus_per_node 0, which
- * hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container may use fewer. An XML file is read
- * without hwloc, whose reader is not safe; a synthetic string may describe at most 4,096 processing units. */
+/* Probes by hwloc: this machine, a file of hwloc's XML (`text` is its path), or a synthetic description
+ * (`text`). An NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has
+ * gpus_per_node 0, which hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container
+ * may use fewer. An XML file is read without hwloc, whose reader is not safe; a synthetic string may describe
+ * at most 4,096 processing units. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
 
 /* The profile file of the project: JSON, one object a field {value, source, date}. Saved atomically. */
 HBP_API hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out);
 HBP_API hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path);
 
-/* Adds what nccl-tests printed (text of 2.13 to 2.19, or JSON v3; `data` [bytes]) for a collective over `ranks` GPUs:
- * fits latency + bytes / bandwidth by least squares and stores both. The text names no collective, the caller does. */
-HBP_API hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                                int32_t ranks, const char *data, int64_t bytes);
+/* Adds what nccl-tests printed (text of 2.13 to 2.19, or JSON v3; `data` [bytes]) for a collective over
+ * `ranks` GPUs: fits latency + bytes / bandwidth by least squares and stores both. The text names no
+ * collective, the caller does. */
+HBP_API hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machine,
+                                                int32_t collective, int32_t ranks, const char *data,
+                                                int64_t bytes);
 
 /* Takes GPUs per node, NVLink and network bandwidth from NCCL's topology XML (NCCL_TOPO_DUMP_FILE). */
-HBP_API hbp_status hbp_machine_apply_nccl_topology(hbp_context *context, hbp_machine *machine, const char *xml,
-                                                   int64_t bytes);
+HBP_API hbp_status hbp_machine_apply_nccl_topology(hbp_context *context, hbp_machine *machine,
+                                                   const char *xml, int64_t bytes);
 
 /* Sets one collective over `ranks` GPUs: latency in ns, bus bandwidth in bytes/s, and a source of at most 63
  * characters. */
@@ -82,8 +87,8 @@ HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine 
                                               const char *source);
 
 /* Sets one field of hbp_machine_fields by its name. */
-HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
-                                         const char *source);
+HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field,
+                                         double value, const char *source);
 
 HBP_API void hbp_machine_free(hbp_machine *machine);
 
@@ -91,8 +96,8 @@ HBP_API const char *hbp_machine_get_name(const hbp_machine *machine);
 HBP_API hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
                                           hbp_machine_fields *fields);
 
-/* Where a field came from: "preset h100", "hwloc", "nccl-tests 2.19", "given", "unknown"; NULL for no such field.
- * Owned by the machine. */
+/* Where a field came from: "preset h100", "hwloc", "nccl-tests 2.19", "given", "unknown"; NULL for no such
+ * field. Owned by the machine. */
 HBP_API const char *hbp_machine_get_source(const hbp_machine *machine, const char *field);
 
 /* A measured collective: sets the three and returns 1, or returns 0 when `ranks` was not measured. */

@@ -9,9 +9,10 @@
 #include "hbp/lengths.h"
 
 enum {
-    HBP_FILL_BALANCED = 0, /* packs of a micro-batch alike in tokens and squares, each step a mix (docs: fill) */
-    HBP_FILL_TIGHT = 1,    /* the fewest packs: never more than best fit decreasing */
-    HBP_FILL_PAPER = 2     /* iterative fill, then first-fit greedy fill of the gaps, as published */
+    HBP_FILL_BALANCED =
+        0,              /* packs of a micro-batch alike in tokens and squares, each step a mix (docs: fill) */
+    HBP_FILL_TIGHT = 1, /* the fewest packs: never more than best fit decreasing */
+    HBP_FILL_PAPER = 2  /* iterative fill, then first-fit greedy fill of the gaps, as published */
 };
 
 HBP_BEGIN_DECLS
@@ -20,28 +21,30 @@ typedef struct hbp_packs hbp_packs;
 
 typedef struct hbp_fill_options {
     uint32_t struct_size;
-    int32_t mode;              /* HBP_FILL_* */
-    int32_t effort;            /* 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced mode,
-                                  where only data that pack badly are searched */
-    int32_t max_samples;       /* per pack; 0: no cap */
-    int64_t sequence_multiple; /* each sample is padded to a multiple of it (context parallelism, FP8); 0: 1 */
-    int64_t pack_multiple;     /* each pack is padded to a multiple of it (tokens % sp); 0: 1 */
+    int32_t mode;   /* HBP_FILL_* */
+    int32_t effort; /* 0 greedy, 1..9 search for fewer packs at growing cost; at least 1 in balanced mode,
+                       where only data that pack badly are searched */
+    int32_t max_samples; /* per pack; 0: no cap */
+    int64_t
+        sequence_multiple; /* each sample is padded to a multiple of it (context parallelism, FP8); 0: 1 */
+    int64_t pack_multiple; /* each pack is padded to a multiple of it (tokens % sp); 0: 1 */
     uint64_t seed;
-    uint64_t epoch;            /* another epoch, another draw; the same (seed, epoch), the same packs */
+    uint64_t epoch; /* another epoch, another draw; the same (seed, epoch), the same packs */
 } hbp_fill_options;
 
 HBP_API void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size);
 
-/* Fills packs of every group, longest group first; gaps in long packs take samples of shorter groups. No sample is
- * lost; ties share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample, or tied samples, that fit no
- * pack. Balanced mode: O(n + m log m) for n samples, m = n / packs of a micro-batch. Thread: one per context. */
+/* Fills packs of every group, longest group first; gaps in long packs take samples of shorter groups. No
+ * sample is lost; ties share a pack; capacity holds after padding. HBP_E_INFEASIBLE names a sample, or tied
+ * samples, that fit no pack. Balanced mode: O(n + m log m) for n samples, m = n / packs of a micro-batch.
+ * Thread: one per context. */
 HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                    const hbp_fill_options *options, hbp_packs **out);
 
 HBP_API void hbp_packs_free(hbp_packs *packs);
 
-/* Columns. Packs: [count] group (row of the groups), tokens, padded tokens, sum of squared lengths; offsets [count + 1]
- * into the sample columns. Owned by the packs. */
+/* Columns. Packs: [count] group (row of the groups), tokens, padded tokens, sum of squared lengths; offsets
+ * [count + 1] into the sample columns. Owned by the packs. */
 HBP_API const int64_t *hbp_packs_get_offsets(const hbp_packs *packs, int64_t *count);
 HBP_API const int32_t *hbp_packs_get_groups(const hbp_packs *packs, int64_t *count);
 HBP_API const int64_t *hbp_packs_get_tokens(const hbp_packs *packs, int64_t *count);
@@ -51,8 +54,8 @@ HBP_API const int64_t *hbp_packs_get_squares(const hbp_packs *packs, int64_t *co
 /* Sample (piece) indices into the lengths, packs laid end to end. */
 HBP_API const uint32_t *hbp_packs_get_samples(const hbp_packs *packs, int64_t *count);
 
-/* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack length), or
- * better where one is known; -1 for no such group. */
+/* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack
+ * length), or better where one is known; -1 for no such group. */
 HBP_API int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index);
 
 HBP_END_DECLS

@@ -1,5 +1,5 @@
-/* A plan: four tables of columns (steps, micro-batches, packs, samples) joined by offsets, and a list of dropped
- * samples. Immutable; any number of threads may read one. */
+/* A plan: four tables of columns (steps, micro-batches, packs, samples) joined by offsets, and a list of
+ * dropped samples. Immutable; any number of threads may read one. */
 #ifndef HBP_PLAN_H
 #define HBP_PLAN_H
 
@@ -9,7 +9,8 @@
 #include "hbp/cost.h"
 #include "hbp/lengths.h"
 
-/* What a sample's token loss is divided by, so that a step's loss is the sum over its samples (HBP, section 4.3). */
+/* What a sample's token loss is divided by, so that a step's loss is the sum over its samples (HBP,
+ * section 4.3). */
 enum {
     HBP_LOSS_TOKEN = 0,       /* Ave-Token, stable loss: every loss token of the step weighs the same */
     HBP_LOSS_LOCAL_TOKEN = 1, /* mean of each pack's token mean */
@@ -29,13 +30,13 @@ HBP_API void hbp_plan_free(hbp_plan *plan);
 typedef struct hbp_plan_summary {
     uint32_t struct_size;
     int32_t ranks;
-    int32_t domain_ranks;      /* consecutive ranks on fast links */
-    int32_t proven;            /* nonzero: no time limit cut the planning short */
+    int32_t domain_ranks; /* consecutive ranks on fast links */
+    int32_t proven;       /* nonzero: no time limit cut the planning short */
     int64_t steps;
     int64_t micro_batches;
-    int64_t packs;             /* dummies included */
+    int64_t packs; /* dummies included */
     int64_t dummy_packs;
-    int64_t samples;           /* rows of the sample table */
+    int64_t samples; /* rows of the sample table */
     int64_t dropped;
     int64_t tokens;
     int64_t padded_tokens;
@@ -43,31 +44,35 @@ typedef struct hbp_plan_summary {
     int64_t sequence_multiple;
     int64_t pack_multiple;
     int64_t micro_batch_multiple;
-    int64_t predicted_ns;      /* the epoch: the sum over steps */
-    int64_t first_step;        /* of the epoch: > 0 in a part of a plan */
+    int64_t predicted_ns; /* the epoch: the sum over steps */
+    int64_t first_step;   /* of the epoch: > 0 in a part of a plan */
     int64_t overlong_samples;
     int64_t overlong_tokens;
     uint64_t seed;
     uint64_t epoch;
-    uint64_t digest;           /* 64 bits that ranks can compare */
-    uint64_t lengths_digest;   /* of the data set it was made for */
+    uint64_t digest;         /* 64 bits that ranks can compare */
+    uint64_t lengths_digest; /* of the data set it was made for */
 } hbp_plan_summary;
 
-HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_plan_summary *summary);
+HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
+                                        hbp_plan_summary *summary);
 
-/* The digest over every column and the fields that decide: equal plans, and only those, agree. Thread: shareable. */
+/* The digest over every column and the fields that decide: equal plans, and only those, agree. Thread:
+ * shareable. */
 HBP_API uint64_t hbp_plan_get_digest(const hbp_plan *plan);
 
 /* Columns, owned by the plan; *count (may be NULL) gets the number of values. Thread: shareable.
  * Steps [steps], offsets [steps + 1]. */
-HBP_API const int64_t *hbp_plan_get_step_offsets(const hbp_plan *plan, int64_t *count); /* into micro-batches */
-HBP_API const int64_t *hbp_plan_get_step_ns(const hbp_plan *plan, int64_t *count);      /* predicted */
+HBP_API const int64_t *hbp_plan_get_step_offsets(const hbp_plan *plan,
+                                                 int64_t *count);                  /* into micro-batches */
+HBP_API const int64_t *hbp_plan_get_step_ns(const hbp_plan *plan, int64_t *count); /* predicted */
 HBP_API const int64_t *hbp_plan_get_step_loss_tokens(const hbp_plan *plan, int64_t *count); /* denominator */
 HBP_API const int64_t *hbp_plan_get_step_samples(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_step_tokens(const hbp_plan *plan, int64_t *count);
 
 /* Micro-batches. */
-HBP_API const int64_t *hbp_plan_get_micro_batch_offsets(const hbp_plan *plan, int64_t *count); /* into packs */
+HBP_API const int64_t *hbp_plan_get_micro_batch_offsets(const hbp_plan *plan,
+                                                        int64_t *count); /* into packs */
 HBP_API const int64_t *hbp_plan_get_micro_batch_ns(const hbp_plan *plan, int64_t *count);
 
 /* Packs; a pack without samples is a dummy. */
@@ -78,13 +83,15 @@ HBP_API const int32_t *hbp_plan_get_pack_recompute(const hbp_plan *plan, int64_t
 HBP_API const int64_t *hbp_plan_get_pack_capacity(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_pack_tokens(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_pack_padded_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_squares(const hbp_plan *plan, int64_t *count); /* sum of squared lengths */
+HBP_API const int64_t *hbp_plan_get_pack_squares(const hbp_plan *plan,
+                                                 int64_t *count); /* sum of squared lengths */
 HBP_API const int64_t *hbp_plan_get_pack_loss_tokens(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_pack_ns(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_bytes(const hbp_plan *plan, int64_t *count); /* predicted peak per rank */
+HBP_API const int64_t *hbp_plan_get_pack_bytes(const hbp_plan *plan,
+                                               int64_t *count); /* predicted peak per rank */
 
-/* Samples, in the order in which packs lay them end to end. First tokens are NULL (count 0) unless a sample was split,
- * loss tokens are NULL (count 0) when every token carries loss. */
+/* Samples, in the order in which packs lay them end to end. First tokens are NULL (count 0) unless a sample
+ * was split, loss tokens are NULL (count 0) when every token carries loss. */
 HBP_API const int64_t *hbp_plan_get_sample_ids(const hbp_plan *plan, int64_t *count);
 HBP_API const int32_t *hbp_plan_get_sample_tokens(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_sample_first_tokens(const hbp_plan *plan, int64_t *count);
@@ -94,31 +101,34 @@ HBP_API const int32_t *hbp_plan_get_sample_loss_tokens(const hbp_plan *plan, int
 HBP_API const int64_t *hbp_plan_get_dropped_ids(const hbp_plan *plan, int64_t *count);
 HBP_API const int32_t *hbp_plan_get_dropped_reasons(const hbp_plan *plan, int64_t *count); /* HBP_DROPPED_* */
 
-/* The pack that `rank` runs in micro-batch `micro_batch` (0-based inside the step) of step `step`; -1 when there is no
- * such thing. O(log packs of the micro-batch). Thread: shareable. */
+/* The pack that `rank` runs in micro-batch `micro_batch` (0-based inside the step) of step `step`; -1 when
+ * there is no such thing. O(log packs of the micro-batch). Thread: shareable. */
 HBP_API int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro_batch, int32_t rank);
 
-/* Writes the borders of pack `pack`: int32 [samples + 1], from 0; padded: every sample rounded up to the sequence
- * multiple, and the pack's own padding as one border more when there is any (flash attention's cu_seqlens). *count
- * gets the number of borders; nothing is written when `capacity` is below it. */
-HBP_API hbp_status hbp_plan_copy_cu_seqlens(hbp_context *context, const hbp_plan *plan, int64_t pack, int32_t padded,
-                                            int32_t *borders, int64_t capacity, int64_t *count);
+/* Writes the borders of pack `pack`: int32 [samples + 1], from 0; padded: every sample rounded up to the
+ * sequence multiple, and the pack's own padding as one border more when there is any (flash attention's
+ * cu_seqlens). *count gets the number of borders; nothing is written when `capacity` is below it. */
+HBP_API hbp_status hbp_plan_copy_cu_seqlens(hbp_context *context, const hbp_plan *plan, int64_t pack,
+                                            int32_t padded, int32_t *borders, int64_t capacity,
+                                            int64_t *count);
 
 /* Writes a factor per sample of step `step` (plan order) for its token losses: the step's loss is
- * sum(weight_i * sum of token losses of i), and sum(weight_i * loss tokens of i) = 1, except for HBP_LOSS_SUM.
- * Multiply by the data-parallel size where gradients are averaged instead of summed. */
+ * sum(weight_i * sum of token losses of i), and sum(weight_i * loss tokens of i) = 1, except for
+ * HBP_LOSS_SUM. Multiply by the data-parallel size where gradients are averaged instead of summed. */
 HBP_API hbp_status hbp_plan_copy_loss_weights(hbp_context *context, const hbp_plan *plan, int64_t step,
-                                              int32_t normaliser, double *weights, int64_t capacity, int64_t *count);
+                                              int32_t normaliser, double *weights, int64_t capacity,
+                                              int64_t *count);
 
-/* Checks every promise of the plan (docs: plan); with `lengths` also that each sample is there once with its length,
- * with `cost` also memory, degrees and predicted times. Either may be NULL. HBP_E_INVALID names the first breach.
- * O(samples). Thread: one per context. */
+/* Checks every promise of the plan (docs: plan); with `lengths` also that each sample is there once with its
+ * length, with `cost` also memory, degrees and predicted times. Either may be NULL. HBP_E_INVALID names the
+ * first breach. O(samples). Thread: one per context. */
 HBP_API hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
                                      const hbp_cost *cost);
 
-/* Writes where to resume (before step `step`) into `cursor` [HBP_CURSOR_BYTES]; reads it back: *step is set when plan
- * and world size are the ones it was written for, else HBP_E_INVALID says what changed. */
-HBP_API hbp_status hbp_plan_save_cursor(hbp_context *context, const hbp_plan *plan, int64_t step, uint8_t *cursor);
+/* Writes where to resume (before step `step`) into `cursor` [HBP_CURSOR_BYTES]; reads it back: *step is set
+ * when plan and world size are the ones it was written for, else HBP_E_INVALID says what changed. */
+HBP_API hbp_status hbp_plan_save_cursor(hbp_context *context, const hbp_plan *plan, int64_t step,
+                                        uint8_t *cursor);
 HBP_API hbp_status hbp_plan_load_cursor(hbp_context *context, const hbp_plan *plan, const uint8_t *cursor,
                                         int64_t *step);
 

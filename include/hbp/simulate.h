@@ -11,46 +11,49 @@
 
 HBP_BEGIN_DECLS
 
-/* Shares are in 0..1. Metrics as HBP and OmniBal define them (docs: metrics), means over micro-batches unless said. */
+/* Shares are in 0..1. Metrics as HBP and OmniBal define them (docs: metrics), means over micro-batches unless
+ * said. */
 typedef struct hbp_report {
     uint32_t struct_size;
     int32_t ranks;
     int64_t steps;
-    int64_t epoch_ns;            /* predicted */
-    int64_t bound_ns;            /* no plan of these samples is faster under this cost; 0: not computed */
+    int64_t epoch_ns; /* predicted */
+    int64_t bound_ns; /* no plan of these samples is faster under this cost; 0: not computed */
     int64_t tokens;
-    int64_t peak_bytes;          /* largest of any rank */
-    double gap;                  /* epoch_ns / bound_ns - 1 */
-    double idle;                 /* rank-time spent waiting inside micro-batches / all rank-time of micro-batches */
-    double dbr;                  /* data balance ratio over SP groups, in tokens */
-    double padding;              /* PR: (capacity - tokens) / capacity over packs, dummies included */
-    double abr;                  /* attention balance ratio over true SP groups */
-    double abr_paper;            /* at the paper's granularity, ranks / largest SP */
-    double cr;                   /* tokens in packs with SP > 1 / all tokens */
-    double ave_tokens;           /* mean tokens per rank and step */
+    int64_t peak_bytes; /* largest of any rank */
+    double gap;         /* epoch_ns / bound_ns - 1 */
+    double idle;        /* rank-time spent waiting inside micro-batches / all rank-time of micro-batches */
+    double dbr;         /* data balance ratio over SP groups, in tokens */
+    double padding;     /* PR: (capacity - tokens) / capacity over packs, dummies included */
+    double abr;         /* attention balance ratio over true SP groups */
+    double abr_paper;   /* at the paper's granularity, ranks / largest SP */
+    double cr;          /* tokens in packs with SP > 1 / all tokens */
+    double ave_tokens;  /* mean tokens per rank and step */
     double tokens_per_s_per_gpu;
-    double communication;        /* share of rank-time in all-to-all */
-    double samples_cv;           /* coefficient of variation of samples per step, in the shortest group */
-    double mixture_distance;     /* mean over steps of half the L1 distance of tokens by length class (powers of two)
-                                    to the mixture of all steps of the same SP degree and capacity */
+    double communication;    /* share of rank-time in all-to-all */
+    double samples_cv;       /* coefficient of variation of samples per step, in the shortest group */
+    double mixture_distance; /* mean over steps of half the L1 distance of tokens by length class (powers of
+                                two) to the mixture of all steps of the same SP degree and capacity */
 } hbp_report;
 
 typedef struct hbp_simulate_options {
     uint32_t struct_size;
-    int32_t bound;               /* nonzero: leave bound_ns and gap at 0 */
-    int64_t tokens_per_step;     /* limit for the bound's number of steps; 0: the plan's own number of steps */
+    int32_t bound;           /* nonzero: leave bound_ns and gap at 0 */
+    int64_t tokens_per_step; /* limit for the bound's number of steps; 0: the plan's own number of steps */
 } hbp_simulate_options;
 
 HBP_API void hbp_report_init(hbp_report *report, uint32_t struct_size);
 HBP_API void hbp_simulate_options_init(hbp_simulate_options *options, uint32_t struct_size);
 
-/* Recomputes every pack's time and memory from its samples and the cost, and from them everything in the report;
- * predictions stored in the plan are not used. *report is written on success. O(samples). Thread: one per context. */
+/* Recomputes every pack's time and memory from its samples and the cost, and from them everything in the
+ * report; predictions stored in the plan are not used. *report is written on success. O(samples). Thread: one
+ * per context. */
 HBP_API hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
                                 const hbp_simulate_options *options, hbp_report *report);
 
-/* The bound for a data set: no plan that runs these samples whole, in at least `steps` steps, is predicted to take less
- * than *bound_ns (docs: bound, with its proof). O(bins * degrees * layers). Thread: one per context. */
+/* The bound for a data set: no plan that runs these samples whole, in at least `steps` steps, is predicted to
+ * take less than *bound_ns (docs: bound, with its proof). O(bins * degrees * layers). Thread: one per
+ * context. */
 HBP_API hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    int64_t steps, int64_t *bound_ns);
 

@@ -6,21 +6,22 @@
 
 #include "hbp/export.h"
 
-/* 0 is success, a positive value a remark on a good result, a negative value a failure. Values never change. */
+/* 0 is success, a positive value a remark on a good result, a negative value a failure. Values never change.
+ */
 typedef int32_t hbp_status;
 
-#define HBP_STATUS_LIST(X) \
-    X(HBP_NOT_PROVEN, 1, "valid result, optimality not proven") \
-    X(HBP_OK, 0, "success") \
-    X(HBP_E_NO_MEMORY, -1, "out of memory") \
-    X(HBP_E_INVALID, -2, "invalid argument") \
-    X(HBP_E_INFEASIBLE, -3, "infeasible") \
-    X(HBP_E_CANCELLED, -4, "cancelled") \
-    X(HBP_E_OVERFLOW, -5, "number too large") \
-    X(HBP_E_FORMAT, -6, "bad file") \
-    X(HBP_E_VERSION, -7, "wrong version") \
-    X(HBP_E_SOLVER, -8, "solver failed") \
-    X(HBP_E_SYSTEM, -9, "system call failed") \
+#define HBP_STATUS_LIST(X)                                                                                   \
+    X(HBP_NOT_PROVEN, 1, "valid result, optimality not proven")                                              \
+    X(HBP_OK, 0, "success")                                                                                  \
+    X(HBP_E_NO_MEMORY, -1, "out of memory")                                                                  \
+    X(HBP_E_INVALID, -2, "invalid argument")                                                                 \
+    X(HBP_E_INFEASIBLE, -3, "infeasible")                                                                    \
+    X(HBP_E_CANCELLED, -4, "cancelled")                                                                      \
+    X(HBP_E_OVERFLOW, -5, "number too large")                                                                \
+    X(HBP_E_FORMAT, -6, "bad file")                                                                          \
+    X(HBP_E_VERSION, -7, "wrong version")                                                                    \
+    X(HBP_E_SOLVER, -8, "solver failed")                                                                     \
+    X(HBP_E_SYSTEM, -9, "system call failed")                                                                \
     X(HBP_E_INTERNAL, -10, "internal error")
 
 enum {
@@ -31,7 +32,8 @@ enum {
 
 HBP_BEGIN_DECLS
 
-/* The constant's name, "HBP_E_INVALID"; "HBP_E_UNKNOWN" for a value not in the list. Static text. Thread: any. */
+/* The constant's name, "HBP_E_INVALID"; "HBP_E_UNKNOWN" for a value not in the list. Static text. Thread:
+ * any. */
 HBP_API const char *hbp_status_name(hbp_status status);
 
 /* A short English text for the status; the context's message says more. Static text. Thread: any. */

@@ -6,9 +6,9 @@
 
 #include "hbp/export.h"
 
-#define HBP_VERSION_MAJOR 0
-#define HBP_VERSION_MINOR 1
-#define HBP_VERSION_PATCH 0
+#define HBP_VERSION_MAJOR  0
+#define HBP_VERSION_MINOR  1
+#define HBP_VERSION_PATCH  0
 #define HBP_VERSION_STRING "0.1.0"
 
 /* Raised whenever a caller built against older headers would break; equals the SONAME. */

@@ -46,8 +46,8 @@ static inline int64_t hbp__max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* A non-negative double rounded to the nearest int64, ties up; saturates at INT64_MAX, NaN included. Uses only operations
- * that IEEE 754 fixes to the last bit. */
+/* A non-negative double rounded to the nearest int64, ties up; saturates at INT64_MAX, NaN included. Uses
+ * only operations that IEEE 754 fixes to the last bit. */
 static inline int64_t hbp__round_i64(double x)
 {
     return x < 9223372036854774784.0 ? (int64_t)(x + 0.5) : INT64_MAX;

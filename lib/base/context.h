@@ -28,13 +28,15 @@ struct hbp_context {
 /* First line of every public function that takes a context: clears the message. HBP_E_INVALID for NULL. */
 hbp_status hbp__enter(hbp_context *context);
 
-/* Writes the message and returns `status`, so that a failure is one line: return hbp__fail(ctx, HBP_E_INVALID, ...). */
+/* Writes the message and returns `status`, so that a failure is one line: return hbp__fail(ctx,
+ * HBP_E_INVALID, ...). */
 hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...) HBP__PRINTF(3, 4);
 
 /* hbp__fail for a failed allocation of `what`. */
 hbp_status hbp__fail_memory(hbp_context *context, const char *what);
 
-/* Reports progress and asks whether to go on; call it every few ten thousand samples. HBP_OK or HBP_E_CANCELLED. */
+/* Reports progress and asks whether to go on; call it every few ten thousand samples. HBP_OK or
+ * HBP_E_CANCELLED. */
 hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total);
 
 /* HBP_E_INVALID with a message when `pointer` is NULL; `name` is the argument's. */

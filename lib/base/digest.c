@@ -28,8 +28,8 @@ static inline uint64_t absorb(uint64_t lane, uint64_t value)
 
 hbp__digest hbp__digest_begin(void)
 {
-    return (hbp__digest){{UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344), UINT64_C(0xa4093822299f31d0),
-                          UINT64_C(0x082efa98ec4e6c89)},
+    return (hbp__digest){{UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344),
+                          UINT64_C(0xa4093822299f31d0), UINT64_C(0x082efa98ec4e6c89)},
                          0};
 }
 

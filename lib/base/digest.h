@@ -1,4 +1,5 @@
-/* A 64-bit digest of byte streams, the same on every machine of either byte order. Guards against accidents, not attacks. */
+/* A 64-bit digest of byte streams, the same on every machine of either byte order. Guards against accidents,
+ * not attacks. */
 #ifndef HBP_BASE_DIGEST_H
 #define HBP_BASE_DIGEST_H
 
@@ -12,7 +13,8 @@ typedef struct hbp__digest {
 hbp__digest hbp__digest_begin(void);
 void hbp__digest_u64(hbp__digest *digest, uint64_t value);
 
-/* Columns: the values widened to 64 bits, in order; NULL counts as no values. The count is part of the digest. */
+/* Columns: the values widened to 64 bits, in order; NULL counts as no values. The count is part of the
+ * digest. */
 void hbp__digest_column_i64(hbp__digest *digest, const int64_t *values, int64_t count);
 void hbp__digest_column_i32(hbp__digest *digest, const int32_t *values, int64_t count);
 void hbp__digest_column_u32(hbp__digest *digest, const uint32_t *values, int64_t count);

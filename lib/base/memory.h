@@ -1,4 +1,5 @@
-/* Checked allocation through the caller's hooks. Every block carries its size, so that release needs no bookkeeping. */
+/* Checked allocation through the caller's hooks. Every block carries its size, so that release needs no
+ * bookkeeping. */
 #ifndef HBP_BASE_MEMORY_H
 #define HBP_BASE_MEMORY_H
 
@@ -18,8 +19,8 @@ typedef struct hbp__memory {
 /* The allocator over malloc, realloc and free. */
 hbp__memory hbp__memory_default(void);
 
-/* Room for count x size bytes, uninitialised, aligned to 16; NULL when there is none or the product overflows.
- * A count of 0 yields a block that may not be read. */
+/* Room for count x size bytes, uninitialised, aligned to 16; NULL when there is none or the product
+ * overflows. A count of 0 yields a block that may not be read. */
 void *hbp__new(const hbp__memory *memory, uint64_t count, uint64_t size);
 
 /* The same, zeroed. */

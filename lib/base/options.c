@@ -14,8 +14,9 @@ static hbp_status read_size(hbp_context *context, const void *caller, const char
 {
     memcpy(size, caller, sizeof *size);
     if (*size < sizeof *size)
-        return hbp__fail(context, HBP_E_INVALID, "%s.struct_size is %u; set it to sizeof or call its init function",
-                         name, (unsigned)*size);
+        return hbp__fail(context, HBP_E_INVALID,
+                         "%s.struct_size is %u; set it to sizeof or call its init function", name,
+                         (unsigned)*size);
     return HBP_OK;
 }
 

@@ -9,13 +9,14 @@
 /* Zeroes the caller's struct of `struct_size` bytes and stores that size; never writes past it. */
 void hbp__struct_init(void *structure, uint32_t struct_size);
 
-/* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL. HBP_E_INVALID
- * when struct_size is below 4, or when a longer caller's struct sets a field this library does not know. */
+/* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL.
+ * HBP_E_INVALID when struct_size is below 4, or when a longer caller's struct sets a field this library does
+ * not know. */
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
-/* Copies a result into the caller's struct, no further than its struct_size, which stays as it is. HBP_E_INVALID when
- * `caller` is NULL or its struct_size is below 4. */
+/* Copies a result into the caller's struct, no further than its struct_size, which stays as it is.
+ * HBP_E_INVALID when `caller` is NULL or its struct_size is below 4. */
 hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,
                              const char *name);
 

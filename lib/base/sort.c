@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define DIGIT_BITS 11
-#define DIGITS (1 << DIGIT_BITS)
+#define DIGITS     (1 << DIGIT_BITS)
 
 typedef struct sort_row {
     uint64_t key;
@@ -26,7 +26,8 @@ static void scatter(const sort_row *from, sort_row *to, int64_t count, int shift
         to[starts[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-static int sort_rows(const hbp__memory *memory, const uint64_t *keys, uint64_t flip, uint32_t *order, int64_t count)
+static int sort_rows(const hbp__memory *memory, const uint64_t *keys, uint64_t flip, uint32_t *order,
+                     int64_t count)
 {
     if (count < 2)
         return 1;

@@ -6,8 +6,9 @@
 
 #include "base/memory.h"
 
-/* Sorts `order` [count], which names rows of `keys`, ascending by keys[order[i]]; stable. LSD radix over the bytes that
- * differ; O(count) time, 32 bytes a row of scratch. Returns 0 when memory is short, order then unchanged. */
+/* Sorts `order` [count], which names rows of `keys`, ascending by keys[order[i]]; stable. LSD radix over the
+ * bytes that differ; O(count) time, 32 bytes a row of scratch. Returns 0 when memory is short, order then
+ * unchanged. */
 int hbp__sort_by_u64(const hbp__memory *memory, const uint64_t *keys, uint32_t *order, int64_t count);
 
 /* The same by signed keys. */

@@ -41,10 +41,10 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
                              numbers[i].name, numbers[i].value);
     if (t->ranks < 1)
         return hbp__fail(context, HBP_E_INVALID, "ranks is %d; it must be at least 1", (int)t->ranks);
-    if (t->domain_ranks < 0)
+    if (t->domain_ranks < 0 || t->domain_ranks > t->ranks)
         return hbp__fail(context, HBP_E_INVALID,
-                         "domain_ranks is %d; it must be at least 1, or 0 for all ranks",
-                         (int)t->domain_ranks);
+                         "domain_ranks is %d; it must be in 1..%d, or 0 for all ranks", (int)t->domain_ranks,
+                         (int)t->ranks);
     if (t->layers < 1)
         return hbp__fail(context, HBP_E_INVALID, "layers is %d; it must be at least 1", (int)t->layers);
     if (t->limit_bytes < 0)

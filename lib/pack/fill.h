@@ -1,5 +1,5 @@
-/* The ways of filling packs, one file each; hbp_greedy_fill chooses. All keep ties together, pad each sample to
- * `sequence_multiple` and each pack to `pack_multiple` (0: 1), and lose no sample. */
+/* The ways of filling packs, one file each; hbp_greedy_fill chooses. All keep ties together, pad each sample
+ * to `sequence_multiple` and each pack to `pack_multiple` (0: 1), and lose no sample. */
 #ifndef HBP_PACK_FILL_H
 #define HBP_PACK_FILL_H
 
@@ -16,15 +16,17 @@ hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, con
 hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);
 
-/* The library's own: packs of a micro-batch alike, every step a mix of the data. Leaves measuring to its caller. */
+/* The library's own: packs of a micro-batch alike, every step a mix of the data. Leaves measuring to its
+ * caller. */
 hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                               const hbp_fill_options *options, hbp_packs **out);
 
 /* The largest sequence or pack multiple: no alignment in use comes near it. */
 #define HBP__MAX_MULTIPLE (1 << 20)
 
-/* What a pack of each group may hold with these options: capacity[g], its tokens rounded down to the pack multiple, and
- * largest[g], the largest padded item that belongs to group g or a shorter one. `options` has no zeros left. */
+/* What a pack of each group may hold with these options: capacity[g], its tokens rounded down to the pack
+ * multiple, and largest[g], the largest padded item that belongs to group g or a shorter one. `options` has
+ * no zeros left. */
 void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
                       int64_t *largest);
 

@@ -60,7 +60,8 @@ START_TEST(runs_keep_to_the_room_there_is)
 }
 END_TEST
 
-/* Room for all, with 3 tokens a pack to spare: no bin is behind by more than the tail and what there is to spare. */
+/* Room for all, with 3 tokens a pack to spare: no bin is behind by more than the tail and what there is to
+ * spare. */
 START_TEST(bins_come_out_even)
 {
     hbp__memory memory = hbp__memory_default();
