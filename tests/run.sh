@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: tests/run.sh [--long]      --long also fuzzes for two minutes a target
+# usage: sh tests/run.sh [--long]      --long also fuzzes for two minutes a target
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . cmake/packages.sh
