@@ -116,7 +116,7 @@ class Sampler(unittest.TestCase):
     def test_state_of_another_plan_or_world_is_refused(self):
         state = PlanSampler(self.plan, 0).state_dict()
         for other in (make_plan(seed=1), make_plan(ranks=16)):
-            with self.assertRaises(hbp.InvalidArgument):
+            with self.assertRaises(hbp.InvalidError):
                 PlanSampler(other, 0).load_state_dict(state)
 
     def test_a_function_plans_each_epoch(self):

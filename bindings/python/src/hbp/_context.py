@@ -78,6 +78,13 @@ class Context:
             self.error = error
             return 1
 
+    def run(self, function: Any, arguments: tuple[Any, ...]) -> int:
+        """Calls `function` on this context; an argument of a wrong type is a TypeError."""
+        try:
+            return function(self.handle, *arguments)
+        except ctypes.ArgumentError as error:
+            raise TypeError(str(error).split("TypeError: ")[-1]) from None
+
     def check(self, status: int) -> int:
         """Raises for a failure: what a callback or a signal handler raised comes before the library's own
         message."""
@@ -104,7 +111,7 @@ def _borrowed() -> Iterator[Context]:
 def call(function: Any, *arguments: Any) -> int:
     """Calls `function(context, *arguments)`; returns its status, raises for a failure."""
     with _borrowed() as context:
-        return context.check(function(context.handle, *arguments))
+        return context.check(context.run(function, arguments))
 
 
 @contextmanager
@@ -142,7 +149,7 @@ def call_long(function: Any, *arguments: Any, progress: Optional[ProgressFn] = N
         context.progress = progress
         try:
             with _interruptible(context):
-                status = function(context.handle, *arguments)
+                status = context.run(function, arguments)
             return context.check(status)
         finally:
             context.progress = None

@@ -35,9 +35,13 @@ def int64(name: str, value: Any) -> int:
 
 
 def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
-    """The C constant that `value` names."""
-    try:
-        return choices[value]
-    except (KeyError, TypeError):
-        known = ", ".join(repr(known) for known in choices)
-        raise ValueError(f"{name} is {value!r}; it must be one of {known}") from None
+    """The C constant that `value` names; "-" and "_" are the same."""
+    for spelling in (
+        (value, value.replace("_", "-"), value.replace("-", "_")) if isinstance(value, str) else (value,)
+    ):
+        try:
+            return choices[spelling]
+        except (KeyError, TypeError):
+            continue
+    known = ", ".join(repr(known) for known in choices)
+    raise ValueError(f"{name} is {value!r}; it must be one of {known}")

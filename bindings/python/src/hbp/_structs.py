@@ -294,6 +294,7 @@ class GroupsOptions(Struct):
     max_length: I64
     min_length: I64
     pack_multiple: I64
+    sequence_multiple: I64
 
 
 @struct

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import address, floats, integers, same_count, view
 from ._context import Owned, call, call_long
+from ._files import text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._structs import CostOptions, CostTermsStruct, FitReport, Measurements, SpChoice, SpOptions
-from .lengths import text_bytes
 from .machine import Machine
 from .model import Model
 

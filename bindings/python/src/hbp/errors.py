@@ -9,14 +9,15 @@ from . import _native
 
 
 class HbpError(Exception):
-    """A failed call. `status` is the C status, `status_name` its name; the message is the library's own."""
+    """A failed call. `status` is the C status, `name` its name, "HBP_E_INVALID"; the message is the library's
+    own."""
 
     status: int
-    status_name: str
+    name: str
 
     def __init__(self, status: int, message: str = "") -> None:
         self.status = status
-        self.status_name = _native.lib.hbp_status_name(status).decode()
+        self.name = _native.lib.hbp_status_name(status).decode()
         self.message = message or _native.lib.hbp_status_text(status).decode()
         super().__init__(self.message)
 
@@ -36,31 +37,31 @@ class OutOfMemory(HbpError, MemoryError):
     """HBP_E_NO_MEMORY."""
 
 
-class InvalidArgument(HbpError, ValueError):
+class InvalidError(HbpError, ValueError):
     """HBP_E_INVALID: an argument makes no sense; the message names it, its value and the limit."""
 
 
-class Infeasible(HbpError):
+class InfeasibleError(HbpError):
     """HBP_E_INFEASIBLE: no plan exists; the message says what is missing."""
 
 
-class Cancelled(HbpError):
+class CancelledError(HbpError):
     """HBP_E_CANCELLED: a progress callback asked to stop."""
 
 
-class NumberTooLarge(HbpError, OverflowError):
+class TooLargeError(HbpError, OverflowError):
     """HBP_E_OVERFLOW."""
 
 
-class BadFile(HbpError, ValueError):
+class FormatError(HbpError, ValueError):
     """HBP_E_FORMAT: a damaged file; the message has the line or byte offset."""
 
 
-class WrongVersion(HbpError):
+class VersionError(HbpError):
     """HBP_E_VERSION: a file of a version that this library does not read."""
 
 
-class SolverFailed(HbpError):
+class SolverError(HbpError):
     """HBP_E_SOLVER."""
 
 
@@ -77,13 +78,13 @@ class InternalError(HbpError):
 
 _CLASSES: dict[int, type[HbpError]] = {
     -1: OutOfMemory,
-    -2: InvalidArgument,
-    -3: Infeasible,
-    -4: Cancelled,
-    -5: NumberTooLarge,
-    -6: BadFile,
-    -7: WrongVersion,
-    -8: SolverFailed,
+    -2: InvalidError,
+    -3: InfeasibleError,
+    -4: CancelledError,
+    -5: TooLargeError,
+    -6: FormatError,
+    -7: VersionError,
+    -8: SolverError,
     -9: SystemFailure,
     -10: InternalError,
 }

@@ -103,6 +103,7 @@ def plan_groups(
     max_length: int = 0,
     min_length: int = 0,
     pack_multiple: int = 0,
+    sequence_multiple: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Groups:
     """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the
@@ -115,6 +116,7 @@ def plan_groups(
         max_length=max_length,
         min_length=min_length,
         pack_multiple=pack_multiple,
+        sequence_multiple=sequence_multiple,
     )
     return Groups._make(
         lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress

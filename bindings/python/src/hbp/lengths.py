@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import Column, address, integers, same_count
 from ._context import Owned, ProgressFn, call, call_long
+from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int64
 from ._structs import LengthsOptions, LengthsReadOptions, LengthsSummary
@@ -23,21 +23,6 @@ _CREATE = {
     np.dtype(np.int32): lib.hbp_lengths_create_i32,
     np.dtype(np.int64): lib.hbp_lengths_create_i64,
 }
-
-
-def path_bytes(path: Union[str, bytes, "os.PathLike[Any]"]) -> bytes:
-    """A path as C wants it."""
-    name = os.fsencode(path)
-    if b"\0" in name:
-        raise ValueError(f"path {path!r} holds a NUL byte")
-    return name
-
-
-def text_bytes(text: Optional[str]) -> Optional[bytes]:
-    """A text as C wants it; None stays None."""
-    if text is not None and "\0" in text:
-        raise ValueError(f"text {text!r} holds a NUL byte")
-    return None if text is None else text.encode()
 
 
 class Lengths(Owned):
@@ -95,7 +80,7 @@ class Lengths(Owned):
     @classmethod
     def read(
         cls,
-        path: Union[str, "os.PathLike[Any]"],
+        path: Path,
         *,
         format: Optional[str] = None,
         column: Optional[str] = None,

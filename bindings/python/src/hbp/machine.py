@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _native
 from ._context import Owned, call
+from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32
 from ._structs import MachineFields
-from .lengths import path_bytes, text_bytes
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 
@@ -49,9 +48,7 @@ class Machine(Owned):
         ]
 
     @classmethod
-    def probe(
-        cls, *, xml: Union[str, "os.PathLike[Any]", None] = None, synthetic: Optional[str] = None
-    ) -> Machine:
+    def probe(cls, *, xml: Optional[Path] = None, synthetic: Optional[str] = None) -> Machine:
         """This machine as hwloc sees it, or a topology from an hwloc XML file or a synthetic description."""
         if xml is not None and synthetic is not None:
             raise ValueError("give xml or synthetic, not both")
@@ -62,11 +59,11 @@ class Machine(Owned):
         return cls._make(lib.hbp_machine_probe, 0, None)
 
     @classmethod
-    def load(cls, path: Union[str, "os.PathLike[Any]"]) -> Machine:
+    def load(cls, path: Path) -> Machine:
         """From a profile file."""
         return cls._make(lib.hbp_machine_load, path_bytes(path))
 
-    def save(self, path: Union[str, "os.PathLike[Any]"]) -> None:
+    def save(self, path: Path) -> None:
         """Into a profile file, whole or not at all."""
         call(lib.hbp_machine_save, self, path_bytes(path))
 
@@ -119,6 +116,13 @@ class Machine(Owned):
         if not lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), *results):
             return None
         return Collective(latency.value, bandwidth.value, (source.value or b"").decode())
+
+    def __reduce__(self) -> Any:
+        return Machine._from_bytes, (file_bytes(self.save),)
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> Machine:
+        return from_file_bytes(cls.load, data)
 
     def __repr__(self) -> str:
         fields = self.fields

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from typing import Any, Mapping, Union
 
 from . import _native
 from ._context import Owned, call
+from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32
 from ._structs import ModelFields, ModelSummary
-from .lengths import path_bytes, text_bytes
 
 MLP = {"gated": 0, "plain": 1, 0: 0, 1: 1}
 
@@ -44,17 +43,13 @@ class Model(Owned):
         ]
 
     @classmethod
-    def from_config(cls, config: Union[str, bytes, Mapping[str, Any]]) -> Model:
-        """From the text of a Hugging Face config.json, or the mapping in it."""
+    def config(cls, config: Union[Path, Mapping[str, Any]]) -> Model:
+        """From a Hugging Face config.json: its path, its text as bytes, or the mapping in it."""
         if isinstance(config, Mapping):
-            config = json.dumps(dict(config))
-        data = config.encode() if isinstance(config, str) else bytes(config)
-        return cls._make(lib.hbp_model_create_config, data, len(data))
-
-    @classmethod
-    def load_config(cls, path: Union[str, "os.PathLike[Any]"]) -> Model:
-        """From a config.json file."""
-        return cls._make(lib.hbp_model_load_config, path_bytes(path))
+            config = json.dumps(dict(config)).encode()
+        if isinstance(config, (bytes, bytearray)):
+            return cls._make(lib.hbp_model_create_config, bytes(config), len(config))
+        return cls._make(lib.hbp_model_load_config, path_bytes(config))
 
     @property
     def name(self) -> str:
@@ -78,5 +73,17 @@ class Model(Owned):
         """Whether Ulysses sequence parallelism of degree `sp` suits the heads."""
         return bool(lib.hbp_model_is_sp_legal(self, int32("sp", sp)))
 
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.name, self.fields.as_dict())
+
     def __repr__(self) -> str:
         return f"<hbp.Model {self.name}>"
+
+
+def _unpickle(name: str, fields: Mapping[str, int]) -> Model:
+    """A model of these fields; of a name no preset has only "custom" is left."""
+    if name in Model.presets():
+        preset = Model.preset(name)
+        if preset.fields.as_dict() == fields:
+            return preset
+    return Model(**fields)

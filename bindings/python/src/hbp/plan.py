@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import tempfile
 from typing import Any, Iterator, Optional, Union
 
 import numpy as np
@@ -13,16 +11,16 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import Column, address
 from ._context import Owned, ProgressFn, call, call_long
+from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._structs import PlanSaveOptions, PlanSummary
 from .cost import Cost
-from .lengths import Lengths, path_bytes, text_bytes
+from .lengths import Lengths
 
 LOSS = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
+REASONS = {1: "over-long", 2: "left-over"}
 CURSOR_BYTES = 64
-
-Path = Union[str, "os.PathLike[Any]"]
 
 
 class Pack:
@@ -85,10 +83,13 @@ class Pack:
         return int(np.diff(self.cu_seqlens_padded).max(initial=0))
 
     @property
+    def first_rank(self) -> int:
+        return int(self.plan.pack_ranks[self.index])
+
+    @property
     def ranks(self) -> range:
         """The ranks that share the pack's sequence."""
-        first = int(self.plan.pack_ranks[self.index])
-        return range(first, first + self.sp)
+        return range(self.first_rank, self.first_rank + self.sp)
 
     @property
     def sp(self) -> int:
@@ -280,20 +281,12 @@ class Plan(Owned):
 
     def to_bytes(self) -> bytes:
         """A plan file as bytes."""
-        with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
-            path = os.path.join(folder, "plan.msgpack")
-            self.save(path)
-            with open(path, "rb") as file:
-                return file.read()
+        return file_bytes(self.save)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Plan:
         """A plan from what to_bytes gave."""
-        with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
-            path = os.path.join(folder, "plan.msgpack")
-            with open(path, "wb") as file:
-                file.write(data)
-            return cls.load(path)
+        return from_file_bytes(cls.load, data)
 
     def __reduce__(self) -> Any:
         return Plan.from_bytes, (self.to_bytes(),)
@@ -303,6 +296,12 @@ class Plan(Owned):
 
     def __deepcopy__(self, memo: Any) -> Plan:
         return self
+
+    @property
+    def dropped(self) -> list[tuple[int, str]]:
+        """The samples that are in no pack, each with the reason: "over-long" or "left-over"."""
+        reasons = (REASONS.get(reason, str(reason)) for reason in self.dropped_reasons.tolist())
+        return list(zip(self.dropped_ids.tolist(), reasons))
 
     def summary(self) -> PlanSummary:
         """The plan in numbers; print it."""

@@ -5,7 +5,7 @@ PyTorch is imported by varlen_collate alone, when it makes tensors; the sampler 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -367,7 +367,9 @@ class VarlenCollate:
             borders, longest = batch.pop("cu_seqlens_padded"), batch.pop("max_seqlen_padded")
             for name in ("cu_seqlens", "max_seqlen", "loss_tokens"):
                 del batch[name]
-            batch.update(cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest)
+            batch.update(
+                cu_seq_lens_q=borders, cu_seq_lens_k=borders, max_length_q=longest, max_length_k=longest
+            )
         return batch
 
 

@@ -1,0 +1,43 @@
+"""Paths and texts on their way into C, and files as bytes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Callable, Optional, TypeVar, Union
+
+Path = Union[str, bytes, "os.PathLike[Any]"]
+T = TypeVar("T")
+
+
+def path_bytes(path: Path) -> bytes:
+    """A path as C wants it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"path {path!r} holds a NUL byte")
+    return name
+
+
+def text_bytes(text: Optional[str]) -> Optional[bytes]:
+    """A text as C wants it; None stays None."""
+    if text is not None and "\0" in text:
+        raise ValueError(f"text {text!r} holds a NUL byte")
+    return None if text is None else text.encode()
+
+
+def file_bytes(save: Callable[[str], Any]) -> bytes:
+    """What `save` writes to the path that it is given."""
+    with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
+        path = os.path.join(folder, "file")
+        save(path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def from_file_bytes(load: Callable[[str], T], data: bytes) -> T:
+    """What `load` makes of a file that holds `data`."""
+    with tempfile.TemporaryDirectory(prefix="hbp-") as folder:
+        path = os.path.join(folder, "file")
+        with open(path, "wb") as file:
+            file.write(data)
+        return load(path)
