@@ -217,6 +217,8 @@ hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64
     part->pack_multiple = plan->pack_multiple;
     part->micro_batch_multiple = plan->micro_batch_multiple;
     part->first_step = plan->first_step + first;
+    part->overlong_samples = plan->overlong_samples;
+    part->overlong_tokens = plan->overlong_tokens;
     part->seed = plan->seed;
     part->epoch = plan->epoch;
     part->lengths_digest = plan->lengths_digest;

@@ -76,8 +76,9 @@ int32_t hbp__plan_optional(const hbp_plan *plan);
 /* The whole summary; token sums saturate. O(packs). */
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 
-/* Steps [first, first + count) as a sealed plan of their own, without dropped samples; the range lies inside
- * the plan. NULL when memory is short. */
+/* Steps [first, first + count) as a sealed plan of their own, without dropped samples but with the counts of
+ * over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when memory is
+ * short. */
 hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count);
 
 /* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts,

@@ -159,6 +159,8 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
     plan->pack_multiple = summary->pack_multiple;
     plan->micro_batch_multiple = summary->micro_batch_multiple;
     plan->first_step = (int64_t)((uint64_t)summary->first_step + (uint64_t)first_step);
+    plan->overlong_samples = summary->overlong_samples;
+    plan->overlong_tokens = summary->overlong_tokens;
     plan->seed = summary->seed;
     plan->epoch = summary->epoch;
     plan->lengths_digest = summary->lengths_digest;
@@ -216,8 +218,6 @@ hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, 
     if (!file->chunks)
         return hbp__plan_file_fail(context, file, 0, "the plan has no steps");
     HBP__TRY(load_chunks(context, file, 0, file->chunks, &plan));
-    plan->overlong_samples = file->summary.overlong_samples;
-    plan->overlong_tokens = file->summary.overlong_tokens;
     hbp__plan_seal(plan);
     hbp__plan_summarise(plan, &summary);
     hbp_status status = HBP_OK;

@@ -210,6 +210,9 @@ START_TEST(a_part_need_not_hold_every_sample)
     hbp_plan *head = hbp__plan_slice(&memory, m.plan, 0, 1);
     hbp_plan *part = hbp__plan_slice(&memory, m.plan, 1, m.plan->steps - 1);
     OK(m.context, hbp_plan_validate(m.context, part, m.lengths, NULL));
+    hbp_lengths *all = plans_lengths(m.context, 5, 30, 100, 0, 0); /* what make limited */
+    OK(m.context, hbp_plan_validate(m.context, part, all, NULL));
+    hbp_lengths_free(all);
     FAILS(m.context, HBP_E_INVALID, "is in no pack and was not dropped",
           hbp_plan_validate(m.context, head, m.lengths, NULL));
     part->sample_ids[0] = 1000;
