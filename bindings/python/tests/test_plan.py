@@ -210,8 +210,9 @@ class TestEpoch(unittest.TestCase):
         plan = hbp.balance_attention(packs, groups, cost, seed=3)
         plan.validate(lengths, cost)
         self.assertEqual(len(groups), len(groups.sp))
-        self.assertEqual(groups.candidates()[0][1], min(groups.candidate_ns))
-        self.assertIn("SP", groups.candidates()[0][0])
+        chosen, ns = groups.candidates()[0]
+        self.assertEqual(chosen, ", ".join(f"{n} x SP {d}" for n, d in zip(groups.pack_lengths, groups.sp)))
+        self.assertEqual((len(groups.candidates()), ns), (len(groups.candidate_ns), groups.candidate_ns[0]))
         for group in range(len(groups)):
             self.assertGreaterEqual(int((packs.groups == group).sum()), packs.bound(group))
         self.assertEqual(packs[0].tolist(), packs.samples[: packs.offsets[1]].tolist())
