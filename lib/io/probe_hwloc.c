@@ -112,6 +112,29 @@ static hbp_status check_synthetic(hbp_context *context, const char *text)
     return HBP_OK;
 }
 
+static void cut(char *from, const char *to)
+{
+    memmove(from, to, strlen(to) + 1);
+}
+
+/* Takes indexes=... out of the attributes: only counts are wanted, and indexes that contradict one another
+ * make hwloc print. hwloc wants one blank between attributes and none in empty parentheses. */
+static void drop_indexes(char *text)
+{
+    for (char *at = text; (at = strstr(at, "indexes="));) {
+        char *end = at + strcspn(at, " )");
+        if (at > text && at[-1] == ' ')
+            at--;
+        else if (*end == ' ')
+            end++;
+        cut(at, end);
+        if (at > text && at[-1] == '(' && at[0] == ')') {
+            at--;
+            cut(at, at + 2);
+        }
+    }
+}
+
 static hbp_status probe_loaded(hbp_context *context, hwloc_topology_t topology, const char *synthetic,
                                hbp__probe *probe)
 {
@@ -133,12 +156,16 @@ static hbp_status probe_loaded(hbp_context *context, hwloc_topology_t topology, 
 /* `synthetic` NULL: this machine. */
 static hbp_status probe_hwloc(hbp_context *context, const char *synthetic, hbp__probe *probe)
 {
-    if (synthetic)
+    char text[MOST_TEXT + 1];
+    if (synthetic) {
         HBP__TRY(check_synthetic(context, synthetic));
+        snprintf(text, sizeof text, "%s", synthetic);
+        drop_indexes(text);
+    }
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
         return hbp__fail_memory(context, "hwloc");
-    hbp_status status = probe_loaded(context, topology, synthetic, probe);
+    hbp_status status = probe_loaded(context, topology, synthetic ? text : NULL, probe);
     hwloc_topology_destroy(topology);
     return status;
 }

@@ -143,8 +143,11 @@ START_TEST(synthetic_machines)
     static const struct {
         const char *text;
         int units;
-    } good[] = {
-        {"2 3 4", 24}, {"pack:1 core:2 pu:1", 2}, {"Package:3(indexes=2,0,1) PU:2", 6}, {"numa:2 pu:2", 4}};
+    } good[] = {{"2 3 4", 24},
+                {"pack:1 core:2 pu:1", 2},
+                {"Package:3(indexes=2,0,1) PU:2", 6},
+                {"pack:2 l2:1(size=4096 indexes=7,7) pu:2(indexes=0,0,0,0)", 4},
+                {"numa:2 pu:2", 4}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         OK(context, hbp_machine_probe(context, HBP_PROBE_SYNTHETIC, good[i].text, &machine));
         ck_assert_int_eq(machine->fields.processing_units, good[i].units);
