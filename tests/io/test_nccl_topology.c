@@ -47,7 +47,7 @@ static void applied(const char *name, int32_t gpus, int32_t domain, double nvlin
     hbp_context_free(context);
 }
 
-START_TEST(recorded_machines)
+START_TEST(machines_as_files)
 {
     /* 6 switches with 2 links of 20.0 GB/s to each; one net of 200 Gb/s a GPU. */
     applied("dgx_a100.nccl.xml", 8, 8, 240e9, 25e9);
@@ -242,7 +242,7 @@ START_TEST(too_many_of_anything)
 }
 END_TEST
 
-static hbp_status apply_recorded(hbp_context *context, void *user)
+static hbp_status apply_whole(hbp_context *context, void *user)
 {
     hbp_machine *machine = NULL;
     hbp_status status = hbp_machine_create_preset(context, "h100", 1, &machine);
@@ -260,11 +260,11 @@ START_TEST(failing_allocations)
 {
     size_t bytes;
     char *xml = machine_file("dgx_a100.nccl.xml", &bytes);
-    failing_sweep(apply_recorded, xml);
+    failing_sweep(apply_whole, xml);
     free(xml);
 }
 END_TEST
 
-TEST_MAIN("nccl_topology", recorded_machines, without_nvlink, several_hosts_in_one_file,
+TEST_MAIN("nccl_topology", machines_as_files, without_nvlink, several_hosts_in_one_file,
           a_domain_past_the_node_stays, domains_against_arcs, bad_files_change_nothing, too_many_of_anything,
           failing_allocations)

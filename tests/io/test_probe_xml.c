@@ -12,7 +12,7 @@ static hbp_status read_text(hbp_context *context, const char *xml, hbp__probe *p
     return hbp__probe_xml_data(context, xml, (int64_t)strlen(xml), probe);
 }
 
-static hbp__probe recorded(const char *name)
+static hbp__probe probe_file(const char *name)
 {
     hbp_context *context = test_context();
     char path[512];
@@ -23,9 +23,9 @@ static hbp__probe recorded(const char *name)
     return probe;
 }
 
-START_TEST(recorded_machines)
+START_TEST(machines_as_files)
 {
-    hbp__probe p = recorded("dgx_a100.hwloc.xml");
+    hbp__probe p = probe_file("dgx_a100.hwloc.xml");
     ck_assert_int_eq(p.packages, 2);
     ck_assert_int_eq(p.numa_nodes, 2);
     ck_assert_int_eq(p.cores, 128);
@@ -35,11 +35,11 @@ START_TEST(recorded_machines)
     ck_assert_int_eq(p.gpus[HBP__GPU_PLAIN], 8);
     ck_assert_int_eq(p.gpus[HBP__GPU_DISPLAY], 0);
     ck_assert_uint_eq(p.device[HBP__GPU_PLAIN], 0x20b2);
-    p = recorded("dgx_h100.hwloc.xml");
+    p = probe_file("dgx_h100.hwloc.xml");
     ck_assert_int_eq(p.cores, 112);
     ck_assert_int_eq(p.gpus[HBP__GPU_PLAIN], 8);
     ck_assert_uint_eq(p.device[HBP__GPU_PLAIN], 0x2330);
-    p = recorded("pcie_box.hwloc.xml");
+    p = probe_file("pcie_box.hwloc.xml");
     ck_assert_int_eq(p.units, 32);
     ck_assert_int_eq(p.gpus[HBP__GPU_PLAIN], 4);
     ck_assert_int_eq(p.gpus[HBP__GPU_DISPLAY], 1);
@@ -148,7 +148,7 @@ START_TEST(bad_files)
 }
 END_TEST
 
-static hbp_status read_recorded(hbp_context *context, void *user)
+static hbp_status read_whole(hbp_context *context, void *user)
 {
     char path[512];
     hbp__probe probe = {0};
@@ -159,8 +159,8 @@ static hbp_status read_recorded(hbp_context *context, void *user)
 START_TEST(failing_allocations)
 {
     char name[] = "pcie_box.hwloc.xml";
-    failing_sweep(read_recorded, name);
+    failing_sweep(read_whole, name);
 }
 END_TEST
 
-TEST_MAIN("probe_xml", recorded_machines, it_agrees_with_hwloc, what_counts, bad_files, failing_allocations)
+TEST_MAIN("probe_xml", machines_as_files, it_agrees_with_hwloc, what_counts, bad_files, failing_allocations)
