@@ -56,7 +56,7 @@ class Opaque(c_void_p):
     it, so that swapped arguments are a TypeError and not a crash."""
 
     @classmethod
-    def from_param(cls, value: Any) -> c_void_p | None:
+    def from_param(cls, value: Any) -> Any:
         if value is None:
             return None
         if getattr(value, "_opaque", None) is not cls:

@@ -21,7 +21,7 @@ class Struct(ctypes.Structure):
     def __init__(self, **values: Any) -> None:
         super().__init__()
         self.struct_size = ctypes.sizeof(self)
-        types = dict(self._fields_)
+        types = {field[0]: field[1] for field in self._fields_}
         for name, value in values.items():
             if name not in types or name == "struct_size":
                 raise TypeError(

@@ -108,11 +108,11 @@ class Cost(Owned):
         struct = CostTermsStruct()
         call(lib.hbp_cost_get_terms, self, ctypes.byref(struct))
         types = (np.int32, np.float64, np.float64)
-        tables = {
+        tables: dict[str, Any] = {
             name: tuple(view(getattr(struct, name), struct.degrees, dtype, self).tolist())
             for name, dtype in zip(_TABLES, types)
         }
-        scalars = {
+        scalars: dict[str, Any] = {
             field.name: getattr(struct, field.name)
             for field in fields(CostTerms)
             if field.name not in _TABLES

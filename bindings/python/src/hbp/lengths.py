@@ -51,11 +51,10 @@ class Lengths(Owned):
         A contiguous uint32 array is used in place and kept alive: leave it unchanged, or ask for a `copy`.
         int32 and int64 arrays are read once without a copy on this side; other integers are converted."""
         array = np.asarray(lengths)
-        native = (
-            array.dtype if array.dtype in _CREATE else np.uint32 if array.dtype.itemsize < 4 else np.int64
-        )
-        if array.dtype.kind == "i" and array.dtype.itemsize < 4:
-            native = np.int32
+        native = array.dtype
+        if native not in _CREATE:
+            small = np.uint32 if native.kind == "u" else np.int32
+            native = np.dtype(small if native.itemsize < 4 else np.int64)
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
         loss = (
@@ -65,7 +64,7 @@ class Lengths(Owned):
         )
         tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
         options = LengthsOptions(borrow=borrow, loss_tokens=address(loss), ties=address(tied))
-        create = _CREATE[array.dtype.newbyteorder("=")]
+        create = _CREATE[array.dtype]
         keep = (array,) if borrow else ()
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
 
