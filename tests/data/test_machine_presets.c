@@ -4,12 +4,12 @@
 
 static const struct row {
     const char *name;
-    double tflops, gigabytes, hbm_gbps, nvlink_gbps, network_gbps;
+    double tflops, gibibytes, hbm_gbps, nvlink_gbps, network_gbps;
     int32_t per_node, domain;
 } rows[] = {
-    {"a100-40", 312, 42.949672960, 1555, 240, 25, 8, 8},
-    {"a100-80", 312, 85.899345920, 2039, 240, 25, 8, 8},
-    {"h100", 989, 85.899345920, 3350, 371, 50, 8, 8},
+    {"a100-40", 312, 40, 1555, 240, 25, 8, 8},
+    {"a100-80", 312, 80, 2039, 240, 25, 8, 8},
+    {"h100", 989, 80, 3350, 371, 50, 8, 8},
     {"h200", 989, 141, 4800, 371, 50, 8, 8},
     {"b200", 2250, 180, 8000, 722, 50, 8, 8},
     {"gb200-nvl72", 2500, 186, 8000, 722, 50, 4, 72},
@@ -42,7 +42,7 @@ START_TEST(every_row_of_the_table)
         ck_assert_int_eq(f.gpus_per_node, r->per_node);
         ck_assert_int_eq(f.domain_gpus, r->domain);
         NEAR(f.flops_per_s, r->tflops * 1e12);
-        NEAR(f.hbm_bytes, r->gigabytes * 1e9);
+        NEAR(f.hbm_bytes, r->gibibytes * 1073741824);
         NEAR(f.hbm_bytes_per_s, r->hbm_gbps * 1e9);
         NEAR(f.nvlink_bytes_per_s, r->nvlink_gbps * 1e9);
         NEAR(f.network_bytes_per_s, r->network_gbps * 1e9);
