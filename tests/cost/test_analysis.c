@@ -147,6 +147,7 @@ START_TEST(zero_stages_move_bytes_and_traffic)
     hbp_cost_options options = some_options();
     options.zero_stage = HBP_ZERO_NONE;
     hbp_cost *cost = NULL;
+    OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 141e9, "test"));
     FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-8b needs 144",
           hbp_cost_create(context, model, machine, &options, &cost));
     ck_assert_ptr_null(cost);
