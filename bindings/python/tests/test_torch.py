@@ -39,7 +39,8 @@ def make_cost(ranks=8):
 
 def make_plan(epoch=0, ranks=8, count=600, **options):
     lengths = np.random.RandomState(5).geometric(1 / 900, size=count).clip(2, 8000)
-    return hbp.plan_epoch(lengths.astype(np.uint32), make_cost(ranks), epoch=epoch, **options)
+    data = hbp.Lengths.from_array(lengths, loss_tokens=lengths - 1)
+    return hbp.plan_epoch(data, make_cost(ranks), epoch=epoch, **options)
 
 
 def expected(plan, rank):
@@ -189,7 +190,9 @@ class Pieces(unittest.TestCase):
 
 class Collate(unittest.TestCase):
     def test_samples_end_to_end(self):
-        batch = VarlenCollate().arrays([[1, 2, 3], {"input_ids": [4, 5], "labels": [-100, 5]}])
+        batch = VarlenCollate(mask_first=False).arrays(
+            [[1, 2, 3], {"input_ids": [4, 5], "labels": [-100, 5]}]
+        )
         self.assertEqual(batch["input_ids"].tolist(), [1, 2, 3, 4, 5])
         self.assertEqual(batch["labels"].tolist(), [1, 2, 3, -100, 5])
         self.assertEqual(batch["position_ids"].tolist(), [0, 1, 2, 0, 1])
@@ -198,7 +201,7 @@ class Collate(unittest.TestCase):
         self.assertEqual((batch["max_seqlen"], batch["loss_tokens"]), (3, 4))
 
     def test_padding_never_has_position_zero(self):
-        batch = VarlenCollate(sequence_multiple=4, pack_multiple=16, pad_id=9, mask_first=True).arrays(
+        batch = VarlenCollate(sequence_multiple=4, pack_multiple=16, pad_id=9).arrays(
             [[1, 2, 3], [4, 5, 6, 7, 8]]
         )
         self.assertEqual(batch["input_ids"].tolist(), [1, 2, 3, 9, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9, 9, 9])

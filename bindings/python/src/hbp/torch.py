@@ -273,9 +273,10 @@ class VarlenCollate:
 
     Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made.
     Position ids begin at 0 with each sample and go on through padding, so that a zero always marks a border.
-    Labels are the tokens themselves where a sample has none; `mask_first` gives the first label of each
-    sample `ignore_index`, since nothing before it predicts it. No samples, a dummy pack, become one sequence
-    of padding without loss.
+    Labels are the tokens themselves where a sample has none. `mask_first` gives the first label of each
+    sample `ignore_index`: models that shift labels would predict it from the sample before; switch it off for
+    labels that are shifted already. Plan with loss_tokens one below the lengths to have it counted. No
+    samples, a dummy pack, become one sequence of padding without loss.
 
     `keys` "transformers" names the borders as transformers' flash attention wants them."""
 
@@ -286,7 +287,7 @@ class VarlenCollate:
         pack_multiple: int = 1,
         pad_id: int = 0,
         ignore_index: int = -100,
-        mask_first: bool = False,
+        mask_first: bool = True,
         keys: str = "hbp",
     ) -> None:
         if sequence_multiple < 1 or pack_multiple < 1:
