@@ -61,6 +61,7 @@ run_all() {
     $programs/bench_packs
     # shellcheck disable=SC2086
     $programs/bench_speed $mode
+    $programs/bench_speed --warm
     $programs/bench_file $build/plan.msgpack
     run_python
 }
