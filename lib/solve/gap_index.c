@@ -5,11 +5,11 @@
 int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index)
 {
     *index = (hbp__gap_index){*memory, most, NULL, NULL, NULL, NULL};
-    uint64_t gaps = (uint64_t)most + 1;
+    uint64_t gaps = (uint64_t)most + 1, words = (uint64_t)most / 64 + 1;
     index->head = hbp__new(memory, gaps, sizeof *index->head);
     index->next = hbp__new(memory, (uint64_t)things, sizeof *index->next);
-    index->bits = hbp__new_zero(memory, gaps / 64 + 1, sizeof *index->bits);
-    index->summary = hbp__new_zero(memory, gaps / 4096 + 1, sizeof *index->summary);
+    index->bits = hbp__new_zero(memory, words, sizeof *index->bits);
+    index->summary = hbp__new_zero(memory, words / 64 + 1, sizeof *index->summary);
     if (!index->head || !index->next || !index->bits || !index->summary)
         return 0;
     memset(index->head, 0xff, gaps * sizeof *index->head); /* HBP__NO_GAP */
