@@ -65,8 +65,9 @@ HBP_API const int64_t *hbp_groups_get_step_ns(const hbp_groups *groups, int64_t 
 /* The tokens a step carries (T_global). */
 HBP_API int64_t hbp_groups_get_tokens_per_step(const hbp_groups *groups);
 
-/* The hierarchies that were considered, best first: [rows] predicted epoch time, and a text each such as
- * "16384 x SP 1, 131072 x SP 8"; row 0 is the one chosen. NULL text past the end. Owned by the groups. */
+/* The hierarchies that were considered: [rows] predicted epoch time, and a text each such as "16384 x SP 1,
+ * 131072 x SP 8"; row 0 is the one chosen, the others follow best first. One of more levels may be faster by
+ * less than the thousandth that each level must save. NULL text past the end. Owned by the groups. */
 HBP_API const int64_t *hbp_groups_get_candidate_ns(const hbp_groups *groups, int64_t *count);
 HBP_API const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index);
 
