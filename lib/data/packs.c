@@ -5,6 +5,9 @@
 #include "base/checked.h"
 #include "base/options.h"
 
+/* Samples between two reports of progress. */
+#define SAMPLES_A_TICK 65536
+
 /* Makes the column that the pointer at `column` names `rows` rows long; 0 when memory is short. */
 static int reserve(const hbp__memory *memory, void *column, uint64_t rows, uint64_t size)
 {
@@ -64,9 +67,9 @@ void hbp_packs_free(hbp_packs *packs)
     hbp__delete(&memory, packs);
 }
 
-void hbp__packs_measure(hbp_packs *packs)
+hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
 {
-    int64_t multiple = packs->sequence_multiple;
+    int64_t multiple = packs->sequence_multiple, ticked = 0;
     for (int64_t p = 0; p < packs->count; p++) {
         int64_t tokens = 0, padded = 0, squares = 0;
         for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++) {
@@ -78,7 +81,12 @@ void hbp__packs_measure(hbp_packs *packs)
         packs->tokens[p] = tokens;
         packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);
         packs->squares[p] = squares;
+        if (packs->offsets[p + 1] - ticked >= SAMPLES_A_TICK) {
+            ticked = packs->offsets[p + 1];
+            HBP__TRY(hbp__tick(context, "measure", ticked, packs->samples));
+        }
     }
+    return HBP_OK;
 }
 
 void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size)

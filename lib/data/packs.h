@@ -36,8 +36,9 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
 /* Makes room for `count` packs, what is there is kept; 0 when memory is short. Sets no count. */
 int hbp__packs_reserve(hbp_packs *packs, int64_t count);
 
-/* Fills tokens, padded and squares from offsets, sample and the lengths; O(samples). */
-void hbp__packs_measure(hbp_packs *packs);
+/* Fills tokens, padded and squares from offsets, sample and the lengths; HBP_OK or HBP_E_CANCELLED.
+ * O(samples). */
+hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs);
 
 /* Length of the i-th sample of the packs. */
 static inline int64_t hbp__packs_length(const hbp_packs *packs, int64_t i)

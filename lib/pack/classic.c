@@ -96,23 +96,6 @@ static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths,
     return status;
 }
 
-/* Completes the packs: what they hold, and how few could hold it. */
-static void finish(hbp_packs *packs, const hbp_groups *groups, const hbp_fill_options *options)
-{
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens = 0;
-    hbp__fill_limits(groups, options, capacity, largest);
-    packs->groups = groups->count;
-    packs->sequence_multiple = options->sequence_multiple;
-    packs->pack_multiple = 1; /* first without the packs' own padding, which a bound may not count */
-    hbp__packs_measure(packs);
-    for (int64_t p = 0; p < packs->count; p++)
-        tokens += packs->padded[p];
-    packs->bound[0] = hbp__ceil_div(tokens, capacity[0]);
-    packs->pack_multiple = options->pack_multiple;
-    for (int64_t p = 0; p < packs->count; p++)
-        packs->padded[p] = hbp__round_up(packs->padded[p], packs->pack_multiple);
-}
-
 hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                              int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
 {
@@ -141,6 +124,10 @@ hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, c
     default:
         return hbp__fail(context, HBP_E_INVALID, "baseline %d is no way of packing", (int)baseline);
     }
-    finish(*out, groups, &all);
-    return HBP_OK;
+    hbp_status status = hbp__packs_finish(context, groups, &all, *out);
+    if (status < 0) {
+        hbp_packs_free(*out);
+        *out = NULL;
+    }
+    return status;
 }

@@ -376,16 +376,18 @@ static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item
 }
 
 /* Writes one source bin by bin, so that writes stay close together. */
-static void write_source(balanced *b, const source *s, int64_t *cursor)
+static hbp_status write_source(balanced *b, const source *s, int64_t *cursor)
 {
-    if (!s->bin_start)
-        return;
-    for (int64_t i = 0; i < s->bin_start[b->bins.count]; i++) {
+    int64_t runs = s->bin_start ? s->bin_start[b->bins.count] : 0;
+    for (int64_t i = 0; i < runs; i++) {
         int64_t first = s->run_at[i] * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
         for (int64_t k = first; k < end; k++)
             if (s->pack_of[k] != HBP__NO_PACK)
                 write_item(b, cursor, s->pack_of[k], hbp__listing_item(&s->listing, k));
+        if (i % 4096 == 0)
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
     }
+    return HBP_OK;
 }
 
 /* Appends the group's packs to the result, without empty ones. */
@@ -405,12 +407,13 @@ static hbp_status write_packs(balanced *b)
         packs->group[packs->count++] = (int32_t)b->group;
         packs->offsets[packs->count] = b->done;
     }
-    write_source(b, &b->own, cursor);
-    write_source(b, &b->filler, cursor);
+    hbp_status status = write_source(b, &b->own, cursor);
+    if (status >= 0)
+        status = write_source(b, &b->filler, cursor);
     for (int64_t i = 0; i < b->stray_count; i++)
         write_item(b, cursor, b->strays[i].pack, b->strays[i].item);
     hbp__delete(&b->context->memory, cursor);
-    return HBP_OK;
+    return status;
 }
 
 /* Drops written items from the list; the rest keeps its order. */

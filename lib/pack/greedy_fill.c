@@ -46,23 +46,23 @@ static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
     return HBP_OK;
 }
 
-/* A lower bound on each group's packs: the tokens of its samples, each padded, over what a pack holds. */
-static void set_bounds(hbp_packs *packs, const hbp_groups *groups, const hbp_fill_options *options)
+hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
+                             hbp_packs *packs)
 {
     int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens[HBP__MAX_GROUPS] = {0};
     hbp__fill_limits(groups, options, capacity, largest);
+    packs->sequence_multiple = options->sequence_multiple;
+    packs->pack_multiple = 1; /* first without the packs' own padding, which another packing may not need */
+    HBP__TRY(hbp__packs_measure(context, packs));
+    packs->pack_multiple = options->pack_multiple;
     for (int64_t p = 0; p < packs->count; p++) {
-        int64_t padded = packs->padded[p];
-        if (options->pack_multiple > 1) {
-            padded = 0; /* without the padding of the pack itself, which another packing may not need */
-            for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++)
-                padded += hbp__round_up(hbp__packs_length(packs, i), options->sequence_multiple);
-        }
-        tokens[packs->group[p]] += padded;
+        tokens[packs->group[p]] += packs->padded[p];
+        packs->padded[p] = hbp__round_up(packs->padded[p], packs->pack_multiple);
     }
     packs->groups = groups->count;
     for (int64_t g = 0; g < groups->count; g++)
         packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
+    return HBP_OK;
 }
 
 typedef hbp_status (*fill_function)(hbp_context *, const hbp_lengths *, const hbp_groups *,
@@ -74,10 +74,12 @@ static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_l
     hbp_status status = fill(context, lengths, groups, options, out);
     if (status < 0)
         return status;
-    (*out)->sequence_multiple = options->sequence_multiple;
-    (*out)->pack_multiple = options->pack_multiple;
-    hbp__packs_measure(*out);
-    set_bounds(*out, groups, options);
+    hbp_status finished = hbp__packs_finish(context, groups, options, *out);
+    if (finished < 0) {
+        hbp_packs_free(*out);
+        *out = NULL;
+        return finished;
+    }
     return status;
 }
 

@@ -18,7 +18,7 @@ START_TEST(packs_are_columns_over_lengths_they_keep_alive)
     packs->group[1] = 0;
     packs->sequence_multiple = 4;
     packs->pack_multiple = 64;
-    hbp__packs_measure(packs);
+    OK(context, hbp__packs_measure(context, packs));
     int64_t count;
     ck_assert_int_eq(hbp_packs_get_offsets(packs, &count)[2], 4);
     ck_assert_int_eq(count, 3);

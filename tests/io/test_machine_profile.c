@@ -91,7 +91,7 @@ START_TEST(a_profile_reads_well)
     ck_assert_ptr_nonnull(strstr(text, "\"format\": \"hbp-machine\""));
     ck_assert_ptr_nonnull(strstr(text, "\"version\": 1"));
     ck_assert_ptr_nonnull(strstr(text, "\"value\": 0.45,"));
-    ck_assert_ptr_nonnull(strstr(text, "\"value\": 141000000000,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"value\": 151397597184,"));
     ck_assert_ptr_nonnull(strstr(text, "\"latency_ns\": 20500.25"));
     ck_assert_ptr_null(strstr(text, "numa_nodes"));
     hbp__delete(&context->memory, text);

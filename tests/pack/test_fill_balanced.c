@@ -27,7 +27,7 @@ START_TEST(packs_of_broad_data_are_full_and_alike)
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs = NULL;
     OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
-    hbp__packs_measure(packs);
+    OK(context, hbp__packs_measure(context, packs));
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     OK(context, hbp_lengths_get_summary(context, lengths, &summary));
     int64_t bound = hbp__ceil_div(summary.tokens, 8192);
@@ -63,7 +63,7 @@ START_TEST(long_packs_are_filled_by_a_sample_of_the_short_ones)
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs = NULL;
     OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
-    hbp__packs_measure(packs);
+    OK(context, hbp__packs_measure(context, packs));
     check_packs(packs, lengths, groups, &options);
     int64_t tokens = 0, count = 0, shorter[2] = {0}, all[2] = {0};
     for (int64_t p = 0; p < packs->count; p++) {

@@ -25,7 +25,7 @@ START_TEST(leaves_no_gap_that_a_shorter_sample_fits)
                                     .seed = (uint64_t)trial};
         hbp_packs *packs = NULL;
         OK(context, hbp__fill_paper(context, lengths, groups, &options, &packs));
-        hbp__packs_measure(packs);
+        OK(context, hbp__packs_measure(context, packs));
         /* The shortest sample that was left for the short group fits no long pack. */
         int64_t shortest = INT64_MAX, most_room = 0;
         for (int64_t p = 0; p < packs->count; p++) {

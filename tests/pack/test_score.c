@@ -43,7 +43,7 @@ START_TEST(the_score_is_the_best_cut_into_micro_batches)
             packs->offsets[i + 1] = i + 1;
             packs->group[i] = 0;
         }
-        hbp__packs_measure(packs);
+        OK(context, hbp__packs_measure(context, packs));
         for (int i = 0; i < count; i++)
             time[i] = packs->tokens[i];
         OK(context, hbp__packs_score(context, packs, groups, 0, &ns));
