@@ -155,11 +155,15 @@ static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
 /* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
 static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_members)
 {
-    int64_t tokens = 0, halves = 0, members = 0;
+    int64_t tokens = 0, halves = 0, members = b->items.count - b->low;
     for (int64_t i = b->low; i < b->items.count; i++) {
         tokens += b->items.size[i];
-        halves += 2 * (int64_t)b->items.size[i] > capacity;
-        members += hbp__items_members(&b->items, i);
+        halves += b->items.size[i] > capacity / 2;
+    }
+    if (b->items.next) {
+        members = 0;
+        for (int64_t i = b->low; i < b->items.count; i++)
+            members += hbp__items_members(&b->items, i);
     }
     return hbp__max_i64(hbp__ceil_div(tokens, capacity),
                         hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
@@ -205,8 +209,8 @@ static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
     return b->bins.count == count ? HBP_OK : try_spread(b, count, capacity, max_members, &placed);
 }
 
-/* Draws from the shorter items [0, low) about as many tokens as the bins have free: each item whose share of
- * the drawn tokens falls due. Items are drawn from the longest down. */
+/* Draws from the shorter items [0, low) about as many tokens as the bins have free: every n-th of them, n
+ * being the tokens there are over the tokens wanted. Items are drawn from the longest down. */
 static hbp_status draw_filler(balanced *b, int64_t *count)
 {
     int64_t free_tokens = 0, tokens = 0;
@@ -214,19 +218,14 @@ static hbp_status draw_filler(balanced *b, int64_t *count)
         free_tokens += b->bins.gap[i];
     for (int64_t i = 0; i < b->low; i++)
         tokens += b->items.size[i];
-    double share = free_tokens >= tokens ? 1 : (double)free_tokens / (double)tokens;
-    b->filler_item =
-        hbp__new(&b->context->memory, (uint64_t)((double)b->low * share) + 2, sizeof *b->filler_item);
+    double stride = free_tokens >= tokens ? 1 : (double)tokens / (double)hbp__max_i64(1, free_tokens);
+    *count = (int64_t)((double)b->low / stride);
+    b->filler_item = hbp__new(&b->context->memory, (uint64_t)*count, sizeof *b->filler_item);
     if (!b->filler_item)
         return no_memory(b);
-    double due = 0.5;
-    *count = 0;
-    for (int64_t i = b->low - 1; i >= 0; i--) {
-        due += share;
-        if (due < 1)
-            continue;
-        due -= 1;
-        b->filler_item[(*count)++] = (uint32_t)i;
+    for (int64_t k = 0; k < *count; k++) {
+        int64_t from_top = hbp__min_i64((int64_t)(((double)k + 0.5) * stride), b->low - 1);
+        b->filler_item[k] = (uint32_t)(b->low - 1 - from_top);
     }
     return HBP_OK;
 }
