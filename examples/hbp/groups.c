@@ -174,7 +174,7 @@ int cli_groups(cli *c)
     } else if (c->json) {
         exit_status = print_json(c, choices, choice_count);
     } else {
-        printf("%s tokens per step\n\n", show_count(hbp_groups_get_tokens_per_step(c->groups)).s);
+        printf("%s tokens per step at most\n\n", show_count(hbp_groups_get_tokens_per_step(c->groups)).s);
         print_groups(c->groups);
         print_candidates(c->groups, c->all != 0);
         print_choices(length[count - 1], choices, choice_count);
