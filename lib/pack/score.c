@@ -14,6 +14,7 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
     *ns = 0;
     for (int64_t g = 0; g < groups->count && status == HBP_OK; g++) {
         int64_t count = 0;
+        status = hbp__tick(context, "score", g, groups->count);
         for (int64_t p = 0; p < packs->count; p++) {
             if (packs->group[p] != g)
                 continue;
@@ -21,7 +22,7 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
             time[p] = hbp__round_i64(groups->token_ns[g] * (double)packs->padded[p] +
                                      groups->square_ns[g] * (double)packs->squares[p] + groups->fixed_ns[g]);
         }
-        if (!hbp__sort_by_i64(memory, time, order, count))
+        if (status == HBP_OK && !hbp__sort_by_i64(memory, time, order, count))
             status = hbp__fail_memory(context, "the score of packs");
         for (int64_t i = count - 1; i >= 0 && status == HBP_OK; i -= groups->packs[g])
             *ns += time[order[i]];
