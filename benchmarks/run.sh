@@ -19,7 +19,7 @@ build=build/benchmarks
 log=$(mktemp)
 trap 'rm -f "$log" "$build/plan.msgpack"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }; }
-quietly cmake -S . -B $build -G "$(generator)" -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_EXAMPLES=OFF
+quietly configure $build -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_EXAMPLES=OFF
 quietly cmake --build $build -j "$(processors)"
 programs=$build/benchmarks
 
@@ -31,7 +31,7 @@ about() {
     echo "cpu        $(field /proc/cpuinfo 'model name'), $(processors) processors"
     echo "memory     $(field /proc/meminfo MemTotal)"
     echo "load       $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
-    echo "system     $(uname -sr)"
+    echo "system     $(uname -sm)"
     compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' $build/CMakeCache.txt)
     echo "compiler   $("$compiler" --version | head -n 1), -O3"
     data=${HBP_DATA:-../shared/data}
@@ -43,12 +43,12 @@ about() {
 }
 
 run_python() {
-    if ! python3 -c 'import numpy' 2>/dev/null; then
+    if ! python=$(python_with_numpy); then
         printf '\n== Python: skipped, there is no numpy\n'
         return
     fi
     HBP_LIBRARY=$PWD/$build/lib/libhbp.so PYTHONPATH=bindings/python/src \
-        python3 benchmarks/bench_python.py $programs/bench_speed
+        "$python" benchmarks/bench_python.py $programs/bench_speed
 }
 
 run_all() {

@@ -57,5 +57,22 @@ install_missing() {
 # Prints how many builds to run at once.
 processors() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
 
-# Ninja where it is there.
-generator() { if command -v ninja >/dev/null; then echo Ninja; else echo "Unix Makefiles"; fi; }
+# configure BUILD ARGUMENT...: CMake with Ninja where it is there; a build folder keeps the generator it began with.
+configure() {
+    if [ -f "$1/CMakeCache.txt" ] || ! command -v ninja >/dev/null; then
+        cmake -S . -B "$@"
+    else
+        cmake -S . -B "$@" -G Ninja
+    fi
+}
+
+# Prints the first Python that has numpy: a user's own python3 may lack it while Debian's has it.
+python_with_numpy() {
+    for candidate in python3 /usr/bin/python3; do
+        if "$candidate" -c 'import numpy' >/dev/null 2>&1; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}

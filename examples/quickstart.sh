@@ -21,6 +21,8 @@ say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 
 say "Tools and libraries"
 need_build_packages
+need python3 have_tool python3
+need python3-numpy python_with_numpy
 install_missing
 echo "all there"
 
@@ -29,7 +31,7 @@ start=$(date +%s)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }; }
-quietly cmake -S . -B build/quickstart -G "$(generator)" -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF \
+quietly configure build/quickstart -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF \
     -DHBP_BUILD_BENCHMARKS=OFF
 quietly cmake --build build/quickstart -j "$(processors)"
 echo "done in $(($(date +%s) - start)) s"
@@ -44,7 +46,7 @@ if [ -z "$lengths" ]; then
 fi
 set -- "$lengths" --model "$model" --machine "$machine" --max-length "$max_length" --over-long truncate
 
-say "The lengths: many short samples, most tokens in few"
+say "The lengths"
 "$hbp" lengths "$lengths" --max-length "$max_length" --over-long truncate
 
 say "$model on $machine: the packing groups, and what was rejected"
@@ -59,13 +61,9 @@ say "Planning, and writing the plan"
 say "Step 0, as rank 0 runs it"
 "$hbp" show "$out/plan.msgpack" --step 0 --rank 0
 
-if python3 -c 'import numpy' >/dev/null 2>&1; then
-    say "The same from Python: examples/train.py"
-    HBP_LIBRARY=$PWD/build/quickstart/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
-        python3 examples/train.py "$out/plan.msgpack"
-else
-    say "Python with numpy is not here; examples/train.py walks the plan in Python"
-fi
+say "The same from Python: examples/train.py"
+HBP_LIBRARY=$PWD/build/quickstart/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
+    "$(python_with_numpy)" examples/train.py "$out/plan.msgpack"
 
 say "Next"
 cat <<EOT

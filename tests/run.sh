@@ -22,7 +22,7 @@ need libclang-rt-14-dev sh -c 'echo "int main(void){return 0;}" | clang -fsaniti
 need clang-format have_tool clang-format
 need abigail-tools have_tool abidiff
 need python3 have_tool python3
-need python3-numpy python3 -c 'import numpy'
+need python3-numpy python_with_numpy
 install_missing
 
 passed=0 failed=0

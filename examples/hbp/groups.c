@@ -120,7 +120,7 @@ static void print_candidates(const hbp_groups *groups, int all)
     int64_t count = 0;
     const int64_t *ns = hbp_groups_get_candidate_ns(groups, &count);
     int64_t rows = !all && count > 12 ? 12 : count;
-    printf("\nHierarchies considered, best first; one more level must save a thousandth\n\n");
+    printf("\nHierarchies considered, the chosen one first; one more level must save a thousandth\n\n");
     table t;
     table_begin(&t, 3, (const char *[]){"epoch", "x chosen", "<groups"});
     for (int64_t i = 0; i < rows; i++) {

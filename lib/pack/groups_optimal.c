@@ -160,7 +160,11 @@ static void read_path(const path_search *search, int32_t k, hbp__hierarchy *out)
             continue;
         hbp__level level = search->levels[search->edge[at[n - 1]][at[n]]];
         level.threshold = search->threshold[at[n]];
-        out->level[out->count++] = level;
+        hbp__level *last = out->count ? &out->level[out->count - 1] : NULL;
+        if (last && last->sp == level.sp && last->pack_length == level.pack_length)
+            last->threshold = level.threshold; /* an edge cut in two */
+        else
+            out->level[out->count++] = level;
     }
 }
 
