@@ -24,6 +24,19 @@ static inline int hbp__mul_u64(uint64_t a, uint64_t b, uint64_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
+/* a + b and a b for a, b >= 0; INT64_MAX where they would pass it: predicted times saturate. */
+static inline int64_t hbp__add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return hbp__add_i64(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static inline int64_t hbp__mul_saturating(int64_t a, int64_t b)
+{
+    int64_t product;
+    return hbp__mul_i64(a, b, &product) ? product : INT64_MAX;
+}
+
 /* a / b rounded up, for a >= 0 and b > 0. */
 static inline int64_t hbp__ceil_div(int64_t a, int64_t b)
 {

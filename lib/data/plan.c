@@ -90,13 +90,6 @@ int32_t hbp__plan_optional(const hbp_plan *plan)
            (plan->sample_loss_tokens ? HBP__PLAN_LOSS : 0);
 }
 
-/* Predicted times saturate in the cost model, so their sums do as well. */
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return hbp__add_i64(a, b, &sum) ? sum : INT64_MAX;
-}
-
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
 {
     *summary = (hbp_plan_summary){
@@ -121,12 +114,12 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .lengths_digest = plan->lengths_digest,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
-        summary->tokens = add_saturating(summary->tokens, plan->step_tokens[i]);
-        summary->loss_tokens = add_saturating(summary->loss_tokens, plan->step_loss_tokens[i]);
-        summary->predicted_ns = add_saturating(summary->predicted_ns, plan->step_ns[i]);
+        summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
+        summary->loss_tokens = hbp__add_saturating(summary->loss_tokens, plan->step_loss_tokens[i]);
+        summary->predicted_ns = hbp__add_saturating(summary->predicted_ns, plan->step_ns[i]);
     }
     for (int64_t i = 0; i < plan->packs; i++) {
-        summary->padded_tokens = add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
+        summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
         summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
     }
 }

@@ -55,7 +55,7 @@ static int64_t item_ns(const hbp__fills *fills, const hbp__items *items, int64_t
 void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, int64_t item)
 {
     fills->load[pack] += items->size[item];
-    fills->time_ns[pack] += item_ns(fills, items, item);
+    fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], item_ns(fills, items, item));
     fills->members[pack] += hbp__items_members(items, item);
 }
 
@@ -86,7 +86,7 @@ static int deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__lis
     for (int64_t j = 0; j < width; j++) {
         uint32_t pack = order[j];
         fills->load[pack] += size;
-        fills->time_ns[pack] += ns;
+        fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], ns);
         fills->members[pack]++;
         pack_of[first + j] = pack;
     }

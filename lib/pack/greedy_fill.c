@@ -84,15 +84,16 @@ static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_l
 }
 
 /* Most that fewer packs could save, in ns: what is paid for each micro-batch whatever it holds. */
-static int64_t possible_saving(const hbp_packs *packs, const hbp_groups *groups)
+static double possible_saving(const hbp_packs *packs, const hbp_groups *groups)
 {
-    int64_t count[HBP__MAX_GROUPS] = {0}, saving = 0;
+    int64_t count[HBP__MAX_GROUPS] = {0};
+    double saving = 0;
     for (int64_t p = 0; p < packs->count; p++)
         count[packs->group[p]]++;
-    for (int64_t g = 0; g < groups->count; g++)
-        saving +=
-            (hbp__ceil_div(count[g], groups->packs[g]) - hbp__ceil_div(packs->bound[g], groups->packs[g])) *
-            hbp__round_i64(groups->fixed_ns[g]);
+    for (int64_t g = 0; g < groups->count; g++) {
+        int64_t fewest = hbp__ceil_div(packs->bound[g], groups->packs[g]);
+        saving += (double)(hbp__ceil_div(count[g], groups->packs[g]) - fewest) * groups->fixed_ns[g];
+    }
     return saving;
 }
 
@@ -108,7 +109,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
     int64_t balanced_ns = 0, tight_ns = INT64_MAX;
     hbp_status status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
-    if (status >= 0 && possible_saving(balanced, groups) > balanced_ns / WORTH_IT) {
+    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / WORTH_IT) {
         status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
         if (status >= 0)
             status = hbp__packs_score(context, tight, groups, 0, &tight_ns);

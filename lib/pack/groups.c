@@ -192,7 +192,7 @@ static int same_levels(const hbp__hierarchy *a, const hbp__hierarchy *b)
 /* What hierarchies are ranked by: the estimate, and a charge for each level. */
 static int64_t rank_ns(const hbp__hierarchy *hierarchy, int64_t charge)
 {
-    return hierarchy->epoch_ns + hierarchy->count * charge;
+    return hbp__add_saturating(hierarchy->epoch_ns, hbp__mul_saturating(hierarchy->count, charge));
 }
 
 /* Puts a hierarchy into the list, best first, ties in the order they come; one that is there already stays

@@ -177,6 +177,11 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
     search->level_count = 0;
     list_levels(search, estimator, min_length, max_length);
     list_thresholds(search, estimator, estimator->longest);
+    if (search->threshold[search->thresholds - 1] < estimator->longest) {
+        *count = 0; /* no level holds the longest item */
+        hbp__delete(&context->memory, search);
+        return HBP_OK;
+    }
     weigh_edges(search, estimator);
     find_paths(search, max_groups);
     int64_t room = *count, last = search->thresholds - 1;

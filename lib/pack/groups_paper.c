@@ -61,9 +61,9 @@ hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimat
     out->count = 0;
     HBP__TRY(add_level(context, estimator, max_length, longest.sp, out));
     HBP__TRY(add_level(context, estimator, best_length, best.sp, out));
-    if (best.sp > 1)
+    if (best.sp > 1 && best_length >= best.sp)
         HBP__TRY(add_level(context, estimator, best_length / best.sp, 1, out));
-    if (longest.sp > 1 && max_length / longest.sp >= best_length)
+    if (longest.sp > 1 && max_length >= longest.sp && max_length / longest.sp >= best_length)
         HBP__TRY(add_level(context, estimator, max_length / longest.sp, 1, out));
     for (int64_t g = 0; g < out->count; g++)
         out->level[g].threshold = hbp__min_i64(out->level[g].pack_length, estimator->longest);

@@ -93,7 +93,7 @@ int hbp__level_make(const hbp_cost *cost, int64_t tokens_per_step, int32_t sp, i
 {
     int32_t row = hbp__cost_row(cost, sp);
     int32_t recompute = row < 0 ? -1 : hbp_cost_predict_recompute(cost, sp, pack_length);
-    if (recompute < 0)
+    if (recompute < 0 || pack_length < 1)
         return 0;
     int64_t packs = cost->terms.ranks / sp;
     if (!micro_batches)

@@ -25,9 +25,10 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
         if (status == HBP_OK && !hbp__sort_by_i64(memory, time, order, count))
             status = hbp__fail_memory(context, "the score of packs");
         for (int64_t i = count - 1; i >= 0 && status == HBP_OK; i -= groups->packs[g])
-            *ns += time[order[i]];
+            *ns = hbp__add_saturating(*ns, time[order[i]]);
         int64_t micro_batches = hbp__ceil_div(count, groups->packs[g]);
-        *ns += hbp__ceil_div(micro_batches, groups->micro_batches[g]) * hbp__round_i64(step_ns);
+        int64_t steps = hbp__ceil_div(micro_batches, groups->micro_batches[g]);
+        *ns = hbp__add_saturating(*ns, hbp__mul_saturating(steps, hbp__round_i64(step_ns)));
     }
     hbp__delete(memory, time);
     hbp__delete(memory, order);

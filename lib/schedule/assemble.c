@@ -99,7 +99,7 @@ static void write_step(assembly *a, int64_t step)
     int64_t pack = a->pack, sample = a->sample;
     int64_t ns = hbp__round_i64(a->cost->terms.step_ns), tokens = 0, loss = 0;
     for (int64_t i = a->steps->first[step]; i < a->steps->first[step + 1]; i++)
-        ns += write_micro_batch(a, a->steps->micro_batch[i], group_of(a, step, i));
+        ns = hbp__add_saturating(ns, write_micro_batch(a, a->steps->micro_batch[i], group_of(a, step, i)));
     for (; pack < a->pack; pack++) {
         tokens += plan->pack_tokens[pack];
         loss += plan->pack_loss_tokens[pack];
@@ -186,7 +186,10 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
         set_fields(&a, options);
     for (int64_t s = 0; s < steps->count && status == HBP_OK; s++) {
         write_step(&a, s);
-        if (s % 64 == 0)
+        if (a.plan->step_ns[s] == INT64_MAX)
+            status = hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of step %lld passes 2^63 ns",
+                               (long long)s);
+        if (s % 64 == 0 && status == HBP_OK)
             status = hbp__tick(context, "plan", s, steps->count);
     }
     if (status == HBP_OK) {

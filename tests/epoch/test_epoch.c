@@ -194,6 +194,47 @@ START_TEST(senseless_requests_are_named)
 }
 END_TEST
 
+/* Packs shorter than a degree, packs that fit no rank, times past 64 bits: refused or planned, never
+ * undefined. */
+START_TEST(extremes_are_planned_or_named)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *ones = NULL, *longs = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){1, 1, 1}, 3, NULL, &ones));
+    for (int32_t mode = 0; mode < 2; mode++) {
+        hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode, .max_length = 1};
+        OK(context, hbp_plan_epoch(context, ones, cost, &options, &plan));
+        planned_check(context, plan, ones);
+        hbp_plan_free(plan);
+        plan = NULL;
+    }
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
+    for (int32_t mode = 0; mode < 2; mode++) {
+        hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode};
+        FAILS(context, HBP_E_INFEASIBLE, "", hbp_plan_epoch(context, longs, cost, &options, &plan));
+        ck_assert_ptr_null(plan);
+    }
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.ns_per_token = 9e18;
+    terms.pack_ns = 1e18;
+    terms.step_ns = 1e18;
+    hbp_cost *slow = NULL;
+    OK(context, hbp_cost_create_terms(context, &terms, &slow));
+    hbp_lengths *tail = test_long_tail(context, 1, 200, 9000);
+    FAILS(context, HBP_E_OVERFLOW, "", hbp_plan_epoch(context, tail, slow, NULL, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(tail);
+    hbp_lengths_free(longs);
+    hbp_lengths_free(ones);
+    hbp_cost_free(slow);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 typedef struct inputs {
     hbp_lengths *lengths;
     hbp_cost *cost;
@@ -229,4 +270,5 @@ END_TEST
 
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, the_default_is_never_slower_than_the_paper,
           a_plan_is_a_function_of_its_inputs, ties_and_loss_tokens_survive, a_histogram_is_enough,
-          groups_may_be_given, senseless_requests_are_named, nothing_is_left_behind)
+          groups_may_be_given, extremes_are_planned_or_named, senseless_requests_are_named,
+          nothing_is_left_behind)
