@@ -5,6 +5,9 @@
 
 #include "base/options.h"
 
+/* More layers than any model has; tables of (degree, layers) stay small. */
+#define MOST_LAYERS 65536
+
 void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size)
 {
     hbp__struct_init(options, struct_size);
@@ -45,8 +48,9 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         return hbp__fail(context, HBP_E_INVALID,
                          "domain_ranks is %d; it must be in 1..%d, or 0 for all ranks", (int)t->domain_ranks,
                          (int)t->ranks);
-    if (t->layers < 1)
-        return hbp__fail(context, HBP_E_INVALID, "layers is %d; it must be at least 1", (int)t->layers);
+    if (t->layers < 1 || t->layers > MOST_LAYERS)
+        return hbp__fail(context, HBP_E_INVALID, "layers is %d; it must be in 1..%d", (int)t->layers,
+                         MOST_LAYERS);
     if (t->limit_bytes < 0)
         return hbp__fail(context, HBP_E_INVALID, "limit_bytes is %lld; it must be at least 0",
                          (long long)t->limit_bytes);
