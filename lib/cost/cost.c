@@ -73,6 +73,11 @@ static hbp_status check_tables(hbp_context *context, const hbp_cost_terms *t)
         if (t->ranks % d)
             return hbp__fail(context, HBP_E_INVALID, "degree[%d] is %d, which does not divide %d ranks",
                              (int)i, (int)d, (int)t->ranks);
+        int32_t domain = t->domain_ranks ? t->domain_ranks : t->ranks;
+        if (d <= domain && domain % d)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "degree[%d] is %d, whose groups would cross a domain of %d ranks", (int)i,
+                             (int)d, (int)domain);
         if (!isfinite(t->sp_latency_ns[i]) || t->sp_latency_ns[i] < 0)
             return hbp__fail(context, HBP_E_INVALID,
                              "sp_latency_ns[%d] is %g; it must be finite and at least 0", (int)i,

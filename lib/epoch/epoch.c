@@ -46,7 +46,7 @@ static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *o
     trial other = {NULL, NULL, 0};
     hbp_status status = run_trial(epoch, options, &other);
     if (status == HBP_E_INFEASIBLE)
-        return HBP_OK;
+        return hbp__enter(epoch->context); /* clears its message */
     HBP__TRY(status);
     if (other.ns < best->ns) {
         trial worse = *best;

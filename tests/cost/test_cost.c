@@ -108,6 +108,7 @@ START_TEST(senseless_terms_are_named)
     REFUSES("ranks is 0", t.ranks = 0);
     REFUSES("layers is 0", t.layers = 0);
     REFUSES("layers is 2147483647; it must be in 1..65536", t.layers = INT32_MAX);
+    REFUSES("whose groups would cross a domain of 3 ranks", t.domain_ranks = 3);
     REFUSES("domain_ranks is -2", t.domain_ranks = -2);
     REFUSES("limit_bytes is -1", t.limit_bytes = -1);
     REFUSES("degrees is 0", t.degrees = 0);
