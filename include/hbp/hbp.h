@@ -17,6 +17,7 @@
 #include "hbp/simulate.h"
 #include "hbp/sp.h"
 #include "hbp/status.h"
+#include "hbp/step.h"
 #include "hbp/version.h"
 
 #endif

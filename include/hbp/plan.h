@@ -52,6 +52,8 @@ typedef struct hbp_plan_summary {
     uint64_t epoch;
     uint64_t digest;         /* 64 bits that ranks can compare */
     uint64_t lengths_digest; /* of the data set it was made for */
+    int64_t bound_ns;        /* no plan of these samples is faster under its cost and options; 0: not known */
+    double gap;              /* predicted_ns / bound_ns - 1; 0 when the bound is not known */
 } hbp_plan_summary;
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,

@@ -112,6 +112,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .epoch = plan->epoch,
         .digest = plan->digest,
         .lengths_digest = plan->lengths_digest,
+        .bound_ns = plan->bound_ns,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
@@ -122,6 +123,8 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
         summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
     }
+    if (plan->bound_ns > 0)
+        summary->gap = (double)summary->predicted_ns / (double)plan->bound_ns - 1;
 }
 
 hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_plan_summary *summary)

@@ -50,6 +50,7 @@ struct hbp_plan {
     int64_t first_step;
     int64_t overlong_samples;
     int64_t overlong_tokens;
+    int64_t bound_ns; /* no plan of these samples is faster; 0: not known. Not part of the digest */
     uint64_t seed;
     uint64_t epoch;
     uint64_t lengths_digest;

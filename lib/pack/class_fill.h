@@ -5,7 +5,7 @@
 
 #include "data/groups.h"
 #include "data/packs.h"
-#include "pack/items.h"
+#include "data/items.h"
 #include "solve/patterns.h"
 
 typedef struct hbp__class_fill {

@@ -21,7 +21,7 @@
 #include "hbp/packs.h"
 #include "pack/deal.h"
 #include "pack/fill.h"
-#include "pack/items.h"
+#include "data/items.h"
 #include "pack/spread.h"
 #include "solve/gap_index.h"
 

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "pack/fill.h"
 #include "pack/item_fill.h"
-#include "pack/items.h"
+#include "data/items.h"
 #include "solve/fit_tree.h"
 #include "solve/sequence_pack.h"
 

@@ -3,7 +3,7 @@
 #define HBP_PACK_ITEM_FILL_H
 
 #include "data/packs.h"
-#include "pack/items.h"
+#include "data/items.h"
 
 /* How many samples each item holds, as a new array; *out is NULL when nothing is tied. O(samples). */
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out);

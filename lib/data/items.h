@@ -1,6 +1,6 @@
 /* What a packer packs: a sample, or samples tied together, as one item with the size it takes in a pack. */
-#ifndef HBP_PACK_ITEMS_H
-#define HBP_PACK_ITEMS_H
+#ifndef HBP_DATA_ITEMS_H
+#define HBP_DATA_ITEMS_H
 
 #include <stdint.h>
 
@@ -31,6 +31,9 @@ void hbp__items_close(hbp__items *items);
  * balance needs no more). O(1) when nothing is tied. */
 int64_t hbp__items_members(const hbp__items *items, int64_t i);
 int64_t hbp__items_squares(const hbp__items *items, int64_t i);
+
+/* The sum of squared lengths without any padding. */
+int64_t hbp__items_exact_squares(const hbp__items *items, int64_t i);
 
 /* Writes the samples of item `i` to `out`; returns how many. */
 int64_t hbp__items_write(const hbp__items *items, int64_t i, uint32_t *out);

@@ -1,4 +1,4 @@
-#include "pack/items.h"
+#include "data/items.h"
 
 #include <string.h>
 
@@ -143,6 +143,14 @@ int64_t hbp__items_squares(const hbp__items *items, int64_t i)
         squares += length * length;
     }
     return squares;
+}
+
+int64_t hbp__items_exact_squares(const hbp__items *items, int64_t i)
+{
+    if (items->next)
+        return hbp__items_squares(items, i);
+    int64_t length = hbp__lengths_get(items->lengths, items->sample[i]);
+    return length * length;
 }
 
 int64_t hbp__items_write(const hbp__items *items, int64_t i, uint32_t *out)

@@ -1,4 +1,4 @@
-#include "pack/items.h"
+#include "data/items.h"
 
 #include "base/checked.h"
 #include "costs.h"

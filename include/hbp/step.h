@@ -1,0 +1,83 @@
+/* One step at a time: heterogeneous sequence parallelism (FlexSP, arXiv 2412.01523).
+ *
+ * A batch is cut into micro-batches; in each, the ranks are cut into SP groups of different degrees and every
+ * sequence goes to one group. The step lasts as long as the sum over micro-batches of their slowest group. */
+#ifndef HBP_STEP_H
+#define HBP_STEP_H
+
+#include <stdint.h>
+
+#include "hbp/context.h"
+#include "hbp/cost.h"
+#include "hbp/lengths.h"
+#include "hbp/plan.h"
+
+/* How a step is planned: this library's way, the published one, and the ones it is compared with. */
+enum {
+    HBP_STEP_DEFAULT = 0,
+    HBP_STEP_PAPER = 1,          /* FlexSP as published: buckets, blaster, one MILP a micro-batch */
+    HBP_STEP_STATIC_SP = 2,      /* one degree for every step: the least that holds `longest_tokens` */
+    HBP_STEP_HOMOGENEOUS_SP = 3, /* the best single degree for this batch (BatchAda) */
+    HBP_STEP_HYBRID_CP = 4,      /* Megatron's hybrid context parallelism */
+    HBP_STEP_DYNAMIC_CP = 5,     /* Megatron's dynamic context parallelism */
+    HBP_STEP_MODE_COUNT = 6
+};
+
+enum {
+    HBP_STEP_SEARCH = 0, /* the direct search: milliseconds */
+    HBP_STEP_EXACT = 1   /* the MILP through the context's solver, from the direct search's plan */
+};
+
+enum {
+    HBP_STEP_POWERS_OF_TWO = 0, /* of the cost's degrees, those that are powers of two */
+    HBP_STEP_ANY_DEGREE = 1     /* every degree of the cost */
+};
+
+enum {
+    HBP_STEP_RECOMPUTE_AUTO = 0, /* each group as few layers as fit */
+    HBP_STEP_RECOMPUTE_NONE = 1,
+    HBP_STEP_RECOMPUTE_ALL = 2
+};
+
+HBP_BEGIN_DECLS
+
+typedef struct hbp_step_options {
+    uint32_t struct_size;
+    int32_t mode;              /* HBP_STEP_* mode */
+    int32_t solver;            /* HBP_STEP_SEARCH, HBP_STEP_EXACT; modes default and paper */
+    int32_t effort;            /* 1..9, each about three times the work of the one before; 0: 1. More effort
+                                  never makes a plan slower */
+    int32_t degrees;           /* HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE */
+    int32_t min_sp;            /* smallest degree used; 0: 1 */
+    int32_t max_sp;            /* largest degree used; 0: the cost's */
+    int32_t recompute;         /* HBP_STEP_RECOMPUTE_* */
+    int32_t min_micro_batches; /* 0: as few as fit */
+    int32_t max_micro_batches; /* 0: as many as help */
+    int32_t micro_batch_multiple; /* micro-batches of the step are a multiple of it; 0: 1 */
+    int32_t buckets;              /* of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
+    int64_t sequence_multiple;    /* each sample is padded to a multiple of it; 0: 1 */
+    int64_t pack_multiple;        /* each pack is padded to a multiple of it; 0: 1 */
+    int64_t longest_tokens;       /* static SP: the longest sample of the whole run; 0: of this batch */
+    int64_t tokens_per_rank;      /* hybrid and dynamic CP: the most tokens on a rank; 0: what memory holds */
+    int64_t time_limit_ms; /* 0: none. A plan cut short by it has `proven` 0 in its summary and may differ
+                              between ranks: hand one rank's plan to the others */
+} hbp_step_options;
+
+HBP_API void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size);
+
+/* "default", "paper", "static-sp", ...; NULL for no such mode. Static text. Thread: any. */
+HBP_API const char *hbp_step_mode_name(int32_t mode);
+
+/* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
+ * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
+ * options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its arguments
+ * unless time_limit_ms is set. Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
+ * proof; HBP_E_INFEASIBLE names a sequence that no group can hold and the tokens that would fit;
+ * HBP_E_INVALID for options without sense or degrees that the cost does not have; HBP_E_SOLVER when
+ * HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
+HBP_API hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                                 const hbp_step_options *options, hbp_plan **out);
+
+HBP_END_DECLS
+
+#endif

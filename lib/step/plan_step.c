@@ -1,0 +1,65 @@
+#include "base/options.h"
+#include "data/lengths.h"
+#include "step/step.h"
+
+void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+const char *hbp_step_mode_name(int32_t mode)
+{
+    static const char *const names[HBP_STEP_MODE_COUNT] = {"default",        "paper",     "static-sp",
+                                                           "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
+    return mode >= 0 && mode < HBP_STEP_MODE_COUNT ? names[mode] : NULL;
+}
+
+static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
+{
+    switch (step->options.mode) {
+    case HBP_STEP_PAPER:
+        return hbp__step_paper(step, solution);
+    case HBP_STEP_STATIC_SP:
+        return hbp__step_static_sp(step, solution);
+    case HBP_STEP_HOMOGENEOUS_SP:
+        return hbp__step_homogeneous_sp(step, solution);
+    case HBP_STEP_HYBRID_CP:
+        return hbp__step_hybrid_cp(step, solution);
+    case HBP_STEP_DYNAMIC_CP:
+        return hbp__step_dynamic_cp(step, solution);
+    default:
+        return hbp__step_search(step, solution);
+    }
+}
+
+static hbp_status plan(const hbp__step *step, hbp_plan **out)
+{
+    hbp__step_solution solution = {.ns = 0};
+    hbp_status status = solve(step, &solution), remark = HBP_OK;
+    int64_t bound_ns = 0;
+    if (status >= 0)
+        status = hbp__step_bound(step, &bound_ns);
+    if (status >= 0 && bound_ns > solution.bound_ns)
+        solution.bound_ns = bound_ns;
+    if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
+        remark = status = hbp__step_exact(step, &solution);
+    if (status >= 0)
+        status = hbp__step_finish(step, &solution, out);
+    hbp__step_solution_close(&solution);
+    return status < 0 ? status : remark;
+}
+
+hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                         const hbp_step_options *options, hbp_plan **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    hbp__step step;
+    hbp_status status = hbp__step_open(context, batch_lengths, cost, options, &step);
+    if (status >= 0)
+        status = plan(&step, out);
+    hbp__step_close(&step);
+    return status;
+}

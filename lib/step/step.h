@@ -1,0 +1,152 @@
+/* The problem of one step, a solution of it, and the way from one to a plan.
+ *
+ * Sequences (samples, or samples tied together) go to SP groups, groups to micro-batches. A group of degree d
+ * with S padded tokens and the sum of squares Q recomputes the fewest layers that fit. */
+#ifndef HBP_STEP_STEP_H
+#define HBP_STEP_STEP_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "cost/cost.h"
+#include "data/items.h"
+#include "hbp/step.h"
+
+/* More degrees than any cost has: divisors of the ranks that nest with a domain. */
+#define HBP__STEP_DEGREES 64
+
+/* Ways kept of one degree. */
+#define HBP__STEP_WAYS 256
+
+/* A number of recomputed layers and what a group holds and takes then: ns = constant + linear S + square Q,
+ * which agrees with hbp__cost_ns but for rounding in the last places. */
+typedef struct hbp__step_way {
+    int64_t capacity; /* tokens of the whole group */
+    int32_t recompute;
+    double constant;
+    double linear;
+    double square;
+} hbp__step_way;
+
+typedef struct hbp__step_degree {
+    int32_t degree;
+    int32_t row; /* in the cost's tables */
+    int32_t ways;
+    const hbp__step_way *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
+    int64_t capacity;         /* of the last way */
+} hbp__step_degree;
+
+typedef struct hbp__step {
+    hbp_context *context;
+    const hbp_cost *cost;
+    const hbp_lengths *lengths;
+    hbp_step_options options; /* every default filled in */
+    hbp__items items;
+    int64_t count;   /* sequences */
+    int64_t *tokens; /* [count] descending: padded tokens */
+    double *squares; /* [count] sums of squared lengths */
+    int64_t total_tokens;
+    int32_t ranks;
+    int32_t domain;
+    int32_t degrees;
+    int32_t chain; /* each degree divides the next, so that groups fit exactly when their ranks do */
+    hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; one holds the longest sequence */
+    hbp__step_way *way;                         /* of all degrees */
+    uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
+    int64_t deadline_ns;                        /* on the monotonic clock; 0: none */
+} hbp__step;
+
+/* Reads the options and lays the problem out. Close releases it, also after a failed open. */
+hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          const hbp_step_options *options, hbp__step *step);
+void hbp__step_close(hbp__step *step);
+
+/* Nonzero once the time limit has passed. Never without one. */
+int hbp__step_is_late(const hbp__step *step);
+
+/* The way in which a group of step->degree[j] runs `tokens`, which it holds. O(log ways); O(1) when no layer
+ * need be recomputed. */
+static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
+{
+    if (tokens <= degree->way[0].capacity)
+        return &degree->way[0];
+    int32_t low = 0, high = degree->ways - 1; /* way[low] is too small, way[high] is not */
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (degree->way[middle].capacity >= tokens)
+            high = middle;
+        else
+            low = middle;
+    }
+    return &degree->way[high];
+}
+
+/* Predicted ns of a group of step->degree[j], unrounded, for search; `tokens` > 0 fit. Padding of the pack is
+ * counted. */
+static inline double hbp__step_group_time(const hbp__step *step, int32_t j, int64_t tokens, double squares)
+{
+    tokens = hbp__round_up(tokens, step->options.pack_multiple);
+    const hbp__step_way *way = hbp__step_find_way(&step->degree[j], tokens);
+    return way->constant + way->linear * (double)tokens + way->square * squares;
+}
+
+/* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
+ * the tokens do not fit. */
+int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares);
+
+/* Which groups there are and who is in them. */
+typedef struct hbp__step_solution {
+    hbp__memory memory;
+    int64_t micro_batches;
+    int64_t groups;
+    int64_t *first;  /* [micro_batches + 1] into the groups */
+    int32_t *degree; /* [groups] index in step->degree */
+    int64_t *group;  /* [count] the group of each sequence */
+    int64_t ns; /* sum over micro-batches of the slowest group, with the dummies that complete the multiple;
+                   step_ns not counted */
+    int64_t bound_ns; /* no solution has a smaller `ns`; 0: not known */
+    int32_t proven;   /* zero when a limit cut the search short */
+} hbp__step_solution;
+
+/* Room for `micro_batches`, `groups` and the step's sequences; HBP_E_NO_MEMORY. Close releases, also a zeroed
+ * solution. */
+hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches, int64_t groups,
+                                   hbp__step_solution *solution);
+void hbp__step_solution_close(hbp__step_solution *solution);
+
+/* Sets `ns` from the groups, in the very integers that plans record. HBP_E_INTERNAL when a group does not
+ * fit, the groups of a micro-batch do not fit the ranks, or a sequence has no group: a planner's own mistake.
+ * O(count + groups). */
+hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *solution);
+
+/* First rank of each of `count` groups (of degrees given as indices), aligned to their degree and inside
+ * domains; zero when they cannot be placed. `first` [count] may be NULL when only the answer counts. */
+int hbp__step_place(const hbp__step *step, const int32_t *degree, int64_t count, int32_t *first);
+
+/* The plan of a priced solution; groups without sequences and ranks without a group become dummies. */
+hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out);
+
+/* The ways to plan a step, each opening and pricing *solution. `bound_ns` stays 0. */
+hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution);
+hbp_status hbp__step_paper(const hbp__step *step, hbp__step_solution *solution);
+hbp_status hbp__step_static_sp(const hbp__step *step, hbp__step_solution *solution);
+hbp_status hbp__step_homogeneous_sp(const hbp__step *step, hbp__step_solution *solution);
+hbp_status hbp__step_hybrid_cp(const hbp__step *step, hbp__step_solution *solution);
+hbp_status hbp__step_dynamic_cp(const hbp__step *step, hbp__step_solution *solution);
+
+/* Improves a priced solution, or proves it best, by the MILP through the context's solver; sets bound_ns to
+ * the solver's. HBP_NOT_PROVEN when it stopped early. */
+hbp_status hbp__step_exact(const hbp__step *step, hbp__step_solution *solution);
+
+/* A lower bound on `ns` of every solution (docs/explanation/step-bound.md). */
+hbp_status hbp__step_bound(const hbp__step *step, int64_t *bound_ns);
+
+/* Solves one micro-batch of the sequences listed in `member` [members] (ascending indices into the step's
+ * sequences) on all ranks: a solution of one micro-batch for these alone, group[i] being that of member[i].
+ * `tokens` and `squares` [members] are taken in the place of the sequences' own (the published planner rounds
+ * them up to buckets); NULL: their own. HBP_E_INFEASIBLE, without a message, when they do not fit. */
+hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
+                                       const int64_t *tokens, const double *squares,
+                                       hbp__step_solution *solution);
+
+#endif
