@@ -2,6 +2,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(EXPAT REQUIRED)
+find_package(Threads REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.12)
 find_package(msgpack CONFIG QUIET)
