@@ -1,3 +1,4 @@
+#include "flexsp.h"
 #include "test.h"
 
 #include <math.h>
@@ -12,31 +13,18 @@ static hbp_cost *make(hbp_context *context, const hbp_cost_terms *terms)
     return cost;
 }
 
-/* FlexSP's 7B on 64 A100-40GB, "4k seq" bandwidths, as its code has them: ms, MiB, 2^30 parameters. */
+/* FlexSP's 7B at 192K on 64 GPUs, "4k seq" bandwidths, without the time of a micro-batch. */
 static hbp_cost *flexsp_7b(hbp_context *context)
 {
-    static const int32_t degree[] = {1, 2, 4, 8, 16, 32, 64};
-    static const double gb_per_s[] = {0, 119.54, 104.07, 96.5, 20.01, 10.53, 7.77};
-    double latency[7] = {0};
-    double slope[7] = {0};
-    for (int i = 1; i < 7; i++)
-        slope[i] = 16.0 * 32 * 4096 / 1048576 / degree[i] / gb_per_s[i] * 1e6;
-    hbp_cost_terms t;
-    hbp_cost_terms_init(&t, sizeof t);
-    t.ranks = 64;
-    t.domain_ranks = 8;
-    t.layers = 32;
-    t.ns_per_token = .1839576 * 1e6;
-    t.ns_per_token_squared = 5.128e-6 * 1e6;
-    t.static_bytes = 7.11744690 * 16 * 1024 / 64 * 1048576;
-    t.activation_bytes = 4.480441895 * 1048576 / 32;
-    t.recomputed_bytes = t.activation_bytes;
-    t.limit_bytes = INT64_C(28) << 30;
-    t.degrees = 7;
-    t.degree = degree;
-    t.sp_latency_ns = latency;
-    t.sp_ns_per_token = slope;
-    return make(context, &t);
+    hbp_cost *cost = flexsp_cost(context, "7B", 192, 1, 64);
+    ck_assert_ptr_nonnull(cost);
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.pack_ns = 0;
+    hbp_cost *bare = make(context, &terms);
+    hbp_cost_free(cost);
+    return bare;
 }
 
 static double seconds(const hbp_cost *cost, int32_t sp, int64_t tokens, double squares)
@@ -52,35 +40,67 @@ START_TEST(flexsp_figure_1_comes_out)
     ck_assert_double_eq_tol(seconds(cost, 32, 100 * 1024, 100 * k * 100 * k), 2.877, .001);
     ck_assert_double_eq_tol(seconds(cost, 32, INT64_C(4) * 48 * 1024, 4 * 48 * k * 48 * k), 3.846, .001);
     ck_assert_double_eq_tol(seconds(cost, 8, 48 * 1024, 48 * k * 48 * k), 2.806, .001);
-    /* 7B on 64 GPUs at 28 GB: 5992 tokens a GPU. */
-    ck_assert_int_eq(hbp_cost_predict_capacity(cost, 1, 0), 5992);
     hbp_cost_free(cost);
     hbp_context_free(context);
 }
 END_TEST
 
-/* Table 1 of FlexSP, rebuilt: 64 GPUs, 256K tokens a step in packs of one sequence each. */
+/* Table 1 of FlexSP, rebuilt: 64 GPUs, 256K tokens a step in sequences of one length. Seconds and the share
+ * of the all-to-all in percent; zero seconds: out of memory. */
 START_TEST(flexsp_table_1_comes_out)
 {
+    static const int32_t degree[] = {64, 32, 16, 8, 4, 2, 1};
+    static const struct {
+        int64_t length;
+        double seconds[7];
+        double percent[7];
+    } rows[] = {
+        {4096, {1.89, 1.62, 1.25, .92, .92, .91, .84}, {55.7, 48.1, 32.8, 9.2, 8.6, 7.5, 0}},
+        {8192, {1.98, 1.70, 1.33, 1.01, 1.00, .99, 0}, {53.3, 45.7, 30.7, 8.4, 7.8, 6.9, 0}},
+        {32768, {2.50, 2.22, 1.85, 1.53, 0, 0, 0}, {42.2, 35.0, 22.1, 5.6, 0, 0, 0}},
+        {131072, {4.56, 4.28, 0, 0, 0, 0, 0}, {23.1, 18.2, 0, 0, 0, 0, 0}},
+        {262144, {7.31, 0, 0, 0, 0, 0, 0}, {14.4, 0, 0, 0, 0, 0, 0}},
+    };
     hbp_context *context = test_context();
     hbp_cost *cost = flexsp_7b(context);
-    const struct {
-        int64_t length;
-        int32_t sp;
-        double expected;
-    } rows[] = {{4096, 64, 1.89},   {4096, 16, 1.25},  {4096, 8, .92},   {4096, 1, .84},
-                {8192, 32, 1.70},   {8192, 2, .99},    {32768, 8, 1.53}, {32768, 64, 2.50},
-                {131072, 32, 4.28}, {262144, 64, 7.31}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int64_t each = rows[i].length;
-        int64_t sequences = 262144 / each * rows[i].sp / 64; /* on one group */
-        double step =
-            seconds(cost, rows[i].sp, sequences * each, (double)sequences * (double)each * (double)each);
-        ck_assert_double_eq_tol(step, rows[i].expected, .006);
-    }
-    ck_assert_int_eq(hbp_cost_predict_recompute(cost, 1, 8192), -1);
-    ck_assert_int_eq(hbp_cost_predict_recompute(cost, 4, 32768), -1);
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int d = 0; d < 7; d++) {
+            int64_t each = rows[i].length;
+            if (rows[i].seconds[d] == 0) {
+                ck_assert_int_eq(hbp_cost_predict_recompute(cost, degree[d], each), -1);
+                continue;
+            }
+            ck_assert_int_eq(hbp_cost_predict_recompute(cost, degree[d], each), 0);
+            int64_t tokens = 262144 / 64 * degree[d]; /* of one group */
+            double step = seconds(cost, degree[d], tokens, (double)tokens * (double)each);
+            double sent = terms.sp_ns_per_token[6 - d] * (double)tokens / 1e9;
+            ck_assert_double_eq_tol(step, rows[i].seconds[d], .02);
+            ck_assert_double_eq_tol(100 * sent / step, rows[i].percent[d], .5);
+        }
     hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* 7B on 64 GPUs at 28 GB: 5992 and 5950 tokens a GPU. */
+START_TEST(flexsp_memory_comes_out)
+{
+    hbp_context *context = test_context();
+    for (int four_k = 0; four_k < 2; four_k++) {
+        hbp_cost *short_cost = flexsp_cost(context, "7B", 192, four_k, 64);
+        hbp_cost *long_cost = flexsp_cost(context, "7B", 384, four_k, 64);
+        ck_assert_int_eq(hbp_cost_predict_capacity(short_cost, 1, 0), 5992);
+        ck_assert_int_eq(hbp_cost_predict_capacity(long_cost, 1, 0), 5950);
+        /* Recomputation gains nothing. */
+        ck_assert_int_eq(hbp_cost_predict_capacity(long_cost, 1, 32), 5950);
+        hbp_cost_free(short_cost);
+        hbp_cost_free(long_cost);
+    }
+    ck_assert_ptr_null(flexsp_cost(context, "8B", 192, 0, 64));
+    ck_assert_ptr_null(flexsp_cost(context, "7B", 192, 0, 48));
     hbp_context_free(context);
 }
 END_TEST
@@ -210,5 +230,5 @@ START_TEST(what_is_not_allowed_is_minus_one)
 }
 END_TEST
 
-TEST_MAIN("predict", flexsp_figure_1_comes_out, flexsp_table_1_comes_out, time_follows_the_formula,
-          recompute_and_capacity_are_exact, what_is_not_allowed_is_minus_one)
+TEST_MAIN("predict", flexsp_figure_1_comes_out, flexsp_table_1_comes_out, flexsp_memory_comes_out,
+          time_follows_the_formula, recompute_and_capacity_are_exact, what_is_not_allowed_is_minus_one)
