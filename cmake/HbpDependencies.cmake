@@ -16,3 +16,14 @@ foreach(candidate msgpackc msgpack-c)
     break()
   endif()
 endforeach()
+
+# GLPK, for libhbp-glpk alone. It brings neither a .pc file nor a CMake package.
+find_path(GLPK_INCLUDE_DIR glpk.h)
+find_library(GLPK_LIBRARY glpk)
+mark_as_advanced(GLPK_INCLUDE_DIR GLPK_LIBRARY)
+if(GLPK_INCLUDE_DIR AND GLPK_LIBRARY AND NOT TARGET GLPK::GLPK)
+  find_package(Threads REQUIRED)
+  add_library(GLPK::GLPK UNKNOWN IMPORTED)
+  set_target_properties(GLPK::GLPK PROPERTIES
+    IMPORTED_LOCATION ${GLPK_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${GLPK_INCLUDE_DIR})
+endif()

@@ -1,6 +1,10 @@
 # Installs headers, library, find_package(hbp) and hbp.pc.
 include(CMakePackageConfigHelpers)
-install(TARGETS hbp EXPORT hbpTargets
+set(HBP_LIBRARIES hbp)
+if(HBP_HAS_GLPK)
+  list(APPEND HBP_LIBRARIES hbp_glpk)
+endif()
+install(TARGETS ${HBP_LIBRARIES} EXPORT hbpTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
@@ -14,8 +18,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/hbpConfigVersion.cmake CO
 install(FILES ${PROJECT_BINARY_DIR}/hbpConfig.cmake ${PROJECT_BINARY_DIR}/hbpConfigVersion.cmake
   cmake/HbpDependencies.cmake DESTINATION ${HBP_CMAKE_DIR} COMPONENT development)
 
-# hbp.pc finds its folders from where it lies, so that an installed tree can move.
+# The .pc files find their folders from where they lie, so that an installed tree can move.
 file(RELATIVE_PATH HBP_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/hbp.pc.in ${PROJECT_BINARY_DIR}/hbp.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/hbp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+set(HBP_PC_FILES ${PROJECT_BINARY_DIR}/hbp.pc)
+if(HBP_HAS_GLPK)
+  configure_file(cmake/hbp-glpk.pc.in ${PROJECT_BINARY_DIR}/hbp-glpk.pc @ONLY)
+  list(APPEND HBP_PC_FILES ${PROJECT_BINARY_DIR}/hbp-glpk.pc)
+endif()
+install(FILES ${HBP_PC_FILES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)

@@ -23,6 +23,7 @@ need_build_packages() {
     need libhwloc-dev have_library hwloc
     need libjansson-dev have_library jansson
     need libexpat1-dev have_library expat
+    need libglpk-dev have_header glpk.h
 }
 
 # Installs what is missing, as root or through sudo; else says what to run and ends the script.

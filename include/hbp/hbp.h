@@ -15,6 +15,7 @@
 #include "hbp/plan.h"
 #include "hbp/plan_file.h"
 #include "hbp/simulate.h"
+#include "hbp/solver.h"
 #include "hbp/sp.h"
 #include "hbp/status.h"
 #include "hbp/step.h"

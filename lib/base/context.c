@@ -59,6 +59,17 @@ void hbp_context_cancel(hbp_context *context)
         atomic_store_explicit(&context->cancel, 1, memory_order_relaxed);
 }
 
+hbp_status hbp_context_set_solver(hbp_context *context, const hbp_solver *solver)
+{
+    HBP__TRY(hbp__enter(context));
+    hbp_solver known;
+    HBP__TRY(hbp__options_read(context, &known, sizeof known, solver, "hbp_solver"));
+    if (solver && !known.solve)
+        return hbp__fail(context, HBP_E_INVALID, "hbp_solver.solve is NULL");
+    context->solver = solver;
+    return HBP_OK;
+}
+
 hbp_status hbp__enter(hbp_context *context)
 {
     if (!context)

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "hbp/context.h"
+#include "hbp/solver.h"
 #include "hbp/status.h"
 
 #define HBP__MESSAGE_BYTES 512
@@ -15,6 +16,7 @@ struct hbp_context {
     hbp__memory memory;
     hbp_progress_fn progress;
     void *progress_user;
+    const hbp_solver *solver; /* NULL: none */
     atomic_int cancel;
     char message[HBP__MESSAGE_BYTES];
 };

@@ -1,11 +1,12 @@
 #!/bin/sh
 # The functions after HBP_API in the headers are those in lib/hbp.map and those the library exports; it keeps no mutable
-# global.
+# global. glpk.h belongs to a library of its own.
 # usage: symbols.sh SOURCE [libhbp.so]     checks
 #        symbols.sh --write SOURCE         writes lib/hbp.map
 set -eu
 declared() {
-    cat "$1"/include/hbp/*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
+    find "$1/include/hbp" -name '*.h' ! -name glpk.h -exec cat {} + | tr '\n' ' ' |
+        sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
         grep -oE 'HBP_API[^(;{]*[ *]hbp_[a-z0-9_]+ *\(' | grep -oE 'hbp_[a-z0-9_]+ *\($' | tr -d ' (' | LC_ALL=C sort
 }
 map() {

@@ -24,7 +24,8 @@ NUMBERS = {
 
 
 def headers() -> str:
-    text = "".join(path.read_text() for path in sorted(INCLUDE.glob("hbp/*.h")))
+    """Of libhbp: glpk.h is that of libhbp-glpk."""
+    text = "".join(path.read_text() for path in sorted(INCLUDE.glob("hbp/*.h")) if path.name != "glpk.h")
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
 
 

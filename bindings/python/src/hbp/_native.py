@@ -146,6 +146,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_context_free": (None, [Context]),
     "hbp_context_message": (Text, [Context]),
     "hbp_context_cancel": (None, [Context]),
+    # solver.h
+    "hbp_context_set_solver": (Status, [Context, _to(s.Solver)]),
     # lengths.h
     "hbp_lengths_options_init": _init(s.LengthsOptions),
     "hbp_lengths_create_u32": (Status, [Context, Array, Int64, _to(s.LengthsOptions), Out]),

@@ -91,6 +91,50 @@ class ContextOptions(Struct):
 
 
 @struct
+class Program(Struct):
+    columns: I32
+    rows: I32
+    objective: Address
+    column_lower: Address
+    column_upper: Address
+    column_kind: Address
+    column_priority: Address
+    row_lower: Address
+    row_upper: Address
+    row_first: Address
+    entry_column: Address
+    entry_value: Address
+    start: Address
+
+
+@struct
+class SolverLimits(Struct):
+    poll: Address
+    poll_user: Address
+    nodes: I64
+    iterations: I64
+    time_ms: I64
+    memory_bytes: I64
+    gap: F64
+
+
+@struct
+class SolverAnswer(Struct):
+    status: I32
+    objective: F64
+    bound: F64
+    values: Address
+    message: Address
+    message_bytes: I64
+
+
+@struct
+class Solver(Struct):
+    solve: Address
+    user: Address
+
+
+@struct
 class LengthsOptions(Struct):
     borrow: I32
     loss_tokens: Address
