@@ -3,6 +3,7 @@
 #ifndef HBP_HBP_H
 #define HBP_HBP_H
 
+#include "hbp/communicators.h"
 #include "hbp/context.h"
 #include "hbp/cost.h"
 #include "hbp/epoch.h"
@@ -19,6 +20,7 @@
 #include "hbp/sp.h"
 #include "hbp/status.h"
 #include "hbp/step.h"
+#include "hbp/stepper.h"
 #include "hbp/version.h"
 
 #endif

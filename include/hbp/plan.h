@@ -107,6 +107,30 @@ HBP_API const int32_t *hbp_plan_get_dropped_reasons(const hbp_plan *plan, int64_
  * there is no such thing. O(log packs of the micro-batch). Thread: shareable. */
 HBP_API int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro_batch, int32_t rank);
 
+/* What one rank runs in one micro-batch of a step. */
+typedef struct hbp_rank_pack {
+    uint32_t struct_size;
+    int32_t sp;           /* ranks that share the pack: its SP degree */
+    int32_t first_rank;   /* of them */
+    int32_t sp_rank;      /* this rank's place among them: rank - first_rank */
+    int32_t recompute;    /* layers to recompute in backward */
+    int32_t is_dummy;     /* nonzero: no samples, but the rank takes part with no loss tokens */
+    int64_t pack;         /* row of the plan's packs */
+    int64_t first_sample; /* rows first_sample .. first_sample + samples - 1 of the plan's samples */
+    int64_t samples;
+    int64_t tokens;
+    int64_t padded_tokens;
+    int64_t loss_tokens; /* of the pack; every rank of its group counts them */
+} hbp_rank_pack;
+
+/* Writes the part of rank `rank` in step `step`: a pack for each micro-batch of the step, as many on every
+ * rank, of `pack_size` bytes each (the caller's sizeof). *count gets the number of micro-batches; nothing is
+ * written when `capacity` is below it. HBP_E_INVALID then and for a step or rank that is not there.
+ * O(micro-batches x log ranks). */
+HBP_API hbp_status hbp_plan_copy_rank_packs(hbp_context *context, const hbp_plan *plan, int64_t step,
+                                            int32_t rank, hbp_rank_pack *packs, uint32_t pack_size,
+                                            int64_t capacity, int64_t *count);
+
 /* Writes the borders of pack `pack`: int32 [samples + 1], from 0; padded: every sample rounded up to the
  * sequence multiple, and the pack's own padding as one border more when there is any (flash attention's
  * cu_seqlens). *count gets the number of borders; nothing is written when `capacity` is below it. */

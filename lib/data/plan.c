@@ -177,6 +177,24 @@ int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro
     return low;
 }
 
+hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan)
+{
+    hbp_plan *copy = hbp__plan_new(memory, plan->steps, plan->micro_batches, plan->packs, plan->samples,
+                                   plan->dropped, hbp__plan_optional(plan));
+    if (!copy)
+        return NULL;
+    hbp_plan all = *plan;
+    all.memory = *memory;
+#define COPY_COLUMN(name, type, table, extra)                                                                \
+    all.name = copy->name;                                                                                   \
+    if (all.name)                                                                                            \
+        memcpy(all.name, plan->name, (size_t)(plan->table + (extra)) * sizeof(type));
+    HBP__PLAN_COLUMNS(COPY_COLUMN)
+#undef COPY_COLUMN
+    *copy = all;
+    return copy;
+}
+
 /* Copies rows [first, first + rows) of an offset column so that they begin at 0. */
 static void copy_offsets(int64_t *to, const int64_t *from, int64_t first, int64_t rows)
 {

@@ -77,6 +77,9 @@ int32_t hbp__plan_optional(const hbp_plan *plan);
 /* The whole summary; token sums saturate. O(packs). */
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 
+/* The same plan in other memory; NULL when it is short. */
+hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan);
+
 /* Steps [first, first + count) as a sealed plan of their own, without dropped samples but with the counts of
  * over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when memory is
  * short. */

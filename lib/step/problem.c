@@ -193,7 +193,7 @@ hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, cons
     step->domain = cost->terms.domain_ranks;
     HBP__TRY(read_options(step, options));
     HBP__TRY(list_degrees(step));
-    return list_sequences(step);
+    return lengths ? list_sequences(step) : HBP_OK;
 }
 
 void hbp__step_close(hbp__step *step)
