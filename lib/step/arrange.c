@@ -1,0 +1,165 @@
+#include "step/arrange.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+
+hbp_status hbp__step_arrange_open(const hbp__step *step, hbp__step_solution *solution)
+{
+    int64_t room = hbp__max_i64(step->count, step->options.min_micro_batches);
+    HBP__TRY(hbp__step_solution_open(step, room, step->count, solution));
+    solution->micro_batches = solution->groups = 0;
+    return HBP_OK;
+}
+
+hbp_status hbp__step_arrange_close(const hbp__step *step, hbp__step_solution *solution)
+{
+    int32_t most = step->options.max_micro_batches;
+    if (most && solution->micro_batches > most)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                         "mode %s takes %lld micro-batches for this batch; max_micro_batches is %d",
+                         hbp_step_mode_name(step->options.mode), (long long)solution->micro_batches,
+                         (int)most);
+    solution->groups = solution->first[solution->micro_batches];
+    while (solution->micro_batches < step->options.min_micro_batches)
+        solution->first[++solution->micro_batches] = solution->groups;
+    return hbp__step_solution_price(step, solution);
+}
+
+int64_t hbp__step_most_micro_batches(const hbp__step *step)
+{
+    int32_t most = step->options.max_micro_batches;
+    return most ? hbp__min_i64(most, step->count) : step->count;
+}
+
+/* An open pack and its room, in ascending order of both. */
+typedef struct gap {
+    int64_t room;
+    int64_t pack;
+} gap;
+
+/* The first of `count` gaps that is not below {room, pack}. */
+static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pack)
+{
+    int64_t low = 0;
+    while (low < count) {
+        int64_t middle = low + (count - low) / 2;
+        if (gaps[middle].room < room || (gaps[middle].room == room && gaps[middle].pack < pack))
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* Each sequence, longest first, into the pack that it leaves the least room; returns the packs. */
+static int64_t pack_best_fit(const hbp__step *step, int64_t capacity, gap *gaps, int64_t *pack_of)
+{
+    int64_t packs = 0;
+    for (int64_t i = 0; i < step->count; i++) {
+        int64_t size = step->tokens[i], from = find_gap(gaps, packs, size, 0);
+        gap open = {capacity - size, packs};
+        if (from < packs) {
+            open = (gap){gaps[from].room - size, gaps[from].pack};
+        } else {
+            from = packs++;
+        }
+        int64_t to = find_gap(gaps, from, open.room, open.pack);
+        memmove(gaps + to + 1, gaps + to, (uint64_t)(from - to) * sizeof *gaps);
+        gaps[to] = open;
+        pack_of[i] = open.pack;
+    }
+    return packs;
+}
+
+/* Slowest first; `key` and `squares` are [packs]. */
+static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, int64_t packs, int64_t *key,
+                      double *squares, uint32_t *order)
+{
+    for (int64_t p = 0; p < packs; p++) {
+        key[p] = 0;
+        squares[p] = 0;
+        order[p] = (uint32_t)p;
+    }
+    for (int64_t i = 0; i < step->count; i++) {
+        key[pack_of[i]] += step->tokens[i];
+        squares[pack_of[i]] += step->squares[i];
+    }
+    for (int64_t p = 0; p < packs; p++)
+        key[p] = -hbp__step_group_ns(step, j, key[p], squares[p]);
+    return hbp__sort_by_i64(&step->context->memory, key, order, packs);
+}
+
+/* Numbers the packs by time, and cuts them into micro-batches. */
+static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, double *squares,
+                   uint32_t *order, hbp__step_solution *solution)
+{
+    int64_t side_by_side = step->ranks / step->degree[j].degree;
+    if (!sort_packs(step, j, solution->group, packs, key, squares, order))
+        return 0;
+    for (int64_t p = 0; p < packs; p++) {
+        key[order[p]] = p;
+        solution->degree[p] = j;
+        solution->micro_batches = p / side_by_side + 1;
+        solution->first[solution->micro_batches] = p + 1;
+    }
+    for (int64_t i = 0; i < step->count; i++)
+        solution->group[i] = key[solution->group[i]];
+    return 1;
+}
+
+/* Packs of at most `capacity` tokens. */
+static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capacity,
+                                hbp__step_solution *solution)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t count = (uint64_t)step->count;
+    HBP__TRY(hbp__step_arrange_open(step, solution));
+    gap *gaps = hbp__new(memory, count, sizeof *gaps);
+    int64_t *key = hbp__new(memory, count, sizeof *key);
+    double *squares = hbp__new(memory, count, sizeof *squares);
+    uint32_t *order = hbp__new(memory, count, sizeof *order);
+    int done = gaps && key && squares && order;
+    if (done) {
+        int64_t packs = pack_best_fit(step, capacity, gaps, solution->group);
+        done = line_up(step, j, packs, key, squares, order, solution);
+    }
+    hbp__delete(memory, order);
+    hbp__delete(memory, squares);
+    hbp__delete(memory, key);
+    hbp__delete(memory, gaps);
+    return done ? hbp__step_arrange_close(step, solution)
+                : hbp__fail_memory(step->context, "the packs of the step");
+}
+
+hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t tenths,
+                                    hbp__step_solution *solution)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    int64_t full =
+        hbp__max_i64(degree->capacity / 10 * tenths + degree->capacity % 10 * tenths / 10, step->tokens[0]);
+    int64_t plain = hbp__max_i64(degree->way[0].capacity / 10 * tenths, step->tokens[0]);
+    HBP__TRY(arrange_packs(step, j, full, solution));
+    if (degree->ways == 1 || plain >= full)
+        return HBP_OK;
+    hbp__step_solution trial = {.ns = 0};
+    hbp_status status = arrange_packs(step, j, plain, &trial);
+    if (status >= 0)
+        hbp__step_keep_faster(solution, &trial);
+    hbp__step_solution_close(&trial);
+    if (status != HBP_E_INFEASIBLE)
+        return status;
+    return hbp__enter(step->context); /* clears the message */
+}
+
+void hbp__step_keep_faster(hbp__step_solution *best, hbp__step_solution *trial)
+{
+    if (best->memory.release && best->ns <= trial->ns) {
+        hbp__step_solution_close(trial);
+        return;
+    }
+    hbp__step_solution_close(best);
+    *best = *trial;
+    memset(trial, 0, sizeof *trial);
+}

@@ -1,0 +1,192 @@
+#include "step/rounds.h"
+
+#include "base/checked.h"
+#include "step/arrange.h"
+
+int32_t hbp__step_round_least(const hbp__step_round *round, int64_t tokens)
+{
+    int32_t j = 0;
+    while (round->limit[j] < tokens)
+        j++;
+    return j;
+}
+
+double hbp__step_round_work(const hbp__step_round *round, int64_t sequence, int32_t j)
+{
+    double tokens = (double)round->step->tokens[sequence];
+    return tokens * tokens / (double)round->step->degree[j].degree;
+}
+
+int hbp__step_round_has_ranks(hbp__step_round *round, int32_t j)
+{
+    const hbp__step *step = round->step;
+    if (round->used + step->degree[j].degree > step->ranks)
+        return 0;
+    if (step->chain)
+        return 1;
+    round->degree[round->groups] = j;
+    return hbp__step_place(step, round->degree, round->groups + 1, NULL);
+}
+
+int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
+{
+    int64_t group = round->groups++;
+    round->degree[group] = j;
+    round->tokens[group] = 0;
+    round->load[group] = 0;
+    round->used += round->step->degree[j].degree;
+    return group;
+}
+
+void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group)
+{
+    round->group[sequence] = group;
+    round->tokens[group] += round->step->tokens[sequence];
+    round->load[group] += hbp__step_round_work(round, sequence, round->degree[group]);
+}
+
+void hbp__step_round_remove(hbp__step_round *round, int64_t sequence)
+{
+    int64_t group = round->group[sequence];
+    round->group[sequence] = HBP__STEP_WAITS;
+    round->tokens[group] -= round->step->tokens[sequence];
+    round->load[group] -= hbp__step_round_work(round, sequence, round->degree[group]);
+}
+
+/* The index of the degree twice that of step->degree[j], if it is used and its groups hold `tokens`; or -1.
+ */
+static int32_t find_double(const hbp__step_round *round, int32_t j, int64_t tokens)
+{
+    for (int32_t k = j + 1; k < round->step->degrees; k++)
+        if (round->step->degree[k].degree == 2 * round->step->degree[j].degree && round->limit[k] >= tokens)
+            return k;
+    return -1;
+}
+
+/* Doubles one group; zero when it cannot be. */
+static int widen(hbp__step_round *round, int64_t group)
+{
+    const hbp__step *step = round->step;
+    int32_t j = round->degree[group], k = find_double(round, j, round->tokens[group]);
+    int32_t more = step->degree[j].degree;
+    if (k < 0 || round->used + more > step->ranks)
+        return 0;
+    round->degree[group] = k;
+    if (!hbp__step_place(step, round->degree, round->groups, NULL)) {
+        round->degree[group] = j;
+        return 0;
+    }
+    round->used += more;
+    round->load[group] /= 2;
+    return 1;
+}
+
+void hbp__step_round_widen(hbp__step_round *round)
+{
+    while (round->used < round->step->ranks) {
+        int32_t least = round->step->degrees;
+        for (int64_t g = 0; g < round->groups; g++)
+            least = round->degree[g] < least ? round->degree[g] : least;
+        int64_t g = 0;
+        while (g < round->groups && !(round->degree[g] == least && widen(round, g)))
+            g++;
+        if (g == round->groups)
+            return;
+    }
+}
+
+static int is_power_of_two(int32_t x)
+{
+    return (x & (x - 1)) == 0;
+}
+
+/* Sets the limits of the degrees used: powers of two, or all where no power of two holds the longest. */
+static hbp_status set_limits(hbp__step_round *round)
+{
+    const hbp__step *step = round->step;
+    int64_t asked = step->options.tokens_per_rank, most = 0;
+    for (int all = 0; all < 2 && most < step->tokens[0]; all++) {
+        round->rank_tokens = INT64_MAX;
+        for (int32_t j = 0; j < step->degrees; j++) {
+            const hbp__step_degree *degree = &step->degree[j];
+            int used = all || is_power_of_two(degree->degree);
+            int64_t limit = degree->capacity;
+            if (asked)
+                limit = hbp__min_i64(limit, asked * degree->degree);
+            limit -= limit % step->options.pack_multiple;
+            round->limit[j] = used ? limit : 0;
+            if (!used)
+                continue;
+            round->rank_tokens = hbp__min_i64(round->rank_tokens, limit / degree->degree);
+            most = hbp__max_i64(most, limit);
+        }
+    }
+    if (most >= step->tokens[0])
+        return HBP_OK;
+    int64_t sample = step->items.sample[step->count - 1];
+    return hbp__fail(
+        step->context, HBP_E_INFEASIBLE,
+        "sample %lld takes %lld tokens; with tokens_per_rank %lld the largest SP group holds %lld",
+        (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
+        (long long)step->tokens[0], (long long)asked, (long long)most);
+}
+
+/* Appends the round to the solution, and keeps in `left` what waits. */
+static void close_round(hbp__step_round *round, int64_t *left, hbp__step_solution *solution)
+{
+    int64_t base = solution->first[solution->micro_batches], waits = 0;
+    for (int64_t g = 0; g < round->groups; g++)
+        solution->degree[base + g] = round->degree[g];
+    for (int64_t i = 0; i < round->lefts; i++) {
+        int64_t sequence = left[i];
+        if (round->group[sequence] == HBP__STEP_WAITS)
+            left[waits++] = sequence;
+        else
+            solution->group[sequence] = base + round->group[sequence];
+    }
+    solution->first[++solution->micro_batches] = base + round->groups;
+    round->lefts = waits;
+}
+
+static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch,
+                      void (*form)(hbp__step_round *round, int64_t *scratch), hbp__step_solution *solution)
+{
+    const hbp__step *step = round->step;
+    HBP__TRY(set_limits(round));
+    HBP__TRY(hbp__step_arrange_open(step, solution));
+    for (int64_t i = 0; i < step->count; i++) {
+        left[i] = i;
+        round->group[i] = HBP__STEP_WAITS;
+    }
+    round->left = left;
+    round->lefts = step->count;
+    while (round->lefts > 0) {
+        HBP__TRY(hbp__tick(step->context, "micro-batches", step->count - round->lefts, step->count));
+        round->groups = round->used = 0;
+        form(round, scratch);
+        close_round(round, left, solution);
+    }
+    return hbp__step_arrange_close(step, solution);
+}
+
+hbp_status hbp__step_rounds(const hbp__step *step, void (*form)(hbp__step_round *round, int64_t *scratch),
+                            hbp__step_solution *solution)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t ranks = (uint64_t)step->ranks;
+    hbp__step_round round = {.step = step};
+    round.degree = hbp__new(memory, ranks, sizeof *round.degree);
+    round.tokens = hbp__new(memory, ranks, sizeof *round.tokens);
+    round.load = hbp__new(memory, ranks, sizeof *round.load);
+    round.group = hbp__new(memory, (uint64_t)step->count, 4 * sizeof *round.group);
+    hbp_status status;
+    if (round.degree && round.tokens && round.load && round.group)
+        status = run(&round, round.group + step->count, round.group + 2 * step->count, form, solution);
+    else
+        status = hbp__fail_memory(step->context, "the groups of the step");
+    hbp__delete(memory, round.group);
+    hbp__delete(memory, round.load);
+    hbp__delete(memory, round.tokens);
+    hbp__delete(memory, round.degree);
+    return status;
+}

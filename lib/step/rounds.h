@@ -1,0 +1,47 @@
+/* Micro-batches formed one after the other, groups opened and filled as a rule says: what Megatron's two
+ * schedulers have in common. Their work of a sequence is s^2 / degree; a rank holds so many tokens. */
+#ifndef HBP_STEP_ROUNDS_H
+#define HBP_STEP_ROUNDS_H
+
+#include "step/step.h"
+
+#define HBP__STEP_WAITS (-1)
+
+/* One micro-batch in the making. */
+typedef struct hbp__step_round {
+    const hbp__step *step;
+    int64_t limit[HBP__STEP_DEGREES]; /* tokens of a group of each degree; 0: not used */
+    int64_t rank_tokens;              /* tokens that a rank of any group used may hold */
+    const int64_t *left;              /* [lefts] sequences not yet planned, longest first */
+    int64_t lefts;
+    int64_t groups;
+    int32_t used;    /* ranks */
+    int32_t *degree; /* [ranks] by group: index in step->degree */
+    int64_t *tokens; /* [ranks] by group */
+    double *load;    /* [ranks] by group: work of each of its ranks */
+    int64_t *group;  /* [count] by sequence, or HBP__STEP_WAITS */
+} hbp__step_round;
+
+/* The index of the least degree whose groups hold `tokens`; each sequence has one. */
+int32_t hbp__step_round_least(const hbp__step_round *round, int64_t tokens);
+
+/* Work of a sequence on each rank of a group of step->degree[j]. */
+double hbp__step_round_work(const hbp__step_round *round, int64_t sequence, int32_t j);
+
+/* Nonzero when the idle ranks have room for one more group of step->degree[j]. */
+int hbp__step_round_has_ranks(hbp__step_round *round, int32_t j);
+
+/* Opens a group, which must have room, and returns it; adds a sequence to a group; takes it out again. */
+int64_t hbp__step_round_open(hbp__step_round *round, int32_t j);
+void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group);
+void hbp__step_round_remove(hbp__step_round *round, int64_t sequence);
+
+/* Doubles groups of the least degree, the first that can be, until no rank is idle or none can be. */
+void hbp__step_round_widen(hbp__step_round *round);
+
+/* Plans the step by rounds until no sequence is left. `form` forms one; it places at least the first
+ * sequence. `scratch` is [2 count] of its own. O(rounds x form). */
+hbp_status hbp__step_rounds(const hbp__step *step, void (*form)(hbp__step_round *round, int64_t *scratch),
+                            hbp__step_solution *solution);
+
+#endif
