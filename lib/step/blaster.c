@@ -21,8 +21,8 @@ static void count_runs(const int64_t *length, int64_t count, int64_t limit, int6
     }
 }
 
-hbp_status hbp__step_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
-                         int64_t *first)
+hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
+                                 int64_t *first)
 {
     int64_t *need = hbp__new(&context->memory, (uint64_t)count + 1, sizeof *need);
     if (!need)
@@ -137,7 +137,7 @@ static hbp_status cut_least(const blast *b, int64_t most, int64_t *runs)
     int64_t capacity = cluster_capacity(step);
     *runs = hbp__max_i64(*runs, hbp__ceil_div(step->total_tokens, capacity));
     for (; *runs <= most; ++*runs) {
-        HBP__TRY(hbp__step_cut(step->context, step->tokens, step->count, *runs, b->first));
+        HBP__TRY(hbp__step_blaster_cut(step->context, step->tokens, step->count, *runs, b->first));
         if (*runs == step->count || largest_run(b, *runs) < capacity)
             break;
     }
@@ -153,7 +153,7 @@ static hbp_status try_numbers(const blast *b, hbp__step_solution *best)
     HBP__TRY(cut_least(b, most, &runs));
     for (; runs <= most && tries < TRIES; runs++) {
         hbp__step_solution trial = {.ns = 0};
-        hbp_status status = hbp__step_cut(step->context, step->tokens, step->count, runs, b->first);
+        hbp_status status = hbp__step_blaster_cut(step->context, step->tokens, step->count, runs, b->first);
         if (status >= 0)
             status = solve_runs(b, runs, &trial);
         if (status >= 0) {

@@ -12,8 +12,8 @@ typedef hbp_status hbp__step_inner(const hbp__step *step, const int64_t *member,
 /* Cuts lengths [count] into `runs` consecutive runs, none empty (1 <= runs <= count), so that the largest sum
  * is least; run r is first[r]..first[r + 1] - 1. Of the cuts that do, one whose runs are near the mean of
  * what is left. O(count log total). */
-hbp_status hbp__step_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
-                         int64_t *first);
+hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
+                                 int64_t *first);
 
 /* Tries the least number of micro-batches whose tokens fit the cluster, and up to four more (FlexSP, section
  * 4.2.1), each solved by `inner`; keeps the one that takes the least time. Numbers at which `inner` finds a
