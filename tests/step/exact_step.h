@@ -1,0 +1,366 @@
+/* Exact optima of small steps, independent of lib/step: of the library only hbp_cost_predict_* is asked.
+ *
+ * A step is a multiset of sequences; those of equal tokens and squares are one type, and a set of sequences
+ * is a vector of counts. Degrees nest, so groups fit a machine exactly when their ranks do. Three ways, from
+ * the plainest to the one for many different lengths:
+ *
+ * exact_step_plain_ns  tries every assignment to groups to micro-batches, for up to 6 sequences.
+ * exact_step_ns        dynamic programming over vectors. Let g_d(w) be the time of w on one group of d ranks,
+ *                      infinite where it does not fit, and h(r, x) the least makespan of x on groups of r
+ * ranks together. In a best one, let w be the group that holds a sequence of the first type present in x, and
+ * d its degree: h(r, x) = max(g_d(w), h(r - d, x - w)), and no choice of w and d falls below h(r, x), each
+ * being a way to run x. The micro-batch that holds a sequence of the first type splits a step in the same
+ * manner: best(m, x) = min over u of h(N, u) + best(m - 1, x - u). Every w and u is tried, so both are exact.
+ * exact_micro_batch_ns one micro-batch of up to 24 different lengths by bin completion (see there). */
+#ifndef HBP_TESTS_EXACT_STEP_H
+#define HBP_TESTS_EXACT_STEP_H
+
+#include "test.h"
+
+#define EXACT_SEQUENCES 24
+#define EXACT_DEGREES   8
+#define EXACT_NEVER     INT64_MAX
+
+typedef struct exact_step {
+    const hbp_cost *cost;
+    hbp_step_options options;
+    int32_t ranks;
+    int32_t layers;
+    int64_t dummy_ns;
+    int32_t degrees;
+    int32_t degree[EXACT_DEGREES];   /* ascending */
+    int64_t count;                   /* sequences: a sample, or samples tied together */
+    int64_t tokens[EXACT_SEQUENCES]; /* [count] descending, padded to the sequence multiple */
+    double squares[EXACT_SEQUENCES];
+    int32_t types;
+    int32_t type_count[EXACT_SEQUENCES]; /* [types] */
+    int64_t type_tokens[EXACT_SEQUENCES];
+    double type_squares[EXACT_SEQUENCES];
+} exact_step;
+
+static inline int64_t exact_round_up(int64_t a, int64_t b)
+{
+    return b > 1 ? (a + b - 1) / b * b : a;
+}
+
+static inline int64_t exact_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t exact_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline void exact_add(exact_step *e, int64_t tokens, double squares)
+{
+    ck_assert_int_lt(e->count, EXACT_SEQUENCES);
+    int64_t at = e->count++;
+    for (; at > 0 &&
+           (e->tokens[at - 1] < tokens || (e->tokens[at - 1] == tokens && e->squares[at - 1] < squares));
+         at--) {
+        e->tokens[at] = e->tokens[at - 1];
+        e->squares[at] = e->squares[at - 1];
+    }
+    e->tokens[at] = tokens;
+    e->squares[at] = squares;
+}
+
+static inline void exact_list_types(exact_step *e)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        if (!i || e->tokens[i] != e->tokens[i - 1] || e->squares[i] != e->squares[i - 1]) {
+            e->type_tokens[e->types] = e->tokens[i];
+            e->type_squares[e->types] = e->squares[i];
+            e->type_count[e->types++] = 0;
+        }
+        e->type_count[e->types - 1]++;
+    }
+}
+
+/* `length` [count]; samples of one value >= 0 in `tie` [count], which may be NULL, are one sequence. */
+static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *cost, const uint32_t *length,
+                                         const int64_t *tie, int64_t count, const hbp_step_options *options)
+{
+    exact_step e = {.cost = cost, .options = *options};
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    e.ranks = terms.ranks;
+    e.layers = terms.layers;
+    e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    for (int32_t i = 0; i < terms.degrees; i++) {
+        int32_t d = terms.degree[i];
+        if (d < options->min_sp || (options->max_sp && d > options->max_sp) ||
+            (options->degrees == HBP_STEP_POWERS_OF_TWO && (d & (d - 1))))
+            continue;
+        ck_assert(!e.degrees || d % e.degree[e.degrees - 1] == 0);
+        ck_assert_int_lt(e.degrees, EXACT_DEGREES);
+        e.degree[e.degrees++] = d;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t tokens = 0, first = i;
+        double squares = 0;
+        for (int64_t j = 0; tie && tie[i] >= 0 && j < i && first == i; j++)
+            first = tie[j] == tie[i] ? j : i;
+        if (first < i)
+            continue;
+        for (int64_t j = i; j < count; j++)
+            if (j == i || (tie && tie[i] >= 0 && tie[j] == tie[i])) {
+                tokens += exact_round_up(length[j], options->sequence_multiple);
+                squares += (double)length[j] * (double)length[j];
+            }
+        exact_add(&e, tokens, squares);
+    }
+    exact_list_types(&e);
+    return e;
+}
+
+/* Time of a group of degree e->degree[j]; EXACT_NEVER when it does not fit. */
+static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tokens, double squares)
+{
+    int32_t d = e->degree[j], recompute = 0;
+    if (!tokens)
+        return e->dummy_ns;
+    tokens = exact_round_up(tokens, e->options.pack_multiple);
+    if (e->options.recompute == HBP_STEP_RECOMPUTE_AUTO)
+        recompute = hbp_cost_predict_recompute(e->cost, d, tokens);
+    else {
+        recompute = e->options.recompute == HBP_STEP_RECOMPUTE_ALL ? e->layers : 0;
+        if (hbp_cost_predict_capacity(e->cost, d, recompute) < tokens)
+            return EXACT_NEVER;
+    }
+    return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares);
+}
+
+/* The step's time when `used` micro-batches that hold something take `ns`; EXACT_NEVER when the options allow
+ * no such number. */
+static inline int64_t exact_whole_ns(const exact_step *e, int64_t used, int64_t ns)
+{
+    const hbp_step_options *o = &e->options;
+    int64_t all = exact_round_up(exact_max(used, o->min_micro_batches), o->micro_batch_multiple);
+    if (ns == EXACT_NEVER || (o->max_micro_batches && all > o->max_micro_batches))
+        return EXACT_NEVER;
+    return ns + (all - used) * e->dummy_ns;
+}
+
+/* The dynamic programme's tables. */
+typedef struct exact_tables {
+    const exact_step *step;
+    int64_t states;
+    int64_t weight[EXACT_SEQUENCES]; /* [types] of a count in a state */
+    int64_t *group;                  /* [states x degrees] g */
+    int64_t *spread;                 /* [states x (ranks + 1)] h */
+    int64_t *best;                   /* [states] of the micro-batches so far */
+} exact_tables;
+
+/* Writes the counts of state x; returns the first type present. */
+static inline int32_t exact_counts(const exact_tables *t, int64_t x, int32_t *count)
+{
+    int32_t first = t->step->types;
+    for (int32_t i = t->step->types - 1; i >= 0; i--) {
+        count[i] = (int32_t)(x / t->weight[i] % (t->step->type_count[i] + 1));
+        first = count[i] ? i : first;
+    }
+    return first;
+}
+
+/* The next part of x that holds the first type; `part` begins at 1 of it alone. Zero after the last. */
+static inline int exact_next_part(const exact_tables *t, const int32_t *count, int32_t first, int32_t *part,
+                                  int64_t *w)
+{
+    for (int32_t i = t->step->types - 1; i >= first; i--) {
+        if (part[i] < count[i]) {
+            part[i]++;
+            *w += t->weight[i];
+            return 1;
+        }
+        int32_t least = i == first;
+        *w -= (part[i] - least) * t->weight[i];
+        part[i] = least;
+    }
+    return 0;
+}
+
+static inline void exact_fill_groups(exact_tables *t)
+{
+    const exact_step *e = t->step;
+    for (int64_t x = 0; x < t->states; x++) {
+        int32_t count[EXACT_SEQUENCES];
+        int64_t tokens = 0;
+        double squares = 0;
+        exact_counts(t, x, count);
+        for (int32_t i = 0; i < e->types; i++) {
+            tokens += count[i] * e->type_tokens[i];
+            squares += count[i] * e->type_squares[i];
+        }
+        for (int32_t j = 0; j < e->degrees; j++)
+            t->group[x * e->degrees + j] = exact_group_ns(e, j, tokens, squares);
+    }
+}
+
+/* h of state x from those below it. As more ranks never hurt, h falls with r, and a group of w that takes at
+ * least h(d, x) betters nothing. */
+static inline void exact_fill_spread(exact_tables *t, int64_t x)
+{
+    const exact_step *e = t->step;
+    int64_t *h = t->spread + x * (e->ranks + 1);
+    int32_t count[EXACT_SEQUENCES], part[EXACT_SEQUENCES] = {0}, first = exact_counts(t, x, count);
+    for (int32_t r = 0; r <= e->ranks; r++)
+        h[r] = EXACT_NEVER;
+    int64_t w = t->weight[first];
+    part[first] = 1;
+    do {
+        const int64_t *group = t->group + w * e->degrees, *rest = t->spread + (x - w) * (e->ranks + 1);
+        for (int32_t j = 0; j < e->degrees; j++) {
+            int32_t d = e->degree[j];
+            if (d > e->ranks || group[j] >= h[d])
+                continue;
+            for (int32_t r = d; r <= e->ranks; r++)
+                h[r] = exact_min(h[r], exact_max(group[j], rest[r - d]));
+        }
+    } while (exact_next_part(t, count, first, part, &w));
+}
+
+/* One micro-batch more than `from` has: to[x] = min over u of h(N, u) + from[x - u]; `from` may be `to`, for
+ * any number of them. */
+static inline void exact_fill_best(const exact_tables *t, const int64_t *from, int64_t *to)
+{
+    const exact_step *e = t->step;
+    for (int64_t x = 1; x < t->states; x++) {
+        int32_t count[EXACT_SEQUENCES], part[EXACT_SEQUENCES] = {0}, first = exact_counts(t, x, count);
+        int64_t u = t->weight[first], least = EXACT_NEVER;
+        part[first] = 1;
+        do {
+            int64_t ns = t->spread[u * (e->ranks + 1) + e->ranks];
+            if (ns < least && from[x - u] < least - ns)
+                least = ns + from[x - u];
+        } while (exact_next_part(t, count, first, part, &u));
+        to[x] = least;
+    }
+    to[0] = from == to ? 0 : EXACT_NEVER;
+}
+
+static inline int64_t exact_combine(exact_tables *t)
+{
+    const exact_step *e = t->step;
+    const hbp_step_options *o = &e->options;
+    int64_t last = t->states - 1, best = EXACT_NEVER;
+    for (int64_t x = 0; x < t->states; x++)
+        t->best[x] = x ? EXACT_NEVER : 0;
+    if (!o->max_micro_batches && o->min_micro_batches <= 1 && o->micro_batch_multiple <= 1) {
+        exact_fill_best(t, t->best, t->best);
+        return t->best[last];
+    }
+    int64_t *next = malloc((size_t)t->states * sizeof *next);
+    for (int64_t m = 1; m <= e->count && (best == EXACT_NEVER || m * e->dummy_ns < best); m++) {
+        exact_fill_best(t, t->best, next);
+        int64_t *swap = t->best;
+        t->best = next;
+        next = swap;
+        best = exact_min(best, exact_whole_ns(e, m, t->best[last]));
+    }
+    free(next);
+    return best;
+}
+
+/* Pairs of a state and a part of it, which is what the dynamic programme takes. */
+static inline double exact_step_work(const exact_step *e)
+{
+    double pairs = 1;
+    for (int32_t i = 0; i < e->types; i++)
+        pairs *= (e->type_count[i] + 1) * (e->type_count[i] + 2) / 2.0;
+    return pairs;
+}
+
+/* The least time of the step in ns, step_ns not counted; EXACT_NEVER when nothing fits. */
+static inline int64_t exact_step_ns(const exact_step *e)
+{
+    exact_tables t = {.step = e, .states = 1};
+    for (int32_t i = 0; i < e->types; i++) {
+        t.weight[i] = t.states;
+        t.states *= e->type_count[i] + 1;
+    }
+    t.group = malloc((size_t)(t.states * e->degrees) * sizeof *t.group);
+    t.spread = malloc((size_t)(t.states * (e->ranks + 1)) * sizeof *t.spread);
+    t.best = malloc((size_t)t.states * sizeof *t.best);
+    ck_assert(t.group && t.spread && t.best);
+    exact_fill_groups(&t);
+    memset(t.spread, 0, (size_t)(e->ranks + 1) * sizeof *t.spread);
+    for (int64_t x = 1; x < t.states; x++)
+        exact_fill_spread(&t, x);
+    int64_t ns = exact_combine(&t);
+    free(t.best);
+    free(t.spread);
+    free(t.group);
+    return ns;
+}
+
+/* Every assignment: sequence i joins a group that is there, or opens one of any degree in a micro-batch that
+ * is there or in a new one. */
+typedef struct exact_plain {
+    const exact_step *step;
+    int64_t groups, micro_batches, best;
+    int32_t degree[EXACT_SEQUENCES];
+    int64_t home[EXACT_SEQUENCES]; /* micro-batch of a group */
+    int32_t ranks[EXACT_SEQUENCES];
+    int64_t tokens[EXACT_SEQUENCES];
+    double squares[EXACT_SEQUENCES];
+} exact_plain;
+
+static inline void exact_plain_price(exact_plain *p)
+{
+    int64_t slowest[EXACT_SEQUENCES] = {0}, ns = 0;
+    for (int64_t g = 0; g < p->groups; g++) {
+        int64_t group = exact_group_ns(p->step, p->degree[g], p->tokens[g], p->squares[g]);
+        if (group == EXACT_NEVER)
+            return;
+        slowest[p->home[g]] = exact_max(slowest[p->home[g]], group);
+    }
+    for (int64_t m = 0; m < p->micro_batches; m++)
+        ns += slowest[m];
+    p->best = exact_min(p->best, exact_whole_ns(p->step, p->micro_batches, ns));
+}
+
+static inline void exact_plain_walk(exact_plain *p, int64_t i)
+{
+    const exact_step *e = p->step;
+    if (i == e->count) {
+        exact_plain_price(p);
+        return;
+    }
+    for (int64_t g = 0; g < p->groups; g++) {
+        double squares = p->squares[g];
+        p->tokens[g] += e->tokens[i];
+        p->squares[g] += e->squares[i];
+        exact_plain_walk(p, i + 1);
+        p->tokens[g] -= e->tokens[i];
+        p->squares[g] = squares;
+    }
+    int64_t g = p->groups++, open = p->micro_batches;
+    for (int64_t m = 0; m <= open; m++)
+        for (int32_t j = 0; j < e->degrees; j++) {
+            int32_t used = m < open ? p->ranks[m] : 0;
+            if (used + e->degree[j] > e->ranks)
+                continue;
+            p->ranks[m] = used + e->degree[j];
+            p->micro_batches = m == open ? open + 1 : open;
+            p->degree[g] = j;
+            p->home[g] = m;
+            p->tokens[g] = e->tokens[i];
+            p->squares[g] = e->squares[i];
+            exact_plain_walk(p, i + 1);
+            p->ranks[m] = used;
+            p->micro_batches = open;
+        }
+    p->groups--;
+}
+
+static inline int64_t exact_step_plain_ns(const exact_step *e)
+{
+    exact_plain p = {.step = e, .best = EXACT_NEVER};
+    exact_plain_walk(&p, 0);
+    return p.best;
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* The search against exact optima, and its options. */
+#include "exact_micro_batch.h"
+#include "stepped.h"
+
+/* Steps of a loop of the tests below; together 200. */
+#define CHUNKS 8
+#define CHUNK  25
+
+/* The i-th of the 200; one in twenty is as large as the exact optimum can bear. */
+static small_step open_step(int64_t i)
+{
+    return small_open((uint64_t)i, (int)(i / 2 % SMALL_KINDS), i % 2 ? 16 : 8, EXACT_SEQUENCES,
+                      i % 20 == 19 ? 4.4e7 : 5e6);
+}
+
+/* Options that change the problem, drawn by `draw`. */
+static void vary(small_step *s, int64_t draw)
+{
+    hbp_step_options *o = &s->options;
+    o->micro_batch_multiple = draw % 5 == 1 ? 2 : 0;
+    o->max_micro_batches = draw % 7 == 2 ? 2 : 0;
+    o->min_micro_batches = draw % 7 == 3 ? 3 : 0;
+    o->recompute = draw % 3 == 0 ? 1 + (int32_t)(draw / 3 % 2) : 0;
+    o->min_sp = draw % 11 == 5 ? 2 : 0;
+    o->max_sp = draw % 13 == 6 ? 4 : 0;
+}
+
+/* The dynamic programme against every assignment. */
+START_TEST(the_oracle_is_exact)
+{
+    int64_t tried = 0, never = 0;
+    for (int64_t i = 0; i < 270; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 3), 6, 5e6);
+        vary(&s, i);
+        exact_step e = small_exact(&s);
+        if (e.count <= 5 || (e.count == 6 && e.ranks < 8)) {
+            int64_t ns = exact_step_ns(&e);
+            ck_assert_msg(ns == exact_step_plain_ns(&e), "step %d: %lld ns, plainly %lld", (int)i,
+                          (long long)ns, (long long)exact_step_plain_ns(&e));
+            tried++;
+            never += ns == EXACT_NEVER;
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(tried, 200);
+    ck_assert_int_gt(never, 5);
+    ck_assert_int_lt(never, tried / 2);
+}
+END_TEST
+
+/* Bin completion against the dynamic programme. */
+START_TEST(the_oracle_of_one_micro_batch_is_exact)
+{
+    int64_t fit = 0;
+    for (int64_t i = 0; i < 270; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), i % 2 ? 16 : 8, 10, 2e5);
+        vary(&s, i);
+        s.options.max_micro_batches = 1;
+        s.options.min_micro_batches = s.options.micro_batch_multiple = 0;
+        exact_step e = small_exact(&s);
+        int64_t ns = exact_step_ns(&e);
+        ck_assert_msg(ns == exact_micro_batch_ns(&e), "step %d: %lld ns, by bins %lld", (int)i, (long long)ns,
+                      (long long)exact_micro_batch_ns(&e));
+        fit += ns != EXACT_NEVER;
+        small_close(&s);
+    }
+    ck_assert_int_gt(fit, 50);
+}
+END_TEST
+
+/* Never below the optimum, never half a per cent above, and the bound never above it. */
+START_TEST(plans_are_near_the_optimum)
+{
+    for (int64_t i = _i * CHUNK; i < (_i + 1) * CHUNK; i++) {
+        small_step s = open_step(i);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        stepped plan = stepped_small(&s);
+        ck_assert_msg(plan.status == HBP_OK, "step %d: %s", (int)i, hbp_context_message(s.context));
+        ck_assert_msg(plan.ns >= best, "step %d: %lld ns, below the optimum, %lld", (int)i,
+                      (long long)plan.ns, (long long)best);
+        ck_assert_msg(plan.ns <= best + best / 200, "step %d: %lld ns; the optimum is %lld, %.2f %% less",
+                      (int)i, (long long)plan.ns, (long long)best,
+                      100.0 * (double)(plan.ns - best) / (double)best);
+        ck_assert_msg(plan.bound_ns <= best, "step %d: the bound is %lld ns, above the optimum, %lld", (int)i,
+                      (long long)plan.bound_ns, (long long)best);
+        ck_assert_int_ne(plan.proven, 0);
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* Other effort, the same promises. */
+START_TEST(more_effort_is_never_slower)
+{
+    for (int64_t i = _i * CHUNK; i < (_i + 1) * CHUNK; i++) {
+        small_step s = open_step(i);
+        vary(&s, i);
+        s.options.max_micro_batches = 0;
+        stepped last = stepped_small(&s), next;
+        for (int32_t effort = 2; effort <= 4 && last.status == HBP_OK; effort++, last = next) {
+            s.options.effort = effort;
+            next = stepped_small(&s);
+            ck_assert_int_eq(next.status, HBP_OK);
+            ck_assert_msg(next.ns <= last.ns, "step %d: effort %d takes %lld ns, the one below %lld", (int)i,
+                          (int)effort, (long long)next.ns, (long long)last.ns);
+        }
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* With options as well plans are near the optimum. Where a limit on micro-batches leaves hardly a way to pack
+ * them, the search may miss it; not often. */
+START_TEST(options_are_respected)
+{
+    int64_t planned = 0, missed = 0;
+    for (int64_t i = 0; i < 270; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), i / 9 % 2 ? 16 : 8, 14, 1e5);
+        vary(&s, i + i / 9);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        stepped plan = stepped_small(&s);
+        if (plan.status < 0)
+            ck_assert_msg(plan.status == HBP_E_INFEASIBLE, "step %d: %s: %s", (int)i,
+                          hbp_status_name(plan.status), hbp_context_message(s.context));
+        else {
+            ck_assert_msg(plan.ns >= best && plan.bound_ns <= best,
+                          "step %d: plan %lld ns, optimum %lld, bound %lld", (int)i, (long long)plan.ns,
+                          (long long)best, (long long)plan.bound_ns);
+            ck_assert_msg(plan.ns <= best + best / 100, "step %d: plan %lld ns, optimum %lld", (int)i,
+                          (long long)plan.ns, (long long)best);
+        }
+        planned += plan.status >= 0;
+        missed += plan.status < 0 && best != EXACT_NEVER;
+        small_close(&s);
+    }
+    ck_assert_int_gt(planned, 150);
+    ck_assert_int_le(missed, 3);
+}
+END_TEST
+
+/* One micro-batch of up to 18 different sequences. */
+START_TEST(a_single_micro_batch_is_near_the_optimum)
+{
+    for (int64_t i = 0; i < 36; i++) {
+        small_step s =
+            small_open((uint64_t)i, i % 4 / 2 ? SMALL_LATENCY : SMALL_TIME, i % 2 ? 16 : 8, 18, 4e8);
+        s.options.max_micro_batches = 1;
+        exact_step e = small_exact(&s);
+        int64_t best = exact_micro_batch_ns(&e);
+        stepped plan = stepped_small(&s);
+        if (best == EXACT_NEVER)
+            ck_assert_int_eq(plan.status, HBP_E_INFEASIBLE);
+        else {
+            ck_assert_msg(plan.status == HBP_OK, "step %d: %s", (int)i, hbp_context_message(s.context));
+            ck_assert_int_eq(plan.micro_batches, 1);
+            ck_assert_msg(plan.ns >= best && plan.ns <= best + best / 200, "step %d: %lld ns, optimum %lld",
+                          (int)i, (long long)plan.ns, (long long)best);
+            ck_assert_int_le(plan.bound_ns, best);
+        }
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* Degrees that no power of two: 6 and 12 ranks, where they nest. */
+START_TEST(any_degree_helps)
+{
+    static const int32_t degree[] = {1, 3, 6, 12};
+    static const double latency[] = {0, 1e6, 1e6, 1e6}, per_token[] = {0, 500, 400, 800};
+    int64_t better = 0;
+    for (int64_t i = 0; i < 40; i++) {
+        small_step s = small_open((uint64_t)i, SMALL_MEMORY, 8, 10, 1e6);
+        hbp_cost_terms t = {.struct_size = sizeof t};
+        hbp_cost *cost = NULL;
+        OK(s.context, hbp_cost_get_terms(s.context, s.cost, &t));
+        t.ranks = 12;
+        t.domain_ranks = 6;
+        t.degrees = 4;
+        t.degree = degree;
+        t.sp_latency_ns = latency;
+        t.sp_ns_per_token = per_token;
+        OK(s.context, hbp_cost_create_terms(s.context, &t, &cost));
+        hbp_cost_free(s.cost);
+        s.cost = cost;
+        int64_t ns[2];
+        for (int32_t any = 0; any <= 1; any++) {
+            s.options.degrees = any ? HBP_STEP_ANY_DEGREE : HBP_STEP_POWERS_OF_TWO;
+            exact_step e = small_exact(&s);
+            int64_t best = exact_step_ns(&e);
+            stepped plan = stepped_small(&s);
+            ck_assert_int_eq(plan.status, best == EXACT_NEVER ? HBP_E_INFEASIBLE : HBP_OK);
+            ns[any] = best == EXACT_NEVER ? INT64_MAX : plan.ns;
+            ck_assert(best == EXACT_NEVER || (plan.ns >= best && plan.ns <= best + best / 200));
+            ck_assert_int_le(plan.bound_ns, best);
+        }
+        ck_assert_int_le(ns[1], ns[0]);
+        better += ns[1] < ns[0];
+        small_close(&s);
+    }
+    ck_assert_int_gt(better, 10);
+}
+END_TEST
+
+/* One short sequence: 15 ranks have nothing to do, and every micro-batch past the first is theirs as well. */
+START_TEST(idle_ranks_become_dummies)
+{
+    small_step s = small_open(1, SMALL_TIME, 16, 1, 5e6);
+    hbp_lengths_free(s.lengths);
+    OK(s.context, hbp_lengths_create_u32(s.context, (uint32_t[]){100}, 1, NULL, &s.lengths));
+    s.options.max_sp = 1;
+    stepped plan = stepped_small(&s);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    ck_assert_int_eq(plan.dummies, 15);
+    s.options.micro_batch_multiple = 3;
+    int64_t one = plan.ns;
+    plan = stepped_small(&s);
+    ck_assert_int_eq(plan.micro_batches, 3);
+    ck_assert_int_eq(plan.dummies, 15 + 32);
+    ck_assert_int_eq(plan.ns, one + 2 * hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0));
+    s.options.min_micro_batches = 4;
+    plan = stepped_small(&s);
+    ck_assert_int_eq(plan.micro_batches, 6);
+    small_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("search");
+    TCase *cases = tcase_create("search");
+    tcase_set_timeout(cases, 240);
+    tcase_add_test(cases, the_oracle_is_exact);
+    tcase_add_test(cases, the_oracle_of_one_micro_batch_is_exact);
+    tcase_add_loop_test(cases, plans_are_near_the_optimum, 0, CHUNKS);
+    tcase_add_loop_test(cases, more_effort_is_never_slower, 0, CHUNKS);
+    tcase_add_test(cases, options_are_respected);
+    tcase_add_test(cases, a_single_micro_batch_is_near_the_optimum);
+    tcase_add_test(cases, any_degree_helps);
+    tcase_add_test(cases, idle_ranks_become_dummies);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
