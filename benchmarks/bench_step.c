@@ -7,7 +7,7 @@
 #include "common.h"
 #include "flexsp.h"
 
-enum { SETS = 3, MOST_BATCHES = 1000, MOST_DRAWS = 1000 };
+enum { SETS = 3, MOST_BATCHES = 1000, MOST_DRAWS = 100 };
 
 /* In the order of bench_data_open. */
 static const int set_index[SETS] = {1, 5, 2};
@@ -43,26 +43,31 @@ static int64_t padded(int64_t length, int64_t multiple)
     return (length + multiple - 1) / multiple * multiple;
 }
 
+static void name_setting(const setting *s, char text[64])
+{
+    snprintf(text, 64, "%s %s %dK, %d GPUs x %lld", s->model, set[s->data].name, s->limit_k, (int)s->ranks,
+             (long long)s->batch);
+}
+
 /* Draws batch `index`: with replacement, samples past the limit or past what all ranks hold left out. Single
  * micro-batches are drawn again until they fill at most .95 of the memory; 0 when none does. */
 static int draw(const setting *s, const hbp_cost *cost, int64_t index, uint32_t *length)
 {
-    int32_t degree = s->ranks < 64 ? s->ranks : 64;
-    int64_t most = hbp_cost_predict_capacity(cost, degree, 0), multiple = 2 * (int64_t)s->ranks;
-    int64_t room = most / degree * s->ranks;
-    if (most > s->limit_k * 1000 - multiple)
-        most = s->limit_k * 1000 - multiple;
+    const bench_data *data = &set[s->data];
+    int64_t multiple = 2 * (int64_t)s->ranks, room = hbp_cost_predict_capacity(cost, s->ranks, 0);
+    int64_t most = room < s->limit_k * 1000 - multiple ? room : s->limit_k * 1000 - multiple;
     uint64_t state = s->seed << 32 ^ (uint64_t)index << 16 ^ (uint64_t)s->batch;
     for (int draws = 0; draws < MOST_DRAWS; draws++) {
-        int64_t tokens = 0;
-        for (int64_t k = 0; k < s->batch;) {
-            const bench_data *data = &set[s->data];
+        int64_t tokens = 0, k = 0;
+        for (int64_t tries = 0; k < s->batch && tries < 100 * s->batch; tries++) {
             uint32_t drawn = data->length[bench_random(&state) % (uint64_t)data->count];
             if (padded(drawn, multiple) > most)
                 continue;
             length[k++] = drawn;
             tokens += padded(drawn, multiple);
         }
+        if (k < s->batch)
+            return 0;
         if (!s->is_single || (double)tokens <= .95 * (double)room)
             return 1;
     }
@@ -91,7 +96,10 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
         hbp_lengths_free(lengths);
         return;
     }
-    bench_need(context, status, "a step");
+    char name[64], what[96];
+    name_setting(s, name);
+    snprintf(what, sizeof what, "%s, batch %lld", name, (long long)index);
+    bench_need(context, status, what);
     bench_need(context, hbp_plan_validate(context, plan, lengths, cost), "the plan");
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, plan, &summary), "the plan");
@@ -111,7 +119,9 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
 static void plan_all(hbp_context *context, const setting *s, outcome *o)
 {
     memset(o, 0, sizeof *o);
-    hbp_cost *cost = flexsp_cost(context, s->model, s->limit_k, s->ranks);
+    hbp_cost *cost = flexsp_cost(context, s->model, s->limit_k, 0, s->ranks);
+    if (!cost)
+        bench_need(context, HBP_E_INVALID, s->model);
     uint32_t *length = bench_allocate(s->batch, sizeof *length);
     for (int64_t b = 0; b < s->batches; b++)
         if (draw(s, cost, b, length))
@@ -131,12 +141,6 @@ static spread spread_of(double *values, int64_t count)
     double median = bench_median(values, count);
     int64_t at = (int64_t)(.95 * (double)count);
     return (spread){median, values[at], values[count - 1]};
-}
-
-static void name_setting(const setting *s, char text[64])
-{
-    snprintf(text, 64, "%s %s %dK, %d GPUs x %lld", s->model, set[s->data].name, s->limit_k, (int)s->ranks,
-             (long long)s->batch);
 }
 
 static void print_outcome(const setting *s, outcome *o)
@@ -195,7 +199,7 @@ static int find_mode(const char *name)
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_step [--quick]\n"
-                    "       bench_step [--model 7b|13b|30b] [--data wikipedia|code_files|reasoning]\n"
+                    "       bench_step [--model 7B|13B|30B] [--data wikipedia|code_files|reasoning]\n"
                     "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
                     "                  [--effort E] [--mode MODE] [--seed S] [--single] [-v]\n"
                     "What is not given of model, data and limit takes every value.\n");
@@ -246,12 +250,12 @@ static void run_chosen(hbp_context *context, const setting *chosen, pool *all)
             for (int limit_k = 192; limit_k <= 384; limit_k += 192) {
                 setting s = *chosen;
                 if (!s.model)
-                    s.model = flexsp_model_name(m);
+                    s.model = flexsp_model[m].name;
                 if (s.data < 0)
                     s.data = d;
                 if (!s.limit_k)
                     s.limit_k = limit_k;
-                if (strcmp(s.model, flexsp_model_name(m)) != 0 || s.data != d || s.limit_k != limit_k)
+                if (strcmp(s.model, flexsp_model[m].name) != 0 || s.data != d || s.limit_k != limit_k)
                     continue;
                 plan_all(context, &s, &o);
                 add(all, &o);

@@ -1,0 +1,172 @@
+/* The published speed-ups of heterogeneous sequence parallelism (FlexSP, arXiv 2412.01523, figure 4),
+ * predicted with the paper's own constants on batches of Wikipedia lengths, and how the other ways to plan a
+ * step fare. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tests/flexsp.h"
+#include "common.h"
+
+enum { RANKS = 64, BATCH = 512, MODES = 5, MOST_BATCHES = 1000 };
+
+static const int32_t modes[MODES] = {HBP_STEP_PAPER, HBP_STEP_DEFAULT, HBP_STEP_HOMOGENEOUS_SP,
+                                     HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+
+/* Iteration times of the paper: DeepSpeed over FlexSP, DeepSpeed over BatchAda. */
+typedef struct published {
+    const char *model;
+    int limit_k;
+    double flexsp;
+    double batch_ada;
+} published;
+
+static const published settings[] = {
+    {"7B", 192, 1.72, 7.8 / 5.7}, {"13B", 192, 1.59, 13.6 / 10.2}, {"30B", 192, 1.64, 28.1 / 22.4},
+    {"7B", 384, 1.46, 8.0 / 5.8}, {"13B", 384, 1.43, 14.2 / 11.6}, {"30B", 384, 1.53, 31.4 / 26.7},
+};
+
+/* Seconds of the batches of one setting, and the steps' makings. */
+typedef struct outcome {
+    double static_s;
+    double seconds[MODES];
+    int64_t micro_batches[MODES];
+    int64_t static_micro_batches;
+    int32_t static_sp;
+    int64_t slower; /* batches on which the default is slower than the published planner */
+} outcome;
+
+static int64_t padded(int64_t length)
+{
+    return (length + 2 * RANKS - 1) / (2 * RANKS) * (2 * RANKS);
+}
+
+/* The longest sample that is trained: limit - 2 N as published, less where no group would hold that. */
+static int64_t longest_of(const hbp_cost *cost, int limit_k)
+{
+    int64_t held = hbp_cost_predict_capacity(cost, RANKS, 0) / (2 * RANKS) * (2 * RANKS);
+    int64_t longest = (int64_t)limit_k * 1000 - 2 * RANKS;
+    return longest < held ? longest : held;
+}
+
+static hbp_lengths *draw(hbp_context *context, const bench_data *data, int64_t longest, uint64_t seed)
+{
+    uint32_t *length = bench_allocate(BATCH, sizeof *length);
+    hbp_lengths *lengths = NULL;
+    uint64_t state = seed;
+    for (int64_t i = 0; i < BATCH;) {
+        uint32_t drawn = data->length[bench_random(&state) % (uint64_t)data->count];
+        if (padded(drawn) <= longest)
+            length[i++] = drawn;
+    }
+    bench_need(context, hbp_lengths_create_u32(context, length, BATCH, NULL, &lengths), "lengths");
+    free(length);
+    return lengths;
+}
+
+/* Seconds of a step; counts its micro-batches. `sp` may be NULL and gets the degree of its first pack. */
+static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
+                   int64_t longest, int64_t *micro_batches, int32_t *sp)
+{
+    hbp_plan *made = NULL;
+    hbp_step_options options;
+    hbp_step_options_init(&options, sizeof options);
+    options.mode = mode;
+    options.sequence_multiple = 2 * RANKS;
+    options.longest_tokens = longest;
+    bench_need(context, hbp_plan_step(context, lengths, cost, &options, &made), hbp_step_mode_name(mode));
+    bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    bench_need(context, hbp_plan_get_summary(context, made, &summary), "the plan");
+    *micro_batches += summary.micro_batches;
+    if (sp)
+        *sp = hbp_plan_get_pack_sp(made, NULL)[0];
+    hbp_plan_free(made);
+    return (double)summary.predicted_ns / 1e9;
+}
+
+static void measure(hbp_context *context, const bench_data *data, const published *p, int four_k,
+                    int64_t batches, outcome *o)
+{
+    hbp_cost *cost = flexsp_cost(context, p->model, p->limit_k, four_k, RANKS);
+    bench_need(context, cost ? HBP_OK : HBP_E_INVALID, "the cost");
+    int64_t longest = longest_of(cost, p->limit_k);
+    memset(o, 0, sizeof *o);
+    for (int64_t b = 0; b < batches; b++) {
+        hbp_lengths *lengths = draw(context, data, longest, (uint64_t)b);
+        o->static_s += plan(context, lengths, cost, HBP_STEP_STATIC_SP, longest, &o->static_micro_batches,
+                            &o->static_sp);
+        double seconds[MODES];
+        for (int m = 0; m < MODES; m++) {
+            seconds[m] = plan(context, lengths, cost, modes[m], longest, &o->micro_batches[m], NULL);
+            o->seconds[m] += seconds[m];
+        }
+        o->slower += seconds[1] > seconds[0];
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+}
+
+static double distance(double a, double b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static void report(const published *p, int64_t batches, const outcome *o)
+{
+    char name[64], target[64];
+    double n = (double)batches, speed_up = o->static_s / o->seconds[0];
+    snprintf(name, sizeof name, "%s at %dK: paper mode / static SP %d", p->model, p->limit_k,
+             (int)o->static_sp);
+    snprintf(target, sizeof target, "%.2f +- .15", p->flexsp);
+    bench_check(distance(speed_up, p->flexsp) <= .15, name, target, "%.2f (%.2f s / %.2f s)", speed_up,
+                o->static_s / n, o->seconds[0] / n);
+    bench_check(!o->slower, "  default never slower than paper mode", "all",
+                "%lld of %lld, %.3f times as fast", (long long)(batches - o->slower), (long long)batches,
+                o->seconds[0] / o->seconds[1]);
+    bench_line("  over static SP",
+               "default %.2f, homogeneous %.2f (published %.2f), hybrid CP %.2f, dynamic CP %.2f",
+               o->static_s / o->seconds[1], o->static_s / o->seconds[2], p->batch_ada,
+               o->static_s / o->seconds[3], o->static_s / o->seconds[4]);
+    bench_line("  micro-batches a step",
+               "static %.1f, paper %.1f, default %.1f, homogeneous %.1f, hybrid %.1f, dynamic %.1f",
+               (double)o->static_micro_batches / n, (double)o->micro_batches[0] / n,
+               (double)o->micro_batches[1] / n, (double)o->micro_batches[2] / n,
+               (double)o->micro_batches[3] / n, (double)o->micro_batches[4] / n);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t batches = 20;
+    int four_k = 0;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--4k")) {
+            four_k = 1;
+        } else if (!strcmp(argv[i], "--batches") && i + 1 < argc) {
+            batches = strtoll(argv[++i], NULL, 10);
+        } else {
+            fprintf(stderr, "usage: bench_flexsp [--batches COUNT] [--4k]\n");
+            return 2;
+        }
+    }
+    if (batches < 1 || batches > MOST_BATCHES)
+        batches = 20;
+    hbp_context *context = bench_context(NULL);
+    bench_data data;
+    int index = 0;
+    while (index < BENCH_DATA_SETS &&
+           !(bench_data_open(context, index, &data) && !strcmp(data.name, "wikipedia")))
+        index++;
+    bench_need(NULL, index < BENCH_DATA_SETS ? HBP_OK : HBP_E_SYSTEM, "wikipedia");
+    bench_section("FlexSP's speed-ups: %lld batches of %d Wikipedia lengths on %d A100-40GB%s",
+                  (long long)batches, BATCH, RANKS, four_k ? ", bandwidths taken with 4K" : "");
+    bench_line("lengths", "%s", data.origin);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        outcome o;
+        measure(context, &data, &settings[i], four_k, batches, &o);
+        report(&settings[i], batches, &o);
+    }
+    bench_data_close(&data);
+    hbp_context_free(context);
+    return bench_end();
+}
