@@ -28,6 +28,10 @@
 #define BYTES_PER_MB 1000000
 
 #define TEXT_BYTES 256
+/* Columns and rows that GLPK takes. */
+#define MOST_COLUMNS 100000000
+/* Begins the line that GLPK adds to every failure, about its own sources. */
+#define SOURCE_LINE "Error detected in file"
 
 enum { GO_ON = 0, OUT_OF_TIME = 1, UNWANTED = 2 };
 
@@ -61,7 +65,7 @@ static int keep_text(void *user, const char *text)
     job *j = user;
     if (atomic_load_explicit(&j->stop, memory_order_relaxed) >= (j->in_tree ? UNWANTED : OUT_OF_TIME))
         longjmp(j->escape, 1);
-    if (strspn(text, " \n") < strlen(text))
+    if (strspn(text, " \n") < strlen(text) && strncmp(text, SOURCE_LINE, sizeof SOURCE_LINE - 1) != 0)
         snprintf(j->text, sizeof j->text, "%s", text);
     return 1;
 }
@@ -119,11 +123,15 @@ static void build(job *j)
         glp_set_col_bnds(problem, c + 1, bounds_kind(low, high), low, high);
         glp_set_obj_coef(problem, c + 1, p->objective[c]);
     }
-    int *at = glp_alloc(p->columns + 1, sizeof *at);
-    double *value = glp_alloc(p->columns + 1, sizeof *value);
+    int64_t longest = 0;
+    for (int r = 0; r < p->rows; r++)
+        if (p->row_first[r + 1] - p->row_first[r] > longest)
+            longest = p->row_first[r + 1] - p->row_first[r];
+    int *at = glp_alloc((int)longest + 1, sizeof *at);
+    double *value = glp_alloc((int)longest + 1, sizeof *value);
     for (int r = 0; r < p->rows; r++) {
         int count = 0;
-        for (int64_t e = p->row_first[r]; e < p->row_first[r + 1] && count < p->columns; e++) {
+        for (int64_t e = p->row_first[r]; e < p->row_first[r + 1]; e++) {
             at[++count] = p->entry_column[e] + 1;
             value[count] = p->entry_value[e];
         }
@@ -392,7 +400,7 @@ static int read_struct(void *to, uint32_t known, const void *from)
 
 static const char *find_fault(const hbp_program *p)
 {
-    if (p->columns < 0 || p->rows < 0 || p->columns > 100000000 || p->rows > 100000000)
+    if (p->columns < 0 || p->rows < 0 || p->columns > MOST_COLUMNS || p->rows > MOST_COLUMNS)
         return "the program has more rows or columns than GLPK takes";
     for (int c = 0; c < p->columns; c++)
         if (!isfinite(p->objective[c]) || isnan(p->column_lower[c]) || isnan(p->column_upper[c]))
@@ -400,6 +408,9 @@ static const char *find_fault(const hbp_program *p)
     for (int r = 0; r < p->rows; r++)
         if (isnan(p->row_lower[r]) || isnan(p->row_upper[r]))
             return "a row has a bound that is not a number";
+    for (int r = 0; r < p->rows; r++)
+        if (p->row_first[r + 1] < p->row_first[r] || p->row_first[r + 1] - p->row_first[r] > MOST_COLUMNS)
+            return "a row has more entries than there are columns";
     for (int64_t e = 0; p->rows && e < p->row_first[p->rows]; e++)
         if (!isfinite(p->entry_value[e]) || p->entry_column[e] < 0 || p->entry_column[e] >= p->columns)
             return "a row has an entry that is not finite or in no column";
