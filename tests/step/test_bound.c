@@ -1,0 +1,127 @@
+/* The lower bound against exact optima of thousands of tiny steps. */
+#include "exact_step.h"
+#include "failing.h"
+#include "small_steps.h"
+#include "step/step.h"
+
+#define STEPS 2700
+
+/* The options that change what is possible, differently in every step. */
+static void vary(small_step *s, uint64_t seed)
+{
+    hbp__rng rng = hbp__rng_make(seed, 77, 0);
+    hbp_step_options *o = &s->options;
+    o->max_micro_batches = hbp__rng_below(&rng, 4) ? 0 : 1 + (int32_t)hbp__rng_below(&rng, 2);
+    o->min_micro_batches = hbp__rng_below(&rng, 4) ? 0 : 1 + (int32_t)hbp__rng_below(&rng, 4);
+    if (o->max_micro_batches)
+        o->min_micro_batches = 0;
+    o->micro_batch_multiple = hbp__rng_below(&rng, 4) ? 0 : 1 + (int32_t)hbp__rng_below(&rng, 3);
+    o->recompute = hbp__rng_below(&rng, 3) ? HBP_STEP_RECOMPUTE_AUTO : (int32_t)hbp__rng_below(&rng, 3);
+    o->min_sp = hbp__rng_below(&rng, 6) ? 0 : 2;
+    o->max_sp = hbp__rng_below(&rng, 6) ? 0 : 4;
+}
+
+static hbp_status bound_of(const small_step *s, int64_t upper_ns, int64_t *bound_ns)
+{
+    hbp__step step;
+    hbp_status status = hbp__step_open(s->context, s->lengths, s->cost, &s->options, &step);
+    if (status >= 0)
+        status = hbp__step_bound(&step, upper_ns, bound_ns);
+    hbp__step_close(&step);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The best of what three upper times guide to; none may pass the optimum. A bound never passes the upper time
+ * that it was given, so these lie above the optimum. */
+static int64_t check_bounds(const small_step *s, int64_t i, int64_t best)
+{
+    const double factor[] = {1.003, 1.3, 8};
+    int64_t most = 0;
+    for (int k = 0; k < 3; k++) {
+        int64_t bound_ns = -1;
+        OK(s->context, bound_of(s, (int64_t)((double)best * factor[k]) + 1000, &bound_ns));
+        ck_assert_msg(bound_ns >= 0 && bound_ns <= best, "step %d: the bound is %lld ns, the optimum %lld",
+                      (int)i, (long long)bound_ns, (long long)best);
+        most = bound_ns > most ? bound_ns : most;
+    }
+    return most;
+}
+
+/* Never above the optimum; and not so far below it that it says nothing. */
+START_TEST(no_step_is_faster_than_its_bound)
+{
+    static double ratio[STEPS];
+    int64_t count = 0;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        static const int32_t ranks[] = {2, 4, 8, 16};
+        small_step s = small_open(1000 + i, (int)(i % SMALL_KINDS), ranks[i / SMALL_KINDS % 4], 9, 2e4);
+        vary(&s, i);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        if (best != EXACT_NEVER)
+            ratio[count++] = (double)check_bounds(&s, (int64_t)i, best) / (double)best;
+        small_close(&s);
+    }
+    ck_assert_int_gt(count, STEPS / 2);
+    qsort(ratio, (size_t)count, sizeof *ratio, compare);
+    ck_assert_msg(ratio[count / 2] > .9, "the median bound is %.4f of the optimum", ratio[count / 2]);
+    ck_assert_msg(ratio[count / 10] > .6, "a bound in ten is below %.4f of the optimum", ratio[count / 10]);
+}
+END_TEST
+
+/* What must be run at least is in the bound. */
+START_TEST(the_bound_counts_every_micro_batch)
+{
+    for (uint64_t i = 0; i < 90; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_KINDS), 8, 12, 1e9);
+        int64_t pack_ns = hbp_cost_predict_pack_ns(s.cost, 1, 0, 0, 0), bound_ns = 0;
+        s.options.min_micro_batches = 30;
+        s.options.micro_batch_multiple = 7;
+        OK(s.context, bound_of(&s, INT64_C(1000000000000000), &bound_ns));
+        ck_assert_msg(bound_ns + 100 >= 35 * pack_ns, "step %d: bound %lld ns, 35 micro-batches %lld ns",
+                      (int)i, (long long)bound_ns, (long long)(35 * pack_ns));
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* A single sequence on its best degree is all there is: the bound must see that. */
+START_TEST(one_sequence_is_bounded_closely)
+{
+    for (uint64_t i = 0; i < 90; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_KINDS), i % 2 ? 16 : 8, 1, 1e9);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e), bound_ns = 0;
+        OK(s.context, bound_of(&s, best + best / 100, &bound_ns));
+        ck_assert_int_le(bound_ns, best);
+        ck_assert_msg((double)bound_ns >= .97 * (double)best, "step %d: bound %lld ns, optimum %lld", (int)i,
+                      (long long)bound_ns, (long long)best);
+        small_close(&s);
+    }
+}
+END_TEST
+
+static hbp_status bound_once(hbp_context *context, void *user)
+{
+    small_step s = *(small_step *)user;
+    int64_t bound_ns = 0;
+    s.context = context;
+    return bound_of(&s, INT64_C(1000000000000), &bound_ns);
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    small_step s = small_open(5, SMALL_RECOMPUTE, 8, 20, 1e99);
+    failing_sweep(bound_once, &s);
+    small_close(&s);
+}
+END_TEST
+
+TEST_MAIN("bound", no_step_is_faster_than_its_bound, the_bound_counts_every_micro_batch,
+          one_sequence_is_bounded_closely, nothing_is_left_behind)
