@@ -41,12 +41,13 @@ static int64_t padded(int64_t length)
     return (length + 2 * RANKS - 1) / (2 * RANKS) * (2 * RANKS);
 }
 
-/* The longest sample that is trained: limit - 2 N as published, less where no group would hold that. */
-static int64_t longest_of(const hbp_cost *cost, int limit_k)
+/* The longest sample that every run at this limit could meet, less where no group would hold that. Static SP
+ * is to hold it; samples longer than that less 2 N are dropped, as published. */
+static int64_t limit_of(const hbp_cost *cost, int limit_k)
 {
     int64_t held = hbp_cost_predict_capacity(cost, RANKS, 0) / (2 * RANKS) * (2 * RANKS);
-    int64_t longest = (int64_t)limit_k * 1000 - 2 * RANKS;
-    return longest < held ? longest : held;
+    int64_t limit = (int64_t)limit_k * 1000;
+    return limit < held ? limit : held;
 }
 
 static hbp_lengths *draw(hbp_context *context, const bench_data *data, int64_t longest, uint64_t seed)
@@ -90,10 +91,10 @@ static void measure(hbp_context *context, const bench_data *data, const publishe
 {
     hbp_cost *cost = flexsp_cost(context, p->model, p->limit_k, four_k, RANKS);
     bench_need(context, cost ? HBP_OK : HBP_E_INVALID, "the cost");
-    int64_t longest = longest_of(cost, p->limit_k);
+    int64_t longest = limit_of(cost, p->limit_k);
     memset(o, 0, sizeof *o);
     for (int64_t b = 0; b < batches; b++) {
-        hbp_lengths *lengths = draw(context, data, longest, (uint64_t)b);
+        hbp_lengths *lengths = draw(context, data, longest - 2 * RANKS, (uint64_t)b);
         o->static_s += plan(context, lengths, cost, HBP_STEP_STATIC_SP, longest, &o->static_micro_batches,
                             &o->static_sp);
         double seconds[MODES];
