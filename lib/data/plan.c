@@ -123,8 +123,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
         summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
     }
-    if (plan->bound_ns > 0)
-        summary->gap = (double)summary->predicted_ns / (double)plan->bound_ns - 1;
+    summary->gap = hbp__plan_gap(summary->predicted_ns, plan->bound_ns);
 }
 
 hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_plan_summary *summary)

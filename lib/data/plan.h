@@ -74,15 +74,21 @@ void hbp__plan_seal(hbp_plan *plan);
 /* HBP__PLAN_* of the optional columns that the plan has. */
 int32_t hbp__plan_optional(const hbp_plan *plan);
 
+/* How far `predicted_ns` is from a bound; 0 when the bound is not known. */
+static inline double hbp__plan_gap(int64_t predicted_ns, int64_t bound_ns)
+{
+    return bound_ns > 0 ? (double)predicted_ns / (double)bound_ns - 1 : 0;
+}
+
 /* The whole summary; token sums saturate. O(packs). */
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 
 /* The same plan in other memory; NULL when it is short. */
 hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan);
 
-/* Steps [first, first + count) as a sealed plan of their own, without dropped samples but with the counts of
- * over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when memory is
- * short. */
+/* Steps [first, first + count) as a sealed plan of their own, without dropped samples and bound but with the
+ * counts of over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when
+ * memory is short. */
 hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count);
 
 /* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts,

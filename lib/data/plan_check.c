@@ -157,6 +157,18 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
     return HBP_OK;
 }
 
+static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)
+{
+    int64_t ns = 0;
+    for (int64_t s = 0; s < plan->steps; s++)
+        ns = hbp__add_saturating(ns, plan->step_ns[s]);
+    if (plan->bound_ns < 0 || plan->bound_ns > ns)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "the bound on the time is %lld ns; it must lie between 0 and the predicted %lld ns",
+                         (long long)plan->bound_ns, (long long)ns);
+    return HBP_OK;
+}
+
 hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
 {
     HBP__TRY(check_fields(context, plan));
@@ -169,6 +181,7 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
         if (s % 256 == 0)
             HBP__TRY(hbp__tick(context, "check", s, plan->steps));
     }
+    HBP__TRY(check_bound(context, plan));
     for (int64_t i = 0; i < plan->dropped; i++) {
         if (plan->dropped_ids[i] < 0)
             return breach(context, "dropped row", i, "the id", plan->dropped_ids[i], 0);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 #define NUMBER_BYTES 32
 
 void hbp__json_put(hbp__json_out *out, const char *text)
@@ -36,5 +38,13 @@ void hbp__json_put_us(hbp__json_out *out, int64_t ns)
 {
     char text[NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
+    hbp__json_put(out, text);
+}
+
+void hbp__json_put_share(hbp__json_out *out, double share)
+{
+    char text[NUMBER_BYTES];
+    int64_t millionths = hbp__round_i64(share * 1e6);
+    snprintf(text, sizeof text, "%" PRId64 ".%06d", millionths / 1000000, (int)(millionths % 1000000));
     hbp__json_put(out, text);
 }

@@ -1,5 +1,5 @@
-/* JSON written piece by piece into a file, the same bytes in every locale: whole numbers and plain text only.
- */
+/* JSON written piece by piece into a file, the same bytes in every locale: plain text, numbers made of whole
+ * ones. */
 #ifndef HBP_IO_JSON_OUT_H
 #define HBP_IO_JSON_OUT_H
 
@@ -24,5 +24,8 @@ void hbp__json_member(hbp__json_out *out, const char *text, int64_t value);
 
 /* Non-negative nanoseconds as microseconds, 1234.567. */
 void hbp__json_put_us(hbp__json_out *out, int64_t ns);
+
+/* A non-negative share to six places, 0.012345. */
+void hbp__json_put_share(hbp__json_out *out, double share);
 
 #endif

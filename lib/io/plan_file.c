@@ -215,7 +215,13 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_u64(map, #name, &value) || !STORE(&summary->name)(&summary->name, value))               \
         return hbp__plan_file_fail(context, file, 0, "the header lacks the number '" #name "'");
     HBP__PLAN_HEADER_FIELDS(FIELD)
+    if (hbp__unpack_find(map, "bound_ns")) {
+        FIELD(bound_ns)
+    }
 #undef FIELD
+    if (summary->bound_ns > summary->predicted_ns)
+        return hbp__plan_file_fail(context, file, 0, "the header's bound is above the predicted time");
+    summary->gap = hbp__plan_gap(summary->predicted_ns, summary->bound_ns);
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__plan_file_fail(context, file, 0, "the header lacks 'split' or 'loss'");

@@ -36,7 +36,8 @@
 /* Deflate makes at most so many bytes of one (zlib's technical details: 1032). */
 #define HBP__PLAN_INFLATE_RATIO 1032
 
-/* The header's numbers, each a field of hbp_plan_summary: X(name). */
+/* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
+ * known: files written before there was one are read, and written again byte for byte. */
 #define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
     X(digest)                                                                                                \
     X(lengths_digest)                                                                                        \

@@ -29,11 +29,14 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
                    {",\"pack_multiple\":", s.pack_multiple},
                    {",\"micro_batch_multiple\":", s.micro_batch_multiple},
                    {",\"predicted_ns\":", s.predicted_ns},
+                   {",\"bound_ns\":", s.bound_ns},
                    {",\"overlong_samples\":", s.overlong_samples},
                    {",\"overlong_tokens\":", s.overlong_tokens}};
     hbp__json_put(out, "{\"summary\":{");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         hbp__json_member(out, members[i].key, members[i].value);
+    hbp__json_put(out, ",\"gap\":");
+    hbp__json_put_share(out, s.gap);
     hbp__json_put(out, ",\"seed\":");
     hbp__json_put_u64(out, s.seed);
     hbp__json_put(out, ",\"epoch\":");

@@ -191,6 +191,8 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
     l.object.memory = l.columns.memory = context->memory;
     msgpack_unpacked_init(&l.unpacked);
     set_fields(l.plan, &file->summary, from->steps);
+    if (end - first == file->chunks)
+        l.plan->bound_ns = file->summary.bound_ns;
     hbp_status status = HBP_OK;
     for (int64_t chunk = first; chunk < end && status == HBP_OK; chunk++) {
         status = hbp__tick(context, "load", chunk - first, end - first);

@@ -125,7 +125,7 @@ static hbp_status write_header(saving *s)
 #define COUNT(name) entries++;
     HBP__PLAN_HEADER_FIELDS(COUNT)
 #undef COUNT
-    entries += (s->options.cost != NULL) + (s->options.note != NULL);
+    entries += (summary.bound_ns > 0) + (s->options.cost != NULL) + (s->options.note != NULL);
     msgpack_pack_map(&packer, entries); /* more than 15, so that the count takes 16 bits */
     hbp__pack_text(&packer, "format");
     hbp__pack_text(&packer, "hbp-plan");
@@ -137,6 +137,9 @@ static hbp_status write_header(saving *s)
     hbp__pack_text(&packer, #name);                                                                          \
     msgpack_pack_uint64(&packer, (uint64_t)summary.name);
     HBP__PLAN_HEADER_FIELDS(FIELD)
+    if (summary.bound_ns > 0) {
+        FIELD(bound_ns)
+    }
 #undef FIELD
     hbp__pack_text(&packer, "split");
     msgpack_pack_uint8(&packer, s->plan->sample_first_tokens != NULL);

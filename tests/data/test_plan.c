@@ -149,6 +149,12 @@ START_TEST(the_summary_sums)
     ck_assert_uint_eq(s.lengths_digest, plan->lengths_digest);
     ck_assert_uint_eq(s.seed, 5);
     ck_assert_int_eq(s.proven, 1);
+    ck_assert_int_eq(s.bound_ns, 0);
+    ck_assert_double_eq(s.gap, 0);
+    plan->bound_ns = ns / 2;
+    OK(context, hbp_plan_get_summary(context, plan, &s));
+    ck_assert_int_eq(s.bound_ns, ns / 2);
+    ck_assert_double_eq(s.gap, (double)ns / (double)(ns / 2) - 1);
 
     plan->step_ns[0] = plan->step_ns[1] = INT64_MAX;
     OK(context, hbp_plan_get_summary(context, plan, &s));
@@ -200,6 +206,7 @@ START_TEST(a_slice_is_the_steps_it_names)
     hbp__memory memory = hbp__memory_default();
     hbp_plan *plan = make(context, 5);
     plan->first_step = 10;
+    plan->bound_ns = 1;
     ck_assert_int_gt(plan->steps, 2);
     for (int64_t s = 0; s < plan->steps; s++)
         for (int64_t count = 1; s + count <= plan->steps; count++) {
@@ -214,6 +221,7 @@ START_TEST(a_slice_is_the_steps_it_names)
             ck_assert_int_eq(part->steps, count);
             ck_assert_int_eq(part->first_step, 10 + s);
             ck_assert_int_eq(part->dropped, 0);
+            ck_assert_int_eq(part->bound_ns, 0);
             ck_assert_uint_eq(part->lengths_digest, plan->lengths_digest);
             HBP__PLAN_COLUMNS(SAME)
             hbp_plan_free(part);

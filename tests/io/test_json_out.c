@@ -67,6 +67,21 @@ START_TEST(microseconds_have_three_places)
 }
 END_TEST
 
+START_TEST(shares_have_six_places)
+{
+    setlocale(LC_ALL, "de_DE.UTF-8");
+    written w;
+    begin(&w);
+    const double share[] = {0, 1e-7, 5e-7, 0.012345, 0.9999996, 1, 1234.5, 1e300};
+    for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
+        hbp__json_put(&w.out, i ? " " : "");
+        hbp__json_put_share(&w.out, share[i]);
+    }
+    finish(&w, "0.000000 0.000000 0.000001 0.012345 1.000000 1.000000 1234.500000 9223372036854.775807");
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
 START_TEST(after_a_failure_nothing_is_written)
 {
     written w;
@@ -82,5 +97,5 @@ START_TEST(after_a_failure_nothing_is_written)
 }
 END_TEST
 
-TEST_MAIN("json_out", numbers_are_whole_to_their_ends, microseconds_have_three_places,
+TEST_MAIN("json_out", numbers_are_whole_to_their_ends, microseconds_have_three_places, shares_have_six_places,
           after_a_failure_nothing_is_written)

@@ -69,6 +69,8 @@ static void check_summary(const hbp_plan *plan, json_t *summary)
     ck_assert_int_eq(number(summary, "dummy_packs"), s.dummy_packs);
     ck_assert_int_eq(number(summary, "padded_tokens"), s.padded_tokens);
     ck_assert_int_eq(number(summary, "predicted_ns"), s.predicted_ns);
+    ck_assert_int_eq(number(summary, "bound_ns"), s.bound_ns);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(summary, "gap")), s.gap, 1e-6);
     ck_assert_int_eq(number(summary, "epoch"), (json_int_t)s.epoch);
     char digest[32];
     snprintf(digest, sizeof digest, "%llu", (unsigned long long)s.digest);
@@ -84,6 +86,7 @@ START_TEST(the_whole_plan_is_in_the_json)
     for (uint64_t seed = 0; seed < 40; seed++) {
         hbp_plan *plan = drawn_plan(context, seed, 8 + (int64_t)seed * 3);
         plan->first_step = (int64_t)seed % 3;
+        plan->bound_ns = plan->step_ns[0] * (int64_t)(seed % 2);
         OK(context, hbp_plan_write_json(context, plan, path));
         json_error_t error;
         json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *row;

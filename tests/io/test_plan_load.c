@@ -7,6 +7,7 @@ START_TEST(a_plan_comes_back_as_it_was)
     const int64_t chunk_steps[] = {0, 1, 2, 7};
     for (uint64_t seed = 0; seed < 80; seed++) {
         hbp_plan *plan = drawn_plan(context, seed, 1 + (int64_t)seed * 9), *back;
+        plan->bound_ns = plan->step_ns[0] * (int64_t)(seed % 2);
         hbp_plan_save_options options = {.struct_size = sizeof options,
                                          .level = (int32_t)(seed % 11) - 1,
                                          .chunk_steps = chunk_steps[seed % 4]};
@@ -32,6 +33,7 @@ START_TEST(steps_come_back_as_plans_of_their_own)
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_plan *plan = drawn_plan(context, seed, 200);
         plan->first_step = (int64_t)seed * 100;
+        plan->bound_ns = plan->step_ns[0];
         hbp__plan_seal(plan);
         hbp_plan_save_options options = {.struct_size = sizeof options,
                                          .chunk_steps = 1 + (int64_t)(seed % 4)};
@@ -315,7 +317,58 @@ START_TEST(the_golden_file_is_read_and_written_as_ever)
 }
 END_TEST
 
+/* Format version 1 as well: readers pass over keys that they do not know. */
+START_TEST(a_bound_is_one_more_key)
+{
+    hbp_context *context = test_context();
+    size_t golden_bytes, old_bytes, bytes;
+    uint8_t *golden = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/bound.msgpack", &golden_bytes);
+    uint8_t *old = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/plan.msgpack", &old_bytes);
+    hbp_plan *plan, *without;
+    OK(context, load_memory(context, golden, golden_bytes, &plan));
+    OK(context, load_memory(context, old, old_bytes, &without));
+    ck_assert_int_eq(plan->bound_ns, 1000);
+    ck_assert_int_eq(without->bound_ns, 0);
+    ck_assert_uint_eq(plan->digest, without->digest);
+    without->bound_ns = 1000;
+    expect_same(plan, without);
+    uint8_t *data = saved(context, plan, &small_options, &bytes);
+    ck_assert_uint_eq(bytes, golden_bytes);
+    ck_assert_int_eq(memcmp(data, golden, bytes), 0);
+    hbp_plan_free(plan);
+    hbp_plan_free(without);
+    free(data);
+    free(golden);
+    free(old);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_bound_above_the_time_is_refused)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = drawn_plan(context, 4, 40), *back;
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_plan_get_summary(context, plan, &summary));
+    for (int64_t over = 0; over < 2; over++) {
+        size_t bytes;
+        plan->bound_ns = summary.predicted_ns + over;
+        uint8_t *data = saved(context, plan, NULL, &bytes);
+        if (over)
+            FAILS(context, HBP_E_FORMAT, "the header's bound is above the predicted time",
+                  load_memory(context, data, bytes, &back));
+        else
+            OK(context, load_memory(context, data, bytes, &back));
+        hbp_plan_free(back);
+        free(data);
+    }
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_their_own,
           every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
           a_tiny_file_takes_no_more_memory_than_it_could_fill, other_files_are_refused_by_what_they_are,
-          short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever)
+          short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever,
+          a_bound_is_one_more_key, a_bound_above_the_time_is_refused)
