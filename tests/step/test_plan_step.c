@@ -1,0 +1,446 @@
+/* Steps from outside: what is refused and how, failures on the way, limits, sameness. */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "costs.h"
+#include "failing.h"
+#include "stepped.h"
+
+typedef struct batch {
+    hbp_context *context;
+    hbp_cost *cost;
+    hbp_lengths *lengths;
+    hbp_step_options options;
+} batch;
+
+static batch open_batch(uint64_t seed, int64_t count)
+{
+    batch b = {.context = test_context(), .options = {.struct_size = sizeof b.options}};
+    b.cost = test_cost(b.context);
+    b.lengths = test_long_tail(b.context, seed, count, 60000);
+    return b;
+}
+
+static void close_batch(batch *b)
+{
+    hbp_lengths_free(b->lengths);
+    hbp_cost_free(b->cost);
+    hbp_context_free(b->context);
+}
+
+static stepped plan_batch(const batch *b)
+{
+    stepped plan = stepped_plan(b->context, b->lengths, b->cost, &b->options);
+    ck_assert_msg(plan.status >= 0, "%s", hbp_context_message(b->context));
+    return plan;
+}
+
+/* A refusal with `text`; the context plans as before afterwards. */
+static void refuse(const batch *b, hbp_status status, const char *text)
+{
+    hbp_plan *plan = NULL;
+    batch good = *b;
+    good.options = (hbp_step_options){.struct_size = sizeof good.options};
+    uint64_t digest = plan_batch(&good).digest;
+    FAILS(b->context, status, text, hbp_plan_step(b->context, b->lengths, b->cost, &b->options, &plan));
+    ck_assert_ptr_null(plan);
+    ck_assert_uint_eq(plan_batch(&good).digest, digest);
+}
+
+static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t *tie, int64_t count,
+                           const char *text)
+{
+    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    OK(b->context, hbp_lengths_create_u32(b->context, length, count, &ties, &lengths));
+    FAILS(b->context, HBP_E_INFEASIBLE, text,
+          hbp_plan_step(b->context, lengths, b->cost, &b->options, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(lengths);
+    plan_batch(b);
+}
+
+START_TEST(a_sequence_that_no_group_holds_is_named)
+{
+    batch b = open_batch(1, 40);
+    int64_t holds = hbp_cost_predict_capacity(b.cost, 8, 8);
+    char text[128];
+    uint32_t length[] = {100, 200, (uint32_t)holds + 1, 300};
+    snprintf(text, sizeof text, "sample 2 has %lld tokens with padding; the longest pack holds %lld",
+             (long long)holds + 1, (long long)holds);
+    refuse_lengths(&b, length, NULL, 4, text);
+    /* One that just fits does, and not with padding. */
+    length[2]--;
+    hbp_lengths *lengths = NULL;
+    OK(b.context, hbp_lengths_create_u32(b.context, length, 4, NULL, &lengths));
+    ck_assert_int_eq(stepped_plan(b.context, lengths, b.cost, &b.options).status, HBP_OK);
+    hbp_lengths_free(lengths);
+    b.options.sequence_multiple = holds - 1;
+    snprintf(text, sizeof text, "sample 2 has %lld tokens", (long long)(2 * (holds - 1)));
+    b.options.max_sp = 0;
+    hbp_plan *plan = NULL;
+    OK(b.context, hbp_lengths_create_u32(b.context, length, 4, NULL, &lengths));
+    FAILS(b.context, HBP_E_INFEASIBLE, text, hbp_plan_step(b.context, lengths, b.cost, &b.options, &plan));
+    hbp_lengths_free(lengths);
+    /* Together with its tied samples; on smaller groups; with fewer layers recomputed. */
+    b.options.sequence_multiple = 0;
+    length[2] = (uint32_t)(holds / 2 + 1);
+    length[3] = (uint32_t)(holds / 2 + 1);
+    refuse_lengths(&b, length, (int64_t[]){-1, -1, 7, 7}, 4, "with its tied samples");
+    b.options.max_sp = 4;
+    snprintf(text, sizeof text, "the longest pack holds %lld",
+             (long long)hbp_cost_predict_capacity(b.cost, 4, 8));
+    length[2] = (uint32_t)holds;
+    refuse_lengths(&b, length, NULL, 4, text);
+    b.options.recompute = HBP_STEP_RECOMPUTE_NONE;
+    snprintf(text, sizeof text, "the longest pack holds %lld",
+             (long long)hbp_cost_predict_capacity(b.cost, 4, 0));
+    lengths = NULL;
+    OK(b.context, hbp_lengths_create_u32(b.context, length, 4, NULL, &lengths));
+    FAILS(b.context, HBP_E_INFEASIBLE, text, hbp_plan_step(b.context, lengths, b.cost, &b.options, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(lengths);
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(options_without_sense_are_refused)
+{
+    static const struct {
+        size_t field;
+        int64_t value;
+        const char *text;
+    } row[] = {
+        {offsetof(hbp_step_options, mode), -1, "hbp_step_options.mode is -1; it must lie in 0..5"},
+        {offsetof(hbp_step_options, mode), HBP_STEP_MODE_COUNT, "mode is 6"},
+        {offsetof(hbp_step_options, solver), 2, "solver is 2"},
+        {offsetof(hbp_step_options, effort), 10, "effort is 10; it must lie in 0..9"},
+        {offsetof(hbp_step_options, effort), -1, "effort is -1"},
+        {offsetof(hbp_step_options, degrees), 2, "degrees is 2"},
+        {offsetof(hbp_step_options, min_sp), -1, "min_sp is -1"},
+        {offsetof(hbp_step_options, min_sp), 17, "min_sp is 17; it must lie in 0..16"},
+        {offsetof(hbp_step_options, max_sp), -1, "max_sp is -1"},
+        {offsetof(hbp_step_options, recompute), 3, "recompute is 3"},
+        {offsetof(hbp_step_options, min_micro_batches), -1, "min_micro_batches is -1"},
+        {offsetof(hbp_step_options, max_micro_batches), -1, "max_micro_batches is -1"},
+        {offsetof(hbp_step_options, micro_batch_multiple), -1, "micro_batch_multiple is -1"},
+        {offsetof(hbp_step_options, buckets), -2, "buckets is -2"},
+    };
+    static const struct {
+        size_t field;
+        const char *text;
+    } wide[] = {{offsetof(hbp_step_options, sequence_multiple), "sequence_multiple is -1"},
+                {offsetof(hbp_step_options, pack_multiple), "pack_multiple is -1"},
+                {offsetof(hbp_step_options, longest_tokens), "longest_tokens is -1"},
+                {offsetof(hbp_step_options, tokens_per_rank), "tokens_per_rank is -1"},
+                {offsetof(hbp_step_options, time_limit_ms), "time_limit_ms is -1"}};
+    batch b = open_batch(2, 30);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int32_t value = (int32_t)row[i].value;
+        b.options = (hbp_step_options){.struct_size = sizeof b.options};
+        memcpy((char *)&b.options + row[i].field, &value, sizeof value);
+        refuse(&b, HBP_E_INVALID, row[i].text);
+    }
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        int64_t value = -1;
+        b.options = (hbp_step_options){.struct_size = sizeof b.options};
+        memcpy((char *)&b.options + wide[i].field, &value, sizeof value);
+        refuse(&b, HBP_E_INVALID, wide[i].text);
+    }
+    b.options =
+        (hbp_step_options){.struct_size = sizeof b.options, .min_micro_batches = 5, .max_micro_batches = 4};
+    refuse(&b, HBP_E_INVALID, "min_micro_batches is 5, above max_micro_batches, which is 4");
+    b.options = (hbp_step_options){
+        .struct_size = sizeof b.options, .max_micro_batches = 2, .micro_batch_multiple = 3};
+    refuse(&b, HBP_E_INVALID, "max_micro_batches");
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(degrees_that_the_cost_lacks_are_refused)
+{
+    batch b = open_batch(3, 30);
+    b.options.min_sp = 4;
+    b.options.max_sp = 2;
+    refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 4..2");
+    b.options.min_sp = b.options.max_sp = 3;
+    refuse(&b, HBP_E_INVALID, "which is 3..3, and a power of two");
+    b.options.degrees = HBP_STEP_ANY_DEGREE;
+    refuse(&b, HBP_E_INVALID, "which is 3..3");
+    close_batch(&b);
+    /* 32 heads cannot be cut in three, nor in 64. */
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 8, &machine));
+    b.context = context;
+    OK(context, hbp_cost_create(context, model, machine, NULL, &b.cost));
+    b.lengths = test_long_tail(context, 3, 30, 20000);
+    b.options =
+        (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 64, .degrees = HBP_STEP_ANY_DEGREE};
+    refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 64..");
+    b.options = (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 3, .max_sp = 3, .degrees = 1};
+    refuse(&b, HBP_E_INVALID, "which is 3..3");
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(arguments_are_required)
+{
+    batch b = open_batch(4, 10);
+    hbp_plan *plan = NULL;
+    ck_assert_int_eq(hbp_plan_step(NULL, b.lengths, b.cost, NULL, &plan), HBP_E_INVALID);
+    FAILS(b.context, HBP_E_INVALID, "batch_lengths", hbp_plan_step(b.context, NULL, b.cost, NULL, &plan));
+    FAILS(b.context, HBP_E_INVALID, "cost", hbp_plan_step(b.context, b.lengths, NULL, NULL, &plan));
+    FAILS(b.context, HBP_E_INVALID, "out", hbp_plan_step(b.context, b.lengths, b.cost, NULL, NULL));
+    ck_assert_ptr_null(plan);
+    /* A batch of none is none from the start. */
+    hbp_lengths *none = NULL;
+    FAILS(b.context, HBP_E_INVALID, "0", hbp_lengths_create_u32(b.context, (uint32_t[]){1}, 0, NULL, &none));
+    OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, NULL, &plan));
+    hbp_plan_free(plan);
+    close_batch(&b);
+}
+END_TEST
+
+/* A caller compiled against fewer fields gets the defaults of the others; one against more may not set them.
+ */
+START_TEST(older_and_newer_callers_are_understood)
+{
+    batch b = open_batch(5, 60);
+    struct {
+        hbp_step_options known;
+        int64_t unknown;
+    } newer = {.known = {.struct_size = sizeof newer}};
+    uint64_t digest = plan_batch(&b).digest;
+    hbp_plan *plan = NULL;
+    b.options.effort = 99;
+    b.options.struct_size = offsetof(hbp_step_options, effort);
+    OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &b.options, &plan));
+    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    hbp_plan_free(plan);
+    plan = NULL;
+    OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, &newer.known, &plan));
+    ck_assert_uint_eq(hbp_plan_get_digest(plan), digest);
+    hbp_plan_free(plan);
+    plan = NULL;
+    newer.unknown = 1;
+    FAILS(b.context, HBP_E_VERSION, "hbp_step_options",
+          hbp_plan_step(b.context, b.lengths, b.cost, &newer.known, &plan));
+    b.options.struct_size = 3;
+    FAILS(b.context, HBP_E_INVALID, "struct_size",
+          hbp_plan_step(b.context, b.lengths, b.cost, &b.options, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_step_options_init(&b.options, offsetof(hbp_step_options, effort));
+    ck_assert_int_eq(b.options.effort, 99);
+    hbp_step_options_init(&b.options, sizeof b.options);
+    ck_assert_int_eq(b.options.effort, 0);
+    ck_assert_uint_eq(b.options.struct_size, sizeof b.options);
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(modes_have_names)
+{
+    static const char *const name[] = {"default",        "paper",     "static-sp",
+                                       "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
+        ck_assert_str_eq(hbp_step_mode_name(mode), name[mode]);
+    ck_assert_ptr_null(hbp_step_mode_name(-1));
+    ck_assert_ptr_null(hbp_step_mode_name(HBP_STEP_MODE_COUNT));
+}
+END_TEST
+
+/* The exact solver is the context's; there is none here. */
+START_TEST(no_solver_is_said)
+{
+    batch b = open_batch(6, 20);
+    b.options.solver = HBP_STEP_EXACT;
+    refuse(&b, HBP_E_SOLVER, "solver");
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(a_time_past_all_numbers_is_an_overflow)
+{
+    batch b = open_batch(7, 5);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    hbp_cost *cost = NULL;
+    hbp_plan *plan = NULL;
+    OK(b.context, hbp_cost_get_terms(b.context, b.cost, &terms));
+    terms.ns_per_token_squared = 1e18;
+    OK(b.context, hbp_cost_create_terms(b.context, &terms, &cost));
+    FAILS(b.context, HBP_E_OVERFLOW, "2^63", hbp_plan_step(b.context, b.lengths, cost, NULL, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_cost_free(cost);
+    close_batch(&b);
+}
+END_TEST
+
+/* Dropped and split samples keep their names. */
+START_TEST(limited_lengths_are_planned)
+{
+    batch b = open_batch(8, 80);
+    for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+        hbp_lengths *limited = NULL;
+        hbp_plan *plan = NULL;
+        hbp_plan_summary summary = {.struct_size = sizeof summary};
+        OK(b.context, hbp_lengths_limit(b.context, b.lengths, 9000, policy, &limited));
+        OK(b.context, hbp_plan_step(b.context, limited, b.cost, NULL, &plan));
+        OK(b.context, hbp_plan_validate(b.context, plan, limited, b.cost));
+        OK(b.context, hbp_plan_validate(b.context, plan, b.lengths, b.cost));
+        OK(b.context, hbp_plan_get_summary(b.context, plan, &summary));
+        ck_assert_int_gt(summary.overlong_samples, 0);
+        ck_assert_int_eq(summary.dropped, policy == HBP_OVERLONG_DROP ? summary.overlong_samples : 0);
+        hbp_plan_free(plan);
+        hbp_lengths_free(limited);
+    }
+    close_batch(&b);
+}
+END_TEST
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    batch *b = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_step(context, b->lengths, b->cost, &b->options, &plan);
+    ck_assert_int_eq(status >= 0, plan != NULL);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    batch b = open_batch(9, 40);
+    failing_sweep(plan_once, &b);
+    b.options.degrees = HBP_STEP_ANY_DEGREE;
+    b.options.recompute = HBP_STEP_RECOMPUTE_ALL;
+    b.options.micro_batch_multiple = 3;
+    failing_sweep(plan_once, &b);
+    close_batch(&b);
+}
+END_TEST
+
+START_TEST(progress_may_cancel)
+{
+    batch b = open_batch(10, 600);
+    ck_assert_int_gt(cancel_sweep(plan_once, &b), 2);
+    /* And so may another: the request waits for the next call, which clears it. */
+    hbp_plan *plan = NULL;
+    uint64_t digest = plan_batch(&b).digest;
+    hbp_context_cancel(b.context);
+    FAILS(b.context, HBP_E_CANCELLED, "", hbp_plan_step(b.context, b.lengths, b.cost, NULL, &plan));
+    ck_assert_ptr_null(plan);
+    ck_assert_uint_eq(plan_batch(&b).digest, digest);
+    close_batch(&b);
+}
+END_TEST
+
+/* A limit of 1 ms on thousands of sequences gives a whole plan all the same, and says that it was cut. */
+START_TEST(a_time_limit_gives_a_plan)
+{
+    batch b = open_batch(11, 3000);
+    b.options.effort = 9;
+    b.options.time_limit_ms = 1;
+    stepped cut = plan_batch(&b);
+    ck_assert_int_eq(cut.proven, 0);
+    /* One that no plan reaches changes nothing. */
+    hbp_lengths_free(b.lengths);
+    b.lengths = test_long_tail(b.context, 11, 50, 60000);
+    b.options.effort = 0;
+    b.options.time_limit_ms = INT64_C(1) << 40;
+    stepped late = plan_batch(&b);
+    b.options.time_limit_ms = 0;
+    stepped plain = plan_batch(&b);
+    ck_assert_int_ne(late.proven, 0);
+    ck_assert_uint_eq(late.digest, plain.digest);
+    close_batch(&b);
+}
+END_TEST
+
+enum { THREADS = 4 };
+
+typedef struct worker {
+    const batch *batch;
+    uint64_t digest[3];
+} worker;
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    hbp_context *context = NULL;
+    if (hbp_context_create(NULL, &context) != HBP_OK)
+        return NULL;
+    for (int i = 0; i < 3; i++) {
+        hbp_step_options options = w->batch->options;
+        options.effort = i;
+        hbp_plan *plan = NULL;
+        if (hbp_plan_step(context, w->batch->lengths, w->batch->cost, &options, &plan) >= 0)
+            w->digest[i] = hbp_plan_get_digest(plan);
+        hbp_plan_free(plan);
+    }
+    hbp_context_free(context);
+    return NULL;
+}
+
+/* The same plan every time, on every thread, beside others that plan. */
+START_TEST(every_run_gives_the_same_plan)
+{
+    batch b = open_batch(12, 200);
+    worker workers[THREADS];
+    pthread_t threads[THREADS];
+    uint64_t digest[3];
+    for (int i = 0; i < 3; i++) {
+        b.options.effort = i;
+        digest[i] = plan_batch(&b).digest;
+        ck_assert_uint_eq(plan_batch(&b).digest, digest[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.batch = &b};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        for (int k = 0; k < 3; k++)
+            ck_assert_uint_eq(workers[i].digest[k], digest[k]);
+    }
+    close_batch(&b);
+}
+END_TEST
+
+/* Effort 0 is effort 1, and the lengths' ids are all that the order of a batch changes. */
+START_TEST(defaults_are_what_they_say)
+{
+    batch b = open_batch(13, 100);
+    stepped plain = plan_batch(&b);
+    b.options = (hbp_step_options){.struct_size = sizeof b.options,
+                                   .effort = 1,
+                                   .min_sp = 1,
+                                   .max_sp = 8,
+                                   .micro_batch_multiple = 1,
+                                   .buckets = -1,
+                                   .sequence_multiple = 1,
+                                   .pack_multiple = 1};
+    ck_assert_uint_eq(plan_batch(&b).digest, plain.digest);
+    uint32_t length[100];
+    for (int64_t i = 0; i < 100; i++)
+        length[i] = (uint32_t)hbp_lengths_get_length(b.lengths, 99 - i);
+    hbp_lengths_free(b.lengths);
+    OK(b.context, hbp_lengths_create_u32(b.context, length, 100, NULL, &b.lengths));
+    stepped turned = plan_batch(&b);
+    ck_assert_int_eq(turned.ns, plain.ns);
+    ck_assert_int_eq(turned.bound_ns, plain.bound_ns);
+    close_batch(&b);
+}
+END_TEST
+
+TEST_MAIN("plan_step", a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
+          degrees_that_the_cost_lacks_are_refused, arguments_are_required,
+          older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
+          a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, nothing_is_left_behind,
+          progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
+          defaults_are_what_they_say)
