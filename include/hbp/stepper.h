@@ -23,11 +23,11 @@ typedef struct hbp_stepper_options {
 
 HBP_API void hbp_stepper_options_init(hbp_stepper_options *options, uint32_t struct_size);
 
-/* Makes a planner whose every step is planned as hbp_plan_step plans it with `cost`, which must outlive it,
- * and the step options, which are copied. Its thread plans with the solver that `context` has now, and in
- * memory of the context's allocator, which it keeps from step to step: the allocator must be callable from
- * two threads at once. The thread runs none of the caller's code else and blocks every signal. It does not
- * survive a fork: a child process must not use or free the stepper.
+/* Makes a planner whose every step is planned as hbp_plan_step plans it with `cost` and the step options, and
+ * with the solver that `context` has now. The options are copied; cost and solver must outlive the stepper.
+ * Its thread takes memory from the context's allocator, and keeps it from step to step: the allocator must be
+ * callable from two threads at once. The thread calls nothing else of the caller's but the solver, and blocks
+ * every signal. It does not survive a fork: a child process must not use or free the stepper.
  *
  * One thread may submit and another take, each with a context of its own. Returns the errors of
  * hbp_plan_step's options; HBP_E_SYSTEM when there is no thread to be had; HBP_E_NO_MEMORY. Thread: one per

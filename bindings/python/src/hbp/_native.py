@@ -104,6 +104,10 @@ class PlanFile(Opaque):
     pass
 
 
+class Stepper(Opaque):
+    pass
+
+
 # Numbers in C arrays are passed and returned as addresses; results of one value through POINTERs.
 Status, Int32, Int64, UInt32, UInt64, Double, Text = (
     c_int32,
@@ -280,6 +284,10 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_get_dropped_ids": _column(Plan),
     "hbp_plan_get_dropped_reasons": _column(Plan),
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
+    "hbp_plan_copy_rank_packs": (
+        Status,
+        [Context, Plan, Int64, Int32, _to(s.RankPack), UInt32, Int64, Count],
+    ),
     "hbp_plan_copy_cu_seqlens": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
     "hbp_plan_copy_loss_weights": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
     "hbp_plan_validate": (Status, [Context, Plan, Lengths, Cost]),
@@ -300,6 +308,27 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_simulate_options_init": _init(s.SimulateOptions),
     "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
+    # step.h
+    "hbp_step_options_init": _init(s.StepOptions),
+    "hbp_step_mode_name": (Text, [Int32]),
+    "hbp_plan_step": (Status, [Context, Lengths, Cost, _to(s.StepOptions), Out]),
+    # communicators.h
+    "hbp_list_communicators": (
+        Status,
+        [Context, Cost, _to(s.StepOptions), Int32, _to(s.Communicator), UInt32, Int64, Count],
+    ),
+    "hbp_find_communicator": (Int64, [_to(s.Communicator), UInt32, Int64, Int32, Int32]),
+    # stepper.h
+    "hbp_stepper_options_init": _init(s.StepperOptions),
+    "hbp_stepper_create": (
+        Status,
+        [Context, Cost, _to(s.StepOptions), _to(s.StepperOptions), Out],
+    ),
+    "hbp_stepper_free": (None, [Stepper]),
+    "hbp_stepper_submit": (Status, [Context, Stepper, Array, Int64, _to(s.LengthsOptions)]),
+    "hbp_stepper_submit_lengths": (Status, [Context, Stepper, Lengths]),
+    "hbp_stepper_take": (Status, [Context, Stepper, Out]),
+    "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(s.StepperSummary)]),
 }
 
 

@@ -385,6 +385,26 @@ class EpochOptions(Struct):
 
 
 @struct
+class StepOptions(Struct):
+    mode: I32
+    solver: I32
+    effort: I32
+    degrees: I32
+    min_sp: I32
+    max_sp: I32
+    recompute: I32
+    min_micro_batches: I32
+    max_micro_batches: I32
+    micro_batch_multiple: I32
+    buckets: I32
+    sequence_multiple: I64
+    pack_multiple: I64
+    longest_tokens: I64
+    tokens_per_rank: I64
+    time_limit_ms: I64
+
+
+@struct
 class PlanSummary(Struct):
     """A plan in numbers; print it."""
 
@@ -434,6 +454,23 @@ class PlanSummary(Struct):
 
 
 @struct
+class RankPack(Struct):
+    """What one rank runs in one micro-batch: a pack, the ranks that share it and its rows in the plan."""
+
+    sp: I32
+    first_rank: I32
+    sp_rank: I32
+    recompute: I32
+    is_dummy: I32
+    pack: I64
+    first_sample: I64
+    samples: I64
+    tokens: I64
+    padded_tokens: I64
+    loss_tokens: I64
+
+
+@struct
 class PlanSaveOptions(Struct):
     level: I32
     chunk_steps: I64
@@ -478,3 +515,37 @@ class Report(Struct):
 class SimulateOptions(Struct):
     bound: I32
     tokens_per_step: I64
+
+
+@struct
+class Communicator(Struct):
+    """An SP group that a run may use; `index` names it on every rank."""
+
+    sp: I32
+    first_rank: I32
+    color: I32
+    index: I64
+
+    @property
+    def ranks(self) -> range:
+        """The ranks of the group; equal to `ranks` of the packs that run on it."""
+        return range(self.first_rank, self.first_rank + self.sp)
+
+
+@struct
+class StepperOptions(Struct):
+    depth: I32
+    wait: I32
+
+
+@struct
+class StepperSummary(Struct):
+    """How far a stepper is; `waited` counts plans that came late, `digest` covers all taken."""
+
+    depth: I32
+    submitted: I64
+    planned: I64
+    taken: I64
+    waited: I64
+    kept_bytes: I64
+    digest: U64
