@@ -1,0 +1,294 @@
+/* The problem of a step as laid out from lengths, cost and options. */
+#include <math.h>
+
+#include "costs.h"
+#include "failing.h"
+#include "small_steps.h"
+#include "step/step.h"
+
+typedef struct laid {
+    hbp_context *context;
+    hbp_cost *cost;
+    hbp_lengths *lengths;
+    hbp_step_options options;
+} laid;
+
+static laid open_laid(uint64_t seed, int64_t count)
+{
+    laid l = {.context = test_context(), .options = {.struct_size = sizeof l.options}};
+    l.cost = test_cost(l.context);
+    l.lengths = test_long_tail(l.context, seed, count, 40000);
+    return l;
+}
+
+static void close_laid(laid *l)
+{
+    hbp_lengths_free(l->lengths);
+    hbp_cost_free(l->cost);
+    hbp_context_free(l->context);
+}
+
+static void open_step(const laid *l, hbp__step *step)
+{
+    OK(l->context, hbp__step_open(l->context, l->lengths, l->cost, &l->options, step));
+}
+
+/* A cost of `degrees` degrees without communication, on 24 ranks in domains of 12. */
+static hbp_cost *plain_cost(hbp_context *context, const int32_t *degree, int32_t degrees, int32_t layers)
+{
+    double zero[HBP__STEP_DEGREES] = {0};
+    hbp_cost_terms t = {.struct_size = sizeof t,
+                        .ranks = 24,
+                        .domain_ranks = 12,
+                        .layers = layers,
+                        .ns_per_token = 1000,
+                        .ns_per_token_squared = 1,
+                        .recompute_linear = .3,
+                        .recompute_attention = .3,
+                        .activation_bytes = 1000.0 / layers,
+                        .recomputed_bytes = 100.0 / layers,
+                        .limit_bytes = 10000000,
+                        .degrees = degrees,
+                        .degree = degree,
+                        .sp_latency_ns = zero,
+                        .sp_ns_per_token = zero};
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    return cost;
+}
+
+START_TEST(defaults_are_filled_in)
+{
+    laid l = open_laid(1, 30);
+    hbp__step step;
+    open_step(&l, &step);
+    const hbp_step_options *o = &step.options;
+    ck_assert_int_eq(o->effort, 1);
+    ck_assert_int_eq(o->min_sp, 1);
+    ck_assert_int_eq(o->max_sp, INT32_MAX);
+    ck_assert_int_eq(o->micro_batch_multiple, 1);
+    ck_assert_int_eq(o->buckets, -1);
+    ck_assert_int_eq(o->sequence_multiple, 1);
+    ck_assert_int_eq(o->pack_multiple, 1);
+    ck_assert_int_eq(step.deadline_ns, 0);
+    ck_assert_int_eq(hbp__step_is_late(&step), 0);
+    ck_assert_int_eq(step.ranks, 16);
+    ck_assert_int_eq(step.domain, 8);
+    ck_assert_int_eq(step.chain, 1);
+    ck_assert_int_eq(step.degrees, TEST_DEGREES);
+    hbp__step_close(&step);
+    l.options.mode = HBP_STEP_PAPER;
+    open_step(&l, &step);
+    ck_assert_int_eq(step.options.buckets, 16);
+    hbp__step_close(&step);
+    close_laid(&l);
+}
+END_TEST
+
+START_TEST(degrees_follow_the_options)
+{
+    static const int32_t degree[] = {1, 2, 3, 4, 6, 12, 24};
+    static const struct {
+        int32_t degrees, min_sp, max_sp, listed[7], count, chain;
+    } row[] = {{HBP_STEP_POWERS_OF_TWO, 0, 0, {1, 2, 4}, 3, 1},
+               {HBP_STEP_POWERS_OF_TWO, 2, 3, {2}, 1, 1},
+               {HBP_STEP_POWERS_OF_TWO, 3, 7, {4}, 1, 1},
+               {HBP_STEP_ANY_DEGREE, 0, 0, {1, 2, 3, 4, 6, 12, 24}, 7, 0},
+               {HBP_STEP_ANY_DEGREE, 6, 0, {6, 12, 24}, 3, 1},
+               {HBP_STEP_ANY_DEGREE, 3, 5, {3, 4}, 2, 0}};
+    laid l = open_laid(2, 10);
+    hbp_lengths_free(l.lengths);
+    OK(l.context, hbp_lengths_create_u32(l.context, (uint32_t[]){100, 7000, 3}, 3, NULL, &l.lengths));
+    hbp_cost_free(l.cost);
+    l.cost = plain_cost(l.context, degree, 7, 4);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        hbp__step step;
+        l.options.degrees = row[i].degrees;
+        l.options.min_sp = row[i].min_sp;
+        l.options.max_sp = row[i].max_sp;
+        open_step(&l, &step);
+        ck_assert_int_eq(step.degrees, row[i].count);
+        for (int32_t j = 0; j < step.degrees; j++) {
+            ck_assert_int_eq(step.degree[j].degree, row[i].listed[j]);
+            ck_assert_int_eq(degree[step.degree[j].row], row[i].listed[j]);
+        }
+        ck_assert_int_eq(step.chain, row[i].chain);
+        ck_assert_int_eq(step.taken == NULL, row[i].chain);
+        hbp__step_close(&step);
+    }
+    close_laid(&l);
+}
+END_TEST
+
+/* The fewest layers that fit, as the cost has it, at every border of capacity; and the time that plans
+ * record, but for rounding. */
+static void check_ways(const hbp__step *step, int32_t j)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    int64_t multiple = step->options.pack_multiple;
+    ck_assert_int_eq(d->capacity, d->way[d->ways - 1].capacity);
+    for (int32_t w = 0; w < d->ways; w++) {
+        ck_assert(!w || (d->way[w].capacity > d->way[w - 1].capacity &&
+                         d->way[w].recompute > d->way[w - 1].recompute));
+        ck_assert_int_eq(d->way[w].capacity % multiple, 0);
+        for (int64_t tokens = d->way[w].capacity - multiple + 1; tokens <= d->way[w].capacity + 1; tokens++) {
+            int64_t padded = hbp__round_up(tokens, multiple);
+            double squares = (double)tokens * (double)tokens / 3;
+            int32_t recompute = hbp_cost_predict_recompute(step->cost, d->degree, padded);
+            int64_t ns = hbp__step_group_ns(step, j, tokens, squares);
+            if (padded > d->capacity) {
+                ck_assert_int_eq(ns, INT64_MAX);
+                continue;
+            }
+            if (step->options.recompute != HBP_STEP_RECOMPUTE_AUTO)
+                recompute = d->way[0].recompute;
+            ck_assert_int_eq(hbp__step_find_way(d, padded)->recompute, recompute);
+            ck_assert_int_eq(ns, hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares));
+            double time = hbp__step_group_time(step, j, tokens, squares);
+            ck_assert_double_le(fabs(time - (double)ns), 1 + 1e-12 * time);
+        }
+    }
+}
+
+START_TEST(ways_are_the_cost)
+{
+    for (uint64_t i = 0; i < 180; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_KINDS), i % 2 ? 16 : 8, 20, 1e99);
+        s.options.recompute = (int32_t)(i / 9 % 3);
+        s.options.pack_multiple = i % 4 ? s.options.pack_multiple : 64;
+        hbp__step step;
+        hbp_status status = hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step);
+        ck_assert(status == HBP_OK || status == HBP_E_INFEASIBLE);
+        for (int32_t j = 0; j < step.degrees; j++)
+            check_ways(&step, j);
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* Of more layers than ways are kept: first and last are there, and a way is never too small. */
+START_TEST(many_layers_are_thinned_out)
+{
+    laid l = open_laid(3, 10);
+    hbp_lengths_free(l.lengths);
+    l.lengths = test_long_tail(l.context, 3, 10, 9000);
+    hbp_cost_free(l.cost);
+    l.cost = plain_cost(l.context, (int32_t[]){1, 2}, 2, 1000);
+    hbp__step step;
+    open_step(&l, &step);
+    for (int32_t j = 0; j < 2; j++) {
+        const hbp__step_degree *d = &step.degree[j];
+        ck_assert_int_le(d->ways, HBP__STEP_WAYS);
+        ck_assert_int_gt(d->ways, HBP__STEP_WAYS / 4);
+        ck_assert_int_eq(d->way[0].recompute, 0);
+        ck_assert_int_eq(d->way[d->ways - 1].recompute, 1000);
+        for (int64_t tokens = 1; tokens <= d->capacity; tokens += 97) {
+            const hbp__step_way *way = hbp__step_find_way(d, tokens);
+            ck_assert_int_ge(way->capacity, tokens);
+            ck_assert(way == d->way || way[-1].capacity < tokens);
+        }
+    }
+    hbp__step_close(&step);
+    close_laid(&l);
+}
+END_TEST
+
+/* Longest first, with padding, tied samples together and squares without padding. */
+START_TEST(sequences_descend)
+{
+    laid l = open_laid(4, 10);
+    hbp_lengths_free(l.lengths);
+    uint32_t length[] = {100, 257, 100, 5, 300, 64};
+    int64_t tie[] = {3, -1, 9, 3, -1, 9};
+    hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
+    OK(l.context, hbp_lengths_create_u32(l.context, length, 6, &ties, &l.lengths));
+    l.options.sequence_multiple = 64;
+    hbp__step step;
+    open_step(&l, &step);
+    int64_t tokens[] = {320, 320, 192, 192};
+    ck_assert_int_eq(step.count, 4);
+    ck_assert_int_eq(step.total_tokens, 1024);
+    double squares = 0;
+    for (int64_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(step.tokens[i], tokens[i]);
+        squares += step.squares[i];
+    }
+    ck_assert_double_eq(step.squares[0] + step.squares[1], 257.0 * 257 + 300.0 * 300);
+    ck_assert_double_eq(squares, 257.0 * 257 + 300.0 * 300 + 2 * 100.0 * 100 + 25 + 64 * 64);
+    hbp__step_close(&step);
+    close_laid(&l);
+}
+END_TEST
+
+START_TEST(a_deadline_passes)
+{
+    laid l = open_laid(5, 10);
+    hbp__step step;
+    l.options.time_limit_ms = INT64_C(1) << 40;
+    open_step(&l, &step);
+    ck_assert_int_gt(step.deadline_ns, 0);
+    ck_assert_int_eq(hbp__step_is_late(&step), 0);
+    step.deadline_ns = 1;
+    ck_assert_int_ne(hbp__step_is_late(&step), 0);
+    hbp__step_close(&step);
+    l.options.time_limit_ms++;
+    FAILS(l.context, HBP_E_INVALID, "time_limit_ms",
+          hbp__step_open(l.context, l.lengths, l.cost, &l.options, &step));
+    hbp__step_close(&step);
+    close_laid(&l);
+}
+END_TEST
+
+START_TEST(too_many_degrees_are_refused)
+{
+    static int32_t degree[70];
+    double zero[70] = {0};
+    laid l = open_laid(6, 5);
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    hbp_cost *cost = NULL;
+    OK(l.context, hbp_cost_get_terms(l.context, l.cost, &t));
+    t.ranks = t.domain_ranks = 498960; /* 200 divisors */
+    t.degrees = 0;
+    for (int32_t d = 1; t.degrees < 70; d++)
+        if (t.ranks % d == 0)
+            degree[t.degrees++] = d;
+    t.degree = degree;
+    t.sp_latency_ns = t.sp_ns_per_token = zero;
+    OK(l.context, hbp_cost_create_terms(l.context, &t, &cost));
+    hbp__step step;
+    l.options.degrees = HBP_STEP_ANY_DEGREE;
+    FAILS(l.context, HBP_E_INVALID, "more than 64 degrees",
+          hbp__step_open(l.context, l.lengths, cost, &l.options, &step));
+    hbp__step_close(&step);
+    hbp_cost_free(cost);
+    close_laid(&l);
+}
+END_TEST
+
+static hbp_status open_once(hbp_context *context, void *user)
+{
+    laid *l = user;
+    hbp__step step;
+    hbp_status status = hbp__step_open(context, l->lengths, l->cost, &l->options, &step);
+    hbp__step_close(&step);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    laid l = open_laid(7, 50);
+    failing_sweep(open_once, &l);
+    hbp_cost_free(l.cost);
+    l.cost = plain_cost(l.context, (int32_t[]){1, 2, 3}, 3, 4);
+    hbp_lengths_free(l.lengths);
+    l.lengths = test_long_tail(l.context, 7, 50, 9000);
+    l.options.degrees = HBP_STEP_ANY_DEGREE;
+    failing_sweep(open_once, &l);
+    close_laid(&l);
+}
+END_TEST
+
+TEST_MAIN("problem", defaults_are_filled_in, degrees_follow_the_options, ways_are_the_cost,
+          many_layers_are_thinned_out, sequences_descend, a_deadline_passes, too_many_degrees_are_refused,
+          nothing_is_left_behind)
