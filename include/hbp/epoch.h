@@ -20,7 +20,9 @@ enum {
 
 enum {
     HBP_EPOCH_DEFAULT = 0, /* optimal groups, balanced fill, balance in time */
-    HBP_EPOCH_PAPER = 1    /* HBP as published: paper groups, paper fill, sorted balance */
+    HBP_EPOCH_PAPER = 1,   /* HBP as published: paper groups, paper fill, sorted balance */
+    HBP_EPOCH_MIXED = 2    /* as the default, but a micro-batch may mix SP degrees, and every step holds its
+                              share of each kind of micro-batch (docs: mixed) */
 };
 
 HBP_BEGIN_DECLS

@@ -5,26 +5,14 @@
 #include "pack/score.h"
 #include "schedule/balance.h"
 
-/* Up to so many samples, other hierarchies are filled as well and the best is kept: the choice of groups
- * rests on an estimate, the score on packs. */
-#define TRY_SAMPLES (INT64_C(1) << 17)
-
-/* A hierarchy, its packs, and what an epoch over them takes. */
-typedef struct trial {
-    hbp_groups *groups;
-    hbp_packs *packs;
-    int64_t ns;
-} trial;
-
-static void trial_close(trial *t)
+void hbp__trial_close(hbp__trial *t)
 {
     hbp_groups_free(t->groups);
     hbp_packs_free(t->packs);
-    *t = (trial){NULL, NULL, 0};
+    *t = (hbp__trial){NULL, NULL, 0};
 }
 
-/* Chooses groups and fills them. */
-static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *groups_options, trial *out)
+hbp_status hbp__trial_run(const hbp__epoch *epoch, const hbp_groups_options *groups_options, hbp__trial *out)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
@@ -36,35 +24,33 @@ static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *g
         status =
             hbp__packs_score(epoch->context, out->packs, out->groups, epoch->cost->terms.step_ns, &out->ns);
     if (status < 0)
-        trial_close(out);
+        hbp__trial_close(out);
     return status;
 }
 
 /* Runs one more hierarchy and keeps the better of the two; one that cannot be had is no failure. */
-static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *options, trial *best)
+static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *options, hbp__trial *best)
 {
-    trial other = {NULL, NULL, 0};
-    hbp_status status = run_trial(epoch, options, &other);
+    hbp__trial other = {NULL, NULL, 0};
+    hbp_status status = hbp__trial_run(epoch, options, &other);
     if (status == HBP_E_INFEASIBLE)
         return hbp__enter(epoch->context); /* clears its message */
     HBP__TRY(status);
     if (other.ns < best->ns) {
-        trial worse = *best;
+        hbp__trial worse = *best;
         *best = other;
         other = worse;
     }
-    trial_close(&other);
+    hbp__trial_close(&other);
     return HBP_OK;
 }
 
-/* The groups with the least time, with their packs: those of the estimate, and for data sets that are soon
- * filled also the published rule's and the best of fewer levels. */
-static hbp_status choose(const hbp__epoch *epoch, trial *best)
+hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
 {
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(run_trial(epoch, &options, best));
-    if (epoch->options.mode == HBP_EPOCH_PAPER || epoch->lengths->count > TRY_SAMPLES)
+    HBP__TRY(hbp__trial_run(epoch, &options, best));
+    if (epoch->options.mode == HBP_EPOCH_PAPER || epoch->lengths->count > HBP__TRY_SAMPLES)
         return HBP_OK;
     hbp_status status = HBP_OK;
     for (int32_t k = (int32_t)best->groups->count - 1; k >= 1 && status >= 0; k--) {
@@ -77,27 +63,27 @@ static hbp_status choose(const hbp__epoch *epoch, trial *best)
         status = challenge(epoch, &options, best);
     }
     if (status < 0)
-        trial_close(best);
+        hbp__trial_close(best);
     return status;
 }
 
 static hbp_status plan_whole(const hbp__epoch *epoch, hbp_plan **out)
 {
-    trial best = {NULL, NULL, 0};
+    hbp__trial best = {NULL, NULL, 0};
     hbp_status status;
     if (epoch->groups) {
         hbp_fill_options fill;
         hbp__epoch_fill_options(&epoch->options, &fill);
         status = hbp_greedy_fill(epoch->context, epoch->lengths, epoch->groups, &fill, &best.packs);
     } else {
-        status = choose(epoch, &best);
+        status = hbp__epoch_choose(epoch, &best);
     }
     hbp_balance_options balance;
     hbp__epoch_balance_options(&epoch->options, &balance);
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, epoch->groups ? epoch->groups : best.groups,
                               epoch->cost, &balance, 0, out);
-    trial_close(&best);
+    hbp__trial_close(&best);
     return status;
 }
 
@@ -133,7 +119,8 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
         epoch.lengths = limited;
     hbp_status status = epoch.options.samples_per_step || epoch.options.window_samples
                             ? plan_windows(&epoch, out)
-                            : plan_whole(&epoch, out);
+                        : epoch.options.mode == HBP_EPOCH_MIXED ? hbp__epoch_mixed(&epoch, out)
+                                                                : plan_whole(&epoch, out);
     hbp_lengths_free(limited);
     return status;
 }

@@ -17,6 +17,26 @@ typedef struct hbp__epoch {
     hbp_epoch_options options;
 } hbp__epoch;
 
+/* A hierarchy, its packs, and what an epoch over them takes. */
+typedef struct hbp__trial {
+    hbp_groups *groups;
+    hbp_packs *packs;
+    int64_t ns;
+} hbp__trial;
+
+void hbp__trial_close(hbp__trial *trial);
+
+/* Chooses groups and fills them. */
+hbp_status hbp__trial_run(const hbp__epoch *epoch, const hbp_groups_options *options, hbp__trial *out);
+
+/* The groups with the least time, with their packs: those of the estimate, and for data sets that are soon
+ * filled also the published rule's and the best of fewer levels. */
+hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best);
+
+/* Up to so many samples, other hierarchies are filled as well and the best is kept: the choice of groups
+ * rests on an estimate, the score on packs. */
+#define HBP__TRY_SAMPLES (INT64_C(1) << 17)
+
 /* The options of the four moves that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
@@ -32,6 +52,14 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
 
 /* Plans window by window (samples_per_step or window_samples) and joins the plans. */
 hbp_status hbp__epoch_windows(const hbp__epoch *epoch, hbp_plan **out);
+
+/* Mode mixed: groups, packs and a layout that takes no longer than the hierarchy's. */
+hbp_status hbp__epoch_mixed(const hbp__epoch *epoch, hbp_plan **out);
+
+/* The same for given groups and the packs that the hierarchy would run. */
+hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
+                          const hbp_packs *packs, const hbp_fill_options *fill,
+                          const hbp_balance_options *balance, int one_step, hbp_plan **out);
 
 /* Joins plans of parts of `lengths` end to end: steps keep their order, dropped samples add up, fields that
  * all parts share are the first one's. Not sealed yet. O(samples). */

@@ -43,7 +43,7 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
 
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options)
 {
-    if (options->mode != HBP_EPOCH_DEFAULT && options->mode != HBP_EPOCH_PAPER)
+    if (options->mode < HBP_EPOCH_DEFAULT || options->mode > HBP_EPOCH_MIXED)
         return hbp__fail(context, HBP_E_INVALID, "epoch: mode %d is not one of HBP_EPOCH_*",
                          (int)options->mode);
     if (options->max_length < 0)

@@ -106,9 +106,12 @@ static hbp_status plan_window(windows *w, int64_t i)
                                             w->first[i + 1] - w->first[i], &subset);
     if (status >= 0)
         status = hbp_greedy_fill(epoch->context, subset, epoch->groups, &fill, &packs);
-    if (status >= 0)
-        status = hbp__balance(epoch->context, packs, epoch->groups, epoch->cost, &balance,
-                              epoch->options.samples_per_step > 0, &w->part[i]);
+    int one_step = epoch->options.samples_per_step > 0;
+    if (status >= 0 && epoch->options.mode == HBP_EPOCH_MIXED)
+        status = hbp__epoch_mix(epoch, subset, epoch->groups, packs, &fill, &balance, one_step, &w->part[i]);
+    else if (status >= 0)
+        status =
+            hbp__balance(epoch->context, packs, epoch->groups, epoch->cost, &balance, one_step, &w->part[i]);
     if (status >= 0)
         w->steps += w->part[i]->steps;
     hbp_packs_free(packs);

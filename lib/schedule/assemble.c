@@ -18,13 +18,20 @@ typedef struct assembly {
     int64_t sample;
 } assembly;
 
-/* Group of a step's micro-batch; a micro-batch of dummies takes the group of the step's first. */
+/* Group of the dummies of a step's micro-batch; a micro-batch of dummies takes the group of the step's first.
+ */
 static int32_t group_of(const assembly *a, int64_t step, int64_t at)
 {
     uint32_t m = a->steps->micro_batch[at];
     if (m == HBP__DUMMY)
         m = a->steps->micro_batch[a->steps->first[step]];
     return a->batches->group[m];
+}
+
+/* Packs of micro-batch `m`, or of one of dummies of group `g`. */
+static int64_t places_of(const assembly *a, uint32_t m, int32_t g)
+{
+    return m == HBP__DUMMY ? a->groups->packs[g] : a->batches->first[m + 1] - a->batches->first[m];
 }
 
 static void write_samples(assembly *a, int64_t first, int64_t end)
@@ -50,9 +57,10 @@ static void write_samples(assembly *a, int64_t first, int64_t end)
     a->sample = at + count;
 }
 
-/* Writes the next row of the packs: pack `p` of group `g` on the ranks from `place` on. Sums are taken from
- * the samples just written: the packs' own rows lie far apart in memory in the order of a plan. */
-static void write_pack(assembly *a, uint32_t p, int32_t g, int64_t place)
+/* Writes the next row of the packs: pack `p` of group `g` on the ranks from `rank` on; returns how many they
+ * are. Sums are taken from the samples just written: the packs' own rows lie far apart in memory in the order
+ * of a plan. */
+static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
 {
     hbp_plan *plan = a->plan;
     const hbp_groups *groups = a->groups;
@@ -69,7 +77,7 @@ static void write_pack(assembly *a, uint32_t p, int32_t g, int64_t place)
     }
     padded = hbp__round_up(padded, plan->pack_multiple);
     plan->pack_offsets[at + 1] = a->sample;
-    plan->pack_ranks[at] = (int32_t)place * groups->sp[g];
+    plan->pack_ranks[at] = rank;
     plan->pack_sp[at] = groups->sp[g];
     plan->pack_recompute[at] = groups->recompute[g];
     plan->pack_capacity[at] = groups->pack_length[g];
@@ -79,13 +87,16 @@ static void write_pack(assembly *a, uint32_t p, int32_t g, int64_t place)
     plan->pack_loss_tokens[at] = loss;
     plan->pack_ns[at] = hbp__cost_pack_ns(a->cost, row, groups->recompute[g], padded, (double)squares);
     plan->pack_bytes[at] = hbp__cost_pack_bytes(a->cost, row, groups->recompute[g], padded);
+    return groups->sp[g];
 }
 
 static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
 {
-    int64_t slowest = 0;
-    for (int64_t i = 0; i < a->groups->packs[g]; i++) {
-        write_pack(a, m == HBP__DUMMY ? HBP__DUMMY : a->batches->place[a->batches->first[m] + i], g, i);
+    int64_t slowest = 0, places = places_of(a, m, g);
+    int32_t rank = 0;
+    for (int64_t i = 0; i < places; i++) {
+        uint32_t p = m == HBP__DUMMY ? HBP__DUMMY : a->batches->place[a->batches->first[m] + i];
+        rank += write_pack(a, p, p == HBP__DUMMY ? g : a->packs->group[p], rank);
         slowest = hbp__max_i64(slowest, a->plan->pack_ns[a->pack - 1]);
     }
     a->plan->micro_batch_ns[a->micro_batch++] = slowest;
@@ -136,7 +147,7 @@ static void count_rows(const assembly *a, int64_t *packs, int64_t *samples, uint
     for (int64_t s = 0; s < a->steps->count; s++)
         for (int64_t i = a->steps->first[s]; i < a->steps->first[s + 1]; i++) {
             uint32_t m = a->steps->micro_batch[i];
-            *packs += a->groups->packs[group_of(a, s, i)];
+            *packs += places_of(a, m, group_of(a, s, i));
             if (m == HBP__DUMMY)
                 continue;
             for (int64_t j = a->batches->first[m]; j < a->batches->first[m + 1]; j++) {

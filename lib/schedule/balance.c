@@ -49,13 +49,19 @@ static hbp_status check_match(hbp_context *context, const hbp_packs *packs, cons
     return HBP_OK;
 }
 
+hbp_status hbp__balance_check(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                              const hbp_cost *cost, hbp_balance_options *options)
+{
+    HBP__TRY(check_options(context, options));
+    return check_match(context, packs, groups, cost);
+}
+
 hbp_status hbp__balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                         const hbp_cost *cost, const hbp_balance_options *options, int one_step,
                         hbp_plan **out)
 {
     hbp_balance_options all = *options;
-    HBP__TRY(check_options(context, &all));
-    HBP__TRY(check_match(context, packs, groups, cost));
+    HBP__TRY(hbp__balance_check(context, packs, groups, cost, &all));
     hbp__micro_batches batches;
     hbp__steps steps = {0};
     hbp_status status = hbp__micro_batches_open(context, packs, groups, cost, &all, &batches);

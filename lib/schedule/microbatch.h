@@ -13,12 +13,12 @@
 /* Fills a place in a micro-batch that no pack takes. */
 #define HBP__DUMMY UINT32_MAX
 
-/* Every micro-batch of an epoch: packs of one group, `groups->packs[g]` places each, first place on rank 0.
- */
+/* Every micro-batch of an epoch: places that cover the ranks from rank 0 on. Packs of one group,
+ * `groups->packs[g]` places each, unless mix.h made them. */
 typedef struct hbp__micro_batches {
     hbp__memory memory;
     int64_t count;
-    int32_t *group;  /* [count] */
+    int32_t *group;  /* [count] of the micro-batch; at least of its dummies */
     int64_t *first;  /* [count + 1] into place */
     uint32_t *place; /* packs, or HBP__DUMMY */
     int64_t

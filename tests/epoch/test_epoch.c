@@ -170,8 +170,8 @@ START_TEST(senseless_requests_are_named)
     hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 8192};
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
-    options = (hbp_epoch_options){.struct_size = sizeof options, .mode = 2};
-    FAILS(context, HBP_E_INVALID, "mode 2", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options = (hbp_epoch_options){.struct_size = sizeof options, .mode = 3};
+    FAILS(context, HBP_E_INVALID, "mode 3", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_length = -1};
     FAILS(context, HBP_E_INVALID, "max_length is -1",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));

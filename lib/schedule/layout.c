@@ -1,0 +1,114 @@
+/* Ways to run given packs, and what each takes. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "schedule/mix.h"
+
+void hbp__layout_close(hbp__layout *layout)
+{
+    hbp__steps_close(&layout->steps);
+    if (layout->batches.memory.release)
+        hbp__micro_batches_close(&layout->batches);
+}
+
+static int64_t slowest_of(const hbp__micro_batches *batches, int64_t m, const int64_t *ns, int64_t dummy_ns)
+{
+    int64_t slowest = dummy_ns;
+    for (int64_t i = batches->first[m]; i < batches->first[m + 1]; i++)
+        if (batches->place[i] != HBP__DUMMY)
+            slowest = hbp__max_i64(slowest, ns[batches->place[i]]);
+    return slowest;
+}
+
+static int64_t sum_slowest(const hbp__micro_batches *batches, const int64_t *ns, int64_t dummy_ns)
+{
+    int64_t sum = 0;
+    for (int64_t m = 0; m < batches->count; m++)
+        sum = hbp__add_saturating(sum, slowest_of(batches, m, ns, dummy_ns));
+    return sum;
+}
+
+/* Prices the steps, in the integers that plans record. */
+static void price(const hbp_packs *packs, const hbp_cost *cost, const int64_t *ns, hbp__layout *layout)
+{
+    const hbp__steps *steps = &layout->steps;
+    const hbp__micro_batches *batches = &layout->batches;
+    int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
+    layout->ns = hbp__mul_saturating(steps->count, hbp__round_i64(cost->terms.step_ns));
+    layout->tokens = 0;
+    for (int64_t i = 0; i < steps->first[steps->count]; i++) {
+        uint32_t m = steps->micro_batch[i];
+        int64_t here = m == HBP__DUMMY ? dummy_ns : slowest_of(batches, m, ns, dummy_ns);
+        layout->ns = hbp__add_saturating(layout->ns, here);
+        for (int64_t j = m == HBP__DUMMY ? 0 : batches->first[m];
+             m != HBP__DUMMY && j < batches->first[m + 1]; j++)
+            if (batches->place[j] != HBP__DUMMY)
+                layout->tokens += packs->tokens[batches->place[j]];
+    }
+}
+
+hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                                 const hbp_cost *cost, const hbp_balance_options *options, int one_step,
+                                 hbp__layout *layout)
+{
+    memset(layout, 0, sizeof *layout);
+    int64_t *ns = hbp__new(&context->memory, (uint64_t)packs->count, sizeof *ns);
+    hbp_status status = ns ? HBP_OK : hbp__fail_memory(context, "the times of packs");
+    if (status >= 0)
+        status = hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches);
+    if (status >= 0)
+        status = hbp__steps_open(context, &layout->batches, groups, options, one_step, &layout->steps);
+    if (status >= 0) {
+        hbp__mix_times(packs, groups, cost, ns);
+        price(packs, cost, ns, layout);
+    }
+    hbp__delete(&context->memory, ns);
+    return status;
+}
+
+/* Replaces the cut into groups by the mixed one, unless that takes longer. */
+static hbp_status cut_mixed(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                            const hbp_cost *cost, const int64_t *ns, hbp__micro_batches *batches)
+{
+    int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
+    if (groups->count == 1 || !hbp__mix_is_possible(groups))
+        return HBP_OK;
+    hbp__micro_batches other;
+    hbp_status status = hbp__mix_open(context, packs, groups, ns, batches, &other);
+    if (status >= 0 && sum_slowest(&other, ns, dummy_ns) <= sum_slowest(batches, ns, dummy_ns)) {
+        hbp__micro_batches slower = *batches;
+        *batches = other;
+        other = slower;
+    }
+    hbp__micro_batches_close(&other);
+    return status;
+}
+
+hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                                  const hbp_cost *cost, const hbp_balance_options *options, int one_step,
+                                  hbp__layout *layout)
+{
+    memset(layout, 0, sizeof *layout);
+    int64_t tokens_per_step = options->tokens_per_step ? options->tokens_per_step : groups->tokens_per_step;
+    int64_t *ns = hbp__new(&context->memory, (uint64_t)packs->count, sizeof *ns);
+    if (!ns)
+        return hbp__fail_memory(context, "the times of packs");
+    hbp__mix_times(packs, groups, cost, ns);
+    hbp_status status = hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches);
+    if (status >= 0)
+        status = cut_mixed(context, packs, groups, cost, ns, &layout->batches);
+    if (status >= 0)
+        status = hbp__mix_steps_open(context, packs, &layout->batches, tokens_per_step, options, one_step,
+                                     &layout->steps);
+    if (status >= 0)
+        price(packs, cost, ns, layout);
+    hbp__delete(&context->memory, ns);
+    return status;
+}
+
+int hbp__layout_is_faster(const hbp__layout *a, const hbp__layout *b)
+{
+    if (a->tokens == b->tokens)
+        return a->ns < b->ns;
+    return (double)a->ns * (double)b->tokens < (double)b->ns * (double)a->tokens;
+}

@@ -1,0 +1,236 @@
+#include "base/checked.h"
+#include "failing.h"
+#include "planned.h"
+
+static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_epoch_options *options)
+{
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    return plan;
+}
+
+static hbp_plan_summary summary_of(hbp_context *context, const hbp_plan *plan)
+{
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_plan_get_summary(context, plan, &summary));
+    return summary;
+}
+
+/* A machine and options drawn from `rng`. */
+static hbp_cost *draw_cost(hbp_context *context, hbp__rng *rng)
+{
+    return test_cost_ranks(context, (int32_t)(1 << hbp__rng_below(rng, 6)));
+}
+
+static hbp_epoch_options draw_options(hbp__rng *rng, int64_t count)
+{
+    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED};
+    options.seed = hbp__rng_below(rng, 1000);
+    options.epoch = hbp__rng_below(rng, 3);
+    options.micro_batch_multiple = (int32_t)hbp__rng_below(rng, 4);
+    options.max_groups = (int32_t)hbp__rng_below(rng, 4);
+    options.max_samples = hbp__rng_below(rng, 4) ? 0 : 20;
+    options.tokens_per_step = hbp__rng_below(rng, 2) ? 0 : 100000 + 1000 * (int64_t)hbp__rng_below(rng, 3000);
+    options.curriculum_steps = hbp__rng_below(rng, 3) ? 0 : hbp__rng_below(rng, 9);
+    options.sequence_multiple = hbp__rng_below(rng, 3) ? 0 : 8;
+    options.pack_multiple = hbp__rng_below(rng, 3) ? 0 : 128;
+    options.samples_per_step = hbp__rng_below(rng, 6) ? 0 : 1 + count / 3;
+    options.window_samples = options.samples_per_step || hbp__rng_below(rng, 6) ? 0 : 1 + count / 2;
+    return options;
+}
+
+/* Over random data, machines and options: every promise is kept, the hierarchy is never shorter, the bound
+ * never above the plan. */
+START_TEST(never_longer_than_the_hierarchy)
+{
+    hbp_context *context = test_context();
+    int64_t shorter = 0;
+    for (uint64_t seed = 0; seed < 120; seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 0, 0);
+        int64_t count = 1 + hbp__rng_below(&rng, seed % 4 ? 300 : 3000);
+        hbp_cost *cost = draw_cost(context, &rng);
+        hbp_lengths *lengths = test_long_tail(context, seed, count, 1000 + hbp__rng_below(&rng, 9000));
+        hbp_epoch_options options = draw_options(&rng, count);
+        hbp_plan *mixed = plan_with(context, lengths, cost, &options);
+        planned_check(context, mixed, lengths);
+        options.mode = HBP_EPOCH_DEFAULT;
+        hbp_plan *hierarchy = plan_with(context, lengths, cost, &options);
+        hbp_plan_summary m = summary_of(context, mixed), h = summary_of(context, hierarchy);
+        ck_assert_msg(m.predicted_ns <= h.predicted_ns, "seed %d: %lld against %lld", (int)seed,
+                      (long long)m.predicted_ns, (long long)h.predicted_ns);
+        ck_assert_int_le(m.bound_ns, m.predicted_ns);
+        ck_assert_int_eq(m.micro_batch_multiple,
+                         options.micro_batch_multiple ? options.micro_batch_multiple : 1);
+        shorter += m.predicted_ns < h.predicted_ns;
+        hbp_plan_free(hierarchy);
+        hbp_plan_free(mixed);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    ck_assert_int_gt(shorter, 8);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(steps_are_mixtures)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 5, 60000, 60000);
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .tokens_per_step = 8 * 512 * 1024};
+    hbp_plan *mixed = plan_with(context, lengths, cost, &options);
+    hbp_report report = {.struct_size = sizeof report};
+    OK(context, hbp_simulate(context, mixed, cost, NULL, &report));
+    ck_assert_int_gt(report.steps, 8);
+    ck_assert_double_lt(report.mixture_distance, 0.1);
+    ck_assert_double_lt(report.samples_cv, 0.2);
+    /* Every step has packs of more than one degree. */
+    for (int64_t s = 0; s < mixed->steps; s++) {
+        int64_t first = mixed->micro_batch_offsets[mixed->step_offsets[s]], kinds = 0;
+        for (int64_t p = first; p < mixed->micro_batch_offsets[mixed->step_offsets[s + 1]]; p++)
+            kinds |= mixed->pack_sp[p] == mixed->pack_sp[first] ? 1 : 2;
+        ck_assert_int_eq(kinds, 3);
+        ck_assert_int_le(mixed->step_tokens[s], options.tokens_per_step);
+    }
+    hbp_plan_free(mixed);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_plan_is_a_function_of_its_inputs)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 5, 3000, 30000);
+    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .seed = 3};
+    hbp_plan *one = plan_with(context, lengths, cost, &options);
+    hbp_plan *same = plan_with(context, lengths, cost, &options);
+    options.epoch = 1;
+    hbp_plan *other = plan_with(context, lengths, cost, &options);
+    ck_assert_uint_eq(one->digest, same->digest);
+    ck_assert_uint_ne(one->digest, other->digest);
+    hbp_plan_free(other);
+    hbp_plan_free(same);
+    hbp_plan_free(one);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(ties_policies_and_left_overs_survive)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    static int64_t length[3000], tie[3000];
+    hbp__rng rng = hbp__rng_make(5, 0, 0);
+    for (int i = 0; i < 3000; i++) {
+        length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 20) ? 900 : 20000);
+        tie[i] = i < 2000 ? i / 2 : -1;
+    }
+    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
+    for (int way = 0; way < 4; way++) {
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .mode = HBP_EPOCH_MIXED,
+                                     .max_length = way == 3 ? 24000 : 0,
+                                     .over_long = way == 3 ? HBP_OVERLONG_DROP : 0,
+                                     .drop_last = way == 2,
+                                     .micro_batch_multiple = way == 2 ? 3 : 0,
+                                     .window_samples = way == 1 ? 700 : 0};
+        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        planned_check(context, plan, lengths);
+        planned_check_ties(plan, tie, 3000);
+        ck_assert(plan->dropped == 0 || way >= 2);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(groups_may_be_given)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 16384);
+    hbp_groups *groups = NULL;
+    OK(context,
+       hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
+    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .groups = groups};
+    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    for (int64_t p = 0; p < plan->packs; p++)
+        ck_assert(plan->pack_capacity[p] == (plan->pack_sp[p] == 1 ? 2048 : 16384));
+    hbp_plan_free(plan);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(extremes_are_planned_or_named)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *one = NULL, *longs = NULL;
+    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED};
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){1}, 1, NULL, &one));
+    hbp_plan_free(plan_with(context, one, cost, &options));
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
+    hbp_plan *plan = NULL;
+    FAILS(context, HBP_E_INFEASIBLE, "", hbp_plan_epoch(context, longs, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
+    options.drop_last = 1;
+    options.micro_batch_multiple = 9;
+    FAILS(context, HBP_E_INFEASIBLE, "drop_last", hbp_plan_epoch(context, one, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(longs);
+    hbp_lengths_free(one);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+    hbp_epoch_options options;
+} inputs;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    inputs *in = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &in->options, &plan);
+    ck_assert_int_eq(status == HBP_OK, plan != NULL);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {test_long_tail(context, 1, 90, 30000),
+                 test_cost(context),
+                 {.struct_size = sizeof in.options, .mode = HBP_EPOCH_MIXED, .max_groups = 2}};
+    failing_sweep(plan_once, &in);
+    ck_assert_int_gt(cancel_sweep(plan_once, &in), 8);
+    in.options.samples_per_step = 60;
+    failing_sweep(plan_once, &in);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("mixed", never_longer_than_the_hierarchy, steps_are_mixtures, a_plan_is_a_function_of_its_inputs,
+          ties_policies_and_left_overs_survive, groups_may_be_given, extremes_are_planned_or_named,
+          nothing_is_left_behind)
