@@ -52,6 +52,15 @@ typedef struct cli {
     int64_t drop_last;
     int64_t effort;
 
+    int64_t batch;
+    int64_t skip;
+    int64_t exact;
+    int64_t any_degree;
+    int64_t recompute;
+    int64_t time_limit;
+    int64_t compare;
+    const char *micro_batches; /* "A:B" */
+
     int64_t step; /* -1: not given */
     int64_t steps;
     int64_t rank; /* -1: not given */
@@ -85,9 +94,11 @@ enum {
     CLI_TRACE = 64,
     CLI_VALIDATE = 128,
     CLI_DUMP = 256,
+    CLI_STEP = 512,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
-    CLI_COSTS = CLI_PLANS | CLI_VALIDATE,
-    CLI_ALL = 511
+    CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP,
+    CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP,
+    CLI_ALL = 1023
 };
 
 typedef struct cli_command {
@@ -108,6 +119,7 @@ int cli_compare(cli *c);
 int cli_trace(cli *c);
 int cli_validate(cli *c);
 int cli_dump(cli *c);
+int cli_step(cli *c);
 
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);
@@ -129,6 +141,8 @@ hbp_status cli_find_bound(cli *c, int64_t *bound_ns);
 /* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
 char *cli_read_file(const char *path, int64_t *bytes);
 
+/* Keeps a message for CLI_TRY to print, and returns a status below 0. */
+hbp_status cli_own_failure(const char *format, ...);
 /* Prints "hbp: <message>" on stderr and returns exit status 1; `usage` returns 2. */
 int cli_failed(cli *c);
 int cli_error(const char *format, ...);

@@ -13,7 +13,7 @@ enum { OWN_FAILURE = -100 };
 
 static char own_message[512];
 
-static hbp_status own_failure(const char *format, ...)
+hbp_status cli_own_failure(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -138,7 +138,7 @@ static hbp_status each_field(cli *c, const char *list,
         char *end = NULL;
         double value = equals ? strtod(equals + 1, &end) : 0;
         if (!equals || (size_t)(equals - at) >= sizeof name || end == equals + 1 || end != at + length)
-            return own_failure("'%.*s' is not FIELD=NUMBER", (int)length, at);
+            return cli_own_failure("'%.*s' is not FIELD=NUMBER", (int)length, at);
         memcpy(name, at, (size_t)(equals - at));
         name[equals - at] = 0;
         hbp_status status = set(c, user, name, value);
@@ -183,20 +183,20 @@ static hbp_status set_model_field(cli *c, void *user, const char *name, double v
 #undef FIELD
     (void)c;
     if (!(value >= 0 && value <= INT32_MAX) || value != (double)(int32_t)value)
-        return own_failure("--model: %s is %g; it takes a whole number", name, value);
+        return cli_own_failure("--model: %s is %g; it takes a whole number", name, value);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(fields[i].name, name) == 0) {
             int32_t integer = (int32_t)value;
             memcpy((char *)user + fields[i].offset, &integer, sizeof integer);
             return HBP_OK;
         }
-    return own_failure("--model: there is no field '%s'", name);
+    return cli_own_failure("--model: there is no field '%s'", name);
 }
 
 static hbp_status make_model(cli *c)
 {
     if (!c->model_text)
-        return own_failure("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
+        return cli_own_failure("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
     if (ends_in(c->model_text, ".json"))
         return hbp_model_load_config(c->context, c->model_text, &c->model);
     if (!strchr(c->model_text, '='))
@@ -220,8 +220,8 @@ static hbp_status make_preset(cli *c)
     size_t length = strcspn(c->machine_text, ":");
     int64_t nodes = 1;
     if (length >= sizeof name)
-        return own_failure("--machine is '%s'; it takes a preset such as h100:4 or a profile.json",
-                           c->machine_text);
+        return cli_own_failure("--machine is '%s'; it takes a preset such as h100:4 or a profile.json",
+                               c->machine_text);
     memcpy(name, c->machine_text, length);
     name[length] = 0;
     if (c->machine_text[length] == ':') {
@@ -230,7 +230,8 @@ static hbp_status make_preset(cli *c)
         errno = 0;
         nodes = strtoll(number, &end, 10);
         if (end == number || *end || errno || nodes < 1 || nodes > INT32_MAX)
-            return own_failure("--machine is '%s'; ':%s' is not a number of nodes", c->machine_text, number);
+            return cli_own_failure("--machine is '%s'; ':%s' is not a number of nodes", c->machine_text,
+                                   number);
     }
     return hbp_machine_create_preset(c->context, name, (int32_t)nodes, &c->machine);
 }
@@ -249,7 +250,7 @@ hbp_status cli_set_machine(cli *c)
 hbp_status cli_make_machine(cli *c)
 {
     if (!c->machine_text)
-        return own_failure("hbp %s needs --machine, such as --machine h100:4", c->command);
+        return cli_own_failure("hbp %s needs --machine, such as --machine h100:4", c->command);
     hbp_status status = ends_in(c->machine_text, ".json")
                             ? hbp_machine_load(c->context, c->machine_text, &c->machine)
                             : make_preset(c);

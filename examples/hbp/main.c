@@ -16,6 +16,8 @@ static const cli_command commands[] = {
     {"groups", CLI_GROUPS, 1, "FILE", "The hierarchy of pack lengths it would choose, and those it rejected.",
      cli_groups},
     {"plan", CLI_PLAN, 1, "FILE", "Plan an epoch and write it to a plan file.", cli_plan},
+    {"step", CLI_STEP, 1, "FILE", "Plan one step: micro-batches of SP groups of different degrees.",
+     cli_step},
     {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
     {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
      cli_compare},

@@ -63,15 +63,15 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
                       (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs, "dummy_packs",
                       (json_int_t)kinds[i].dummies, "samples", (json_int_t)kinds[i].samples, "tokens",
                       (json_int_t)kinds[i].tokens, "predicted_ns", (json_int_t)kinds[i].ns));
-    c->result =
-        json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "digest",
-                  show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
-                  (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step",
-                  (json_int_t)s->first_step, "micro_batches", (json_int_t)s->micro_batches, "packs",
-                  (json_int_t)s->packs, "dummy_packs", (json_int_t)s->dummy_packs, "samples",
-                  (json_int_t)s->samples, "dropped", (json_int_t)s->dropped, "tokens", (json_int_t)s->tokens,
-                  "loss_tokens", (json_int_t)s->loss_tokens, "predicted_ns", (json_int_t)s->predicted_ns,
-                  "seed", (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
+    c->result = json_pack(
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:I,s:I,s:o}", "digest",
+        show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
+        (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step", (json_int_t)s->first_step,
+        "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
+        (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "predicted_ns",
+        (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "gap", json_number(s->gap), "seed",
+        (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
     return cli_print_json(c);
 }
 
@@ -89,6 +89,9 @@ static int overview(cli *c)
     printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", c->file, show_count(s.steps).s,
            (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
            show_time((double)s.predicted_ns).s);
+    if (s.bound_ns > 0)
+        printf("no plan of these samples takes less than %s: this one is %s above it\n",
+               show_time((double)s.bound_ns).s, show_share(s.gap).s);
     printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
            show_digest(s.digest).s);
     if (s.dropped)

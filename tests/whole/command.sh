@@ -45,7 +45,7 @@ python=$(command -v python3 || true)
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
 good --version && has "hbp 0."
-for command in lengths probe groups plan show compare trace validate dump; do
+for command in lengths probe groups plan step show compare trace validate dump; do
     good $command --help && has "usage: hbp $command" && has "--json"
 done
 wrong 2 "no command given"
@@ -118,6 +118,68 @@ good dump plan.msgpack -o plan.json
 wrong 1 "three" show three
 head -c 200 plan.msgpack >cut.msgpack
 wrong 1 "cut.msgpack" show cut.msgpack
+
+# One step: micro-batches of groups, the bound, the modes side by side.
+on="--model llama-3.1-8b --machine h100:8"
+step="l.npy --batch 300 --skip 7 --sequence-multiple 128"
+# shellcheck disable=SC2016
+micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["proven"] and
+    sum(m["sequences"] for m in r["groups"]) == r["samples"] and
+    sum(m["tokens"] for m in r["groups"]) == r["tokens"] and len(r["groups"]) == r["micro_batches"] and
+    sum(m["predicted_ns"] for m in r["groups"]) <= r["predicted_ns"] and
+    all(0 <= m["idle"] <= 1 and m["longest"] <= m["tokens"] and m["groups"][0] + m["groups"][-1] == "<>" and
+        (m["groups"] == "<>" if m["sequences"] == 0 else 0 < sum(int(g.split("x")[0]) * int((g + "x1").split("x")[1])
+            for g in m["groups"][1:-1].split(",")) <= r["ranks"])
+        for m in r["groups"])'
+# shellcheck disable=SC2086
+{
+    json "$micro_batches and r['samples'] == 300 and r['ranks'] == 64 and r['mode'] == 'default'" \
+        step $step $on -o step.msgpack
+    cp out step.json
+    json "r['digest'] == json.load(open('step.json'))['digest']" step $step $on
+    json "r['digest'] != json.load(open('step.json'))['digest']" step l.npy --batch 300 --skip 8 $on
+    json "$micro_batches and r['samples'] == 5000" step l.npy $on
+    for mode in static-sp homogeneous-sp hybrid-cp dynamic-cp; do
+        json "$micro_batches and r['mode'] == '$mode'" step $step $on --mode $mode
+    done
+    json "$micro_batches and all(int(g.split('x')[0]) <= 4 for m in r['groups'] for g in m['groups'][1:-1].split(','))" \
+        step $step $on --max-sp 4
+    json "$micro_batches and r['micro_batches'] == 3" step $step $on --micro-batches 3
+    json "$micro_batches and r['micro_batches'] in (2, 4)" step $step $on --micro-batches 2:5 --micro-batch-multiple 2
+    json "all(m['recompute'] == 32 for m in r['groups'])" step $step $on --recompute all
+    json "all(m['recompute'] == 0 for m in r['groups'])" step $step $on --recompute none --any-degree
+    json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
+    json "len(r['ways']) == 6 and r['ways'][0]['mode'] == 'default' and r['ways'][0]['ratio'] == 1 and
+          all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['ways'])" step $step $on --compare
+    good step $step $on --compare && has "x default" && has "hybrid-cp"
+    good step $step $on && has "300 samples" && has "<" && has "predicted"
+    good validate step.msgpack && has "keeps every promise"
+    json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
+          r['gap'] == json.load(open('step.json'))['gap'] and r['steps'] == 1" show step.msgpack
+    wrong 2 "--mode is 'best'" step $step $on --mode best
+    wrong 2 "--micro-batches is '2-3'" step $step $on --micro-batches 2-3
+    wrong 2 "--micro-batches is ':'" step $step $on --micro-batches :
+    wrong 1 "min_micro_batches is 3" step $step $on --micro-batches 3:2
+    wrong 1 "effort is 10" step $step $on --effort 10
+    wrong 2 "--compare" step $step $on --compare --mode paper
+    wrong 2 "--tie-column" step $step $on --tie-column x
+    wrong 1 "l.npy has 5000 samples" step l.npy $on --skip 5000
+    wrong 1 "--batch 5001" step l.npy $on --batch 5001
+    printf '5\n70\n90000000\n900\n' >long
+    wrong 1 "sample 2 has 90000000 tokens" step long $on
+    wrong 1 "counted from sample 1 of long" step long $on --skip 1
+    good step long $on --batch 2 && has "2 samples, 75 tokens"
+}
+: >nothing
+wrong 1 "nothing is empty" step nothing --model llama-3.1-8b --machine h100
+wrong 1 "':0' is not a number of nodes" step l.npy --model llama-3.1-8b --machine h100:0
+wrong 1 "gpus_per_node" step l.npy --model llama-3.1-8b --machine h100 --set gpus_per_node=0
+# The exact solver, where this command was built with it.
+if "$hbp" step long --model llama-3.1-8b --machine h100 --batch 2 --exact >out 2>err; then
+    json "$micro_batches" step l.npy --model llama-3.1-8b --machine h100 --batch 6 --exact
+else
+    grep -qF "built without it" err || fail "step --exact: $(cat err)"
+fi
 
 json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
 json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.json

@@ -1,0 +1,337 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#ifdef HBP_COMMAND_GLPK
+#include <hbp/glpk.h>
+#endif
+
+/* One way of planning the step and what it came to; `failed` keeps the library's message. */
+typedef struct way {
+    int32_t mode;
+    char failed[256];
+    double seconds;
+    double idle;
+    hbp_plan_summary summary;
+} way;
+
+/* What one micro-batch is made of. */
+typedef struct micro_batch {
+    shown groups; /* as the paper writes them */
+    int64_t sequences;
+    int64_t tokens;
+    int64_t longest;
+    int32_t recompute; /* most layers of a group */
+    int64_t ns;
+    double idle;
+} micro_batch;
+
+/* Groups with samples by descending degree: <32,16,8x2>. `packs` of them, from row `first` on. */
+static shown show_groups(const hbp_plan *plan, int64_t first, int64_t end)
+{
+    const int32_t *sp = hbp_plan_get_pack_sp(plan, NULL);
+    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    shown text = {"<"};
+    size_t at = 1;
+    for (int32_t last = INT32_MAX; at < sizeof text.s - 32;) {
+        int32_t degree = 0;
+        int64_t count = 0;
+        for (int64_t p = first; p < end; p++)
+            if (samples[p + 1] > samples[p] && sp[p] < last && sp[p] >= degree) {
+                count = sp[p] == degree ? count + 1 : 1;
+                degree = sp[p];
+            }
+        if (!count)
+            break;
+        at += (size_t)snprintf(text.s + at, sizeof text.s - at, at > 1 ? ",%d" : "%d", (int)degree);
+        if (count > 1)
+            at += (size_t)snprintf(text.s + at, sizeof text.s - at, "x%lld", (long long)count);
+        last = degree;
+    }
+    text.s[at] = '>';
+    text.s[at + 1] = 0;
+    return text;
+}
+
+static micro_batch describe(const hbp_plan *plan, int64_t m, int32_t ranks)
+{
+    const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
+    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    const int32_t *length = hbp_plan_get_sample_tokens(plan, NULL);
+    const int32_t *recompute = hbp_plan_get_pack_recompute(plan, NULL);
+    int64_t first = offsets[m], end = offsets[m + 1];
+    micro_batch b = {.groups = show_groups(plan, first, end),
+                     .sequences = samples[end] - samples[first],
+                     .ns = hbp_plan_get_micro_batch_ns(plan, NULL)[m]};
+    double busy = 0;
+    for (int64_t p = first; p < end; p++) {
+        if (samples[p + 1] == samples[p])
+            continue;
+        b.tokens += hbp_plan_get_pack_tokens(plan, NULL)[p];
+        b.recompute = recompute[p] > b.recompute ? recompute[p] : b.recompute;
+        busy += (double)hbp_plan_get_pack_sp(plan, NULL)[p] * (double)hbp_plan_get_pack_ns(plan, NULL)[p];
+    }
+    for (int64_t i = samples[first]; i < samples[end]; i++)
+        b.longest = length[i] > b.longest ? length[i] : b.longest;
+    b.idle = b.ns > 0 ? 1 - busy / ((double)ranks * (double)b.ns) : 0;
+    return b;
+}
+
+/* Samples [--skip, --skip + --batch) of the file in the place of all; *longest gets the longest of the file.
+ */
+static hbp_status cut_batch(cli *c, int64_t *longest)
+{
+    hbp_lengths_summary s = {.struct_size = sizeof s};
+    hbp_status status = hbp_lengths_get_summary(c->context, c->lengths, &s);
+    if (status < 0)
+        return status;
+    *longest = s.max_length;
+    if (!c->batch && !c->skip)
+        return HBP_OK;
+    if (c->skip >= s.samples || c->batch > s.samples - c->skip)
+        return cli_own_failure("%s has %lld samples, too few for --skip %lld --batch %lld", c->file,
+                               (long long)s.samples, (long long)c->skip, (long long)c->batch);
+    int64_t count = c->batch ? c->batch : s.samples - c->skip;
+    int64_t *length = malloc((size_t)count * sizeof *length);
+    if (!length)
+        return cli_own_failure("out of memory");
+    for (int64_t i = 0; i < count; i++)
+        length[i] = hbp_lengths_get_length(c->lengths, c->skip + i);
+    hbp_lengths_free(c->lengths);
+    c->lengths = NULL;
+    status = hbp_lengths_create_i64(c->context, length, count, NULL, &c->lengths);
+    free(length);
+    return status;
+}
+
+/* "A:B", "A:", ":B", or "A" for exactly A. */
+static int parse_range(const char *text, hbp_step_options *options)
+{
+    char *end;
+    long long first = strtoll(text, &end, 10), last = first;
+    int given = end > text;
+    if (*end == ':') {
+        const char *second = end + 1;
+        first = given ? first : 0;
+        last = strtoll(second, &end, 10);
+        given |= end > second;
+    }
+    if (!given || *end || first < 0 || last < 0 || first > INT32_MAX || last > INT32_MAX)
+        return cli_usage("--micro-batches is '%s'; it takes A:B, or A for exactly A", text);
+    options->min_micro_batches = (int32_t)first;
+    options->max_micro_batches = (int32_t)last;
+    return 0;
+}
+
+static int read_options(cli *c, hbp_step_options *options)
+{
+    hbp_step_options_init(options, sizeof *options);
+    options->mode = (int32_t)c->mode;
+    options->solver = c->exact ? HBP_STEP_EXACT : HBP_STEP_SEARCH;
+    options->effort = (int32_t)c->effort;
+    options->degrees = c->any_degree ? HBP_STEP_ANY_DEGREE : HBP_STEP_POWERS_OF_TWO;
+    options->recompute = (int32_t)c->recompute;
+    options->micro_batch_multiple = (int32_t)c->micro_batch_multiple;
+    options->sequence_multiple = c->sequence_multiple;
+    options->pack_multiple = c->pack_multiple;
+    options->time_limit_ms = c->time_limit;
+    if ((c->batch || c->skip) && (c->tie_column || c->loss_column))
+        return cli_usage("--batch and --skip take lengths alone, without --loss-column and --tie-column");
+    return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
+}
+
+/* Plans the step one way into c->plan. */
+static hbp_status measure(cli *c, const hbp_step_options *options, way *w)
+{
+    double start = cli_now();
+    w->mode = options->mode;
+    hbp_status status = hbp_plan_step(c->context, c->lengths, c->cost, options, &c->plan);
+    w->seconds = cli_now() - start;
+    w->summary.struct_size = sizeof w->summary;
+    if (status >= 0)
+        status = hbp_plan_get_summary(c->context, c->plan, &w->summary);
+    if (status < 0) {
+        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+        if (c->skip && status == HBP_E_INFEASIBLE)
+            status = cli_own_failure("%s; it is counted from sample %lld of %s", w->failed,
+                                     (long long)c->skip, c->file);
+        return status;
+    }
+    double idle = 0, ns = 0;
+    for (int64_t m = 0; m < w->summary.micro_batches; m++) {
+        micro_batch b = describe(c->plan, m, w->summary.ranks);
+        idle += b.idle * (double)b.ns;
+        ns += (double)b.ns;
+    }
+    w->idle = ns > 0 ? idle / ns : 0;
+    return HBP_OK;
+}
+
+static hbp_status save(cli *c)
+{
+    hbp_plan_save_options options;
+    hbp_plan_save_options_init(&options, sizeof options);
+    options.cost = c->cost;
+    options.note = c->note;
+    return hbp_plan_save(c->context, c->plan, c->output, &options);
+}
+
+static json_t *way_json(const way *w)
+{
+    const hbp_plan_summary *s = &w->summary;
+    const char *mode = hbp_step_mode_name(w->mode);
+    if (w->failed[0])
+        return json_pack("{s:s,s:s}", "mode", mode, "failed", w->failed);
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:o,s:f}", "mode", mode, "digest",
+                     show_digest(s->digest).s, "ranks", (json_int_t)s->ranks, "samples",
+                     (json_int_t)s->samples, "tokens", (json_int_t)s->tokens, "micro_batches",
+                     (json_int_t)s->micro_batches, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
+                     (json_int_t)s->bound_ns, "gap", json_number(s->gap), "proven", (int)s->proven, "idle",
+                     json_number(w->idle), "planning_ms", w->seconds * 1e3);
+}
+
+static int print_json(cli *c, const way *w)
+{
+    json_t *rows = json_array();
+    for (int64_t m = 0; m < w->summary.micro_batches; m++) {
+        micro_batch b = describe(c->plan, m, w->summary.ranks);
+        json_array_append_new(rows,
+                              json_pack("{s:s,s:I,s:I,s:I,s:i,s:I,s:o}", "groups", b.groups.s, "sequences",
+                                        (json_int_t)b.sequences, "tokens", (json_int_t)b.tokens, "longest",
+                                        (json_int_t)b.longest, "recompute", (int)b.recompute, "predicted_ns",
+                                        (json_int_t)b.ns, "idle", json_number(b.idle)));
+    }
+    c->result = way_json(w);
+    if (c->result) {
+        json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
+        json_object_set_new(c->result, "groups", rows);
+    }
+    return cli_print_json(c);
+}
+
+static int print_text(const cli *c, const way *w)
+{
+    const hbp_plan_summary *s = &w->summary;
+    printf("%s samples, %s tokens on %d GPUs\n\n", show_count(s->samples).s, show_count(s->tokens).s,
+           (int)s->ranks);
+    table t;
+    table_begin(&t, 8,
+                (const char *[]){"micro-batch", "<groups", "samples", "tokens", "longest",
+                                 "recomputed layers", "time", "idle"});
+    for (int64_t m = 0; m < s->micro_batches; m++) {
+        micro_batch b = describe(c->plan, m, s->ranks);
+        table_add_text(&t, show_count(m));
+        table_add_text(&t, b.groups);
+        table_add_text(&t, show_count(b.sequences));
+        table_add_text(&t, show_count(b.tokens));
+        table_add_text(&t, show_count(b.longest));
+        table_add(&t, "%d", (int)b.recompute);
+        table_add_text(&t, show_time((double)b.ns));
+        table_add_text(&t, show_share(b.idle));
+    }
+    table_end(&t);
+    printf("\npredicted %s", show_time((double)s->predicted_ns).s);
+    if (s->bound_ns > 0)
+        printf(", at most %s above the best there can be (%s)", show_share(s->gap).s,
+               show_time((double)s->bound_ns).s);
+    printf("; idle %s; planned in %s\n", show_share(w->idle).s, show_time(w->seconds * 1e9).s);
+    if (!s->proven)
+        printf("a limit cut the search short\n");
+    if (c->output)
+        printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);
+    return 0;
+}
+
+static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
+        json_t *row = way_json(&ways[i]);
+        if (row && !ways[i].failed[0])
+            json_object_set_new(
+                row, "ratio",
+                json_number((double)ways[i].summary.predicted_ns / (double)ways[0].summary.predicted_ns));
+        json_array_append_new(list, row);
+    }
+    c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
+    return cli_print_json(c);
+}
+
+static void print_ways(const way *ways, int64_t bound_ns)
+{
+    table t;
+    table_begin(
+        &t, 7,
+        (const char *[]){"<mode", "step", "x default", "over bound", "micro-batches", "idle", "planned in"});
+    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
+        const hbp_plan_summary *s = &ways[i].summary;
+        table_add(&t, "%s", hbp_step_mode_name(i));
+        if (ways[i].failed[0]) {
+            for (int k = 1; k < 7; k++)
+                table_add(&t, "-");
+            continue;
+        }
+        double ns = (double)s->predicted_ns;
+        table_add_text(&t, show_time(ns));
+        table_add_text(&t, show_real("%.3f", ns / (double)ways[0].summary.predicted_ns));
+        table_add_text(&t, bound_ns > 0 ? show_share(ns / (double)bound_ns - 1) : show_real("-", 0));
+        table_add_text(&t, show_count(s->micro_batches));
+        table_add_text(&t, show_share(ways[i].idle));
+        table_add_text(&t, show_time(ways[i].seconds * 1e9));
+    }
+    table_end(&t);
+    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
+        if (ways[i].failed[0])
+            printf("  %s: %s\n", hbp_step_mode_name(i), ways[i].failed);
+    if (bound_ns > 0)
+        printf("\nNo plan of this step is predicted to take less than %s.\n", show_time((double)bound_ns).s);
+}
+
+static int compare(cli *c, hbp_step_options *options)
+{
+    way ways[HBP_STEP_MODE_COUNT] = {{0}};
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+        options->mode = mode;
+        hbp_status status = measure(c, options, &ways[mode]);
+        hbp_plan_free(c->plan);
+        c->plan = NULL;
+        if (status == HBP_E_CANCELLED || (status < 0 && mode == HBP_STEP_DEFAULT))
+            return cli_failed(c);
+    }
+    int64_t bound_ns = ways[HBP_STEP_DEFAULT].summary.bound_ns;
+    cli_clear_progress();
+    if (c->json)
+        return print_ways_json(c, ways, bound_ns);
+    print_ways(ways, bound_ns);
+    return 0;
+}
+
+int cli_step(cli *c)
+{
+    hbp_step_options options;
+    way w = {0};
+    int wrong = read_options(c, &options);
+    if (wrong)
+        return wrong;
+    if (c->compare && (c->output || c->mode))
+        return cli_usage("--compare plans in every mode and writes none of the plans");
+#ifdef HBP_COMMAND_GLPK
+    if (c->exact)
+        CLI_TRY(c, hbp_context_set_solver(c->context, hbp_glpk_solver()));
+#else
+    if (c->exact)
+        return cli_error("--exact needs libhbp-glpk, and this hbp was built without it");
+#endif
+    CLI_TRY(c, cli_read_lengths(c, c->file));
+    CLI_TRY(c, cut_batch(c, &options.longest_tokens));
+    CLI_TRY(c, cli_make_cost(c));
+    if (c->compare)
+        return compare(c, &options);
+    CLI_TRY(c, measure(c, &options, &w));
+    if (c->output)
+        CLI_TRY(c, save(c));
+    cli_clear_progress();
+    return c->json ? print_json(c, &w) : print_text(c, &w);
+}
