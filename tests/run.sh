@@ -93,6 +93,16 @@ same_digest() {
     [ -n "$first" ] && [ "$first" = "$second" ]
 }
 
+step_of() { "build/$1/examples/hbp" step "$2" --batch 512 --model llama-3.1-8b --machine h100:8 --json | grep -E '"(digest|bound_ns)"'; }
+
+same_step() {
+    build/release/examples/draw_lengths examples/data/wikipedia.csv "$logs/batch.npy" 512 2 65536 || return 1
+    local first second
+    first=$(step_of release "$logs/batch.npy") && second=$(step_of asan "$logs/batch.npy") || return 1
+    echo "gcc -O3" $first "clang -O1 with sanitizers" $second
+    [ -n "$first" ] && [ "$first" = "$second" ]
+}
+
 fuzz() {
     build fuzz all -DHBP_BUILD_TESTS=OFF || return
     local source name
@@ -110,6 +120,7 @@ run_tests "release, gcc" build/release
 build asan all -DHBP_BUILD_BENCHMARKS=OFF
 ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E '^house/'
 check "the same plan from gcc and clang" same_digest
+check "the same step plan from gcc and clang" same_step
 build tsan "whole_test_threads base_test_worker step_test_stepper" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_BUILD_EXAMPLES=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_worker|step/test_stepper)$'
 [ $long = 0 ] || fuzz

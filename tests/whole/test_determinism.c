@@ -3,6 +3,7 @@
  * so in the changelog. */
 #include "base/rng.h"
 #include "failing.h"
+#include "flexsp.h"
 #include "hbp/hbp.h"
 #include "test.h"
 
@@ -69,6 +70,67 @@ START_TEST(fixed_inputs_give_fixed_plans)
     ck_assert_msg(hbp_plan_get_digest(plan) == goldens[_i].digest, "row %d: digest is 0x%016llx", _i,
                   (unsigned long long)hbp_plan_get_digest(plan));
     hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Steps, planned by the search: no MILP solver has a say in these. */
+typedef struct golden_step {
+    const char *model; /* a preset on h100 nodes of 8; NULL: FlexSP's 7B at 192K on A100-40GB */
+    int32_t ranks;
+    int64_t count;
+    int32_t effort;
+    int32_t degrees;
+    int64_t sequence_multiple;
+    uint64_t digest;
+} golden_step;
+
+static const golden_step golden_steps[] = {
+    {NULL, 64, 512, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0)},
+    {NULL, 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0)},
+    {NULL, 16, 64, 3, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0)},
+    {"llama-3.1-8b", 64, 512, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0)},
+    {"llama-3.1-8b", 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 16, UINT64_C(0)},
+    {"qwen2.5-32b", 64, 256, 1, HBP_STEP_ANY_DEGREE, 0, UINT64_C(0)},
+};
+
+static hbp_cost *cost_of_golden_step(hbp_context *context, const golden_step *g)
+{
+    if (!g->model)
+        return flexsp_cost(context, "7B", 192, 0, g->ranks);
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_model_create_preset(context, g->model, &model));
+    OK(context, hbp_machine_create_preset(context, "h100", g->ranks / 8, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    return cost;
+}
+
+START_TEST(fixed_batches_give_fixed_steps)
+{
+    const golden_step *g = &golden_steps[_i];
+    hbp_context *context = test_context();
+    hbp_cost *cost = cost_of_golden_step(context, g);
+    uint32_t length[512];
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    ck_assert_ptr_nonnull(cost);
+    draw(length, g->count);
+    OK(context, hbp_lengths_create_u32(context, length, g->count, NULL, &lengths));
+    hbp_step_options options = {.struct_size = sizeof options,
+                                .effort = g->effort,
+                                .degrees = g->degrees,
+                                .sequence_multiple = g->sequence_multiple};
+    OK(context, hbp_plan_step(context, lengths, cost, &options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    ck_assert_msg(hbp_plan_get_digest(plan) == g->digest, "step %d: digest is 0x%016llx", _i,
+                  (unsigned long long)hbp_plan_get_digest(plan));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
     hbp_context_free(context);
 }
 END_TEST
@@ -143,6 +205,8 @@ int main(void)
     TCase *cases = tcase_create("determinism");
     tcase_set_timeout(cases, 240);
     tcase_add_loop_test(cases, fixed_inputs_give_fixed_plans, 0, (int)(sizeof goldens / sizeof *goldens));
+    tcase_add_loop_test(cases, fixed_batches_give_fixed_steps, 0,
+                        (int)(sizeof golden_steps / sizeof *golden_steps));
     tcase_add_test(cases, the_order_of_samples_only_names_them);
     tcase_add_test(cases, memory_is_bounded_by_samples_and_packs);
     suite_add_tcase(suite, cases);
