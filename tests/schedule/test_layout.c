@@ -67,7 +67,8 @@ START_TEST(what_one_group_leaves_is_anothers)
     hbp_lengths_free(p.lengths);
     p.packs = NULL;
     OK(p.context, hbp_lengths_create_i64(p.context, length, 43, NULL, &p.lengths));
-    OK(p.context, hbp_greedy_fill(p.context, p.lengths, p.groups, NULL, &p.packs));
+    hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_TIGHT};
+    OK(p.context, hbp_greedy_fill(p.context, p.lengths, p.groups, &fill, &p.packs));
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1};
     hbp__layout pure, mixed;
     OK(p.context, hbp__layout_open_pure(p.context, p.packs, p.groups, p.cost, &options, 0, &pure));
