@@ -31,18 +31,18 @@ static uint32_t ranks_of(const ground *g, int32_t degree, int32_t first)
 }
 
 /* Whether groups g, g + 1, ... of `group` [count], equal ones side by side, have a place beside `taken`. */
-static int has_place(const ground *ground, const int32_t *group, int64_t count, int64_t g, int32_t from,
+static int has_place(const ground *on, const int32_t *group, int64_t count, int64_t g, int32_t from,
                      uint32_t taken)
 {
     if (g == count)
         return 1;
-    int32_t degree = ground->step.degree[group[g]].degree;
-    for (int32_t at = from; at + degree <= ground->step.ranks; at += degree) {
-        uint32_t mine = ranks_of(ground, degree, at);
+    int32_t degree = on->step.degree[group[g]].degree;
+    for (int32_t at = from; at + degree <= on->step.ranks; at += degree) {
+        uint32_t mine = ranks_of(on, degree, at);
         if (!mine || taken & mine)
             continue;
         int equal = g + 1 < count && group[g + 1] == group[g];
-        if (has_place(ground, group, count, g + 1, equal ? at + degree : 0, taken | mine))
+        if (has_place(on, group, count, g + 1, equal ? at + degree : 0, taken | mine))
             return 1;
     }
     return 0;
