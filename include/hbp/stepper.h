@@ -74,7 +74,7 @@ typedef struct hbp_stepper_summary {
                            need not compare each plan's */
 } hbp_stepper_summary;
 
-/* Fills *summary. Thread: the one that takes. */
+/* Fills *summary. Thread: any, one per context. */
 HBP_API hbp_status hbp_stepper_get_summary(hbp_context *context, hbp_stepper *stepper,
                                            hbp_stepper_summary *summary);
 

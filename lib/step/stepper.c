@@ -2,6 +2,7 @@
  * of its batch, and the thread keeps its own in a pool, so that a run soon takes none but its plans'. */
 #include "hbp/stepper.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -41,10 +42,11 @@ struct hbp_stepper {
     hbp_context *context; /* the thread's, over the pool */
     place *places;        /* [depth] step k in place k % depth */
     hbp__worker worker;
-    int32_t working; /* the thread was started */
-    int64_t waited;  /* from here on the taker's */
-    int64_t kept_bytes;
-    hbp__digest digest;
+    int32_t working;    /* the thread was started */
+    hbp__digest digest; /* the taker's; what follows are its news to whoever asks for a summary */
+    _Atomic(int64_t) waited;
+    _Atomic(int64_t) kept_bytes;
+    _Atomic(uint64_t) digest_so_far;
 };
 
 void hbp_stepper_options_init(hbp_stepper_options *options, uint32_t struct_size)
@@ -146,6 +148,9 @@ hbp_status hbp_stepper_create(hbp_context *context, const hbp_cost *cost,
     stepper->memory = context->memory;
     stepper->cost = cost;
     stepper->digest = hbp__digest_begin();
+    atomic_init(&stepper->waited, 0);
+    atomic_init(&stepper->kept_bytes, 0);
+    atomic_init(&stepper->digest_so_far, hbp__digest_end(&stepper->digest));
     hbp__pool_open(&stepper->pool, &stepper->memory);
     hbp_status status = open_stepper(context, stepper, step_options, options);
     if (status < 0)
@@ -280,9 +285,10 @@ hbp_status hbp_stepper_take(hbp_context *context, hbp_stepper *stepper, hbp_plan
     p->plan = NULL;
     if (status < 0)
         hbp__fail(context, status, "step %lld: %s", (long long)job, p->message);
-    stepper->waited += waited;
-    stepper->kept_bytes = p->kept_bytes;
     hbp__digest_u64(&stepper->digest, *out ? hbp_plan_get_digest(*out) : (uint64_t)(int64_t)status);
+    atomic_fetch_add(&stepper->waited, waited);
+    atomic_store(&stepper->kept_bytes, p->kept_bytes);
+    atomic_store(&stepper->digest_so_far, hbp__digest_end(&stepper->digest));
     hbp__worker_fetch(&stepper->worker);
     return status;
 }
@@ -297,8 +303,8 @@ hbp_status hbp_stepper_get_summary(hbp_context *context, hbp_stepper *stepper, h
                                .submitted = counts.brought,
                                .planned = counts.done,
                                .taken = counts.fetched,
-                               .waited = stepper->waited,
-                               .kept_bytes = stepper->kept_bytes,
-                               .digest = hbp__digest_end(&stepper->digest)};
+                               .waited = atomic_load(&stepper->waited),
+                               .kept_bytes = atomic_load(&stepper->kept_bytes),
+                               .digest = atomic_load(&stepper->digest_so_far)};
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_stepper_summary");
 }

@@ -495,6 +495,9 @@ static void *read_batches(void *argument)
         batch b;
         draw(&b, step);
         r->failed += hbp_stepper_submit(context, r->stepper, b.length, b.count, &b.options) < 0;
+        hbp_stepper_summary summary = {.struct_size = sizeof summary};
+        r->failed += hbp_stepper_get_summary(context, r->stepper, &summary) < 0;
+        r->failed += summary.submitted != (int64_t)step + 1 || summary.taken > summary.planned;
         if (step % 5 == 0)
             nap(2000000);
     }
