@@ -41,6 +41,7 @@ from .model import Model
 from .packs import Packs, greedy_fill
 from .plan import Pack, Plan, PlanFile, Step
 from .report import bound_epoch, simulate
+from .step import plan_step
 from . import torch
 
 __version__: str = _lib.hbp_version_string().decode()
@@ -88,6 +89,7 @@ __all__ = [
     "plan_baseline",
     "plan_epoch",
     "plan_groups",
+    "plan_step",
     "simulate",
     "torch",
 ]

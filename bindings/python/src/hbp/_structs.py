@@ -431,6 +431,8 @@ class PlanSummary(Struct):
     epoch: U64
     digest: U64
     lengths_digest: U64
+    bound_ns: I64
+    gap: F64
 
     def __str__(self) -> str:
         lines = [
@@ -441,6 +443,11 @@ class PlanSummary(Struct):
         ]
         if self.first_step:
             lines[0] += f", from step {self.first_step:,} of its epoch"
+        if self.bound_ns:
+            lines.append(
+                f"no plan of these samples takes less than {self.bound_ns / 1e9:,.3f} s: "
+                f"{100 * self.gap:.2f} % above it"
+            )
         if self.dummy_packs:
             lines.append(f"{self.dummy_packs:,} dummy packs")
         if self.overlong_samples:

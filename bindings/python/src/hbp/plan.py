@@ -173,6 +173,20 @@ class Step:
         """The pack that `rank` runs in each micro-batch, in order."""
         return [self.plan.rank_pack(self.index, row, rank) for row in range(len(self.micro_batches))]
 
+    def groups(self) -> list[str]:
+        """The SP groups that have samples, micro-batch by micro-batch, as FlexSP writes them: "<32,16,8x2>"
+        is one group of 32 ranks, one of 16 and two of 8."""
+        offsets, used = self.plan.micro_batch_offsets, np.diff(self.plan.pack_offsets) > 0
+        texts = []
+        for row in self.micro_batches:
+            packs = slice(int(offsets[row]), int(offsets[row + 1]))
+            degrees, counts = np.unique(self.plan.pack_sp[packs][used[packs]], return_counts=True)
+            pairs = reversed(list(zip(degrees.tolist(), counts.tolist())))
+            texts.append(
+                f"<{','.join(f'{sp}x{count}' if count > 1 else str(sp) for sp, count in pairs)}>"
+            )
+        return texts
+
     @property
     def predicted_ns(self) -> int:
         return int(self.plan.step_ns[self.index])

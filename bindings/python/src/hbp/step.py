@@ -1,0 +1,115 @@
+"""One step at a time: micro-batches of SP groups of different degrees."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Optional, TypedDict, Union
+
+import numpy.typing as npt
+
+from ._context import ProgressFn
+from ._native import lib
+from ._numbers import choice
+from ._structs import StepOptions
+from .cost import Cost
+from .lengths import Lengths
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+STEP_MODES = {
+    "default": 0,
+    "paper": 1,
+    "static-sp": 2,
+    "homogeneous-sp": 3,
+    "hybrid-cp": 4,
+    "dynamic-cp": 5,
+}
+SOLVERS = {"search": 0, "exact": 1}
+RECOMPUTE = {"auto": 0, "none": 1, "all": 2}
+
+
+class StepKeywords(TypedDict, total=False):
+    """The options of plan_step."""
+
+    mode: str
+    solver: str
+    effort: int
+    any_degree: bool
+    min_sp: int
+    max_sp: int
+    recompute: str
+    min_micro_batches: int
+    max_micro_batches: int
+    micro_batch_multiple: int
+    buckets: int
+    sequence_multiple: int
+    pack_multiple: int
+    longest_tokens: int
+    tokens_per_rank: int
+    time_limit_ms: int
+
+
+def step_options(
+    *,
+    mode: str = "default",
+    solver: str = "search",
+    effort: int = 0,
+    any_degree: bool = False,
+    min_sp: int = 0,
+    max_sp: int = 0,
+    recompute: str = "auto",
+    min_micro_batches: int = 0,
+    max_micro_batches: int = 0,
+    micro_batch_multiple: int = 0,
+    buckets: int = 0,
+    sequence_multiple: int = 0,
+    pack_multiple: int = 0,
+    longest_tokens: int = 0,
+    tokens_per_rank: int = 0,
+    time_limit_ms: int = 0,
+) -> StepOptions:
+    """The struct."""
+    return StepOptions(
+        mode=choice("mode", mode, STEP_MODES),
+        solver=choice("solver", solver, SOLVERS),
+        effort=effort,
+        degrees=bool(any_degree),
+        min_sp=min_sp,
+        max_sp=max_sp,
+        recompute=choice("recompute", recompute, RECOMPUTE),
+        min_micro_batches=min_micro_batches,
+        max_micro_batches=max_micro_batches,
+        micro_batch_multiple=micro_batch_multiple,
+        buckets=buckets,
+        sequence_multiple=sequence_multiple,
+        pack_multiple=pack_multiple,
+        longest_tokens=longest_tokens,
+        tokens_per_rank=tokens_per_rank,
+        time_limit_ms=time_limit_ms,
+    )
+
+
+def plan_step(
+    lengths: Union[Lengths, npt.ArrayLike],
+    cost: Cost,
+    *,
+    progress: Optional[ProgressFn] = None,
+    **options: Unpack[StepKeywords],
+) -> Plan:
+    """Plans one step for a batch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): a plan
+    of one step, ids being indices of the batch. Each micro-batch is cut into SP groups of different degrees
+    that end together; plan.step(0).groups() tells them, and plan.summary().gap how far from optimal the plan
+    is at most.
+
+    Options are the fields of hbp_step_options, 0 being the default of each: mode "default", "paper",
+    "static-sp", "homogeneous-sp", "hybrid-cp" or "dynamic-cp", effort (1..9, each about three times the work;
+    more never makes a plan slower), any_degree (degrees that are no powers of two, too), min_sp, max_sp,
+    recompute "auto", "none" or "all", min_micro_batches, max_micro_batches, micro_batch_multiple, buckets,
+    sequence_multiple and pack_multiple (padding), longest_tokens (static-sp: the longest sample of the run),
+    tokens_per_rank (hybrid-cp and dynamic-cp), time_limit_ms (plans may then differ between ranks). solver
+    "exact" needs a solver, which this package does not bring: it is a SolverError. The plan is a pure function
+    of all of them but the time limit, so that every rank may plan for itself."""
+    struct, data = step_options(**options), Lengths.of(lengths)
+    return Plan._make(lib.hbp_plan_step, data, cost, ctypes.byref(struct), progress=progress)

@@ -1,0 +1,134 @@
+"""Steps: groups, the bound, modes and options, files, refusals."""
+
+import ctypes
+import re
+import unittest
+
+import numpy as np
+import samples
+
+import hbp
+from hbp import _native, _structs, step
+
+
+def batch(count: int = 200, seed: int = 3) -> np.ndarray:
+    return samples.lengths(count, seed)
+
+
+class TestStep(unittest.TestCase):
+    def test_every_sample_once_within_the_bound(self):
+        lengths, cost = batch(), samples.cost(2)
+        plan = hbp.plan_step(lengths, cost)
+        plan.validate(lengths, cost)
+        self.assertEqual(len(plan), 1)
+        self.assertEqual(sorted(plan.sample_ids.tolist()), list(range(len(lengths))))
+        summary = plan.summary()
+        self.assertEqual(summary.predicted_ns, plan.step(0).predicted_ns)
+        self.assertLessEqual(summary.bound_ns, summary.predicted_ns)
+        if summary.bound_ns:
+            self.assertAlmostEqual(summary.gap, summary.predicted_ns / summary.bound_ns - 1)
+            self.assertIn("no plan of these samples takes less", str(summary))
+        self.assertEqual(plan.digest, hbp.plan_step(lengths.tolist(), cost).digest)
+
+    def test_groups_are_written_as_the_paper_does(self):
+        plan = hbp.plan_step(batch(), samples.cost(2))
+        groups = plan.step(0).groups()
+        self.assertEqual(len(groups), len(plan.step(0).micro_batches))
+        offsets = plan.micro_batch_offsets.tolist()
+        for row, text in enumerate(groups):
+            self.assertRegex(text, r"^<(\d+(x\d+)?(,|(?=>)))*>$")
+            degrees = [
+                int(sp)
+                for sp, count in re.findall(r"(\d+)(?:x(\d+))?", text)
+                for _ in range(int(count or 1))
+            ]
+            packs = [hbp.Pack(plan, p) for p in range(offsets[row], offsets[row + 1])]
+            self.assertEqual(degrees, sorted((p.sp for p in packs if not p.is_dummy), reverse=True))
+
+    def test_groups_of_equal_samples(self):
+        plan = hbp.plan_step([4096] * 16, samples.cost(2), min_sp=2, max_sp=2, max_micro_batches=1)
+        self.assertEqual(plan.step(0).groups(), ["<2x8>"])
+        self.assertEqual(hbp.plan_step([100], samples.cost(2), min_sp=16).step(0).groups(), ["<16>"])
+
+    def test_modes(self):
+        lengths, cost = batch(), samples.cost(2)
+        for mode in step.STEP_MODES:
+            if mode == "paper":
+                continue
+            with self.subTest(mode):
+                plan = hbp.plan_step(lengths, cost, mode=mode)
+                plan.validate(lengths, cost)
+                self.assertLessEqual(plan.summary().bound_ns, plan.summary().predicted_ns)
+        static = hbp.plan_step(lengths, cost, mode="static_sp", longest_tokens=400_000).step(0)
+        self.assertEqual({pack.sp for pack in static.packs() if not pack.is_dummy}, {16})
+
+    def test_options(self):
+        lengths, cost = batch(), samples.cost(2)
+        plan = hbp.plan_step(lengths, cost, max_sp=4, sequence_multiple=128, pack_multiple=256)
+        plan.validate(lengths, cost)
+        self.assertLessEqual(int(plan.pack_sp.max()), 4)
+        self.assertTrue((plan.pack_padded_tokens % 256 == 0).all())
+        self.assertEqual(plan.summary().sequence_multiple, 128)
+        for recompute, layers in (("none", 0), ("all", 32)):
+            plan = hbp.plan_step(lengths, cost, recompute=recompute)
+            used = np.diff(plan.pack_offsets) > 0
+            self.assertEqual(set(plan.pack_recompute[used].tolist()), {layers})
+        plan = hbp.plan_step(lengths, cost, micro_batch_multiple=4)
+        self.assertEqual(plan.summary().micro_batches % 4, 0)
+        more = hbp.plan_step(lengths, cost, effort=3).summary().predicted_ns
+        self.assertLessEqual(more, hbp.plan_step(lengths, cost).summary().predicted_ns)
+
+    def test_ties_share_a_pack(self):
+        ties = np.arange(200) // 2
+        tied = hbp.Lengths.from_array(batch(), ties=ties)
+        plan = hbp.plan_step(tied, samples.cost(2))
+        plan.validate(tied, samples.cost(2))
+        for pack in plan.step(0).packs():
+            self.assertTrue((np.unique(pack.ids // 2, return_counts=True)[1] == 2).all())
+
+    def test_files_carry_the_bound(self):
+        plan = hbp.plan_step(batch(), samples.cost(2))
+        again = hbp.Plan.from_bytes(plan.to_bytes())
+        self.assertEqual(again.summary(), plan.summary())
+        self.assertEqual(again.step(0).groups(), plan.step(0).groups())
+
+    def test_refusals(self):
+        cost = samples.cost()
+        with self.assertRaisesRegex(hbp.InfeasibleError, r"sample 1 has 90000000 tokens.* holds \d+"):
+            hbp.plan_step([100, 90_000_000], cost)
+        for wrong in ({"mode": "best"}, {"solver": "scip"}, {"recompute": "some"}):
+            with self.assertRaisesRegex(ValueError, "must be one of"):
+                hbp.plan_step([100], cost, **wrong)
+        with self.assertRaisesRegex(hbp.InvalidError, "effort is 10"):
+            hbp.plan_step([100], cost, effort=10)
+        with self.assertRaisesRegex(hbp.InvalidError, "min_micro_batches is 3"):
+            hbp.plan_step([100], cost, min_micro_batches=3, max_micro_batches=2)
+        with self.assertRaises(OverflowError):
+            hbp.plan_step([100], cost, buckets=2**31)
+        with self.assertRaises(TypeError):
+            hbp.plan_step([100], cost, tokens_per_step=1)
+        for empty in ([], [0]):
+            with self.assertRaises(ValueError):
+                hbp.plan_step(empty, cost)
+        with self.assertRaises(hbp.SolverError):
+            hbp.plan_step([100, 200], cost, solver="exact")
+
+
+class TestNames(unittest.TestCase):
+    def test_modes_are_those_of_the_library(self):
+        names = [_native.lib.hbp_step_mode_name(mode) for mode in range(len(step.STEP_MODES))]
+        self.assertEqual([name.decode() for name in names], list(step.STEP_MODES))
+        self.assertIsNone(_native.lib.hbp_step_mode_name(len(names)))
+        self.assertIsNone(_native.lib.hbp_step_mode_name(-1))
+
+    def test_defaults_are_zero(self):
+        empty = _structs.StepOptions()
+        self.assertEqual(step.step_options(), empty)
+        self.assertEqual(sum(bytes(empty)), ctypes.sizeof(empty))
+        self.assertEqual(set(step.StepKeywords.__annotations__), {
+            "any_degree" if name == "degrees" else name for name in empty.names()
+        })
+
+
+if __name__ == "__main__":
+    unittest.main()
