@@ -1,26 +1,25 @@
 /* Megatron's dynamic context parallelism: packs, and groups larger than need be where that keeps the busiest
- * rank from becoming busier. */
+ * rank from becoming busier. Its cap on the work of a rank, 1.05 times the longest length times the tokens of
+ * a rank, is left out, for no pack can pass it: sum s^2 / d <= longest sum s / d <= longest times the tokens.
+ */
 #include "step/rounds.h"
 
-/* How far the busiest rank may pass the work of a rank full of sequences as long as the longest. */
-#define CAP_SLACK .05
-
 typedef struct place {
-    int64_t group; /* or the number of groups: a new one */
+    int64_t group; /* the number of groups: a new one; HBP__STEP_WAITS: none */
     int32_t degree;
-    double busiest;
+    double busiest; /* the work of the busiest rank then */
 } place;
 
-static void consider(place *best, double most, double cap, int64_t group, int32_t j, double load)
+static void consider(place *best, double most, int64_t group, int32_t j, double load)
 {
     double busiest = load > most ? load : most;
-    if (busiest <= cap && (best->group < 0 || busiest < best->busiest))
+    if (best->group < 0 || busiest < best->busiest)
         *best = (place){group, j, busiest};
 }
 
-/* Where a sequence leaves the busiest rank with the least work: of equals the smaller degree, the older
- * group, a new group last. */
-static place find_place(hbp__step_round *round, int64_t sequence, double most, double cap)
+/* Where a sequence leaves the busiest rank with the least work, `most` being that of now: of equals the
+ * smaller degree, the older group, a new group last. */
+static place find_place(hbp__step_round *round, int64_t sequence, double most)
 {
     const hbp__step *step = round->step;
     int64_t tokens = step->tokens[sequence];
@@ -31,9 +30,9 @@ static place find_place(hbp__step_round *round, int64_t sequence, double most, d
             continue;
         for (int64_t g = 0; g < round->groups; g++)
             if (round->degree[g] == j && round->tokens[g] + tokens <= round->limit[j])
-                consider(&best, most, cap, g, j, round->load[g] + work);
+                consider(&best, most, g, j, round->load[g] + work);
         if (hbp__step_round_has_ranks(round, j))
-            consider(&best, most, cap, round->groups, j, work);
+            consider(&best, most, round->groups, j, work);
     }
     return best;
 }
@@ -41,18 +40,17 @@ static place find_place(hbp__step_round *round, int64_t sequence, double most, d
 static void form(hbp__step_round *round, int64_t *scratch)
 {
     (void)scratch;
-    const int64_t *left = round->left;
-    int64_t longest = round->step->tokens[left[0]];
-    double cap = (double)longest * (double)round->rank_tokens * (1 + CAP_SLACK);
-    hbp__step_round_add(round, left[0], hbp__step_round_open(round, hbp__step_round_least(round, longest)));
+    /* The longest has its least degree, whatever that makes of its ranks. */
+    int32_t j = hbp__step_round_least(round, round->step->tokens[round->left[0]]);
+    hbp__step_round_add(round, round->left[0], hbp__step_round_open(round, j));
     double most = round->load[0];
     for (int64_t i = 1; i < round->lefts; i++) {
-        place p = find_place(round, left[i], most, cap);
+        place p = find_place(round, round->left[i], most);
         if (p.group < 0)
             continue;
         if (p.group == round->groups)
             hbp__step_round_open(round, p.degree);
-        hbp__step_round_add(round, left[i], p.group);
+        hbp__step_round_add(round, round->left[i], p.group);
         most = p.busiest;
     }
     hbp__step_round_widen(round);

@@ -106,7 +106,6 @@ static hbp_status set_limits(hbp__step_round *round)
     const hbp__step *step = round->step;
     int64_t asked = step->options.tokens_per_rank, most = 0;
     for (int all = 0; all < 2 && most < step->tokens[0]; all++) {
-        round->rank_tokens = INT64_MAX;
         for (int32_t j = 0; j < step->degrees; j++) {
             const hbp__step_degree *degree = &step->degree[j];
             int used = all || is_power_of_two(degree->degree);
@@ -115,10 +114,7 @@ static hbp_status set_limits(hbp__step_round *round)
                 limit = hbp__min_i64(limit, asked * degree->degree);
             limit -= limit % step->options.pack_multiple;
             round->limit[j] = used ? limit : 0;
-            if (!used)
-                continue;
-            round->rank_tokens = hbp__min_i64(round->rank_tokens, limit / degree->degree);
-            most = hbp__max_i64(most, limit);
+            most = hbp__max_i64(most, round->limit[j]);
         }
     }
     if (most >= step->tokens[0])

@@ -11,7 +11,6 @@
 typedef struct hbp__step_round {
     const hbp__step *step;
     int64_t limit[HBP__STEP_DEGREES]; /* tokens of a group of each degree; 0: not used */
-    int64_t rank_tokens;              /* tokens that a rank of any group used may hold */
     const int64_t *left;              /* [lefts] sequences not yet planned, longest first */
     int64_t lefts;
     int64_t groups;

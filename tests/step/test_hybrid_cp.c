@@ -1,0 +1,132 @@
+#include "modes.h"
+
+#define K 1024
+
+/* Plans `count` lengths on `ranks` of mode_square_cost. */
+static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks, int64_t tokens_per_rank,
+                            int32_t max_sp)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, ranks);
+    hbp_lengths *lengths = NULL;
+    hbp_step_options o = {.struct_size = sizeof o,
+                          .mode = HBP_STEP_HYBRID_CP,
+                          .tokens_per_rank = tokens_per_rank,
+                          .max_sp = max_sp};
+    OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+    stepped plan = stepped_plan(context, lengths, cost, &o);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+    return plan;
+}
+
+/* 4K needs two ranks. Then 2K and 2K on one each, and these are full; the rest, 2K and four times 1K, is a
+ * round of its own: 2K alone, 1K on each of the others, and the last 1K beside one of these. */
+START_TEST(each_sequence_takes_its_least_degree)
+{
+    const uint32_t length[] = {1 * K, 4 * K, 2 * K, 1 * K, 2 * K, 1 * K, 2 * K, 1 * K};
+    stepped plan = plan_lengths(length, 8, 4, 2 * K, 0);
+    ck_assert_int_eq(plan.micro_batches, 2);
+    ck_assert_int_eq(plan.ns, 8 * K * K + 4 * K * K);
+    ck_assert_int_eq(plan.dummies, 0);
+}
+END_TEST
+
+/* Two ranks that hold 16K: 8K on one, all others on the other: 64 of work against 36 + 16 + 4 + 4. */
+START_TEST(the_least_loaded_group_is_filled)
+{
+    const uint32_t length[] = {2 * K, 4 * K, 8 * K, 6 * K, 2 * K};
+    stepped plan = plan_lengths(length, 5, 2, 16 * K, 0);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    ck_assert_int_eq(plan.ns, 64 * K * K);
+}
+END_TEST
+
+/* 4K | 3K, then 3K to the second: 16 | 18; the third 3K to the first: 25 | 18. Without it the ranks are
+ * closer, so it waits, and gets both ranks. */
+START_TEST(the_busiest_group_is_trimmed)
+{
+    const uint32_t length[] = {4 * K, 3 * K, 3 * K, 3 * K};
+    stepped plan = plan_lengths(length, 4, 2, 16 * K, 0);
+    ck_assert_int_eq(plan.micro_batches, 2);
+    ck_assert_int_eq(plan.ns, 18 * K * K + 9 * K * K / 2);
+}
+END_TEST
+
+/* On ranks that hold 4000: 4400 on two of them, 9.68 million of work each, and 3111 on each of the
+ * others, 9.678. That is within 5 %, and a smaller degree than the first was used: the short ones are a round
+ * of their own. */
+START_TEST(balance_ends_a_round)
+{
+    const uint32_t length[] = {100, 3111, 4400, 3111, 100};
+    stepped plan = plan_lengths(length, 5, 4, 4000, 0);
+    ck_assert_int_eq(plan.micro_batches, 2);
+    ck_assert_int_eq(plan.ns, 4400 * 4400 / 2 + 100 * 100 / 2);
+}
+END_TEST
+
+/* Idle ranks join the smallest group, as far as degrees go. */
+START_TEST(idle_ranks_widen_groups)
+{
+    const uint32_t one[] = {1 * K}, three[] = {4 * K, 1 * K, 1 * K};
+    stepped plan = plan_lengths(one, 1, 8, 2 * K, 0);
+    ck_assert_int_eq(plan.ns, K * K / 8);
+    ck_assert_int_eq(plan.dummies, 0);
+    plan = plan_lengths(one, 1, 8, 2 * K, 4);
+    ck_assert_int_eq(plan.ns, K * K / 4);
+    ck_assert_int_eq(plan.dummies, 4);
+    /* 2 + 1 + 1 of 8: the first 1K to 2, the second to 2, then the first of the three twos to 4. */
+    plan = plan_lengths(three, 3, 8, 2 * K, 0);
+    ck_assert_int_eq(plan.ns, 16 * K * K / 4);
+    ck_assert_int_eq(plan.dummies, 0);
+}
+END_TEST
+
+START_TEST(a_rank_may_hold_too_little)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, 4);
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {10, 401, 20};
+    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .tokens_per_rank = 100};
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    FAILS(context, HBP_E_INFEASIBLE,
+          "sample 1 takes 401 tokens; with tokens_per_rank 100 the largest SP group holds 400",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    o.tokens_per_rank = 101;
+    o.max_micro_batches = 2;
+    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    hbp_plan_free(plan);
+    plan = NULL;
+    o.tokens_per_rank = INT32_MAX;
+    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(small_steps_are_planned)
+{
+    mode_plans_small_steps(HBP_STEP_HYBRID_CP, 400);
+}
+END_TEST
+
+START_TEST(any_degree_is_planned)
+{
+    mode_plans_any_degree(HBP_STEP_HYBRID_CP);
+}
+END_TEST
+
+START_TEST(failures_leave_nothing)
+{
+    mode_fails_cleanly(HBP_STEP_HYBRID_CP);
+}
+END_TEST
+
+TEST_MAIN("hybrid_cp", each_sequence_takes_its_least_degree, the_least_loaded_group_is_filled,
+          the_busiest_group_is_trimmed, balance_ends_a_round, idle_ranks_widen_groups,
+          a_rank_may_hold_too_little, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)

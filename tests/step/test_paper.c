@@ -1,0 +1,90 @@
+#include "modes.h"
+
+static stepped plan_small(small_step *s, int32_t buckets)
+{
+    s->options.mode = HBP_STEP_PAPER;
+    s->options.buckets = buckets;
+    return stepped_small(s);
+}
+
+/* As many buckets as sequences change nothing. */
+START_TEST(many_buckets_are_none)
+{
+    for (int64_t i = 0; i < 90; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 8, 24, 1e9);
+        stepped none = plan_small(&s, -1), many = plan_small(&s, EXACT_SEQUENCES);
+        ck_assert_int_eq(none.status, HBP_OK);
+        ck_assert_uint_eq(none.digest, many.digest);
+        small_close(&s);
+    }
+}
+END_TEST
+
+/* A single bucket: every sequence is planned for as if it were the longest, and the plan still holds. */
+START_TEST(few_buckets_are_safe)
+{
+    int64_t slower = 0, planned = 0;
+    for (int64_t i = 0; i < 90; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 8, 24, 1e9);
+        stepped none = plan_small(&s, -1), one = plan_small(&s, 1);
+        ck_assert_int_eq(one.status, HBP_OK);
+        slower += one.ns > none.ns;
+        planned++;
+        small_close(&s);
+    }
+    ck_assert_int_gt(slower, planned / 3);
+}
+END_TEST
+
+/* One long sequence and many short ones: SP groups of different degrees in one micro-batch, faster than one
+ * degree for all. */
+START_TEST(degrees_are_mixed)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 8);
+    hbp_lengths *lengths = NULL;
+    uint32_t length[41] = {60000};
+    for (int i = 1; i < 41; i++)
+        length[i] = 1500;
+    hbp_plan *plan = NULL;
+    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_PAPER};
+    OK(context, hbp_lengths_create_u32(context, length, 41, NULL, &lengths));
+    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    stepped paper = stepped_check(context, lengths, cost, &o, plan);
+    int64_t degrees = 0;
+    for (int32_t d = 1; d <= 8; d *= 2)
+        for (int64_t p = 0; p < plan->packs; p++)
+            if (plan->pack_sp[p] == d && plan->pack_tokens[p]) {
+                degrees++;
+                break;
+            }
+    ck_assert_int_gt(degrees, 1);
+    hbp_plan_free(plan);
+    o.mode = HBP_STEP_HOMOGENEOUS_SP;
+    ck_assert_int_lt(paper.ns, stepped_plan(context, lengths, cost, &o).ns);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(small_steps_are_planned)
+{
+    mode_plans_small_steps(HBP_STEP_PAPER, 400);
+}
+END_TEST
+
+START_TEST(any_degree_is_planned)
+{
+    mode_plans_any_degree(HBP_STEP_PAPER);
+}
+END_TEST
+
+START_TEST(failures_leave_nothing)
+{
+    mode_fails_cleanly(HBP_STEP_PAPER);
+}
+END_TEST
+
+TEST_MAIN("paper", many_buckets_are_none, few_buckets_are_safe, degrees_are_mixed, small_steps_are_planned,
+          any_degree_is_planned, failures_leave_nothing)
