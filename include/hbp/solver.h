@@ -44,8 +44,8 @@ typedef struct hbp_program {
 /* When to stop. Zero is no limit. Nodes and iterations make the answer a function of the program alone. */
 typedef struct hbp_solver_limits {
     uint32_t struct_size;
-    int32_t (*poll)(void *user); /* nonzero: stop at once, any answer. The solver calls it on the thread that
-                                    called it, every few ms; NULL: never */
+    int32_t (*poll)(void *user); /* nonzero: stop, with what there is. Called every few ms on the thread that
+                                    called solve; NULL: never */
     void *poll_user;
     int64_t nodes;      /* of the branch-and-bound tree */
     int64_t iterations; /* of the simplex method */

@@ -21,6 +21,8 @@
 
 /* How often the caller is asked, and how often a long simplex looks up. */
 #define POLL_MS 5
+/* Polls from the first that says to stop to when GLPK is left wherever it is, its best point with it. */
+#define PATIENCE 4
 /* Iterations of the simplex method between two looks at the limits. */
 #define BURST        200
 #define NS_PER_MS    1000000L
@@ -333,6 +335,7 @@ static void wait_for(job *j)
 {
     const hbp_solver_limits *limits = &j->limits;
     struct timespec now, deadline = {0, 0};
+    int refused = 0;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (limits->time_ms > 0)
         deadline = after(now, limits->time_ms);
@@ -348,7 +351,7 @@ static void wait_for(job *j)
         clock_gettime(CLOCK_MONOTONIC, &now);
         int stop = atomic_load_explicit(&j->stop, memory_order_relaxed);
         if (stop < UNWANTED && limits->poll && limits->poll(limits->poll_user))
-            stop = UNWANTED;
+            stop = ++refused < PATIENCE ? OUT_OF_TIME : UNWANTED;
         else if (stop == GO_ON && limits->time_ms > 0 && !is_before(now, deadline))
             stop = OUT_OF_TIME;
         atomic_store_explicit(&j->stop, stop, memory_order_relaxed);

@@ -171,6 +171,7 @@ int hbp__program_holds(const hbp__program *program, const double *values)
 typedef struct polling {
     hbp_context *context;
     const char *stage;
+    const hbp_solver_limits *limits; /* the caller's; may be NULL */
     int64_t asked;
     hbp_status status;
 } polling;
@@ -180,7 +181,9 @@ static int32_t poll_context(void *user)
     polling *poll = user;
     if (poll->status == HBP_OK)
         poll->status = hbp__tick(poll->context, poll->stage, poll->asked++, 0);
-    return poll->status < 0;
+    if (poll->status < 0)
+        return 1;
+    return poll->limits && poll->limits->poll && poll->limits->poll(poll->limits->poll_user);
 }
 
 static hbp_status check_answer(const hbp__program *program, const double *start, const double *values,
@@ -237,7 +240,7 @@ hbp_status hbp__program_solve(const hbp__program *program, const char *stage, co
                         .entry_column = program->entry_column,
                         .entry_value = program->entry_value,
                         .start = start};
-    polling poll = {context, stage, 0, HBP_OK};
+    polling poll = {context, stage, limits, 0, HBP_OK};
     hbp_solver_limits all = {.struct_size = sizeof all};
     if (limits)
         all = *limits;

@@ -50,9 +50,10 @@ typedef struct hbp__answer {
     double bound; /* at most the objective, where there is one */
 } hbp__answer;
 
-/* Hands the program to the context's solver; `start` and `values` are [columns]. `limits` needs no poll: the
- * context's progress and cancel are asked, under the name of `stage`. HBP_E_SOLVER when there is no solver,
- * it fails, or its answer does not hold; HBP_E_CANCELLED; HBP_E_INVALID for a number that is not finite. */
+/* Hands the program to the context's solver; `start` and `values` are [columns]. The context's progress and
+ * cancel are asked under the name of `stage`, and the poll of `limits` where it has one. HBP_E_SOLVER when
+ * there is no solver, it fails, or its answer does not hold; HBP_E_CANCELLED; HBP_E_INVALID for a number that
+ * is not finite. */
 hbp_status hbp__program_solve(const hbp__program *program, const char *stage, const double *start,
                               const hbp_solver_limits *limits, double *values, hbp__answer *answer);
 
