@@ -10,6 +10,7 @@ parallelism and recomputation.
 from ._context import Progress
 from ._native import lib as _lib
 from ._structs import (
+    Communicator,
     FitReport,
     LengthsSummary,
     MachineFields,
@@ -18,6 +19,7 @@ from ._structs import (
     PlanSummary,
     Report,
     SpChoice,
+    StepperSummary,
 )
 from .cost import Cost, CostTerms, choose_sp, list_sp_choices
 from .epoch import balance_attention, baselines, plan_baseline, plan_epoch
@@ -42,6 +44,7 @@ from .packs import Packs, greedy_fill
 from .plan import Pack, Plan, PlanFile, Step
 from .report import bound_epoch, simulate
 from .step import plan_step
+from .stepper import Stepper, list_communicators
 from . import torch
 
 __version__: str = _lib.hbp_version_string().decode()
@@ -49,6 +52,7 @@ __version__: str = _lib.hbp_version_string().decode()
 __all__ = [
     "CancelledError",
     "Collective",
+    "Communicator",
     "Cost",
     "CostTerms",
     "FitReport",
@@ -77,6 +81,8 @@ __all__ = [
     "SolverError",
     "SpChoice",
     "Step",
+    "Stepper",
+    "StepperSummary",
     "SystemFailure",
     "TooLargeError",
     "VersionError",
@@ -85,6 +91,7 @@ __all__ = [
     "bound_epoch",
     "choose_sp",
     "greedy_fill",
+    "list_communicators",
     "list_sp_choices",
     "plan_baseline",
     "plan_epoch",
