@@ -96,6 +96,8 @@ static hbp_status solve_runs(const blast *b, int64_t runs, hbp__step_solution *s
         hbp__step_solution part = {.ns = 0};
         HBP__TRY(hbp__tick(step->context, "micro-batches", r, runs));
         hbp_status status = b->inner(step, b->member + first, members, NULL, NULL, &part);
+        if (status > 0 && !part.group)
+            status = HBP_E_INFEASIBLE; /* stopped with nothing in hand: try smaller ones */
         if (status >= 0) {
             append(b, &part, first, members, solution);
             solution->proven &= part.proven;

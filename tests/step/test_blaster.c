@@ -98,7 +98,7 @@ static hbp_status stub(const hbp__step *step, const int64_t *member, int64_t mem
     if (asked.answer < 0)
         return hbp__fail(step->context, asked.answer, "told to");
     if (sum > asked.infeasible_above)
-        return HBP_E_INFEASIBLE;
+        return asked.answer ? asked.answer : HBP_E_INFEASIBLE; /* stopped with nothing found */
     HBP__TRY(hbp__step_solution_open(step, 1, 2, solution)); /* the first group stays empty */
     solution->degree[0] = 0;
     solution->degree[1] = step->degrees - 1;
@@ -205,6 +205,13 @@ START_TEST(what_the_solver_says_is_passed_on)
     fixture f = open_fixture(1000, 0, 0);
     asked.answer = HBP_NOT_PROVEN;
     ck_assert_int_eq(hbp__step_blast(&f.step, stub, &f.solution), HBP_NOT_PROVEN);
+    ck_assert_int_eq(f.solution.micro_batches, 1);
+    close_fixture(&f);
+    f = open_fixture(1000, 0, 0);
+    asked.answer = HBP_NOT_PROVEN;
+    asked.infeasible_above = 7999;
+    ck_assert_int_eq(hbp__step_blast(&f.step, stub, &f.solution), HBP_NOT_PROVEN);
+    ck_assert_int_eq(f.solution.micro_batches, 6);
     close_fixture(&f);
     f = open_fixture(1000, 0, 0);
     asked.answer = HBP_E_SOLVER;
