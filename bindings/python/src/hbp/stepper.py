@@ -59,6 +59,7 @@ class Stepper(Owned):
 
     _opaque = _native.Stepper
     _free = "hbp_stepper_free"
+    _handle: _ThreadHandle
 
     def __init__(
         self, cost: Cost, *, depth: int = 2, wait: bool = False, **options: Unpack[StepKeywords]
