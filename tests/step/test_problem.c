@@ -221,6 +221,23 @@ START_TEST(sequences_descend)
 }
 END_TEST
 
+/* Without lengths there are the degrees alone. */
+START_TEST(lengths_may_be_left_out)
+{
+    laid l = open_laid(8, 10);
+    hbp__step step, bare;
+    open_step(&l, &step);
+    OK(l.context, hbp__step_open(l.context, NULL, l.cost, &l.options, &bare));
+    ck_assert_int_eq(bare.count, 0);
+    ck_assert_int_eq(bare.degrees, step.degrees);
+    for (int32_t j = 0; j < bare.degrees; j++)
+        ck_assert_int_eq(bare.degree[j].capacity, step.degree[j].capacity);
+    hbp__step_close(&bare);
+    hbp__step_close(&step);
+    close_laid(&l);
+}
+END_TEST
+
 START_TEST(a_deadline_passes)
 {
     laid l = open_laid(5, 10);
@@ -290,5 +307,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("problem", defaults_are_filled_in, degrees_follow_the_options, ways_are_the_cost,
-          many_layers_are_thinned_out, sequences_descend, a_deadline_passes, too_many_degrees_are_refused,
-          nothing_is_left_behind)
+          many_layers_are_thinned_out, sequences_descend, lengths_may_be_left_out, a_deadline_passes,
+          too_many_degrees_are_refused, nothing_is_left_behind)

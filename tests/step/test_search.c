@@ -1,5 +1,6 @@
 /* The search against exact optima, and its options. */
 #include "exact_micro_batch.h"
+#include "step/step.h"
 #include "stepped.h"
 
 /* Steps of a loop of the tests below; together 200. */
@@ -164,6 +165,88 @@ START_TEST(a_single_micro_batch_is_near_the_optimum)
 }
 END_TEST
 
+/* The exact problem of one micro-batch of some of a step's sequences, with tokens of their own or not. */
+static exact_step exact_members(const small_step *s, const hbp__step *step, const int64_t *member,
+                                int64_t members, const int64_t *tokens, const double *squares)
+{
+    exact_step e = small_exact(s);
+    e.count = e.types = 0;
+    e.options.max_micro_batches = 1;
+    e.options.min_micro_batches = e.options.micro_batch_multiple = 0;
+    for (int64_t i = 0; i < members; i++)
+        exact_add(&e, tokens ? tokens[i] : step->tokens[member[i]],
+                  squares ? squares[i] : step->squares[member[i]]);
+    exact_list_types(&e);
+    return e;
+}
+
+/* The makespan of a solution for these members alone, which it must hold, each once. */
+static int64_t makespan(const exact_step *e, const hbp__step *step, const hbp__step_solution *solution,
+                        const int64_t *member, int64_t members, const int64_t *tokens, const double *squares)
+{
+    int64_t slowest = e->dummy_ns, ranks = 0;
+    ck_assert_int_eq(solution->micro_batches, 1);
+    ck_assert_int_eq(solution->first[0], 0);
+    ck_assert_int_eq(solution->first[1], solution->groups);
+    for (int64_t i = 0; i < members; i++)
+        ck_assert(solution->group[i] >= 0 && solution->group[i] < solution->groups);
+    for (int64_t g = 0; g < solution->groups; g++) {
+        int64_t sum = 0;
+        double sum_squares = 0;
+        for (int64_t i = 0; i < members; i++)
+            if (solution->group[i] == g) {
+                sum += tokens ? tokens[i] : step->tokens[member[i]];
+                sum_squares += squares ? squares[i] : step->squares[member[i]];
+            }
+        ranks += step->degree[solution->degree[g]].degree;
+        slowest = exact_max(slowest, exact_group_ns(e, solution->degree[g], sum, sum_squares));
+    }
+    ck_assert_int_le(ranks, step->ranks);
+    return slowest;
+}
+
+/* One micro-batch of every second or third sequence, as they are and rounded up to buckets. */
+START_TEST(one_micro_batch_of_some_is_near_the_optimum)
+{
+    int64_t solved = 0, missed = 0;
+    for (int64_t i = 0; i < 180; i++) {
+        small_step s =
+            small_open((uint64_t)i, (int)(i % SMALL_KINDS), i / 9 % 2 ? 16 : 8, EXACT_SEQUENCES, 1e9);
+        hbp__step step;
+        hbp__step_solution solution = {.ns = 0};
+        int64_t member[EXACT_SEQUENCES], tokens[EXACT_SEQUENCES], members = 0;
+        double squares[EXACT_SEQUENCES];
+        OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+        for (int64_t k = i % 2; k < step.count; k += 2 + i / 18 % 2) {
+            tokens[members] = exact_round_up(step.tokens[k], 1000);
+            squares[members] = (double)tokens[members] * (double)tokens[members];
+            member[members++] = k;
+        }
+        const int64_t *t = i % 3 ? NULL : tokens;
+        const double *q = i % 3 ? NULL : squares;
+        exact_step e = exact_members(&s, &step, member, members, t, q);
+        int64_t best = members ? exact_step_ns(&e) : EXACT_NEVER;
+        hbp_status status =
+            members ? hbp__step_solve_micro_batch(&step, member, members, t, q, &solution) : HBP_E_INFEASIBLE;
+        ck_assert_msg(status == HBP_OK || status == HBP_E_INFEASIBLE, "step %d: %s", (int)i,
+                      hbp_context_message(s.context));
+        if (status == HBP_OK) {
+            int64_t ns = makespan(&e, &step, &solution, member, members, t, q);
+            ck_assert_int_eq(solution.ns, ns);
+            ck_assert_msg(ns >= best && ns <= best + best / 200, "step %d: %lld ns, optimum %lld", (int)i,
+                          (long long)ns, (long long)best);
+            solved++;
+        } else
+            missed += best != EXACT_NEVER;
+        hbp__step_solution_close(&solution);
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(solved, 60);
+    ck_assert_int_le(missed, 2);
+}
+END_TEST
+
 /* Degrees that no power of two: 6 and 12 ranks, where they nest. */
 START_TEST(any_degree_helps)
 {
@@ -237,6 +320,7 @@ int main(void)
     tcase_add_loop_test(cases, more_effort_is_never_slower, 0, CHUNKS);
     tcase_add_test(cases, options_are_respected);
     tcase_add_test(cases, a_single_micro_batch_is_near_the_optimum);
+    tcase_add_test(cases, one_micro_batch_of_some_is_near_the_optimum);
     tcase_add_test(cases, any_degree_helps);
     tcase_add_test(cases, idle_ranks_become_dummies);
     suite_add_tcase(suite, cases);
