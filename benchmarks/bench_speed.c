@@ -32,45 +32,6 @@ static double total(const stages *s)
     return s->lengths + s->groups + s->fill + s->balance;
 }
 
-/* Least-significant-digit radix sort of (length, index) by length: 4 passes of 8 bits over an array built
- * from `length`. Returns the seconds it took, building included. */
-static double time_sort(const uint32_t *length, int64_t count)
-{
-    typedef struct item {
-        uint32_t length, index;
-    } item;
-    double start = bench_cpu();
-    item *from = bench_allocate(count, sizeof *from), *to = bench_allocate(count, sizeof *to);
-    int64_t start_at[4][256] = {{0}};
-    for (int64_t i = 0; i < count; i++) {
-        from[i] = (item){length[i], (uint32_t)i};
-        for (int pass = 0; pass < 4; pass++)
-            start_at[pass][length[i] >> (8 * pass) & 255]++;
-    }
-    for (int pass = 0; pass < 4; pass++) {
-        int64_t *at = start_at[pass];
-        for (int64_t value = 0, sum = 0; value < 256; value++) {
-            int64_t here = at[value];
-            at[value] = sum;
-            sum += here;
-        }
-        for (int64_t i = 0; i < count; i++)
-            to[at[from[i].length >> (8 * pass) & 255]++] = from[i];
-        item *other = from;
-        from = to;
-        to = other;
-    }
-    double seconds = bench_cpu() - start;
-    for (int64_t i = 1; i < count; i++)
-        if (from[i - 1].length > from[i].length) {
-            fprintf(stderr, "the sort failed at %lld\n", (long long)i);
-            exit(1);
-        }
-    free(from);
-    free(to);
-    return seconds;
-}
-
 /* The four moves that hbp_plan_epoch makes of a large data set, one by one, so that each has its time. */
 static stages time_plan(hbp_context *context, const uint32_t *length, int64_t count, const hbp_cost *cost)
 {
@@ -146,7 +107,7 @@ static double compare_sort(hbp_context *context, const uint32_t *length, int64_t
                   (int)PAIRS, memory_note);
     time_plan(context, length, count, cost);
     for (int k = 0; k < PAIRS; k++) {
-        sort[k] = time_sort(length, count);
+        sort[k] = bench_sort(length, count);
         s = time_plan(context, length, count, cost);
         uint64_t digest;
         epoch[k] = time_epoch(context, length, count, cost, &digest);
@@ -219,7 +180,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
             options.mode = fills[f].mode;
             options.effort = fills[f].effort;
             hbp_packs *packs = NULL;
-            double sort = time_sort(length, count), start = bench_cpu();
+            double sort = bench_sort(length, count), start = bench_cpu();
             bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
             seconds[k] = bench_cpu() - start;
             ratio[k] = seconds[k] / sort;

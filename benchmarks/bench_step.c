@@ -1,17 +1,27 @@
-/* Planning single steps under FlexSP's own constants: how long it takes, how far the plan may be from
- * optimal, and what it gains over the published planner and over one degree for all. */
+/* Planning single steps under FlexSP's own constants: how long it takes beside a radix sort of a million
+ * lengths, how far the plan may be from optimal, and what it gains over the published planner and over the
+ * other ways. Seconds are of the CPU, one thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tests/flexsp.h"
 #include "common.h"
-#include "flexsp.h"
 
-enum { SETS = 3, MOST_BATCHES = 1000, MOST_DRAWS = 100 };
+enum {
+    SETS = 3,
+    LIMITS = 2,
+    SETTINGS = FLEXSP_MODELS * SETS * LIMITS,
+    MOST_BATCHES = 1000,
+    MOST_DRAWS = 100
+};
 
 /* In the order of bench_data_open. */
 static const int set_index[SETS] = {1, 5, 2};
 static bench_data set[SETS];
+
+/* Seconds of a radix sort in this run. */
+static double sort_seconds;
 
 /* A family of batches and how they are planned. */
 typedef struct setting {
@@ -28,15 +38,34 @@ typedef struct setting {
     int32_t is_verbose;
 } setting;
 
-/* What became of its batches, one entry for each that was planned. */
-typedef struct outcome {
+/* What became of a batch; `ns` is 0 when there is no plan. */
+typedef struct row {
+    int64_t ns;
+    double gap;
+    double seconds;
+    double micro_batches;
+} row;
+
+/* Rows of any number of settings, those with a plan. */
+typedef struct pool {
     int64_t count;
-    int64_t failed; /* batches that found no plan */
-    int64_t ns[MOST_BATCHES];
-    double gap[MOST_BATCHES];
-    double seconds[MOST_BATCHES];
-    double micro_batches[MOST_BATCHES];
-} outcome;
+    int64_t failed;
+    double gap[SETTINGS * MOST_BATCHES];
+    double seconds[SETTINGS * MOST_BATCHES];
+    double micro_batches[SETTINGS * MOST_BATCHES];
+} pool;
+
+/* Of some values: the middle one, the one that a share of .95 does not exceed, the largest. */
+typedef struct spread {
+    double median, p95, most;
+} spread;
+
+/* Sorts `values`, at least one. */
+static spread spread_of(double *values, int64_t count)
+{
+    double median = bench_median(values, count);
+    return (spread){median, values[(int64_t)(.95 * (double)count)], values[count - 1]};
+}
 
 static int64_t padded(int64_t length, int64_t multiple)
 {
@@ -49,33 +78,41 @@ static void name_setting(const setting *s, char text[64])
              (long long)s->batch);
 }
 
-/* Draws batch `index`: with replacement, samples past the limit or past what all ranks hold left out. Single
- * micro-batches are drawn again until they fill at most .95 of the memory; 0 when none does. */
+/* The longest sample that is taken: longer ones pass the limit, or what all ranks hold. */
+static int64_t longest_of(const setting *s, const hbp_cost *cost)
+{
+    int64_t room = hbp_cost_predict_capacity(cost, s->ranks, 0);
+    int64_t limit = s->limit_k * 1000 - 2 * (int64_t)s->ranks;
+    return room < limit ? room : limit;
+}
+
+/* Draws batch `index`, with replacement. Single micro-batches are drawn again until they fill at most .95 of
+ * the memory; 0 when none does. */
 static int draw(const setting *s, const hbp_cost *cost, int64_t index, uint32_t *length)
 {
     const bench_data *data = &set[s->data];
-    int64_t multiple = 2 * (int64_t)s->ranks, room = hbp_cost_predict_capacity(cost, s->ranks, 0);
-    int64_t most = room < s->limit_k * 1000 - multiple ? room : s->limit_k * 1000 - multiple;
+    int64_t multiple = 2 * (int64_t)s->ranks, longest = longest_of(s, cost);
+    double room = .95 * (double)hbp_cost_predict_capacity(cost, s->ranks, 0);
     uint64_t state = s->seed << 32 ^ (uint64_t)index << 16 ^ (uint64_t)s->batch;
     for (int draws = 0; draws < MOST_DRAWS; draws++) {
         int64_t tokens = 0, k = 0;
         for (int64_t tries = 0; k < s->batch && tries < 100 * s->batch; tries++) {
             uint32_t drawn = data->length[bench_random(&state) % (uint64_t)data->count];
-            if (padded(drawn, multiple) > most)
+            if (padded(drawn, multiple) > longest)
                 continue;
             length[k++] = drawn;
             tokens += padded(drawn, multiple);
         }
         if (k < s->batch)
             return 0;
-        if (!s->is_single || (double)tokens <= .95 * (double)room)
+        if (!s->is_single || (double)tokens <= room)
             return 1;
     }
     return 0;
 }
 
 static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *cost, int64_t index,
-                       const uint32_t *length, outcome *o)
+                       const uint32_t *length, row *r)
 {
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
@@ -85,14 +122,14 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
     options.effort = s->effort;
     options.max_micro_batches = s->is_single;
     options.sequence_multiple = 2 * (int64_t)s->ranks;
+    options.longest_tokens = longest_of(s, cost);
     bench_need(context, hbp_lengths_create_u32(context, length, s->batch, NULL, &lengths), "lengths");
     double start = bench_cpu();
     hbp_status status = hbp_plan_step(context, lengths, cost, &options, &plan);
-    double seconds = bench_cpu() - start;
+    r->seconds = bench_cpu() - start;
     if (status == HBP_E_INFEASIBLE) {
         if (s->is_verbose)
             printf("  %4lld: %s\n", (long long)index, hbp_context_message(context));
-        o->failed++;
         hbp_lengths_free(lengths);
         return;
     }
@@ -100,77 +137,197 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
     name_setting(s, name);
     snprintf(what, sizeof what, "%s, batch %lld", name, (long long)index);
     bench_need(context, status, what);
-    bench_need(context, hbp_plan_validate(context, plan, lengths, cost), "the plan");
+    bench_need(context, hbp_plan_validate(context, plan, lengths, cost), what);
     hbp_plan_summary summary = {.struct_size = sizeof summary};
-    bench_need(context, hbp_plan_get_summary(context, plan, &summary), "the plan");
-    int64_t i = o->count++;
-    o->ns[i] = summary.predicted_ns;
-    o->gap[i] = summary.gap;
-    o->seconds[i] = seconds;
-    o->micro_batches[i] = (double)summary.micro_batches;
+    bench_need(context, hbp_plan_get_summary(context, plan, &summary), what);
+    r->ns = summary.predicted_ns;
+    r->gap = summary.gap;
+    r->micro_batches = (double)summary.micro_batches;
     if (s->is_verbose)
         printf("  %4lld: K %lld  M %lld  ns %lld  bound %lld  gap %.3f %%  %.2f ms\n", (long long)index,
                (long long)s->batch, (long long)summary.micro_batches, (long long)summary.predicted_ns,
-               (long long)summary.bound_ns, 100 * summary.gap, 1e3 * seconds);
+               (long long)summary.bound_ns, 100 * summary.gap, 1e3 * r->seconds);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
 }
 
-static void plan_all(hbp_context *context, const setting *s, outcome *o)
+/* Fills rows[batches]. */
+static void plan_all(hbp_context *context, const setting *s, row *rows)
 {
-    memset(o, 0, sizeof *o);
+    memset(rows, 0, (size_t)s->batches * sizeof *rows);
     hbp_cost *cost = flexsp_cost(context, s->model, s->limit_k, 0, s->ranks);
     if (!cost)
         bench_need(context, HBP_E_INVALID, s->model);
     uint32_t *length = bench_allocate(s->batch, sizeof *length);
     for (int64_t b = 0; b < s->batches; b++)
         if (draw(s, cost, b, length))
-            plan_batch(context, s, cost, b, length, o);
+            plan_batch(context, s, cost, b, length, &rows[b]);
     free(length);
     hbp_cost_free(cost);
 }
 
-/* Of some values: the middle one, the one that a share of .95 does not exceed, the largest. */
-typedef struct spread {
-    double median, p95, most;
-} spread;
-
-/* Sorts `values`, at least one. */
-static spread spread_of(double *values, int64_t count)
+static void add(pool *p, const row *rows, int64_t count)
 {
-    double median = bench_median(values, count);
-    int64_t at = (int64_t)(.95 * (double)count);
-    return (spread){median, values[at], values[count - 1]};
+    for (int64_t b = 0; b < count; b++) {
+        if (!rows[b].ns) {
+            p->failed += rows[b].seconds > 0;
+            continue;
+        }
+        p->gap[p->count] = rows[b].gap;
+        p->seconds[p->count] = rows[b].seconds;
+        p->micro_batches[p->count++] = rows[b].micro_batches;
+    }
 }
 
-static void print_outcome(const setting *s, outcome *o)
+static void print_pool(const char *name, pool *p)
 {
-    char name[64], failed[64] = "";
-    name_setting(s, name);
-    if (o->failed)
-        snprintf(failed, sizeof failed, "; %lld without a plan", (long long)o->failed);
-    if (!o->count) {
+    char failed[64] = "";
+    if (p->failed)
+        snprintf(failed, sizeof failed, "; %lld without a plan", (long long)p->failed);
+    if (!p->count) {
         bench_line(name, "no batch%s", failed);
         return;
     }
-    spread gap = spread_of(o->gap, o->count), seconds = spread_of(o->seconds, o->count);
-    bench_line(name, "gap %6.3f %6.3f %6.3f %%  %8.2f %8.2f ms  M %.1f  of %lld%s", 100 * gap.median,
+    spread gap = spread_of(p->gap, p->count), seconds = spread_of(p->seconds, p->count);
+    bench_line(name, "%6.3f %6.3f %6.3f %%  %8.2f %8.2f ms  %5.1f  of %lld%s", 100 * gap.median,
                100 * gap.p95, 100 * gap.most, 1e3 * seconds.median, 1e3 * seconds.most,
-               bench_median(o->micro_batches, o->count), (long long)o->count, failed);
+               bench_median(p->micro_batches, p->count), (long long)p->count, failed);
 }
 
-/* Gaps and times of a list of settings, pooled. */
-typedef struct pool {
-    int64_t count;
-    double gap[18 * MOST_BATCHES];
-    double seconds[18 * MOST_BATCHES];
-} pool;
-
-static void add(pool *p, const outcome *o)
+/* Every setting that `chosen` leaves open, into `all`; a line for each when `lines`. */
+static void plan_open(hbp_context *context, const setting *chosen, int lines, pool *all)
 {
-    memcpy(p->gap + p->count, o->gap, (size_t)o->count * sizeof *o->gap);
-    memcpy(p->seconds + p->count, o->seconds, (size_t)o->count * sizeof *o->seconds);
-    p->count += o->count;
+    static row rows[MOST_BATCHES];
+    static pool one;
+    memset(all, 0, sizeof *all);
+    for (int k = 0; k < SETTINGS; k++) {
+        setting s = *chosen;
+        const char *model = flexsp_model[k / (SETS * LIMITS)].name;
+        int data = k / LIMITS % SETS, limit_k = 192 * (1 + k % LIMITS);
+        if ((s.model && strcmp(s.model, model) != 0) || (s.data >= 0 && s.data != data) ||
+            (s.limit_k && s.limit_k != limit_k))
+            continue;
+        s.model = model;
+        s.data = data;
+        s.limit_k = limit_k;
+        plan_all(context, &s, rows);
+        add(all, rows, s.batches);
+        if (!lines)
+            continue;
+        char name[64];
+        name_setting(&s, name);
+        memset(&one, 0, sizeof one);
+        add(&one, rows, s.batches);
+        print_pool(name, &one);
+    }
+}
+
+static const char *const columns = "gap median, p95, most; time median, most; micro-batches";
+
+/* Whole steps of every setting against what they may take. */
+static void whole_steps(hbp_context *context, int32_t ranks, int64_t batches, double most_ms, double most_gap)
+{
+    static pool all;
+    setting s = {.data = -1, .ranks = ranks, .batch = 8 * (int64_t)ranks, .batches = batches};
+    bench_section("Steps of %d GPUs x %lld: %s", (int)ranks, (long long)s.batch, columns);
+    plan_open(context, &s, 1, &all);
+    print_pool("all", &all);
+    if (!all.count)
+        return;
+    spread gap = spread_of(all.gap, all.count), seconds = spread_of(all.seconds, all.count);
+    char target[3][32];
+    snprintf(target[0], 32, "<= %.0f ms", most_ms);
+    snprintf(target[1], 32, "<= %.0f ms", 5 * most_ms);
+    snprintf(target[2], 32, "<= %.0f %%", most_gap);
+    bench_check(1e3 * seconds.median <= most_ms, "time to plan a step, median", target[0],
+                "%.2f ms, %.3f sorts", 1e3 * seconds.median, seconds.median / sort_seconds);
+    bench_check(1e3 * seconds.most <= 5 * most_ms, "the slowest", target[1], "%.2f ms, %.3f sorts",
+                1e3 * seconds.most, seconds.most / sort_seconds);
+    bench_check(100 * gap.median <= most_gap, "gap, median", target[2], "%.3f %%", 100 * gap.median);
+}
+
+/* 8 sequences a GPU on ever more GPUs; a model that does not fit leaves batches out. */
+static void growth(hbp_context *context)
+{
+    static pool all;
+    bench_section("Steps of 7B, 192K, 8 sequences a GPU: %s", columns);
+    for (int32_t ranks = 8; ranks <= 1024; ranks *= 2) {
+        setting s = {.model = "7B", .data = -1, .limit_k = 192, .ranks = ranks};
+        char name[64];
+        s.batch = 8 * (int64_t)ranks;
+        s.batches = ranks <= 128 ? 10 : 3;
+        plan_open(context, &s, 0, &all);
+        snprintf(name, sizeof name, "%d GPUs x %lld", (int)ranks, (long long)s.batch);
+        print_pool(name, &all);
+    }
+}
+
+/* Batches that fit one micro-batch. */
+static void single_micro_batches(hbp_context *context)
+{
+    static pool all, some;
+    memset(&all, 0, sizeof all);
+    bench_section("Single micro-batches of every setting: %s", columns);
+    for (int32_t ranks = 32; ranks <= 64; ranks *= 2)
+        for (int64_t batch = 32; batch <= 256; batch *= 2) {
+            setting s = {.data = -1, .ranks = ranks, .batch = batch, .batches = 5, .is_single = 1};
+            char name[64];
+            plan_open(context, &s, 0, &some);
+            memcpy(all.gap + all.count, some.gap, (size_t)some.count * sizeof *some.gap);
+            all.count += some.count;
+            snprintf(name, sizeof name, "%d GPUs x %lld", (int)ranks, (long long)batch);
+            print_pool(name, &some);
+        }
+    spread gap = spread_of(all.gap, all.count);
+    bench_check(100 * gap.median <= .3, "gap, median", "<= .3 %", "%.3f %%", 100 * gap.median);
+    bench_check(100 * gap.p95 <= 2, "gap, 95th percentile", "<= 2 %", "%.3f %%", 100 * gap.p95);
+}
+
+/* Other ways beside the default one on the same batches, and more effort. */
+static void compare_ways(hbp_context *context)
+{
+    enum { BATCHES = 5, EFFORTS = 2, WAYS = HBP_STEP_MODE_COUNT + EFFORTS };
+    static row own[BATCHES], other[BATCHES];
+    static double ratio[WAYS][SETTINGS * BATCHES];
+    int64_t count[WAYS] = {0}, faster[WAYS] = {0}, slower = 0;
+    bench_section("Steps of 64 GPUs x 512, time over the default's: median, p95, most; faster in");
+    for (int k = 0; k < SETTINGS; k++) {
+        setting s = {.model = flexsp_model[k / (SETS * LIMITS)].name,
+                     .data = k / LIMITS % SETS,
+                     .limit_k = 192 * (1 + k % LIMITS),
+                     .ranks = 64,
+                     .batch = 512,
+                     .batches = BATCHES};
+        plan_all(context, &s, own);
+        for (int way = 1; way < WAYS; way++) {
+            setting t = s;
+            t.mode = way < HBP_STEP_MODE_COUNT ? way : HBP_STEP_DEFAULT;
+            t.effort = way < HBP_STEP_MODE_COUNT ? 0 : way - HBP_STEP_MODE_COUNT + 2;
+            plan_all(context, &t, other);
+            for (int b = 0; b < BATCHES; b++)
+                if (own[b].ns && other[b].ns) {
+                    ratio[way][count[way]++] = (double)other[b].ns / (double)own[b].ns;
+                    faster[way] += other[b].ns < own[b].ns;
+                    slower += way >= HBP_STEP_MODE_COUNT && other[b].ns > own[b].ns;
+                }
+        }
+    }
+    for (int way = 1; way < WAYS; way++) {
+        char name[64];
+        if (way < HBP_STEP_MODE_COUNT)
+            snprintf(name, sizeof name, "%s", hbp_step_mode_name(way));
+        else
+            snprintf(name, sizeof name, "default, effort %d", way - HBP_STEP_MODE_COUNT + 2);
+        if (!count[way])
+            continue;
+        spread r = spread_of(ratio[way], count[way]);
+        bench_line(name, "%.4f %.4f %.4f; %lld of %lld", r.median, r.p95, r.most, (long long)faster[way],
+                   (long long)count[way]);
+    }
+    bench_check(!faster[HBP_STEP_PAPER], "default never slower than the published way", "all", "%lld of %lld",
+                (long long)(count[HBP_STEP_PAPER] - faster[HBP_STEP_PAPER]),
+                (long long)count[HBP_STEP_PAPER]);
+    bench_check(!slower, "more effort never slower", "all", "%lld slower", (long long)slower);
 }
 
 static void open_data(hbp_context *context)
@@ -185,7 +342,7 @@ static int find_set(const char *name)
     for (int i = 0; i < SETS; i++)
         if (!strcmp(set[i].name, name))
             return i;
-    return -1;
+    return SETS;
 }
 
 static int find_mode(const char *name)
@@ -240,54 +397,55 @@ static int read_option(char **argument, int left, setting *s)
     return 2;
 }
 
-/* Every setting that `chosen` leaves open: a line each, and one for all. */
-static void run_chosen(hbp_context *context, const setting *chosen, pool *all)
-{
-    static outcome o;
-    all->count = 0;
-    for (int m = 0; m < FLEXSP_MODELS; m++)
-        for (int d = 0; d < SETS; d++)
-            for (int limit_k = 192; limit_k <= 384; limit_k += 192) {
-                setting s = *chosen;
-                if (!s.model)
-                    s.model = flexsp_model[m].name;
-                if (s.data < 0)
-                    s.data = d;
-                if (!s.limit_k)
-                    s.limit_k = limit_k;
-                if (strcmp(s.model, flexsp_model[m].name) != 0 || s.data != d || s.limit_k != limit_k)
-                    continue;
-                plan_all(context, &s, &o);
-                add(all, &o);
-                print_outcome(&s, &o);
-            }
-    if (!all->count)
-        return;
-    spread gap = spread_of(all->gap, all->count), seconds = spread_of(all->seconds, all->count);
-    bench_line("all", "gap %6.3f %6.3f %6.3f %%  %8.2f %8.2f ms  of %lld", 100 * gap.median, 100 * gap.p95,
-               100 * gap.most, 1e3 * seconds.median, 1e3 * seconds.most, (long long)all->count);
-}
-
-int main(int argc, char **argv)
+/* Some settings of the caller's choice. */
+static int run_chosen(hbp_context *context, int argc, char **argv)
 {
     static pool all;
-    hbp_context *context = bench_context(NULL);
-    open_data(context);
     setting chosen = {.data = -1, .ranks = 64, .batches = 10};
-    for (int i = 1; i < argc;) {
-        int taken = read_option(argv + i, argc - i, &chosen);
+    for (int i = 1, taken; i < argc; i += taken) {
+        taken = read_option(argv + i, argc - i, &chosen);
         if (!taken)
             return usage();
-        i += taken;
     }
     if (!chosen.batch)
         chosen.batch = chosen.is_single ? chosen.ranks : 8 * (int64_t)chosen.ranks;
     if (chosen.mode < 0 || chosen.ranks < 1 || chosen.batch < 1 || chosen.batches < 1)
         return usage();
-    bench_section("Steps: gap median, p95, most; CPU time median, most; micro-batches");
-    run_chosen(context, &chosen, &all);
+    bench_section("Steps: %s", columns);
+    plan_open(context, &chosen, 1, &all);
+    print_pool("all", &all);
+    return bench_end();
+}
+
+static int run_all(hbp_context *context, int is_quick)
+{
+    enum { KEYS = 1000000, SORTS = 5 };
+    double seconds[SORTS];
+    uint32_t *length = bench_draw_standin(KEYS, 0);
+    for (int i = 0; i < SORTS; i++)
+        seconds[i] = bench_sort(length, KEYS);
+    free(length);
+    sort_seconds = bench_median(seconds, SORTS);
+    bench_section("FlexSP's constants: GPT 7B, 13B, 30B on A100-40GB");
+    bench_line("radix sort of 1M lengths", "%.2f ms", 1e3 * sort_seconds);
+    whole_steps(context, 64, is_quick ? 2 : 20, 10, 2);
+    if (is_quick)
+        return bench_end();
+    whole_steps(context, 1024, 3, 400, 4);
+    growth(context);
+    single_micro_batches(context);
+    compare_ways(context);
+    return bench_end();
+}
+
+int main(int argc, char **argv)
+{
+    int is_quick = argc == 2 && !strcmp(argv[1], "--quick");
+    hbp_context *context = bench_context(NULL);
+    open_data(context);
+    int status = argc == 1 || is_quick ? run_all(context, is_quick) : run_chosen(context, argc, argv);
     for (int i = 0; i < SETS; i++)
         bench_data_close(&set[i]);
     hbp_context_free(context);
-    return bench_end();
+    return status;
 }

@@ -98,6 +98,43 @@ double bench_median(double *values, int64_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+double bench_sort(const uint32_t *length, int64_t count)
+{
+    typedef struct item {
+        uint32_t length, index;
+    } item;
+    double start = bench_cpu();
+    item *from = bench_allocate(count, sizeof *from), *to = bench_allocate(count, sizeof *to);
+    int64_t start_at[4][256] = {{0}};
+    for (int64_t i = 0; i < count; i++) {
+        from[i] = (item){length[i], (uint32_t)i};
+        for (int pass = 0; pass < 4; pass++)
+            start_at[pass][length[i] >> (8 * pass) & 255]++;
+    }
+    for (int pass = 0; pass < 4; pass++) {
+        int64_t *at = start_at[pass];
+        for (int64_t value = 0, sum = 0; value < 256; value++) {
+            int64_t here = at[value];
+            at[value] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[at[from[i].length >> (8 * pass) & 255]++] = from[i];
+        item *other = from;
+        from = to;
+        to = other;
+    }
+    double seconds = bench_cpu() - start;
+    for (int64_t i = 1; i < count; i++)
+        if (from[i - 1].length > from[i].length) {
+            fprintf(stderr, "the sort failed at %lld\n", (long long)i);
+            exit(1);
+        }
+    free(from);
+    free(to);
+    return seconds;
+}
+
 uint64_t bench_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

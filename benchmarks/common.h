@@ -40,6 +40,10 @@ double bench_wall(void);
 /* Sorts `values` and returns the middle one. */
 double bench_median(double *values, int64_t count);
 
+/* Least-significant-digit radix sort of (length, index) by length: 4 passes of 8 bits over an array built
+ * from `length`. Returns the seconds it took on the CPU, building included. */
+double bench_sort(const uint32_t *length, int64_t count);
+
 /* Next of a SplitMix64 sequence (Steele, Lea, Flood 2014). */
 uint64_t bench_random(uint64_t *state);
 

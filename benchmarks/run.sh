@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and runs every benchmark; writes benchmarks/results/DATE.txt. Missed figures do not fail it, errors do.
 # usage: benchmarks/run.sh [--quick | --long]
-#   --quick: one model and machine, no speed, no files; writes no results    --long: speed at 100M samples, too (8 GB)
+#   --quick: few models and machines, no speed, no files; writes no results    --long: speed at 100M samples, too (8 GB)
 # Lengths are read from $HBP_DATA, or from ../shared/data beside the repository; what is absent is drawn from the
 # quantiles in examples/data/.
 set -eu
@@ -55,6 +55,7 @@ run_all() {
     about
     if [ "$mode" = --quick ]; then
         $programs/bench_quality --quick
+        $programs/bench_step --quick
         return
     fi
     $programs/bench_quality
@@ -63,6 +64,8 @@ run_all() {
     $programs/bench_speed $mode
     $programs/bench_speed --warm
     $programs/bench_file $build/plan.msgpack
+    $programs/bench_step
+    $programs/bench_flexsp
     run_python
 }
 
