@@ -1,4 +1,5 @@
 /* The search against exact optima, and its options. */
+#include "costs.h"
 #include "exact_micro_batch.h"
 #include "step/step.h"
 #include "stepped.h"
@@ -286,6 +287,37 @@ START_TEST(any_degree_helps)
 }
 END_TEST
 
+/* Past exact optima: no other way of planning is faster, more effort is not slower, and the bound is near. */
+START_TEST(larger_steps_beat_the_other_ways)
+{
+    for (uint64_t i = 0; i < 8; i++) {
+        hbp_context *context = test_context();
+        hbp_cost *cost = test_cost_ranks(context, i % 2 ? 16 : 64);
+        hbp_lengths *lengths = test_long_tail(context, i, i % 2 ? 60 : 256, i % 4 < 2 ? 60000 : 20000);
+        hbp_step_options options = {.struct_size = sizeof options, .effort = 1};
+        stepped plain = stepped_plan(context, lengths, cost, &options);
+        ck_assert_msg(plain.status == HBP_OK, "step %d: %s", (int)i, hbp_context_message(context));
+        ck_assert_msg((double)plain.ns <= 1.08 * (double)plain.bound_ns, "step %d: %lld ns, bound %lld",
+                      (int)i, (long long)plain.ns, (long long)plain.bound_ns);
+        for (options.mode = 1; options.mode < HBP_STEP_MODE_COUNT; options.mode++) {
+            stepped other = stepped_plan(context, lengths, cost, &options);
+            ck_assert_msg(other.status < 0 || plain.ns <= other.ns, "step %d: %lld ns; %s takes %lld", (int)i,
+                          (long long)plain.ns, hbp_step_mode_name(options.mode), (long long)other.ns);
+        }
+        options.mode = HBP_STEP_DEFAULT;
+        for (options.effort = 2; options.effort <= 3; options.effort++) {
+            stepped more = stepped_plan(context, lengths, cost, &options);
+            ck_assert_int_eq(more.status, HBP_OK);
+            ck_assert_int_le(more.ns, plain.ns);
+            plain = more;
+        }
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
 /* One short sequence: 15 ranks have nothing to do, and every micro-batch past the first is theirs as well. */
 START_TEST(idle_ranks_become_dummies)
 {
@@ -322,6 +354,7 @@ int main(void)
     tcase_add_test(cases, a_single_micro_batch_is_near_the_optimum);
     tcase_add_test(cases, one_micro_batch_of_some_is_near_the_optimum);
     tcase_add_test(cases, any_degree_helps);
+    tcase_add_test(cases, larger_steps_beat_the_other_ways);
     tcase_add_test(cases, idle_ranks_become_dummies);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
