@@ -58,8 +58,8 @@ HBP_API hbp_status hbp_stepper_submit_lengths(hbp_context *context, hbp_stepper 
  *
  * Returns what planning returned, with "step 17: " and its message after a failure; the steps that follow are
  * not affected. HBP_E_CANCELLED when the waiting is cancelled: the step can be taken later. HBP_E_INVALID
- * when no step is submitted that was not taken, unless `wait`. Progress has stage "wait". Thread: one at a
- * time takes. */
+ * when no step is submitted that was not taken, unless `wait`. Progress: stage "take", then "wait" (steps
+ * planned, of those submitted). Thread: one at a time takes. */
 HBP_API hbp_status hbp_stepper_take(hbp_context *context, hbp_stepper *stepper, hbp_plan **out);
 
 typedef struct hbp_stepper_summary {
