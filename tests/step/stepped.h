@@ -64,6 +64,9 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
     }
     ck_assert_int_eq(empty, summary.dummy_packs);
     ck_assert_int_ge(summary.predicted_ns, summary.bound_ns);
+    if (summary.bound_ns)
+        ck_assert_double_eq_tol(summary.gap, (double)summary.predicted_ns / (double)summary.bound_ns - 1,
+                                1e-9);
     int64_t step_ns = (int64_t)(terms.step_ns + .5);
     return (stepped){.ns = summary.predicted_ns - step_ns,
                      .bound_ns = summary.bound_ns ? summary.bound_ns - step_ns : 0,

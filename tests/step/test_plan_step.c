@@ -303,6 +303,50 @@ START_TEST(limited_lengths_are_planned)
 }
 END_TEST
 
+/* Costs and batches at their ends: every plan is whole, and its bound holds. */
+START_TEST(odd_steps_are_planned)
+{
+    enum { ONE_RANK, FREE, SQUARES, WAITING, CRUMBS, EQUAL, NO_LAYERS, ODD_STEPS };
+    for (int odd = 0; odd < ODD_STEPS; odd++) {
+        batch b = open_batch((uint64_t)odd, odd == CRUMBS ? 20 : 40);
+        hbp_cost_terms t = {.struct_size = sizeof t};
+        hbp_cost *cost = NULL;
+        uint32_t length[4000];
+        for (int64_t i = 0; i < 4000; i++)
+            length[i] = odd == CRUMBS ? 1 + (uint32_t)i % 2 : 5000;
+        OK(b.context, hbp_cost_get_terms(b.context, b.cost, &t));
+        double zero[TEST_DEGREES] = {0}, high[TEST_DEGREES] = {0, 1e14, 1e14, 1e14};
+        if (odd == ONE_RANK) {
+            t.ranks = t.domain_ranks = t.degrees = 1;
+            t.limit_bytes *= 8;
+        }
+        if (odd == FREE || odd == SQUARES) {
+            t.ns_per_token = t.pack_ns = t.step_ns = 0;
+            t.ns_per_token_squared = odd == SQUARES ? 1e-3 : 0;
+            t.sp_latency_ns = t.sp_ns_per_token = zero;
+        }
+        if (odd == WAITING) {
+            t.pack_ns = 1e15;
+            t.sp_latency_ns = high;
+        }
+        if (odd == NO_LAYERS)
+            t.layers = 1;
+        OK(b.context, hbp_cost_create_terms(b.context, &t, &cost));
+        hbp_cost_free(b.cost);
+        b.cost = cost;
+        if (odd == CRUMBS || odd == EQUAL) {
+            hbp_lengths_free(b.lengths);
+            OK(b.context,
+               hbp_lengths_create_u32(b.context, length, odd == CRUMBS ? 4000 : 300, NULL, &b.lengths));
+        }
+        stepped plan = stepped_plan(b.context, b.lengths, b.cost, &b.options);
+        ck_assert_msg(plan.status == HBP_OK, "odd step %d: %s", odd, hbp_context_message(b.context));
+        ck_assert_msg(odd != FREE || plan.ns == 0, "a free step takes %lld ns", (long long)plan.ns);
+        close_batch(&b);
+    }
+}
+END_TEST
+
 static hbp_status plan_once(hbp_context *context, void *user)
 {
     batch *b = user;
@@ -441,6 +485,6 @@ END_TEST
 TEST_MAIN("plan_step", a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
           degrees_that_the_cost_lacks_are_refused, arguments_are_required,
           older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
-          a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, nothing_is_left_behind,
-          progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
-          defaults_are_what_they_say)
+          a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, odd_steps_are_planned,
+          nothing_is_left_behind, progress_may_cancel, a_time_limit_gives_a_plan,
+          every_run_gives_the_same_plan, defaults_are_what_they_say)
