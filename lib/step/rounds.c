@@ -77,7 +77,6 @@ static int widen(hbp__step_round *round, int64_t group)
         return 0;
     }
     round->used += more;
-    round->load[group] /= 2;
     return 1;
 }
 

@@ -35,7 +35,8 @@ int64_t hbp__step_round_open(hbp__step_round *round, int32_t j);
 void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group);
 void hbp__step_round_remove(hbp__step_round *round, int64_t sequence);
 
-/* Doubles groups of the least degree, the first that can be, until no rank is idle or none can be. */
+/* The end of a round: doubles groups of the least degree, the first that can be, until no rank is idle or
+ * none can be. Loads stay as they were. */
 void hbp__step_round_widen(hbp__step_round *round);
 
 /* Plans the step by rounds until no sequence is left. `form` forms one; it places at least the first

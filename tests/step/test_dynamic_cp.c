@@ -48,6 +48,17 @@ START_TEST(groups_may_be_larger_than_need_be)
 }
 END_TEST
 
+/* The second 4K leaves the busiest rank as it is on one rank and on two: it takes one, 1K another, and the
+ * last goes to the first 4K. */
+START_TEST(ties_go_to_the_smaller_degree)
+{
+    const uint32_t length[] = {4 * K, 4 * K, 1 * K};
+    stepped plan = plan_lengths(length, 3, 4, 4 * K, 0);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    ck_assert_int_eq(plan.ns, 16 * K * K);
+}
+END_TEST
+
 START_TEST(full_ranks_end_a_micro_batch)
 {
     /* One rank that holds 4K takes 2K + 1K + 1K, then the rest. */
@@ -77,5 +88,5 @@ START_TEST(failures_leave_nothing)
 END_TEST
 
 TEST_MAIN("dynamic_cp", the_critical_path_is_kept_short, groups_may_be_larger_than_need_be,
-          full_ranks_end_a_micro_batch, small_steps_are_planned, any_degree_is_planned,
-          failures_leave_nothing)
+          ties_go_to_the_smaller_degree, full_ranks_end_a_micro_batch, small_steps_are_planned,
+          any_degree_is_planned, failures_leave_nothing)

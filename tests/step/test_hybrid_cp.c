@@ -109,6 +109,90 @@ START_TEST(a_rank_may_hold_too_little)
 }
 END_TEST
 
+/* Ranks as balanced as can be do not end a round that used one degree alone. */
+START_TEST(one_degree_goes_on)
+{
+    const uint32_t length[] = {1000, 1000, 10};
+    stepped plan = plan_lengths(length, 3, 2, 4000, 0);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    ck_assert_int_eq(plan.ns, 1000 * 1000 + 10 * 10);
+}
+END_TEST
+
+/* 60 and 30 are 90 tokens, but a pack of 128. */
+START_TEST(padding_counts_in_a_rank)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, 1);
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {60, 30};
+    hbp_step_options o = {
+        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .pack_multiple = 64, .tokens_per_rank = 100};
+    OK(context, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
+    ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 2);
+    o.tokens_per_rank = 128;
+    ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Buffers of 3 bytes where a token takes 1: two ranks hold half of what one does. */
+START_TEST(widened_groups_still_hold)
+{
+    hbp_context *context = test_context();
+    hbp_cost *square = mode_square_cost(context, 4), *cost = NULL;
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {800, 400};
+    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    OK(context, hbp_cost_get_terms(context, square, &t));
+    t.sp_buffer_bytes = 3;
+    t.limit_bytes = 1000;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    OK(context, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
+    stepped plan = stepped_plan(context, lengths, cost, &o);
+    ck_assert_int_eq(plan.ns, 800 * 800);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_cost_free(square);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* 250 tokens on ranks of 100: three would do, but the degrees are powers of two; where none holds it, any. */
+START_TEST(degrees_are_powers_of_two)
+{
+    static const int32_t degree[] = {1, 2, 3, 4};
+    static const double zero[4] = {0};
+    for (int32_t degrees = 3; degrees <= 4; degrees++) {
+        hbp_context *context = test_context();
+        hbp_cost_terms t = {.struct_size = sizeof t};
+        hbp_cost *cost = NULL;
+        hbp_lengths *lengths = NULL;
+        const uint32_t length[] = {250};
+        hbp_step_options o = {
+            .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .degrees = HBP_STEP_ANY_DEGREE};
+        t.ranks = 12;
+        t.layers = 1;
+        t.ns_per_token_squared = 1;
+        t.activation_bytes = t.recomputed_bytes = 1;
+        t.limit_bytes = 100;
+        t.degrees = degrees;
+        t.degree = degree;
+        t.sp_latency_ns = t.sp_ns_per_token = zero;
+        OK(context, hbp_cost_create_terms(context, &t, &cost));
+        OK(context, hbp_lengths_create_u32(context, length, 1, NULL, &lengths));
+        ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).ns, (250 * 250 + degrees / 2) / degrees);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+        hbp_context_free(context);
+    }
+}
+END_TEST
+
 START_TEST(small_steps_are_planned)
 {
     mode_plans_small_steps(HBP_STEP_HYBRID_CP, 400);
@@ -129,4 +213,5 @@ END_TEST
 
 TEST_MAIN("hybrid_cp", each_sequence_takes_its_least_degree, the_least_loaded_group_is_filled,
           the_busiest_group_is_trimmed, balance_ends_a_round, idle_ranks_widen_groups,
-          a_rank_may_hold_too_little, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)
+          a_rank_may_hold_too_little, one_degree_goes_on, padding_counts_in_a_rank, widened_groups_still_hold,
+          degrees_are_powers_of_two, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)
