@@ -3,6 +3,12 @@
 #include "base/checked.h"
 #include "step/blaster.h"
 #include "step/buckets.h"
+#include "step/exact.h"
+
+static hbp__step_inner *choose_inner(const hbp__step *step)
+{
+    return step->options.solver == HBP_STEP_EXACT ? hbp__step_exact_micro_batch : hbp__step_solve_micro_batch;
+}
 
 /* One micro-batch in buckets. What a sequence grows by is laid at its end: where nothing is tied, its square
  * is that of the bucket. */
@@ -26,7 +32,7 @@ static hbp_status solve_buckets(const hbp__step *step, const int64_t *member, in
         square[i] =
             step->squares[member[i]] + (double)(rounded[i] - length[i]) * (double)(rounded[i] + length[i]);
     if (status == HBP_OK)
-        status = hbp__step_solve_micro_batch(step, member, members, rounded, square, solution);
+        status = choose_inner(step)(step, member, members, rounded, square, solution);
     hbp__delete(memory, square);
     hbp__delete(memory, rounded);
     hbp__delete(memory, length);
@@ -35,6 +41,5 @@ static hbp_status solve_buckets(const hbp__step *step, const int64_t *member, in
 
 hbp_status hbp__step_paper(const hbp__step *step, hbp__step_solution *solution)
 {
-    return hbp__step_blast(step, step->options.buckets > 0 ? solve_buckets : hbp__step_solve_micro_batch,
-                           solution);
+    return hbp__step_blast(step, step->options.buckets > 0 ? solve_buckets : choose_inner(step), solution);
 }
