@@ -287,6 +287,18 @@ START_TEST(any_degree_helps)
 }
 END_TEST
 
+/* The bound that a time past the plan's own guides to: it may not lie between the two. */
+static void check_bound(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                        const hbp_step_options *options, int64_t ns)
+{
+    hbp__step step;
+    int64_t bound_ns = 0;
+    OK(context, hbp__step_open(context, lengths, cost, options, &step));
+    OK(context, hbp__step_bound(&step, ns + ns / 5, &bound_ns));
+    ck_assert_int_le(bound_ns, ns);
+    hbp__step_close(&step);
+}
+
 /* Past exact optima: no other way of planning is faster, more effort is not slower, and the bound is near. */
 START_TEST(larger_steps_beat_the_other_ways)
 {
@@ -305,6 +317,7 @@ START_TEST(larger_steps_beat_the_other_ways)
                           (long long)plain.ns, hbp_step_mode_name(options.mode), (long long)other.ns);
         }
         options.mode = HBP_STEP_DEFAULT;
+        check_bound(context, lengths, cost, &options, plain.ns);
         for (options.effort = 2; options.effort <= 3; options.effort++) {
             stepped more = stepped_plan(context, lengths, cost, &options);
             ck_assert_int_eq(more.status, HBP_OK);
