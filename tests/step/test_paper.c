@@ -1,5 +1,9 @@
 #include "modes.h"
 
+#ifdef HBP_TESTS_GLPK
+#include "hbp/glpk.h"
+#endif
+
 static stepped plan_small(small_step *s, int32_t buckets)
 {
     s->options.mode = HBP_STEP_PAPER;
@@ -68,6 +72,42 @@ START_TEST(degrees_are_mixed)
 }
 END_TEST
 
+START_TEST(the_milp_wants_a_solver)
+{
+    small_step s = small_open(1, SMALL_TIME, 8, 12, 1e9);
+    s.options.solver = HBP_STEP_EXACT;
+    ck_assert_int_eq(plan_small(&s, 0).status, HBP_E_SOLVER);
+    small_close(&s);
+}
+END_TEST
+
+#ifdef HBP_TESTS_GLPK
+/* Without buckets the MILP of each micro-batch is at least as good as the search; with them the plan still
+ * holds. */
+START_TEST(the_milp_is_no_slower)
+{
+    for (int64_t i = 0; i < 45; i++) {
+        small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 8, 10, 1e9);
+        stepped search = plan_small(&s, -1);
+        OK(s.context, hbp_context_set_solver(s.context, hbp_glpk_solver()));
+        s.options.solver = HBP_STEP_EXACT;
+        stepped exact = plan_small(&s, -1), bucketed = plan_small(&s, 4);
+        ck_assert_msg(exact.status >= 0, "%s", hbp_context_message(s.context));
+        ck_assert_int_ge(bucketed.status, 0);
+        ck_assert_msg(exact.ns <= search.ns, "step %d: %lld ns, by search %lld", (int)i, (long long)exact.ns,
+                      (long long)search.ns);
+        small_close(&s);
+    }
+}
+END_TEST
+#else
+START_TEST(the_milp_is_no_slower)
+{
+    printf("skipped: built without GLPK\n");
+}
+END_TEST
+#endif
+
 START_TEST(small_steps_are_planned)
 {
     mode_plans_small_steps(HBP_STEP_PAPER, 400);
@@ -86,5 +126,5 @@ START_TEST(failures_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("paper", many_buckets_are_none, few_buckets_are_safe, degrees_are_mixed, small_steps_are_planned,
-          any_degree_is_planned, failures_leave_nothing)
+TEST_MAIN("paper", many_buckets_are_none, few_buckets_are_safe, degrees_are_mixed, the_milp_wants_a_solver,
+          the_milp_is_no_slower, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)
