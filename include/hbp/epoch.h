@@ -67,6 +67,8 @@ typedef struct hbp_epoch_options {
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these; NULL: choose them */
+    int32_t mixed_slack; /* mode mixed: take steps that are closer to the mixture of the data where that makes
+                            the epoch at most so many thousandths longer than the hierarchy's; 0: no longer */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);

@@ -66,4 +66,20 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
 hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t count,
                           const hbp_lengths *lengths, hbp_plan **out);
 
+/* Sets what the parts of a joined plan do not know, made as they were for parts of the data, and seals it. */
+void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan);
+
+/* A plan of `steps` steps, each dealt its share of every stratum of lengths (tied samples together) and
+ * planned by hbp_plan_step: O(samples log steps) and that many steps' planning. */
+hbp_status hbp__strata_plan(const hbp__epoch *epoch, int64_t steps, hbp_plan **out);
+
+/* About how long that plan takes, from `sample` of its steps; INT64_MAX when a step has more tokens than it
+ * may. */
+hbp_status hbp__strata_estimate(const hbp__epoch *epoch, int64_t steps, int64_t tokens_per_step,
+                                int64_t sample, int64_t *ns);
+
+/* Mean over steps of half the L1 distance of their tokens by length class (powers of two) to the mixture of
+ * all steps. O(samples). */
+hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double *distance);
+
 #endif

@@ -71,3 +71,13 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     *out = plan;
     return HBP_OK;
 }
+
+void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan)
+{
+    plan->overlong_samples = epoch->lengths->overlong_samples;
+    plan->overlong_tokens = epoch->lengths->overlong_tokens;
+    plan->lengths_digest = epoch->lengths->digest;
+    plan->seed = epoch->options.seed;
+    plan->epoch = epoch->options.epoch;
+    hbp__plan_seal(plan);
+}

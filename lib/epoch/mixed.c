@@ -7,6 +7,14 @@
 #include "schedule/balance.h"
 #include "schedule/mix.h"
 
+/* Up to so many samples, steps planned one by one are tried also without slack. */
+#define STRATA_SAMPLES 32768
+
+/* Steps planned for an estimate of all, and the share of it that may be its error. */
+#define FEW_STEPS  8
+#define MANY_STEPS 48
+#define DOUBT      32
+
 /* Packs and the best way to run them. */
 typedef struct candidate {
     hbp_groups *owned_groups; /* NULL: the caller's */
@@ -94,12 +102,15 @@ static int are_equal(const hbp_groups *a, const hbp_groups *b)
 
 /* At most `most` levels; *levels gets how many there are, 0 when there is no such hierarchy. `known` have
  * been considered. */
-static hbp_status consider_groups(search *s, int32_t most, const hbp_groups *known, int64_t *levels)
+static hbp_status consider_groups(search *s, int32_t most, int64_t max_length, const hbp_groups *known,
+                                  int64_t *levels)
 {
     hbp_groups *groups = NULL;
     hbp_groups_options options;
     hbp__epoch_groups_options(&s->epoch->options, &options);
     options.max_groups = most;
+    options.max_length = max_length;
+    options.tokens_per_step = known->tokens_per_step;
     *levels = 0;
     hbp_status status = hbp_plan_groups(s->epoch->context, s->lengths, s->epoch->cost, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
@@ -112,23 +123,38 @@ static hbp_status consider_groups(search *s, int32_t most, const hbp_groups *kno
     return HBP_OK;
 }
 
-/* The bound for this plan, when the whole data set is in it; a limit on the tokens of a step is one on their
- * number, unless a single unit of micro-batches may pass it. */
-static hbp_status set_bound(const search *s, hbp_plan *plan)
+/* The bound for a plan with every sample in it; a limit on the tokens of a step is one on their number,
+ * unless a single unit of micro-batches may pass it. */
+static hbp_status set_bound(const search *s, int64_t limit, hbp_plan *plan)
 {
-    int64_t limit = s->best.groups->tokens_per_step, steps = 1, bound_ns = 0;
-    int is_limited = 1;
-    for (int64_t i = 0; i < plan->steps; i++)
+    int64_t steps = 1, tokens = 0, bound_ns = 0;
+    int is_limited = !s->one_step;
+    for (int64_t i = 0; i < plan->steps; i++) {
+        tokens += plan->step_tokens[i];
         is_limited = is_limited && plan->step_tokens[i] <= limit;
-    if (s->best.layout.tokens != s->lengths->tokens)
+    }
+    if (tokens != s->lengths->tokens)
         return HBP_OK; /* some were left over */
-    if (is_limited && !s->one_step)
-        steps = hbp__ceil_div(s->lengths->tokens, limit);
+    if (is_limited)
+        steps = hbp__ceil_div(tokens, limit);
     hbp_status status = hbp_bound_epoch(s->epoch->context, s->lengths, s->epoch->cost, steps, &bound_ns);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_OVERFLOW)
-        return hbp__enter(s->epoch->context);
+        return hbp__enter(s->epoch->context); /* clears its message */
     plan->bound_ns = bound_ns;
     return status;
+}
+
+/* Packs longer than the longest sample, where no limit is given and a step has tokens for them: what each
+ * micro-batch pays once is then shared by more of them. */
+static hbp_status consider_longer_packs(search *s, const hbp_groups *known)
+{
+    const hbp_epoch_options *o = &s->epoch->options;
+    int64_t longest = known->pack_length[known->count - 1], length = longest, levels;
+    while (length <= known->tokens_per_step / known->ranks / 2)
+        length *= 2;
+    if (o->max_length || length == longest)
+        return HBP_OK;
+    return consider_groups(s, o->max_groups, length, known, &levels);
 }
 
 static hbp_status search_best(search *s, const hbp_groups *groups, const hbp_packs *packs)
@@ -137,13 +163,103 @@ static hbp_status search_best(search *s, const hbp_groups *groups, const hbp_pac
     HBP__TRY(consider(s, hbp__layout_open_mixed, &mixed));
     HBP__TRY(consider(s, hbp__layout_open_pure, &pure));
     HBP__TRY(consider_fill(s, groups, NULL));
-    if (s->epoch->groups || s->lengths->count > HBP__TRY_SAMPLES)
+    if (s->epoch->groups)
         return HBP_OK;
-    int64_t levels = s->epoch->options.max_groups;
-    HBP__TRY(consider_groups(s, (int32_t)levels, groups, &levels));
+    HBP__TRY(consider_longer_packs(s, groups));
+    if (s->lengths->count > HBP__TRY_SAMPLES)
+        return HBP_OK;
+    int64_t levels = s->epoch->options.max_groups, max_length = s->epoch->options.max_length;
+    HBP__TRY(consider_groups(s, (int32_t)levels, max_length, groups, &levels));
     while (levels > 1)
-        HBP__TRY(consider_groups(s, (int32_t)levels - 1, groups, &levels));
+        HBP__TRY(consider_groups(s, (int32_t)levels - 1, max_length, groups, &levels));
     return HBP_OK;
+}
+
+/* Whether steps may be planned one by one: they know no groups, no cap on samples and no curriculum. Without
+ * slack only small data sets are worth it: steps planned alone are seldom faster. */
+static int may_stratify(const search *s)
+{
+    const hbp_epoch_options *o = &s->epoch->options;
+    return !o->groups && !o->max_samples && !o->curriculum_steps && !o->window_samples && !o->drop_last &&
+           (o->mixed_slack || s->epoch->lengths->count <= STRATA_SAMPLES);
+}
+
+/* Longest that a plan of strata may take. */
+static int64_t most_ns(const search *s)
+{
+    int64_t ns = s->best.layout.ns;
+    return hbp__add_saturating(ns, hbp__mul_saturating(ns / 1000, s->epoch->options.mixed_slack));
+}
+
+/* The number of steps that seems best, among those that fill the tokens of a step, and those whose
+ * micro-batches are about as full as the best layout's; 0 when none seems to be fast enough. */
+static hbp_status guess_steps(const search *s, int64_t *steps)
+{
+    static const int64_t stretch[] = {1000, 1020, 1050, 1100, 1200};
+    int stretches = s->epoch->options.mixed_slack ? 5 : 3;
+    int64_t least = hbp__ceil_div(s->lengths->tokens, s->best.groups->tokens_per_step), best_ns = INT64_MAX;
+    int64_t micro_batches = s->best.layout.batches.count;
+    int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
+    *steps = 0;
+    for (int i = 0; i < 2 * stretches; i++) {
+        int64_t ns, count = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
+        if (count > s->lengths->count)
+            continue;
+        HBP__TRY(hbp__strata_estimate(s->epoch, count, s->best.groups->tokens_per_step,
+                                      s->epoch->options.mixed_slack ? MANY_STEPS : FEW_STEPS, &ns));
+        if (ns < best_ns) {
+            best_ns = ns;
+            *steps = count;
+        }
+    }
+    if (best_ns == INT64_MAX || best_ns - best_ns / DOUBT > most_ns(s))
+        *steps = 0;
+    return HBP_OK;
+}
+
+static int is_within(const hbp_plan *plan, int64_t max_length)
+{
+    for (int64_t p = 0; max_length && p < plan->packs; p++)
+        if (plan->pack_padded_tokens[p] > max_length)
+            return 0;
+    return 1;
+}
+
+/* Replaces *plan by one of steps planned one by one, if that is as fast as it must be and closer to the
+ * mixture. */
+static hbp_status stratify(const search *s, hbp_plan **plan)
+{
+    hbp_context *context = s->epoch->context;
+    int64_t steps = 1;
+    hbp_plan *other = NULL;
+    if (!may_stratify(s))
+        return HBP_OK;
+    if (!s->one_step)
+        HBP__TRY(guess_steps(s, &steps));
+    if (!steps)
+        return HBP_OK;
+    hbp__epoch part = *s->epoch;
+    part.lengths = s->lengths;
+    double here = 0, there = 0;
+    hbp_status status = hbp__strata_plan(&part, steps, &other);
+    if (status >= 0)
+        status = hbp__plan_mixture(context, *plan, &here);
+    if (status >= 0)
+        status = hbp__plan_mixture(context, other, &there);
+    if (status >= 0) {
+        int64_t ns = 0;
+        for (int64_t i = 0; i < steps; i++)
+            ns = hbp__add_saturating(ns, other->step_ns[i]);
+        int is_faster = ns < s->best.layout.ns;
+        if (is_within(other, s->epoch->options.max_length) &&
+            (is_faster || (ns <= most_ns(s) && there < here))) {
+            hbp_plan_free(*plan);
+            *plan = other;
+            other = NULL;
+        }
+    }
+    hbp_plan_free(other);
+    return status;
 }
 
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
@@ -158,7 +274,9 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
         status = hbp__assemble(epoch->context, s.best.packs, s.best.groups, epoch->cost, &s.balance,
                                &s.best.layout.batches, &s.best.layout.steps, &plan);
     if (status >= 0)
-        status = set_bound(&s, plan);
+        status = stratify(&s, &plan);
+    if (status >= 0)
+        status = set_bound(&s, s.best.groups->tokens_per_step, plan);
     candidate_close(&s.best);
     if (status >= 0)
         *out = plan;

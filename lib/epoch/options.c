@@ -49,6 +49,9 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     if (options->max_length < 0)
         return hbp__fail(context, HBP_E_INVALID, "epoch: max_length is %lld; it must be 0 or more",
                          (long long)options->max_length);
+    if (options->mixed_slack < 0 || options->mixed_slack > 1000)
+        return hbp__fail(context, HBP_E_INVALID, "epoch: mixed_slack is %d; it must be in 0..1000",
+                         (int)options->mixed_slack);
     if (options->samples_per_step < 0 || options->window_samples < 0)
         return hbp__fail(
             context, HBP_E_INVALID, "epoch: %s is %lld; it must be 0 or more",

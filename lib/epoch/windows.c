@@ -119,16 +119,6 @@ static hbp_status plan_window(windows *w, int64_t i)
     return status;
 }
 
-/* What the parts do not know: they were made for parts of the data. */
-static void set_whole(const hbp__epoch *epoch, hbp_plan *plan)
-{
-    plan->overlong_samples = epoch->lengths->overlong_samples;
-    plan->overlong_tokens = epoch->lengths->overlong_tokens;
-    plan->lengths_digest = epoch->lengths->digest;
-    plan->seed = epoch->options.seed;
-    hbp__plan_seal(plan);
-}
-
 hbp_status hbp__epoch_windows(const hbp__epoch *epoch, hbp_plan **out)
 {
     windows w = {epoch, NULL, NULL, 0, NULL, 0};
@@ -146,7 +136,7 @@ hbp_status hbp__epoch_windows(const hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__plan_join(context, w.part, w.parts, epoch->lengths, out);
     if (status >= 0)
-        set_whole(epoch, *out);
+        hbp__epoch_seal(epoch, *out);
     for (int64_t i = 0; i < w.parts; i++)
         hbp_plan_free(w.part[i]);
     hbp__delete(&context->memory, w.part);

@@ -218,9 +218,10 @@ static hbp_status plan_once(hbp_context *context, void *user)
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
-    inputs in = {test_long_tail(context, 1, 90, 30000),
-                 test_cost(context),
-                 {.struct_size = sizeof in.options, .mode = HBP_EPOCH_MIXED, .max_groups = 2}};
+    inputs in = {
+        test_long_tail(context, 1, 90, 30000),
+        test_cost(context),
+        {.struct_size = sizeof in.options, .mode = HBP_EPOCH_MIXED, .max_groups = 2, .max_samples = 50}};
     failing_sweep(plan_once, &in);
     ck_assert_int_gt(cancel_sweep(plan_once, &in), 8);
     in.options.samples_per_step = 60;
