@@ -58,7 +58,11 @@ START_TEST(the_degree_is_the_least_that_holds_the_longest)
     ck_assert_int_eq(plan_lengths(length, 3, two + 1, "").sp, 4); /* padded to eight more */
     ck_assert_int_eq(plan_lengths(length, 3, four, "").sp, 4);
     ck_assert_int_eq(plan_lengths(length, 3, 10, "").sp, 2); /* the batch knows better */
-    planned p = plan_lengths(length, 3, 10000000, "longest_tokens is 10000000; the largest SP group holds");
+    /* The largest group need not hold a multiple of eight. */
+    ck_assert_int_eq(plan_lengths(length, 3, capacity_of(8), "").sp, 8);
+    planned p = plan_lengths(length, 3, capacity_of(8) + 1, "the largest SP group holds");
+    ck_assert_int_eq(p.status, HBP_E_INFEASIBLE);
+    p = plan_lengths(length, 3, 10000000, "longest_tokens is 10000000; the largest SP group holds");
     ck_assert_int_eq(p.status, HBP_E_INFEASIBLE);
 }
 END_TEST
