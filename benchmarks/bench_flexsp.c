@@ -1,4 +1,4 @@
-/* The published speed-ups of heterogeneous sequence parallelism (FlexSP, arXiv 2412.01523, figure 4),
+/* The published speed-ups of heterogeneous sequence parallelism (FlexSP, arXiv 2412.01523),
  * predicted with the paper's own constants on batches of Wikipedia lengths, and how the other ways to plan a
  * step fare. */
 #include <stdio.h>

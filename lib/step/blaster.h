@@ -15,10 +15,10 @@ typedef hbp_status hbp__step_inner(const hbp__step *step, const int64_t *member,
 hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
                                  int64_t *first);
 
-/* Tries the least number of micro-batches whose tokens fit the cluster, and up to four more (FlexSP, section
- * 4.2.1), each solved by `inner`; keeps the one that takes the least time. Numbers at which `inner` finds a
- * micro-batch infeasible before any other was solved do not count. HBP_NOT_PROVEN when `inner` said so of a
- * micro-batch that was kept. HBP_E_INFEASIBLE when max_micro_batches are too few. */
+/* Tries the least number of micro-batches whose tokens fit the cluster, and up to four more (FlexSP), each
+ * solved by `inner`; keeps the one that takes the least time. Numbers at which `inner` finds a micro-batch
+ * infeasible before any other was solved do not count. HBP_NOT_PROVEN when `inner` said so of a micro-batch
+ * that was kept. HBP_E_INFEASIBLE when max_micro_batches are too few. */
 hbp_status hbp__step_blast(const hbp__step *step, hbp__step_inner *inner, hbp__step_solution *solution);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/context.h"
 
 /* Cuts lengths [count], descending, into at most `buckets` >= 1 runs and writes the longest of its run to
- * rounded[i], so that the sum of what is added is least (FlexSP, section 4.1.3). Among equal sums the
+ * rounded[i], so that the sum of what is added is least (FlexSP). Among equal sums the
  * earliest cuts win. O(count buckets log count) time, 4 count buckets bytes of scratch. */
 hbp_status hbp__step_bucket(hbp_context *context, const int64_t *length, int64_t count, int64_t buckets,
                             int64_t *rounded);

@@ -1,4 +1,4 @@
-/* FlexSP as published (arXiv 2412.01523, section 4): the blaster cuts the batch, each micro-batch's lengths
+/* FlexSP as published (arXiv 2412.01523): the blaster cuts the batch, each micro-batch's lengths
  * are rounded up to buckets, and groups are chosen and filled for the rounded lengths. */
 #include "base/checked.h"
 #include "step/blaster.h"
