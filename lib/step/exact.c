@@ -17,7 +17,7 @@
 /* A larger program is not tried: its relaxation alone would take minutes. */
 #define MOST_COLUMNS 60000
 /* Of one program, at effort 1. */
-#define NODES               INT64_C(10000)
+#define NODES               INT64_C(5000)
 #define ITERATIONS_PER_NODE 200
 
 typedef struct exact {

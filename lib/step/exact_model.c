@@ -108,6 +108,7 @@ void hbp__step_model_close(hbp__step_model *model)
     const hbp__memory *memory = &model->step->context->memory;
     hbp__delete(memory, model->slot_degree);
     hbp__delete(memory, model->slot_index);
+    hbp__delete(memory, model->slot_ways);
     hbp__program_close(&model->program);
 }
 
@@ -142,6 +143,12 @@ static int32_t column_kind(const hbp__step_model *m, int64_t batch, int32_t slot
 static int32_t column_in_batch(const hbp__step_model *m, int64_t batch, int64_t kind)
 {
     return column_open(m, batch, m->slots) + (int32_t)kind;
+}
+
+/* The step to way w >= 1 of a slot of the micro-batch built last; what it pays is the column after it. */
+static int32_t column_step(const hbp__step_model *m, int32_t slot, int32_t w)
+{
+    return m->slot_ways[slot] + 2 * (w - 1);
 }
 
 /* Sequences of this kind or of one before it. */
@@ -299,18 +306,19 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
     hbp__program *p = &m->program;
     const hbp__step_degree *degree = &m->step->degree[m->slot_degree[slot]];
     const hbp__step_way *way = degree->way;
-    int32_t ways = ways_needed(m, degree), taken = p->columns, open = column_open(m, batch, slot);
+    int32_t ways = ways_needed(m, degree), open = column_open(m, batch, slot);
     double unit = m->unit_ns, multiple = (double)m->step->options.pack_multiple;
     double holds = (double)hbp__min_i64(way[0].capacity, m->total_tokens + m->step->options.pack_multiple);
     double longest_square = 0;
     for (int64_t k = 0; k < m->kinds->count; k++)
         longest_square = fmax(longest_square, m->kinds->squares[k] / (double)m->kinds->tokens[k]);
+    m->slot_ways[slot] = p->columns;
     for (int32_t w = 1; w < ways; w++) {
         HBP__TRY(hbp__program_add_column(p, 0, 0, 1, HBP_COLUMN_INTEGER, BY_WAY));
         HBP__TRY(hbp__program_add_column(p, 0, 0, INFINITY, HBP_COLUMN_CONTINUOUS, 0));
     }
     for (int32_t w = 1; w < ways; w++) {
-        int32_t step = taken + 2 * (w - 1), pays = step + 1;
+        int32_t step = column_step(m, slot, w), pays = step + 1;
         HBP__TRY(hbp__program_add_row(p, 0, INFINITY)); /* no step before the one before it */
         HBP__TRY(hbp__program_add_entry(p, w > 1 ? step - 2 : open, 1));
         HBP__TRY(hbp__program_add_entry(p, step, -1));
@@ -335,7 +343,7 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
         if (pad >= 0)
             HBP__TRY(hbp__program_add_entry(p, pad, way[0].linear * multiple / unit));
         for (int32_t w = 1; w < ways; w++)
-            HBP__TRY(hbp__program_add_entry(p, taken + 2 * (w - 1) + 1, 1));
+            HBP__TRY(hbp__program_add_entry(p, column_step(m, slot, w) + 1, 1));
         double fixed = within ? way[0].constant - m->limit_ns : way[0].constant;
         HBP__TRY(hbp__program_add_entry(p, open, fixed / unit));
         if (!within)
@@ -345,7 +353,7 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
     HBP__TRY(add_load(m, batch, slot, 1 / holds, 0));
     HBP__TRY(hbp__program_add_entry(p, open, -1));
     for (int32_t w = 1; w < ways; w++)
-        HBP__TRY(hbp__program_add_entry(p, taken + 2 * (w - 1),
+        HBP__TRY(hbp__program_add_entry(p, column_step(m, slot, w),
                                         -(double)(way[w].capacity - way[w - 1].capacity) / holds));
     if (pad >= 0) {
         HBP__TRY(hbp__program_add_row(p, 0, INFINITY));
@@ -397,7 +405,8 @@ static hbp_status list_slots(hbp__step_model *m)
         slots += slots_of(step, m->kinds, j);
     m->slot_degree = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_degree);
     m->slot_index = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_index);
-    if (!m->slot_degree || !m->slot_index)
+    m->slot_ways = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_ways);
+    if (!m->slot_degree || !m->slot_index || !m->slot_ways)
         return hbp__fail_memory(step->context, "the groups of the step");
     for (int32_t j = 0; j < step->degrees; j++)
         for (int64_t i = 0; i < slots_of(step, m->kinds, j); i++) {
@@ -416,7 +425,6 @@ static hbp_status build(hbp__step_model *m, double cutoff_ns)
     for (int64_t batch = 0; batch < m->micro_batches; batch++) {
         HBP__TRY(add_counts(m, batch));
         HBP__TRY(add_order(m, batch));
-        HBP__TRY(add_bounds(m, batch));
         for (int32_t slot = 0; slot < m->slots; slot++) {
             int32_t pad = -1;
             if (m->step->options.pack_multiple > 1) {
@@ -425,6 +433,7 @@ static hbp_status build(hbp__step_model *m, double cutoff_ns)
             }
             HBP__TRY(add_slot(m, batch, slot, pad));
         }
+        HBP__TRY(add_bounds(m, batch));
     }
     if (!isfinite(cutoff_ns) || m->micro_batches == 1)
         return HBP_OK;

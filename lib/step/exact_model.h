@@ -36,6 +36,8 @@ typedef struct hbp__step_model {
     int32_t slots;
     int32_t *slot_degree; /* [slots] index in step->degree, ascending */
     int32_t *slot_index;  /* [slots] among those of its degree */
+    int32_t
+        *slot_ways; /* [slots] of the micro-batch built last: the column of its first step to more layers */
     hbp__program program;
 } hbp__step_model;
 
