@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "mixed.h"
 
 static const char *const models[] = {"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-32b", "deepseek-v2"};
 static const int32_t nodes[] = {4, 32};
@@ -233,6 +233,7 @@ int main(int argc, char **argv)
     compare_aims(context, lengths, cost);
     hbp_lengths_free(lengths);
     bench_data_close(&data);
+    bench_mixed(context, cost, quick);
     hbp_cost_free(cost);
     tally all = {0}, reference = {0};
     compare_all(context, quick, &all, &reference);

@@ -161,7 +161,7 @@ int cli_groups(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, c->mode ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
+    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     int64_t count = 0;
     const int64_t *length = hbp_groups_get_pack_lengths(c->groups, &count);
     hbp_sp_choice *choices = NULL;

@@ -7,8 +7,9 @@
 #include "schedule/balance.h"
 #include "schedule/mix.h"
 
-/* Up to so many samples, steps planned one by one are tried also without slack. */
+/* Steps planned one by one are tried also without slack up to so many samples, and so many in a step. */
 #define STRATA_SAMPLES 32768
+#define STEP_SAMPLES   1024
 
 /* Steps planned for an estimate of all, and the share of it that may be its error. */
 #define FEW_STEPS  8
@@ -203,7 +204,8 @@ static hbp_status guess_steps(const search *s, int64_t *steps)
     *steps = 0;
     for (int i = 0; i < 2 * stretches; i++) {
         int64_t ns, count = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
-        if (count > s->lengths->count)
+        if (count > s->lengths->count ||
+            (!s->epoch->options.mixed_slack && s->lengths->count / count > STEP_SAMPLES))
             continue;
         HBP__TRY(hbp__strata_estimate(s->epoch, count, s->best.groups->tokens_per_step,
                                       s->epoch->options.mixed_slack ? MANY_STEPS : FEW_STEPS, &ns));

@@ -21,6 +21,7 @@ typedef struct strata {
     int64_t *first;   /* [steps + 1] into sample */
     uint32_t *sample; /* [samples] pieces */
     int64_t most;     /* tokens of the largest step */
+    double work_ns;   /* rank-time of all samples at degree 1, without what packs pay once */
     hbp_plan **part;  /* [steps] */
 } strata;
 
@@ -41,19 +42,25 @@ static void strata_close(strata *s)
         hbp__items_close(&s->items);
 }
 
+static double work_of(const strata *s, double tokens, double squares)
+{
+    const hbp_cost_terms *t = &s->epoch->cost->terms;
+    return t->ns_per_token * tokens + t->ns_per_token_squared * squares;
+}
+
 /* Deals the items to the steps by the time that they need; bin[i] gets the step of item i. */
 static hbp_status deal(strata *s, uint32_t *bin)
 {
     const hbp__memory *memory = &s->epoch->context->memory;
-    const hbp_cost_terms *t = &s->epoch->cost->terms;
     uint64_t rows = (uint64_t)s->items.count;
     int64_t *weight = hbp__new(memory, rows, sizeof *weight),
             *tokens = hbp__new(memory, rows, sizeof *tokens);
     int done = weight && tokens;
     for (int64_t i = 0; i < s->items.count && done; i++) {
         tokens[i] = s->items.size[i];
-        weight[i] = hbp__round_i64(t->ns_per_token * (double)tokens[i] +
-                                   t->ns_per_token_squared * (double)hbp__items_squares(&s->items, i));
+        double work = work_of(s, (double)tokens[i], (double)hbp__items_squares(&s->items, i));
+        s->work_ns += work;
+        weight[i] = hbp__round_i64(work);
     }
     hbp__rng rng = hbp__rng_make(s->epoch->options.seed, s->epoch->options.epoch, STREAM_DEAL);
     done = done && hbp__mix_deal(memory, weight, tokens, s->items.count, s->steps, &rng, bin);
@@ -140,21 +147,24 @@ static hbp_status plan_part(strata *s, int64_t step, hbp_plan **out)
     return status;
 }
 
-/* The time of all steps from `sample` of them. */
+/* The time of all steps from `sample` of them, by the work that those have of all work: steps differ in it,
+ * and their times with it. */
 static hbp_status estimate(strata *s, int64_t sample, int64_t *ns)
 {
-    double total = 0;
+    double total = 0, work = 0;
     int64_t count = hbp__min_i64(sample, s->steps);
     hbp_status status = HBP_OK;
     for (int64_t i = 0; i < count && status >= 0; i++) {
         /* The middle of the i-th stretch of the epoch. */
         hbp_plan *plan = NULL;
         status = plan_part(s, (2 * i + 1) * s->steps / (2 * count), &plan);
+        for (int64_t p = 0; status >= 0 && p < plan->packs; p++)
+            work += work_of(s, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p]);
         if (status >= 0)
             total += (double)plan->step_ns[0];
         hbp_plan_free(plan);
     }
-    *ns = hbp__round_i64(total / (double)count * (double)s->steps);
+    *ns = work > 0 ? hbp__round_i64(total / work * s->work_ns) : INT64_MAX;
     return status;
 }
 

@@ -224,6 +224,17 @@ class TestEpoch(unittest.TestCase):
         with self.assertRaises(IndexError):
             packs.bound(len(groups))
 
+    def test_mixed_epochs(self):
+        lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
+        hierarchy = hbp.simulate(hbp.plan_epoch(lengths, cost, seed=3), cost)
+        mixed = hbp.plan_epoch(lengths, cost, mode="mixed", seed=3)
+        mixed.validate(lengths, cost)
+        self.assertLessEqual(hbp.simulate(mixed, cost).epoch_ns, hierarchy.epoch_ns)
+        slack = hbp.plan_epoch(lengths, cost, mode="mixed", mixed_slack=100, seed=3)
+        self.assertLessEqual(hbp.simulate(slack, cost).epoch_ns, hierarchy.epoch_ns * 1.1)
+        with self.assertRaises(hbp.InvalidError):
+            hbp.plan_epoch(lengths, cost, mode="mixed", mixed_slack=-1)
+
     def test_baselines(self):
         lengths, cost = samples.lengths(), samples.cost()
         ours = hbp.simulate(samples.plan(), cost)

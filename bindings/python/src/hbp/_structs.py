@@ -382,6 +382,7 @@ class EpochOptions(Struct):
     seed: U64
     epoch: U64
     groups: Address
+    mixed_slack: I32
 
 
 @struct

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3}
-EPOCH_MODES = {"default": 0, "paper": 1}
+EPOCH_MODES = {"default": 0, "paper": 1, "mixed": 2}
 
 
 def balance_attention(
@@ -74,6 +74,7 @@ class EpochKeywords(TypedDict, total=False):
     seed: int
     epoch: int
     groups: Optional[Groups]
+    mixed_slack: int
 
 
 def _options(
@@ -95,6 +96,7 @@ def _options(
     seed: int = 0,
     epoch: int = 0,
     groups: Optional[Groups] = None,
+    mixed_slack: int = 0,
 ) -> EpochOptions:
     """The struct; what it points to is the caller's to keep alive."""
     if groups is not None and not isinstance(groups, Groups):
@@ -117,6 +119,7 @@ def _options(
         seed=seed,
         epoch=epoch,
         groups=None if groups is None else groups._handle.pointer,
+        mixed_slack=mixed_slack,
     )
 
 
@@ -132,7 +135,8 @@ def plan_epoch(
 
     Options are the fields of hbp_epoch_options, 0 being the default of each: max_length (longest sample and
     pack; 0: the longest sample), over_long "error", "drop", "truncate" or "split" for what is longer, mode
-    "default" or "paper", groups (hbp.Groups to use), tokens_per_step, samples_per_step, window_samples,
+    "default", "paper" or "mixed", mixed_slack (thousandths that mode mixed may be longer for steps closer to
+    the mixture), groups (hbp.Groups to use), tokens_per_step, samples_per_step, window_samples,
     max_samples (per pack), sequence_multiple and pack_multiple (padding), micro_batch_multiple, max_groups,
     effort, curriculum_steps, drop_last, seed, epoch. The plan is a pure function of all of them, so that
     every rank may plan for itself."""

@@ -1,0 +1,10 @@
+/* The part of bench_quality that is about mode mixed. */
+#ifndef BENCH_MIXED_H
+#define BENCH_MIXED_H
+
+#include "common.h"
+
+/* Plans every data set in mode mixed, and prints what that comes to beside the hierarchy. */
+void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick);
+
+#endif
