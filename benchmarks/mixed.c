@@ -6,7 +6,7 @@
 
 #include "mixed.h"
 
-enum { CLASSES = 32, BATCHES = 48, SLACK = 60, SLACK_SAMPLES = 50000 };
+enum { CLASSES = 32, BATCHES = 48, LARGE_BATCHES = 6, SLACK = 60, SLACK_SAMPLES = 50000 };
 
 typedef struct outcome {
     hbp_report report;
@@ -85,7 +85,7 @@ static double work_of(const hbp_cost_terms *t, double tokens)
 /* Predicted ns of the epoch when batches of `tokens_per_step` tokens, drawn at random, are planned one by
  * one: from a few of them, by the work that they have of all work. */
 static double plan_steps(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                         int64_t tokens_per_step)
+                         int64_t tokens_per_step, int batches)
 {
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     hbp_cost_terms terms = {.struct_size = sizeof terms};
@@ -96,7 +96,7 @@ static double plan_steps(hbp_context *context, const hbp_lengths *lengths, const
     uint64_t state = 1;
     for (int64_t i = 0; i < summary.samples; i++)
         all_work += work_of(&terms, (double)hbp_lengths_get_length(lengths, i));
-    for (int b = 0; b < BATCHES; b++) {
+    for (int b = 0; b < batches; b++) {
         int64_t count = 0, held = 0;
         for (; count < summary.samples; count++) {
             int64_t drawn = (int64_t)(bench_random(&state) % (uint64_t)summary.samples);
@@ -134,10 +134,10 @@ typedef struct tally {
 } tally;
 
 static void compare(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, const char *name,
-                    int64_t tokens_per_step, int with_slack, tally *t)
+                    int64_t tokens_per_step, int is_large, int with_slack, tally *t)
 {
     outcome hierarchy, mixed, slack;
-    double steps_ns = plan_steps(context, lengths, cost, tokens_per_step);
+    double steps_ns = plan_steps(context, lengths, cost, tokens_per_step, is_large ? LARGE_BATCHES : BATCHES);
     plan(context, lengths, cost, HBP_EPOCH_DEFAULT, 0, tokens_per_step, &hierarchy);
     plan(context, lengths, cost, HBP_EPOCH_MIXED, 0, tokens_per_step, &mixed);
     print_outcome(name, "hierarchy", tokens_per_step, &hierarchy, &hierarchy, steps_ns);
@@ -160,11 +160,13 @@ void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)
     bench_section("Mode mixed: llama-3.1-8b, 4 nodes of 8 h100");
     printf("tokens: millions in a step, the groups' and eight times as many; time: over the hierarchy's, and "
            "over\n"
-           "that of %d random batches planned one by one; bound: percent over it; distance: of a step's "
+           "that of random batches planned one by one (%d and %d of them); bound: percent over it; distance: "
+           "of a step's "
            "mixture\n"
            "to the epoch's; cv: of samples, over all steps; planned: CPU seconds\n"
            "%-18s %-10s %8s %7s %9s %8s %6s %6s %6s %7s\n",
-           BATCHES, "data", "way", "tokens", "steps", "time", "by step", "bound", "dist", "cv", "planned");
+           BATCHES, LARGE_BATCHES, "data", "way", "tokens", "steps", "time", "by step", "bound", "dist", "cv",
+           "planned");
     tally one = {0}, eight = {0};
     for (int d = 0; d < BENCH_DATA_SETS; d++) {
         bench_data data;
@@ -175,8 +177,8 @@ void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)
         bench_need(context, hbp_plan_groups(context, lengths, cost, NULL, &groups), "groups");
         int64_t tokens = hbp_groups_get_tokens_per_step(groups);
         int with_slack = !is_quick && data.count <= SLACK_SAMPLES;
-        compare(context, lengths, cost, data.name, tokens, with_slack, &one);
-        compare(context, lengths, cost, data.name, 8 * tokens, 0, &eight);
+        compare(context, lengths, cost, data.name, tokens, 0, with_slack, &one);
+        compare(context, lengths, cost, data.name, 8 * tokens, 1, 0, &eight);
         hbp_groups_free(groups);
         hbp_lengths_free(lengths);
         bench_data_close(&data);
