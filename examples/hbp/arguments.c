@@ -47,7 +47,8 @@ static const option options[] = {
     {"tokens-per-step", KIND_TOKENS, AT(tokens_per_step), CLI_PLANS, "TOKENS",
      "tokens of a step (default: a longest pack on every SP group)", 0},
     {"mode", KIND_CHOICE, AT(mode), CLI_PLANS, "MODE",
-     "default, paper: as published, or mixed: degrees mix in a micro-batch, and every step has its share of all",
+     "default, paper: as published, or mixed: degrees mix in a micro-batch, and every step has its share of "
+     "all",
      "default=0|paper=1|mixed=2"},
     {"mixed-slack", KIND_INTEGER, AT(mixed_slack), CLI_PLAN | CLI_COMPARE, "N",
      "mode mixed: N thousandths longer is fine for steps closer to the mixture", 0},
