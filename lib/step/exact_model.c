@@ -160,15 +160,22 @@ static int64_t number_up_to(const hbp__step_kinds *kinds, int64_t kind)
     return sum;
 }
 
+/* What a micro-batch may take at most: those before it take as long, those after it as long as idle ones. */
+static double limit_of(const hbp__step_model *m, int64_t batch)
+{
+    double after = (double)(m->micro_batches - 1 - batch) * idle_ns(m->step);
+    return (m->cutoff_ns - after) / (double)(batch + 1);
+}
+
 /* Nonzero when a sequence of the kind may run on the degree at all. */
-static int may_run(const hbp__step_model *m, int64_t kind, int32_t j)
+static int may_run(const hbp__step_model *m, int64_t batch, int64_t kind, int32_t j)
 {
     const hbp__step_degree *degree = &m->step->degree[j];
     int64_t tokens = m->kinds->tokens[kind];
     if (hbp__round_up(tokens, m->step->options.pack_multiple) > degree->capacity)
         return 0;
     const hbp__step_way *way = hbp__step_find_way(degree, tokens);
-    return way->constant + way_ns(way, (double)tokens, m->kinds->squares[kind]) <= m->limit_ns;
+    return way->constant + way_ns(way, (double)tokens, m->kinds->squares[kind]) <= limit_of(m, batch);
 }
 
 static hbp_status add_columns(hbp__step_model *m)
@@ -177,7 +184,7 @@ static hbp_status add_columns(hbp__step_model *m)
     const hbp__step *step = m->step;
     const hbp__step_kinds *kinds = m->kinds;
     for (int64_t batch = 0; batch < m->micro_batches; batch++) {
-        HBP__TRY(hbp__program_add_column(p, 1, idle_ns(step) / m->unit_ns, m->limit_ns / m->unit_ns,
+        HBP__TRY(hbp__program_add_column(p, 1, idle_ns(step) / m->unit_ns, limit_of(m, batch) / m->unit_ns,
                                          HBP_COLUMN_CONTINUOUS, 0));
         for (int32_t j = 0; j < step->degrees; j++)
             HBP__TRY(hbp__program_add_column(p, 0, 0, (double)slots_of(step, kinds, j), HBP_COLUMN_INTEGER,
@@ -185,9 +192,9 @@ static hbp_status add_columns(hbp__step_model *m)
         for (int32_t slot = 0; slot < m->slots; slot++) {
             HBP__TRY(hbp__program_add_column(p, 0, 0, 1, HBP_COLUMN_INTEGER, BY_OPEN));
             for (int64_t k = 0; k < kinds->count; k++) {
-                /* So many sequences lead the slots, and the micro-batches, before this one. */
-                int64_t before = hbp__max_i64(m->slot_index[slot], batch);
-                int is_allowed = may_run(m, k, m->slot_degree[slot]) && number_up_to(kinds, k) > before;
+                /* So many sequences lead the slots before this one. */
+                int is_allowed = may_run(m, batch, k, m->slot_degree[slot]) &&
+                                 number_up_to(kinds, k) > m->slot_index[slot];
                 HBP__TRY(hbp__program_add_column(p, 0, 0, is_allowed ? (double)kinds->number[k] : 0,
                                                  HBP_COLUMN_INTEGER, BY_VALUE));
             }
@@ -244,8 +251,8 @@ static hbp_status add_counts(hbp__step_model *m, int64_t batch)
     return HBP_OK;
 }
 
-/* A kind is in a slot only with a sequence of it or of one before it in the slot before; likewise for
- * micro-batches. */
+/* A kind is in a slot only with a sequence of it or of one before it in the slot before. The longest
+ * micro-batches come first. */
 static hbp_status add_order(hbp__step_model *m, int64_t batch)
 {
     hbp__program *p = &m->program;
@@ -262,11 +269,10 @@ static hbp_status add_order(hbp__step_model *m, int64_t batch)
                 HBP__TRY(hbp__program_add_entry(p, column_kind(m, batch, slot - 1, l), 1));
         }
     }
-    for (int64_t k = 0; k < kinds->count && batch; k++) {
+    if (batch) {
         HBP__TRY(hbp__program_add_row(p, 0, INFINITY));
-        HBP__TRY(hbp__program_add_entry(p, column_in_batch(m, batch, k), -1.0 / (double)kinds->number[k]));
-        for (int64_t l = 0; l <= k; l++)
-            HBP__TRY(hbp__program_add_entry(p, column_in_batch(m, batch - 1, l), 1));
+        HBP__TRY(hbp__program_add_entry(p, column_time(m, batch - 1), 1));
+        HBP__TRY(hbp__program_add_entry(p, column_time(m, batch), -1));
     }
     return HBP_OK;
 }
@@ -284,16 +290,36 @@ static hbp_status add_load(hbp__step_model *m, int64_t batch, int32_t slot, doub
 }
 
 /* Ways of a degree that a solution within the limit can need. */
-static int32_t ways_needed(const hbp__step_model *m, const hbp__step_degree *degree)
+static int32_t ways_needed(const hbp__step_model *m, int64_t batch, const hbp__step_degree *degree)
 {
     int32_t ways = 1;
     while (ways < degree->ways && degree->way[ways - 1].capacity < m->total_tokens) {
         const hbp__step_way *way = &degree->way[ways];
-        if (way->constant + way->linear * (double)degree->way[ways - 1].capacity > m->limit_ns)
+        if (way->constant + way->linear * (double)degree->way[ways - 1].capacity > limit_of(m, batch))
             break;
         ways++;
     }
     return ways;
+}
+
+/* A kind is in a slot only when it is open, and with the steps that one of its sequences needs by itself. */
+static hbp_status add_openings(hbp__step_model *m, int64_t batch, int32_t slot)
+{
+    hbp__program *p = &m->program;
+    const hbp__step_degree *degree = &m->step->degree[m->slot_degree[slot]];
+    int32_t ways = ways_needed(m, batch, degree);
+    for (int64_t k = 0; k < m->kinds->count; k++) {
+        int32_t column = column_kind(m, batch, slot, k), needed = 0;
+        if (!(p->upper[column] > 0))
+            continue;
+        while (needed < ways - 1 && degree->way[needed].capacity < m->kinds->tokens[k])
+            needed++;
+        HBP__TRY(hbp__program_add_row(p, 0, INFINITY));
+        HBP__TRY(hbp__program_add_entry(
+            p, needed ? column_step(m, slot, needed) : column_open(m, batch, slot), 1));
+        HBP__TRY(hbp__program_add_entry(p, column, -1.0 / (double)m->kinds->number[k]));
+    }
+    return HBP_OK;
 }
 
 /* Time and memory of a slot. `pad` is its column of padded tokens over the pack multiple, or -1.
@@ -306,7 +332,7 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
     hbp__program *p = &m->program;
     const hbp__step_degree *degree = &m->step->degree[m->slot_degree[slot]];
     const hbp__step_way *way = degree->way;
-    int32_t ways = ways_needed(m, degree), open = column_open(m, batch, slot);
+    int32_t ways = ways_needed(m, batch, degree), open = column_open(m, batch, slot);
     double unit = m->unit_ns, multiple = (double)m->step->options.pack_multiple;
     double holds = (double)hbp__min_i64(way[0].capacity, m->total_tokens + m->step->options.pack_multiple);
     double longest_square = 0;
@@ -337,14 +363,14 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
             HBP__TRY(hbp__program_add_entry(p, pad, -linear * multiple / unit));
     }
     /* What it takes is within the micro-batch's time, and within the limit only if it is open. */
-    for (int32_t within = 0; within < (isfinite(m->limit_ns) ? 2 : 1); within++) {
+    for (int32_t within = 0; within < (isfinite(m->cutoff_ns) ? 2 : 1); within++) {
         HBP__TRY(hbp__program_add_row(p, -INFINITY, 0));
         HBP__TRY(add_load(m, batch, slot, pad < 0 ? way[0].linear / unit : 0, way[0].square / unit));
         if (pad >= 0)
             HBP__TRY(hbp__program_add_entry(p, pad, way[0].linear * multiple / unit));
         for (int32_t w = 1; w < ways; w++)
             HBP__TRY(hbp__program_add_entry(p, column_step(m, slot, w) + 1, 1));
-        double fixed = within ? way[0].constant - m->limit_ns : way[0].constant;
+        double fixed = within ? way[0].constant - limit_of(m, batch) : way[0].constant;
         HBP__TRY(hbp__program_add_entry(p, open, fixed / unit));
         if (!within)
             HBP__TRY(hbp__program_add_entry(p, column_time(m, batch), -1));
@@ -416,7 +442,7 @@ static hbp_status list_slots(hbp__step_model *m)
     return HBP_OK;
 }
 
-static hbp_status build(hbp__step_model *m, double cutoff_ns)
+static hbp_status build(hbp__step_model *m)
 {
     hbp__program *p = &m->program;
     HBP__TRY(list_slots(m));
@@ -432,12 +458,13 @@ static hbp_status build(hbp__step_model *m, double cutoff_ns)
                 HBP__TRY(hbp__program_add_column(p, 0, 0, INFINITY, HBP_COLUMN_INTEGER, BY_VALUE));
             }
             HBP__TRY(add_slot(m, batch, slot, pad));
+            HBP__TRY(add_openings(m, batch, slot));
         }
         HBP__TRY(add_bounds(m, batch));
     }
-    if (!isfinite(cutoff_ns) || m->micro_batches == 1)
+    if (!isfinite(m->cutoff_ns) || m->micro_batches == 1)
         return HBP_OK;
-    HBP__TRY(hbp__program_add_row(p, -INFINITY, cutoff_ns / m->unit_ns));
+    HBP__TRY(hbp__program_add_row(p, -INFINITY, m->cutoff_ns / m->unit_ns));
     for (int64_t batch = 0; batch < m->micro_batches; batch++)
         HBP__TRY(hbp__program_add_entry(p, column_time(m, batch), 1));
     return HBP_OK;
@@ -446,13 +473,13 @@ static hbp_status build(hbp__step_model *m, double cutoff_ns)
 hbp_status hbp__step_model_open(const hbp__step *step, const hbp__step_kinds *kinds, int64_t micro_batches,
                                 double cutoff_ns, hbp__step_model *model)
 {
-    *model = (hbp__step_model){.step = step, .kinds = kinds, .micro_batches = micro_batches};
+    *model = (hbp__step_model){
+        .step = step, .kinds = kinds, .micro_batches = micro_batches, .cutoff_ns = cutoff_ns};
     hbp__program_open(step->context, &model->program);
     model->unit_ns = fmax(1, hbp__step_model_least(step, kinds, micro_batches) / (double)micro_batches);
-    model->limit_ns = cutoff_ns - (double)(micro_batches - 1) * idle_ns(step);
     for (int64_t k = 0; k < kinds->count; k++)
         model->total_tokens += kinds->number[k] * kinds->tokens[k];
-    return build(model, cutoff_ns);
+    return build(model);
 }
 
 /* The groups that hold something, micro-batch by micro-batch; empty micro-batches only where the options want

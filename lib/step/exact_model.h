@@ -3,7 +3,7 @@
  * Sequences of like size are a kind, and a slot is a group that a micro-batch may open. Columns: how long
  * each micro-batch takes, which slots are open, how many of each kind are in each slot, how far each slot
  * recomputes. Symmetric solutions are cut off: open slots of a degree come first and their longest sequences
- * descend, and so do those of the micro-batches (docs/decisions/glpk.md has the formulation). */
+ * descend, and so do the micro-batches' times (docs/decisions/glpk.md has the formulation). */
 #ifndef HBP_STEP_EXACT_MODEL_H
 #define HBP_STEP_EXACT_MODEL_H
 
@@ -30,8 +30,8 @@ typedef struct hbp__step_model {
     const hbp__step *step;
     const hbp__step_kinds *kinds;
     int64_t micro_batches;
-    double unit_ns;  /* ns in a unit of the program */
-    double limit_ns; /* no micro-batch takes longer; infinite: not known */
+    double unit_ns;   /* ns in a unit of the program */
+    double cutoff_ns; /* what solutions take at most; infinite: any time */
     int64_t total_tokens;
     int32_t slots;
     int32_t *slot_degree; /* [slots] index in step->degree, ascending */
