@@ -206,13 +206,13 @@ static int64_t whole_bound(const exact *e)
     return bound > 0 && bound < 9e18 ? (int64_t)bound : 0;
 }
 
-/* Sizes rounded up to buckets. Squares grow to those of one sequence as long as the bucket, or, where samples
- * are tied, to the largest that may be. */
+/* Sizes rounded up to buckets. What a sequence grows by is laid at its end. */
 static hbp_status round_up(const hbp__step *step, int64_t *tokens, double *squares)
 {
     HBP__TRY(hbp__step_bucket(step->context, step->tokens, step->count, step->options.buckets, tokens));
     for (int64_t i = 0; i < step->count; i++)
-        squares[i] = (double)tokens[i] * (double)tokens[i];
+        squares[i] =
+            step->squares[i] + (double)(tokens[i] - step->tokens[i]) * (double)(tokens[i] + step->tokens[i]);
     return HBP_OK;
 }
 
@@ -274,8 +274,8 @@ static hbp_status solve_one(const hbp__step *step, const hbp__step_kinds *kinds,
     start(&e, step, kinds, members, solution->micro_batches ? (double)solution->ns : INFINITY);
     hbp_status status = solve_batches(&e, 1, 0);
     if (status == HBP_OK && !e.is_found && !solution->micro_batches)
-        status = e.is_proven ? HBP_E_INFEASIBLE : HBP_NOT_PROVEN;
-    if (status < 0 || (!e.is_found && !solution->micro_batches))
+        return HBP_E_INFEASIBLE;
+    if (status < 0)
         return status;
     int64_t bound_ns = whole_bound(&e);
     if (e.is_found) {
@@ -321,7 +321,7 @@ hbp_status hbp__step_exact_micro_batch(const hbp__step *step, const int64_t *mem
     }
     hbp__delete(memory, own_squares);
     hbp__delete(memory, own_tokens);
-    if (status < 0 || !solution->micro_batches)
+    if (status < 0)
         hbp__step_solution_close(solution);
     return status;
 }
