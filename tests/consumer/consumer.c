@@ -1,4 +1,7 @@
 #include <hbp/hbp.h>
+#ifdef WITH_GLPK
+#include <hbp/glpk.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +12,10 @@ int main(void)
     hbp_model *model = NULL;
     if (strcmp(hbp_version_string(), HBP_VERSION_STRING) != 0 || hbp_context_create(NULL, &ctx) < 0)
         return 1;
+#ifdef WITH_GLPK
+    if (hbp_context_set_solver(ctx, hbp_glpk_solver()) < 0)
+        return 1;
+#endif
     hbp_status status = hbp_model_create_preset(ctx, "llama-3.1-8b", &model);
     printf("hbp %s: %s\n", hbp_version_string(), hbp_status_text(status));
     hbp_model_free(model);

@@ -25,6 +25,12 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046,SC2086
 "$cc" -std=c11 "$source/tests/consumer/consumer.c" -o "$work/consumer" $(pkg-config --cflags --libs $static hbp)
 LD_LIBRARY_PATH=$lib "$work/consumer"
+if pkg-config --exists hbp-glpk; then
+    # shellcheck disable=SC2046,SC2086
+    "$cc" -std=c11 -DWITH_GLPK "$source/tests/consumer/consumer.c" -o "$work/consumer" \
+        $(pkg-config --cflags --libs $static hbp-glpk)
+    LD_LIBRARY_PATH=$lib "$work/consumer"
+fi
 
 version=$(LD_LIBRARY_PATH=$lib pkg-config --modversion hbp)
 if [ -x "$prefix/bin/hbp" ]; then
