@@ -1,8 +1,261 @@
-#include "step/step.h"
+/* docs/explanation/step-bound.md states the bound and proves it; the names here are the ones used there. */
+#include <math.h>
+#include <string.h>
 
-hbp_status hbp__step_bound(const hbp__step *step, int64_t *bound_ns)
+#include "base/checked.h"
+#include "step/bound.h"
+
+#define MARGIN  HBP__BOUND_MARGIN
+#define CLASSES 48
+
+typedef hbp__need need;
+typedef hbp__ask ask;
+
+typedef struct bounding {
+    const hbp__step *step;
+    double fixed; /* B' */
+    double ranks;
+    double micro_batches; /* M', at least so many */
+    ask *ask;             /* [count x degrees] */
+    /* of the class at hand */
+    double plain; /* D without a top micro-batch */
+    double *work; /* [count] least */
+    int64_t options;
+    int64_t *first;  /* [count + 1] into the options */
+    need *option;    /* [3 count x degrees] */
+    double *scratch; /* [3 count] */
+} bounding;
+
+static void set_ask(const hbp__step *step, int32_t j, double tokens, double squares, ask *a)
 {
-    (void)step;
-    *bound_ns = 0;
+    const hbp__step_degree *d = &step->degree[j];
+    const hbp_cost_terms *t = &step->cost->terms;
+    a->alone = (double)INFINITY;
+    a->needs = 0;
+    if (tokens > (double)d->capacity)
+        return;
+    const hbp__step_way *first = hbp__step_find_way(d, (int64_t)tokens), *last = &d->way[d->ways - 1];
+    const hbp__step_way *second = first == &d->way[0] && d->ways > 1 ? first + 1 : first;
+    const hbp__step_way *ways[3] = {first, second, last};
+    a->alone = first->constant - t->pack_ns + first->linear * tokens + first->square * squares;
+    double room = (double)t->limit_bytes + 0.5 - t->static_bytes;
+    for (int i = 0; i < 3; i++) {
+        if (i && ways[i] == ways[i - 1])
+            continue;
+        need *n = &a->need[a->needs++];
+        n->work = d->degree * (ways[i]->linear * tokens + ways[i]->square * squares);
+        n->share = d->ways == 1
+                       ? d->degree * tokens / (double)d->capacity
+                       : hbp__cost_bytes_per_token(step->cost, d->row, ways[i]->recompute) * tokens / room;
+    }
+}
+
+void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
+{
+    for (int64_t k = 0; k < step->count; k++)
+        for (int32_t j = 0; j < step->degrees; j++)
+            set_ask(step, j, (double)step->tokens[k], step->squares[k], &asks[k * step->degrees + j]);
+}
+
+/* The options of a class: what each sequence takes on the degrees that finish within its longest makespan. */
+static void set_class(bounding *b, double high)
+{
+    const hbp__step *step = b->step;
+    b->options = 0;
+    b->plain = 0;
+    for (int64_t k = 0; k < step->count; k++) {
+        const ask *asks = &b->ask[k * step->degrees];
+        int64_t first = b->options;
+        double work = (double)INFINITY;
+        for (int32_t j = 0; j < step->degrees; j++)
+            for (int32_t n = 0; asks[j].alone <= high && n < asks[j].needs; n++) {
+                const need *at = &asks[j].need[n];
+                int64_t o = first;
+                while (o < b->options && (b->option[o].work > at->work || b->option[o].share > at->share))
+                    o++;
+                work = at->work < work ? at->work : work;
+                if (o == b->options)
+                    b->option[b->options++] = *at;
+            }
+        b->first[k] = first;
+        b->work[k] = work;
+        b->plain += work;
+    }
+    b->first[step->count] = b->options;
+    b->plain /= b->ranks;
+}
+
+/* D for a top micro-batch that prices time at tau and memory at alpha. */
+static double value(const bounding *b, double low, double tau, double alpha)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < b->step->count; k++) {
+        double least = b->work[k];
+        for (int64_t o = b->first[k]; o < b->first[k + 1]; o++) {
+            double price = tau * b->option[o].work + alpha * b->option[o].share;
+            least = price < least ? price : least;
+        }
+        sum += least;
+    }
+    return sum / b->ranks + (1 - tau) * low - alpha;
+}
+
+/* Greatest D over some prices, for the class with makespans in (low, high]; any D not below `enough` will do.
+ * D is concave in alpha: golden section. */
+static double class_bound(bounding *b, double low, double high, double enough)
+{
+    static const double taus[] = {0, 0.5};
+    set_class(b, high);
+    double best = b->plain;
+    for (int t = 0; t < 2 && best < enough; t++) {
+        double from = 0, to = 2 * low + 1, ratio = 0.6180339887498949;
+        double a = to - ratio * (to - from), c = from + ratio * (to - from);
+        double at_a = value(b, low, taus[t], a), at_c = value(b, low, taus[t], c);
+        for (int i = 0; i < 14 && best < enough; i++) {
+            best = at_a > best ? at_a : best;
+            best = at_c > best ? at_c : best;
+            if (at_a >= at_c) {
+                to = c;
+                c = a;
+                at_c = at_a;
+                a = to - ratio * (to - from);
+                at_a = value(b, low, taus[t], a);
+            } else {
+                from = a;
+                a = c;
+                at_a = at_c;
+                c = from + ratio * (to - from);
+                at_c = value(b, low, taus[t], c);
+            }
+        }
+    }
+    return best;
+}
+
+/* Micro-batches that memory asks for, and pairs that exclude each other. */
+static double least_micro_batches(const bounding *b, double *longest)
+{
+    const hbp__step *step = b->step;
+    double share = 0;
+    int64_t large = 0, widest = 0;
+    *longest = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        widest = hbp__max_i64(widest, step->degree[j].capacity);
+    for (int64_t k = 0; k < step->count; k++) {
+        double least = (double)INFINITY, alone = (double)INFINITY;
+        int32_t narrow = INT32_MAX;
+        for (int32_t j = 0; j < step->degrees; j++) {
+            const ask *a = &b->ask[k * step->degrees + j];
+            if (a->needs && narrow == INT32_MAX)
+                narrow = step->degree[j].degree;
+            alone = a->alone < alone ? a->alone : alone;
+            for (int32_t n = 0; n < a->needs; n++)
+                least = a->need[n].share < least ? a->need[n].share : least;
+        }
+        large += step->tokens[k] > widest / 2 && narrow > step->ranks / 2;
+        *longest = alone > *longest ? alone : *longest;
+        share += least;
+    }
+    double needed = ceil(share / b->ranks * (1 - MARGIN));
+    needed = needed > (double)large ? needed : (double)large;
+    needed =
+        needed > (double)step->options.min_micro_batches ? needed : (double)step->options.min_micro_batches;
+    double multiple = step->options.micro_batch_multiple;
+    return ceil(needed / multiple) * multiple;
+}
+
+static int allows(const hbp__step *step, const hbp__ask *asks, double time, double *scratch)
+{
+    static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
+    double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
+    for (int i = 0; i < 5; i++) {
+        if (!hbp__bound_one_allows(step, asks, time, weights[i], scratch, here))
+            return 0;
+        for (int32_t j = 0; j < step->degrees; j++)
+            least[j] = here[j] > least[j] ? here[j] : least[j];
+    }
+    return hbp__bound_one_allows_both(step, asks, time, least, scratch);
+}
+
+static hbp_status open(const hbp__step *step, bounding *b)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t count = (uint64_t)step->count, asks = count * (uint64_t)step->degrees;
+    memset(b, 0, sizeof *b);
+    b->step = step;
+    b->ranks = step->ranks;
+    b->fixed = step->cost->terms.pack_ns - 0.5;
+    b->ask = hbp__new(memory, asks, sizeof *b->ask);
+    b->work = hbp__new(memory, count, sizeof *b->work);
+    b->first = hbp__new(memory, count + 1, sizeof *b->first);
+    b->option = hbp__new(memory, asks, 3 * sizeof *b->option);
+    b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
+    if (!b->ask || !b->work || !b->first || !b->option || !b->scratch)
+        return hbp__fail_memory(step->context, "the bound of the step");
+    hbp__bound_ask(step, b->ask);
     return HBP_OK;
+}
+
+static void close(bounding *b)
+{
+    const hbp__memory *memory = &b->step->context->memory;
+    hbp__delete(memory, b->ask);
+    hbp__delete(memory, b->work);
+    hbp__delete(memory, b->first);
+    hbp__delete(memory, b->option);
+    hbp__delete(memory, b->scratch);
+}
+
+/* The least over the classes of the longest micro-batch, whose makespan is above `longest` and at most
+ * `most`: sums of all makespans, each less B'. */
+static hbp_status least_sum(bounding *b, double longest, double most, double *least)
+{
+    double low = longest, stride = (most - longest) / CLASSES;
+    *least = (double)INFINITY;
+    while (low < most) {
+        double high = low * 1.03 > low + stride ? low * 1.03 : low + stride;
+        if (!(high > low))
+            break;
+        double here = class_bound(b, low, high, *least);
+        *least = here < *least ? here : *least;
+        low = high;
+        HBP__TRY(hbp__tick(b->step->context, "bound", (int64_t)(low - longest), (int64_t)(most - longest)));
+    }
+    return HBP_OK;
+}
+
+/* The least makespan of one micro-batch of all, less B', that nothing here rules out. */
+static hbp_status least_one(bounding *b, double longest, double most, double *least)
+{
+    double high = most;
+    *least = longest;
+    for (int i = 0; i < 40 && high - *least > 1e-5 * high; i++) {
+        double middle = *least + (high - *least) / 2;
+        set_class(b, middle);
+        if (b->plain > middle || !allows(b->step, b->ask, middle, b->scratch))
+            *least = middle;
+        else
+            high = middle;
+        HBP__TRY(hbp__tick(b->step->context, "bound", i, 40));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bound_ns)
+{
+    bounding b;
+    double longest, least = 0, one = 0;
+    hbp_status status = open(step, &b);
+    if (status >= 0) {
+        b.micro_batches = least_micro_batches(&b, &longest);
+        double most = (double)upper_ns - b.micro_batches * b.fixed;
+        status = least_sum(&b, longest, most, &least);
+        if (status >= 0 && step->options.max_micro_batches == 1)
+            status = least_one(&b, longest, most, &one);
+        double bound = ((least > one ? least : one) + b.micro_batches * b.fixed) * (1 - MARGIN) - 1;
+        bound = bound < (double)upper_ns ? bound : (double)upper_ns;
+        *bound_ns = bound > 0 ? (int64_t)bound : 0;
+    }
+    close(&b);
+    return status;
 }

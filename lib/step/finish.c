@@ -174,7 +174,7 @@ static hbp_status build(finish *f, hbp_plan **out)
     hbp_context *context = step->context;
     const hbp__memory *memory = &context->memory;
     const hbp_lengths *lengths = step->lengths;
-    int64_t micro_batches = hbp__round_up(s->micro_batches, step->options.micro_batch_multiple), packs;
+    int64_t micro_batches = hbp__step_whole(step, s->micro_batches), packs;
     f->begin = hbp__new_zero(memory, (uint64_t)s->groups + 1, sizeof *f->begin);
     f->member = hbp__new(memory, (uint64_t)step->count, sizeof *f->member);
     f->rank = hbp__new(memory, (uint64_t)s->groups, sizeof *f->rank);

@@ -38,7 +38,7 @@ static hbp_status plan(const hbp__step *step, hbp_plan **out)
     hbp_status status = solve(step, &solution), remark = HBP_OK;
     int64_t bound_ns = 0;
     if (status >= 0)
-        status = hbp__step_bound(step, &bound_ns);
+        status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)

@@ -60,6 +60,14 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
                          (int)o->min_micro_batches, (int)o->max_micro_batches);
+    int64_t multiple = o->micro_batch_multiple ? o->micro_batch_multiple : 1;
+    if (o->max_micro_batches &&
+        hbp__round_up(hbp__max_i64(o->min_micro_batches, 1), multiple) > o->max_micro_batches)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "hbp_step_options.max_micro_batches is %d; no multiple of micro_batch_multiple, which is %lld, "
+            "lies between min_micro_batches and it",
+            (int)o->max_micro_batches, (long long)multiple);
     if (!o->effort)
         o->effort = 1;
     if (!o->min_sp)
@@ -76,9 +84,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
         o->pack_multiple = 1;
     if (o->time_limit_ms) {
         int64_t now = now_ns();
-        step->deadline_ns = now > INT64_MAX - o->time_limit_ms * NS_PER_MS / 2
-                                ? INT64_MAX
-                                : now + o->time_limit_ms * NS_PER_MS;
+        step->deadline_ns = hbp__add_saturating(now, o->time_limit_ms * NS_PER_MS);
     }
     return HBP_OK;
 }

@@ -1,46 +1,214 @@
-#include "step/step.h"
+/* The direct search (docs/explanation/step.md): steps are built with several numbers of micro-batches, pairs
+ * of micro-batches divided anew, and each micro-batch shortened; more effort is more rounds of it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+/* Steps of the innermost loops in the first round: so many, and so many more a sequence. */
+#define WORK          INT64_C(1200000)
+#define WORK_SEQUENCE INT64_C(2500)
+
+enum { STREAM = 0x73746570 };
+
+typedef struct search {
+    const hbp__step *step;
+    hbp__step_builder builder;
+    hbp__step_board board; /* under construction */
+    hbp__step_board best;
+    hbp__rng rng;
+    double best_time; /* dummies of hbp__step_whole counted */
+    int64_t least;    /* micro-batches that memory asks for */
+    int64_t most;
+} search;
+
+/* Time of a board, with the dummies that its number of micro-batches asks for. */
+static double time_of(const search *s, const hbp__step_board *b)
+{
+    double dummies = (double)(hbp__step_whole(s->step, b->micro_batches) - b->micro_batches);
+    return hbp__step_board_time(b) + dummies * s->builder.fixed;
+}
+
+static void keep_better(search *s)
+{
+    double time = time_of(s, &s->board);
+    if (!(time < s->best_time))
+        return;
+    s->best_time = time;
+    hbp__step_board_copy(s->step, &s->board, &s->best);
+}
 
 /* The sequences, longest first, each into the first group that holds it; a group has the least degree that
- * holds its first sequence. */
-hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
+ * holds its first sequence. Returns the micro-batches; writes them to `board` unless NULL. */
+static int64_t first_fit(hbp__step_builder *b, hbp__step_board *board)
 {
-    const hbp__memory *memory = &step->context->memory;
-    HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
-    int64_t *left = hbp__new(memory, (uint64_t)step->count, sizeof *left);
-    if (!left)
-        return hbp__fail_memory(step->context, "the groups of the step");
-    int64_t groups = 0, micro_batches = 0, ranks = 0;
-    for (int64_t i = 0; i < step->count; i++) {
-        int64_t g = 0;
-        while (g < groups && left[g] < step->tokens[i])
+    const hbp__step *step = b->step;
+    int64_t micro_batches = 0, oldest = 0;
+    int64_t *left = b->spare, *group = b->saved, groups = 0; /* of the last micro-batches with room */
+    int32_t ranks = 0;
+    for (int64_t k = 0; k < step->count; k++) {
+        int64_t g = oldest;
+        while (g < groups && left[g] < step->tokens[k])
             g++;
+        while (oldest < groups && left[oldest] < step->tokens[step->count - 1])
+            oldest++;
         if (g == groups) {
             int32_t j = 0;
-            while (step->degree[j].capacity < step->tokens[i])
+            while (step->degree[j].capacity < step->tokens[k])
                 j++;
             if (!micro_batches || ranks < step->degree[j].degree) {
-                solution->first[micro_batches++] = groups;
+                if (board) {
+                    board->groups[micro_batches] = 0;
+                    board->makespan[micro_batches] = b->fixed;
+                }
+                micro_batches++;
                 ranks = step->ranks;
             }
             ranks -= step->degree[j].degree;
-            solution->degree[g] = j;
             left[g] = step->degree[j].capacity;
+            if (board) {
+                int64_t m = micro_batches - 1;
+                group[g] = m * board->ranks + board->groups[m]++;
+                board->group[group[g]] = (hbp__step_group){j, 0, 0, 0, HBP__NONE};
+            }
             groups++;
         }
-        left[g] -= step->tokens[i];
-        solution->group[i] = g;
+        left[g] -= step->tokens[k];
+        if (!board)
+            continue;
+        hbp__step_group *to = &board->group[group[g]];
+        to->tokens += step->tokens[k];
+        to->squares += step->squares[k];
+        to->time = hbp__step_group_time(step, to->degree, to->tokens, to->squares);
+        board->next[k] = to->head;
+        to->head = k;
+        board->home[k] = group[g];
+        double *makespan = &board->makespan[group[g] / board->ranks];
+        *makespan = to->time > *makespan ? to->time : *makespan;
     }
-    solution->first[micro_batches] = groups;
-    solution->micro_batches = micro_batches;
-    solution->groups = groups;
-    hbp__delete(memory, left);
-    return hbp__step_solution_price(step, solution);
+    if (board)
+        board->micro_batches = micro_batches;
+    return micro_batches;
 }
 
-hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
-                                       const int64_t *tokens, const double *squares,
-                                       hbp__step_solution *solution)
+/* Builds steps of more and more micro-batches, until more cannot pay. */
+static void build_all(search *s, int32_t round)
 {
-    (void)member, (void)members, (void)tokens, (void)squares, (void)solution;
-    return hbp__fail(step->context, HBP_E_INTERNAL, "not there yet");
+    static const double part[] = {0.2, 0.5, 0.85, 0.35, 0.95, 0.7};
+    hbp__step_builder *b = &s->builder;
+    double tokens = (double)s->step->total_tokens, area = 0;
+    for (int64_t k = 0; k < s->step->count; k++)
+        area += b->filler.useful[k] / s->step->ranks;
+    for (int64_t m = s->least; m <= s->most; m++) {
+        int64_t whole = hbp__step_whole(s->step, m);
+        if (area + (double)whole * b->fixed >= s->best_time ||
+            (m > s->least + 2 && s->best.micro_batches < m - 2))
+            return;
+        double fill = tokens / (b->room * (double)m);
+        int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
+        for (int32_t i = 0; i < densities; i++) {
+            double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
+            if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
+                keep_better(s);
+            if (!hbp__step_go_on(b))
+                return;
+        }
+    }
+}
+
+static void improve(search *s, int32_t round)
+{
+    hbp__step_board *best = &s->best;
+    hbp__step_builder *b = &s->builder;
+    int64_t start = b->work + b->squeezer.work, all = b->work_limit;
+    b->work_limit = start + (all - start) / 4;
+    for (int64_t apart = 1, changed = 1; apart < best->micro_batches && changed; apart++)
+        for (int64_t m = 0; m + apart < best->micro_batches && hbp__step_go_on(b); m++)
+            changed += hbp__step_recut(b, best, m, m + apart, round);
+    start = b->work + b->squeezer.work;
+    b->work_limit = start + (all - start) / 2;
+    while (best->micro_batches > 1 && hbp__step_go_on(b))
+        hbp__step_shuffle(b, best, s->most, &s->rng);
+    for (int64_t m = 0; m < best->micro_batches; m++) {
+        start = b->work + b->squeezer.work;
+        b->work_limit = start + (all - start) / (best->micro_batches - m);
+        if (hbp__step_go_on(b))
+            hbp__step_shorten(b, best, m, round);
+    }
+    b->work_limit = all;
+    s->best_time = time_of(s, best);
+}
+
+static hbp_status keep(const search *s, hbp__step_solution *solution)
+{
+    const hbp__step_board *b = &s->best;
+    int64_t groups = 0;
+    for (int64_t m = 0; m < b->micro_batches; m++)
+        groups += b->groups[m];
+    HBP__TRY(hbp__step_solution_open(s->step, b->micro_batches, groups, solution));
+    groups = 0;
+    for (int64_t m = 0; m < b->micro_batches; m++) {
+        solution->first[m] = groups;
+        for (int64_t i = 0; i < b->groups[m]; i++, groups++) {
+            const hbp__step_group *group = &b->group[m * b->ranks + i];
+            solution->degree[groups] = group->degree;
+            for (int64_t k = group->head; k != HBP__NONE; k = b->next[k])
+                solution->group[k] = groups;
+        }
+    }
+    solution->first[b->micro_batches] = groups;
+    solution->proven = !s->builder.late;
+    return hbp__step_solution_price(s->step, solution);
+}
+
+static hbp_status run(search *s, hbp__step_solution *solution)
+{
+    const hbp__step *step = s->step;
+    hbp__step_builder *b = &s->builder;
+    HBP__TRY(hbp__step_builder_open(step, b));
+    int64_t simple = first_fit(b, NULL), allowed = step->options.max_micro_batches;
+    s->least = (int64_t)ceil((double)step->total_tokens / b->room);
+    s->least = hbp__max_i64(s->least, 1);
+    s->most = hbp__min_i64(hbp__max_i64(simple + 2, s->least + 4), hbp__max_i64(step->count, 1));
+    s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
+    if (allowed)
+        s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *
+                                            step->options.micro_batch_multiple);
+    HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->board));
+    HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->best));
+    s->best_time = (double)INFINITY;
+    s->rng = hbp__rng_make(0, 0, STREAM);
+    if (simple <= s->most) {
+        first_fit(b, &s->board);
+        keep_better(s);
+    }
+    int64_t work = WORK + WORK_SEQUENCE * step->count;
+    for (int32_t round = 0; round < step->options.effort; round++) {
+        b->work_limit = b->work + b->squeezer.work + work;
+        work = hbp__mul_saturating(work, 3);
+        build_all(s, round);
+        if (s->best_time < (double)INFINITY)
+            improve(s, round);
+        HBP__TRY(b->status);
+    }
+    if (!(s->best_time < (double)INFINITY))
+        return hbp__fail(
+            step->context, HBP_E_INFEASIBLE,
+            "no plan of at most %d micro-batches was found; memory alone asks for %lld, and %lld are sure "
+            "to do",
+            (int)allowed, (long long)s->least, (long long)simple);
+    return keep(s, solution);
+}
+
+hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
+{
+    search s;
+    memset(&s, 0, sizeof s);
+    s.step = step;
+    hbp_status status = run(&s, solution);
+    hbp__step_builder_close(&s.builder);
+    hbp__step_board_close(step, &s.board);
+    hbp__step_board_close(step, &s.best);
+    return status;
 }

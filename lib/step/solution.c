@@ -71,15 +71,18 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
     if (status == HBP_OK && !are_placed(step, s))
         status = hbp__fail(context, HBP_E_INTERNAL, "the groups of a micro-batch do not fit %d ranks",
                            (int)step->ranks);
-    int64_t whole = hbp__round_up(s->micro_batches, step->options.micro_batch_multiple);
+    int64_t whole = hbp__step_whole(step, s->micro_batches);
     s->ns = hbp__mul_saturating(whole - s->micro_batches, hbp__round_i64(step->cost->terms.pack_ns));
     for (int64_t m = 0; m < s->micro_batches && status == HBP_OK; m++) {
         int64_t slowest = hbp__round_i64(step->cost->terms.pack_ns);
-        for (int64_t g = s->first[m]; g < s->first[m + 1]; g++)
-            slowest = hbp__max_i64(slowest, hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]));
-        if (slowest == INT64_MAX)
-            status =
-                hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit", (long long)m);
+        for (int64_t g = s->first[m]; g < s->first[m + 1] && status == HBP_OK; g++) {
+            if (hbp__round_up(tokens[g], step->options.pack_multiple) > step->degree[s->degree[g]].capacity)
+                status = hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
+                                   (long long)m);
+            else
+                slowest =
+                    hbp__max_i64(slowest, hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]));
+        }
         s->ns = hbp__add_saturating(s->ns, slowest);
     }
     hbp__delete(&context->memory, squares);

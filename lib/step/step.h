@@ -56,7 +56,8 @@ typedef struct hbp__step {
     int64_t deadline_ns;                        /* on the monotonic clock; 0: none */
 } hbp__step;
 
-/* Reads the options and lays the problem out. Close releases it, also after a failed open. */
+/* Reads the options and lays the problem out, without lengths its degrees alone. Close releases it, also
+ * after a failed open. */
 hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_step_options *options, hbp__step *step);
 void hbp__step_close(hbp__step *step);
@@ -94,16 +95,23 @@ static inline double hbp__step_group_time(const hbp__step *step, int32_t j, int6
  * the tokens do not fit. */
 int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares);
 
+/* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
+static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)
+{
+    int64_t least = hbp__max_i64(micro_batches, step->options.min_micro_batches);
+    return hbp__round_up(least, step->options.micro_batch_multiple);
+}
+
 /* Which groups there are and who is in them. */
 typedef struct hbp__step_solution {
     hbp__memory memory;
     int64_t micro_batches;
     int64_t groups;
-    int64_t *first;  /* [micro_batches + 1] into the groups */
-    int32_t *degree; /* [groups] index in step->degree */
-    int64_t *group;  /* [count] the group of each sequence */
-    int64_t ns; /* sum over micro-batches of the slowest group, with the dummies that complete the multiple;
-                   step_ns not counted */
+    int64_t *first;   /* [micro_batches + 1] into the groups */
+    int32_t *degree;  /* [groups] index in step->degree */
+    int64_t *group;   /* [count] the group of each sequence */
+    int64_t ns;       /* sum over micro-batches of the slowest group, with the dummies of hbp__step_whole;
+                         step_ns not counted */
     int64_t bound_ns; /* no solution has a smaller `ns`; 0: not known */
     int32_t proven;   /* zero when a limit cut the search short */
 } hbp__step_solution;
@@ -138,8 +146,9 @@ hbp_status hbp__step_dynamic_cp(const hbp__step *step, hbp__step_solution *solut
  * the solver's. HBP_NOT_PROVEN when it stopped early. */
 hbp_status hbp__step_exact(const hbp__step *step, hbp__step_solution *solution);
 
-/* A lower bound on `ns` of every solution (docs/explanation/step-bound.md). */
-hbp_status hbp__step_bound(const hbp__step *step, int64_t *bound_ns);
+/* A lower bound on `ns` of every solution (docs/explanation/step-bound.md); `upper_ns`, that of some
+ * solution, only guides it. */
+hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bound_ns);
 
 /* Solves one micro-batch of the sequences listed in `member` [members] (ascending indices into the step's
  * sequences) on all ranks: a solution of one micro-batch for these alone, group[i] being that of member[i].

@@ -1,0 +1,52 @@
+#include <string.h>
+
+#include "step/builder.h"
+
+hbp_status hbp__step_board_open(const hbp__step *step, int64_t micro_batches, hbp__step_board *b)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t rows = (uint64_t)micro_batches, count = (uint64_t)step->count;
+    memset(b, 0, sizeof *b);
+    b->ranks = step->ranks;
+    b->group = hbp__new(memory, rows * (uint64_t)step->ranks, sizeof *b->group);
+    b->groups = hbp__new(memory, rows, sizeof *b->groups);
+    b->makespan = hbp__new(memory, rows, sizeof *b->makespan);
+    b->home = hbp__new(memory, count, sizeof *b->home);
+    b->next = hbp__new(memory, count, sizeof *b->next);
+    if (b->group && b->groups && b->makespan && b->home && b->next)
+        return HBP_OK;
+    return hbp__fail_memory(step->context, "the search");
+}
+
+void hbp__step_board_close(const hbp__step *step, hbp__step_board *b)
+{
+    const hbp__memory *memory = &step->context->memory;
+    hbp__delete(memory, b->group);
+    hbp__delete(memory, b->groups);
+    hbp__delete(memory, b->makespan);
+    hbp__delete(memory, b->home);
+    hbp__delete(memory, b->next);
+    memset(b, 0, sizeof *b);
+}
+
+void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to)
+{
+    size_t count = (size_t)step->count;
+    to->micro_batches = from->micro_batches;
+    for (int64_t m = 0; m < from->micro_batches; m++) {
+        to->groups[m] = from->groups[m];
+        to->makespan[m] = from->makespan[m];
+        memcpy(to->group + m * to->ranks, from->group + m * from->ranks,
+               (size_t)from->groups[m] * sizeof *to->group);
+    }
+    memcpy(to->home, from->home, count * sizeof *to->home);
+    memcpy(to->next, from->next, count * sizeof *to->next);
+}
+
+double hbp__step_board_time(const hbp__step_board *b)
+{
+    double sum = 0;
+    for (int64_t m = 0; m < b->micro_batches; m++)
+        sum += b->makespan[m];
+    return sum;
+}

@@ -1,0 +1,39 @@
+/* What the bounds of a step are made of (docs/explanation/step-bound.md). */
+#ifndef HBP_STEP_BOUND_H
+#define HBP_STEP_BOUND_H
+
+#include <stdint.h>
+
+#include "step/step.h"
+
+/* Covers the rounding of every double operation. */
+#define HBP__BOUND_MARGIN (1.0 / 1099511627776.0) /* 2^-40 */
+
+/* What a sequence takes on a degree with some number of recomputed layers. */
+typedef struct hbp__need {
+    double work;  /* rank-time, ns */
+    double share; /* of the memory of so many ranks */
+} hbp__need;
+
+/* The extreme ways to run a sequence on a degree, and what it takes there alone above the fixed part. */
+typedef struct hbp__ask {
+    double alone; /* INFINITY: does not fit */
+    int32_t needs;
+    hbp__need need[3];
+} hbp__ask;
+
+/* [count x degrees] asks into `ask`. */
+void hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
+
+/* Zero when one micro-batch surely cannot finish in `time` above the fixed part, judged by the share `weight`
+ * of time and the rest of memory. least[j] [degrees] gets the ranks that groups of step->degree[j] and above
+ * have at least, as far as it came. `scratch` is [3 count]. O(count degrees^2). */
+int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
+                          double *scratch, double *least);
+
+/* The same where groups of each level and above are judged by their time and those below by their memory, or
+ * the other way round; `least` as from calls for the same time. */
+int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time, const double *least,
+                               double *scratch);
+
+#endif

@@ -1,0 +1,125 @@
+/* A step from nothing: micro-batch after micro-batch, the longest sequences first. */
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+/* More than the memory of a micro-batch, since cuts are coarse; the filling sees to the rest. */
+#define OVERFULL 1.15
+
+static const hbp__step_style plain = {0, 0};
+
+int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit)
+{
+    double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = 0.002, fails = 0;
+    int filled = 0;
+    hbp__step_save(b);
+    for (int i = 0; i < 30 && !filled && goal < limit; i++) {
+        b->work += 4 * b->pool.count;
+        hbp__step_fill(&b->filler, &b->pool, board, m, goal, plain);
+        filled = !b->pool.count;
+        hbp__step_restore(b);
+        if (filled)
+            break;
+        fails = goal;
+        goal = goal * (1 + stride) + 1;
+        stride *= 1.5;
+    }
+    if (!filled)
+        return 0;
+    int again = 0;
+    while (fails > 0 && goal - fails > goal * 0.003) {
+        double middle = fails + (goal - fails) / 2;
+        b->work += 4 * b->pool.count;
+        hbp__step_fill(&b->filler, &b->pool, board, m, middle, plain);
+        again = b->pool.count > 0;
+        if (again)
+            fails = middle;
+        else
+            goal = middle;
+        hbp__step_restore(b);
+    }
+    if (again) {
+        hbp__step_fill(&b->filler, &b->pool, board, m, goal, plain);
+        hbp__step_restore(b);
+    }
+    return 1;
+}
+
+/* About how long the next of `left` micro-batches should take; INFINITY when there is no way. */
+static double guess(hbp__step_builder *b, int64_t left)
+{
+    const hbp__step_pool *pool = &b->pool;
+    if (left <= HBP__STEP_AHEAD) {
+        b->work += 4 * HBP__STEP_CUTS * HBP__STEP_CUTS * b->step->degrees;
+        if (!(hbp__step_cut(b->step, pool, left, HBP__STEP_CUTS, OVERFULL, b->cut, b->end) <
+              (double)INFINITY))
+            return (double)INFINITY;
+        return hbp__step_estimate(b->step, pool, 0, b->end[0], OVERFULL);
+    }
+    double share = pool->tokens_before[pool->count] / (double)left;
+    int64_t end = 1;
+    while (end < pool->count && pool->tokens_before[end + 1] <= share)
+        end++;
+    return hbp__step_estimate(b->step, pool, 0, end, OVERFULL);
+}
+
+/* Fills micro-batch m, with `left` - 1 > 0 yet to come, so that these can hold what it leaves. Of some
+ * makespans the one with the most useful rank-time a ns counts. */
+static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, int64_t left, double density)
+{
+    static const double multiple[] = {0.8, 0.87, 0.93, 1, 1.04};
+    double goal[5 + HBP__STEP_DEGREES], about = guess(b, left), best_rate = 0, best = 0, last = 0;
+    if (!(about < (double)INFINITY))
+        return 0;
+    int32_t goals = hbp__step_list_goals(b, about, 0.7, 1.3, multiple, 5, goal);
+    hbp__step_save(b);
+    for (int32_t i = 0; i < goals; i++)
+        for (int t = 0; t < 30; t++) {
+            b->work += 4 * b->pool.count;
+            last = goal[i];
+            double useful = hbp__step_fill(&b->filler, &b->pool, board, m, last, plain);
+            int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(left - 1) * density;
+            hbp__step_restore(b);
+            if (!enough) {
+                goal[i] = goal[i] * (t < 8 ? 1.01 : 1.03) + 1;
+                continue;
+            }
+            double time = board->makespan[m] - b->fixed,
+                   rate = time > 0 ? useful / time : (double)b->step->ranks;
+            if (rate > best_rate || !(best > 0)) {
+                best_rate = rate;
+                best = last;
+            }
+            break;
+        }
+    if (!(best > 0))
+        return 0;
+    hbp__step_fill(&b->filler, &b->pool, board, m, best, plain);
+    return 1;
+}
+
+int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
+{
+    b->pool.count = b->step->count;
+    for (int64_t k = 0; k < b->step->count; k++)
+        b->pool.member[k] = k;
+    hbp__step_pool_sum(b->step, &b->pool);
+    board->micro_batches = 0;
+    for (int64_t m = 0; m < micro_batches && b->pool.count; m++) {
+        int64_t left = micro_batches - m;
+        if (m && !hbp__step_go_on(b))
+            return 0;
+        if (left > 1) {
+            if (!fill_next(b, board, m, left, density))
+                return 0;
+        } else {
+            if (!hbp__step_fill_all(b, board, m, (double)INFINITY))
+                return 0;
+            b->pool.count = 0;
+        }
+        board->micro_batches = m + 1;
+    }
+    return b->pool.count == 0;
+}

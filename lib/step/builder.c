@@ -1,0 +1,121 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t count = (uint64_t)step->count, asks = count * (uint64_t)step->degrees;
+    memset(b, 0, sizeof *b);
+    b->step = step;
+    b->fixed = step->cost->terms.pack_ns;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        double room = (double)step->degree[j].capacity / step->degree[j].degree * step->ranks;
+        b->room = room > b->room ? room : b->room;
+    }
+    HBP__TRY(hbp__step_filler_open(step, &b->filler));
+    HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
+    HBP__TRY(hbp__step_board_open(step, 4, &b->trial));
+    b->pool.member = hbp__new(memory, count, sizeof *b->pool.member);
+    b->pool.tokens_before = hbp__new(memory, count + 1, sizeof *b->pool.tokens_before);
+    b->pool.squares_before = hbp__new(memory, count + 1, sizeof *b->pool.squares_before);
+    b->saved = hbp__new(memory, count, sizeof *b->saved);
+    b->spare = hbp__new(memory, count, sizeof *b->spare);
+    b->ask = hbp__new(memory, asks, sizeof *b->ask);
+    b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
+    b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
+    b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
+    b->end = hbp__new(memory, HBP__STEP_AHEAD + 1, sizeof *b->end);
+    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
+        !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
+        return hbp__fail_memory(step->context, "the search");
+    hbp__bound_ask(step, b->ask);
+    return HBP_OK;
+}
+
+void hbp__step_builder_close(hbp__step_builder *b)
+{
+    const hbp__memory *memory = &b->step->context->memory;
+    hbp__step_filler_close(&b->filler);
+    hbp__step_squeezer_close(&b->squeezer);
+    hbp__step_board_close(b->step, &b->trial);
+    hbp__delete(memory, b->pool.member);
+    hbp__delete(memory, b->pool.tokens_before);
+    hbp__delete(memory, b->pool.squares_before);
+    hbp__delete(memory, b->saved);
+    hbp__delete(memory, b->spare);
+    hbp__delete(memory, b->ask);
+    hbp__delete(memory, b->pool_ask);
+    hbp__delete(memory, b->scratch);
+    hbp__delete(memory, b->cut);
+    hbp__delete(memory, b->end);
+}
+
+int hbp__step_go_on(hbp__step_builder *b)
+{
+    if (b->status < 0 || b->late)
+        return 0;
+    int64_t done = hbp__min_i64(b->work + b->squeezer.work, b->work_limit);
+    b->status = hbp__tick(b->step->context, "step", done, b->work_limit);
+    b->late = hbp__step_is_late(b->step);
+    return b->status >= 0 && !b->late && done < b->work_limit;
+}
+
+void hbp__step_save(hbp__step_builder *b)
+{
+    memcpy(b->saved, b->pool.member, (size_t)b->pool.count * sizeof *b->saved);
+    b->saved_count = b->pool.count;
+}
+
+void hbp__step_restore(hbp__step_builder *b)
+{
+    memcpy(b->pool.member, b->saved, (size_t)b->saved_count * sizeof *b->saved);
+    b->pool.count = b->saved_count;
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, int64_t first, int64_t second)
+{
+    b->pool.count = 0;
+    for (int64_t k = 0; k < b->step->count; k++) {
+        int64_t m = board->home[k] / board->ranks;
+        if (m == first || m == second)
+            b->pool.member[b->pool.count++] = k;
+    }
+    b->work += b->step->count;
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+void hbp__step_adopt(const hbp__step_builder *b, int64_t from, hbp__step_board *board, int64_t m)
+{
+    const hbp__step_board *trial = &b->trial;
+    board->groups[m] = trial->groups[from];
+    board->makespan[m] = trial->makespan[from];
+    for (int64_t i = 0; i < trial->groups[from]; i++) {
+        int64_t g = m * board->ranks + i;
+        board->group[g] = trial->group[from * trial->ranks + i];
+        for (int64_t k = board->group[g].head; k != HBP__NONE; k = trial->next[k]) {
+            board->home[k] = g;
+            board->next[k] = trial->next[k];
+        }
+    }
+}
+
+int32_t hbp__step_list_goals(const hbp__step_builder *b, double guess, double low, double high,
+                             const double *multiple, int32_t multiples, double *goal)
+{
+    const double *times = &b->filler.alone[b->pool.member[0] * b->step->degrees];
+    double alone = (double)INFINITY;
+    int32_t goals = 0;
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        alone = times[j] < alone ? times[j] : alone;
+    for (int32_t i = 0; i < multiples; i++)
+        if (guess * multiple[i] > alone)
+            goal[goals++] = guess * multiple[i];
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        if (times[j] == alone || (times[j] > guess * low && times[j] < guess * high))
+            goal[goals++] = times[j];
+    return goals;
+}

@@ -1,0 +1,202 @@
+/* The parts of the direct search: a pool of sequences, estimates of what they take, and a board on which
+ * groups are built (docs/explanation/step.md). Times are in ns, as doubles: they steer, prices decide. */
+#ifndef HBP_STEP_BUILDER_H
+#define HBP_STEP_BUILDER_H
+
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "step/bound.h"
+#include "step/step.h"
+
+/* In no group; no member. */
+#define HBP__NONE (-1)
+
+/* Places at which a pool may be cut, and micro-batches that a cut looks ahead. */
+#define HBP__STEP_CUTS  32
+#define HBP__STEP_AHEAD 12
+
+/* Sequences yet to be placed, in descending order of tokens, and sums over those before each. */
+typedef struct hbp__step_pool {
+    int64_t count;
+    int64_t *member;        /* [count] */
+    double *tokens_before;  /* [count + 1] */
+    double *squares_before; /* [count + 1] */
+} hbp__step_pool;
+
+/* Sums over `pool->member` [count] into the other two. */
+void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *pool);
+
+/* About the least makespan of one micro-batch with pool rows [first, end): no less than the longest takes
+ * alone, nor than all take at the least degrees that this makespan allows, spread over the ranks. INFINITY
+ * when they take more than the share `density` of memory. O(degrees log count). */
+double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                          double density);
+
+/* Cuts the pool into `micro_batches` runs with the least sum of estimates, over at most `cuts` places to cut
+ * at; end[m] gets the end of run m. Returns the sum, INFINITY when there is no way. `scratch` is
+ * hbp__step_cut_room(cuts, micro_batches) doubles. O(cuts^2 (degrees log count + micro_batches)). */
+double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
+                     double density, double *scratch, int64_t *end);
+int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
+
+typedef struct hbp__step_group {
+    int32_t degree; /* index in step->degree */
+    int64_t tokens;
+    double squares;
+    double time;
+    int64_t head; /* first member */
+} hbp__step_group;
+
+/* Micro-batches under construction: group i of micro-batch m is group[m * ranks + i]. */
+typedef struct hbp__step_board {
+    int64_t ranks;
+    int64_t micro_batches;
+    hbp__step_group *group;
+    int64_t *groups;  /* [micro_batches] */
+    double *makespan; /* [micro_batches] of the slowest group, or of a dummy */
+    int64_t *home;    /* [sequences] the group */
+    int64_t *next;    /* [sequences] the next member of the same group */
+} hbp__step_board;
+
+hbp_status hbp__step_board_open(const hbp__step *step, int64_t micro_batches, hbp__step_board *board);
+void hbp__step_board_close(const hbp__step *step, hbp__step_board *board);
+
+/* Makes `to`, of at least as many micro-batches' room, equal to `from`. O(sequences + groups). */
+void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to);
+
+/* Sum of the makespans. */
+double hbp__step_board_time(const hbp__step_board *board);
+
+/* The groups of one degree in the micro-batch being filled, found by what they have left: nodes hold the most
+ * time and tokens left below them. */
+typedef struct hbp__step_shelf {
+    int64_t leaves; /* a power of two */
+    int64_t used;
+    double *time;   /* [2 leaves] */
+    double *tokens; /* [2 leaves] */
+    int64_t *group; /* [leaves] */
+} hbp__step_shelf;
+
+typedef struct hbp__step_filler {
+    const hbp__step *step;
+    hbp__memory memory;
+    double *alone;  /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
+    double *useful; /* [count] least rank-time on any degree, without what is paid once */
+    int64_t *left;  /* [count] scratch */
+    int32_t *open;  /* [ranks] scratch: degrees of the groups opened, where they do not nest */
+    double *nodes;
+    int64_t *names;
+    hbp__step_shelf shelf[HBP__STEP_DEGREES];
+} hbp__step_filler;
+
+hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *filler);
+void hbp__step_filler_close(hbp__step_filler *filler);
+
+/* How to fill. */
+typedef struct hbp__step_style {
+    int32_t grain;  /* no group has a lesser degree (an index) where a larger one runs in time */
+    int32_t spread; /* nonzero: a new group before room in an old one */
+} hbp__step_style;
+
+/* Fills micro-batch m of the board anew from the pool, longest first, so that no group takes more than
+ * `makespan`. A sequence goes to the least degree that runs it in this time, to the first group with room,
+ * else to a new group, else to one of a larger degree. What does not fit stays in the pool. Returns the
+ * useful rank-time placed. O(pool log ranks), mostly. */
+double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
+                      double makespan, hbp__step_style style);
+
+/* Scratch of a squeeze. */
+typedef struct hbp__step_squeezer {
+    const hbp__step *step;
+    int64_t room; /* sequences that a micro-batch may have */
+    int64_t count;
+    int64_t *member;        /* [room] its sequences */
+    int32_t *where;         /* [room] the group of each, in the micro-batch */
+    int64_t *quiet_until;   /* [room] not to be moved before */
+    hbp__step_group *group; /* [ranks] */
+    int64_t work;           /* done since it was opened */
+} hbp__step_squeezer;
+
+hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);
+void hbp__step_squeezer_close(hbp__step_squeezer *q);
+
+/* Shortens micro-batch m of the board to `goal`, by moving sequences between its groups and exchanging them:
+ * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them.
+ * `extra` [extras] are sequences still to be put in; on failure everything is as before. Returns whether no
+ * group takes more than the goal. */
+int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, const int64_t *extra,
+                      int64_t extras, double goal, int64_t moves);
+
+/* What a search builds with. It counts its work, in steps of the innermost loops, so that effort ends by
+ * count and not by a clock. */
+typedef struct hbp__step_builder {
+    const hbp__step *step;
+    hbp__step_filler filler;
+    hbp__step_squeezer squeezer;
+    hbp__step_pool pool;
+    hbp__step_board trial; /* of four micro-batches */
+    hbp__ask *ask;         /* [count x degrees] */
+    hbp__ask *pool_ask;    /* [count x degrees] of the pool */
+    double *scratch;       /* [3 count] */
+    int64_t *saved;        /* [count] the pool as it was */
+    int64_t saved_count;
+    int64_t *spare; /* [count] scratch */
+    double *cut;    /* scratch of hbp__step_cut */
+    int64_t *end;
+    double room;  /* tokens that all ranks hold */
+    double fixed; /* what a micro-batch takes without any */
+    int64_t work;
+    int64_t work_limit;
+    hbp_status status; /* HBP_E_CANCELLED once so */
+    int late;          /* the time limit has passed */
+} hbp__step_builder;
+
+hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
+void hbp__step_builder_close(hbp__step_builder *builder);
+
+/* Whether to go on: not cancelled, not late, and the work not done. Reports progress. */
+int hbp__step_go_on(hbp__step_builder *builder);
+
+/* Sets the pool aside, and brings it back. */
+void hbp__step_save(hbp__step_builder *builder);
+void hbp__step_restore(hbp__step_builder *builder);
+
+/* The sequences of micro-batches a and b of the board become the pool; a may be b. */
+void hbp__step_pool_take(hbp__step_builder *builder, const hbp__step_board *board, int64_t a, int64_t b);
+
+/* Micro-batch `from` of the trial board takes the place of m of the board. */
+void hbp__step_adopt(const hbp__step_builder *builder, int64_t from, hbp__step_board *board, int64_t m);
+
+/* Makespans worth trying for a micro-batch that begins with the pool's longest: multiples of `guess`, and,
+ * from `low` to `high` times it, just what the longest takes. None below what it takes at least. Returns how
+ * many, at most multiples + degrees. */
+int32_t hbp__step_list_goals(const hbp__step_builder *builder, double guess, double low, double high,
+                             const double *multiple, int32_t multiples, double *goal);
+
+/* Builds a step of `micro_batches` on the board, each planned to hold at most the share `density` of memory;
+ * zero when that does not come out. */
+int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
+                    double density);
+
+/* Divides the sequences of two micro-batches anew, if that is shorter. Returns whether. `round` varies what
+ * is tried. */
+int hbp__step_recut(hbp__step_builder *builder, hbp__step_board *board, int64_t a, int64_t b, int32_t round);
+
+/* Takes two or three micro-batches apart and builds them again at random, keeping what is no longer; there
+ * may then be one more, up to `most`, or one less. Returns whether it is shorter. */
+int hbp__step_shuffle(hbp__step_builder *builder, hbp__step_board *board, int64_t most, hbp__rng *rng);
+
+/* Fills micro-batch m with the whole pool, as short as the filling allows, but below `limit`; zero when that
+ * cannot be. The pool stays. */
+int hbp__step_fill_all(hbp__step_builder *builder, hbp__step_board *board, int64_t m, double limit);
+
+/* Puts the whole pool, which stays, into groups given by their number per degree [degrees], in micro-batch 0
+ * of the trial board, none longer than `goal`; zero when it does not come out. */
+int hbp__step_configure(hbp__step_builder *builder, const int32_t *count, double goal, int level,
+                        int64_t moves);
+
+/* Shortens micro-batch m of the board, with its own sequences. */
+void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64_t m, int32_t round);
+
+#endif

@@ -1,0 +1,54 @@
+/* A micro-batch whose groups are given: who goes where. */
+#include <math.h>
+
+#include "step/builder.h"
+
+/* Where sequence k goes best in micro-batch 0 of the trial board: within the goal to the least degree and
+ * there to the fullest group (`level` zero), or to the group that is done first; else where it costs least
+ * over the goal. HBP__NONE: nowhere. */
+static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int level)
+{
+    const hbp__step *step = b->step;
+    int64_t best = HBP__NONE;
+    double best_over = (double)INFINITY, best_rank = (double)INFINITY;
+    for (int64_t g = 0; g < b->trial.groups[0]; g++) {
+        const hbp__step_group *group = &b->trial.group[g];
+        const hbp__step_degree *d = &step->degree[group->degree];
+        int64_t tokens = group->tokens + step->tokens[k];
+        const hbp__step_way *way =
+            tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
+        double time =
+            way->constant + way->linear * (double)tokens + way->square * (group->squares + step->squares[k]);
+        double over = time > goal ? (time - goal) * d->degree : 0;
+        if (tokens > d->capacity)
+            over += goal * (double)(tokens - d->capacity) / (double)d->capacity * d->degree;
+        double rank = level || over > 0 ? time : (double)(group->degree + 1) * goal - time;
+        if (over < best_over || (over == best_over && rank < best_rank)) {
+            best = g;
+            best_over = over;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+int hbp__step_configure(hbp__step_builder *b, const int32_t *count, double goal, int level, int64_t moves)
+{
+    const hbp__step *step = b->step;
+    hbp__step_board *t = &b->trial;
+    t->groups[0] = 0;
+    for (int32_t j = step->degrees - 1; j >= 0; j--)
+        for (int32_t i = 0; i < count[j]; i++)
+            t->group[t->groups[0]++] = (hbp__step_group){j, 0, 0, step->cost->terms.pack_ns, HBP__NONE};
+    for (int64_t i = 0; i < b->pool.count; i++) {
+        int64_t k = b->pool.member[i], g = choose(b, k, goal, level);
+        hbp__step_group *group = &t->group[g];
+        group->tokens += step->tokens[k];
+        group->squares += step->squares[k];
+        t->next[k] = group->head;
+        group->head = k;
+        t->home[k] = g;
+    }
+    b->work += b->pool.count * t->groups[0];
+    return hbp__step_squeeze(&b->squeezer, t, 0, NULL, 0, goal, moves);
+}

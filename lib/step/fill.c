@@ -1,0 +1,256 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+static int64_t power_of_two(int64_t least)
+{
+    int64_t power = 1;
+    while (power < least)
+        power *= 2;
+    return power;
+}
+
+static void set_tables(hbp__step_filler *f)
+{
+    const hbp__step *step = f->step;
+    double fixed = step->cost->terms.pack_ns;
+    for (int64_t k = 0; k < step->count; k++) {
+        f->useful[k] = (double)INFINITY;
+        for (int32_t j = 0; j < step->degrees; j++) {
+            double *alone = &f->alone[k * step->degrees + j];
+            *alone = (double)INFINITY;
+            if (step->tokens[k] > step->degree[j].capacity)
+                continue;
+            *alone = hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
+            double work = step->degree[j].degree * (*alone - fixed);
+            f->useful[k] = work < f->useful[k] ? work : f->useful[k];
+        }
+    }
+}
+
+hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
+{
+    memset(f, 0, sizeof *f);
+    f->step = step;
+    f->memory = step->context->memory;
+    int64_t leaves = 0;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        f->shelf[j].leaves = power_of_two(step->ranks / step->degree[j].degree);
+        leaves += f->shelf[j].leaves;
+    }
+    f->alone = hbp__new(&f->memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
+    f->useful = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->useful);
+    f->left = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->left);
+    f->open = hbp__new(&f->memory, (uint64_t)step->ranks, sizeof *f->open);
+    f->nodes = hbp__new(&f->memory, (uint64_t)leaves * 4, sizeof *f->nodes);
+    f->names = hbp__new(&f->memory, (uint64_t)leaves, sizeof *f->names);
+    if (!f->alone || !f->useful || !f->left || !f->open || !f->nodes || !f->names) {
+        hbp__step_filler_close(f);
+        return hbp__fail_memory(step->context, "the search");
+    }
+    double *nodes = f->nodes;
+    int64_t *names = f->names;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        hbp__step_shelf *s = &f->shelf[j];
+        s->time = nodes;
+        s->tokens = nodes + 2 * s->leaves;
+        s->group = names;
+        nodes += 4 * s->leaves;
+        names += s->leaves;
+    }
+    set_tables(f);
+    return HBP_OK;
+}
+
+void hbp__step_filler_close(hbp__step_filler *f)
+{
+    if (!f->memory.release)
+        return;
+    hbp__delete(&f->memory, f->alone);
+    hbp__delete(&f->memory, f->useful);
+    hbp__delete(&f->memory, f->left);
+    hbp__delete(&f->memory, f->open);
+    hbp__delete(&f->memory, f->nodes);
+    hbp__delete(&f->memory, f->names);
+    memset(f, 0, sizeof *f);
+}
+
+static void shelf_clear(hbp__step_shelf *s)
+{
+    for (int64_t i = 0; i < 2 * s->leaves; i++)
+        s->time[i] = s->tokens[i] = -1;
+    s->used = 0;
+}
+
+static void shelf_set(hbp__step_shelf *s, int64_t leaf, double time, double tokens)
+{
+    int64_t node = s->leaves + leaf;
+    s->time[node] = time;
+    s->tokens[node] = tokens;
+    for (node /= 2; node; node /= 2) {
+        int64_t a = 2 * node, b = a + 1;
+        s->time[node] = s->time[a] > s->time[b] ? s->time[a] : s->time[b];
+        s->tokens[node] = s->tokens[a] > s->tokens[b] ? s->tokens[a] : s->tokens[b];
+    }
+}
+
+/* One sequence looking for a group. */
+typedef struct visit {
+    const hbp__step *step;
+    const hbp__step_board *board;
+    int32_t degree;
+    int64_t tokens;
+    double squares;
+    double least; /* time it adds at least */
+    double makespan;
+    double time; /* of the group found, with it */
+} visit;
+
+/* The first leaf below `node` with room; HBP__NONE. */
+static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
+{
+    if (s->time[node] < v->least || s->tokens[node] < (double)v->tokens)
+        return HBP__NONE;
+    if (node >= s->leaves) {
+        const hbp__step_group *group = &v->board->group[s->group[node - s->leaves]];
+        v->time =
+            hbp__step_group_time(v->step, v->degree, group->tokens + v->tokens, group->squares + v->squares);
+        return v->time <= v->makespan ? node - s->leaves : HBP__NONE;
+    }
+    int64_t found = shelf_find(s, 2 * node, v);
+    return found != HBP__NONE ? found : shelf_find(s, 2 * node + 1, v);
+}
+
+/* State of one filling. */
+typedef struct filling {
+    hbp__step_filler *f;
+    hbp__step_board *board;
+    int64_t m;
+    double makespan;
+    hbp__step_style style;
+    int32_t ranks; /* left */
+} filling;
+
+static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
+{
+    const hbp__step *step = fill->f->step;
+    hbp__step_shelf *s = &fill->f->shelf[j];
+    int64_t g = s->group[leaf];
+    hbp__step_group *group = &fill->board->group[g];
+    group->tokens += step->tokens[k];
+    group->squares += step->squares[k];
+    group->time = time;
+    fill->board->next[k] = group->head;
+    group->head = k;
+    fill->board->home[k] = g;
+    shelf_set(s, leaf, fill->makespan - time, (double)(step->degree[j].capacity - group->tokens));
+}
+
+static int put_in_old(filling *fill, int64_t k, int32_t j)
+{
+    const hbp__step *step = fill->f->step;
+    hbp__step_shelf *s = &fill->f->shelf[j];
+    if (!s->used)
+        return 0;
+    const hbp__step_way *way = &step->degree[j].way[0];
+    visit v = {step, fill->board, j, step->tokens[k], step->squares[k], 0, fill->makespan, 0};
+    v.least = way->linear * (double)v.tokens + way->square * v.squares;
+    int64_t leaf = shelf_find(s, 1, &v);
+    if (leaf == HBP__NONE)
+        return 0;
+    put(fill, k, j, leaf, v.time);
+    return 1;
+}
+
+static int put_in_new(filling *fill, int64_t k, int32_t j)
+{
+    const hbp__step *step = fill->f->step;
+    if (step->degree[j].degree > fill->ranks)
+        return 0;
+    int64_t *groups = &fill->board->groups[fill->m], g = fill->m * fill->board->ranks + *groups;
+    fill->f->open[*groups] = j;
+    if (!step->chain && !hbp__step_place(step, fill->f->open, *groups + 1, NULL))
+        return 0;
+    hbp__step_shelf *s = &fill->f->shelf[j];
+    ++*groups;
+    fill->ranks -= step->degree[j].degree;
+    s->group[s->used] = g;
+    fill->board->group[g] = (hbp__step_group){j, 0, 0, 0, HBP__NONE};
+    put(fill, k, j, s->used++, fill->f->alone[k * step->degrees + j]);
+    return 1;
+}
+
+static int put_anywhere(filling *fill, int64_t k)
+{
+    const hbp__step *step = fill->f->step;
+    const double *alone = &fill->f->alone[k * step->degrees];
+    int32_t least = 0;
+    while (least < step->degrees && !(alone[least] <= fill->makespan))
+        least++;
+    if (least == step->degrees)
+        return 0;
+    if (least < fill->style.grain && alone[fill->style.grain] <= fill->makespan)
+        least = fill->style.grain;
+    if (fill->style.spread && put_in_new(fill, k, least))
+        return 1;
+    if (put_in_old(fill, k, least) || put_in_new(fill, k, least))
+        return 1;
+    for (int32_t j = least + 1; j < step->degrees; j++)
+        if (alone[j] <= fill->makespan && put_in_old(fill, k, j))
+            return 1;
+    return 0;
+}
+
+/* Whether not even the shortest sequence goes in. */
+static int is_full(const filling *fill, int64_t shortest)
+{
+    if (fill->ranks)
+        return 0;
+    for (int32_t j = 0; j < fill->f->step->degrees; j++)
+        if (fill->f->shelf[j].used && fill->f->shelf[j].tokens[1] >= (double)shortest)
+            return 0;
+    return 1;
+}
+
+double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
+                      double makespan, hbp__step_style style)
+{
+    filling fill = {f, board, m, makespan, style, f->step->ranks};
+    int64_t left = 0;
+    double useful = 0;
+    board->groups[m] = 0;
+    for (int32_t j = 0; j < f->step->degrees; j++)
+        shelf_clear(&f->shelf[j]);
+    for (int64_t i = 0; i < pool->count; i++) {
+        int64_t k = pool->member[i];
+        if (i % 64 == 63 && is_full(&fill, f->step->tokens[pool->member[pool->count - 1]])) {
+            memcpy(f->left + left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
+            left += pool->count - i;
+            break;
+        }
+        if (put_anywhere(&fill, k))
+            useful += f->useful[k];
+        else
+            f->left[left++] = k;
+    }
+    double slowest = f->step->cost->terms.pack_ns;
+    for (int64_t g = m * board->ranks; g < m * board->ranks + board->groups[m]; g++)
+        slowest = board->group[g].time > slowest ? board->group[g].time : slowest;
+    board->makespan[m] = slowest;
+    memcpy(pool->member, f->left, (size_t)left * sizeof *pool->member);
+    pool->count = left;
+    hbp__step_pool_sum(f->step, pool);
+    return useful;
+}
+
+void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
+{
+    p->tokens_before[0] = p->squares_before[0] = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t k = p->member[i];
+        p->tokens_before[i + 1] = p->tokens_before[i] + (double)step->tokens[k];
+        p->squares_before[i + 1] = p->squares_before[i] + step->squares[k];
+    }
+}

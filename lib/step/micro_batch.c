@@ -1,0 +1,80 @@
+#include <string.h>
+
+#include "base/sort.h"
+#include "step/step.h"
+
+/* A step of the members alone, in descending order of the tokens they are to have. */
+typedef struct part {
+    hbp__step step;
+    uint32_t *order; /* [members] */
+    int64_t *given;  /* [members] tokens */
+} part;
+
+static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_t members,
+                            const int64_t *tokens, const double *squares, part *p)
+{
+    const hbp__memory *memory = &step->context->memory;
+    memset(p, 0, sizeof *p);
+    p->step = *step;
+    p->step.count = members;
+    p->step.total_tokens = 0;
+    p->step.options.mode = HBP_STEP_DEFAULT;
+    p->step.options.min_micro_batches = 0;
+    p->step.options.max_micro_batches = 1;
+    p->step.options.micro_batch_multiple = 1;
+    p->step.tokens = hbp__new(memory, (uint64_t)members, sizeof *p->step.tokens);
+    p->step.squares = hbp__new(memory, (uint64_t)members, sizeof *p->step.squares);
+    p->order = hbp__new(memory, (uint64_t)members, sizeof *p->order);
+    p->given = hbp__new(memory, (uint64_t)members, sizeof *p->given);
+    if (!p->step.tokens || !p->step.squares || !p->order || !p->given)
+        return hbp__fail_memory(step->context, "a micro-batch");
+    for (int64_t i = 0; i < members; i++) {
+        p->order[i] = (uint32_t)i;
+        p->given[i] = -(tokens ? tokens[i] : step->tokens[member[i]]);
+    }
+    if (!hbp__sort_by_i64(memory, p->given, p->order, members))
+        return hbp__fail_memory(step->context, "a micro-batch");
+    for (int64_t i = 0; i < members; i++) {
+        uint32_t from = p->order[i];
+        p->step.tokens[i] = -p->given[from];
+        p->step.squares[i] = squares ? squares[from] : step->squares[member[from]];
+        p->step.total_tokens += p->step.tokens[i];
+    }
+    return HBP_OK;
+}
+
+static int holds(const hbp__step *step)
+{
+    int64_t capacity = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        if (step->degree[j].capacity > capacity)
+            capacity = step->degree[j].capacity;
+    return !step->count || step->tokens[0] <= capacity;
+}
+
+hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
+                                       const int64_t *tokens, const double *squares,
+                                       hbp__step_solution *solution)
+{
+    const hbp__memory *memory = &step->context->memory;
+    hbp__step_solution own = {.ns = 0};
+    part p;
+    hbp_status status = part_open(step, member, members, tokens, squares, &p);
+    if (status >= 0)
+        status = holds(&p.step) ? hbp__step_search(&p.step, &own) : HBP_E_INFEASIBLE;
+    if (status == HBP_E_INFEASIBLE)
+        hbp__enter(step->context); /* clears the message */
+    if (status >= 0) {
+        for (int64_t i = 0; i < members; i++)
+            p.given[p.order[i]] = own.group[i];
+        memcpy(own.group, p.given, (size_t)members * sizeof *own.group);
+        *solution = own;
+    } else {
+        hbp__step_solution_close(&own);
+    }
+    hbp__delete(memory, p.step.tokens);
+    hbp__delete(memory, p.step.squares);
+    hbp__delete(memory, p.order);
+    hbp__delete(memory, p.given);
+    return status;
+}

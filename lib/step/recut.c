@@ -1,0 +1,51 @@
+/* Two micro-batches made of what two micro-batches hold. */
+#include <string.h>
+
+#include "step/builder.h"
+
+#define MULTIPLES 9
+
+/* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. */
+static double divide(hbp__step_builder *b, double goal, double most)
+{
+    static const hbp__step_style plain = {0, 0};
+    b->work += 4 * b->pool.count;
+    hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, goal, plain);
+    if (!b->pool.count) { /* all went in */
+        b->trial.groups[1] = 0;
+        b->trial.makespan[1] = b->fixed;
+    } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0])) {
+        return most;
+    }
+    return b->trial.makespan[0] + b->trial.makespan[1];
+}
+
+int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first, int64_t second,
+                    int32_t round)
+{
+    static const double multiple[MULTIPLES] = {0.75, 0.83, 0.9, 0.95, 0.98, 1.02, 1.06, 1.12, 1.25};
+    double a = board->makespan[first], c = board->makespan[second], old = a + c;
+    double goal[MULTIPLES + HBP__STEP_DEGREES], best = old * (1 - 1e-6), best_goal = 0;
+    hbp__step_pool_take(b, board, first, second);
+    if (!b->pool.count)
+        return 0;
+    double shift = 1 + 0.013 * (round % 7 - 3) * (round > 0);
+    int32_t goals = hbp__step_list_goals(b, (a > c ? a : c) * shift, 0.5, 2, multiple, MULTIPLES, goal);
+    int64_t count = b->pool.count;
+    memcpy(b->spare, b->pool.member, (size_t)count * sizeof *b->spare);
+    for (int32_t i = 0; i <= goals; i++) {
+        if (i == goals && !(best_goal > 0))
+            return 0;
+        double sum = divide(b, i == goals ? best_goal : goal[i], i == goals ? 2 * old : best);
+        if (i < goals && sum < best) {
+            best = sum;
+            best_goal = goal[i];
+        }
+        memcpy(b->pool.member, b->spare, (size_t)count * sizeof *b->spare);
+        b->pool.count = count;
+        hbp__step_pool_sum(b->step, &b->pool);
+    }
+    hbp__step_adopt(b, 0, board, first);
+    hbp__step_adopt(b, 1, board, second);
+    return 1;
+}

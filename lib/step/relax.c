@@ -1,0 +1,186 @@
+#include <math.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+/* What a degree makes of a stretch of the pool. */
+typedef struct relax_degree {
+    double constant;
+    double linear; /* of the group's time */
+    double square;
+    double ranks;
+    double capacity;
+} relax_degree;
+
+typedef struct relaxation {
+    const hbp__step *step;
+    const hbp__step_pool *pool;
+    int64_t first;
+    int64_t end;
+    double fixed; /* of every micro-batch */
+    relax_degree degree[HBP__STEP_DEGREES];
+} relaxation;
+
+/* The longest sequence that a degree runs within `makespan`. */
+static double reach(const relax_degree *d, double makespan)
+{
+    double left = makespan - d->constant;
+    if (left <= 0)
+        return 0;
+    double root = sqrt(d->linear * d->linear + 4 * d->square * left);
+    double longest = d->linear + root > 0 ? 2 * left / (d->linear + root) : d->capacity;
+    return longest < d->capacity ? longest : d->capacity;
+}
+
+/* First row in [low, high) whose sequence has at most `tokens`. */
+static int64_t find_row(const relaxation *r, int64_t low, int64_t high, double tokens)
+{
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if ((double)r->step->tokens[r->pool->member[middle]] > tokens)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rank-time of the rows at the least degrees that finish within `makespan`; INFINITY when some finish on
+ * none. */
+static double area(const relaxation *r, double makespan)
+{
+    const hbp__step_pool *pool = r->pool;
+    double sum = 0;
+    int64_t end = r->end;
+    for (int32_t j = 0; j < r->step->degrees && end > r->first; j++) {
+        const relax_degree *d = &r->degree[j];
+        int64_t from = find_row(r, r->first, end, reach(d, makespan));
+        double tokens = pool->tokens_before[end] - pool->tokens_before[from];
+        double squares = pool->squares_before[end] - pool->squares_before[from];
+        sum += d->ranks * (d->linear * tokens + d->square * squares);
+        end = from;
+    }
+    return end > r->first ? (double)INFINITY : sum;
+}
+
+double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int64_t first, int64_t end,
+                          double density)
+{
+    relaxation r = {.step = step, .pool = pool, .first = first, .end = end};
+    double ranks = step->ranks, least = (double)INFINITY;
+    r.fixed = step->cost->terms.pack_ns;
+    if (first == end)
+        return r.fixed;
+    int64_t longest = pool->member[first];
+    double per_rank = (pool->tokens_before[end] - pool->tokens_before[first]) / ranks;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        double fill = per_rank * d->degree;
+        int fits = fill <= (double)d->capacity * density;
+        const hbp__step_way *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
+        r.degree[j] = (relax_degree){way->constant, way->linear, way->square, d->degree,
+                                     fits ? (double)d->capacity : 0};
+        if (fits && step->tokens[longest] <= d->capacity) {
+            double alone = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+            least = alone < least ? alone : least;
+        }
+    }
+    double low = area(&r, (double)INFINITY) / ranks + r.fixed;
+    low = low > least ? low : least;
+    if (!(low < (double)INFINITY))
+        return low;
+    double needed = area(&r, low) / ranks + r.fixed;
+    if (needed <= low)
+        return low;
+    double high = needed;
+    if (!(high < (double)INFINITY)) {
+        /* Too short for some sequence: lengthen until none is. */
+        high = low;
+        for (int i = 0; i < 200 && area(&r, high) / ranks + r.fixed > high; i++)
+            high = high * 1.25 + 1;
+    }
+    for (int i = 0; i < 8 && high - low > low * 0.001; i++) {
+        double middle = low + (high - low) / 2;
+        if (area(&r, middle) / ranks + r.fixed <= middle)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches)
+{
+    return (cuts + 1) * (cuts + 1) + 3 * (cuts + 2) + (cuts + 1) * (micro_batches + 1) * 2;
+}
+
+/* Share of the tokens plus share of the work in the rows before `row`. */
+static double share_before(const hbp__step_pool *pool, const hbp__step_way *way, double tokens, double work,
+                           int64_t row)
+{
+    double t = pool->tokens_before[row];
+    return t / tokens + (work > 0 ? (way->linear * t + way->square * pool->squares_before[row]) / work : 1);
+}
+
+/* Rows to cut at: each of the longest few, then where a mix of tokens and rank-time passes equal shares.
+ * Returns how many, the first 0 and the last the pool's count. */
+static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, int64_t cuts, double *place)
+{
+    int64_t singles = hbp__min_i64(cuts / 3, pool->count), places = 0;
+    for (int64_t i = 0; i < singles; i++)
+        place[places++] = (double)i;
+    const hbp__step_way *way = &step->degree[0].way[0];
+    double tokens = pool->tokens_before[pool->count];
+    double work = way->linear * tokens + way->square * pool->squares_before[pool->count];
+    int64_t left = cuts - singles, row = singles;
+    double base = share_before(pool, way, tokens, work, row);
+    for (int64_t i = 1; i <= left && row < pool->count; i++) {
+        double goal = base + (2 - base) * (double)i / (double)left;
+        while (row < pool->count) {
+            if (share_before(pool, way, tokens, work, row + 1) > goal)
+                break;
+            row++;
+        }
+        if (!places || place[places - 1] < (double)row)
+            place[places++] = (double)row;
+    }
+    if (place[places - 1] < (double)pool->count)
+        place[places++] = (double)pool->count;
+    return places;
+}
+
+double hbp__step_cut(const hbp__step *step, const hbp__step_pool *pool, int64_t micro_batches, int64_t cuts,
+                     double density, double *scratch, int64_t *end)
+{
+    double *place = scratch, *cost = place + cuts + 2;
+    int64_t places = list_places(step, pool, cuts, place);
+    double *best = cost + (cuts + 1) * (cuts + 1), *from = best + (cuts + 1) * (micro_batches + 1);
+    for (int64_t a = 0; a < places; a++)
+        for (int64_t b = a + 1; b < places; b++)
+            cost[a * places + b] =
+                hbp__step_estimate(step, pool, (int64_t)place[a], (int64_t)place[b], density);
+    for (int64_t b = 0; b < places; b++)
+        best[b] = b ? (double)INFINITY : 0;
+    for (int64_t m = 1; m <= micro_batches; m++)
+        for (int64_t b = 0; b < places; b++) {
+            double *mine = &best[m * places + b];
+            *mine = (double)INFINITY;
+            from[m * places + b] = 0;
+            for (int64_t a = 0; a < b; a++) {
+                double sum = best[(m - 1) * places + a] + cost[a * places + b];
+                if (sum < *mine) {
+                    *mine = sum;
+                    from[m * places + b] = (double)a;
+                }
+            }
+        }
+    double sum = best[micro_batches * places + places - 1];
+    if (!(sum < (double)INFINITY))
+        return sum;
+    int64_t at = places - 1;
+    for (int64_t m = micro_batches; m > 0; m--) {
+        end[m - 1] = (int64_t)place[at];
+        at = (int64_t)from[m * places + at];
+    }
+    return sum;
+}

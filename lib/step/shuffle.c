@@ -1,0 +1,168 @@
+/* Some micro-batches taken apart and built again at random, kept when that is no longer: what the orderly
+ * ways do not see. */
+#include <math.h>
+#include <string.h>
+
+#include "step/builder.h"
+
+/* Micro-batches taken apart at once, and one more that may come of it. */
+#define TAKEN 4
+
+typedef struct shuffle {
+    hbp__step_builder *b;
+    hbp__rng *rng;
+    hbp__step_board *board;
+    int64_t taken[TAKEN];
+    int32_t count;
+    double old; /* sum of their makespans */
+} shuffle;
+
+static int64_t draw(const shuffle *s, int64_t below)
+{
+    return (int64_t)hbp__rng_below(s->rng, (uint64_t)below);
+}
+
+static void take(shuffle *s, int32_t count)
+{
+    hbp__step_builder *b = s->b;
+    s->count = 0;
+    s->old = 0;
+    while (s->count < count) {
+        int64_t m = draw(s, s->board->micro_batches);
+        int known = 0;
+        for (int32_t i = 0; i < s->count; i++)
+            known |= s->taken[i] == m;
+        if (known)
+            continue;
+        s->taken[s->count++] = m;
+        s->old += s->board->makespan[m];
+    }
+    b->pool.count = 0;
+    for (int64_t k = 0; k < b->step->count; k++) {
+        int64_t m = s->board->home[k] / s->board->ranks;
+        for (int32_t i = 0; i < s->count; i++)
+            if (s->taken[i] == m)
+                b->pool.member[b->pool.count++] = k;
+    }
+    b->work += b->step->count;
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+/* A makespan: what the longest takes on some degree, or about what a micro-batch taken apart took. */
+static double draw_goal(const shuffle *s)
+{
+    const hbp__step_builder *b = s->b;
+    const double *alone = &b->filler.alone[b->pool.member[0] * b->step->degrees];
+    double least = (double)INFINITY;
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        least = alone[j] < least ? alone[j] : least;
+    double goal = alone[draw(s, b->step->degrees)];
+    if (!(goal < (double)INFINITY) || draw(s, 2))
+        goal = s->board->makespan[s->taken[draw(s, s->count)]] * (0.85 + 0.003 * (double)draw(s, 100));
+    return goal > least ? goal : least;
+}
+
+static hbp__step_style draw_style(const shuffle *s)
+{
+    if (draw(s, 2))
+        return (hbp__step_style){0, 0};
+    return (hbp__step_style){(int32_t)draw(s, s->b->step->degrees), (int32_t)draw(s, 2)};
+}
+
+/* Fills micro-batch m of the trial board; now and then some sequences wait for the next. */
+static void fill_some(shuffle *s, int32_t m)
+{
+    hbp__step_builder *b = s->b;
+    int64_t held = 0, kept = 0;
+    double goal = draw_goal(s);
+    if (!draw(s, 3)) {
+        for (int64_t i = 0; i < b->pool.count; i++) {
+            int64_t k = b->pool.member[i];
+            if (i && !draw(s, 6))
+                b->spare[held++] = k;
+            else
+                b->pool.member[kept++] = k;
+        }
+        b->pool.count = kept;
+    }
+    b->work += 8 * b->pool.count;
+    hbp__step_fill(&b->filler, &b->pool, &b->trial, m, goal, draw_style(s));
+    /* Both lists ascend. */
+    int64_t from = b->pool.count - 1, at = b->pool.count + held - 1;
+    b->pool.count += held;
+    while (held) {
+        int64_t last = b->spare[held - 1];
+        if (from >= 0 && b->pool.member[from] > last) {
+            b->pool.member[at--] = b->pool.member[from--];
+        } else {
+            b->pool.member[at--] = last;
+            held--;
+        }
+    }
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+/* Builds `count` micro-batches of the pool on the trial board; their sum, INFINITY when it passes `most`. */
+static double rebuild(shuffle *s, int32_t count, double most)
+{
+    hbp__step_builder *b = s->b;
+    double sum = 0;
+    for (int32_t m = 0; m < count; m++) {
+        if (!b->pool.count) {
+            b->trial.groups[m] = 0;
+            b->trial.makespan[m] = b->fixed;
+        } else if (m < count - 1) {
+            fill_some(s, m);
+        } else {
+            if (!hbp__step_fill_all(b, &b->trial, m, most - sum))
+                return (double)INFINITY;
+        }
+        sum += b->trial.makespan[m];
+        if (sum > most)
+            return (double)INFINITY;
+    }
+    return sum;
+}
+
+/* The board loses its last micro-batch to the place of m, or m when that is the last. */
+static void drop(hbp__step_board *board, int64_t m)
+{
+    int64_t last = --board->micro_batches;
+    if (m == last)
+        return;
+    board->groups[m] = board->groups[last];
+    board->makespan[m] = board->makespan[last];
+    for (int64_t i = 0; i < board->groups[m]; i++) {
+        hbp__step_group *group = &board->group[m * board->ranks + i];
+        *group = board->group[last * board->ranks + i];
+        for (int64_t k = group->head; k != HBP__NONE; k = board->next[k])
+            board->home[k] = m * board->ranks + i;
+    }
+}
+
+int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most, hbp__rng *rng)
+{
+    shuffle s = {.b = b, .rng = rng, .board = board};
+    const hbp_step_options *o = &b->step->options;
+    int free = o->micro_batch_multiple == 1 && board->micro_batches > o->min_micro_batches;
+    int32_t count = (int32_t)draw(&s, 2) + 2, made;
+    if (count > board->micro_batches)
+        count = (int32_t)board->micro_batches;
+    take(&s, count);
+    made = count;
+    int64_t luck = draw(&s, 8);
+    if (free && luck < 2 && count > 1)
+        made--;
+    if (free && luck == 2 && board->micro_batches < most)
+        made++;
+    double sum = rebuild(&s, made, s.old);
+    if (!(sum <= s.old))
+        return 0;
+    if (made > count)
+        s.taken[count] = board->micro_batches++;
+    for (int32_t m = 0; m < made; m++)
+        hbp__step_adopt(b, m, board, s.taken[m]);
+    if (made < count)
+        drop(board, s.taken[made]);
+    return sum < s.old * (1 - 1e-9);
+}

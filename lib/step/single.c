@@ -1,0 +1,153 @@
+/* One micro-batch made shorter: other groups, other members. */
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+/* Fills the first micro-batch of the trial board within `goal`, squeezing in what is left over. The pool is
+ * as before. */
+static int try_goal(hbp__step_builder *s, double goal, hbp__step_style style, int64_t moves)
+{
+    int64_t extras;
+    s->work += 4 * s->pool.count;
+    hbp__step_fill(&s->filler, &s->pool, &s->trial, 0, goal, style);
+    extras = s->pool.count;
+    memcpy(s->spare, s->pool.member, (size_t)extras * sizeof *s->spare);
+    hbp__step_restore(s);
+    if (extras > s->saved_count / 4 + 2)
+        return 0;
+    return hbp__step_squeeze(&s->squeezer, &s->trial, 0, s->spare, extras, goal, moves);
+}
+
+/* Tries the groups that the bound of one micro-batch asks for, the ranks it leaves as groups of each degree
+ * that is enough for the rest. */
+static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
+{
+    static const double weights[] = {1, 0.5, 0};
+    hbp__step sub = *s->step;
+    double least[HBP__STEP_DEGREES];
+    int32_t count[HBP__STEP_DEGREES];
+    sub.count = s->pool.count;
+    for (int w = 0; w < 3; w++) {
+        s->work += sub.count * sub.degrees * sub.degrees;
+        if (!hbp__bound_one_allows(&sub, s->pool_ask, goal - s->step->cost->terms.pack_ns, weights[w],
+                                   s->scratch, least))
+            return 0;
+        for (int32_t grain = 0; grain < s->step->degrees; grain++) {
+            int32_t ranks = s->step->ranks;
+            for (int32_t j = s->step->degrees - 1; j >= 0; j--) {
+                double mine = least[j] - (j + 1 < s->step->degrees ? least[j + 1] : 0);
+                count[j] = (int32_t)(mine / s->step->degree[j].degree + 0.5);
+                if (j <= grain)
+                    count[j] = ranks / s->step->degree[j].degree;
+                ranks -= count[j] * s->step->degree[j].degree;
+            }
+            if (grain && s->step->degree[grain].degree > 8)
+                break;
+            if (!hbp__step_go_on(s))
+                return 0;
+            for (int level = 0; level < 2; level++)
+                if (ranks >= 0 && hbp__step_configure(s, count, goal, level, moves))
+                    return 1;
+        }
+    }
+    return 0;
+}
+
+/* Groups of each degree in micro-batch m, ranks without a group as the least degree that goes in. */
+static void count_groups(const hbp__step *step, const hbp__step_board *board, int64_t m, int32_t *count)
+{
+    int32_t ranks = step->ranks;
+    for (int32_t j = 0; j < step->degrees; j++)
+        count[j] = 0;
+    for (int64_t i = 0; i < board->groups[m]; i++) {
+        int32_t j = board->group[m * board->ranks + i].degree;
+        count[j]++;
+        ranks -= step->degree[j].degree;
+    }
+    for (int32_t j = step->degrees - 1; j >= 0; j--)
+        while (j == 0 && step->degree[j].degree <= ranks) {
+            count[j]++;
+            ranks -= step->degree[j].degree;
+        }
+}
+
+/* Turns groups of degree j into the next larger (sign 1) or smaller ones; zero when there are too few. */
+static int merge(const hbp__step *step, int32_t *count, int32_t j, int sign)
+{
+    if (j + sign < 0 || j + sign >= step->degrees)
+        return 0;
+    int32_t parts = step->degree[sign > 0 ? j + 1 : j].degree / step->degree[sign > 0 ? j : j - 1].degree;
+    if (count[j] < (sign > 0 ? parts : 1))
+        return 0;
+    count[j] -= sign > 0 ? parts : 1;
+    count[j + sign] += sign > 0 ? 1 : parts;
+    return 1;
+}
+
+/* Tries the groups next to those of micro-batch m: one merged or split, or two. */
+static int try_neighbours(hbp__step_builder *s, const hbp__step_board *board, int64_t m, double goal,
+                          int64_t moves)
+{
+    const hbp__step *step = s->step;
+    int32_t count[HBP__STEP_DEGREES], once[HBP__STEP_DEGREES], twice[HBP__STEP_DEGREES];
+    size_t bytes = (size_t)step->degrees * sizeof *count;
+    count_groups(step, board, m, count);
+    for (int32_t a = -1; a < 2 * step->degrees; a++) {
+        memcpy(once, count, bytes);
+        if (a >= 0 && !merge(step, once, a / 2, a % 2 ? 1 : -1))
+            continue;
+        for (int32_t c = -1; c < (a < 0 ? 0 : a); c++) {
+            memcpy(twice, once, bytes);
+            if (c >= 0 && !merge(step, twice, c / 2, c % 2 ? 1 : -1))
+                continue;
+            if (!hbp__step_go_on(s))
+                return 0;
+            for (int level = 0; level < 2; level++)
+                if (hbp__step_configure(s, twice, goal, level, moves))
+                    return 1;
+        }
+    }
+    return 0;
+}
+
+/* One of the ways to reach `goal` with other groups; the trial board's first micro-batch has them then. */
+static int try_others(hbp__step_builder *s, const hbp__step_board *board, int64_t m, double goal,
+                      int64_t moves)
+{
+    const hbp__step *step = s->step;
+    if (step->chain && try_bound(s, goal, moves))
+        return 1;
+    for (int32_t j = 0; j < step->degrees && (!j || step->degree[j].degree * 4 <= step->ranks); j++)
+        for (int spread = 0; spread < 2; spread++) {
+            if (!hbp__step_go_on(s))
+                return 0;
+            if (try_goal(s, goal, (hbp__step_style){j, spread}, moves))
+                return 1;
+        }
+    return step->chain && try_neighbours(s, board, m, goal, moves);
+}
+
+void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, int32_t round)
+{
+    const hbp__step *step = s->step;
+    hbp__step_pool_take(s, board, m, m);
+    if (!s->pool.count)
+        return;
+    hbp__step_save(s);
+    for (int64_t i = 0; i < s->pool.count; i++)
+        memcpy(s->pool_ask + i * step->degrees, s->ask + s->pool.member[i] * step->degrees,
+               (size_t)step->degrees * sizeof *s->ask);
+    double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = 0.5;
+    int64_t moves = 12 * (int64_t)(round + 1);
+    while (part > 0.02 / (round + 1) && hbp__step_go_on(s)) {
+        double high = board->makespan[m], goal = high - (high - low) * part;
+        if (!(high - low > high * 2e-4))
+            return;
+        if (try_others(s, board, m, goal, moves))
+            hbp__step_adopt(s, 0, board, m);
+        else if (!hbp__step_squeeze(&s->squeezer, board, m, NULL, 0, goal, 2 * moves))
+            part *= 0.5;
+    }
+}

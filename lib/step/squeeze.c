@@ -1,0 +1,210 @@
+#include <math.h>
+#include <string.h>
+
+#include "step/builder.h"
+
+/* Moves for which a sequence stays where it was put. */
+#define QUIET 7
+
+hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t count = (uint64_t)step->count;
+    memset(q, 0, sizeof *q);
+    q->step = step;
+    q->member = hbp__new(memory, count, sizeof *q->member);
+    q->where = hbp__new(memory, count, sizeof *q->where);
+    q->quiet_until = hbp__new(memory, count, sizeof *q->quiet_until);
+    q->group = hbp__new(memory, (uint64_t)step->ranks, sizeof *q->group);
+    if (q->member && q->where && q->quiet_until && q->group)
+        return HBP_OK;
+    return hbp__fail_memory(step->context, "the search");
+}
+
+void hbp__step_squeezer_close(hbp__step_squeezer *q)
+{
+    if (!q->step)
+        return;
+    const hbp__memory *memory = &q->step->context->memory;
+    hbp__delete(memory, q->member);
+    hbp__delete(memory, q->where);
+    hbp__delete(memory, q->quiet_until);
+    hbp__delete(memory, q->group);
+    memset(q, 0, sizeof *q);
+}
+
+/* Time of group g with so much more or less in it. Where its ranks do not hold the tokens, longer than the
+ * goal by what is too much. */
+static double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, double goal)
+{
+    const hbp__step_group *group = &q->group[g];
+    const hbp__step_degree *d = &q->step->degree[group->degree];
+    tokens += group->tokens;
+    if (!tokens)
+        return q->step->cost->terms.pack_ns;
+    if (tokens <= d->capacity)
+        return hbp__step_group_time(q->step, group->degree, tokens, group->squares + squares);
+    const hbp__step_way *way = &d->way[d->ways - 1];
+    double time = way->constant + way->linear * (double)tokens + way->square * (group->squares + squares);
+    return (time > goal ? time : goal) + goal * (double)(tokens - d->capacity) / (double)d->capacity;
+}
+
+/* Rank-time over the goal. */
+static double over(const hbp__step_squeezer *q, int32_t g, double time, double goal)
+{
+    return time > goal ? (time - goal) * q->step->degree[q->group[g].degree].degree : 0;
+}
+
+static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double goal)
+{
+    hbp__step_group *group = &q->group[g];
+    group->tokens += sign * q->step->tokens[k];
+    group->squares += sign * q->step->squares[k];
+    group->time = time_with(q, g, 0, 0, goal);
+}
+
+static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
+{
+    const hbp__step *step = q->step;
+    int32_t best = -1;
+    double least = (double)INFINITY;
+    for (int32_t g = 0; g < groups; g++) {
+        double time = time_with(q, g, step->tokens[k], step->squares[k], goal);
+        double worse = over(q, g, time, goal) - over(q, g, q->group[g].time, goal);
+        if (worse < least) {
+            least = worse;
+            best = g;
+        }
+    }
+    if (best < 0)
+        return 0;
+    add(q, best, k, 1, goal);
+    q->member[q->count] = k;
+    q->where[q->count] = best;
+    q->quiet_until[q->count++] = 0;
+    return 1;
+}
+
+/* A move of member a to group `to`, or its exchange with member b. */
+typedef struct move {
+    int64_t a;
+    int64_t b;
+    int32_t to;
+    double gain;
+} move;
+
+static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
+                      move *best)
+{
+    const hbp__step *step = q->step;
+    double here = over(q, from, q->group[from].time, goal);
+    best->a = HBP__NONE;
+    best->gain = -(double)INFINITY;
+    for (int64_t a = 0; a < q->count; a++) {
+        if (q->where[a] != from || q->quiet_until[a] > turn)
+            continue;
+        int64_t ka = q->member[a], tokens = step->tokens[ka];
+        q->work += groups + q->count;
+        double squares = step->squares[ka];
+        double gone = here - over(q, from, time_with(q, from, -tokens, -squares, goal), goal);
+        for (int32_t g = 0; g < groups; g++) {
+            if (g == from)
+                continue;
+            double gain = gone - over(q, g, time_with(q, g, tokens, squares, goal), goal) +
+                          over(q, g, q->group[g].time, goal);
+            if (gain > best->gain)
+                *best = (move){a, HBP__NONE, g, gain};
+        }
+        for (int64_t b = 0; b < q->count; b++) {
+            int32_t g = q->where[b];
+            int64_t kb = q->member[b];
+            if (g == from || q->quiet_until[b] > turn || step->tokens[kb] >= tokens)
+                continue;
+            int64_t more = tokens - step->tokens[kb];
+            double worse = squares - step->squares[kb];
+            double mine = over(q, from, time_with(q, from, -more, -worse, goal), goal);
+            if (here - mine <= best->gain)
+                continue;
+            double gain = here - mine - over(q, g, time_with(q, g, more, worse, goal), goal) +
+                          over(q, g, q->group[g].time, goal);
+            if (gain > best->gain)
+                *best = (move){a, b, g, gain};
+        }
+    }
+}
+
+static void apply(hbp__step_squeezer *q, const move *m, int32_t from, int64_t turn, double goal)
+{
+    add(q, from, q->member[m->a], -1, goal);
+    add(q, m->to, q->member[m->a], 1, goal);
+    q->where[m->a] = m->to;
+    q->quiet_until[m->a] = turn + QUIET;
+    if (m->b == HBP__NONE)
+        return;
+    add(q, m->to, q->member[m->b], -1, goal);
+    add(q, from, q->member[m->b], 1, goal);
+    q->where[m->b] = from;
+    q->quiet_until[m->b] = turn + QUIET;
+}
+
+/* Writes the groups back to the board. */
+static void adopt(hbp__step_squeezer *q, hbp__step_board *board, int64_t m)
+{
+    int64_t first = m * board->ranks;
+    double slowest = q->step->cost->terms.pack_ns;
+    for (int64_t g = 0; g < board->groups[m]; g++) {
+        q->group[g].head = HBP__NONE;
+        board->group[first + g] = q->group[g];
+        slowest = q->group[g].time > slowest ? q->group[g].time : slowest;
+    }
+    for (int64_t i = 0; i < q->count; i++) {
+        int64_t k = q->member[i];
+        hbp__step_group *group = &board->group[first + q->where[i]];
+        board->home[k] = first + q->where[i];
+        board->next[k] = group->head;
+        group->head = k;
+    }
+    board->makespan[m] = slowest;
+}
+
+int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, const int64_t *extra,
+                      int64_t extras, double goal, int64_t moves)
+{
+    int32_t groups = (int32_t)board->groups[m];
+    q->count = 0;
+    for (int32_t g = 0; g < groups; g++) {
+        q->group[g] = board->group[m * board->ranks + g];
+        for (int64_t k = q->group[g].head; k != HBP__NONE; k = board->next[k]) {
+            q->member[q->count] = k;
+            q->where[q->count] = g;
+            q->quiet_until[q->count++] = 0;
+        }
+    }
+    for (int64_t i = 0; i < extras; i++)
+        if (!insert(q, groups, extra[i], goal))
+            return 0;
+    for (int32_t g = 0; g < groups; g++)
+        q->group[g].time = time_with(q, g, 0, 0, goal);
+    for (int64_t turn = 1;; turn++) {
+        int32_t worst = -1;
+        double most = 0;
+        for (int32_t g = 0; g < groups; g++) {
+            double mine = over(q, g, q->group[g].time, goal);
+            if (mine > most) {
+                most = mine;
+                worst = g;
+            }
+        }
+        if (worst < 0)
+            break;
+        move best;
+        if (turn > moves)
+            return 0;
+        find_move(q, worst, groups, turn, goal, &best);
+        if (best.a == HBP__NONE)
+            return 0;
+        apply(q, &best, worst, turn, goal);
+    }
+    adopt(q, board, m);
+    return 1;
+}
