@@ -62,6 +62,7 @@ typedef struct hbp_solver_answer {
     double *values;   /* [columns] the caller's room; filled when optimal or feasible */
     char *message;    /* [message_bytes] the caller's room for one line about a failure */
     int64_t message_bytes;
+    int64_t iterations; /* of the simplex method that it took; 0: not counted */
 } hbp_solver_answer;
 
 /* A solver. `solve` returns HBP_OK with an answer, or a failure with a message in it; it prints nothing, and

@@ -262,6 +262,7 @@ static void search_tree(job *j)
     parameters.mip_gap = j->limits.gap > 0 ? j->limits.gap : 0;
     j->in_tree = 1;
     int code = glp_intopt(j->problem, &parameters);
+    j->answer.iterations = glp_get_it_cnt(j->problem);
     j->in_tree = 0;
     if (code && code != GLP_ESTOP && code != GLP_EMIPGAP)
         fail(j, "GLPK's branch and bound", code);
@@ -286,7 +287,9 @@ static void solve_in_environment(job *j)
         glp_mem_limit(mb < 1 ? 1 : mb > INT_MAX ? INT_MAX : (int)mb);
     }
     build(j);
-    if (!relax(j))
+    int is_relaxed = relax(j);
+    j->answer.iterations = glp_get_it_cnt(j->problem);
+    if (!is_relaxed)
         return;
     j->answer.bound = glp_get_obj_val(j->problem);
     if (j->with_integers) {
@@ -450,6 +453,7 @@ static hbp_status solve(void *user, const hbp_program *program, const hbp_solver
     j.values = answer->values;
     j.answer.status = HBP_SOLVER_STOPPED;
     j.answer.bound = -HUGE_VAL;
+    j.answer.iterations = 0;
     say(&j, "");
     const char *fault = find_fault(&j.program);
     if (fault) {

@@ -190,7 +190,7 @@ static hbp_status check_answer(const hbp__program *program, const double *start,
                                const hbp_solver_answer *from, hbp__answer *answer)
 {
     hbp_context *context = program->context;
-    *answer = (hbp__answer){from->status, 0, from->bound};
+    *answer = (hbp__answer){from->status, 0, from->bound, from->iterations};
     if (from->status == HBP_SOLVER_INFEASIBLE && start)
         return hbp__fail(context, HBP_E_SOLVER, "the solver calls a program infeasible that has a solution");
     if (from->status == HBP_SOLVER_INFEASIBLE || from->status == HBP_SOLVER_UNBOUNDED)

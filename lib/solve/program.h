@@ -47,7 +47,8 @@ hbp_status hbp__program_add_entry(hbp__program *program, int32_t column, double 
 typedef struct hbp__answer {
     int32_t status; /* HBP_SOLVER_* */
     double objective;
-    double bound; /* at most the objective, where there is one */
+    double bound;       /* at most the objective, where there is one */
+    int64_t iterations; /* 0: not counted */
 } hbp__answer;
 
 /* Hands the program to the context's solver; `start` and `values` are [columns]. The context's progress and

@@ -16,16 +16,14 @@
 #define ROUNDED_PART 1.5
 /* A larger program is not tried: its relaxation alone would take minutes. */
 #define MOST_COLUMNS 60000
-/* Of one program, at effort 1. */
-#define NODES               INT64_C(5000)
-#define ITERATIONS_PER_NODE 200
+/* Of one call, at effort 1: iterations of the simplex method, times rows and columns. */
+#define WORK INT64_C(300000000)
 
 typedef struct exact {
     const hbp__step *step;
     const hbp__step_kinds *kinds;
     int64_t members;
-    int64_t nodes;
-    int64_t iterations;
+    int64_t work;     /* left */
     double cutoff_ns; /* what solutions must stay below; infinite: none is known */
     double bound_ns;  /* of the numbers of micro-batches done */
     int is_proven;
@@ -40,8 +38,7 @@ static void start(exact *e, const hbp__step *step, const hbp__step_kinds *kinds,
     for (int32_t effort = 1; effort < step->options.effort; effort++)
         times *= 3;
     *e = (exact){.step = step, .kinds = kinds, .members = members, .is_proven = 1, .bound_ns = INFINITY};
-    e->nodes = NODES * times;
-    e->iterations = e->nodes * ITERATIONS_PER_NODE;
+    e->work = WORK * times;
     e->cutoff_ns = upper_ns * (1 - CUTOFF_PART);
 }
 
@@ -118,19 +115,22 @@ static hbp_status solve_model(exact *e, hbp__step_model *model, double cutoff_ns
     double *values = hbp__new(&context->memory, (uint64_t)model->program.columns, sizeof *values);
     if (!values)
         return hbp__fail_memory(context, "a solution of the step");
-    hbp_solver_limits limits = {.struct_size = sizeof limits, .nodes = e->nodes, .iterations = e->iterations};
+    int64_t size = (int64_t)model->program.rows + model->program.columns + 1;
+    hbp_solver_limits limits = {.struct_size = sizeof limits, .iterations = e->work / size + 1};
     if (step->deadline_ns) {
         limits.poll = is_late;
         limits.poll_user = (void *)(uintptr_t)step;
     }
-    hbp__answer answer = {HBP_SOLVER_STOPPED, 0, 0};
+    hbp__answer answer = {.status = HBP_SOLVER_STOPPED};
     hbp_status status = hbp__program_solve(&model->program, "exact", NULL, &limits, values, &answer);
+    int is_stopped = answer.status == HBP_SOLVER_STOPPED || answer.status == HBP_SOLVER_FEASIBLE;
+    e->work -= size * (is_stopped ? limits.iterations : answer.iterations);
     double bound = answer.bound * model->unit_ns;
     if (status == HBP_OK && answer.status == HBP_SOLVER_UNBOUNDED)
         status = hbp__fail(context, HBP_E_SOLVER, "the solver calls the time of a step unbounded");
     if (status == HBP_OK && answer.status == HBP_SOLVER_INFEASIBLE)
         bound = cutoff_ns;
-    if (status == HBP_OK && (answer.status == HBP_SOLVER_STOPPED || answer.status == HBP_SOLVER_FEASIBLE))
+    if (status == HBP_OK && is_stopped)
         e->is_proven = 0;
     if (status == HBP_OK) {
         /* Nothing outside the model's cutoff has been looked at. */
@@ -147,7 +147,8 @@ static hbp_status solve_model(exact *e, hbp__step_model *model, double cutoff_ns
 static hbp_status solve_batches(exact *e, int64_t batches, double spare_ns)
 {
     const hbp__step *step = e->step;
-    if (hbp__step_is_late(step) || hbp__step_model_columns(step, e->kinds, batches) > MOST_COLUMNS) {
+    if (e->work <= 0 || hbp__step_is_late(step) ||
+        hbp__step_model_columns(step, e->kinds, batches) > MOST_COLUMNS) {
         e->is_proven = 0;
         e->bound_ns = fmin(e->bound_ns, hbp__step_model_least(step, e->kinds, batches) + spare_ns);
         return HBP_OK;

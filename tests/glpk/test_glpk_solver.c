@@ -245,6 +245,8 @@ START_TEST(stops_at_limits)
     limits.iterations = 500;
     OK(context, hbp__program_solve(&program, "test", NULL, &limits, values[0], &answer[0]));
     ck_assert_int_ne(answer[0].status, HBP_SOLVER_OPTIMAL);
+    ck_assert_int_ge(answer[0].iterations, 500);
+    ck_assert_int_lt(answer[0].iterations, 2000);
 
     limits = (hbp_solver_limits){.struct_size = sizeof limits, .time_ms = 30};
     OK(context, hbp__program_solve(&program, "test", NULL, &limits, values[0], &answer[0]));

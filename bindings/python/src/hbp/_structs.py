@@ -126,6 +126,7 @@ class SolverAnswer(Struct):
     values: Address
     message: Address
     message_bytes: I64
+    iterations: I64
 
 
 @struct
