@@ -78,6 +78,38 @@ hbp_status hbp__strata_plan(const hbp__epoch *epoch, int64_t steps, hbp_plan **o
 hbp_status hbp__strata_estimate(const hbp__epoch *epoch, int64_t steps, int64_t tokens_per_step,
                                 int64_t sample, int64_t *ns);
 
+/* An epoch in two parts; both NULL when one of them has no sample, or there is no group left to part. */
+typedef struct hbp__parted {
+    hbp_plan *longs;
+    hbp_lengths *rest;
+} hbp__parted;
+
+/* Plans the samples longer than `longest`, with shorter ones that fill their packs, as the hierarchy's groups
+ * would; the rest is what they leave. Close when done. */
+hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, const hbp_fill_options *fill,
+                            const hbp_balance_options *balance, int64_t longest, hbp__parted *parted);
+void hbp__parted_close(hbp__parted *parted);
+
+/* One plan of both parts, `rest` being the second's: the steps of those are spread evenly over the others. */
+hbp_status hbp__parted_join(const hbp__epoch *epoch, const hbp__parted *parted, const hbp_plan *rest,
+                            hbp_plan **out);
+
+/* Plans made so far, and what may replace them. */
+typedef struct hbp__stratify {
+    const hbp__epoch *epoch;
+    const hbp_lengths *lengths; /* the epoch's, or a window's */
+    const hbp_groups *groups;   /* of the best plan so far */
+    const hbp_fill_options *fill;
+    const hbp_balance_options *balance; /* checked */
+    int64_t ns;                         /* of the best plan so far */
+    int64_t micro_batches;              /* in it */
+    int one_step;
+} hbp__stratify;
+
+/* Replaces *plan by one whose steps are planned one by one, all of them or all but those of the longest
+ * samples, if it is faster, or within mixed_slack and closer to the mixture. */
+hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan);
+
 /* Mean over steps of half the L1 distance of their tokens by length class (powers of two) to the mixture of
  * all steps. O(samples). */
 hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double *distance);

@@ -7,15 +7,6 @@
 #include "schedule/balance.h"
 #include "schedule/mix.h"
 
-/* Steps planned one by one are tried also without slack up to so many samples, and so many in a step. */
-#define STRATA_SAMPLES 32768
-#define STEP_SAMPLES   1024
-
-/* Steps planned for an estimate of all, and the share of it that may be its error. */
-#define FEW_STEPS  8
-#define MANY_STEPS 48
-#define DOUBT      32
-
 /* Packs and the best way to run them. */
 typedef struct candidate {
     hbp_groups *owned_groups; /* NULL: the caller's */
@@ -176,94 +167,6 @@ static hbp_status search_best(search *s, const hbp_groups *groups, const hbp_pac
     return HBP_OK;
 }
 
-/* Whether steps may be planned one by one: they know no groups, no cap on samples and no curriculum. Without
- * slack only small data sets are worth it: steps planned alone are seldom faster. */
-static int may_stratify(const search *s)
-{
-    const hbp_epoch_options *o = &s->epoch->options;
-    return !o->groups && !o->max_samples && !o->curriculum_steps && !o->window_samples && !o->drop_last &&
-           (o->mixed_slack || s->epoch->lengths->count <= STRATA_SAMPLES);
-}
-
-/* Longest that a plan of strata may take. */
-static int64_t most_ns(const search *s)
-{
-    int64_t ns = s->best.layout.ns;
-    return hbp__add_saturating(ns, hbp__mul_saturating(ns / 1000, s->epoch->options.mixed_slack));
-}
-
-/* The number of steps that seems best, among those that fill the tokens of a step, and those whose
- * micro-batches are about as full as the best layout's; 0 when none seems to be fast enough. */
-static hbp_status guess_steps(const search *s, int64_t *steps)
-{
-    static const int64_t stretch[] = {1000, 1020, 1050, 1100, 1200};
-    int stretches = s->epoch->options.mixed_slack ? 5 : 3;
-    int64_t least = hbp__ceil_div(s->lengths->tokens, s->best.groups->tokens_per_step), best_ns = INT64_MAX;
-    int64_t micro_batches = s->best.layout.batches.count;
-    int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
-    *steps = 0;
-    for (int i = 0; i < 2 * stretches; i++) {
-        int64_t ns, count = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
-        if (count > s->lengths->count ||
-            (!s->epoch->options.mixed_slack && s->lengths->count / count > STEP_SAMPLES))
-            continue;
-        HBP__TRY(hbp__strata_estimate(s->epoch, count, s->best.groups->tokens_per_step,
-                                      s->epoch->options.mixed_slack ? MANY_STEPS : FEW_STEPS, &ns));
-        if (ns < best_ns) {
-            best_ns = ns;
-            *steps = count;
-        }
-    }
-    if (best_ns == INT64_MAX || best_ns - best_ns / DOUBT > most_ns(s))
-        *steps = 0;
-    return HBP_OK;
-}
-
-static int is_within(const hbp_plan *plan, int64_t max_length)
-{
-    for (int64_t p = 0; max_length && p < plan->packs; p++)
-        if (plan->pack_padded_tokens[p] > max_length)
-            return 0;
-    return 1;
-}
-
-/* Replaces *plan by one of steps planned one by one, if that is as fast as it must be and closer to the
- * mixture. */
-static hbp_status stratify(const search *s, hbp_plan **plan)
-{
-    hbp_context *context = s->epoch->context;
-    int64_t steps = 1;
-    hbp_plan *other = NULL;
-    if (!may_stratify(s))
-        return HBP_OK;
-    if (!s->one_step)
-        HBP__TRY(guess_steps(s, &steps));
-    if (!steps)
-        return HBP_OK;
-    hbp__epoch part = *s->epoch;
-    part.lengths = s->lengths;
-    double here = 0, there = 0;
-    hbp_status status = hbp__strata_plan(&part, steps, &other);
-    if (status >= 0)
-        status = hbp__plan_mixture(context, *plan, &here);
-    if (status >= 0)
-        status = hbp__plan_mixture(context, other, &there);
-    if (status >= 0) {
-        int64_t ns = 0;
-        for (int64_t i = 0; i < steps; i++)
-            ns = hbp__add_saturating(ns, other->step_ns[i]);
-        int is_faster = ns < s->best.layout.ns;
-        if (is_within(other, s->epoch->options.max_length) &&
-            (is_faster || (ns <= most_ns(s) && there < here))) {
-            hbp_plan_free(*plan);
-            *plan = other;
-            other = NULL;
-        }
-    }
-    hbp_plan_free(other);
-    return status;
-}
-
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                           const hbp_packs *packs, const hbp_fill_options *fill,
                           const hbp_balance_options *balance, int one_step, hbp_plan **out)
@@ -275,8 +178,17 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     if (status >= 0)
         status = hbp__assemble(epoch->context, s.best.packs, s.best.groups, epoch->cost, &s.balance,
                                &s.best.layout.batches, &s.best.layout.steps, &plan);
-    if (status >= 0)
-        status = stratify(&s, &plan);
+    if (status >= 0) {
+        hbp__stratify stratify = {epoch,
+                                  lengths,
+                                  s.best.groups,
+                                  fill,
+                                  &s.balance,
+                                  s.best.layout.ns,
+                                  s.best.layout.batches.count,
+                                  s.one_step};
+        status = hbp__epoch_stratify(&stratify, &plan);
+    }
     if (status >= 0)
         status = set_bound(&s, s.best.groups->tokens_per_step, plan);
     candidate_close(&s.best);

@@ -1,0 +1,122 @@
+#include "epoch/epoch.h"
+#include "failing.h"
+#include "planned.h"
+
+static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_epoch_options *options)
+{
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    planned_check(context, plan, lengths);
+    return plan;
+}
+
+static int64_t time_of(const hbp_plan *plan)
+{
+    int64_t ns = 0;
+    for (int64_t s = 0; s < plan->steps; s++)
+        ns += plan->step_ns[s];
+    return ns;
+}
+
+/* More slack: never past it, and never further from the mixture than without. */
+START_TEST(slack_buys_mixture)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t closer = 0;
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 1200, 40000);
+        hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .seed = seed};
+        hbp_plan *plain = plan_with(context, lengths, cost, &options);
+        for (int32_t slack = 10; slack <= 1000; slack *= 10) {
+            options.mixed_slack = slack;
+            hbp_plan *plan = plan_with(context, lengths, cost, &options);
+            double without, with;
+            OK(context, hbp__plan_mixture(context, plain, &without));
+            OK(context, hbp__plan_mixture(context, plan, &with));
+            ck_assert_double_le(with, without);
+            ck_assert_int_le(time_of(plan), time_of(plain) + time_of(plain) / 1000 * slack);
+            closer += with < without;
+            hbp_plan_free(plan);
+        }
+        hbp_plan_free(plain);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(closer, 2);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* No pack passes max_length, and what it dropped stays listed. */
+START_TEST(limits_hold)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 900, 40000);
+    for (int32_t slack = 0; slack <= 1000; slack += 500) {
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .mode = HBP_EPOCH_MIXED,
+                                     .max_length = 16384,
+                                     .over_long = HBP_OVERLONG_DROP,
+                                     .mixed_slack = slack};
+        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        ck_assert_int_gt(plan->dropped, 0);
+        for (int64_t p = 0; p < plan->packs; p++)
+            ck_assert_int_le(plan->pack_padded_tokens[p], 16384);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(senseless_slack_is_named)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 9, 4000);
+    hbp_plan *plan = NULL;
+    hbp_epoch_options options = {.struct_size = sizeof options, .mixed_slack = -1};
+    FAILS(context, HBP_E_INVALID, "mixed_slack is -1",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.mixed_slack = 1001;
+    FAILS(context, HBP_E_INVALID, "0..1000", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+} inputs;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const inputs *in = user;
+    hbp_plan *plan = NULL;
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .max_groups = 1, .mixed_slack = 5};
+    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &options, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {test_long_tail(context, 3, 8, 9000), test_cost_ranks(context, 2)};
+    failing_sweep(plan_once, &in);
+    ck_assert_int_gt(cancel_sweep(plan_once, &in), 3);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("stratify", slack_buys_mixture, limits_hold, senseless_slack_is_named, nothing_is_left_behind)
