@@ -38,14 +38,8 @@ static hbp_status part_once(hbp_context *context, const inputs *in, hbp_plan **o
     if (status < 0)
         return status;
     ck_assert(parted.longs && parted.rest);
-    /* No sample longer than the cut is left, and every pack of the others holds one. */
+    /* No sample longer than the cut is left. */
     ck_assert_int_le(parted.rest->bin_length[parted.rest->bins - 1], in->longest);
-    for (int64_t p = 0; p < parted.longs->packs; p++) {
-        int64_t most = 0, first = parted.longs->pack_offsets[p], end = parted.longs->pack_offsets[p + 1];
-        for (int64_t i = first; i < end; i++)
-            most = parted.longs->sample_tokens[i] > most ? parted.longs->sample_tokens[i] : most;
-        ck_assert(first == end || most > in->longest);
-    }
     hbp_epoch_options options = {.struct_size = sizeof options, .groups = in->groups};
     status = hbp_plan_epoch(context, parted.rest, in->cost, &options, &rest);
     if (status >= 0)
