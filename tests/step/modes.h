@@ -92,13 +92,16 @@ static inline hbp_status mode_plan(hbp_context *context, void *user)
     return status;
 }
 
-/* Failing allocations and a cancel at every report leave nothing behind. */
-static inline void mode_fails_cleanly(int32_t mode)
+/* Failing allocations and a cancel at every report leave nothing behind, for `count` sequences in at most
+ * `max_micro_batches` (0: any). */
+static inline void mode_fails_cleanly(int32_t mode, int64_t count, int32_t max_micro_batches)
 {
     hbp_context *context = test_context();
-    mode_call call = {.options = {.struct_size = sizeof call.options, .mode = mode}};
+    mode_call call = {.options = {.struct_size = sizeof call.options,
+                                  .mode = mode,
+                                  .max_micro_batches = max_micro_batches}};
     call.cost = test_cost(context);
-    call.lengths = test_long_tail(context, 1, 120, 60000);
+    call.lengths = test_long_tail(context, 1, count, 60000);
     failing_sweep(mode_plan, &call);
     ck_assert_int_gt(cancel_sweep(mode_plan, &call), 0);
     hbp_lengths_free(call.lengths);

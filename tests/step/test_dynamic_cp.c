@@ -83,7 +83,7 @@ END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_DYNAMIC_CP);
+    mode_fails_cleanly(HBP_STEP_DYNAMIC_CP, 120, 0);
 }
 END_TEST
 

@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_HOMOGENEOUS_SP);
+    mode_fails_cleanly(HBP_STEP_HOMOGENEOUS_SP, 120, 0);
 }
 END_TEST
 

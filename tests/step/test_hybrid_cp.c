@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_HYBRID_CP);
+    mode_fails_cleanly(HBP_STEP_HYBRID_CP, 120, 0);
 }
 END_TEST
 

@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(failures_leave_nothing)
 {
-    mode_fails_cleanly(HBP_STEP_PAPER);
+    mode_fails_cleanly(HBP_STEP_PAPER, 8, 2);
 }
 END_TEST
 
