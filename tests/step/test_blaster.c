@@ -99,7 +99,7 @@ static hbp_status stub(const hbp__step *step, const int64_t *member, int64_t mem
         return hbp__fail(step->context, asked.answer, "told to");
     if (sum > asked.infeasible_above)
         return asked.answer ? asked.answer : HBP_E_INFEASIBLE; /* stopped with nothing found */
-    HBP__TRY(hbp__step_solution_open(step, 1, 2, solution)); /* the first group stays empty */
+    HBP__TRY(hbp__step_solution_open(step, 1, 2, solution));   /* the first group stays empty */
     solution->degree[0] = 0;
     solution->degree[1] = step->degrees - 1;
     solution->first[1] = 2;
