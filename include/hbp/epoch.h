@@ -67,15 +67,18 @@ typedef struct hbp_epoch_options {
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these; NULL: choose them */
-    int32_t mixed_slack; /* mode mixed: take steps that are closer to the mixture of the data where that makes
-                            the epoch at most so many thousandths longer than the hierarchy's; 0: no longer */
+    int32_t mixed_slack; /* mode mixed: where a step has no room for a mixture, plan steps one by one, or all
+                            but those of the longest samples, as far as that makes the epoch at most so many
+                            thousandths longer; 0: no longer; at most 1000 */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
 
 /* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
- * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would.
- * Errors of its four moves. Thread: one per context. */
+ * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would,
+ * and mode mixed no slower a one than the default (without mixed_slack; per token under drop_last). Where
+ * max_length is 0, its packs may be longer than the longest sample. Errors of its four moves and, in mode
+ * mixed, of hbp_plan_step. Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_epoch_options *options, hbp_plan **out);
 
