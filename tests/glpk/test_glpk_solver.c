@@ -365,7 +365,7 @@ START_TEST(refuses_numbers_that_are_none)
     hbp_program program = {sizeof program, 1,        1,         &cost, &low,    &high,  &kind,
                            NULL,           &row_low, &row_high, first, &column, &value, NULL};
     char message[100];
-    hbp_solver_answer answer = {sizeof answer, 0, 0, 0, &point, message, sizeof message};
+    hbp_solver_answer answer = {sizeof answer, 0, 0, 0, &point, message, sizeof message, 0};
     const hbp_solver *solver = hbp_glpk_solver();
     ck_assert_int_eq(solver->solve(solver->user, &program, NULL, &answer), HBP_OK);
     ck_assert_int_eq(answer.status, HBP_SOLVER_OPTIMAL);
