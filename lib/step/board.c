@@ -50,3 +50,25 @@ double hbp__step_board_time(const hbp__step_board *b)
         sum += b->makespan[m];
     return sum;
 }
+
+void hbp__step_board_drop(hbp__step_board *board, int64_t m)
+{
+    int64_t last = --board->micro_batches;
+    if (m == last)
+        return;
+    board->groups[m] = board->groups[last];
+    board->makespan[m] = board->makespan[last];
+    for (int64_t i = 0; i < board->groups[m]; i++) {
+        hbp__step_group *group = &board->group[m * board->ranks + i];
+        *group = board->group[last * board->ranks + i];
+        for (int64_t k = group->head; k != HBP__NONE; k = board->next[k])
+            board->home[k] = m * board->ranks + i;
+    }
+}
+
+void hbp__step_board_trim(hbp__step_board *board)
+{
+    for (int64_t m = board->micro_batches - 1; m >= 0 && board->micro_batches > 1; m--)
+        if (!board->groups[m])
+            hbp__step_board_drop(board, m);
+}

@@ -164,17 +164,21 @@ static double least_micro_batches(const bounding *b, double *longest)
     return ceil(needed / multiple) * multiple;
 }
 
-static int allows(const hbp__step *step, const hbp__ask *asks, double time, double *scratch)
+/* Whether nothing rules out one micro-batch of all within `time`, looked at closely or not. */
+static int allows(bounding *b, double time, int closely)
 {
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
+    set_class(b, time);
+    if (b->plain > time)
+        return 0;
     for (int i = 0; i < 5; i++) {
-        if (!hbp__bound_one_allows(step, asks, time, weights[i], scratch, here))
+        if (!hbp__bound_one_allows(b->step, b->ask, time, weights[i], b->scratch, here))
             return 0;
-        for (int32_t j = 0; j < step->degrees; j++)
+        for (int32_t j = 0; j < b->step->degrees; j++)
             least[j] = here[j] > least[j] ? here[j] : least[j];
     }
-    return hbp__bound_one_allows_both(step, asks, time, least, scratch);
+    return !closely || hbp__bound_one_allows_both(b->step, b->ask, time, least, b->scratch);
 }
 
 static hbp_status open(const hbp__step *step, bounding *b)
@@ -227,16 +231,17 @@ static hbp_status least_sum(bounding *b, double longest, double most, double *le
 /* The least makespan of one micro-batch of all, less B', that nothing here rules out. */
 static hbp_status least_one(bounding *b, double longest, double most, double *least)
 {
-    double high = most;
     *least = longest;
-    for (int i = 0; i < 40 && high - *least > 1e-5 * high; i++) {
-        double middle = *least + (high - *least) / 2;
-        set_class(b, middle);
-        if (b->plain > middle || !allows(b->step, b->ask, middle, b->scratch))
-            *least = middle;
-        else
-            high = middle;
-        HBP__TRY(hbp__tick(b->step->context, "bound", i, 40));
+    for (int closely = 0; closely < 2; closely++) {
+        double high = most, precision = closely ? 1e-4 : 1e-3;
+        for (int i = 0; i < 40 && high - *least > precision * high; i++) {
+            double middle = *least + (high - *least) / 2;
+            if (allows(b, middle, closely))
+                high = middle;
+            else
+                *least = middle;
+            HBP__TRY(hbp__tick(b->step->context, "bound", i, 40));
+        }
     }
     return HBP_OK;
 }

@@ -31,8 +31,8 @@ void hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
                           double *scratch, double *least);
 
-/* The same where groups of each level and above are judged by their time and those below by their memory, or
- * the other way round; `least` as from calls for the same time. */
+/* The same where groups of each degree and above are judged by another share of time than those below;
+ * `least` as from calls for the same time. */
 int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time, const double *least,
                                double *scratch);
 

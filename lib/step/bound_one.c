@@ -105,23 +105,30 @@ static int allows(const level *l, double *scratch, double *least)
     return 1;
 }
 
-/* Whether, with groups of level j and above priced by their time (or memory) and those below by their memory
- * (or time), some number of ranks above, no less than `least`, is enough. What remains for the ranks below is
+int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
+                          double *scratch, double *least)
+{
+    level l = {step, ask, time, weight};
+    return allows(&l, scratch, least);
+}
+
+/* Whether, with groups of degree j and above judged by `above` as the share of time and those below by
+ * `below`, some number of ranks above, no less than `least`, is enough. What remains for the ranks below is
  * concave in the ranks above, so the search ends when it falls. */
-static int allows_both(const level *l, int32_t j, double least, double weight_above, double *scratch)
+static int allows_both(const level *l, int32_t j, double least, double weight_above, double weight_below,
+                       double *scratch)
 {
     const hbp__step *step = l->step;
     double *below = scratch, *above = scratch + step->count, must = 0, rest = 0, last = -(double)INFINITY;
     double ranks = step->ranks, d = step->chain ? step->degree[j].degree : 1;
     for (int64_t k = 0; k < step->count; k++) {
-        below[k] = load(l, k, 0, j, 1 - weight_above);
+        below[k] = load(l, k, 0, j, weight_below);
         above[k] = load(l, k, j, step->degrees, weight_above);
         if (below[k] < (double)INFINITY)
             rest += below[k];
         else
             must += above[k];
     }
-    must = must > 0 ? must : 0;
     double own = round_up(must, d);
     least = least > own ? least : own;
     for (double used = least; used <= ranks * (1 + HBP__BOUND_MARGIN); used += d) {
@@ -135,19 +142,14 @@ static int allows_both(const level *l, int32_t j, double least, double weight_ab
     return 0;
 }
 
-int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
-                          double *scratch, double *least)
-{
-    level l = {step, ask, time, weight};
-    return allows(&l, scratch, least);
-}
-
 int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time, const double *least,
                                double *scratch)
 {
+    static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
     level l = {step, ask, time, 0};
     for (int32_t j = 1; j < step->degrees; j++)
-        if (!allows_both(&l, j, least[j], 1, scratch) || !allows_both(&l, j, least[j], 0, scratch))
-            return 0;
+        for (int i = 0; i < 4; i++)
+            if (!allows_both(&l, j, least[j], weight[i][0], weight[i][1], scratch))
+                return 0;
     return 1;
 }

@@ -10,14 +10,15 @@
 
 static const hbp__step_style plain = {0, 0};
 
-int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit)
+int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
+                       hbp__step_style style)
 {
     double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = 0.002, fails = 0;
     int filled = 0;
     hbp__step_save(b);
     for (int i = 0; i < 30 && !filled && goal < limit; i++) {
         b->work += 4 * b->pool.count;
-        hbp__step_fill(&b->filler, &b->pool, board, m, goal, plain);
+        hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
         filled = !b->pool.count;
         hbp__step_restore(b);
         if (filled)
@@ -32,7 +33,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     while (fails > 0 && goal - fails > goal * 0.003) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
-        hbp__step_fill(&b->filler, &b->pool, board, m, middle, plain);
+        hbp__step_fill(&b->filler, &b->pool, board, m, middle, style);
         again = b->pool.count > 0;
         if (again)
             fails = middle;
@@ -41,7 +42,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
         hbp__step_restore(b);
     }
     if (again) {
-        hbp__step_fill(&b->filler, &b->pool, board, m, goal, plain);
+        hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
         hbp__step_restore(b);
     }
     return 1;
@@ -65,38 +66,69 @@ static double guess(hbp__step_builder *b, int64_t left)
     return hbp__step_estimate(b->step, pool, 0, end, OVERFULL);
 }
 
-/* Fills micro-batch m, with `left` - 1 > 0 yet to come, so that these can hold what it leaves. Of some
- * makespans the one with the most useful rank-time a ns counts. */
+/* A micro-batch filled for trial. */
+typedef struct trial {
+    double density;
+    int64_t m;
+    int64_t left; /* micro-batches, this one counted */
+    double rate;  /* useful rank-time a ns, of the best so far */
+    double goal;
+} trial;
+
+/* Whether the micro-batches to come can hold what a filling within `goal` leaves; keeps the best such goal.
+ */
+static int try_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, double goal)
+{
+    b->work += 4 * b->pool.count;
+    double useful = hbp__step_fill(&b->filler, &b->pool, board, t->m, goal, plain);
+    int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(t->left - 1) * t->density;
+    hbp__step_restore(b);
+    if (!enough)
+        return 0;
+    double time = board->makespan[t->m] - b->fixed, rate = time > 0 ? useful / time : (double)b->step->ranks;
+    if (rate > t->rate || !(t->goal > 0)) {
+        t->rate = rate;
+        t->goal = goal;
+    }
+    return 1;
+}
+
+/* Fills micro-batch m, with `left` - 1 > 0 yet to come: of the makespans that leave these no more than they
+ * can hold, the one with the most useful rank-time a ns. */
 static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, int64_t left, double density)
 {
     static const double multiple[] = {0.8, 0.87, 0.93, 1, 1.04};
-    double goal[5 + HBP__STEP_DEGREES], about = guess(b, left), best_rate = 0, best = 0, last = 0;
+    double goal[5 + HBP__STEP_DEGREES], about = guess(b, left), low = 0, high = (double)INFINITY;
+    trial t = {density, m, left, 0, 0};
     if (!(about < (double)INFINITY))
         return 0;
     int32_t goals = hbp__step_list_goals(b, about, 0.7, 1.3, multiple, 5, goal);
     hbp__step_save(b);
-    for (int32_t i = 0; i < goals; i++)
-        for (int t = 0; t < 30; t++) {
-            b->work += 4 * b->pool.count;
-            last = goal[i];
-            double useful = hbp__step_fill(&b->filler, &b->pool, board, m, last, plain);
-            int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(left - 1) * density;
-            hbp__step_restore(b);
-            if (!enough) {
-                goal[i] = goal[i] * (t < 8 ? 1.01 : 1.03) + 1;
-                continue;
-            }
-            double time = board->makespan[m] - b->fixed,
-                   rate = time > 0 ? useful / time : (double)b->step->ranks;
-            if (rate > best_rate || !(best > 0)) {
-                best_rate = rate;
-                best = last;
-            }
-            break;
-        }
-    if (!(best > 0))
-        return 0;
-    hbp__step_fill(&b->filler, &b->pool, board, m, best, plain);
+    for (int32_t i = 0; i < goals; i++) {
+        if (goal[i] <= low)
+            continue;
+        if (!try_goal(b, board, &t, goal[i]))
+            low = goal[i];
+        else if (goal[i] < high)
+            high = goal[i];
+    }
+    for (double stride = 0.01; !(high < (double)INFINITY); stride *= 1.5) {
+        if (stride > 10)
+            return 0;
+        double next = low * (1 + stride) + 1;
+        if (try_goal(b, board, &t, next))
+            high = next;
+        else
+            low = next;
+    }
+    for (int i = 0; i < 2 && low > 0 && high - low > low * 0.01; i++) {
+        double middle = low + (high - low) / 2;
+        if (try_goal(b, board, &t, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    hbp__step_fill(&b->filler, &b->pool, board, m, t.goal, plain);
     return 1;
 }
 
@@ -115,7 +147,7 @@ int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_
             if (!fill_next(b, board, m, left, density))
                 return 0;
         } else {
-            if (!hbp__step_fill_all(b, board, m, (double)INFINITY))
+            if (!hbp__step_fill_all(b, board, m, (double)INFINITY, plain))
                 return 0;
             b->pool.count = 0;
         }

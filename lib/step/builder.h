@@ -83,6 +83,7 @@ typedef struct hbp__step_filler {
     hbp__memory memory;
     double *alone;  /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
     double *useful; /* [count] least rank-time on any degree, without what is paid once */
+    double *added;  /* [count] least that it adds to the time of a group */
     int64_t *left;  /* [count] scratch */
     int32_t *open;  /* [ranks] scratch: degrees of the groups opened, where they do not nest */
     double *nodes;
@@ -168,6 +169,12 @@ void hbp__step_pool_take(hbp__step_builder *builder, const hbp__step_board *boar
 /* Micro-batch `from` of the trial board takes the place of m of the board. */
 void hbp__step_adopt(const hbp__step_builder *builder, int64_t from, hbp__step_board *board, int64_t m);
 
+/* Takes micro-batch m off the board; the last one takes its place. */
+void hbp__step_board_drop(hbp__step_board *board, int64_t m);
+
+/* Takes micro-batches without sequences off the board, down to one. */
+void hbp__step_board_trim(hbp__step_board *board);
+
 /* Makespans worth trying for a micro-batch that begins with the pool's longest: multiples of `guess`, and,
  * from `low` to `high` times it, just what the longest takes. None below what it takes at least. Returns how
  * many, at most multiples + degrees. */
@@ -189,7 +196,8 @@ int hbp__step_shuffle(hbp__step_builder *builder, hbp__step_board *board, int64_
 
 /* Fills micro-batch m with the whole pool, as short as the filling allows, but below `limit`; zero when that
  * cannot be. The pool stays. */
-int hbp__step_fill_all(hbp__step_builder *builder, hbp__step_board *board, int64_t m, double limit);
+int hbp__step_fill_all(hbp__step_builder *builder, hbp__step_board *board, int64_t m, double limit,
+                       hbp__step_style style);
 
 /* Puts the whole pool, which stays, into groups given by their number per degree [degrees], in micro-batch 0
  * of the trial board, none longer than `goal`; zero when it does not come out. */

@@ -12,12 +12,18 @@ static int64_t power_of_two(int64_t least)
     return power;
 }
 
+/* What a sequence adds to a group's time at least. */
+static double least_added(const hbp__step_degree *d, int64_t tokens, double squares)
+{
+    return d->way[0].linear * (double)tokens + d->way[0].square * squares;
+}
+
 static void set_tables(hbp__step_filler *f)
 {
     const hbp__step *step = f->step;
     double fixed = step->cost->terms.pack_ns;
     for (int64_t k = 0; k < step->count; k++) {
-        f->useful[k] = (double)INFINITY;
+        f->useful[k] = f->added[k] = (double)INFINITY;
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
@@ -26,6 +32,8 @@ static void set_tables(hbp__step_filler *f)
             *alone = hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
+            double added = least_added(&step->degree[j], step->tokens[k], step->squares[k]);
+            f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
 }
@@ -42,11 +50,12 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
     }
     f->alone = hbp__new(&f->memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
     f->useful = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->useful);
+    f->added = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->added);
     f->left = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->left);
     f->open = hbp__new(&f->memory, (uint64_t)step->ranks, sizeof *f->open);
     f->nodes = hbp__new(&f->memory, (uint64_t)leaves * 4, sizeof *f->nodes);
     f->names = hbp__new(&f->memory, (uint64_t)leaves, sizeof *f->names);
-    if (!f->alone || !f->useful || !f->left || !f->open || !f->nodes || !f->names) {
+    if (!f->alone || !f->useful || !f->added || !f->left || !f->open || !f->nodes || !f->names) {
         hbp__step_filler_close(f);
         return hbp__fail_memory(step->context, "the search");
     }
@@ -70,6 +79,7 @@ void hbp__step_filler_close(hbp__step_filler *f)
         return;
     hbp__delete(&f->memory, f->alone);
     hbp__delete(&f->memory, f->useful);
+    hbp__delete(&f->memory, f->added);
     hbp__delete(&f->memory, f->left);
     hbp__delete(&f->memory, f->open);
     hbp__delete(&f->memory, f->nodes);
@@ -131,6 +141,8 @@ typedef struct filling {
     double makespan;
     hbp__step_style style;
     int32_t ranks; /* left */
+    double time;   /* most that a group has left */
+    double tokens;
 } filling;
 
 static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
@@ -146,6 +158,12 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     group->head = k;
     fill->board->home[k] = g;
     shelf_set(s, leaf, fill->makespan - time, (double)(step->degree[j].capacity - group->tokens));
+    fill->time = fill->tokens = -1;
+    for (int32_t i = 0; i < step->degrees; i++) {
+        const hbp__step_shelf *shelf = &fill->f->shelf[i];
+        fill->time = shelf->time[1] > fill->time ? shelf->time[1] : fill->time;
+        fill->tokens = shelf->tokens[1] > fill->tokens ? shelf->tokens[1] : fill->tokens;
+    }
 }
 
 static int put_in_old(filling *fill, int64_t k, int32_t j)
@@ -154,9 +172,8 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
     hbp__step_shelf *s = &fill->f->shelf[j];
     if (!s->used)
         return 0;
-    const hbp__step_way *way = &step->degree[j].way[0];
     visit v = {step, fill->board, j, step->tokens[k], step->squares[k], 0, fill->makespan, 0};
-    v.least = way->linear * (double)v.tokens + way->square * v.squares;
+    v.least = least_added(&step->degree[j], v.tokens, v.squares);
     int64_t leaf = shelf_find(s, 1, &v);
     if (leaf == HBP__NONE)
         return 0;
@@ -203,21 +220,17 @@ static int put_anywhere(filling *fill, int64_t k)
     return 0;
 }
 
-/* Whether not even the shortest sequence goes in. */
-static int is_full(const filling *fill, int64_t shortest)
+/* Whether a sequence surely finds no room: no group can be added and none has enough left. */
+static int is_full(const filling *fill, int64_t k)
 {
-    if (fill->ranks)
-        return 0;
-    for (int32_t j = 0; j < fill->f->step->degrees; j++)
-        if (fill->f->shelf[j].used && fill->f->shelf[j].tokens[1] >= (double)shortest)
-            return 0;
-    return 1;
+    return !fill->ranks &&
+           (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
 }
 
 double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
                       double makespan, hbp__step_style style)
 {
-    filling fill = {f, board, m, makespan, style, f->step->ranks};
+    filling fill = {f, board, m, makespan, style, f->step->ranks, -1, -1};
     int64_t left = 0;
     double useful = 0;
     board->groups[m] = 0;
@@ -225,12 +238,12 @@ double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board
         shelf_clear(&f->shelf[j]);
     for (int64_t i = 0; i < pool->count; i++) {
         int64_t k = pool->member[i];
-        if (i % 64 == 63 && is_full(&fill, f->step->tokens[pool->member[pool->count - 1]])) {
+        if (i % 16 == 15 && is_full(&fill, pool->member[pool->count - 1])) {
             memcpy(f->left + left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
             left += pool->count - i;
             break;
         }
-        if (put_anywhere(&fill, k))
+        if (!is_full(&fill, k) && put_anywhere(&fill, k))
             useful += f->useful[k];
         else
             f->left[left++] = k;

@@ -14,7 +14,7 @@ static double divide(hbp__step_builder *b, double goal, double most)
     if (!b->pool.count) { /* all went in */
         b->trial.groups[1] = 0;
         b->trial.makespan[1] = b->fixed;
-    } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0])) {
+    } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0], plain)) {
         return most;
     }
     return b->trial.makespan[0] + b->trial.makespan[1];

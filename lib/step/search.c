@@ -7,8 +7,8 @@
 #include "step/builder.h"
 
 /* Steps of the innermost loops in the first round: so many, and so many more a sequence. */
-#define WORK          INT64_C(1200000)
-#define WORK_SEQUENCE INT64_C(2500)
+#define WORK          INT64_C(1300000)
+#define WORK_SEQUENCE INT64_C(500)
 
 enum { STREAM = 0x73746570 };
 
@@ -100,12 +100,11 @@ static void build_all(search *s, int32_t round)
     double tokens = (double)s->step->total_tokens, area = 0;
     for (int64_t k = 0; k < s->step->count; k++)
         area += b->filler.useful[k] / s->step->ranks;
-    for (int64_t m = s->least; m <= s->most; m++) {
-        int64_t whole = hbp__step_whole(s->step, m);
-        if (area + (double)whole * b->fixed >= s->best_time ||
-            (m > s->least + 2 && s->best.micro_batches < m - 2))
+    int64_t failures = 0;
+    for (int64_t m = s->least; m <= s->most && failures < 3;) {
+        double fill = tokens / (b->room * (double)m), before = s->best_time;
+        if (area + (double)hbp__step_whole(s->step, m) * b->fixed >= s->best_time)
             return;
-        double fill = tokens / (b->room * (double)m);
         int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
         for (int32_t i = 0; i < densities; i++) {
             double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
@@ -114,6 +113,8 @@ static void build_all(search *s, int32_t round)
             if (!hbp__step_go_on(b))
                 return;
         }
+        failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
+        m += m < s->least + 3 ? 1 : 1 + m / 4;
     }
 }
 
@@ -130,6 +131,7 @@ static void improve(search *s, int32_t round)
     b->work_limit = start + (all - start) / 2;
     while (best->micro_batches > 1 && hbp__step_go_on(b))
         hbp__step_shuffle(b, best, s->most, &s->rng);
+    hbp__step_board_trim(best);
     for (int64_t m = 0; m < best->micro_batches; m++) {
         start = b->work + b->squeezer.work;
         b->work_limit = start + (all - start) / (best->micro_batches - m);
@@ -137,6 +139,7 @@ static void improve(search *s, int32_t round)
             hbp__step_shorten(b, best, m, round);
     }
     b->work_limit = all;
+    hbp__step_board_trim(best);
     s->best_time = time_of(s, best);
 }
 
@@ -170,7 +173,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     int64_t simple = first_fit(b, NULL), allowed = step->options.max_micro_batches;
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, 1);
-    s->most = hbp__min_i64(hbp__max_i64(simple + 2, s->least + 4), hbp__max_i64(step->count, 1));
+    s->most = hbp__min_i64(2 * hbp__max_i64(simple, s->least) + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)
         s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *

@@ -114,7 +114,7 @@ static double rebuild(shuffle *s, int32_t count, double most)
         } else if (m < count - 1) {
             fill_some(s, m);
         } else {
-            if (!hbp__step_fill_all(b, &b->trial, m, most - sum))
+            if (!hbp__step_fill_all(b, &b->trial, m, most - sum, draw_style(s)))
                 return (double)INFINITY;
         }
         sum += b->trial.makespan[m];
@@ -122,22 +122,6 @@ static double rebuild(shuffle *s, int32_t count, double most)
             return (double)INFINITY;
     }
     return sum;
-}
-
-/* The board loses its last micro-batch to the place of m, or m when that is the last. */
-static void drop(hbp__step_board *board, int64_t m)
-{
-    int64_t last = --board->micro_batches;
-    if (m == last)
-        return;
-    board->groups[m] = board->groups[last];
-    board->makespan[m] = board->makespan[last];
-    for (int64_t i = 0; i < board->groups[m]; i++) {
-        hbp__step_group *group = &board->group[m * board->ranks + i];
-        *group = board->group[last * board->ranks + i];
-        for (int64_t k = group->head; k != HBP__NONE; k = board->next[k])
-            board->home[k] = m * board->ranks + i;
-    }
 }
 
 int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most, hbp__rng *rng)
@@ -163,6 +147,6 @@ int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most
     for (int32_t m = 0; m < made; m++)
         hbp__step_adopt(b, m, board, s.taken[m]);
     if (made < count)
-        drop(board, s.taken[made]);
+        hbp__step_board_drop(board, s.taken[made]);
     return sum < s.old * (1 - 1e-9);
 }
