@@ -76,7 +76,7 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
 
 /* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
  * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would,
- * and mode mixed no slower a one than the default (without mixed_slack; per token under drop_last). Where
+ * and mode mixed no slower a one than the default (without mixed_slack, and before drop_last drops). Where
  * max_length is 0, its packs may be longer than the longest sample. Errors of its four moves and, in mode
  * mixed, of hbp_plan_step. Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

@@ -36,6 +36,7 @@ static void price(const hbp_packs *packs, const hbp_cost *cost, const int64_t *n
     int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
     layout->ns = hbp__mul_saturating(steps->count, hbp__round_i64(cost->terms.step_ns));
     layout->tokens = 0;
+    layout->before_ns = sum_slowest(batches, ns, dummy_ns);
     for (int64_t i = 0; i < steps->first[steps->count]; i++) {
         uint32_t m = steps->micro_batch[i];
         int64_t here = m == HBP__DUMMY ? dummy_ns : slowest_of(batches, m, ns, dummy_ns);
@@ -108,7 +109,5 @@ hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, 
 
 int hbp__layout_is_faster(const hbp__layout *a, const hbp__layout *b)
 {
-    if (a->tokens == b->tokens)
-        return a->ns < b->ns;
-    return (double)a->ns * (double)b->tokens < (double)b->ns * (double)a->tokens;
+    return a->tokens == b->tokens ? a->ns < b->ns : a->before_ns < b->before_ns;
 }

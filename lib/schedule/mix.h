@@ -42,8 +42,9 @@ hbp_status hbp__mix_steps_open(hbp_context *context, const hbp_packs *packs,
 typedef struct hbp__layout {
     hbp__micro_batches batches;
     hbp__steps steps;
-    int64_t ns;     /* predicted; saturates */
-    int64_t tokens; /* of the packs that the steps take */
+    int64_t ns;        /* predicted; saturates */
+    int64_t tokens;    /* of the packs that the steps take */
+    int64_t before_ns; /* of all micro-batches, those that drop_last drops included */
 } hbp__layout;
 
 void hbp__layout_close(hbp__layout *layout);
@@ -58,7 +59,8 @@ hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, 
                                   const hbp_cost *cost, const hbp_balance_options *options, int one_step,
                                   hbp__layout *layout);
 
-/* Whether `a` takes less time than `b`; per token, where drop_last left them different ones. */
+/* Whether `a` takes less time than `b`; where drop_last left them different tokens, before that: dropping the
+ * slowest is no merit. */
 int hbp__layout_is_faster(const hbp__layout *a, const hbp__layout *b);
 
 #endif

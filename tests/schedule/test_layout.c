@@ -83,9 +83,10 @@ START_TEST(what_one_group_leaves_is_anothers)
 }
 END_TEST
 
-START_TEST(layouts_of_other_tokens_compare_per_token)
+START_TEST(layouts_of_other_tokens_compare_before_dropping)
 {
-    hbp__layout a = {.ns = 100, .tokens = 10}, b = {.ns = 99, .tokens = 9};
+    hbp__layout a = {.ns = 100, .tokens = 10, .before_ns = 100},
+                b = {.ns = 50, .tokens = 9, .before_ns = 101};
     ck_assert(hbp__layout_is_faster(&a, &b));
     ck_assert(!hbp__layout_is_faster(&b, &a));
     b.tokens = 10;
@@ -118,5 +119,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("layout", a_layout_is_priced_as_its_plan, the_pure_layout_is_the_hierarchy,
-          what_one_group_leaves_is_anothers, layouts_of_other_tokens_compare_per_token,
+          what_one_group_leaves_is_anothers, layouts_of_other_tokens_compare_before_dropping,
           nothing_is_left_behind)
