@@ -12,10 +12,12 @@ static int64_t power_of_two(int64_t least)
     return power;
 }
 
-/* What a sequence adds to a group's time at least. */
-static double least_added(const hbp__step_degree *d, int64_t tokens, double squares)
+/* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
+static double least_added(const hbp__step *step, int32_t j, int64_t tokens, double squares)
 {
-    return d->way[0].linear * (double)tokens + d->way[0].square * squares;
+    const hbp__step_way *way = &step->degree[j].way[0];
+    tokens -= tokens % step->options.pack_multiple;
+    return way->linear * (double)tokens + way->square * squares;
 }
 
 static void set_tables(hbp__step_filler *f)
@@ -32,7 +34,7 @@ static void set_tables(hbp__step_filler *f)
             *alone = hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double added = least_added(&step->degree[j], step->tokens[k], step->squares[k]);
+            double added = least_added(step, j, step->tokens[k], step->squares[k]);
             f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
@@ -173,7 +175,7 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
     if (!s->used)
         return 0;
     visit v = {step, fill->board, j, step->tokens[k], step->squares[k], 0, fill->makespan, 0};
-    v.least = least_added(&step->degree[j], v.tokens, v.squares);
+    v.least = least_added(step, j, v.tokens, v.squares);
     int64_t leaf = shelf_find(s, 1, &v);
     if (leaf == HBP__NONE)
         return 0;
