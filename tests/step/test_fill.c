@@ -1,0 +1,221 @@
+/* The filling against one that looks at every group. */
+#include "boards.h"
+
+#define GROUNDS 330
+
+/* The rules of hbp__step_fill, plainly. */
+typedef struct plain {
+    const hbp__step *step;
+    double makespan;
+    hbp__step_style style;
+    int64_t groups;
+    hbp__step_group group[64];
+    int64_t *home; /* [count]; HBP__NONE: stays in the pool */
+} plain;
+
+static int plain_join(plain *p, int64_t k, int32_t j)
+{
+    const hbp__step *step = p->step;
+    for (int64_t g = 0; g < p->groups; g++) {
+        hbp__step_group *group = &p->group[g];
+        int64_t tokens = group->tokens + step->tokens[k];
+        if (group->degree != j || tokens > step->degree[j].capacity ||
+            hbp__step_group_time(step, j, tokens, group->squares + step->squares[k]) > p->makespan)
+            continue;
+        group->tokens = tokens;
+        group->squares += step->squares[k];
+        p->home[k] = g;
+        return 1;
+    }
+    return 0;
+}
+
+static int plain_open(plain *p, int64_t k, int32_t j)
+{
+    int32_t degree[65];
+    int64_t ranks = p->step->degree[j].degree;
+    for (int64_t g = 0; g < p->groups; g++) {
+        degree[g] = p->group[g].degree;
+        ranks += p->step->degree[degree[g]].degree;
+    }
+    degree[p->groups] = j;
+    if (ranks > p->step->ranks || !hbp__step_place(p->step, degree, p->groups + 1, NULL))
+        return 0;
+    p->group[p->groups] = (hbp__step_group){.degree = j};
+    p->home[k] = p->groups++;
+    p->group[p->home[k]].tokens = p->step->tokens[k];
+    p->group[p->home[k]].squares = p->step->squares[k];
+    return 1;
+}
+
+static void plain_put(plain *p, int64_t k)
+{
+    const hbp__step *step = p->step;
+    double alone[HBP__STEP_DEGREES];
+    int32_t least = step->degrees;
+    p->home[k] = HBP__NONE;
+    for (int32_t j = step->degrees - 1; j >= 0; j--) {
+        alone[j] = step->tokens[k] > step->degree[j].capacity
+                       ? (double)INFINITY
+                       : hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
+        least = alone[j] <= p->makespan ? j : least;
+    }
+    if (least == step->degrees)
+        return;
+    if (p->style.grain > least && alone[p->style.grain] <= p->makespan)
+        least = p->style.grain;
+    if (p->style.spread && plain_open(p, k, least))
+        return;
+    if (plain_join(p, k, least) || plain_open(p, k, least))
+        return;
+    for (int32_t j = least + 1; j < step->degrees; j++)
+        if (alone[j] <= p->makespan && plain_join(p, k, j))
+            return;
+}
+
+/* Rank-time of a sequence on its cheapest degree, without what is paid once. */
+static double useful_of(const hbp__step *step, int64_t k)
+{
+    double least = (double)INFINITY;
+    for (int32_t j = 0; j < step->degrees; j++)
+        if (step->tokens[k] <= step->degree[j].capacity) {
+            double work =
+                step->degree[j].degree * (hbp__step_group_time(step, j, step->tokens[k], step->squares[k]) -
+                                          step->cost->terms.pack_ns);
+            least = work < least ? work : least;
+        }
+    return least;
+}
+
+/* Compares micro-batch 0 of the trial board and the pool with the plain filling of `given` [count]. */
+static void compare(const ground *g, const plain *p, const int64_t *given, int64_t count, double useful)
+{
+    const hbp__step_board *board = &g->builder.trial;
+    const hbp__step_pool *pool = &g->builder.pool;
+    double sum = 0;
+    int64_t left = 0;
+    ck_assert_int_eq(board->groups[0], p->groups);
+    for (int64_t i = 0; i < p->groups; i++) {
+        ck_assert_int_eq(board->group[i].degree, p->group[i].degree);
+        ck_assert_double_le(board->group[i].time, p->makespan);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t k = given[i];
+        if (p->home[k] == HBP__NONE) {
+            ck_assert_int_lt(left, pool->count);
+            ck_assert_int_eq(pool->member[left++], k);
+        } else {
+            ck_assert_int_eq(board->home[k], p->home[k]);
+            sum += useful_of(&g->step, k);
+        }
+    }
+    ck_assert_int_eq(left, pool->count);
+    ck_assert_double_eq_tol(useful, sum, 1e-9 * (sum + 1));
+}
+
+/* A makespan to fill within: from what hardly anything runs in to what everything does. */
+static double draw_makespan(ground *g)
+{
+    const hbp__step *step = &g->step;
+    double alone = ground_alone(step, g->builder.pool.member[0]);
+    switch (hbp__rng_below(&g->rng, 4)) {
+    case 0:
+        return alone; /* nothing beside the longest where it is put first */
+    case 1:
+        return alone * small_between(&g->rng, .2, 1);
+    case 2:
+        return alone * small_between(&g->rng, 1, 5);
+    default:
+        return hbp__step_estimate(step, &g->builder.pool, 0, (g->builder.pool.count + 3) / 4, 99) *
+               small_between(&g->rng, .8, 1.2);
+    }
+}
+
+static void fill_once(ground *g, plain *p)
+{
+    const hbp__step *step = &g->step;
+    hbp__step_builder *b = &g->builder;
+    int64_t *given = malloc((size_t)step->count * sizeof *given);
+    ground_pool_all(g);
+    int64_t kept = 0, every = 1 + hbp__rng_below(&g->rng, 3);
+    for (int64_t i = 0; i < step->count; i++) /* some of the sequences */
+        if (i % 3 < every)
+            b->pool.member[kept++] = i;
+    b->pool.count = kept;
+    hbp__step_pool_sum(step, &b->pool);
+    memcpy(given, b->pool.member, (size_t)kept * sizeof *given);
+    p->makespan = draw_makespan(g);
+    p->style = ground_style(g);
+    p->groups = 0;
+    for (int64_t i = 0; i < kept; i++)
+        plain_put(p, given[i]);
+    double useful = hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, p->makespan, p->style);
+    b->trial.micro_batches = 1;
+    int64_t *times = calloc((size_t)step->count, sizeof *times);
+    board_check_one(step, &b->trial, 0, times);
+    for (int64_t i = 0; i < b->pool.count; i++)
+        ck_assert_int_eq(times[b->pool.member[i]]++, 0);
+    for (int64_t i = 0; i < kept; i++)
+        ck_assert_int_eq(times[given[i]], 1);
+    double tokens = 0;
+    for (int64_t i = 0; i < b->pool.count; i++)
+        tokens += (double)step->tokens[b->pool.member[i]];
+    ck_assert_double_eq(b->pool.tokens_before[b->pool.count], tokens);
+    compare(g, p, given, kept, useful);
+    free(times);
+    free(given);
+}
+
+START_TEST(each_sequence_goes_where_it_should)
+{
+    for (uint64_t i = 0; i < GROUNDS; i++) {
+        ground g;
+        ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
+        plain p = {.step = &g.step, .home = malloc((size_t)g.step.count * sizeof(int64_t))};
+        for (int draw = 0; draw < 12; draw++)
+            fill_once(&g, &p);
+        free(p.home);
+        ground_close(&g);
+    }
+}
+END_TEST
+
+START_TEST(sums_before_each_are_right)
+{
+    ground g;
+    ground_open(&g, 4, GROUND_LONG, 24);
+    ground_pool_all(&g);
+    const hbp__step_pool *pool = &g.builder.pool;
+    for (int64_t i = 0; i <= pool->count; i++) {
+        double tokens = 0, squares = 0;
+        for (int64_t k = 0; k < i; k++) {
+            tokens += (double)g.step.tokens[k];
+            squares += g.step.squares[k];
+        }
+        ck_assert_double_eq(pool->tokens_before[i], tokens);
+        ck_assert_double_eq(pool->squares_before[i], squares);
+    }
+    ground_close(&g);
+}
+END_TEST
+
+static hbp_status open_once(hbp_context *context, void *user)
+{
+    hbp__step step = *(const hbp__step *)user;
+    hbp__step_filler filler;
+    step.context = context;
+    hbp_status status = hbp__step_filler_open(&step, &filler);
+    hbp__step_filler_close(&filler);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    ground g;
+    ground_open(&g, 3, GROUND_UNEVEN, 24);
+    failing_sweep(open_once, &g.step);
+    ground_close(&g);
+}
+END_TEST
+
+TEST_MAIN("fill", each_sequence_goes_where_it_should, sums_before_each_are_right, nothing_is_left_behind)
