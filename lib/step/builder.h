@@ -190,9 +190,11 @@ int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t 
  * is tried. */
 int hbp__step_recut(hbp__step_builder *builder, hbp__step_board *board, int64_t a, int64_t b, int32_t round);
 
-/* Takes two or three micro-batches apart and builds them again at random, keeping what is no longer; there
- * may then be one more, up to `most`, or one less. Returns whether it is shorter. */
-int hbp__step_shuffle(hbp__step_builder *builder, hbp__step_board *board, int64_t most, hbp__rng *rng);
+/* Takes two or three micro-batches apart and builds them again at random, keeping what takes no more than
+ * `slack` longer; there may then be one more, up to `most`, or one less. Or one micro-batch is filled again
+ * to take less. Returns whether the board changed. */
+int hbp__step_shuffle(hbp__step_builder *builder, hbp__step_board *board, int64_t most, double slack,
+                      hbp__rng *rng);
 
 /* Fills micro-batch m with the whole pool, as short as the filling allows, but below `limit`; zero when that
  * cannot be. The pool stays. */
@@ -206,5 +208,12 @@ int hbp__step_configure(hbp__step_builder *builder, const int32_t *count, double
 
 /* Shortens micro-batch m of the board, with its own sequences. */
 void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64_t m, int32_t round);
+
+/* Whether a step is small enough to be solved exactly: up to 9 sequences on not too many ranks, degrees that
+ * nest, any number of micro-batches. */
+int hbp__step_is_tiny(const hbp__step *step);
+
+/* The shortest solution of a tiny step, its bound the same. O(3^count ranks degrees). */
+hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution);
 
 #endif

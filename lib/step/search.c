@@ -6,9 +6,11 @@
 #include "base/checked.h"
 #include "step/builder.h"
 
-/* Steps of the innermost loops in the first round: so many, and so many more a sequence. */
+/* Steps of the innermost loops in the first round: so many, so many more a sequence, and so many shared by
+ * the sequences, since few of them are hard to arrange. */
 #define WORK          INT64_C(1300000)
 #define WORK_SEQUENCE INT64_C(500)
+#define WORK_SHARED   INT64_C(200000000)
 
 enum { STREAM = 0x73746570 };
 
@@ -118,6 +120,30 @@ static void build_all(search *s, int32_t round)
     }
 }
 
+/* Shuffles a copy of the best board, letting it grow a little longer in between, ever less as the work is
+ * done. */
+static void wander(search *s, int64_t start)
+{
+    hbp__step_builder *b = &s->builder;
+    int64_t idle = 0;
+    hbp__step_board_copy(s->step, &s->best, &s->board);
+    while (hbp__step_go_on(b)) {
+        double left = 1 - (double)(b->work + b->squeezer.work - start) / (double)(b->work_limit - start);
+        double slack =
+            hbp__rng_below(&s->rng, 3) ? 0 : 0.01 * left * s->best_time / (double)s->best.micro_batches;
+        if (!hbp__step_shuffle(b, &s->board, s->most, slack, &s->rng) && ++idle < 100)
+            continue;
+        hbp__step_board_trim(&s->board);
+        if (time_of(s, &s->board) < s->best_time * (1 - 1e-9)) {
+            keep_better(s);
+            idle = 0;
+        } else if (idle >= 100) {
+            hbp__step_board_copy(s->step, &s->best, &s->board);
+            idle = 0;
+        }
+    }
+}
+
 static void improve(search *s, int32_t round)
 {
     hbp__step_board *best = &s->best;
@@ -129,9 +155,10 @@ static void improve(search *s, int32_t round)
             changed += hbp__step_recut(b, best, m, m + apart, round);
     start = b->work + b->squeezer.work;
     b->work_limit = start + (all - start) / 2;
-    while (best->micro_batches > 1 && hbp__step_go_on(b))
-        hbp__step_shuffle(b, best, s->most, &s->rng);
     hbp__step_board_trim(best);
+    s->best_time = time_of(s, best);
+    if (s->most > 1)
+        wander(s, start);
     for (int64_t m = 0; m < best->micro_batches; m++) {
         start = b->work + b->squeezer.work;
         b->work_limit = start + (all - start) / (best->micro_batches - m);
@@ -161,8 +188,21 @@ static hbp_status keep(const search *s, hbp__step_solution *solution)
         }
     }
     solution->first[b->micro_batches] = groups;
-    solution->proven = !s->builder.late;
     return hbp__step_solution_price(s->step, solution);
+}
+
+/* The best board in the place of a longer solution, judged by what plans record. */
+static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
+{
+    hbp__step_solution own = {.ns = 0};
+    hbp_status status = keep(s, &own);
+    if (status >= 0 && (!solution->first || own.ns < solution->ns)) {
+        hbp__step_solution_close(solution);
+        *solution = own;
+        return HBP_OK;
+    }
+    hbp__step_solution_close(&own);
+    return status;
 }
 
 static hbp_status run(search *s, hbp__step_solution *solution)
@@ -186,13 +226,16 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         first_fit(b, &s->board);
         keep_better(s);
     }
-    int64_t work = WORK + WORK_SEQUENCE * step->count;
+    int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
         build_all(s, round);
-        if (s->best_time < (double)INFINITY)
+        if (s->best_time < (double)INFINITY) {
             improve(s, round);
+            HBP__TRY(b->status);
+            HBP__TRY(keep_if_shorter(s, solution));
+        }
         HBP__TRY(b->status);
     }
     if (!(s->best_time < (double)INFINITY))
@@ -201,11 +244,14 @@ static hbp_status run(search *s, hbp__step_solution *solution)
             "no plan of at most %d micro-batches was found; memory alone asks for %lld, and %lld are sure "
             "to do",
             (int)allowed, (long long)s->least, (long long)simple);
-    return keep(s, solution);
+    solution->proven = !b->late;
+    return HBP_OK;
 }
 
 hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
 {
+    if (hbp__step_is_tiny(step))
+        return hbp__step_solve_tiny(step, solution);
     search s;
     memset(&s, 0, sizeof s);
     s.step = step;

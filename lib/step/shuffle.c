@@ -56,8 +56,21 @@ static double draw_goal(const shuffle *s)
     double least = (double)INFINITY;
     for (int32_t j = 0; j < b->step->degrees; j++)
         least = alone[j] < least ? alone[j] : least;
-    double goal = alone[draw(s, b->step->degrees)];
-    if (!(goal < (double)INFINITY) || draw(s, 2))
+    int32_t degree = (int32_t)draw(s, b->step->degrees);
+    double goal = alone[degree];
+    if (goal < (double)INFINITY && !draw(s, 2)) {
+        /* In company. */
+        int64_t k = b->pool.member[0], tokens = b->step->tokens[k];
+        double squares = b->step->squares[k];
+        for (int64_t i = draw(s, 2) + 1; i > 0; i--) {
+            k = b->pool.member[draw(s, b->pool.count)];
+            tokens += b->step->tokens[k];
+            squares += b->step->squares[k];
+        }
+        if (tokens <= b->step->degree[degree].capacity)
+            goal = hbp__step_group_time(b->step, degree, tokens, squares);
+    }
+    if (!(goal < (double)INFINITY) || !draw(s, 3))
         goal = s->board->makespan[s->taken[draw(s, s->count)]] * (0.85 + 0.003 * (double)draw(s, 100));
     return goal > least ? goal : least;
 }
@@ -69,16 +82,17 @@ static hbp__step_style draw_style(const shuffle *s)
     return (hbp__step_style){(int32_t)draw(s, s->b->step->degrees), (int32_t)draw(s, 2)};
 }
 
-/* Fills micro-batch m of the trial board; now and then some sequences wait for the next. */
-static void fill_some(shuffle *s, int32_t m)
+/* Fills micro-batch m of the trial board; some sequences, or a run of like ones, may have to wait for the
+ * next. */
+static void fill_some(shuffle *s, int32_t m, double goal)
 {
     hbp__step_builder *b = s->b;
     int64_t held = 0, kept = 0;
-    double goal = draw_goal(s);
-    if (!draw(s, 3)) {
+    int64_t which = draw(s, 3), from = 1 + draw(s, b->pool.count), to = from + draw(s, b->pool.count) / 2;
+    if (which) {
         for (int64_t i = 0; i < b->pool.count; i++) {
             int64_t k = b->pool.member[i];
-            if (i && !draw(s, 6))
+            if (which == 1 ? i && !draw(s, 6) : i >= from && i < to)
                 b->spare[held++] = k;
             else
                 b->pool.member[kept++] = k;
@@ -88,7 +102,8 @@ static void fill_some(shuffle *s, int32_t m)
     b->work += 8 * b->pool.count;
     hbp__step_fill(&b->filler, &b->pool, &b->trial, m, goal, draw_style(s));
     /* Both lists ascend. */
-    int64_t from = b->pool.count - 1, at = b->pool.count + held - 1;
+    int64_t at = b->pool.count + held - 1;
+    from = b->pool.count - 1;
     b->pool.count += held;
     while (held) {
         int64_t last = b->spare[held - 1];
@@ -112,7 +127,7 @@ static double rebuild(shuffle *s, int32_t count, double most)
             b->trial.groups[m] = 0;
             b->trial.makespan[m] = b->fixed;
         } else if (m < count - 1) {
-            fill_some(s, m);
+            fill_some(s, m, draw_goal(s));
         } else {
             if (!hbp__step_fill_all(b, &b->trial, m, most - sum, draw_style(s)))
                 return (double)INFINITY;
@@ -124,23 +139,44 @@ static double rebuild(shuffle *s, int32_t count, double most)
     return sum;
 }
 
-int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most, hbp__rng *rng)
+/* One micro-batch filled again at random to take a little less, the rest squeezed in. */
+static int jolt(shuffle *s)
+{
+    hbp__step_builder *b = s->b;
+    int64_t m = draw(s, s->board->micro_batches);
+    hbp__step_pool_take(b, s->board, m, m);
+    if (!b->pool.count)
+        return 0;
+    double goal = s->board->makespan[m] * (1 - 0.001 * (double)(1 + draw(s, 30)));
+    fill_some(s, 0, goal);
+    int64_t extras = b->pool.count;
+    memcpy(b->spare, b->pool.member, (size_t)extras * sizeof *b->spare);
+    if (!b->trial.groups[0] || !hbp__step_squeeze(&b->squeezer, &b->trial, 0, b->spare, extras, goal, 24))
+        return 0;
+    hbp__step_adopt(b, 0, s->board, m);
+    return 1;
+}
+
+int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most, double slack, hbp__rng *rng)
 {
     shuffle s = {.b = b, .rng = rng, .board = board};
     const hbp_step_options *o = &b->step->options;
     int free = o->micro_batch_multiple == 1 && board->micro_batches > o->min_micro_batches;
+    int64_t luck = draw(&s, 8);
+    if (luck < 2)
+        return jolt(&s);
     int32_t count = (int32_t)draw(&s, 2) + 2, made;
     if (count > board->micro_batches)
         count = (int32_t)board->micro_batches;
     take(&s, count);
     made = count;
-    int64_t luck = draw(&s, 8);
-    if (free && luck < 2 && count > 1)
+    if (free && luck < 4 && count > 1)
         made--;
-    if (free && luck == 2 && board->micro_batches < most)
+    if (o->micro_batch_multiple == 1 && (luck == 4 || count == 1) && board->micro_batches < most)
         made++;
-    double sum = rebuild(&s, made, s.old);
-    if (!(sum <= s.old))
+    double limit = s.old + slack;
+    double sum = rebuild(&s, made, limit);
+    if (!(sum <= limit))
         return 0;
     if (made > count)
         s.taken[count] = board->micro_batches++;
@@ -148,5 +184,5 @@ int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most
         hbp__step_adopt(b, m, board, s.taken[m]);
     if (made < count)
         hbp__step_board_drop(board, s.taken[made]);
-    return sum < s.old * (1 - 1e-9);
+    return 1;
 }

@@ -1,0 +1,156 @@
+/* A step of a few sequences, solved exactly by dynamic programming over sets of them. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+#define MOST 9
+
+/* Sums over (set, part, ranks, degree) that are worth a wait. */
+#define MOST_WORK INT64_C(12000000)
+
+typedef struct tiny {
+    const hbp__step *step;
+    int32_t sets;
+    int32_t rows;      /* of ranks: 0..ranks */
+    int64_t *tokens;   /* [sets] */
+    double *squares;   /* [sets] */
+    int64_t *makespan; /* [sets x rows] least, on so many ranks */
+    int32_t *group;    /* [sets x rows] the part with the lowest sequence */
+    int32_t *degree;   /* [sets x rows] its degree */
+    int64_t *sum;      /* [sets] least sum of makespans */
+    int32_t *batch;    /* [sets] the micro-batch with the lowest sequence */
+} tiny;
+
+/* Least makespan of each set on each number of ranks: the lowest sequence's group, then the rest. Degrees
+ * nest, so groups fit when their ranks do. O(3^count ranks degrees). */
+static void solve_micro_batches(tiny *t)
+{
+    const hbp__step *step = t->step;
+    int64_t dummy = hbp__round_i64(step->cost->terms.pack_ns);
+    for (int32_t r = 0; r < t->rows; r++)
+        t->makespan[r] = dummy;
+    for (int32_t set = 1; set < t->sets; set++) {
+        int32_t low = set & -set, rest = set ^ low;
+        int64_t *best = &t->makespan[(int64_t)set * t->rows];
+        for (int32_t r = 0; r < t->rows; r++)
+            best[r] = INT64_MAX;
+        for (int32_t more = rest;; more = (more - 1) & rest) {
+            int32_t part = low | more;
+            const int64_t *others = &t->makespan[(int64_t)(set ^ part) * t->rows];
+            for (int32_t j = 0; j < step->degrees; j++) {
+                int64_t ns = hbp__step_group_ns(step, j, t->tokens[part], t->squares[part]);
+                int32_t d = step->degree[j].degree;
+                for (int32_t r = d; ns < INT64_MAX && r < t->rows; r++) {
+                    int64_t both = hbp__max_i64(ns, others[r - d]);
+                    if (both >= best[r])
+                        continue;
+                    best[r] = both;
+                    t->group[(int64_t)set * t->rows + r] = part;
+                    t->degree[(int64_t)set * t->rows + r] = j;
+                }
+            }
+            if (!more)
+                break;
+        }
+    }
+}
+
+static void solve_step(tiny *t)
+{
+    t->sum[0] = 0;
+    for (int32_t set = 1; set < t->sets; set++) {
+        int32_t low = set & -set, rest = set ^ low;
+        t->sum[set] = INT64_MAX;
+        for (int32_t more = rest;; more = (more - 1) & rest) {
+            int64_t one = t->makespan[(int64_t)(low | more) * t->rows + t->rows - 1],
+                    others = t->sum[rest ^ more];
+            int64_t sum = hbp__add_saturating(one, others);
+            if (sum < t->sum[set]) {
+                t->sum[set] = sum;
+                t->batch[set] = low | more;
+            }
+            if (!more)
+                break;
+        }
+    }
+}
+
+static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
+{
+    const hbp__step *step = t->step;
+    int64_t groups = 0, micro_batches = 0;
+    HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
+    for (int32_t set = t->sets - 1; set;) {
+        int32_t batch = t->batch[set], r = t->rows - 1;
+        solution->first[micro_batches++] = groups;
+        set ^= batch;
+        while (batch) {
+            int64_t at = (int64_t)batch * t->rows + r;
+            int32_t part = t->group[at], j = t->degree[at];
+            solution->degree[groups] = j;
+            for (int64_t k = 0; k < step->count; k++)
+                if (part >> k & 1)
+                    solution->group[k] = groups;
+            groups++;
+            r -= step->degree[j].degree;
+            batch ^= part;
+        }
+    }
+    solution->first[micro_batches] = groups;
+    solution->micro_batches = micro_batches;
+    solution->groups = groups;
+    HBP__TRY(hbp__step_solution_price(step, solution));
+    solution->bound_ns = solution->ns;
+    return HBP_OK;
+}
+
+int hbp__step_is_tiny(const hbp__step *step)
+{
+    const hbp_step_options *o = &step->options;
+    if (!step->chain || step->count < 1 || step->count > MOST || o->min_micro_batches > 1 ||
+        o->max_micro_batches || o->micro_batch_multiple != 1)
+        return 0;
+    int64_t work = (int64_t)(step->ranks + 1) * step->degrees;
+    for (int64_t k = 0; k < step->count; k++)
+        work = hbp__mul_saturating(work, 3);
+    return work <= MOST_WORK;
+}
+
+hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution)
+{
+    const hbp__memory *memory = &step->context->memory;
+    tiny t = {.step = step, .sets = 1 << step->count, .rows = step->ranks + 1};
+    uint64_t sets = (uint64_t)t.sets, cells = sets * (uint64_t)t.rows;
+    t.tokens = hbp__new_zero(memory, sets, sizeof *t.tokens);
+    t.squares = hbp__new_zero(memory, sets, sizeof *t.squares);
+    t.makespan = hbp__new(memory, cells, sizeof *t.makespan);
+    t.group = hbp__new_zero(memory, cells, sizeof *t.group);
+    t.degree = hbp__new_zero(memory, cells, sizeof *t.degree);
+    t.sum = hbp__new(memory, sets, sizeof *t.sum);
+    t.batch = hbp__new_zero(memory, sets, sizeof *t.batch);
+    hbp_status status = HBP_OK;
+    if (!t.tokens || !t.squares || !t.makespan || !t.group || !t.degree || !t.sum || !t.batch)
+        status = hbp__fail_memory(step->context, "the search");
+    if (status >= 0)
+        status = hbp__tick(step->context, "step", 0, 1);
+    if (status >= 0) {
+        for (int32_t set = 1; set < t.sets; set++)
+            for (int64_t k = 0; k < step->count; k++)
+                if (set >> k & 1) {
+                    t.tokens[set] += step->tokens[k];
+                    t.squares[set] += step->squares[k];
+                }
+        solve_micro_batches(&t);
+        solve_step(&t);
+        status = write_solution(&t, solution);
+    }
+    hbp__delete(memory, t.tokens);
+    hbp__delete(memory, t.squares);
+    hbp__delete(memory, t.makespan);
+    hbp__delete(memory, t.group);
+    hbp__delete(memory, t.degree);
+    hbp__delete(memory, t.sum);
+    hbp__delete(memory, t.batch);
+    return status;
+}
