@@ -8,7 +8,7 @@
 /* More than the memory of a micro-batch, since cuts are coarse; the filling sees to the rest. */
 #define OVERFULL 1.15
 
-static const hbp__step_style plain = {0, 0};
+static const hbp__step_style plain = {0, 0, 0};
 
 int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
                        hbp__step_style style)

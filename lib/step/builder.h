@@ -98,6 +98,7 @@ void hbp__step_filler_close(hbp__step_filler *filler);
 typedef struct hbp__step_style {
     int32_t grain;  /* no group has a lesser degree (an index) where a larger one runs in time */
     int32_t spread; /* nonzero: a new group before room in an old one */
+    uint64_t skip;  /* bit j: no group of degree j where a larger one runs in time */
 } hbp__step_style;
 
 /* Fills micro-batch m of the board anew from the pool, longest first, so that no group takes more than

@@ -212,6 +212,8 @@ static int put_anywhere(filling *fill, int64_t k)
         return 0;
     if (least < fill->style.grain && alone[fill->style.grain] <= fill->makespan)
         least = fill->style.grain;
+    while (fill->style.skip >> least & 1 && least + 1 < step->degrees && alone[least + 1] <= fill->makespan)
+        least++;
     if (fill->style.spread && put_in_new(fill, k, least))
         return 1;
     if (put_in_old(fill, k, least) || put_in_new(fill, k, least))

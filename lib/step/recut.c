@@ -8,7 +8,7 @@
 /* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. */
 static double divide(hbp__step_builder *b, double goal, double most)
 {
-    static const hbp__step_style plain = {0, 0};
+    static const hbp__step_style plain = {0, 0, 0};
     b->work += 4 * b->pool.count;
     hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, goal, plain);
     if (!b->pool.count) { /* all went in */

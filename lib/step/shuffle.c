@@ -78,8 +78,10 @@ static double draw_goal(const shuffle *s)
 static hbp__step_style draw_style(const shuffle *s)
 {
     if (draw(s, 2))
-        return (hbp__step_style){0, 0};
-    return (hbp__step_style){(int32_t)draw(s, s->b->step->degrees), (int32_t)draw(s, 2)};
+        return (hbp__step_style){0, 0, 0};
+    if (draw(s, 2))
+        return (hbp__step_style){0, 0, hbp__rng_next(s->rng) & hbp__rng_next(s->rng)};
+    return (hbp__step_style){(int32_t)draw(s, s->b->step->degrees), (int32_t)draw(s, 2), 0};
 }
 
 /* Fills micro-batch m of the trial board; some sequences, or a run of like ones, may have to wait for the

@@ -117,16 +117,16 @@ static int try_others(hbp__step_builder *s, const hbp__step_board *board, int64_
                       int64_t moves)
 {
     const hbp__step *step = s->step;
-    if (step->chain && try_bound(s, goal, moves))
-        return 1;
+    /* Without groups of one degree, or of two. */
     for (int32_t j = 0; j < step->degrees && (!j || step->degree[j].degree * 4 <= step->ranks); j++)
-        for (int spread = 0; spread < 2; spread++) {
+        for (int32_t i = 0; i < 3; i++) {
             if (!hbp__step_go_on(s))
                 return 0;
-            if (try_goal(s, goal, (hbp__step_style){j, spread}, moves))
+            uint64_t skip = j ? (i < 2 ? UINT64_C(1) << j : UINT64_C(3) << j) : 0;
+            if (try_goal(s, goal, (hbp__step_style){i == 1 ? j : 0, i == 0, skip}, moves))
                 return 1;
         }
-    return step->chain && try_neighbours(s, board, m, goal, moves);
+    return step->chain && (try_bound(s, goal, moves) || try_neighbours(s, board, m, goal, moves));
 }
 
 void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, int32_t round)
@@ -139,7 +139,7 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
     for (int64_t i = 0; i < s->pool.count; i++)
         memcpy(s->pool_ask + i * step->degrees, s->ask + s->pool.member[i] * step->degrees,
                (size_t)step->degrees * sizeof *s->ask);
-    double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = 0.5;
+    double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = 0.3;
     int64_t moves = 12 * (int64_t)(round + 1);
     while (part > 0.02 / (round + 1) && hbp__step_go_on(s)) {
         double high = board->makespan[m], goal = high - (high - low) * part;
