@@ -6,18 +6,10 @@
 #include <string.h>
 
 #include "../tests/flexsp.h"
-#include "common.h"
+#include "batches.h"
 
-enum {
-    SETS = 3,
-    LIMITS = 2,
-    SETTINGS = FLEXSP_MODELS * SETS * LIMITS,
-    MOST_BATCHES = 1000,
-    MOST_DRAWS = 100
-};
+enum { SETS = BENCH_BATCH_SETS, LIMITS = 2, SETTINGS = FLEXSP_MODELS * SETS * LIMITS, MOST_BATCHES = 1000 };
 
-/* In the order of bench_data_open. */
-static const int set_index[SETS] = {1, 5, 2};
 static bench_data set[SETS];
 
 /* Seconds of a radix sort in this run. */
@@ -68,48 +60,15 @@ static spread spread_of(double *values, int64_t count)
     return (spread){median, values[(int64_t)(.95 * (double)count)], values[count - 1]};
 }
 
-static int64_t padded(int64_t length, int64_t multiple)
-{
-    return (length + multiple - 1) / multiple * multiple;
-}
-
 static void name_setting(const setting *s, char text[64])
 {
     snprintf(text, 64, "%s %s %dK, %d GPUs x %lld", s->model, set[s->data].name, s->limit_k, (int)s->ranks,
              (long long)s->batch);
 }
 
-/* The longest sample that is taken: longer ones pass the limit, or what all ranks hold. */
-static int64_t longest_of(const setting *s, const hbp_cost *cost)
+static bench_batches batches_of(const setting *s)
 {
-    int64_t room = hbp_cost_predict_capacity(cost, s->ranks, 0);
-    int64_t limit = s->limit_k * 1000 - 2 * (int64_t)s->ranks;
-    return room < limit ? room : limit;
-}
-
-/* Draws batch `index`, with replacement. Single micro-batches are drawn again until they fill at most .95 of
- * the memory; 0 when none does. */
-static int draw(const setting *s, const hbp_cost *cost, int64_t index, uint32_t *length)
-{
-    const bench_data *data = &set[s->data];
-    int64_t multiple = 2 * (int64_t)s->ranks, longest = longest_of(s, cost);
-    double room = .95 * (double)hbp_cost_predict_capacity(cost, s->ranks, 0);
-    uint64_t state = s->seed << 32 ^ (uint64_t)index << 16 ^ (uint64_t)s->batch;
-    for (int draws = 0; draws < MOST_DRAWS; draws++) {
-        int64_t tokens = 0, k = 0;
-        for (int64_t tries = 0; k < s->batch && tries < 100 * s->batch; tries++) {
-            uint32_t drawn = data->length[bench_random(&state) % (uint64_t)data->count];
-            if (padded(drawn, multiple) > longest)
-                continue;
-            length[k++] = drawn;
-            tokens += padded(drawn, multiple);
-        }
-        if (k < s->batch)
-            return 0;
-        if (!s->is_single || (double)tokens <= room)
-            return 1;
-    }
-    return 0;
+    return (bench_batches){&set[s->data], s->limit_k, s->ranks, s->is_single, s->batch, s->seed};
 }
 
 static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *cost, int64_t index,
@@ -117,13 +76,14 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
 {
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
+    bench_batches batches = batches_of(s);
     hbp_step_options options;
     hbp_step_options_init(&options, sizeof options);
     options.mode = s->mode;
     options.effort = s->effort;
     options.max_micro_batches = s->is_single;
     options.sequence_multiple = 2 * (int64_t)s->ranks;
-    options.longest_tokens = longest_of(s, cost);
+    options.longest_tokens = bench_batches_longest(&batches, cost);
     bench_need(context, hbp_lengths_create_u32(context, length, s->batch, NULL, &lengths), "lengths");
     double start = bench_cpu();
     hbp_status status = hbp_plan_step(context, lengths, cost, &options, &plan);
@@ -160,8 +120,9 @@ static void plan_all(hbp_context *context, const setting *s, row *rows)
     if (!cost)
         bench_need(context, HBP_E_INVALID, s->model);
     uint32_t *length = bench_allocate(s->batch, sizeof *length);
+    bench_batches batches = batches_of(s);
     for (int64_t b = 0; b < s->batches; b++)
-        if (draw(s, cost, b, length))
+        if (bench_batches_draw(&batches, cost, b, length))
             plan_batch(context, s, cost, b, length, &rows[b]);
     free(length);
     hbp_cost_free(cost);
@@ -336,13 +297,6 @@ static void compare_ways(hbp_context *context, const setting *chosen)
     bench_check(!slower, "more effort never slower", "all", "%lld slower", (long long)slower);
 }
 
-static void open_data(hbp_context *context)
-{
-    for (int i = 0; i < SETS; i++)
-        if (!bench_data_open(context, set_index[i], &set[i]))
-            bench_need(NULL, HBP_E_SYSTEM, "the data");
-}
-
 static int find_set(const char *name)
 {
     for (int i = 0; i < SETS; i++)
@@ -454,10 +408,9 @@ int main(int argc, char **argv)
 {
     int is_quick = argc == 2 && !strcmp(argv[1], "--quick");
     hbp_context *context = bench_context(NULL);
-    open_data(context);
+    bench_batches_open(context, set);
     int status = argc == 1 || is_quick ? run_all(context, is_quick) : run_chosen(context, argc, argv);
-    for (int i = 0; i < SETS; i++)
-        bench_data_close(&set[i]);
+    bench_batches_close(set);
     hbp_context_free(context);
     return status;
 }
