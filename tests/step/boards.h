@@ -105,8 +105,10 @@ static inline double ground_alone(const hbp__step *step, int64_t k)
 
 static inline hbp__step_style ground_style(ground *g)
 {
+    int32_t grain = (int32_t)hbp__rng_below(&g->rng, (uint64_t)g->step.degrees);
     int32_t spread = (int32_t)hbp__rng_below(&g->rng, 2);
-    return (hbp__step_style){(int32_t)hbp__rng_below(&g->rng, (uint64_t)g->step.degrees), spread};
+    uint64_t skip = hbp__rng_below(&g->rng, 2) ? hbp__rng_below(&g->rng, 64) : 0;
+    return (hbp__step_style){.grain = grain, .spread = spread, .skip = skip};
 }
 
 /* A board of all sequences, each micro-batch filled within a random makespan; micro-batches without any stand

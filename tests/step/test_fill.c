@@ -64,6 +64,8 @@ static void plain_put(plain *p, int64_t k)
         return;
     if (p->style.grain > least && alone[p->style.grain] <= p->makespan)
         least = p->style.grain;
+    while (p->style.skip >> least & 1 && least + 1 < step->degrees && alone[least + 1] <= p->makespan)
+        least++;
     if (p->style.spread && plain_open(p, k, least))
         return;
     if (plain_join(p, k, least) || plain_open(p, k, least))

@@ -1,0 +1,304 @@
+/* The bound of one micro-batch against exact optima: no time at which there is one may be ruled out. */
+#include "boards.h"
+#include "exact_micro_batch.h"
+
+#define STEPS   2700
+#define WEIGHTS 7
+
+static const double weights[WEIGHTS] = {1, 0, 0.5, 0.75, 0.25, 0.9, 0.1};
+
+static hbp__ask *asks_of(const hbp__step *step)
+{
+    hbp__ask *ask = malloc((size_t)(step->count * step->degrees) * sizeof *ask);
+    ck_assert_ptr_nonnull(ask);
+    hbp__bound_ask(step, ask);
+    return ask;
+}
+
+/* Whether nothing rules out a micro-batch of all of at most `limit_ns`, as plans round it. */
+static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, double *most)
+{
+    double time = (double)limit_ns + .5 - step->cost->terms.pack_ns, least[HBP__STEP_DEGREES] = {0};
+    double *scratch = malloc((size_t)step->count * 3 * sizeof *scratch);
+    int allowed = 1;
+    for (int32_t j = 0; j < step->degrees; j++)
+        most[j] = 0;
+    for (int w = 0; w < WEIGHTS && allowed; w++) {
+        allowed = hbp__bound_one_allows(step, ask, time, weights[w], scratch, least);
+        for (int32_t j = 0; j < step->degrees && allowed; j++)
+            most[j] = least[j] > most[j] ? least[j] : most[j];
+    }
+    allowed = allowed && hbp__bound_one_allows_both(step, ask, time, most, scratch);
+    free(scratch);
+    return allowed;
+}
+
+/* Nothing at the optimum or above it is ruled out. */
+static void check_times(const hbp__step *step, int64_t i, int64_t best)
+{
+    static const double factor[] = {1, 1.0001, 1.01, 1.3, 4};
+    double least[HBP__STEP_DEGREES];
+    hbp__ask *ask = asks_of(step);
+    for (int k = 0; k < 5; k++)
+        ck_assert_msg(allows(step, ask, (int64_t)((double)best * factor[k]) + 1, least),
+                      "step %d: %g times the optimum, %lld ns, is ruled out", (int)i, factor[k],
+                      (long long)best);
+    free(ask);
+}
+
+/* The least time that is not ruled out, over `best`. */
+static double tightness(const hbp__step *step, int64_t best)
+{
+    double least[HBP__STEP_DEGREES];
+    hbp__ask *ask = asks_of(step);
+    int64_t low = 0, high = best;
+    while (high - low > 1 + best / 10000) {
+        int64_t middle = low + (high - low) / 2;
+        if (allows(step, ask, middle, least))
+            high = middle;
+        else
+            low = middle;
+    }
+    free(ask);
+    return (double)high / (double)best;
+}
+
+static void vary(small_step *s, uint64_t i)
+{
+    s->options.max_micro_batches = 1;
+    s->options.recompute = i % 5 == 1 ? HBP_STEP_RECOMPUTE_ALL : HBP_STEP_RECOMPUTE_AUTO;
+    s->options.min_sp = i % 7 == 3 ? 2 : 0;
+    s->options.max_sp = i % 11 == 4 ? 4 : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(no_time_of_a_micro_batch_is_ruled_out)
+{
+    static double ratio[STEPS];
+    int64_t count = 0;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        static const int32_t ranks[] = {2, 4, 8, 16};
+        small_step s = small_open(5000 + i, (int)(i % SMALL_KINDS), ranks[i / SMALL_KINDS % 4], 9, 2e4);
+        vary(&s, i);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        if (best != EXACT_NEVER) {
+            hbp__step step;
+            OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+            check_times(&step, (int64_t)i, best);
+            ratio[count++] = tightness(&step, best);
+            hbp__step_close(&step);
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(count, STEPS / 3);
+    qsort(ratio, (size_t)count, sizeof *ratio, compare);
+    ck_assert_msg(ratio[count / 2] > .93, "the median bound is %.4f of the optimum", ratio[count / 2]);
+    ck_assert_msg(ratio[count / 10] > .6, "a bound in ten is below %.4f of the optimum", ratio[count / 10]);
+}
+END_TEST
+
+START_TEST(no_time_of_a_larger_micro_batch_is_ruled_out)
+{
+    int64_t count = 0;
+    for (uint64_t i = 0; i < 36; i++) {
+        static const int kinds[] = {SMALL_TIME, SMALL_LATENCY, SMALL_LONG};
+        small_step s = small_open(900 + i, kinds[i % 3], i % 2 ? 16 : 8, 17, 1e300);
+        vary(&s, i);
+        exact_step e = small_exact(&s);
+        int64_t best = exact_micro_batch_ns(&e);
+        if (best != EXACT_NEVER) {
+            hbp__step step;
+            OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+            check_times(&step, (int64_t)i, best);
+            hbp__step_close(&step);
+            count++;
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(count, 12);
+}
+END_TEST
+
+/* Every micro-batch, by brute force. Ranks need only be enough, which groups that do not nest may not get
+ * by. */
+typedef struct walk {
+    const hbp__step *step;
+    int64_t limit_ns;
+    int64_t best_ns;
+    int32_t groups;
+    int32_t ranks;
+    int32_t degree[8];
+    int64_t tokens[8];
+    double squares[8];
+    int32_t fewest[HBP__STEP_DEGREES]; /* ranks of groups of a degree and above, within the limit */
+} walk;
+
+static void end(walk *w)
+{
+    int64_t slowest = hbp__step_group_ns(w->step, 0, 0, 0);
+    for (int32_t g = 0; g < w->groups; g++)
+        slowest =
+            hbp__max_i64(slowest, hbp__step_group_ns(w->step, w->degree[g], w->tokens[g], w->squares[g]));
+    w->best_ns = hbp__min_i64(w->best_ns, slowest);
+    for (int32_t j = w->step->degrees - 1; j >= 0 && slowest <= w->limit_ns; j--) {
+        int32_t ranks = 0;
+        for (int32_t g = 0; g < w->groups; g++)
+            ranks += w->degree[g] >= j ? w->step->degree[w->degree[g]].degree : 0;
+        w->fewest[j] = ranks < w->fewest[j] ? ranks : w->fewest[j];
+    }
+}
+
+static void go(walk *w, int64_t k)
+{
+    const hbp__step *step = w->step;
+    if (k == step->count) {
+        end(w);
+        return;
+    }
+    for (int32_t g = 0; g < w->groups; g++) {
+        double squares = w->squares[g];
+        w->tokens[g] += step->tokens[k];
+        w->squares[g] += step->squares[k];
+        if (hbp__step_group_ns(step, w->degree[g], w->tokens[g], w->squares[g]) <= w->limit_ns)
+            go(w, k + 1);
+        w->tokens[g] -= step->tokens[k];
+        w->squares[g] = squares;
+    }
+    int32_t g = w->groups++;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        int32_t d = step->degree[j].degree;
+        if (w->ranks + d > step->ranks ||
+            hbp__step_group_ns(step, j, step->tokens[k], step->squares[k]) > w->limit_ns)
+            continue;
+        w->ranks += d;
+        w->degree[g] = j;
+        w->tokens[g] = step->tokens[k];
+        w->squares[g] = step->squares[k];
+        go(w, k + 1);
+        w->ranks -= d;
+    }
+    w->groups--;
+}
+
+/* Of all micro-batches within `limit_ns`. */
+static walk walk_all(const hbp__step *step, int64_t limit_ns)
+{
+    walk w = {.step = step, .limit_ns = limit_ns, .best_ns = INT64_MAX};
+    for (int32_t j = 0; j < step->degrees; j++)
+        w.fewest[j] = INT32_MAX;
+    go(&w, 0);
+    return w;
+}
+
+/* A machine of some ranks whose degrees nest or not, and two to six sequences of such lengths that memory or
+ * time makes wide groups of them. */
+static void open_tiny(small_step *s, uint64_t seed)
+{
+    static const int32_t sets[][6] = {{1, 2, 3, 6}, {1, 2, 3}, {1, 3, 4}, {1, 2, 3, 4, 6}, {1, 4, 6}};
+    hbp__rng rng = hbp__rng_make(seed, 17, 0);
+    const int32_t *set = sets[seed % 5];
+    double latency[6] = {0}, per_token[6] = {0};
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    *s = (small_step){.context = test_context(), .options = {.struct_size = sizeof s->options}};
+    t.ranks = 12;
+    t.domain_ranks = 12;
+    t.layers = 1 + (int32_t)hbp__rng_below(&rng, 3);
+    t.ns_per_token = small_between(&rng, 0, 10000);
+    t.ns_per_token_squared = small_between(&rng, .1, 2);
+    t.recompute_linear = t.recompute_attention = small_between(&rng, 0, .4);
+    t.pack_ns = small_between(&rng, 0, 1e7);
+    t.activation_bytes = small_between(&rng, 1, 3);
+    t.recomputed_bytes = small_between(&rng, .2, 1);
+    t.working_bytes = small_between(&rng, 0, 1);
+    t.sp_buffer_bytes = hbp__rng_below(&rng, 2);
+    t.limit_bytes = 5000 + (int64_t)hbp__rng_below(&rng, 100000);
+    for (; t.degrees < 6 && set[t.degrees]; t.degrees++)
+        if (set[t.degrees] > 1) {
+            latency[t.degrees] = small_between(&rng, 0, hbp__rng_below(&rng, 2) ? 1e7 : 1e5);
+            per_token[t.degrees] = small_between(&rng, 0, 3000);
+        }
+    t.degree = set;
+    t.sp_latency_ns = latency;
+    t.sp_ns_per_token = per_token;
+    OK(s->context, hbp_cost_create_terms(s->context, &t, &s->cost));
+    s->options.degrees = HBP_STEP_ANY_DEGREE;
+    s->options.max_micro_batches = 1;
+    s->options.min_sp = seed % 3 == 1 ? 2 : 0;
+    s->count = 2 + hbp__rng_below(&rng, 5);
+    double longest = (double)hbp_cost_predict_capacity(s->cost, set[t.degrees - 1], t.layers);
+    for (int64_t k = 0; k < s->count; k++) {
+        double tokens = longest * small_between(&rng, .02, k ? .7 : 1);
+        s->length[k] = tokens < 1 ? 1 : (uint32_t)tokens;
+    }
+    OK(s->context, hbp_lengths_create_u32(s->context, s->length, s->count, NULL, &s->lengths));
+}
+
+/* Where degrees do not nest as well; and the ranks that wide groups are said to have, every micro-batch gives
+ * them. */
+START_TEST(wide_groups_have_the_ranks_they_need)
+{
+    int64_t count = 0, positive = 0;
+    for (uint64_t i = 0; i < 1500; i++) {
+        small_step s;
+        hbp__step step;
+        open_tiny(&s, i);
+        if (hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step) < 0)
+            step.count = 0; /* some sequence fits no group */
+        int64_t best = step.count ? walk_all(&step, INT64_MAX - 1).best_ns : INT64_MAX;
+        if (best < INT64_MAX) {
+            static const double factor[] = {1, 1.001, 1.02, 1.2};
+            hbp__ask *ask = asks_of(&step);
+            for (int f = 0; f < 4; f++) {
+                double least[HBP__STEP_DEGREES];
+                int64_t limit_ns = (int64_t)((double)best * factor[f]) + (f > 0);
+                walk w = walk_all(&step, limit_ns);
+                ck_assert_int_le(w.best_ns, limit_ns);
+                ck_assert_msg(allows(&step, ask, limit_ns, least),
+                              "step %d: %lld ns is ruled out, %lld is found", (int)i, (long long)limit_ns,
+                              (long long)best);
+                for (int32_t j = 0; j < step.degrees; j++) {
+                    ck_assert_msg(least[j] <= w.fewest[j] + 1e-5,
+                                  "step %d: %g ranks of degree %d and above, but %d will do", (int)i,
+                                  least[j], (int)step.degree[j].degree, (int)w.fewest[j]);
+                    positive += j > 0 && least[j] > 0;
+                }
+            }
+            free(ask);
+            count++;
+        }
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(count, 700);
+    ck_assert_int_gt(positive, 1000);
+}
+END_TEST
+
+/* Times that one sequence rules out, where packs are not padded. */
+START_TEST(what_is_impossible_is_ruled_out)
+{
+    for (uint64_t i = 0; i < 180; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_TIED), i % 2 ? 16 : 8, 1, 1e9);
+        hbp__step step;
+        double least[HBP__STEP_DEGREES];
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+        hbp__ask *ask = asks_of(&step);
+        ck_assert(allows(&step, ask, best, least));
+        ck_assert(!allows(&step, ask, best - 2 - best / 100000, least));
+        free(ask);
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+}
+END_TEST
+
+TEST_MAIN("bound_one", no_time_of_a_micro_batch_is_ruled_out, no_time_of_a_larger_micro_batch_is_ruled_out,
+          wide_groups_have_the_ranks_they_need, what_is_impossible_is_ruled_out)
