@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "step/bound.h"
 
-#define MARGIN  HBP__BOUND_MARGIN
 #define CLASSES 48
 
 typedef hbp__need need;
@@ -14,6 +13,8 @@ typedef hbp__ask ask;
 typedef struct bounding {
     const hbp__step *step;
     double fixed; /* B' */
+    double loss;  /* that rounding takes off all micro-batches where B is below 1/2 */
+    double margin;
     double ranks;
     double micro_batches; /* M', at least so many */
     ask *ask;             /* [count x degrees] */
@@ -26,27 +27,48 @@ typedef struct bounding {
     double *scratch; /* [3 count] */
 } bounding;
 
-static void set_ask(const hbp__step *step, int32_t j, double tokens, double squares, ask *a)
+/* The way with the fewest layers that holds `tokens`. Where there are more layers than ways are kept, the one
+ * found may have a few too many; times are linear in layers. */
+static hbp__step_way least_way(const hbp__step *step, int32_t j, int64_t tokens)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    hbp__step_way way = *hbp__step_find_way(d, tokens);
+    if (d->ways == 1 || step->cost->terms.layers <= HBP__STEP_WAYS - 2)
+        return way;
+    tokens = hbp__round_up(tokens, step->options.pack_multiple);
+    int32_t layers = hbp_cost_predict_recompute(step->cost, d->degree, tokens);
+    const hbp__step_way *first = &d->way[0], *last = &d->way[d->ways - 1];
+    double part = (double)(layers - first->recompute) / (double)(last->recompute - first->recompute);
+    way.recompute = layers;
+    way.constant = first->constant + (last->constant - first->constant) * part;
+    way.linear = first->linear + (last->linear - first->linear) * part;
+    way.square = first->square + (last->square - first->square) * part;
+    return way;
+}
+
+static void set_ask(const hbp__step *step, int32_t j, int64_t tokens, double squares, ask *a)
 {
     const hbp__step_degree *d = &step->degree[j];
     const hbp_cost_terms *t = &step->cost->terms;
     a->alone = (double)INFINITY;
     a->needs = 0;
-    if (tokens > (double)d->capacity)
+    if (tokens > d->capacity)
         return;
-    const hbp__step_way *first = hbp__step_find_way(d, (int64_t)tokens), *last = &d->way[d->ways - 1];
-    const hbp__step_way *second = first == &d->way[0] && d->ways > 1 ? first + 1 : first;
-    const hbp__step_way *ways[3] = {first, second, last};
-    a->alone = first->constant - t->pack_ns + first->linear * tokens + first->square * squares;
-    double room = (double)t->limit_bytes + 0.5 - t->static_bytes;
-    for (int i = 0; i < 3; i++) {
-        if (i && ways[i] == ways[i - 1])
-            continue;
+    hbp__step_way ways[3] = {least_way(step, j, tokens)};
+    int32_t count = 1;
+    double size = (double)tokens, limit = (double)t->limit_bytes;
+    double room = limit + 0.5 - t->static_bytes + limit / 1125899906842624.0;
+    if (tokens <= d->way[0].capacity && d->ways > 1)
+        ways[count++] = least_way(step, j, d->way[0].capacity + 1);
+    if (ways[count - 1].recompute < d->way[d->ways - 1].recompute)
+        ways[count++] = d->way[d->ways - 1];
+    a->alone = ways[0].constant - t->pack_ns + ways[0].linear * size + ways[0].square * squares;
+    for (int32_t i = 0; i < count; i++) {
         need *n = &a->need[a->needs++];
-        n->work = d->degree * (ways[i]->linear * tokens + ways[i]->square * squares);
+        n->work = d->degree * (ways[i].linear * size + ways[i].square * squares);
         n->share = d->ways == 1
-                       ? d->degree * tokens / (double)d->capacity
-                       : hbp__cost_bytes_per_token(step->cost, d->row, ways[i]->recompute) * tokens / room;
+                       ? d->degree * size / (double)d->capacity
+                       : hbp__cost_bytes_per_token(step->cost, d->row, ways[i].recompute) * size / room;
     }
 }
 
@@ -54,7 +76,7 @@ void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
 {
     for (int64_t k = 0; k < step->count; k++)
         for (int32_t j = 0; j < step->degrees; j++)
-            set_ask(step, j, (double)step->tokens[k], step->squares[k], &asks[k * step->degrees + j]);
+            set_ask(step, j, step->tokens[k], step->squares[k], &asks[k * step->degrees + j]);
 }
 
 /* The options of a class: what each sequence takes on the degrees that finish within its longest makespan. */
@@ -106,7 +128,7 @@ static double class_bound(bounding *b, double low, double high, double enough)
 {
     static const double taus[] = {0, 0.5};
     set_class(b, high);
-    double best = b->plain;
+    double best = b->plain > low ? b->plain : low;
     for (int t = 0; t < 2 && best < enough; t++) {
         double from = 0, to = 2 * low + 1, ratio = 0.6180339887498949;
         double a = to - ratio * (to - from), c = from + ratio * (to - from);
@@ -156,7 +178,7 @@ static double least_micro_batches(const bounding *b, double *longest)
         *longest = alone > *longest ? alone : *longest;
         share += least;
     }
-    double needed = ceil(share / b->ranks * (1 - MARGIN));
+    double needed = ceil(share / b->ranks * (1 - b->margin));
     needed = needed > (double)large ? needed : (double)large;
     needed =
         needed > (double)step->options.min_micro_batches ? needed : (double)step->options.min_micro_batches;
@@ -188,7 +210,12 @@ static hbp_status open(const hbp__step *step, bounding *b)
     memset(b, 0, sizeof *b);
     b->step = step;
     b->ranks = step->ranks;
-    b->fixed = step->cost->terms.pack_ns - 0.5;
+    b->margin = hbp__bound_margin(step->count);
+    double least_ns = step->cost->terms.pack_ns - 0.5;
+    b->fixed = least_ns > 0 ? least_ns : 0;
+    int64_t most = step->options.max_micro_batches;
+    most = most ? hbp__min_i64(most, step->count) : step->count;
+    b->loss = (double)most * (b->fixed - least_ns);
     b->ask = hbp__new(memory, asks, sizeof *b->ask);
     b->work = hbp__new(memory, count, sizeof *b->work);
     b->first = hbp__new(memory, count + 1, sizeof *b->first);
@@ -216,14 +243,14 @@ static hbp_status least_sum(bounding *b, double longest, double most, double *le
 {
     double low = longest, stride = (most - longest) / CLASSES;
     *least = (double)INFINITY;
-    while (low < most) {
+    for (int64_t i = 0; low < most; i++) {
         double high = low * 1.03 > low + stride ? low * 1.03 : low + stride;
         if (!(high > low))
-            break;
+            high = most;
         double here = class_bound(b, low, high, *least);
         *least = here < *least ? here : *least;
         low = high;
-        HBP__TRY(hbp__tick(b->step->context, "bound", (int64_t)(low - longest), (int64_t)(most - longest)));
+        HBP__TRY(hbp__tick(b->step->context, "bound", hbp__min_i64(i, CLASSES), CLASSES));
     }
     return HBP_OK;
 }
@@ -253,13 +280,13 @@ hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bou
     hbp_status status = open(step, &b);
     if (status >= 0) {
         b.micro_batches = least_micro_batches(&b, &longest);
-        double most = (double)upper_ns - b.micro_batches * b.fixed;
+        double most = (double)upper_ns - b.micro_batches * b.fixed + b.loss;
         status = least_sum(&b, longest, most, &least);
         if (status >= 0 && step->options.max_micro_batches == 1)
             status = least_one(&b, longest, most, &one);
-        double bound = ((least > one ? least : one) + b.micro_batches * b.fixed) * (1 - MARGIN) - 1;
-        bound = bound < (double)upper_ns ? bound : (double)upper_ns;
-        *bound_ns = bound > 0 ? (int64_t)bound : 0;
+        least = (least > one ? least : one) + b.micro_batches * b.fixed;
+        double bound = least * (1 - b.margin) - b.loss - 1;
+        *bound_ns = bound >= (double)upper_ns ? upper_ns : bound > 0 ? (int64_t)bound : 0;
     }
     close(&b);
     return status;

@@ -6,8 +6,11 @@
 
 #include "step/step.h"
 
-/* Covers the rounding of every double operation. */
-#define HBP__BOUND_MARGIN (1.0 / 1099511627776.0) /* 2^-40 */
+/* Covers the rounding of doubles in sums over `count` sequences, relative to the terms. */
+static inline double hbp__bound_margin(int64_t count)
+{
+    return (1024 + (double)count) / 1125899906842624.0; /* 2^-40 + count 2^-50 */
+}
 
 /* What a sequence takes on a degree with some number of recomputed layers. */
 typedef struct hbp__need {
