@@ -9,6 +9,9 @@
 /* Sums over (set, part, ranks, degree) that are worth a wait. */
 #define MOST_WORK INT64_C(12000000)
 
+/* Longer times count as this, so that even they have a solution. */
+#define LONGEST_NS (INT64_MAX - 1)
+
 typedef struct tiny {
     const hbp__step *step;
     int32_t sets;
@@ -21,6 +24,15 @@ typedef struct tiny {
     int64_t *sum;      /* [sets] least sum of makespans */
     int32_t *batch;    /* [sets] the micro-batch with the lowest sequence */
 } tiny;
+
+/* Time of a part in one group; INT64_MAX when it does not fit. */
+static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
+{
+    const hbp__step *step = t->step;
+    if (hbp__round_up(t->tokens[part], step->options.pack_multiple) > step->degree[j].capacity)
+        return INT64_MAX;
+    return hbp__min_i64(hbp__step_group_ns(step, j, t->tokens[part], t->squares[part]), LONGEST_NS);
+}
 
 /* Least makespan of each set on each number of ranks: the lowest sequence's group, then the rest. Degrees
  * nest, so groups fit when their ranks do. O(3^count ranks degrees). */
@@ -39,7 +51,7 @@ static void solve_micro_batches(tiny *t)
             int32_t part = low | more;
             const int64_t *others = &t->makespan[(int64_t)(set ^ part) * t->rows];
             for (int32_t j = 0; j < step->degrees; j++) {
-                int64_t ns = hbp__step_group_ns(step, j, t->tokens[part], t->squares[part]);
+                int64_t ns = group_ns(t, j, part);
                 int32_t d = step->degree[j].degree;
                 for (int32_t r = d; ns < INT64_MAX && r < t->rows; r++) {
                     int64_t both = hbp__max_i64(ns, others[r - d]);
@@ -65,8 +77,8 @@ static void solve_step(tiny *t)
         for (int32_t more = rest;; more = (more - 1) & rest) {
             int64_t one = t->makespan[(int64_t)(low | more) * t->rows + t->rows - 1],
                     others = t->sum[rest ^ more];
-            int64_t sum = hbp__add_saturating(one, others);
-            if (sum < t->sum[set]) {
+            int64_t sum = hbp__min_i64(hbp__add_saturating(one, others), LONGEST_NS);
+            if (one < INT64_MAX && sum < t->sum[set]) {
                 t->sum[set] = sum;
                 t->batch[set] = low | more;
             }
