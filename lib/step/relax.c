@@ -5,11 +5,9 @@
 
 /* What a degree makes of a stretch of the pool. */
 typedef struct relax_degree {
-    double constant;
-    double linear; /* of the group's time */
-    double square;
+    const hbp__step_way *way;
     double ranks;
-    double capacity;
+    double capacity; /* 0: not to be used */
 } relax_degree;
 
 typedef struct relaxation {
@@ -24,11 +22,12 @@ typedef struct relaxation {
 /* The longest sequence that a degree runs within `makespan`. */
 static double reach(const relax_degree *d, double makespan)
 {
-    double left = makespan - d->constant;
+    const hbp__step_way *way = d->way;
+    double left = makespan - way->constant;
     if (left <= 0)
         return 0;
-    double root = sqrt(d->linear * d->linear + 4 * d->square * left);
-    double longest = d->linear + root > 0 ? 2 * left / (d->linear + root) : d->capacity;
+    double root = sqrt(way->linear * way->linear + 4 * way->square * left);
+    double longest = way->linear + root > 0 ? 2 * left / (way->linear + root) : d->capacity;
     return longest < d->capacity ? longest : d->capacity;
 }
 
@@ -57,7 +56,7 @@ static double area(const relaxation *r, double makespan)
         int64_t from = find_row(r, r->first, end, reach(d, makespan));
         double tokens = pool->tokens_before[end] - pool->tokens_before[from];
         double squares = pool->squares_before[end] - pool->squares_before[from];
-        sum += d->ranks * (d->linear * tokens + d->square * squares);
+        sum += d->ranks * (d->way->linear * tokens + d->way->square * squares);
         end = from;
     }
     return end > r->first ? (double)INFINITY : sum;
@@ -78,8 +77,7 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
         double fill = per_rank * d->degree;
         int fits = fill <= (double)d->capacity * density;
         const hbp__step_way *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
-        r.degree[j] = (relax_degree){way->constant, way->linear, way->square, d->degree,
-                                     fits ? (double)d->capacity : 0};
+        r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
         if (fits && step->tokens[longest] <= d->capacity) {
             double alone = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
             least = alone < least ? alone : least;
