@@ -8,8 +8,6 @@
 /* More than the memory of a micro-batch, since cuts are coarse; the filling sees to the rest. */
 #define OVERFULL 1.15
 
-static const hbp__step_style plain = {0, 0, 0};
-
 int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, double limit,
                        hbp__step_style style)
 {
@@ -77,10 +75,10 @@ typedef struct trial {
 
 /* Whether the micro-batches to come can hold what a filling within `goal` leaves; keeps the best such goal.
  */
-static int try_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, double goal)
+static int weigh_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, double goal)
 {
     b->work += 4 * b->pool.count;
-    double useful = hbp__step_fill(&b->filler, &b->pool, board, t->m, goal, plain);
+    double useful = hbp__step_fill(&b->filler, &b->pool, board, t->m, goal, hbp__step_plain);
     int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(t->left - 1) * t->density;
     hbp__step_restore(b);
     if (!enough)
@@ -107,7 +105,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
     for (int32_t i = 0; i < goals; i++) {
         if (goal[i] <= low)
             continue;
-        if (!try_goal(b, board, &t, goal[i]))
+        if (!weigh_goal(b, board, &t, goal[i]))
             low = goal[i];
         else if (goal[i] < high)
             high = goal[i];
@@ -116,19 +114,19 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
         if (stride > 10)
             return 0;
         double next = low * (1 + stride) + 1;
-        if (try_goal(b, board, &t, next))
+        if (weigh_goal(b, board, &t, next))
             high = next;
         else
             low = next;
     }
     for (int i = 0; i < 2 && low > 0 && high - low > low * 0.01; i++) {
         double middle = low + (high - low) / 2;
-        if (try_goal(b, board, &t, middle))
+        if (weigh_goal(b, board, &t, middle))
             high = middle;
         else
             low = middle;
     }
-    hbp__step_fill(&b->filler, &b->pool, board, m, t.goal, plain);
+    hbp__step_fill(&b->filler, &b->pool, board, m, t.goal, hbp__step_plain);
     return 1;
 }
 
@@ -147,7 +145,7 @@ int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_
             if (!fill_next(b, board, m, left, density))
                 return 0;
         } else {
-            if (!hbp__step_fill_all(b, board, m, (double)INFINITY, plain))
+            if (!hbp__step_fill_all(b, board, m, (double)INFINITY, hbp__step_plain))
                 return 0;
             b->pool.count = 0;
         }

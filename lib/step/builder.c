@@ -27,7 +27,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
     b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
-    b->end = hbp__new(memory, HBP__STEP_AHEAD + 1, sizeof *b->end);
+    b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
     if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
         !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
@@ -61,6 +61,16 @@ int hbp__step_go_on(hbp__step_builder *b)
     b->status = hbp__tick(b->step->context, "step", done, b->work_limit);
     b->late = hbp__step_is_late(b->step);
     return b->status >= 0 && !b->late && done < b->work_limit;
+}
+
+void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
+{
+    p->tokens_before[0] = p->squares_before[0] = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t k = p->member[i];
+        p->tokens_before[i + 1] = p->tokens_before[i] + (double)step->tokens[k];
+        p->squares_before[i + 1] = p->squares_before[i] + step->squares[k];
+    }
 }
 
 void hbp__step_save(hbp__step_builder *b)

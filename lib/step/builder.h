@@ -68,6 +68,12 @@ void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hb
 /* Sum of the makespans. */
 double hbp__step_board_time(const hbp__step_board *board);
 
+/* Takes micro-batch m off the board; the last one takes its place. */
+void hbp__step_board_drop(hbp__step_board *board, int64_t m);
+
+/* Takes micro-batches without sequences off the board, down to one. */
+void hbp__step_board_trim(hbp__step_board *board);
+
 /* The groups of one degree in the micro-batch being filled, found by what they have left: nodes hold the most
  * time and tokens left below them. */
 typedef struct hbp__step_shelf {
@@ -80,7 +86,6 @@ typedef struct hbp__step_shelf {
 
 typedef struct hbp__step_filler {
     const hbp__step *step;
-    hbp__memory memory;
     double *alone;  /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
     double *useful; /* [count] least rank-time on any degree, without what is paid once */
     double *added;  /* [count] least that it adds to the time of a group */
@@ -101,6 +106,8 @@ typedef struct hbp__step_style {
     uint64_t skip;  /* bit j: no group of degree j where a larger one runs in time */
 } hbp__step_style;
 
+static const hbp__step_style hbp__step_plain = {0};
+
 /* Fills micro-batch m of the board anew from the pool, longest first, so that no group takes more than
  * `makespan`. A sequence goes to the least degree that runs it in this time, to the first group with room,
  * else to a new group, else to one of a larger degree. What does not fit stays in the pool. Returns the
@@ -111,11 +118,10 @@ double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_
 /* Scratch of a squeeze. */
 typedef struct hbp__step_squeezer {
     const hbp__step *step;
-    int64_t room; /* sequences that a micro-batch may have */
-    int64_t count;
-    int64_t *member;        /* [room] its sequences */
-    int32_t *where;         /* [room] the group of each, in the micro-batch */
-    int64_t *quiet_until;   /* [room] not to be moved before */
+    int64_t count;          /* sequences of the micro-batch */
+    int64_t *member;        /* [count] */
+    int32_t *where;         /* [count] the group of each, in the micro-batch */
+    int64_t *quiet_until;   /* [count] not to be moved before */
     hbp__step_group *group; /* [ranks] */
     int64_t work;           /* done since it was opened */
 } hbp__step_squeezer;
@@ -145,9 +151,9 @@ typedef struct hbp__step_builder {
     int64_t saved_count;
     int64_t *spare; /* [count] scratch */
     double *cut;    /* scratch of hbp__step_cut */
-    int64_t *end;
-    double room;  /* tokens that all ranks hold */
-    double fixed; /* what a micro-batch takes without any */
+    int64_t *end;   /* [HBP__STEP_AHEAD] of the runs cut */
+    double room;    /* tokens that all ranks hold */
+    double fixed;   /* what a micro-batch takes without any */
     int64_t work;
     int64_t work_limit;
     hbp_status status; /* HBP_E_CANCELLED once so */
@@ -169,12 +175,6 @@ void hbp__step_pool_take(hbp__step_builder *builder, const hbp__step_board *boar
 
 /* Micro-batch `from` of the trial board takes the place of m of the board. */
 void hbp__step_adopt(const hbp__step_builder *builder, int64_t from, hbp__step_board *board, int64_t m);
-
-/* Takes micro-batch m off the board; the last one takes its place. */
-void hbp__step_board_drop(hbp__step_board *board, int64_t m);
-
-/* Takes micro-batches without sequences off the board, down to one. */
-void hbp__step_board_trim(hbp__step_board *board);
 
 /* Makespans worth trying for a micro-batch that begins with the pool's longest: multiples of `guess`, and,
  * from `low` to `high` times it, just what the longest takes. None below what it takes at least. Returns how
@@ -203,7 +203,8 @@ int hbp__step_fill_all(hbp__step_builder *builder, hbp__step_board *board, int64
                        hbp__step_style style);
 
 /* Puts the whole pool, which stays, into groups given by their number per degree [degrees], in micro-batch 0
- * of the trial board, none longer than `goal`; zero when it does not come out. */
+ * of the trial board, none longer than `goal`: each into the fullest group of the least degree, or (`level`
+ * nonzero) into the one that is done first, then by at most `moves` moves. Zero when it does not come out. */
 int hbp__step_configure(hbp__step_builder *builder, const int32_t *count, double goal, int level,
                         int64_t moves);
 

@@ -44,23 +44,21 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
 {
     memset(f, 0, sizeof *f);
     f->step = step;
-    f->memory = step->context->memory;
+    const hbp__memory *memory = &step->context->memory;
     int64_t leaves = 0;
     for (int32_t j = 0; j < step->degrees; j++) {
         f->shelf[j].leaves = power_of_two(step->ranks / step->degree[j].degree);
         leaves += f->shelf[j].leaves;
     }
-    f->alone = hbp__new(&f->memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
-    f->useful = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->useful);
-    f->added = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->added);
-    f->left = hbp__new(&f->memory, (uint64_t)step->count, sizeof *f->left);
-    f->open = hbp__new(&f->memory, (uint64_t)step->ranks, sizeof *f->open);
-    f->nodes = hbp__new(&f->memory, (uint64_t)leaves * 4, sizeof *f->nodes);
-    f->names = hbp__new(&f->memory, (uint64_t)leaves, sizeof *f->names);
-    if (!f->alone || !f->useful || !f->added || !f->left || !f->open || !f->nodes || !f->names) {
-        hbp__step_filler_close(f);
+    f->alone = hbp__new(memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
+    f->useful = hbp__new(memory, (uint64_t)step->count, sizeof *f->useful);
+    f->added = hbp__new(memory, (uint64_t)step->count, sizeof *f->added);
+    f->left = hbp__new(memory, (uint64_t)step->count, sizeof *f->left);
+    f->open = hbp__new(memory, (uint64_t)step->ranks, sizeof *f->open);
+    f->nodes = hbp__new(memory, (uint64_t)leaves * 4, sizeof *f->nodes);
+    f->names = hbp__new(memory, (uint64_t)leaves, sizeof *f->names);
+    if (!f->alone || !f->useful || !f->added || !f->left || !f->open || !f->nodes || !f->names)
         return hbp__fail_memory(step->context, "the search");
-    }
     double *nodes = f->nodes;
     int64_t *names = f->names;
     for (int32_t j = 0; j < step->degrees; j++) {
@@ -77,15 +75,16 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
 
 void hbp__step_filler_close(hbp__step_filler *f)
 {
-    if (!f->memory.release)
+    if (!f->step)
         return;
-    hbp__delete(&f->memory, f->alone);
-    hbp__delete(&f->memory, f->useful);
-    hbp__delete(&f->memory, f->added);
-    hbp__delete(&f->memory, f->left);
-    hbp__delete(&f->memory, f->open);
-    hbp__delete(&f->memory, f->nodes);
-    hbp__delete(&f->memory, f->names);
+    const hbp__memory *memory = &f->step->context->memory;
+    hbp__delete(memory, f->alone);
+    hbp__delete(memory, f->useful);
+    hbp__delete(memory, f->added);
+    hbp__delete(memory, f->left);
+    hbp__delete(memory, f->open);
+    hbp__delete(memory, f->nodes);
+    hbp__delete(memory, f->names);
     memset(f, 0, sizeof *f);
 }
 
@@ -260,14 +259,4 @@ double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board
     pool->count = left;
     hbp__step_pool_sum(f->step, pool);
     return useful;
-}
-
-void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
-{
-    p->tokens_before[0] = p->squares_before[0] = 0;
-    for (int64_t i = 0; i < p->count; i++) {
-        int64_t k = p->member[i];
-        p->tokens_before[i + 1] = p->tokens_before[i] + (double)step->tokens[k];
-        p->squares_before[i + 1] = p->squares_before[i] + step->squares[k];
-    }
 }

@@ -8,13 +8,12 @@
 /* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. */
 static double divide(hbp__step_builder *b, double goal, double most)
 {
-    static const hbp__step_style plain = {0, 0, 0};
     b->work += 4 * b->pool.count;
-    hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, goal, plain);
+    hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, goal, hbp__step_plain);
     if (!b->pool.count) { /* all went in */
         b->trial.groups[1] = 0;
         b->trial.makespan[1] = b->fixed;
-    } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0], plain)) {
+    } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0], hbp__step_plain)) {
         return most;
     }
     return b->trial.makespan[0] + b->trial.makespan[1];

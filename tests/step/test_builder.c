@@ -53,6 +53,25 @@ START_TEST(it_stops_when_cancelled_and_leaves_nothing)
 }
 END_TEST
 
+START_TEST(sums_before_each_are_right)
+{
+    ground g;
+    ground_open(&g, 4, GROUND_LONG, 24);
+    ground_pool_all(&g);
+    const hbp__step_pool *pool = &g.builder.pool;
+    for (int64_t i = 0; i <= pool->count; i++) {
+        double tokens = 0, squares = 0;
+        for (int64_t k = 0; k < i; k++) {
+            tokens += (double)g.step.tokens[k];
+            squares += g.step.squares[k];
+        }
+        ck_assert_double_eq(pool->tokens_before[i], tokens);
+        ck_assert_double_eq(pool->squares_before[i], squares);
+    }
+    ground_close(&g);
+}
+END_TEST
+
 START_TEST(the_pool_takes_what_micro_batches_have)
 {
     for (uint64_t i = 0; i < GROUNDS; i++) {
@@ -190,5 +209,5 @@ START_TEST(it_knows_what_the_machine_holds)
 END_TEST
 
 TEST_MAIN("builder", it_goes_on_until_the_work_is_done, it_stops_when_cancelled_and_leaves_nothing,
-          the_pool_takes_what_micro_batches_have, micro_batches_are_adopted,
+          sums_before_each_are_right, the_pool_takes_what_micro_batches_have, micro_batches_are_adopted,
           goals_are_multiples_and_what_the_longest_takes, it_knows_what_the_machine_holds)
