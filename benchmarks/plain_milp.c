@@ -206,12 +206,11 @@ hbp_status bench_milp_solve(const hbp_solver *solver, bench_milp *m)
     program g;
     build(m, slots, count, &g);
     char message[256] = "";
-    hbp_solver_limits limits = {.struct_size = sizeof limits, .time_ms = (int64_t)(1e3 * m->seconds)};
     hbp_solver_answer answer = {.struct_size = sizeof answer, .bound = -INFINITY};
     answer.values = bench_allocate(g.p.columns, sizeof *answer.values);
     answer.message = message;
     answer.message_bytes = sizeof message;
-    hbp_status status = solver->solve(solver->user, &g.p, &limits, &answer);
+    hbp_status status = solver->solve(solver->user, &g.p, &m->limits, &answer);
     m->ns = 0;
     m->status = answer.status;
     memset(m->groups, 0, sizeof m->groups);

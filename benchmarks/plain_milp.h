@@ -9,12 +9,12 @@
 typedef struct bench_milp {
     const hbp_cost *cost;
     int32_t ranks;
-    int64_t count;      /* sequences */
-    int64_t *length;    /* [count] descending */
-    int64_t multiple;   /* each is padded to a multiple of it */
-    double unit_ns;     /* ns in a unit of the program: about what the micro-batch takes */
-    double cutoff_ns;   /* solutions take at most so long; infinite: any time */
-    double seconds;     /* that the solver has, on the wall clock */
+    int64_t count;    /* sequences */
+    int64_t *length;  /* [count] descending */
+    int64_t multiple; /* each is padded to a multiple of it */
+    double unit_ns;   /* ns in a unit of the program: about what the micro-batch takes */
+    double cutoff_ns; /* solutions take at most so long; infinite: any time */
+    hbp_solver_limits limits;
     int32_t status;     /* out: HBP_SOLVER_* */
     double bound_ns;    /* out: the solver's */
     int64_t ns;         /* out: of the best solution, in the integers of plans; 0: none was found */

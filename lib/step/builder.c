@@ -129,3 +129,9 @@ int32_t hbp__step_list_goals(const hbp__step_builder *b, double guess, double lo
             goal[goals++] = times[j];
     return goals;
 }
+
+int hbp__step_may_drop(const hbp__step_builder *b, const hbp__step_board *board)
+{
+    const hbp_step_options *o = &b->step->options;
+    return o->micro_batch_multiple == 1 && board->micro_batches > hbp__max_i64(1, o->min_micro_batches);
+}

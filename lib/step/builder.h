@@ -163,6 +163,9 @@ typedef struct hbp__step_builder {
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
 void hbp__step_builder_close(hbp__step_builder *builder);
 
+/* Whether a micro-batch without sequences may be taken off, so that it costs nothing. */
+int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);
+
 /* Whether to go on: not cancelled, not late, and the work not done. Reports progress. */
 int hbp__step_go_on(hbp__step_builder *builder);
 

@@ -5,14 +5,15 @@
 
 #define MULTIPLES 9
 
-/* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. */
-static double divide(hbp__step_builder *b, double goal, double most)
+/* Within `goal`, then all that is left; the sum of both, or one that is no better than `most`. A second
+ * micro-batch without sequences takes `empty`. */
+static double divide(hbp__step_builder *b, double goal, double most, double empty)
 {
     b->work += 4 * b->pool.count;
     hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, goal, hbp__step_plain);
     if (!b->pool.count) { /* all went in */
         b->trial.groups[1] = 0;
-        b->trial.makespan[1] = b->fixed;
+        b->trial.makespan[1] = empty;
     } else if (!hbp__step_fill_all(b, &b->trial, 1, most - b->trial.makespan[0], hbp__step_plain)) {
         return most;
     }
@@ -25,6 +26,7 @@ int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first,
     static const double multiple[MULTIPLES] = {0.75, 0.83, 0.9, 0.95, 0.98, 1.02, 1.06, 1.12, 1.25};
     double a = board->makespan[first], c = board->makespan[second], old = a + c;
     double goal[MULTIPLES + HBP__STEP_DEGREES], best = old * (1 - 1e-6), best_goal = 0;
+    double empty = hbp__step_may_drop(b, board) ? 0 : b->fixed;
     hbp__step_pool_take(b, board, first, second);
     if (!b->pool.count)
         return 0;
@@ -35,7 +37,7 @@ int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first,
     for (int32_t i = 0; i <= goals; i++) {
         if (i == goals && !(best_goal > 0))
             return 0;
-        double sum = divide(b, i == goals ? best_goal : goal[i], i == goals ? 2 * old : best);
+        double sum = divide(b, i == goals ? best_goal : goal[i], i == goals ? 2 * old : best, empty);
         if (i < goals && sum < best) {
             best = sum;
             best_goal = goal[i];

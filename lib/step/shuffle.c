@@ -120,14 +120,14 @@ static void fill_some(shuffle *s, int32_t m, double goal)
 }
 
 /* Builds `count` micro-batches of the pool on the trial board; their sum, INFINITY when it passes `most`. */
-static double rebuild(shuffle *s, int32_t count, double most)
+static double rebuild(shuffle *s, int32_t count, double most, double empty)
 {
     hbp__step_builder *b = s->b;
     double sum = 0;
     for (int32_t m = 0; m < count; m++) {
         if (!b->pool.count) {
             b->trial.groups[m] = 0;
-            b->trial.makespan[m] = b->fixed;
+            b->trial.makespan[m] = empty;
         } else if (m < count - 1) {
             fill_some(s, m, draw_goal(s));
         } else {
@@ -163,7 +163,7 @@ int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most
 {
     shuffle s = {.b = b, .rng = rng, .board = board};
     const hbp_step_options *o = &b->step->options;
-    int free = o->micro_batch_multiple == 1 && board->micro_batches > o->min_micro_batches;
+    int free = hbp__step_may_drop(b, board);
     int64_t luck = draw(&s, 8);
     if (luck < 2)
         return jolt(&s);
@@ -177,7 +177,7 @@ int hbp__step_shuffle(hbp__step_builder *b, hbp__step_board *board, int64_t most
     if (o->micro_batch_multiple == 1 && (luck == 4 || count == 1) && board->micro_batches < most)
         made++;
     double limit = s.old + slack;
-    double sum = rebuild(&s, made, limit);
+    double sum = rebuild(&s, made, limit, free ? 0 : b->fixed);
     if (!(sum <= limit))
         return 0;
     if (made > count)

@@ -86,7 +86,22 @@ static int merge(const hbp__step *step, int32_t *count, int32_t j, int sign)
     return 1;
 }
 
-/* Tries the groups next to those of micro-batch m: one merged or split, or two. */
+/* Turns all groups below degree j into groups of it. */
+static void coarsen(const hbp__step *step, int32_t *count, int32_t j)
+{
+    int32_t ranks = 0;
+    for (int32_t i = 0; i < j; i++) {
+        ranks += count[i] * step->degree[i].degree;
+        count[i] = 0;
+    }
+    for (int32_t i = j; i >= 0; i--) {
+        count[i] += ranks / step->degree[i].degree;
+        ranks %= step->degree[i].degree;
+    }
+}
+
+/* Tries the groups next to those of micro-batch m: the smaller ones all merged, one merged or split, or two.
+ */
 static int try_neighbours(hbp__step_builder *s, const hbp__step_board *board, int64_t m, double goal,
                           int64_t moves)
 {
@@ -94,6 +109,15 @@ static int try_neighbours(hbp__step_builder *s, const hbp__step_board *board, in
     int32_t count[HBP__STEP_DEGREES], once[HBP__STEP_DEGREES], twice[HBP__STEP_DEGREES];
     size_t bytes = (size_t)step->degrees * sizeof *count;
     count_groups(step, board, m, count);
+    for (int32_t j = 1; j < step->degrees && step->degree[j].degree <= step->ranks / 2; j++) {
+        memcpy(once, count, bytes);
+        coarsen(step, once, j);
+        if (!hbp__step_go_on(s))
+            return 0;
+        for (int level = 0; level < 2; level++)
+            if (hbp__step_configure(s, once, goal, level, moves))
+                return 1;
+    }
     for (int32_t a = -1; a < 2 * step->degrees; a++) {
         memcpy(once, count, bytes);
         if (a >= 0 && !merge(step, once, a / 2, a % 2 ? 1 : -1))

@@ -200,14 +200,13 @@ static walk walk_all(const hbp__step *step, int64_t limit_ns)
  * time makes wide groups of them. */
 static void open_tiny(small_step *s, uint64_t seed)
 {
-    static const int32_t sets[][6] = {{1, 2, 3, 6}, {1, 2, 3}, {1, 3, 4}, {1, 2, 3, 4, 6}, {1, 4, 6}};
+    static const int32_t sets[][6] = {{1, 2, 3, 6}, {1, 2, 3}, {1, 3, 4}, {1, 2, 3, 4, 6}, {1, 4, 6}, {1, 2, 4, 8, 24}};
     hbp__rng rng = hbp__rng_make(seed, 17, 0);
-    const int32_t *set = sets[seed % 5];
+    const int32_t *set = sets[seed % 6];
     double latency[6] = {0}, per_token[6] = {0};
     hbp_cost_terms t = {.struct_size = sizeof t};
     *s = (small_step){.context = test_context(), .options = {.struct_size = sizeof s->options}};
-    t.ranks = 12;
-    t.domain_ranks = 12;
+    t.ranks = t.domain_ranks = seed % 6 == 5 ? 48 : 12;
     t.layers = 1 + (int32_t)hbp__rng_below(&rng, 3);
     t.ns_per_token = small_between(&rng, 0, 10000);
     t.ns_per_token_squared = small_between(&rng, .1, 2);

@@ -132,6 +132,9 @@ START_TEST(micro_batches_are_adopted)
                 }
             }
         }
+        for (int64_t k = 0; k < g.step.count; k++)
+            if (board.home[k] / board.ranks == x || board.home[k] / board.ranks == y)
+                board.home[k] = board.next[k] = -7; /* told anew */
         hbp__step_adopt(&g.builder, 2, &board, y);
         hbp__step_adopt(&g.builder, 3, &board, x);
         board_check(&g.step, &board, NULL, 0);
