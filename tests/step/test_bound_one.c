@@ -200,7 +200,8 @@ static walk walk_all(const hbp__step *step, int64_t limit_ns)
  * time makes wide groups of them. */
 static void open_tiny(small_step *s, uint64_t seed)
 {
-    static const int32_t sets[][6] = {{1, 2, 3, 6}, {1, 2, 3}, {1, 3, 4}, {1, 2, 3, 4, 6}, {1, 4, 6}, {1, 2, 4, 8, 24}};
+    static const int32_t sets[][6] = {{1, 2, 3, 6},    {1, 2, 3}, {1, 3, 4},
+                                      {1, 2, 3, 4, 6}, {1, 4, 6}, {1, 2, 4, 8, 24}};
     hbp__rng rng = hbp__rng_make(seed, 17, 0);
     const int32_t *set = sets[seed % 6];
     double latency[6] = {0}, per_token[6] = {0};
