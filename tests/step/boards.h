@@ -169,7 +169,8 @@ static inline void board_check_one(const hbp__step *step, const hbp__step_board 
         degree[i] = group->degree;
         slowest = group->time > slowest ? group->time : slowest;
     }
-    ck_assert_double_eq(board->makespan[m], slowest);
+    if (board->groups[m] || board->makespan[m] > 0) /* without any it may be going to be dropped */
+        ck_assert_double_eq(board->makespan[m], slowest);
     ck_assert(hbp__step_place(step, degree, board->groups[m], NULL));
 }
 

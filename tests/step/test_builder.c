@@ -53,6 +53,26 @@ START_TEST(it_stops_when_cancelled_and_leaves_nothing)
 }
 END_TEST
 
+START_TEST(micro_batches_may_be_dropped_down_to_the_least)
+{
+    ground g;
+    hbp__step_board board = {.micro_batches = 1};
+    ground_open(&g, 1, GROUND_LONG, 24);
+    hbp_step_options *o = &g.step.options;
+    ck_assert(!hbp__step_may_drop(&g.builder, &board));
+    board.micro_batches = 4;
+    ck_assert(hbp__step_may_drop(&g.builder, &board));
+    o->min_micro_batches = 3;
+    ck_assert(hbp__step_may_drop(&g.builder, &board));
+    o->min_micro_batches = 4;
+    ck_assert(!hbp__step_may_drop(&g.builder, &board));
+    o->min_micro_batches = 0;
+    o->micro_batch_multiple = 2;
+    ck_assert(!hbp__step_may_drop(&g.builder, &board));
+    ground_close(&g);
+}
+END_TEST
+
 START_TEST(sums_before_each_are_right)
 {
     ground g;
@@ -212,5 +232,6 @@ START_TEST(it_knows_what_the_machine_holds)
 END_TEST
 
 TEST_MAIN("builder", it_goes_on_until_the_work_is_done, it_stops_when_cancelled_and_leaves_nothing,
-          sums_before_each_are_right, the_pool_takes_what_micro_batches_have, micro_batches_are_adopted,
+          micro_batches_may_be_dropped_down_to_the_least, sums_before_each_are_right,
+          the_pool_takes_what_micro_batches_have, micro_batches_are_adopted,
           goals_are_multiples_and_what_the_longest_takes, it_knows_what_the_machine_holds)
