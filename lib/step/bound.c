@@ -284,9 +284,10 @@ hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bou
         status = least_sum(&b, longest, most, &least);
         if (status >= 0 && step->options.max_micro_batches == 1)
             status = least_one(&b, longest, most, &one);
-        least = (least > one ? least : one) + b.micro_batches * b.fixed;
+        least = least > one ? least : one;
+        least = (least < most ? least : most) + b.micro_batches * b.fixed;
         double bound = least * (1 - b.margin) - b.loss - 1;
-        *bound_ns = bound >= (double)upper_ns ? upper_ns : bound > 0 ? (int64_t)bound : 0;
+        *bound_ns = bound > 0 ? (int64_t)bound : 0;
     }
     close(&b);
     return status;
