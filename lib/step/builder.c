@@ -4,6 +4,9 @@
 #include "base/checked.h"
 #include "step/builder.h"
 
+/* Work between two looks at the clock and at whether to go on: well below a ms. */
+#define WORK_A_REPORT 100000
+
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -57,9 +60,12 @@ int hbp__step_go_on(hbp__step_builder *b)
 {
     if (b->status < 0 || b->late)
         return 0;
-    int64_t done = hbp__min_i64(b->work + b->squeezer.work, b->work_limit);
-    b->status = hbp__tick(b->step->context, "step", done, b->work_limit);
-    b->late = hbp__step_is_late(b->step);
+    int64_t done = b->work + b->squeezer.work;
+    if (done >= b->next_report) {
+        b->next_report = done + WORK_A_REPORT;
+        b->status = hbp__tick(b->step->context, "step", hbp__min_i64(done, b->work_limit), b->work_limit);
+        b->late = hbp__step_is_late(b->step);
+    }
     return b->status >= 0 && !b->late && done < b->work_limit;
 }
 
@@ -133,5 +139,5 @@ int32_t hbp__step_list_goals(const hbp__step_builder *b, double guess, double lo
 int hbp__step_may_drop(const hbp__step_builder *b, const hbp__step_board *board)
 {
     const hbp_step_options *o = &b->step->options;
-    return o->micro_batch_multiple == 1 && board->micro_batches > hbp__max_i64(1, o->min_micro_batches);
+    return o->micro_batch_multiple == 1 && o->min_micro_batches <= 1 && board->micro_batches > 1;
 }

@@ -156,14 +156,15 @@ typedef struct hbp__step_builder {
     double fixed;   /* what a micro-batch takes without any */
     int64_t work;
     int64_t work_limit;
-    hbp_status status; /* HBP_E_CANCELLED once so */
-    int late;          /* the time limit has passed */
+    int64_t next_report; /* work at which to report progress */
+    hbp_status status;   /* HBP_E_CANCELLED once so */
+    int late;            /* the time limit has passed */
 } hbp__step_builder;
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
 void hbp__step_builder_close(hbp__step_builder *builder);
 
-/* Whether a micro-batch without sequences may be taken off, so that it costs nothing. */
+/* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);
 
 /* Whether to go on: not cancelled, not late, and the work not done. Reports progress. */

@@ -35,14 +35,14 @@ static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
 static hbp_status plan(const hbp__step *step, hbp_plan **out)
 {
     hbp__step_solution solution = {.ns = 0};
-    hbp_status status = solve(step, &solution), remark = HBP_OK;
+    hbp_status status = solve(step, &solution), remark = status;
     int64_t bound_ns = 0;
-    if (status >= 0)
+    if (status >= 0 && !solution.bound_ns)
         status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
-        remark = status = hbp__step_exact(step, &solution);
+        status = remark = hbp__step_exact(step, &solution);
     if (status >= 0)
         status = hbp__step_finish(step, &solution, out);
     hbp__step_solution_close(&solution);

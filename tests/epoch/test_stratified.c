@@ -87,7 +87,7 @@ END_TEST
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
-    inputs in = {test_long_tail(context, 1, 24, 9000), test_cost_ranks(context, 2), 2, {.seed = 1}};
+    inputs in = {test_long_tail(context, 1, 14, 9000), test_cost_ranks(context, 2), 2, {.seed = 1}};
     failing_sweep(plan_once, &in);
     ck_assert_int_gt(cancel_sweep(plan_once, &in), 3);
     hbp_lengths_free(in.lengths);
