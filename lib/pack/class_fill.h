@@ -4,8 +4,8 @@
 #define HBP_PACK_CLASS_FILL_H
 
 #include "data/groups.h"
-#include "data/packs.h"
 #include "data/items.h"
+#include "data/packs.h"
 #include "solve/patterns.h"
 
 typedef struct hbp__class_fill {

@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "data/items.h"
 #include "hbp/packs.h"
 #include "pack/deal.h"
 #include "pack/fill.h"
-#include "data/items.h"
 #include "pack/spread.h"
 #include "solve/gap_index.h"
 

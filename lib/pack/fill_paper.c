@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/items.h"
 #include "pack/fill.h"
 #include "pack/item_fill.h"
-#include "data/items.h"
 #include "solve/fit_tree.h"
 #include "solve/sequence_pack.h"
 

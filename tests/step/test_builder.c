@@ -16,9 +16,11 @@ START_TEST(it_goes_on_until_the_work_is_done)
     b->squeezer.work = 40;
     ck_assert(!hbp__step_go_on(b));
     ck_assert(!b->late && b->status >= 0);
-    b->work_limit = 200;
+    b->work_limit = 1000000;
     ck_assert(hbp__step_go_on(b));
     g.step.deadline_ns = 1;
+    ck_assert(hbp__step_go_on(b)); /* it does not look each time */
+    b->work = 500000;
     ck_assert(!hbp__step_go_on(b));
     ck_assert(b->late);
     g.step.deadline_ns = 0;
