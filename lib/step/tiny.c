@@ -113,7 +113,8 @@ static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
     solution->micro_batches = micro_batches;
     solution->groups = groups;
     HBP__TRY(hbp__step_solution_price(step, solution));
-    solution->bound_ns = solution->ns;
+    if (step->cost->terms.layers < HBP__STEP_WAYS - 2) /* every number of layers was tried */
+        solution->bound_ns = solution->ns;
     return HBP_OK;
 }
 
