@@ -20,6 +20,13 @@ void bench_batches_close(bench_data data[BENCH_BATCH_SETS])
         bench_data_close(&data[i]);
 }
 
+int bench_batches_padded_to_all;
+
+int64_t bench_batches_multiple(int32_t ranks)
+{
+    return 2 * (int64_t)(ranks > 64 && !bench_batches_padded_to_all ? 64 : ranks);
+}
+
 static int64_t padded(int64_t length, int64_t multiple)
 {
     return (length + multiple - 1) / multiple * multiple;
@@ -28,14 +35,14 @@ static int64_t padded(int64_t length, int64_t multiple)
 int64_t bench_batches_longest(const bench_batches *batches, const hbp_cost *cost)
 {
     int64_t room = hbp_cost_predict_capacity(cost, batches->ranks, 0);
-    int64_t limit = batches->limit_k * 1000 - 2 * (int64_t)batches->ranks;
+    int64_t limit = batches->limit_k * 1000 - bench_batches_multiple(batches->ranks);
     return room < limit ? room : limit;
 }
 
 int bench_batches_draw(const bench_batches *batches, const hbp_cost *cost, int64_t index, uint32_t *length)
 {
     const bench_data *data = batches->data;
-    int64_t multiple = 2 * (int64_t)batches->ranks, longest = bench_batches_longest(batches, cost);
+    int64_t multiple = bench_batches_multiple(batches->ranks), longest = bench_batches_longest(batches, cost);
     int64_t samples = batches->samples;
     double room = .95 * (double)hbp_cost_predict_capacity(cost, batches->ranks, 0);
     uint64_t state = batches->seed << 32 ^ (uint64_t)index << 16 ^ (uint64_t)samples;

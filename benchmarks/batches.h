@@ -20,6 +20,11 @@ typedef struct bench_batches {
     uint64_t seed;
 } bench_batches;
 
+/* What samples are padded to: twice the GPUs, past 64 GPUs twice 64, unless bench_batches_padded_to_all is
+ * set. */
+extern int bench_batches_padded_to_all;
+int64_t bench_batches_multiple(int32_t ranks);
+
 /* The longest sample that is taken: longer ones pass the limit, or what all ranks hold. */
 int64_t bench_batches_longest(const bench_batches *batches, const hbp_cost *cost);
 

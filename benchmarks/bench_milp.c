@@ -130,7 +130,7 @@ static hbp_status plan(hbp_context *context, const settings *options, const inst
     step.solver = solver;
     step.buckets = options->buckets;
     step.max_micro_batches = 1;
-    step.sequence_multiple = 2 * (int64_t)i->batches.ranks;
+    step.sequence_multiple = bench_batches_multiple(i->batches.ranks);
     hbp_lengths *lengths = NULL;
     bench_need(context, hbp_lengths_create_u32(context, i->length, i->batches.samples, NULL, &lengths),
                "lengths");
@@ -202,7 +202,7 @@ static double solve_plain(const settings *options, const instance *i, int way, i
                        .ranks = i->batches.ranks,
                        .count = i->batches.samples,
                        .length = length,
-                       .multiple = 2 * (int64_t)i->batches.ranks,
+                       .multiple = bench_batches_multiple(i->batches.ranks),
                        .unit_ns = (double)own_ns,
                        .cutoff_ns = way == PLAIN ? (double)own_ns * (1 - CUTOFF_PART) : INFINITY,
                        .limits = {.struct_size = sizeof milp.limits, .poll = is_over, .poll_user = &w}};

@@ -82,7 +82,7 @@ static void plan_batch(hbp_context *context, const setting *s, const hbp_cost *c
     options.mode = s->mode;
     options.effort = s->effort;
     options.max_micro_batches = s->is_single;
-    options.sequence_multiple = 2 * (int64_t)s->ranks;
+    options.sequence_multiple = bench_batches_multiple(s->ranks);
     options.longest_tokens = bench_batches_longest(&batches, cost);
     bench_need(context, hbp_lengths_create_u32(context, length, s->batch, NULL, &lengths), "lengths");
     double start = bench_cpu();
@@ -315,11 +315,13 @@ static int find_mode(const char *name)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench_step [--quick]\n"
-                    "       bench_step [--model 7B|13B|30B] [--data wikipedia|code_files|reasoning]\n"
-                    "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
-                    "                  [--effort E] [--mode MODE] [--seed S] [--single] [-v] [--compare]\n"
-                    "What is not given of model, data and limit takes every value.\n");
+    fprintf(
+        stderr,
+        "usage: bench_step [--quick]\n"
+        "       bench_step [--model 7B|13B|30B] [--data wikipedia|code_files|reasoning]\n"
+        "                  [--limit 192|384] [--ranks N] [--batch K] [--batches COUNT]\n"
+        "                  [--effort E] [--mode MODE] [--seed S] [--single] [--pad-to-all] [-v] [--compare]\n"
+        "What is not given of model, data and limit takes every value.\n");
     return 2;
 }
 
@@ -328,6 +330,8 @@ static int read_option(char **argument, int left, setting *s)
 {
     if (!strcmp(argument[0], "--single"))
         return s->is_single = 1;
+    if (!strcmp(argument[0], "--pad-to-all"))
+        return bench_batches_padded_to_all = 1;
     if (!strcmp(argument[0], "-v"))
         return s->is_verbose = 1;
     if (!strcmp(argument[0], "--compare"))

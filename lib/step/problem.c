@@ -188,6 +188,29 @@ static hbp_status list_sequences(hbp__step *step)
     return HBP_OK;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void hbp__step_trim(hbp__step *step)
+{
+    int64_t unit = step->options.pack_multiple == 1 ? 0 : 1;
+    for (int64_t i = 0; i < step->count && unit != 1; i++)
+        unit = common_divisor(step->tokens[i], unit);
+    hbp__step_way *way = step->way;
+    for (int32_t j = 0; j < step->degrees && unit > 1; j++) {
+        for (int32_t i = 0; i < step->degree[j].ways; i++, way++)
+            way->capacity -= way->capacity % unit;
+        step->degree[j].capacity = way[-1].capacity;
+    }
+}
+
 hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_step_options *options, hbp__step *step)
 {

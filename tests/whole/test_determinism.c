@@ -91,7 +91,7 @@ static const golden_step golden_steps[] = {
     {NULL, 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0xbf06223ff42e2de1)},
     {NULL, 16, 64, 3, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0x6fb45b78adec3022)},
     {"llama-3.1-8b", 64, 512, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0x54460a1ff6192301)},
-    {"llama-3.1-8b", 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 16, UINT64_C(0x9374ee0dda7507db)},
+    {"llama-3.1-8b", 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 16, UINT64_C(0xffb1f7738c8dca1e)},
     {"qwen2.5-32b", 64, 256, 1, HBP_STEP_ANY_DEGREE, 0, UINT64_C(0xe070aa8282190451)},
 };
 
