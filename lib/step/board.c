@@ -72,3 +72,35 @@ void hbp__step_board_trim(hbp__step_board *board)
         if (!board->groups[m])
             hbp__step_board_drop(board, m);
 }
+
+void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution, hbp__step_board *board)
+{
+    board->micro_batches = solution->micro_batches;
+    for (int64_t m = 0; m < solution->micro_batches; m++) {
+        board->groups[m] = solution->first[m + 1] - solution->first[m];
+        board->makespan[m] = step->cost->terms.pack_ns;
+        for (int64_t i = 0; i < board->groups[m]; i++)
+            board->group[m * board->ranks + i] =
+                (hbp__step_group){solution->degree[solution->first[m] + i], 0, 0, 0, HBP__NONE};
+    }
+    for (int64_t k = 0; k < step->count; k++) {
+        int64_t g = solution->group[k], low = 0, high = solution->micro_batches;
+        while (high - low > 1) {
+            int64_t middle = low + (high - low) / 2;
+            if (solution->first[middle] <= g)
+                low = middle;
+            else
+                high = middle;
+        }
+        int64_t to = low * board->ranks + g - solution->first[low];
+        hbp__step_group *group = &board->group[to];
+        group->tokens += step->tokens[k];
+        group->squares += step->squares[k];
+        group->time = hbp__step_group_time(step, group->degree, group->tokens, group->squares);
+        board->next[k] = group->head;
+        group->head = k;
+        board->home[k] = to;
+        if (group->time > board->makespan[low])
+            board->makespan[low] = group->time;
+    }
+}

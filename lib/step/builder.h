@@ -65,6 +65,9 @@ void hbp__step_board_close(const hbp__step *step, hbp__step_board *board);
 /* Makes `to`, of at least as many micro-batches' room, equal to `from`. O(sequences + groups). */
 void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to);
 
+/* Makes the board, of at least as many micro-batches' room, the solution. O(sequences log micro-batches). */
+void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution, hbp__step_board *board);
+
 /* Sum of the makespans. */
 double hbp__step_board_time(const hbp__step_board *board);
 

@@ -12,6 +12,9 @@
 #define WORK_SEQUENCE INT64_C(1000)
 #define WORK_SHARED   INT64_C(120000000)
 
+/* Up to so many sequences, the slower of the simple ways are tried as well. */
+#define SIMPLE 2048
+
 enum { STREAM = 0x73746570 };
 
 typedef struct search {
@@ -205,6 +208,28 @@ static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
     return status;
 }
 
+/* The simple ways of planning, which take next to no time: the search begins no worse than any of them. */
+static hbp_status try_simple_ways(search *s, int64_t room)
+{
+    hbp_status (*const way[])(const hbp__step *, hbp__step_solution *) = {
+        hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp, hbp__step_dynamic_cp};
+    int32_t ways = s->step->count <= SIMPLE ? 4 : 2;
+    for (int32_t i = 0; i < ways && s->most > 1; i++) {
+        hbp__step_solution own = {.ns = 0};
+        hbp_status status = way[i](s->step, &own);
+        if (status >= 0 && own.micro_batches <= hbp__min_i64(s->most, room)) {
+            hbp__step_board_read(s->step, &own, &s->board);
+            hbp__step_board_trim(&s->board);
+            keep_better(s);
+        }
+        hbp__step_solution_close(&own);
+        if (status == HBP_E_INFEASIBLE)
+            status = hbp__enter(s->step->context); /* clears its message */
+        HBP__TRY(status);
+    }
+    return HBP_OK;
+}
+
 static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
@@ -226,6 +251,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         first_fit(b, &s->board);
         keep_better(s);
     }
+    HBP__TRY(try_simple_ways(s, hbp__max_i64(s->most, simple)));
     int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
