@@ -62,8 +62,8 @@ hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, cons
                           const hbp_step_options *options, hbp__step *step);
 void hbp__step_close(hbp__step *step);
 
-/* Takes off each capacity what no group of these sequences can use: all hold multiples of the sequences' common
- * divisor. */
+/* Takes off each capacity what no group of these sequences can use: all hold multiples of the sequences'
+ * common divisor. */
 void hbp__step_trim(hbp__step *step);
 
 /* Nonzero once the time limit has passed. Never without one. */
