@@ -119,6 +119,7 @@ static hbp_status strata_open(const hbp__epoch *epoch, int64_t steps, strata *s)
     s->options.micro_batch_multiple = epoch->options.micro_batch_multiple;
     s->options.sequence_multiple = epoch->options.sequence_multiple;
     s->options.pack_multiple = epoch->options.pack_multiple;
+    s->options.degrees = HBP_STEP_ANY_DEGREE;
     s->part = hbp__new_zero(memory, (uint64_t)steps, sizeof *s->part);
     if (!s->part)
         return no_memory(s);

@@ -40,6 +40,8 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 
 void hbp__step_builder_close(hbp__step_builder *b)
 {
+    if (!b->step)
+        return; /* never opened */
     const hbp__memory *memory = &b->step->context->memory;
     hbp__step_filler_close(&b->filler);
     hbp__step_squeezer_close(&b->squeezer);

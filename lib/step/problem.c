@@ -60,6 +60,10 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
                          (int)o->min_micro_batches, (int)o->max_micro_batches);
+    if (o->solver == HBP_STEP_EXACT && o->mode != HBP_STEP_DEFAULT && o->mode != HBP_STEP_PAPER)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "hbp_step_options.solver is exact; mode %s has no use for it",
+                         hbp_step_mode_name(o->mode));
     int64_t multiple = o->micro_batch_multiple ? o->micro_batch_multiple : 1;
     if (o->max_micro_batches &&
         hbp__round_up(hbp__max_i64(o->min_micro_batches, 1), multiple) > o->max_micro_batches)

@@ -208,23 +208,26 @@ static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
     return status;
 }
 
-/* The simple ways of planning, which take next to no time: the search begins no worse than any of them. */
-static hbp_status try_simple_ways(search *s, int64_t room)
+/* The best of the simple ways of planning, which take next to no time: the search begins no worse than any.
+ */
+static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *best)
 {
     hbp_status (*const way[])(const hbp__step *, hbp__step_solution *) = {
         hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp, hbp__step_dynamic_cp};
-    int32_t ways = s->step->count <= SIMPLE ? 4 : 2;
-    for (int32_t i = 0; i < ways && s->most > 1; i++) {
+    int32_t ways = step->count <= SIMPLE ? 4 : 2;
+    int64_t allowed = step->options.max_micro_batches;
+    for (int32_t i = 0; i < ways && allowed != 1; i++) {
         hbp__step_solution own = {.ns = 0};
-        hbp_status status = way[i](s->step, &own);
-        if (status >= 0 && own.micro_batches <= hbp__min_i64(s->most, room)) {
-            hbp__step_board_read(s->step, &own, &s->board);
-            hbp__step_board_trim(&s->board);
-            keep_better(s);
+        hbp_status status = way[i](step, &own);
+        int fits = status >= 0 && (!allowed || hbp__step_whole(step, own.micro_batches) <= allowed);
+        if (fits && (!best->first || own.ns < best->ns)) {
+            hbp__step_solution_close(best);
+            *best = own;
+            continue;
         }
         hbp__step_solution_close(&own);
         if (status == HBP_E_INFEASIBLE)
-            status = hbp__enter(s->step->context); /* clears its message */
+            status = hbp__enter(step->context); /* clears its message */
         HBP__TRY(status);
     }
     return HBP_OK;
@@ -234,6 +237,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     hbp__step_builder *b = &s->builder;
+    HBP__TRY(try_simple_ways(step, solution));
     HBP__TRY(hbp__step_builder_open(step, b));
     int64_t simple = first_fit(b, NULL), allowed = step->options.max_micro_batches;
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
@@ -243,6 +247,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     if (allowed)
         s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *
                                             step->options.micro_batch_multiple);
+    s->most = hbp__max_i64(s->most, solution->micro_batches);
     HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->board));
     HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->best));
     s->best_time = (double)INFINITY;
@@ -251,7 +256,11 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         first_fit(b, &s->board);
         keep_better(s);
     }
-    HBP__TRY(try_simple_ways(s, hbp__max_i64(s->most, simple)));
+    if (solution->first) {
+        hbp__step_board_read(step, solution, &s->board);
+        hbp__step_board_trim(&s->board);
+        keep_better(s);
+    }
     int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
