@@ -19,6 +19,7 @@ typedef struct bounding {
     double micro_batches; /* M', at least so many */
     ask *ask;             /* [count x degrees] */
     /* of the class at hand */
+    double theta; /* ns that a micro-batch's memory costs by itself, at most B' */
     double plain; /* D without a top micro-batch */
     double *work; /* [count] least */
     int64_t options;
@@ -80,9 +81,10 @@ void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
 }
 
 /* The options of a class: what each sequence takes on the degrees that finish within its longest makespan. */
-static void set_class(bounding *b, double high)
+static void set_class(bounding *b, double high, double theta)
 {
     const hbp__step *step = b->step;
+    b->theta = theta;
     b->options = 0;
     b->plain = 0;
     for (int64_t k = 0; k < step->count; k++) {
@@ -95,7 +97,8 @@ static void set_class(bounding *b, double high)
                 int64_t o = first;
                 while (o < b->options && (b->option[o].work > at->work || b->option[o].share > at->share))
                     o++;
-                work = at->work < work ? at->work : work;
+                double price = at->work + theta * at->share;
+                work = price < work ? price : work;
                 if (o == b->options)
                     b->option[b->options++] = *at;
             }
@@ -104,7 +107,7 @@ static void set_class(bounding *b, double high)
         b->plain += work;
     }
     b->first[step->count] = b->options;
-    b->plain /= b->ranks;
+    b->plain = b->plain / b->ranks - theta * b->micro_batches;
 }
 
 /* D for a top micro-batch that prices time at tau and memory at alpha. */
@@ -114,21 +117,20 @@ static double value(const bounding *b, double low, double tau, double alpha)
     for (int64_t k = 0; k < b->step->count; k++) {
         double least = b->work[k];
         for (int64_t o = b->first[k]; o < b->first[k + 1]; o++) {
-            double price = tau * b->option[o].work + alpha * b->option[o].share;
+            double price = tau * b->option[o].work + (alpha + b->theta) * b->option[o].share;
             least = price < least ? price : least;
         }
         sum += least;
     }
-    return sum / b->ranks + (1 - tau) * low - alpha;
+    return sum / b->ranks - b->theta * b->micro_batches + (1 - tau) * low - alpha;
 }
 
-/* Greatest D over some prices, for the class with makespans in (low, high]; any D not below `enough` will do.
- * D is concave in alpha: golden section. */
-static double class_bound(bounding *b, double low, double high, double enough)
+/* Greatest D over some alpha and tau; any D not below `enough` will do. D is concave in alpha: golden
+ * section. */
+static double greatest(const bounding *b, double low, double enough)
 {
     static const double taus[] = {0, 0.5};
-    set_class(b, high);
-    double best = b->plain > low ? b->plain : low;
+    double best = b->plain;
     for (int t = 0; t < 2 && best < enough; t++) {
         double from = 0, to = 2 * low + 1, ratio = 0.6180339887498949;
         double a = to - ratio * (to - from), c = from + ratio * (to - from);
@@ -150,6 +152,24 @@ static double class_bound(bounding *b, double low, double high, double enough)
                 at_c = value(b, low, taus[t], c);
             }
         }
+    }
+    return best;
+}
+
+/* Greatest D over some prices, for the class with makespans in (low, high]; any D not below `enough` will do.
+ * Where layers may be recomputed to save micro-batches, what these cost by themselves is also tried as a
+ * price of memory. */
+static double class_bound(bounding *b, double low, double high, double enough)
+{
+    static const double part[] = {0, 1, 0.5};
+    int recompute = 0;
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        recompute |= b->step->degree[j].ways > 1;
+    double best = low;
+    for (int i = 0; i < (recompute ? 3 : 1) && best < enough; i++) {
+        set_class(b, high, part[i] * b->fixed);
+        double here = greatest(b, low, enough);
+        best = here > best ? here : best;
     }
     return best;
 }
@@ -191,7 +211,7 @@ static int allows(bounding *b, double time, int closely)
 {
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
-    set_class(b, time);
+    set_class(b, time, 0);
     if (b->plain > time)
         return 0;
     for (int i = 0; i < 5; i++) {
