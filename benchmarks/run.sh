@@ -2,7 +2,7 @@
 # Builds and runs every benchmark; writes benchmarks/results/DATE.txt. Missed figures do not fail it, errors do.
 # usage: benchmarks/run.sh [--quick | --long]
 #   --quick: few models and machines, no speed, no files; writes no results
-#   --long: speed at 100M samples (8 GB) and GLPK for 1.5 hours, too
+#   --long: speed at 100M samples (8 GB) and GLPK for an hour and more, too
 # Lengths are read from $HBP_DATA, or from ../shared/data beside the repository; what is absent is drawn from the
 # quantiles in examples/data/.
 set -eu
