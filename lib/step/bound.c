@@ -18,6 +18,7 @@ typedef struct bounding {
     double ranks;
     double micro_batches; /* M', at least so many */
     ask *ask;             /* [count x degrees] */
+    int favourite;        /* the part of B' that memory paid for in the last class */
     /* of the class at hand */
     double theta; /* ns that a micro-batch's memory costs by itself, at most B' */
     double plain; /* D without a top micro-batch */
@@ -166,10 +167,15 @@ static double class_bound(bounding *b, double low, double high, double enough)
     for (int32_t j = 0; j < b->step->degrees; j++)
         recompute |= b->step->degree[j].ways > 1;
     double best = low;
+    int first = b->favourite;
     for (int i = 0; i < (recompute ? 3 : 1) && best < enough; i++) {
-        set_class(b, high, part[i] * b->fixed);
+        int which = (first + i) % 3; /* what served the last class best comes first */
+        set_class(b, high, part[which] * b->fixed);
         double here = greatest(b, low, enough);
-        best = here > best ? here : best;
+        if (here > best) {
+            best = here;
+            b->favourite = which;
+        }
     }
     return best;
 }

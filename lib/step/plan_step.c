@@ -58,6 +58,10 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp__step step;
     hbp_status status = hbp__step_open(context, batch_lengths, cost, options, &step);
+    if (status >= 0 && step.options.solver == HBP_STEP_EXACT && !context->solver)
+        status = hbp__fail(context, HBP_E_SOLVER,
+                           "hbp_step_options.solver is exact and the context has no solver; give it one by "
+                           "hbp_context_set_solver");
     if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
         hbp__step_trim(&step);
     if (status >= 0)
