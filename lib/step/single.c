@@ -165,9 +165,9 @@ void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, 
                (size_t)step->degrees * sizeof *s->ask);
     double low = hbp__step_estimate(step, &s->pool, 0, s->pool.count, 1), part = 0.3;
     int64_t moves = 12 * (int64_t)(round + 1);
-    while (part > 0.02 / (round + 1) && hbp__step_go_on(s)) {
-        double high = board->makespan[m], goal = high - (high - low) * part;
-        if (!(high - low > high * 2e-4))
+    while (hbp__step_go_on(s)) {
+        double high = board->makespan[m], stride = (high - low) * part, goal = high - stride;
+        if (!(stride > high * 1e-4 / (round + 1)))
             return;
         if (try_others(s, board, m, goal, moves))
             hbp__step_adopt(s, 0, board, m);

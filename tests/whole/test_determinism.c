@@ -88,11 +88,11 @@ typedef struct golden_step {
 
 static const golden_step golden_steps[] = {
     {NULL, 64, 512, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0x303d8c9fc2e1cfe0)},
-    {NULL, 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0xbf06223ff42e2de1)},
+    {NULL, 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0xdd88f89d514c220c)},
     {NULL, 16, 64, 3, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0x6fb45b78adec3022)},
     {"llama-3.1-8b", 64, 512, 1, HBP_STEP_POWERS_OF_TWO, 0, UINT64_C(0x54460a1ff6192301)},
     {"llama-3.1-8b", 16, 64, 1, HBP_STEP_POWERS_OF_TWO, 16, UINT64_C(0xffb1f7738c8dca1e)},
-    {"qwen2.5-32b", 64, 256, 1, HBP_STEP_ANY_DEGREE, 0, UINT64_C(0xe070aa8282190451)},
+    {"qwen2.5-32b", 64, 256, 1, HBP_STEP_ANY_DEGREE, 0, UINT64_C(0x4e5cc1cca096607e)},
 };
 
 static hbp_cost *cost_of_golden_step(hbp_context *context, const golden_step *g)
