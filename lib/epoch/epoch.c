@@ -12,7 +12,9 @@ void hbp__trial_close(hbp__trial *t)
     *t = (hbp__trial){NULL, NULL, 0};
 }
 
-hbp_status hbp__trial_run(const hbp__epoch *epoch, const hbp_groups_options *groups_options, hbp__trial *out)
+/* Chooses groups and fills them. */
+static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *groups_options,
+                            hbp__trial *out)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
@@ -32,7 +34,7 @@ hbp_status hbp__trial_run(const hbp__epoch *epoch, const hbp_groups_options *gro
 static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *options, hbp__trial *best)
 {
     hbp__trial other = {NULL, NULL, 0};
-    hbp_status status = hbp__trial_run(epoch, options, &other);
+    hbp_status status = run_trial(epoch, options, &other);
     if (status == HBP_E_INFEASIBLE)
         return hbp__enter(epoch->context); /* clears its message */
     HBP__TRY(status);
@@ -47,9 +49,14 @@ static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *o
 
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
 {
+    if (epoch->groups) {
+        hbp_fill_options fill;
+        hbp__epoch_fill_options(&epoch->options, &fill);
+        return hbp_greedy_fill(epoch->context, epoch->lengths, epoch->groups, &fill, &best->packs);
+    }
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp__trial_run(epoch, &options, best));
+    HBP__TRY(run_trial(epoch, &options, best));
     if (epoch->options.mode == HBP_EPOCH_PAPER || epoch->lengths->count > HBP__TRY_SAMPLES)
         return HBP_OK;
     hbp_status status = HBP_OK;
@@ -70,14 +77,7 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
 static hbp_status plan_whole(const hbp__epoch *epoch, hbp_plan **out)
 {
     hbp__trial best = {NULL, NULL, 0};
-    hbp_status status;
-    if (epoch->groups) {
-        hbp_fill_options fill;
-        hbp__epoch_fill_options(&epoch->options, &fill);
-        status = hbp_greedy_fill(epoch->context, epoch->lengths, epoch->groups, &fill, &best.packs);
-    } else {
-        status = hbp__epoch_choose(epoch, &best);
-    }
+    hbp_status status = hbp__epoch_choose(epoch, &best);
     hbp_balance_options balance;
     hbp__epoch_balance_options(&epoch->options, &balance);
     if (status >= 0)

@@ -17,7 +17,7 @@ typedef struct hbp__epoch {
     hbp_epoch_options options;
 } hbp__epoch;
 
-/* A hierarchy, its packs, and what an epoch over them takes. */
+/* A hierarchy, its packs, and what an epoch over them takes. Without groups where they are given. */
 typedef struct hbp__trial {
     hbp_groups *groups;
     hbp_packs *packs;
@@ -26,11 +26,9 @@ typedef struct hbp__trial {
 
 void hbp__trial_close(hbp__trial *trial);
 
-/* Chooses groups and fills them. */
-hbp_status hbp__trial_run(const hbp__epoch *epoch, const hbp_groups_options *options, hbp__trial *out);
-
-/* The groups with the least time, with their packs: those of the estimate, and for data sets that are soon
- * filled also the published rule's and the best of fewer levels. */
+/* The groups with the least time, with their packs; where groups are given their packs alone. Tried are those
+ * of the estimate, and for data sets that are soon filled also the published rule's and the best of fewer
+ * levels. */
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best);
 
 /* Up to so many samples, other hierarchies are filled as well and the best is kept: the choice of groups

@@ -206,11 +206,7 @@ hbp_status hbp__epoch_mixed(const hbp__epoch *epoch, hbp_plan **out)
     hbp_balance_options balance;
     hbp__epoch_fill_options(&epoch->options, &fill);
     hbp__epoch_balance_options(&epoch->options, &balance);
-    hbp_status status;
-    if (epoch->groups)
-        status = hbp_greedy_fill(epoch->context, epoch->lengths, epoch->groups, &fill, &hierarchy.packs);
-    else
-        status = hbp__epoch_choose(epoch, &hierarchy);
+    hbp_status status = hbp__epoch_choose(epoch, &hierarchy);
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,
                                 hierarchy.packs, &fill, &balance, 0, out);

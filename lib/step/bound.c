@@ -185,10 +185,8 @@ static double least_micro_batches(const bounding *b, double *longest)
 {
     const hbp__step *step = b->step;
     double share = 0;
-    int64_t large = 0, widest = 0;
+    int64_t large = 0, widest = hbp__step_capacity(step);
     *longest = 0;
-    for (int32_t j = 0; j < step->degrees; j++)
-        widest = hbp__max_i64(widest, step->degree[j].capacity);
     for (int64_t k = 0; k < step->count; k++) {
         double least = (double)INFINITY, alone = (double)INFINITY;
         int32_t narrow = INT32_MAX;

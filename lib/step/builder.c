@@ -94,16 +94,25 @@ void hbp__step_restore(hbp__step_builder *b)
     hbp__step_pool_sum(b->step, &b->pool);
 }
 
-void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, int64_t first, int64_t second)
+void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, const int64_t *taken,
+                         int32_t count)
 {
     b->pool.count = 0;
-    for (int64_t k = 0; k < b->step->count; k++) {
-        int64_t m = board->home[k] / board->ranks;
-        if (m == first || m == second)
-            b->pool.member[b->pool.count++] = k;
-    }
+    for (int64_t k = 0; k < b->step->count; k++)
+        for (int32_t i = 0; i < count; i++)
+            if (board->home[k] / board->ranks == taken[i])
+                b->pool.member[b->pool.count++] = k;
     b->work += b->step->count;
     hbp__step_pool_sum(b->step, &b->pool);
+}
+
+double hbp__step_longest_alone(const hbp__step_builder *b)
+{
+    const double *times = &b->filler.alone[b->pool.member[0] * b->step->degrees];
+    double least = (double)INFINITY;
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        least = times[j] < least ? times[j] : least;
+    return least;
 }
 
 void hbp__step_adopt(const hbp__step_builder *b, int64_t from, hbp__step_board *board, int64_t m)
@@ -125,10 +134,8 @@ int32_t hbp__step_list_goals(const hbp__step_builder *b, double guess, double lo
                              const double *multiple, int32_t multiples, double *goal)
 {
     const double *times = &b->filler.alone[b->pool.member[0] * b->step->degrees];
-    double alone = (double)INFINITY;
+    double alone = hbp__step_longest_alone(b);
     int32_t goals = 0;
-    for (int32_t j = 0; j < b->step->degrees; j++)
-        alone = times[j] < alone ? times[j] : alone;
     for (int32_t i = 0; i < multiples; i++)
         if (guess * multiple[i] > alone)
             goal[goals++] = guess * multiple[i];

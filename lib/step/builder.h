@@ -177,8 +177,12 @@ int hbp__step_go_on(hbp__step_builder *builder);
 void hbp__step_save(hbp__step_builder *builder);
 void hbp__step_restore(hbp__step_builder *builder);
 
-/* The sequences of micro-batches a and b of the board become the pool; a may be b. */
-void hbp__step_pool_take(hbp__step_builder *builder, const hbp__step_board *board, int64_t a, int64_t b);
+/* The sequences of micro-batches `taken` [count] of the board, each named once, become the pool. */
+void hbp__step_pool_take(hbp__step_builder *builder, const hbp__step_board *board, const int64_t *taken,
+                         int32_t count);
+
+/* The least time that the pool's longest takes alone. */
+double hbp__step_longest_alone(const hbp__step_builder *builder);
 
 /* Micro-batch `from` of the trial board takes the place of m of the board. */
 void hbp__step_adopt(const hbp__step_builder *builder, int64_t from, hbp__step_board *board, int64_t m);
@@ -217,6 +221,10 @@ int hbp__step_configure(hbp__step_builder *builder, const int32_t *count, double
 
 /* Shortens micro-batch m of the board, with its own sequences. */
 void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64_t m, int32_t round);
+
+/* The sequences, longest first, each into the first group that holds it; a group has the least degree that
+ * holds its first sequence. Opens and prices *solution; there is one whatever the step. */
+hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution);
 
 /* Whether a step is small enough to be solved exactly: up to 9 sequences on not too many ranks, degrees that
  * nest, any number of micro-batches. */

@@ -43,15 +43,6 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     return HBP_OK;
 }
 
-static int holds(const hbp__step *step)
-{
-    int64_t capacity = 0;
-    for (int32_t j = 0; j < step->degrees; j++)
-        if (step->degree[j].capacity > capacity)
-            capacity = step->degree[j].capacity;
-    return !step->count || step->tokens[0] <= capacity;
-}
-
 hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
                                        const int64_t *tokens, const double *squares,
                                        hbp__step_solution *solution)
@@ -61,7 +52,8 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
     part p;
     hbp_status status = part_open(step, member, members, tokens, squares, &p);
     if (status >= 0)
-        status = holds(&p.step) ? hbp__step_search(&p.step, &own) : HBP_E_INFEASIBLE;
+        status = members && p.step.tokens[0] > hbp__step_capacity(step) ? HBP_E_INFEASIBLE
+                                                                        : hbp__step_search(&p.step, &own);
     if (status == HBP_E_INFEASIBLE)
         hbp__enter(step->context); /* clears the message */
     if (status >= 0) {

@@ -172,12 +172,9 @@ static hbp_status list_degrees(hbp__step *step)
 /* Sequences in descending order of tokens, from the items, which ascend. */
 static hbp_status list_sequences(hbp__step *step)
 {
-    int64_t capacity = 0;
-    for (int32_t j = 0; j < step->degrees; j++)
-        capacity = hbp__max_i64(capacity, step->degree[j].capacity);
     const hbp__memory *memory = &step->context->memory;
-    HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple, capacity, 0, 0,
-                             &step->items));
+    HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple,
+                             hbp__step_capacity(step), 0, 0, &step->items));
     step->count = step->items.count;
     step->tokens = hbp__new(memory, (uint64_t)step->count, sizeof *step->tokens);
     step->squares = hbp__new(memory, (uint64_t)step->count, sizeof *step->squares);

@@ -27,7 +27,7 @@ int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first,
     double a = board->makespan[first], c = board->makespan[second], old = a + c;
     double goal[MULTIPLES + HBP__STEP_DEGREES], best = old * (1 - 1e-6), best_goal = 0;
     double empty = hbp__step_may_drop(b, board) ? 0 : b->fixed;
-    hbp__step_pool_take(b, board, first, second);
+    hbp__step_pool_take(b, board, (int64_t[]){first, second}, 2);
     if (!b->pool.count)
         return 0;
     double shift = 1 + 0.013 * (round % 7 - 3) * (round > 0);

@@ -134,11 +134,8 @@ static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, in
     double base = share_before(pool, way, tokens, work, row);
     for (int64_t i = 1; i <= left && row < pool->count; i++) {
         double goal = base + (2 - base) * (double)i / (double)left;
-        while (row < pool->count) {
-            if (share_before(pool, way, tokens, work, row + 1) > goal)
-                break;
+        while (row < pool->count && share_before(pool, way, tokens, work, row + 1) <= goal)
             row++;
-        }
         if (!places || place[places - 1] < (double)row)
             place[places++] = (double)row;
     }

@@ -44,59 +44,6 @@ static void keep_better(search *s)
     hbp__step_board_copy(s->step, &s->board, &s->best);
 }
 
-/* The sequences, longest first, each into the first group that holds it; a group has the least degree that
- * holds its first sequence. Returns the micro-batches; writes them to `board` unless NULL. */
-static int64_t first_fit(hbp__step_builder *b, hbp__step_board *board)
-{
-    const hbp__step *step = b->step;
-    int64_t micro_batches = 0, oldest = 0;
-    int64_t *left = b->spare, *group = b->saved, groups = 0; /* of the last micro-batches with room */
-    int32_t ranks = 0;
-    for (int64_t k = 0; k < step->count; k++) {
-        int64_t g = oldest;
-        while (g < groups && left[g] < step->tokens[k])
-            g++;
-        while (oldest < groups && left[oldest] < step->tokens[step->count - 1])
-            oldest++;
-        if (g == groups) {
-            int32_t j = 0;
-            while (step->degree[j].capacity < step->tokens[k])
-                j++;
-            if (!micro_batches || ranks < step->degree[j].degree) {
-                if (board) {
-                    board->groups[micro_batches] = 0;
-                    board->makespan[micro_batches] = b->fixed;
-                }
-                micro_batches++;
-                ranks = step->ranks;
-            }
-            ranks -= step->degree[j].degree;
-            left[g] = step->degree[j].capacity;
-            if (board) {
-                int64_t m = micro_batches - 1;
-                group[g] = m * board->ranks + board->groups[m]++;
-                board->group[group[g]] = (hbp__step_group){j, 0, 0, 0, HBP__NONE};
-            }
-            groups++;
-        }
-        left[g] -= step->tokens[k];
-        if (!board)
-            continue;
-        hbp__step_group *to = &board->group[group[g]];
-        to->tokens += step->tokens[k];
-        to->squares += step->squares[k];
-        to->time = hbp__step_group_time(step, to->degree, to->tokens, to->squares);
-        board->next[k] = to->head;
-        to->head = k;
-        board->home[k] = group[g];
-        double *makespan = &board->makespan[group[g] / board->ranks];
-        *makespan = to->time > *makespan ? to->time : *makespan;
-    }
-    if (board)
-        board->micro_batches = micro_batches;
-    return micro_batches;
-}
-
 /* Builds steps of more and more micro-batches, until more cannot pay. */
 static void build_all(search *s, int32_t round)
 {
@@ -209,16 +156,19 @@ static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
 }
 
 /* The best of the simple ways of planning, which take next to no time: the search begins no worse than any.
- */
-static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *best)
+ * `sure` gets the micro-batches of first fit, which always finds a plan. */
+static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *best, int64_t *sure)
 {
     hbp_status (*const way[])(const hbp__step *, hbp__step_solution *) = {
-        hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp, hbp__step_dynamic_cp};
-    int32_t ways = step->count <= SIMPLE ? 4 : 2;
+        hbp__step_first_fit, hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp,
+        hbp__step_dynamic_cp};
     int64_t allowed = step->options.max_micro_batches;
-    for (int32_t i = 0; i < ways && allowed != 1; i++) {
+    int32_t ways = allowed == 1 ? 1 : step->count > SIMPLE ? 3 : 5;
+    for (int32_t i = 0; i < ways; i++) {
         hbp__step_solution own = {.ns = 0};
         hbp_status status = way[i](step, &own);
+        if (!i)
+            *sure = own.micro_batches;
         int fits = status >= 0 && (!allowed || hbp__step_whole(step, own.micro_batches) <= allowed);
         if (fits && (!best->first || own.ns < best->ns)) {
             hbp__step_solution_close(best);
@@ -237,25 +187,21 @@ static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     hbp__step_builder *b = &s->builder;
-    HBP__TRY(try_simple_ways(step, solution));
+    int64_t sure, allowed = step->options.max_micro_batches;
+    HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
-    int64_t simple = first_fit(b, NULL), allowed = step->options.max_micro_batches;
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, 1);
-    s->most = hbp__min_i64(2 * hbp__max_i64(simple, s->least) + 4, step->count);
+    s->most = hbp__min_i64(2 * hbp__max_i64(sure, s->least) + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)
         s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *
                                             step->options.micro_batch_multiple);
     s->most = hbp__max_i64(s->most, solution->micro_batches);
-    HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->board));
-    HBP__TRY(hbp__step_board_open(step, hbp__max_i64(s->most, simple), &s->best));
+    HBP__TRY(hbp__step_board_open(step, s->most, &s->board));
+    HBP__TRY(hbp__step_board_open(step, s->most, &s->best));
     s->best_time = (double)INFINITY;
     s->rng = hbp__rng_make(0, 0, STREAM);
-    if (simple <= s->most) {
-        first_fit(b, &s->board);
-        keep_better(s);
-    }
     if (solution->first) {
         hbp__step_board_read(step, solution, &s->board);
         hbp__step_board_trim(&s->board);
@@ -278,7 +224,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
             step->context, HBP_E_INFEASIBLE,
             "no plan of at most %d micro-batches was found; memory alone asks for %lld, and %lld are sure "
             "to do",
-            (int)allowed, (long long)s->least, (long long)simple);
+            (int)allowed, (long long)s->least, (long long)sure);
     solution->proven = !b->late;
     return HBP_OK;
 }

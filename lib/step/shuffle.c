@@ -24,7 +24,6 @@ static int64_t draw(const shuffle *s, int64_t below)
 
 static void take(shuffle *s, int32_t count)
 {
-    hbp__step_builder *b = s->b;
     s->count = 0;
     s->old = 0;
     while (s->count < count) {
@@ -37,15 +36,7 @@ static void take(shuffle *s, int32_t count)
         s->taken[s->count++] = m;
         s->old += s->board->makespan[m];
     }
-    b->pool.count = 0;
-    for (int64_t k = 0; k < b->step->count; k++) {
-        int64_t m = s->board->home[k] / s->board->ranks;
-        for (int32_t i = 0; i < s->count; i++)
-            if (s->taken[i] == m)
-                b->pool.member[b->pool.count++] = k;
-    }
-    b->work += b->step->count;
-    hbp__step_pool_sum(b->step, &b->pool);
+    hbp__step_pool_take(s->b, s->board, s->taken, count);
 }
 
 /* A makespan: what the longest takes on some degree, or about what a micro-batch taken apart took. */
@@ -53,9 +44,7 @@ static double draw_goal(const shuffle *s)
 {
     const hbp__step_builder *b = s->b;
     const double *alone = &b->filler.alone[b->pool.member[0] * b->step->degrees];
-    double least = (double)INFINITY;
-    for (int32_t j = 0; j < b->step->degrees; j++)
-        least = alone[j] < least ? alone[j] : least;
+    double least = hbp__step_longest_alone(b);
     int32_t degree = (int32_t)draw(s, b->step->degrees);
     double goal = alone[degree];
     if (goal < (double)INFINITY && !draw(s, 2)) {
@@ -78,7 +67,7 @@ static double draw_goal(const shuffle *s)
 static hbp__step_style draw_style(const shuffle *s)
 {
     if (draw(s, 2))
-        return (hbp__step_style){0, 0, 0};
+        return hbp__step_plain;
     if (draw(s, 2))
         return (hbp__step_style){0, 0, hbp__rng_next(s->rng) & hbp__rng_next(s->rng)};
     return (hbp__step_style){(int32_t)draw(s, s->b->step->degrees), (int32_t)draw(s, 2), 0};
@@ -130,9 +119,8 @@ static double rebuild(shuffle *s, int32_t count, double most, double empty)
             b->trial.makespan[m] = empty;
         } else if (m < count - 1) {
             fill_some(s, m, draw_goal(s));
-        } else {
-            if (!hbp__step_fill_all(b, &b->trial, m, most - sum, draw_style(s)))
-                return (double)INFINITY;
+        } else if (!hbp__step_fill_all(b, &b->trial, m, most - sum, draw_style(s))) {
+            return (double)INFINITY;
         }
         sum += b->trial.makespan[m];
         if (sum > most)
@@ -146,7 +134,7 @@ static int jolt(shuffle *s)
 {
     hbp__step_builder *b = s->b;
     int64_t m = draw(s, s->board->micro_batches);
-    hbp__step_pool_take(b, s->board, m, m);
+    hbp__step_pool_take(b, s->board, &m, 1);
     if (!b->pool.count)
         return 0;
     double goal = s->board->makespan[m] * (1 - 0.001 * (double)(1 + draw(s, 30)));

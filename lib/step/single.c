@@ -5,19 +5,28 @@
 #include "base/checked.h"
 #include "step/builder.h"
 
+/* Ranks of the largest group to which the bound's rest is coarsened. */
+#define COARSE 8
+
 /* Fills the first micro-batch of the trial board within `goal`, squeezing in what is left over. The pool is
  * as before. */
 static int try_goal(hbp__step_builder *s, double goal, hbp__step_style style, int64_t moves)
 {
-    int64_t extras;
     s->work += 4 * s->pool.count;
     hbp__step_fill(&s->filler, &s->pool, &s->trial, 0, goal, style);
-    extras = s->pool.count;
+    int64_t extras = s->pool.count;
     memcpy(s->spare, s->pool.member, (size_t)extras * sizeof *s->spare);
     hbp__step_restore(s);
     if (extras > s->saved_count / 4 + 2)
         return 0;
     return hbp__step_squeeze(&s->squeezer, &s->trial, 0, s->spare, extras, goal, moves);
+}
+
+/* Tries given groups in both orders of choice. */
+static int try_groups(hbp__step_builder *s, const int32_t *count, double goal, int64_t moves)
+{
+    return hbp__step_go_on(s) &&
+           (hbp__step_configure(s, count, goal, 0, moves) || hbp__step_configure(s, count, goal, 1, moves));
 }
 
 /* Tries the groups that the bound of one micro-batch asks for, the ranks it leaves as groups of each degree
@@ -43,19 +52,16 @@ static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
                     count[j] = ranks / s->step->degree[j].degree;
                 ranks -= count[j] * s->step->degree[j].degree;
             }
-            if (grain && s->step->degree[grain].degree > 8)
+            if (grain && s->step->degree[grain].degree > COARSE)
                 break;
-            if (!hbp__step_go_on(s))
-                return 0;
-            for (int level = 0; level < 2; level++)
-                if (ranks >= 0 && hbp__step_configure(s, count, goal, level, moves))
-                    return 1;
+            if (ranks >= 0 && try_groups(s, count, goal, moves))
+                return 1;
         }
     }
     return 0;
 }
 
-/* Groups of each degree in micro-batch m, ranks without a group as the least degree that goes in. */
+/* Groups of each degree in micro-batch m, ranks without a group as groups of the least degree. */
 static void count_groups(const hbp__step *step, const hbp__step_board *board, int64_t m, int32_t *count)
 {
     int32_t ranks = step->ranks;
@@ -66,11 +72,7 @@ static void count_groups(const hbp__step *step, const hbp__step_board *board, in
         count[j]++;
         ranks -= step->degree[j].degree;
     }
-    for (int32_t j = step->degrees - 1; j >= 0; j--)
-        while (j == 0 && step->degree[j].degree <= ranks) {
-            count[j]++;
-            ranks -= step->degree[j].degree;
-        }
+    count[0] += ranks / step->degree[0].degree;
 }
 
 /* Turns groups of degree j into the next larger (sign 1) or smaller ones; zero when there are too few. */
@@ -112,11 +114,8 @@ static int try_neighbours(hbp__step_builder *s, const hbp__step_board *board, in
     for (int32_t j = 1; j < step->degrees && step->degree[j].degree <= step->ranks / 2; j++) {
         memcpy(once, count, bytes);
         coarsen(step, once, j);
-        if (!hbp__step_go_on(s))
-            return 0;
-        for (int level = 0; level < 2; level++)
-            if (hbp__step_configure(s, once, goal, level, moves))
-                return 1;
+        if (try_groups(s, once, goal, moves))
+            return 1;
     }
     for (int32_t a = -1; a < 2 * step->degrees; a++) {
         memcpy(once, count, bytes);
@@ -126,11 +125,8 @@ static int try_neighbours(hbp__step_builder *s, const hbp__step_board *board, in
             memcpy(twice, once, bytes);
             if (c >= 0 && !merge(step, twice, c / 2, c % 2 ? 1 : -1))
                 continue;
-            if (!hbp__step_go_on(s))
-                return 0;
-            for (int level = 0; level < 2; level++)
-                if (hbp__step_configure(s, twice, goal, level, moves))
-                    return 1;
+            if (try_groups(s, twice, goal, moves))
+                return 1;
         }
     }
     return 0;
@@ -156,7 +152,7 @@ static int try_others(hbp__step_builder *s, const hbp__step_board *board, int64_
 void hbp__step_shorten(hbp__step_builder *s, hbp__step_board *board, int64_t m, int32_t round)
 {
     const hbp__step *step = s->step;
-    hbp__step_pool_take(s, board, m, m);
+    hbp__step_pool_take(s, board, &m, 1);
     if (!s->pool.count)
         return;
     hbp__step_save(s);

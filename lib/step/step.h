@@ -69,6 +69,15 @@ void hbp__step_trim(hbp__step *step);
 /* Nonzero once the time limit has passed. Never without one. */
 int hbp__step_is_late(const hbp__step *step);
 
+/* The most tokens that any group holds. */
+static inline int64_t hbp__step_capacity(const hbp__step *step)
+{
+    int64_t most = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        most = hbp__max_i64(most, step->degree[j].capacity);
+    return most;
+}
+
 /* The way in which a group of step->degree[j] runs `tokens`, which it holds. O(log ways); O(1) when no layer
  * need be recomputed. */
 static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)

@@ -33,6 +33,23 @@ static inline void planned_check(hbp_context *context, const hbp_plan *plan, con
     free(tokens);
 }
 
+/* What an epoch is planned from, for sweeps. */
+typedef struct planned_inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+    hbp_epoch_options options;
+} planned_inputs;
+
+static inline hbp_status planned_once(hbp_context *context, void *user)
+{
+    planned_inputs *in = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &in->options, &plan);
+    ck_assert_int_eq(status == HBP_OK, plan != NULL);
+    hbp_plan_free(plan);
+    return status;
+}
+
 /* Tied samples are in one pack. */
 static inline void planned_check_ties(const hbp_plan *plan, const int64_t *tie, int64_t count)
 {

@@ -235,33 +235,17 @@ START_TEST(extremes_are_planned_or_named)
 }
 END_TEST
 
-typedef struct inputs {
-    hbp_lengths *lengths;
-    hbp_cost *cost;
-    hbp_epoch_options options;
-} inputs;
-
-static hbp_status plan_once(hbp_context *context, void *user)
-{
-    inputs *in = user;
-    hbp_plan *plan = NULL;
-    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &in->options, &plan);
-    ck_assert_int_eq(status == HBP_OK, plan != NULL);
-    hbp_plan_free(plan);
-    return status;
-}
-
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
-    inputs in = {
+    planned_inputs in = {
         test_long_tail(context, 1, 120, 30000), test_cost(context), {.struct_size = sizeof in.options}};
     in.options.max_length = 16384;
     in.options.over_long = HBP_OVERLONG_SPLIT;
-    failing_sweep(plan_once, &in);
-    ck_assert_int_gt(cancel_sweep(plan_once, &in), 4);
+    failing_sweep(planned_once, &in);
+    ck_assert_int_gt(cancel_sweep(planned_once, &in), 4);
     in.options.samples_per_step = 60;
-    failing_sweep(plan_once, &in);
+    failing_sweep(planned_once, &in);
     hbp_lengths_free(in.lengths);
     hbp_cost_free(in.cost);
     hbp_context_free(context);

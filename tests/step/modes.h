@@ -130,4 +130,19 @@ static inline hbp_cost *mode_square_cost(hbp_context *context, int32_t ranks)
     return cost;
 }
 
+/* Plans `count` lengths on `ranks` of mode_square_cost. */
+static inline stepped mode_plan_lengths(const uint32_t *length, int64_t count, int32_t ranks,
+                                        hbp_step_options options)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, ranks);
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+    stepped plan = stepped_plan(context, lengths, cost, &options);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+    return plan;
+}
+
 #endif

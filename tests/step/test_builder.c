@@ -105,7 +105,7 @@ START_TEST(the_pool_takes_what_micro_batches_have)
         int64_t x = hbp__rng_below(&g.rng, (uint64_t)board.micro_batches);
         int64_t y = hbp__rng_below(&g.rng, (uint64_t)board.micro_batches), at = 0;
         double tokens = 0;
-        hbp__step_pool_take(b, &board, x, y);
+        hbp__step_pool_take(b, &board, (int64_t[]){x, y}, x == y ? 1 : 2);
         for (int64_t k = 0; k < g.step.count; k++) {
             int64_t m = board.home[k] / board.ranks;
             if (m != x && m != y)

@@ -5,19 +5,11 @@
 static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks, int64_t tokens_per_rank,
                             int32_t min_sp)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, ranks);
-    hbp_lengths *lengths = NULL;
-    hbp_step_options o = {.struct_size = sizeof o,
-                          .mode = HBP_STEP_DYNAMIC_CP,
-                          .tokens_per_rank = tokens_per_rank,
-                          .min_sp = min_sp};
-    OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
-    stepped plan = stepped_plan(context, lengths, cost, &o);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
-    return plan;
+    return mode_plan_lengths(length, count, ranks,
+                             (hbp_step_options){.struct_size = sizeof(hbp_step_options),
+                                                .mode = HBP_STEP_DYNAMIC_CP,
+                                                .tokens_per_rank = tokens_per_rank,
+                                                .min_sp = min_sp});
 }
 
 /* Four ranks of 2K tokens: 4K on two of them is the critical path of the first micro-batch; what it leaves

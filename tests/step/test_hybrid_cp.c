@@ -2,23 +2,14 @@
 
 #define K 1024
 
-/* Plans `count` lengths on `ranks` of mode_square_cost. */
 static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks, int64_t tokens_per_rank,
                             int32_t max_sp)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, ranks);
-    hbp_lengths *lengths = NULL;
-    hbp_step_options o = {.struct_size = sizeof o,
-                          .mode = HBP_STEP_HYBRID_CP,
-                          .tokens_per_rank = tokens_per_rank,
-                          .max_sp = max_sp};
-    OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
-    stepped plan = stepped_plan(context, lengths, cost, &o);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
-    return plan;
+    return mode_plan_lengths(length, count, ranks,
+                             (hbp_step_options){.struct_size = sizeof(hbp_step_options),
+                                                .mode = HBP_STEP_HYBRID_CP,
+                                                .tokens_per_rank = tokens_per_rank,
+                                                .max_sp = max_sp});
 }
 
 /* 4K needs two ranks. Then 2K and 2K on one each, and these are full; the rest, 2K and four times 1K, is a

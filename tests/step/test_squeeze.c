@@ -133,7 +133,7 @@ START_TEST(most_best_assignments_are_found)
         hbp__step_board board;
         int32_t degree[64];
         int64_t m = open_board(&g, i, 8, &board);
-        hbp__step_pool_take(&g.builder, &board, m, m);
+        hbp__step_pool_take(&g.builder, &board, &m, 1);
         int64_t groups = board.groups[m];
         for (int64_t a = 0; a < groups; a++)
             degree[a] = board.group[m * board.ranks + a].degree;

@@ -1,0 +1,39 @@
+#include "step/builder.h"
+
+hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution)
+{
+    const hbp__memory *memory = &step->context->memory;
+    int64_t shortest = step->tokens[step->count - 1], groups = 0, micro_batches = 0, oldest = 0;
+    int32_t ranks = 0;
+    HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
+    int64_t *left = hbp__new(memory, (uint64_t)step->count, sizeof *left);
+    if (!left)
+        return hbp__fail_memory(step->context, "the groups of the step");
+    for (int64_t k = 0; k < step->count; k++) {
+        while (oldest < groups && left[oldest] < shortest)
+            oldest++; /* holds nothing any more */
+        int64_t g = oldest;
+        while (g < groups && left[g] < step->tokens[k])
+            g++;
+        if (g == groups) {
+            int32_t j = 0;
+            while (step->degree[j].capacity < step->tokens[k])
+                j++;
+            if (!micro_batches || ranks < step->degree[j].degree) {
+                solution->first[micro_batches++] = groups;
+                ranks = step->ranks;
+            }
+            ranks -= step->degree[j].degree;
+            solution->degree[g] = j;
+            left[g] = step->degree[j].capacity;
+            groups++;
+        }
+        left[g] -= step->tokens[k];
+        solution->group[k] = g;
+    }
+    hbp__delete(memory, left);
+    solution->first[micro_batches] = groups;
+    solution->micro_batches = micro_batches;
+    solution->groups = groups;
+    return hbp__step_solution_price(step, solution);
+}
