@@ -6,7 +6,8 @@
  *   T = (a1 S (1 + r1 c/L) + a2 Q (1 + r2 c/L)) / d + (l_d + v_d S)(1 + r3 c/L) + B          [ns]
  *   M = static + S/d (act (L - c) + kept c + (c > 0) work + logits + (d > 1) buffer)        [bytes]
  *
- * Results are rounded to integers, so that plans compare integers. */
+ * A cost may charge a pack's vision units, too: av V (1 + rv c/L) / d more time, V/d vision_bytes more
+ * memory. Results are rounded to integers, so that plans compare integers. */
 #ifndef HBP_COST_H
 #define HBP_COST_H
 
@@ -66,6 +67,9 @@ typedef struct hbp_cost_terms {
     const int32_t *degree;          /* [degrees] allowed SP degrees */
     const double *sp_latency_ns;    /* [degrees] l_d */
     const double *sp_ns_per_token;  /* [degrees] v_d, per token of the pack */
+    double ns_per_vision;           /* av: forward and backward of one vision unit on one GPU; 0: free */
+    double recompute_vision;        /* rv: share of av that recomputing all layers adds */
+    double vision_bytes;            /* activations of one vision unit */
 } hbp_cost_terms;
 
 HBP_API void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size);
@@ -121,6 +125,12 @@ HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32
                                          double sum_squares);
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
                                             int64_t tokens);
+
+/* The same for a pack that holds `vision` vision units as well. */
+HBP_API int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute,
+                                                int64_t tokens, double sum_squares, int64_t vision);
+HBP_API int64_t hbp_cost_predict_vision_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
+                                                   int64_t tokens, int64_t vision);
 
 /* The most tokens that a pack on `sp` ranks with `recompute` layers recomputed may hold, at most
  * HBP_MAX_LENGTH; 0 when none fits. */

@@ -15,7 +15,8 @@ enum {
         0, /* packs of a micro-batch agree in predicted time; like packs change places at random */
     HBP_BALANCE_SORTED = 1, /* sort a group's packs by sum of squares and cut (Algorithm 7) */
     HBP_BALANCE_GIVEN = 2,  /* packs in the order given */
-    HBP_BALANCE_RANDOM = 3  /* packs of a group in random order */
+    HBP_BALANCE_RANDOM = 3, /* packs of a group in random order */
+    HBP_BALANCE_VISION = 4  /* packs of a micro-batch agree in vision units and in tokens, both at once */
 };
 
 enum {
@@ -36,6 +37,9 @@ typedef struct hbp_balance_options {
     int64_t tokens_per_step;      /* 0: the groups' */
     uint64_t seed;
     uint64_t epoch;
+    int32_t modality_order; /* nonzero: all packs of a micro-batch hold the same kinds of samples, in
+                               ascending order of kind; where the packs of one set of kinds do not fill their
+                               last micro-batch, dummies complete it */
 } hbp_balance_options;
 
 HBP_API void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size);
@@ -70,6 +74,10 @@ typedef struct hbp_epoch_options {
     int32_t mixed_slack; /* mode mixed: where a step has no room for a mixture, plan steps one by one, or all
                             but those of the longest samples, as far as that makes the epoch at most so many
                             thousandths longer; 0: no longer; at most 1000 */
+    int32_t modality_order; /* as in hbp_balance_options */
+    int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
+                               filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
+                               charges vision units and the lengths have some */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);

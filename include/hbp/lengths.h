@@ -20,7 +20,15 @@ enum {
 };
 
 /* Why a sample is in the dropped table. */
-enum { HBP_DROPPED_OVERLONG = 1, HBP_DROPPED_LEFTOVER = 2 };
+enum {
+    HBP_DROPPED_OVERLONG = 1,   /* longer than the limit */
+    HBP_DROPPED_LEFTOVER = 2,   /* in an incomplete last step */
+    HBP_DROPPED_OVERVISION = 3, /* more vision units than a pack may hold */
+    HBP_DROPPED_LOST = 4        /* lost by a published method that loses samples (hbp_iterative_fill) */
+};
+
+/* Kinds of sample (modalities) are numbered 0..HBP_MAX_MODALITIES - 1. */
+#define HBP_MAX_MODALITIES 62
 
 HBP_BEGIN_DECLS
 
@@ -32,6 +40,11 @@ typedef struct hbp_lengths_options {
     int32_t borrow; /* nonzero: hbp_lengths_create_u32 keeps `lengths` itself, which must outlive it */
     const uint32_t *loss_tokens; /* [count] tokens that carry loss, each <= its length; NULL: all tokens do */
     const int64_t *ties; /* [count] samples of one value >= 0 share a pack; -1: free; NULL: all free */
+    const uint32_t
+        *vision; /* [count] the second size: vision units (images, tiles or vision tokens, whatever
+                    the encoder's time is proportional to), 0 for text alone; NULL: no second size */
+    const int32_t *modalities; /* [count] kind of sample, 0..HBP_MAX_MODALITIES - 1; NULL: 1 with vision
+                                  units, 0 without */
 } hbp_lengths_options;
 
 HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
@@ -60,6 +73,20 @@ HBP_API hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_
 HBP_API hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
                                               const int64_t *lengths, const int64_t *loss_tokens,
                                               const int64_t *ties, int64_t count);
+/* Optional columns of a piece, each [count] or NULL; once given they must be given with every piece. */
+typedef struct hbp_lengths_columns {
+    uint32_t struct_size;
+    int32_t reserved;
+    const int64_t *loss_tokens;
+    const int64_t *ties;
+    const int64_t *vision;
+    const int32_t *modalities;
+} hbp_lengths_columns;
+
+HBP_API void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size);
+HBP_API hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
+                                                      const int64_t *lengths,
+                                                      const hbp_lengths_columns *columns, int64_t count);
 HBP_API hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder,
                                               hbp_lengths **out);
 HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
@@ -67,11 +94,15 @@ HBP_API void hbp_lengths_builder_free(hbp_lengths_builder *builder);
 /* How to read a file of lengths. Columns are those of CSV, or fields of JSON. */
 typedef struct hbp_lengths_read_options {
     uint32_t struct_size;
-    const char *format;       /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
-    const char *column;       /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
-    const char *count_column; /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
-    const char *loss_column;  /* of loss tokens; NULL: none */
-    const char *tie_column;   /* of ties; NULL: none */
+    const char *format;        /* "npy", "text", "csv", "jsonl", "idx"; NULL: from the content and the name */
+    const char *column;        /* of the length; NULL: "length", then "len", "tokens", "num_tokens" */
+    const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
+    const char *loss_column;   /* of loss tokens; NULL: none */
+    const char *tie_column;    /* of ties; NULL: none */
+    const char *vision_column; /* of vision units; NULL: none */
+    const char *modality_column; /* of kinds of sample; NULL: none */
+    const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
+                                as many as there are lengths; 0 is allowed. NULL: none */
 } hbp_lengths_read_options;
 
 HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t struct_size);
@@ -117,6 +148,10 @@ typedef struct hbp_lengths_summary {
     int64_t overlong_tokens;  /* tokens dropped or cut off, those of tied samples included; 0 for split */
     uint64_t digest;          /* of the lengths, loss tokens and ties in order: two equal data sets agree */
     double sum_squares;       /* of lengths, in tokens^2 (exact up to 2^53) */
+    int64_t vision;           /* vision units in all; -1: the data set has no second size */
+    int64_t min_vision;       /* of one sample */
+    int64_t max_vision;
+    int64_t modalities; /* kinds of sample that occur, bit k for kind k */
 } hbp_lengths_summary;
 
 /* Fills *summary. Thread: shareable. */
@@ -130,6 +165,11 @@ HBP_API const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengt
 
 /* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */
 HBP_API int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index);
+
+/* The vision units of sample (piece) `index`: 0 without a second size, of a split sample all in its first
+ * piece; -1 when there is no such sample. Its kind likewise. Thread: shareable. */
+HBP_API int64_t hbp_lengths_get_vision(const hbp_lengths *lengths, int64_t index);
+HBP_API int32_t hbp_lengths_get_modality(const hbp_lengths *lengths, int64_t index);
 
 HBP_END_DECLS
 

@@ -51,6 +51,14 @@ HBP_API const int64_t *hbp_packs_get_tokens(const hbp_packs *packs, int64_t *cou
 HBP_API const int64_t *hbp_packs_get_padded_tokens(const hbp_packs *packs, int64_t *count);
 HBP_API const int64_t *hbp_packs_get_squares(const hbp_packs *packs, int64_t *count);
 
+/* [count] vision units of each pack; NULL (count 0) when the lengths have no second size. */
+HBP_API const int64_t *hbp_packs_get_vision(const hbp_packs *packs, int64_t *count);
+
+/* Samples (pieces) that the fill left out, and HBP_DROPPED_* of each; count 0 for every fill but
+ * hbp_iterative_fill. */
+HBP_API const uint32_t *hbp_packs_get_dropped(const hbp_packs *packs, int64_t *count);
+HBP_API const int32_t *hbp_packs_get_dropped_reasons(const hbp_packs *packs, int64_t *count);
+
 /* Sample (piece) indices into the lengths, packs laid end to end. */
 HBP_API const uint32_t *hbp_packs_get_samples(const hbp_packs *packs, int64_t *count);
 

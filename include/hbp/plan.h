@@ -54,6 +54,8 @@ typedef struct hbp_plan_summary {
     uint64_t lengths_digest; /* of the data set it was made for */
     int64_t bound_ns;        /* no plan of these samples is faster under its cost and options; 0: not known */
     double gap;              /* predicted_ns / bound_ns - 1; 0 when the bound is not known */
+    int64_t vision;          /* vision units in all; -1: the plan has no second size */
+    int64_t modalities;      /* kinds of sample that occur, bit k for kind k; 0: no order of modalities */
 } hbp_plan_summary;
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
@@ -77,6 +79,11 @@ HBP_API const int64_t *hbp_plan_get_micro_batch_offsets(const hbp_plan *plan,
                                                         int64_t *count); /* into packs */
 HBP_API const int64_t *hbp_plan_get_micro_batch_ns(const hbp_plan *plan, int64_t *count);
 
+/* Kinds of sample that every rank meets in the micro-batch, in ascending order, bit k for kind k: all its
+ * packs hold samples of just these kinds, sorted by kind, and a rank with a dummy runs a dummy of each. NULL
+ * (count 0) unless an order of modalities was asked for. */
+HBP_API const int64_t *hbp_plan_get_micro_batch_modalities(const hbp_plan *plan, int64_t *count);
+
 /* Packs; a pack without samples is a dummy. */
 HBP_API const int64_t *hbp_plan_get_pack_offsets(const hbp_plan *plan, int64_t *count); /* into samples */
 HBP_API const int32_t *hbp_plan_get_pack_ranks(const hbp_plan *plan, int64_t *count);   /* first rank */
@@ -92,12 +99,22 @@ HBP_API const int64_t *hbp_plan_get_pack_ns(const hbp_plan *plan, int64_t *count
 HBP_API const int64_t *hbp_plan_get_pack_bytes(const hbp_plan *plan,
                                                int64_t *count); /* predicted peak per rank */
 
+/* Vision units of a pack and the most it may hold (INT64_MAX: no limit). NULL (count 0) without a second
+ * size. */
+HBP_API const int64_t *hbp_plan_get_pack_vision(const hbp_plan *plan, int64_t *count);
+HBP_API const int64_t *hbp_plan_get_pack_vision_capacity(const hbp_plan *plan, int64_t *count);
+
 /* Samples, in the order in which packs lay them end to end. First tokens are NULL (count 0) unless a sample
  * was split, loss tokens are NULL (count 0) when every token carries loss. */
 HBP_API const int64_t *hbp_plan_get_sample_ids(const hbp_plan *plan, int64_t *count);
 HBP_API const int32_t *hbp_plan_get_sample_tokens(const hbp_plan *plan, int64_t *count);
 HBP_API const int64_t *hbp_plan_get_sample_first_tokens(const hbp_plan *plan, int64_t *count);
 HBP_API const int32_t *hbp_plan_get_sample_loss_tokens(const hbp_plan *plan, int64_t *count);
+
+/* Vision units, NULL (count 0) without a second size; kinds, NULL unless an order of modalities was asked
+ * for. */
+HBP_API const int32_t *hbp_plan_get_sample_vision(const hbp_plan *plan, int64_t *count);
+HBP_API const int32_t *hbp_plan_get_sample_modalities(const hbp_plan *plan, int64_t *count);
 
 /* Dropped samples. */
 HBP_API const int64_t *hbp_plan_get_dropped_ids(const hbp_plan *plan, int64_t *count);
@@ -121,6 +138,8 @@ typedef struct hbp_rank_pack {
     int64_t tokens;
     int64_t padded_tokens;
     int64_t loss_tokens; /* of the pack; every rank of its group counts them */
+    int64_t vision;      /* vision units of the pack; 0 without a second size */
+    int64_t modalities;  /* kinds that the rank runs, of a dummy too; 0 without an order of modalities */
 } hbp_rank_pack;
 
 /* Writes the part of rank `rank` in step `step`: a pack for each micro-batch of the step, as many on every

@@ -34,6 +34,11 @@ typedef struct hbp_report {
     double samples_cv;       /* coefficient of variation of samples per step, in the shortest group */
     double mixture_distance; /* mean over steps of half the L1 distance of tokens by length class (powers of
                                 two) to the mixture of all steps of the same SP degree and capacity */
+    int64_t vision;          /* vision units; -1: no second size */
+    double
+        dist_vision; /* OmniBal's DistRatio of vision units and of padded tokens: mean over micro-batches */
+    double dist_tokens;    /* of sum over packs (max - own) / (max * packs) */
+    double vision_padding; /* (capacity - vision) / capacity over packs with a limit, dummies included */
 } hbp_report;
 
 typedef struct hbp_simulate_options {

@@ -30,7 +30,10 @@
     X(degrees)                                                                                               \
     X(degree)                                                                                                \
     X(sp_latency_ns)                                                                                         \
-    X(sp_ns_per_token)
+    X(sp_ns_per_token)                                                                                       \
+    X(ns_per_vision)                                                                                         \
+    X(recompute_vision)                                                                                      \
+    X(vision_bytes)
 
 enum {
 #define HBP__COST_INDEX(name) HBP__COST_##name,

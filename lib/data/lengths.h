@@ -21,6 +21,8 @@ struct hbp_lengths {
     uint32_t *tie;          /* [count] tie group in [0, ties), or HBP__FREE; NULL: none */
     int64_t ties;
     int64_t *tie_value; /* [ties] the caller's value of a tie group */
+    uint32_t *vision;   /* [count] vision units; NULL: no second size */
+    uint8_t *modality;  /* [count] kind of sample; NULL: 1 with vision units, 0 without */
     uint32_t *origin;   /* [count] original sample of a piece; NULL: the piece itself */
     uint32_t *first;    /* [count] first token of a piece in its sample; NULL: 0, nothing was split */
     int64_t dropped;
@@ -35,7 +37,11 @@ struct hbp_lengths {
     int64_t tokens;
     int64_t loss_tokens;
     double sum_squares;
-    uint64_t digest; /* of the original lengths, loss tokens, ties; a limit that cuts mixes itself in */
+    int64_t vision_sum; /* 0 without a second size, as the next two */
+    int64_t min_vision;
+    int64_t max_vision;
+    int64_t modalities; /* mask of the kinds that occur */
+    uint64_t digest;    /* of the original lengths, loss tokens, ties; a limit that cuts mixes itself in */
 };
 
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */
@@ -43,6 +49,17 @@ hbp_lengths *hbp__lengths_retain(const hbp_lengths *lengths);
 
 /* Piece i's length; O(1) for arrays, O(log bins) for a histogram. */
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index);
+
+/* Piece i's vision units, 0 without a second size, and its kind. O(1). */
+static inline int64_t hbp__lengths_vision(const hbp_lengths *lengths, int64_t index)
+{
+    return lengths->vision ? lengths->vision[index] : 0;
+}
+
+static inline int32_t hbp__lengths_modality(const hbp_lengths *lengths, int64_t index)
+{
+    return lengths->modality ? lengths->modality[index] : hbp__lengths_vision(lengths, index) > 0;
+}
 
 /* The pieces in ascending order of length into a new array *order [count] (freed by the caller with the
  * context's memory); within one length their order is a draw from (seed, epoch). A histogram's order is the

@@ -13,16 +13,21 @@ struct hbp_packs {
     hbp__memory memory;
     hbp_lengths *lengths; /* retained */
     int64_t count;
-    int64_t samples;  /* of all packs: = lengths->count */
+    int64_t samples;  /* of all packs */
     int64_t *offsets; /* [count + 1] into sample */
     int32_t *group;   /* [count] */
     int64_t *tokens;  /* [count] */
     int64_t *padded;  /* [count] */
     int64_t *squares; /* [count] sum of squared lengths */
+    int64_t *vision;  /* [count] vision units; NULL: no second size */
     uint32_t *sample; /* [samples] pieces */
     /* [samples] lengths of the pieces in `sample`, 0 for one past 65535; NULL where the fill did not have
      * them at hand. Looking a length up by its piece is a cache miss, and a plan needs every one. */
     uint16_t *brief;
+    int64_t max_vision; /* that a pack may hold; INT64_MAX: no limit */
+    int64_t dropped;    /* pieces that the fill left out; samples + dropped = lengths->count */
+    uint32_t *dropped_sample;
+    int32_t *dropped_reason;        /* HBP_DROPPED_* */
     int64_t bound[HBP__MAX_GROUPS]; /* lower bound on the packs of a group */
     int64_t groups;
     int64_t sequence_multiple; /* >= 1 */

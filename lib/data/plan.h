@@ -16,6 +16,7 @@
     X(step_tokens, int64_t, steps, 0)                                                                        \
     X(micro_batch_offsets, int64_t, micro_batches, 1)                                                        \
     X(micro_batch_ns, int64_t, micro_batches, 0)                                                             \
+    X(micro_batch_modalities, int64_t, micro_batches, 0)                                                     \
     X(pack_offsets, int64_t, packs, 1)                                                                       \
     X(pack_ranks, int32_t, packs, 0)                                                                         \
     X(pack_sp, int32_t, packs, 0)                                                                            \
@@ -27,10 +28,14 @@
     X(pack_loss_tokens, int64_t, packs, 0)                                                                   \
     X(pack_ns, int64_t, packs, 0)                                                                            \
     X(pack_bytes, int64_t, packs, 0)                                                                         \
+    X(pack_vision, int64_t, packs, 0)                                                                        \
+    X(pack_vision_capacity, int64_t, packs, 0)                                                               \
     X(sample_ids, int64_t, samples, 0)                                                                       \
     X(sample_tokens, int32_t, samples, 0)                                                                    \
     X(sample_first_tokens, int64_t, samples, 0)                                                              \
     X(sample_loss_tokens, int32_t, samples, 0)                                                               \
+    X(sample_vision, int32_t, samples, 0)                                                                    \
+    X(sample_modalities, int32_t, samples, 0)                                                                \
     X(dropped_ids, int64_t, dropped, 0)                                                                      \
     X(dropped_reasons, int32_t, dropped, 0)
 
@@ -60,8 +65,8 @@ struct hbp_plan {
 #undef HBP__PLAN_FIELD
 };
 
-/* Which optional sample columns a plan has. */
-enum { HBP__PLAN_SPLIT = 1, HBP__PLAN_LOSS = 2 };
+/* Which optional columns a plan has. */
+enum { HBP__PLAN_SPLIT = 1, HBP__PLAN_LOSS = 2, HBP__PLAN_VISION = 4, HBP__PLAN_MODALITIES = 8 };
 
 /* A plan with columns of these sizes, uninitialised but for zeroed offsets[0]; sample_first_tokens and
  * sample_loss_tokens only with HBP__PLAN_SPLIT and HBP__PLAN_LOSS. NULL when memory is short. */

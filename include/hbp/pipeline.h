@@ -1,0 +1,167 @@
+/* Which layers share a pipeline stage (OmniBal, section 3.3), and what a pipeline takes. */
+#ifndef HBP_PIPELINE_H
+#define HBP_PIPELINE_H
+
+#include <stdint.h>
+
+#include "hbp/context.h"
+#include "hbp/layers.h"
+
+enum {
+    HBP_PARTITION_OPTIMAL = 0,    /* least pipeline time (docs: pipeline) */
+    HBP_PARTITION_BALANCED = 1,   /* DeepSpeed's partition_balanced on the layers' times */
+    HBP_PARTITION_PARAMETERS = 2, /* the same on their parameters */
+    HBP_PARTITION_UNIFORM = 3,    /* as many layers on every stage */
+    HBP_PARTITION_PAPER = 4       /* OmniBal: cuts near the balanced ones, the best by variance and by
+                                     communication, the fastest of those run */
+};
+
+/* By what a candidate came among the best. */
+enum { HBP_RANKED_TIME = 1, HBP_RANKED_VARIANCE = 2, HBP_RANKED_COMMUNICATION = 4 };
+
+/* Operations of a pipeline. */
+enum { HBP_FORWARD = 0, HBP_BACKWARD = 1 };
+
+HBP_BEGIN_DECLS
+
+typedef struct hbp_pipeline_options {
+    uint32_t struct_size;
+    int32_t stages;         /* S; needed */
+    int32_t virtual_stages; /* V: chunks of layers per stage; 0, 1: plain 1F1B; more: interleaved 1F1B, chunk
+                               k on stage k mod S; micro_batches must then be a multiple of S */
+    int32_t micro_batches;  /* M, of a step; needed */
+    const double *vision_scale; /* [M] vision units of each, reference 1; NULL: all 1. As it is scaled by, so
+                                   are vision layers' times and bytes */
+    const double *token_scale;  /* [M] tokens: language layers' bytes, and times unless the next is given */
+    const double *token_time_scale; /* [M] language layers' times (tokens and squares); NULL: token_scale */
+    const double *speed;            /* [S] of each stage's GPUs, 1 as measured; NULL: all 1 */
+    const int64_t *limit_bytes;     /* [S] memory of each stage's GPUs less the reserve; NULL: no limit */
+    const int32_t *recompute;       /* [layers] HBP_RECOMPUTE_*; NULL: none */
+    double link_bytes_per_s;        /* between stages; 0: transfers take no time */
+    double link_overlap;            /* share of a transfer during which both its ends go on, 0..1 */
+    int64_t link_latency_ns;
+} hbp_pipeline_options;
+
+HBP_API void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size);
+
+typedef struct hbp_partition_options {
+    uint32_t struct_size;
+    int32_t mode;       /* HBP_PARTITION_* */
+    int32_t candidates; /* top k to list, by each ranking; 0: 8, at most 64 */
+    int32_t radius;     /* r: how far the paper's candidates move a cut; 0: 1 */
+    int32_t order;      /* nonzero: order each candidate's micro-batches before it is run */
+} hbp_partition_options;
+
+HBP_API void hbp_partition_options_init(hbp_partition_options *options, uint32_t struct_size);
+
+typedef struct hbp_partition hbp_partition;
+
+/* What a partition comes to. With W_s the time of stage s for the mean micro-batch, forward, backward and
+ * recomputation and the exposed part of its transfers, C_s without transfers and X the transfers of one
+ * micro-batch over all cuts, there and back:
+ *
+ *   predicted = ((M V - 1) max W_s + sum C_s + X) / V */
+typedef struct hbp_partition_summary {
+    uint32_t struct_size;
+    int32_t proven; /* nonzero: no partition has less predicted_ns (mode optimal) */
+    int32_t micro_batches;
+    int32_t bottleneck;    /* the stage with the largest W_s */
+    int64_t predicted_ns;  /* the formula */
+    int64_t bound_ns;      /* no partition within the limits has less; = predicted_ns when proven */
+    int64_t simulated_ns;  /* the schedule run with the micro-batches as they are */
+    int64_t bottleneck_ns; /* its W_s */
+    int64_t cut_bytes;     /* sent on over all cuts by the reference micro-batch */
+    double stage_variance; /* of W_s, in ns^2 */
+    double bubble;         /* share of simulated stage-time in which a stage waits */
+    int64_t peak_bytes;    /* of the fullest stage, simulated */
+} hbp_partition_summary;
+
+/* Cuts the layers into S V chunks of at least one layer each. Mode optimal is exact for V = 1: of partitions
+ * within the memory limits one of least predicted_ns, ties to the one with earlier cuts; when micro-batches
+ * differ, the best of the listed candidates in simulated_ns is taken instead. For V > 1 `proven` says whether
+ * it is. HBP_E_INVALID for more chunks than layers, and for options out of range (the message names the one
+ * and its limit); HBP_E_INFEASIBLE when no partition fits (the message names the stage that is short and by
+ * how much); HBP_NOT_PROVEN (> 0) with a partition when a search ended at its limit. Thread: one per context.
+ */
+HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
+                                        const hbp_pipeline_options *pipeline,
+                                        const hbp_partition_options *options, hbp_partition **out);
+
+HBP_API void hbp_partition_free(hbp_partition *partition);
+HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
+                                             hbp_partition_summary *summary);
+
+/* First layer of every chunk, and the number of layers at the end: [S V + 1]. Owned by the partition. */
+HBP_API const int32_t *hbp_partition_get_cuts(const hbp_partition *partition, int64_t *count);
+
+/* [S] W_s, simulated busy time and peak bytes of each stage. */
+HBP_API const int64_t *hbp_partition_get_stage_ns(const hbp_partition *partition, int64_t *count);
+HBP_API const int64_t *hbp_partition_get_stage_busy_ns(const hbp_partition *partition, int64_t *count);
+HBP_API const int64_t *hbp_partition_get_stage_bytes(const hbp_partition *partition, int64_t *count);
+
+/* The order in which micro-batches are best run: [M], a permutation; the identity unless `order` was set. */
+HBP_API const int32_t *hbp_partition_get_order(const hbp_partition *partition, int64_t *count);
+
+/* One of the best partitions, best first by simulated time; the first is the one chosen. */
+typedef struct hbp_partition_candidate {
+    uint32_t struct_size;
+    int32_t ranked; /* HBP_RANKED_*, or-ed */
+    int64_t predicted_ns;
+    int64_t simulated_ns;
+    int64_t cut_bytes;
+    double stage_variance;
+} hbp_partition_candidate;
+
+HBP_API int64_t hbp_partition_count_candidates(const hbp_partition *partition);
+/* *cuts gets [S V + 1], owned by the partition; may be NULL. HBP_E_INVALID for no such candidate. */
+HBP_API hbp_status hbp_partition_get_candidate(hbp_context *context, const hbp_partition *partition,
+                                               int64_t index, hbp_partition_candidate *candidate,
+                                               const int32_t **cuts);
+
+/* A pipeline that was run on paper. */
+typedef struct hbp_pipeline_run hbp_pipeline_run;
+
+/* Runs one step of the schedule: stages work through their operations in the order of 1F1B (interleaved 1F1B
+ * for V > 1, Megatron-LM's order), each as soon as its input is there and the stage is free. `cuts` [S V +
+ * 1]; `order` [M] is the order in which micro-batches enter, NULL: as given. O(M S V). Errors as above.
+ * Thread: one per context. */
+HBP_API hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                         const hbp_pipeline_options *pipeline, const int32_t *order,
+                                         hbp_pipeline_run **out);
+HBP_API void hbp_pipeline_run_free(hbp_pipeline_run *run);
+
+typedef struct hbp_pipeline_summary {
+    uint32_t struct_size;
+    int32_t stages;
+    int64_t total_ns;
+    int64_t bound_ns;   /* no order of these micro-batches on these stages takes less */
+    int64_t peak_bytes; /* of the fullest stage */
+    int64_t operations; /* 2 M S V */
+    double bubble;      /* share of stage-time in which a stage waits */
+} hbp_pipeline_summary;
+
+HBP_API hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
+                                                hbp_pipeline_summary *summary);
+
+/* [S] busy time and peak bytes of each stage; then [operations], by stage and in the order of their start:
+ * stage, chunk, micro-batch (row of the options, not place in the order), HBP_FORWARD or _BACKWARD, start and
+ * end. Owned by the run. */
+HBP_API const int64_t *hbp_pipeline_run_get_busy_ns(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int64_t *hbp_pipeline_run_get_peak_bytes(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int32_t *hbp_pipeline_run_get_stages(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int32_t *hbp_pipeline_run_get_chunks(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int32_t *hbp_pipeline_run_get_micro_batches(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int32_t *hbp_pipeline_run_get_directions(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int64_t *hbp_pipeline_run_get_starts(const hbp_pipeline_run *run, int64_t *count);
+HBP_API const int64_t *hbp_pipeline_run_get_ends(const hbp_pipeline_run *run, int64_t *count);
+
+/* Orders the micro-batches of a step for the least simulated time: best for M <= 7, never slower than as
+ * given. `order` [M] is written on success; *before_ns, *after_ns may be NULL. Within memory limits when the
+ * order given is. Thread: one per context. */
+HBP_API hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layers *layers,
+                                           const int32_t *cuts, const hbp_pipeline_options *pipeline,
+                                           int32_t *order, int64_t *before_ns, int64_t *after_ns);
+
+HBP_END_DECLS
+
+#endif
