@@ -30,8 +30,8 @@ typedef struct hbp_pipeline_options {
     int32_t virtual_stages; /* V: chunks of layers per stage; 0, 1: plain 1F1B; more: interleaved 1F1B, chunk
                                k on stage k mod S; micro_batches must then be a multiple of S */
     int32_t micro_batches;  /* M, of a step; needed */
-    const double *vision_scale; /* [M] vision units of each, reference 1; NULL: all 1. As it is scaled by, so
-                                   are vision layers' times and bytes */
+    const double *vision_scale; /* [M] vision units of each, reference 1: vision layers' bytes, and times
+                                   unless vision_time_scale is given; NULL: all 1 */
     const double *token_scale;  /* [M] tokens: language layers' bytes, and times unless the next is given */
     const double *token_time_scale; /* [M] language layers' times (tokens and squares); NULL: token_scale */
     const double *speed;            /* [S] of each stage's GPUs, 1 as measured; NULL: all 1 */
@@ -40,6 +40,7 @@ typedef struct hbp_pipeline_options {
     double link_bytes_per_s;        /* between stages; 0: transfers take no time */
     double link_overlap;            /* share of a transfer during which both its ends go on, 0..1 */
     int64_t link_latency_ns;
+    const double *vision_time_scale; /* [M] vision layers' times; NULL: vision_scale */
 } hbp_pipeline_options;
 
 HBP_API void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size);
