@@ -8,6 +8,8 @@
 
 /* The longest sample the library plans for, in tokens: cu_seqlens are int32 (FlashAttention). */
 #define HBP_MAX_LENGTH INT32_MAX
+/* The most vision units of one sample. */
+#define HBP_MAX_VISION INT32_MAX
 /* The most samples in one lengths object: orders are held in 32 bits per sample. */
 #define HBP_MAX_SAMPLES INT64_C(4294967294)
 
@@ -50,9 +52,10 @@ typedef struct hbp_lengths_options {
 HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
 
 /* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, unless
- * `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length or a tie below
- * -1 (the message names the index), HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, a count over
- * HBP_MAX_SAMPLES or a token sum over 2^63 - 1, HBP_E_NO_MEMORY. Thread: one per context. */
+ * `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length, a tie below
+ * -1 or a kind that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the index), HBP_E_OVERFLOW for a
+ * length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over HBP_MAX_SAMPLES (under these
+ * limits no sum passes 2^63 - 1), HBP_E_NO_MEMORY. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths, int64_t count,
                                           const hbp_lengths_options *options, hbp_lengths **out);
 HBP_API hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, int64_t count,
@@ -166,8 +169,9 @@ HBP_API const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengt
 /* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */
 HBP_API int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index);
 
-/* The vision units of sample (piece) `index`: 0 without a second size, of a split sample all in its first
- * piece; -1 when there is no such sample. Its kind likewise. Thread: shareable. */
+/* The vision units of sample (piece) `index`: 0 without a second size; a split sample has all of them in its
+ * first piece. The kind: every piece has that of its sample. -1 when there is no such sample. Thread:
+ * shareable. */
 HBP_API int64_t hbp_lengths_get_vision(const hbp_lengths *lengths, int64_t index);
 HBP_API int32_t hbp_lengths_get_modality(const hbp_lengths *lengths, int64_t index);
 

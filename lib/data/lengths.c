@@ -22,9 +22,13 @@ void hbp_lengths_free(hbp_lengths *lengths)
     if (!lengths || atomic_fetch_sub_explicit(&lengths->references, 1, memory_order_acq_rel) > 1)
         return;
     hbp__memory memory = lengths->memory;
-    void *blocks[] = {lengths->owned,      lengths->loss,      lengths->tie,        lengths->tie_value,
-                      lengths->origin,     lengths->first,     lengths->dropped_id, lengths->dropped_reason,
-                      lengths->bin_length, lengths->bin_count, lengths->bin_first,  lengths};
+    void *blocks[] = {lengths->owned,      lengths->loss,
+                      lengths->tie,        lengths->tie_value,
+                      lengths->vision,     lengths->modality,
+                      lengths->origin,     lengths->first,
+                      lengths->dropped_id, lengths->dropped_reason,
+                      lengths->bin_length, lengths->bin_count,
+                      lengths->bin_first,  lengths};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&memory, blocks[i]);
 }
@@ -98,6 +102,34 @@ static hbp_status copy_ties(hbp_context *context, hbp_lengths *draft, const int6
     return hbp__lengths_tie(context, draft, ties);
 }
 
+static hbp_status copy_vision(hbp_context *context, hbp_lengths *draft, const uint32_t *vision)
+{
+    draft->vision = hbp__new(&draft->memory, (uint64_t)draft->count, sizeof *draft->vision);
+    if (!draft->vision)
+        return hbp__fail_memory(context, "vision units");
+    for (int64_t i = 0; i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "copy vision units", i, draft->count));
+        HBP__TRY(hbp__lengths_check_vision(context, i, vision[i]));
+        draft->vision[i] = vision[i];
+    }
+    return HBP_OK;
+}
+
+static hbp_status copy_modalities(hbp_context *context, hbp_lengths *draft, const int32_t *modalities)
+{
+    draft->modality = hbp__new(&draft->memory, (uint64_t)draft->count, sizeof *draft->modality);
+    if (!draft->modality)
+        return hbp__fail_memory(context, "kinds of sample");
+    for (int64_t i = 0; i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "copy kinds of sample", i, draft->count));
+        HBP__TRY(hbp__lengths_check_modality(context, i, modalities[i]));
+        draft->modality[i] = (uint8_t)modalities[i];
+    }
+    return HBP_OK;
+}
+
 static hbp_status fill(hbp_context *context, hbp_lengths *draft, const length_array *from,
                        const hbp_lengths_options *options)
 {
@@ -114,6 +146,10 @@ static hbp_status fill(hbp_context *context, hbp_lengths *draft, const length_ar
         HBP__TRY(copy_loss(context, draft, options->loss_tokens));
     if (options->ties)
         HBP__TRY(copy_ties(context, draft, options->ties));
+    if (options->vision)
+        HBP__TRY(copy_vision(context, draft, options->vision));
+    if (options->modalities)
+        HBP__TRY(copy_modalities(context, draft, options->modalities));
     return hbp__lengths_seal(context, draft);
 }
 
@@ -247,6 +283,10 @@ hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *leng
         .overlong_tokens = lengths->overlong_tokens,
         .digest = lengths->digest,
         .sum_squares = lengths->sum_squares,
+        .vision = lengths->vision ? lengths->vision_sum : -1,
+        .min_vision = lengths->min_vision,
+        .max_vision = lengths->max_vision,
+        .modalities = lengths->modalities,
     };
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_lengths_summary");
 }
@@ -283,7 +323,22 @@ int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index)
     return lengths->bin_length[low];
 }
 
+static int has_sample(const hbp_lengths *lengths, int64_t index)
+{
+    return lengths && index >= 0 && index < lengths->count;
+}
+
 int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index)
 {
-    return lengths && index >= 0 && index < lengths->count ? hbp__lengths_get(lengths, index) : -1;
+    return has_sample(lengths, index) ? hbp__lengths_get(lengths, index) : -1;
+}
+
+int64_t hbp_lengths_get_vision(const hbp_lengths *lengths, int64_t index)
+{
+    return has_sample(lengths, index) ? hbp__lengths_vision(lengths, index) : -1;
+}
+
+int32_t hbp_lengths_get_modality(const hbp_lengths *lengths, int64_t index)
+{
+    return has_sample(lengths, index) ? hbp__lengths_modality(lengths, index) : -1;
 }

@@ -41,7 +41,7 @@ struct hbp_lengths {
     int64_t min_vision;
     int64_t max_vision;
     int64_t modalities; /* mask of the kinds that occur */
-    uint64_t digest;    /* of the original lengths, loss tokens, ties; a limit that cuts mixes itself in */
+    uint64_t digest;    /* of the original columns; a limit that cuts mixes itself in */
 };
 
 /* One more owner; hbp_lengths_free drops one. Lengths are shareable, so the count is atomic. */

@@ -55,6 +55,26 @@ hbp_status hbp__lengths_check_tie(hbp_context *context, int64_t index, int64_t t
     return HBP_OK;
 }
 
+hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_t vision)
+{
+    if (vision < 0)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld has %lld vision units; the fewest allowed is 0",
+                         (long long)index, (long long)vision);
+    if (vision > HBP_MAX_VISION)
+        return hbp__fail(context, HBP_E_OVERFLOW,
+                         "sample %lld has %lld vision units; the most allowed is %lld", (long long)index,
+                         (long long)vision, (long long)HBP_MAX_VISION);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality)
+{
+    if (modality < 0 || modality >= HBP_MAX_MODALITIES)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld is of kind %lld; kinds are numbered 0 to %d",
+                         (long long)index, (long long)modality, HBP_MAX_MODALITIES - 1);
+    return HBP_OK;
+}
+
 hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count)
 {
     if (count <= 0)
@@ -286,6 +306,37 @@ static hbp_status sum_loss(hbp_context *context, hbp_lengths *draft)
     return HBP_OK;
 }
 
+/* The second size and the kinds. The sum fits, as that of the tokens does. */
+static hbp_status sum_vision(hbp_context *context, hbp_lengths *draft)
+{
+    draft->modalities = 1;
+    if (!draft->vision && !draft->modality)
+        return HBP_OK;
+    int64_t sum = 0, least = INT64_MAX, most = 0;
+    uint64_t kinds = 0;
+    int follow = 1;
+    for (int64_t i = 0; i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "sum vision units", i, draft->count));
+        int64_t vision = hbp__lengths_vision(draft, i);
+        int32_t kind = hbp__lengths_modality(draft, i);
+        sum += vision;
+        least = hbp__min_i64(least, vision);
+        most = hbp__max_i64(most, vision);
+        kinds |= UINT64_C(1) << kind;
+        follow &= kind == (vision > 0);
+    }
+    draft->vision_sum = sum;
+    draft->min_vision = least;
+    draft->max_vision = most;
+    draft->modalities = (int64_t)kinds;
+    if (follow) {
+        hbp__delete(&draft->memory, draft->modality);
+        draft->modality = NULL;
+    }
+    return HBP_OK;
+}
+
 static hbp_status find_longest(hbp_context *context, const hbp_lengths *draft, uint32_t *longest)
 {
     *longest = 0;
@@ -312,6 +363,21 @@ static hbp_status digest_column(hbp_context *context, hbp__digest *digest, const
     return HBP_OK;
 }
 
+/* The second size, only where there is one: the digests of other data sets came before it. */
+static hbp_status digest_vision(hbp_context *context, hbp__digest *digest, const hbp_lengths *draft)
+{
+    if (!draft->vision && !draft->modality)
+        return HBP_OK;
+    HBP__TRY(digest_column(context, digest, draft->vision, draft->count));
+    hbp__digest_u64(digest, draft->modality != NULL);
+    for (int64_t i = 0; draft->modality && i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "digest lengths", i, draft->count));
+        hbp__digest_u64(digest, draft->modality[i]);
+    }
+    return HBP_OK;
+}
+
 hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
 {
     uint32_t longest;
@@ -319,10 +385,12 @@ hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
     HBP__TRY(make_bins(context, draft, longest));
     HBP__TRY(sum_bins(context, draft));
     HBP__TRY(sum_loss(context, draft));
+    HBP__TRY(sum_vision(context, draft));
     hbp__digest digest = hbp__digest_begin();
     HBP__TRY(digest_column(context, &digest, draft->length, draft->count));
     HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
     HBP__TRY(digest_column(context, &digest, draft->tie, draft->count));
+    HBP__TRY(digest_vision(context, &digest, draft));
     draft->digest = hbp__digest_end(&digest);
     return HBP_OK;
 }
@@ -332,6 +400,7 @@ hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
     HBP__TRY(sum_bins(context, draft));
     draft->count = draft->bin_first[draft->bins];
     draft->loss_tokens = draft->tokens;
+    draft->modalities = 1;
     hbp__digest digest = hbp__digest_begin();
     hbp__digest_column_i64(&digest, draft->bin_length, draft->bins);
     hbp__digest_column_i64(&digest, draft->bin_count, draft->bins);

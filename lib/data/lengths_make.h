@@ -21,6 +21,8 @@ hbp_lengths *hbp__lengths_draft(hbp_context *context, const hbp__memory *memory)
 hbp_status hbp__lengths_check(hbp_context *context, const char *unit, int64_t index, int64_t length);
 hbp_status hbp__lengths_check_loss(hbp_context *context, int64_t index, int64_t loss, int64_t length);
 hbp_status hbp__lengths_check_tie(hbp_context *context, int64_t index, int64_t tie);
+hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_t vision);
+hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality);
 hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count);
 
 /* Sets tie, ties and tie_value from the values [count], all >= -1. Groups are numbered by their first sample,
@@ -30,8 +32,8 @@ hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int6
 /* Room for `bins` bins, counts zeroed. */
 hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64_t bins);
 
-/* From count, length and loss: bins, sums and digest. A loss column that covers every token is let go.
- * O(count), one table of at most 16 MiB beside the columns. */
+/* From count and the columns: bins, sums and digest. A loss column that covers every token is let go, as are
+ * kinds that follow from the vision units. O(count), one table of at most 16 MiB beside the columns. */
 hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft);
 
 /* The same for a histogram, from bins, bin_length and bin_count. O(bins). */

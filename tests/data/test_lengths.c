@@ -1,5 +1,7 @@
 #include "data/lengths.h"
 
+#include <stddef.h>
+
 #include "base/rng.h"
 #include "failing.h"
 
@@ -194,6 +196,131 @@ START_TEST(ties_become_groups_by_first_sample)
 }
 END_TEST
 
+START_TEST(a_second_size_is_kept_and_summed)
+{
+    hbp_context *context = test_context();
+    const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4};
+    const int64_t as_i64[] = {5, 3, 9, 3, 5, 5, 1};
+    const int32_t as_i32[] = {5, 3, 9, 3, 5, 5, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
+    hbp_lengths *made[3], *none;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &made[0]));
+    OK(context, hbp_lengths_create_i32(context, as_i32, SMALL_COUNT, &options, &made[1]));
+    OK(context, hbp_lengths_create_i64(context, as_i64, SMALL_COUNT, &options, &made[2]));
+    for (int k = 0; k < 3; k++) {
+        hbp_lengths_summary s = summary_of(context, made[k]);
+        ck_assert_int_eq(s.vision, 14);
+        ck_assert_int_eq(s.min_vision, 0);
+        ck_assert_int_eq(s.max_vision, 7);
+        ck_assert_int_eq(s.modalities, 3);
+        ck_assert_uint_eq(s.digest, made[0]->digest);
+        for (int64_t i = 0; i < SMALL_COUNT; i++) {
+            ck_assert_int_eq(hbp_lengths_get_vision(made[k], i), vision[i]);
+            ck_assert_int_eq(hbp_lengths_get_modality(made[k], i), vision[i] > 0);
+        }
+        ck_assert_int_eq(hbp_lengths_get_vision(made[k], -1), -1);
+        ck_assert_int_eq(hbp_lengths_get_modality(made[k], -1), -1);
+        ck_assert_int_eq(hbp_lengths_get_vision(made[k], SMALL_COUNT), -1);
+        ck_assert_int_eq(hbp_lengths_get_modality(made[k], SMALL_COUNT), -1);
+    }
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    hbp_lengths_summary s = summary_of(context, none);
+    ck_assert_int_eq(s.vision, -1);
+    ck_assert_int_eq(s.min_vision, 0);
+    ck_assert_int_eq(s.max_vision, 0);
+    ck_assert_int_eq(s.modalities, 1);
+    ck_assert_uint_ne(s.digest, made[0]->digest);
+    ck_assert_int_eq(hbp_lengths_get_vision(none, 2), 0);
+    ck_assert_int_eq(hbp_lengths_get_modality(none, 2), 0);
+    ck_assert_int_eq(hbp_lengths_get_vision(NULL, 0), -1);
+    ck_assert_int_eq(hbp_lengths_get_modality(NULL, 0), -1);
+    for (int k = 0; k < 3; k++)
+        hbp_lengths_free(made[k]);
+    hbp_lengths_free(none);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A caller that was compiled before there was a second size: what stands behind its struct is not read. */
+START_TEST(an_older_struct_has_no_second_size)
+{
+    hbp_context *context = test_context();
+    const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4};
+    hbp_lengths_options options = {.struct_size = offsetof(hbp_lengths_options, vision), .vision = vision};
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    ck_assert_ptr_null(lengths->vision);
+    hbp_lengths_summary s = {.struct_size = offsetof(hbp_lengths_summary, vision), .vision = 77};
+    OK(context, hbp_lengths_get_summary(context, lengths, &s));
+    ck_assert_int_eq(s.tokens, 31);
+    ck_assert_int_eq(s.vision, 77);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Zeros are a second size too; kinds are kept unless they say what the vision units say. */
+START_TEST(kinds_are_kept_unless_they_follow)
+{
+    hbp_context *context = test_context();
+    const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4}, zeros[SMALL_COUNT] = {0};
+    const int32_t follows[] = {1, 0, 1, 0, 1, 0, 1}, mixed[] = {1, 0, 1, 0, 61, 0, 1};
+    const int32_t text[SMALL_COUNT] = {0};
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
+    hbp_lengths *plain, *same, *other, *only_kinds, *all_text, *empty, *none;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &plain));
+    options.modalities = follows;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
+    options.modalities = mixed;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &other));
+    options.vision = NULL;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &only_kinds));
+    options.modalities = text;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &all_text));
+    options = (hbp_lengths_options){.struct_size = sizeof options, .vision = zeros};
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &empty));
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    ck_assert_ptr_null(same->modality);
+    ck_assert_uint_eq(same->digest, plain->digest);
+    ck_assert_uint_ne(other->digest, plain->digest);
+    ck_assert_uint_ne(other->digest, only_kinds->digest);
+    ck_assert_int_eq(other->modalities, INT64_C(1) << 61 | 3);
+    ck_assert_int_eq(summary_of(context, only_kinds).vision, -1);
+    ck_assert_int_eq(summary_of(context, only_kinds).modalities, INT64_C(1) << 61 | 3);
+    for (int64_t i = 0; i < SMALL_COUNT; i++) {
+        ck_assert_int_eq(hbp_lengths_get_modality(other, i), mixed[i]);
+        ck_assert_int_eq(hbp_lengths_get_modality(only_kinds, i), mixed[i]);
+        ck_assert_int_eq(hbp_lengths_get_vision(only_kinds, i), 0);
+    }
+    ck_assert_uint_eq(all_text->digest, none->digest);
+    ck_assert_int_eq(summary_of(context, empty).vision, 0);
+    ck_assert_int_eq(summary_of(context, empty).modalities, 1);
+    ck_assert_uint_ne(empty->digest, none->digest);
+    hbp_lengths *all[] = {plain, same, other, only_kinds, all_text, empty, none};
+    for (int k = 0; k < 7; k++)
+        hbp_lengths_free(all[k]);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* As of the version before there was one. */
+START_TEST(digests_without_a_second_size_stay)
+{
+    hbp_context *context = test_context();
+    const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1};
+    const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    ck_assert_uint_eq(lengths->digest, UINT64_C(0xe6e33fba7e237a8a));
+    hbp_lengths_free(lengths);
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
+    ck_assert_uint_eq(lengths->digest, UINT64_C(0x686a49b8dd1abf21));
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(a_histogram_is_sorted_and_merged)
 {
     hbp_context *context = test_context();
@@ -224,7 +351,8 @@ START_TEST(bad_arrays_are_refused_by_index)
     hbp_lengths *out = (hbp_lengths *)&context;
     const uint32_t zero[] = {4, 0, 2}, wide[] = {4, 2, UINT32_C(0x80000000)}, good[] = {4, 2, 3},
                    loss[] = {4, 3, 0};
-    const int32_t negative[] = {4, 2, -7};
+    const uint32_t vision[] = {0, INT32_MAX, UINT32_C(0x80000000)};
+    const int32_t negative[] = {4, 2, -7}, past[] = {0, 61, 62};
     const int64_t huge[] = {INT64_C(1) << 40}, least[] = {5, INT64_MIN}, ties[] = {-1, -1, -2};
     FAILS(context, HBP_E_INVALID, "sample 1 has 0 tokens",
           hbp_lengths_create_u32(context, zero, 3, NULL, &out));
@@ -249,6 +377,15 @@ START_TEST(bad_arrays_are_refused_by_index)
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options = (hbp_lengths_options){.struct_size = sizeof options, .ties = ties};
     FAILS(context, HBP_E_INVALID, "sample 2 has tie -2",
+          hbp_lengths_create_u32(context, good, 3, &options, &out));
+    options = (hbp_lengths_options){.struct_size = sizeof options, .vision = vision};
+    FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 vision units; the most allowed is 2147483647",
+          hbp_lengths_create_u32(context, good, 3, &options, &out));
+    options = (hbp_lengths_options){.struct_size = sizeof options, .modalities = past};
+    FAILS(context, HBP_E_INVALID, "sample 2 is of kind 62; kinds are numbered 0 to 61",
+          hbp_lengths_create_u32(context, good, 3, &options, &out));
+    options.modalities = negative;
+    FAILS(context, HBP_E_INVALID, "sample 2 is of kind -7",
           hbp_lengths_create_u32(context, good, 3, &options, &out));
     options.struct_size = 0;
     FAILS(context, HBP_E_INVALID, "struct_size", hbp_lengths_create_u32(context, good, 3, &options, &out));
@@ -285,14 +422,21 @@ END_TEST
 static hbp_status create_everything(hbp_context *context, void *user)
 {
     (void)user;
-    static uint32_t lengths[70000], loss[70000];
+    static uint32_t lengths[70000], loss[70000], vision[70000];
     static int64_t ties[70000];
+    static int32_t modalities[70000];
     for (int i = 0; i < 70000; i++) {
         lengths[i] = i % 10 ? 1 + (uint32_t)i % 77 : UINT32_C(5000000) + (uint32_t)i;
         loss[i] = 1;
         ties[i] = i % 3 ? i / 2 : -1;
+        vision[i] = (uint32_t)i % 5;
+        modalities[i] = i % 3;
     }
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
+    hbp_lengths_options options = {.struct_size = sizeof options,
+                                   .loss_tokens = loss,
+                                   .ties = ties,
+                                   .vision = vision,
+                                   .modalities = modalities};
     hbp_lengths *out;
     hbp_status status = hbp_lengths_create_u32(context, lengths, 70000, &options, &out);
     ck_assert((status == HBP_OK) == (out != NULL));
@@ -316,5 +460,7 @@ END_TEST
 TEST_MAIN("lengths", an_array_is_counted_and_summed, the_three_types_agree, borrowing_copies_nothing,
           lengths_outlive_their_context_and_their_first_owner, histograms_match_a_plain_count,
           loss_tokens_are_kept_unless_all_carry_loss, ties_become_groups_by_first_sample,
+          a_second_size_is_kept_and_summed, an_older_struct_has_no_second_size,
+          kinds_are_kept_unless_they_follow, digests_without_a_second_size_stay,
           a_histogram_is_sorted_and_merged, bad_arrays_are_refused_by_index,
           bad_histograms_are_refused_by_bin, failed_allocations_and_cancels_leave_nothing)
