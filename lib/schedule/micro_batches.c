@@ -133,5 +133,6 @@ void hbp__micro_batches_close(hbp__micro_batches *batches)
     hbp__delete(&batches->memory, batches->group);
     hbp__delete(&batches->memory, batches->first);
     hbp__delete(&batches->memory, batches->place);
+    hbp__delete(&batches->memory, batches->kinds);
     memset(batches, 0, sizeof *batches);
 }

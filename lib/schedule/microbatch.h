@@ -21,6 +21,8 @@ typedef struct hbp__micro_batches {
     int32_t *group;  /* [count] of the micro-batch; at least of its dummies */
     int64_t *first;  /* [count + 1] into place */
     uint32_t *place; /* packs, or HBP__DUMMY */
+    int64_t *kinds;  /* [count] kinds of sample in every pack of the micro-batch, bit k for kind k; NULL
+                        without an order of modalities. A micro-batch of dummies alone has none */
     int64_t
         group_first[HBP__MAX_GROUPS + 1]; /* micro-batches of group g: [group_first[g], group_first[g + 1]) */
 } hbp__micro_batches;
