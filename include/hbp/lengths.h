@@ -122,10 +122,10 @@ HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path,
 
 /* The data set under a limit of `max_length` tokens per sample: over-long samples are refused, dropped,
  * truncated or split (HBP_OVERLONG_*). Splitting cuts pieces of `max_length` tokens and a rest; a sample's
- * loss tokens fill its pieces from the front. Truncating keeps at most `max_length` loss tokens. Dropping a
- * tied sample drops those tied to it; tied samples longer than the limit together are otherwise refused. The
- * result is a data set of its own; ids still name the original samples. A histogram stays one unless it is
- * split.
+ * loss tokens fill its pieces from the front, and its vision units stay with the first. Truncating keeps at
+ * most `max_length` loss tokens and all vision units. Dropping a tied sample drops those tied to it; tied
+ * samples longer than the limit together are otherwise refused. The result is a data set of its own; ids
+ * still name the original samples. A histogram stays one unless it is split.
  *
  * Returns HBP_E_INVALID for a refusal, when no sample is left, and when `lengths` is split already and needs
  * another cut; HBP_E_OVERFLOW for more than HBP_MAX_SAMPLES pieces; HBP_E_NO_MEMORY. Thread: one per context.

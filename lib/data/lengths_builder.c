@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/options.h"
 #include "data/lengths_make.h"
 
 struct hbp_lengths_builder {
@@ -7,7 +8,9 @@ struct hbp_lengths_builder {
     int64_t room; /* samples the columns have room for */
     uint32_t *length;
     uint32_t *loss; /* NULL until the first piece brings it */
-    int64_t *tie;   /* the caller's values; NULL until the first piece brings them */
+    int64_t *tie;   /* the caller's values; NULL until the first piece brings them, as the next two */
+    uint32_t *vision;
+    uint8_t *modality;
 };
 
 hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
@@ -32,32 +35,43 @@ void hbp_lengths_builder_free(hbp_lengths_builder *builder)
     hbp__delete(&memory, builder->length);
     hbp__delete(&memory, builder->loss);
     hbp__delete(&memory, builder->tie);
+    hbp__delete(&memory, builder->vision);
+    hbp__delete(&memory, builder->modality);
     hbp__delete(&memory, builder);
 }
 
-static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *builder,
-                              const int64_t *lengths, const int64_t *loss_tokens, const int64_t *ties,
-                              int64_t count)
+static hbp_status check_presence(hbp_context *context, const hbp_lengths_builder *builder, const char *name,
+                                 const void *given, const void *held)
 {
-    if (builder->count && (loss_tokens != NULL) != (builder->loss != NULL))
-        return hbp__fail(context, HBP_E_INVALID,
-                         "loss tokens come with every piece or with none; sample %lld differs",
-                         (long long)builder->count);
-    if (builder->count && (ties != NULL) != (builder->tie != NULL))
-        return hbp__fail(context, HBP_E_INVALID,
-                         "ties come with every piece or with none; sample %lld differs",
-                         (long long)builder->count);
+    if (builder->count && (given != NULL) != (held != NULL))
+        return hbp__fail(context, HBP_E_INVALID, "%s come with every piece or with none; sample %lld differs",
+                         name, (long long)builder->count);
+    return HBP_OK;
+}
+
+static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *builder,
+                              const int64_t *lengths, const hbp_lengths_columns *columns, int64_t count)
+{
+    HBP__TRY(check_presence(context, builder, "loss tokens", columns->loss_tokens, builder->loss));
+    HBP__TRY(check_presence(context, builder, "ties", columns->ties, builder->tie));
+    HBP__TRY(check_presence(context, builder, "vision units", columns->vision, builder->vision));
+    HBP__TRY(check_presence(context, builder, "kinds of sample", columns->modalities, builder->modality));
     int64_t sum;
     HBP__TRY(hbp__lengths_check_count(context, hbp__add_i64(builder->count, count, &sum) ? sum : INT64_MAX));
     for (int64_t i = 0; i < count; i++) {
+        int64_t sample = builder->count + i;
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(context, "append lengths", i, count));
         if (lengths[i] <= 0 || lengths[i] > HBP_MAX_LENGTH)
-            return hbp__lengths_check(context, "sample", builder->count + i, lengths[i]);
-        if (loss_tokens)
-            HBP__TRY(hbp__lengths_check_loss(context, builder->count + i, loss_tokens[i], lengths[i]));
-        if (ties)
-            HBP__TRY(hbp__lengths_check_tie(context, builder->count + i, ties[i]));
+            return hbp__lengths_check(context, "sample", sample, lengths[i]);
+        if (columns->loss_tokens)
+            HBP__TRY(hbp__lengths_check_loss(context, sample, columns->loss_tokens[i], lengths[i]));
+        if (columns->ties)
+            HBP__TRY(hbp__lengths_check_tie(context, sample, columns->ties[i]));
+        if (columns->vision)
+            HBP__TRY(hbp__lengths_check_vision(context, sample, columns->vision[i]));
+        if (columns->modalities)
+            HBP__TRY(hbp__lengths_check_modality(context, sample, columns->modalities[i]));
     }
     return HBP_OK;
 }
@@ -73,40 +87,63 @@ static hbp_status grow(hbp_context *context, const hbp__memory *memory, void **c
     return HBP_OK;
 }
 
-/* Room for `count` more, by half as much again, so that n appends cost O(n) copies. */
-static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder, int64_t count, int loss,
-                            int tie)
+/* Room for `count` more, by half as much again, so that n appends cost O(n) copies. A first piece brings the
+ * columns of all that follow; one that failed for want of memory may have left a column that the next first
+ * piece lacks. */
+static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
+                            const hbp_lengths_columns *columns, int64_t count)
 {
     int64_t room = builder->count + count;
-    if (room <= builder->room && builder->length && (!loss || builder->loss) && (!tie || builder->tie))
+    if (builder->count && room <= builder->room)
         return HBP_OK;
     room = hbp__max_i64(room, builder->room + builder->room / 2);
-    void *columns[] = {builder->length, builder->loss, builder->tie};
-    const uint64_t sizes[] = {sizeof *builder->length, sizeof *builder->loss, sizeof *builder->tie};
-    const int wanted[] = {1, loss, tie};
+    void *held[] = {builder->length, builder->loss, builder->tie, builder->vision, builder->modality};
+    const uint64_t sizes[] = {sizeof *builder->length, sizeof *builder->loss, sizeof *builder->tie,
+                              sizeof *builder->vision, sizeof *builder->modality};
+    const int wanted[] = {1, columns->loss_tokens != NULL, columns->ties != NULL, columns->vision != NULL,
+                          columns->modalities != NULL};
     hbp_status status = HBP_OK;
-    for (int i = 0; i < 3 && status >= 0; i++)
+    for (int i = 0; i < 5 && status >= 0; i++)
         if (wanted[i])
-            status = grow(context, &builder->memory, &columns[i], room, sizes[i]);
-    builder->length = columns[0];
-    builder->loss = columns[1];
-    builder->tie = columns[2];
+            status = grow(context, &builder->memory, &held[i], room, sizes[i]);
+        else {
+            hbp__delete(&builder->memory, held[i]);
+            held[i] = NULL;
+        }
+    builder->length = held[0];
+    builder->loss = held[1];
+    builder->tie = held[2];
+    builder->vision = held[3];
+    builder->modality = held[4];
     if (status >= 0)
         builder->room = room;
     return status;
 }
 
-/* A first piece that failed for want of memory may have left a column that the next first piece lacks. */
-static void forget_columns(hbp_lengths_builder *builder, int loss, int tie)
+static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
+                         const hbp_lengths_columns *columns, int64_t count)
 {
-    if (!loss) {
-        hbp__delete(&builder->memory, builder->loss);
-        builder->loss = NULL;
-    }
-    if (!tie) {
-        hbp__delete(&builder->memory, builder->tie);
-        builder->tie = NULL;
-    }
+    HBP__TRY(hbp__require(context, builder, "builder"));
+    if (count < 0)
+        return hbp__fail(context, HBP_E_INVALID, "count is %lld", (long long)count);
+    if (count == 0)
+        return HBP_OK;
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(check_piece(context, builder, lengths, columns, count));
+    HBP__TRY(make_room(context, builder, columns, count));
+    int64_t at = builder->count;
+    for (int64_t i = 0; i < count; i++)
+        builder->length[at + i] = (uint32_t)lengths[i];
+    for (int64_t i = 0; columns->loss_tokens && i < count; i++)
+        builder->loss[at + i] = (uint32_t)columns->loss_tokens[i];
+    for (int64_t i = 0; columns->ties && i < count; i++)
+        builder->tie[at + i] = columns->ties[i];
+    for (int64_t i = 0; columns->vision && i < count; i++)
+        builder->vision[at + i] = (uint32_t)columns->vision[i];
+    for (int64_t i = 0; columns->modalities && i < count; i++)
+        builder->modality[at + i] = (uint8_t)columns->modalities[i];
+    builder->count += count;
+    return HBP_OK;
 }
 
 hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder *builder,
@@ -114,31 +151,29 @@ hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder 
                                       int64_t count)
 {
     HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, builder, "builder"));
-    if (count < 0)
-        return hbp__fail(context, HBP_E_INVALID, "count is %lld", (long long)count);
-    if (count == 0)
-        return HBP_OK;
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
-    HBP__TRY(check_piece(context, builder, lengths, loss_tokens, ties, count));
-    HBP__TRY(make_room(context, builder, count, loss_tokens != NULL, ties != NULL));
-    if (builder->count == 0)
-        forget_columns(builder, loss_tokens != NULL, ties != NULL);
-    for (int64_t i = 0; i < count; i++) {
-        builder->length[builder->count + i] = (uint32_t)lengths[i];
-        if (loss_tokens)
-            builder->loss[builder->count + i] = (uint32_t)loss_tokens[i];
-        if (ties)
-            builder->tie[builder->count + i] = ties[i];
-    }
-    builder->count += count;
-    return HBP_OK;
+    const hbp_lengths_columns columns = {.loss_tokens = loss_tokens, .ties = ties};
+    return append(context, builder, lengths, &columns, count);
+}
+
+void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size)
+{
+    hbp__struct_init(columns, struct_size);
+}
+
+hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
+                                              const int64_t *lengths, const hbp_lengths_columns *columns,
+                                              int64_t count)
+{
+    HBP__TRY(hbp__enter(context));
+    hbp_lengths_columns all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
+    return append(context, builder, lengths, &all, count);
 }
 
 /* A column cut to its rows; the wide one when the allocator cannot. */
-static uint32_t *trim(const hbp__memory *memory, uint32_t *column, int64_t count)
+static void *trim(const hbp__memory *memory, void *column, int64_t count, uint64_t size)
 {
-    uint32_t *trimmed = column ? hbp__renew(memory, column, (uint64_t)count, sizeof *column) : NULL;
+    void *trimmed = column ? hbp__renew(memory, column, (uint64_t)count, size) : NULL;
     return trimmed ? trimmed : column;
 }
 
@@ -154,9 +189,13 @@ hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder 
     if (!draft)
         return HBP_E_NO_MEMORY;
     draft->count = builder->count;
-    draft->length = draft->owned = trim(&builder->memory, builder->length, builder->count);
-    draft->loss = trim(&builder->memory, builder->loss, builder->count);
-    builder->length = builder->loss = NULL;
+    draft->length = draft->owned =
+        trim(&builder->memory, builder->length, builder->count, sizeof *builder->length);
+    draft->loss = trim(&builder->memory, builder->loss, builder->count, sizeof *builder->loss);
+    draft->vision = trim(&builder->memory, builder->vision, builder->count, sizeof *builder->vision);
+    draft->modality = trim(&builder->memory, builder->modality, builder->count, sizeof *builder->modality);
+    builder->length = builder->loss = builder->vision = NULL;
+    builder->modality = NULL;
     hbp_status status = builder->tie ? hbp__lengths_tie(context, draft, builder->tie) : HBP_OK;
     hbp__delete(&builder->memory, builder->tie);
     builder->tie = NULL;

@@ -140,6 +140,7 @@ static hbp_status new_columns(limiting *l, int64_t pieces)
     } columns[] = {{&to->owned, 1},
                    {&to->loss, from->loss != NULL},
                    {&to->tie, from->tie != NULL},
+                   {&to->vision, from->vision != NULL},
                    {&to->origin, renamed},
                    {&to->first, l->policy == HBP_OVERLONG_SPLIT}};
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
@@ -148,13 +149,20 @@ static hbp_status new_columns(limiting *l, int64_t pieces)
             if (!*columns[c].column)
                 return hbp__fail_memory(l->context, "limited lengths");
         }
+    /* A later piece has the kind of its sample, but not the vision units that it follows from. */
+    if (from->modality || (from->vision && l->policy == HBP_OVERLONG_SPLIT)) {
+        to->modality = hbp__new(&to->memory, (uint64_t)pieces, sizeof *to->modality);
+        if (!to->modality)
+            return hbp__fail_memory(l->context, "limited lengths");
+    }
     to->count = pieces;
     to->length = to->owned;
     return HBP_OK;
 }
 
 /* Cuts sample i into the pieces from `piece` on; returns the next piece. Truncation makes one piece. The loss
- * tokens go to the pieces front to back, each taking as many as it has tokens. */
+ * tokens go to the pieces front to back, each taking as many as it has tokens; the vision units all go to the
+ * first, where the encoder runs, and the kind to every one. */
 static int64_t cut(limiting *l, int64_t i, int64_t piece)
 {
     const hbp_lengths *from = l->from;
@@ -168,6 +176,10 @@ static int64_t cut(limiting *l, int64_t i, int64_t piece)
             to->loss[piece] = (uint32_t)lossy;
         if (to->tie)
             to->tie[piece] = from->tie[i];
+        if (to->vision)
+            to->vision[piece] = left == from->length[i] ? from->vision[i] : 0;
+        if (to->modality)
+            to->modality[piece] = (uint8_t)hbp__lengths_modality(from, i);
         if (to->origin)
             to->origin[piece] = (uint32_t)origin_of(from, i);
         if (to->first)

@@ -28,8 +28,13 @@ static hbp_status fill(hbp_context *context, const hbp_lengths *lengths, const u
         draft->loss = hbp__new(memory, rows, sizeof *draft->loss);
     if (lengths->first)
         draft->first = hbp__new(memory, rows, sizeof *draft->first);
+    if (lengths->vision)
+        draft->vision = hbp__new(memory, rows, sizeof *draft->vision);
+    if (lengths->modality)
+        draft->modality = hbp__new(memory, rows, sizeof *draft->modality);
     if (!draft->owned || !draft->origin || (lengths->loss && !draft->loss) ||
-        (lengths->first && !draft->first))
+        (lengths->first && !draft->first) || (lengths->vision && !draft->vision) ||
+        (lengths->modality && !draft->modality))
         return hbp__fail_memory(context, "a part of the data");
     for (int64_t i = 0; i < draft->count; i++) {
         uint32_t piece = index[i];
@@ -39,6 +44,10 @@ static hbp_status fill(hbp_context *context, const hbp_lengths *lengths, const u
             draft->loss[i] = lengths->loss[piece];
         if (draft->first)
             draft->first[i] = lengths->first[piece];
+        if (draft->vision)
+            draft->vision[i] = lengths->vision[piece];
+        if (draft->modality)
+            draft->modality[i] = lengths->modality[piece];
     }
     if (lengths->tie)
         HBP__TRY(copy_ties(context, lengths, index, draft));

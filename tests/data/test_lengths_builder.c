@@ -4,7 +4,8 @@
 
 #define COUNT 5000
 
-static int64_t lengths_in[COUNT], loss_in[COUNT], ties_in[COUNT];
+static int64_t lengths_in[COUNT], loss_in[COUNT], ties_in[COUNT], vision_in[COUNT];
+static int32_t modalities_in[COUNT];
 
 static void draw_columns(void)
 {
@@ -13,7 +14,21 @@ static void draw_columns(void)
         lengths_in[i] = 1 + hbp__rng_below(&rng, 4000);
         loss_in[i] = hbp__rng_below(&rng, (uint64_t)lengths_in[i] + 1);
         ties_in[i] = (int64_t)hbp__rng_below(&rng, 3000) - 1;
+        vision_in[i] = hbp__rng_below(&rng, 6);
+        modalities_in[i] = (int32_t)hbp__rng_below(&rng, HBP_MAX_MODALITIES);
     }
+}
+
+/* The columns from row `begin` on. */
+static hbp_lengths_columns columns_from(int64_t begin)
+{
+    hbp_lengths_columns columns;
+    hbp_lengths_columns_init(&columns, sizeof columns);
+    columns.loss_tokens = loss_in + begin;
+    columns.ties = ties_in + begin;
+    columns.vision = vision_in + begin;
+    columns.modalities = modalities_in + begin;
+    return columns;
 }
 
 START_TEST(pieces_make_what_one_array_makes)
@@ -43,6 +58,98 @@ START_TEST(pieces_make_what_one_array_makes)
     ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
     hbp_lengths_free(built);
     hbp_lengths_free(whole);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(pieces_with_a_second_size_too)
+{
+    hbp_context *context = test_context();
+    draw_columns();
+    uint32_t loss[COUNT], vision[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        loss[i] = (uint32_t)loss_in[i];
+        vision[i] = (uint32_t)vision_in[i];
+    }
+    hbp_lengths_options options = {.struct_size = sizeof options,
+                                   .loss_tokens = loss,
+                                   .ties = ties_in,
+                                   .vision = vision,
+                                   .modalities = modalities_in};
+    hbp_lengths *whole, *built;
+    OK(context, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
+    hbp_lengths_builder *builder;
+    OK(context, hbp_lengths_builder_create(context, &builder));
+    for (int64_t begin = 0, piece = 0; begin < COUNT; begin += piece++) {
+        int64_t n = piece < COUNT - begin ? piece : COUNT - begin;
+        hbp_lengths_columns columns = columns_from(begin);
+        OK(context, hbp_lengths_builder_append_columns(context, builder, lengths_in + begin, &columns, n));
+    }
+    OK(context, hbp_lengths_builder_finish(context, builder, &built));
+    ck_assert_uint_eq(built->digest, whole->digest);
+    ck_assert_mem_eq(built->vision, vision, sizeof vision);
+    ck_assert_mem_eq(built->modality, whole->modality, COUNT);
+    ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
+    ck_assert_int_eq(built->vision_sum, whole->vision_sum);
+    hbp_lengths_free(built);
+    /* no columns at all, and a caller that knows fewer of them */
+    OK(context, hbp_lengths_builder_append_columns(context, builder, lengths_in, NULL, 7));
+    OK(context, hbp_lengths_builder_append(context, builder, lengths_in + 7, NULL, NULL, 7));
+    hbp_lengths_columns older = columns_from(14);
+    older.struct_size = 8;
+    OK(context, hbp_lengths_builder_append_columns(context, builder, lengths_in + 14, &older, 7));
+    OK(context, hbp_lengths_builder_finish(context, builder, &built));
+    ck_assert_int_eq(built->count, 21);
+    ck_assert(!built->vision && !built->modality && !built->loss && !built->tie);
+    hbp_lengths_free(built);
+    hbp_lengths_builder_free(builder);
+    hbp_lengths_free(whole);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(bad_columns_are_refused_by_sample)
+{
+    hbp_context *context = test_context();
+    const int64_t good[] = {4, 2}, negative[] = {0, -1}, wide[] = {INT32_MAX, INT64_C(1) << 31};
+    const int32_t kinds[] = {61, 0}, past[] = {0, 62}, below[] = {-1, 0};
+    hbp_lengths_columns all = {.struct_size = sizeof all, .vision = good, .modalities = kinds}, bad = all;
+    hbp_lengths *out;
+    hbp_lengths_builder *builder;
+    OK(context, hbp_lengths_builder_create(context, &builder));
+    OK(context, hbp_lengths_builder_append_columns(context, builder, good, &all, 2));
+    bad.vision = negative;
+    FAILS(context, HBP_E_INVALID, "sample 3 has -1 vision units; the fewest allowed is 0",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    bad.vision = wide;
+    FAILS(context, HBP_E_OVERFLOW, "sample 3 has 2147483648 vision units; the most allowed is 2147483647",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    bad.vision = NULL;
+    FAILS(context, HBP_E_INVALID, "vision units come with every piece or with none; sample 2",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    bad = all;
+    bad.modalities = past;
+    FAILS(context, HBP_E_INVALID, "sample 3 is of kind 62; kinds are numbered 0 to 61",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    bad.modalities = below;
+    FAILS(context, HBP_E_INVALID, "sample 2 is of kind -1",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    bad.modalities = NULL;
+    FAILS(context, HBP_E_INVALID, "kinds of sample come with every piece or with none; sample 2",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    FAILS(context, HBP_E_INVALID, "vision units come with every piece",
+          hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
+    bad.struct_size = 3;
+    FAILS(context, HBP_E_INVALID, "hbp_lengths_columns.struct_size is 3",
+          hbp_lengths_builder_append_columns(context, builder, good, &bad, 2));
+    FAILS(context, HBP_E_INVALID, "builder is NULL",
+          hbp_lengths_builder_append_columns(context, NULL, good, &all, 2));
+    OK(context, hbp_lengths_builder_append_columns(context, builder, good, &all, 2));
+    OK(context, hbp_lengths_builder_finish(context, builder, &out));
+    ck_assert_int_eq(out->vision_sum, 12);
+    ck_assert_int_eq(hbp_lengths_get_modality(out, 2), 61);
+    hbp_lengths_free(out);
+    hbp_lengths_builder_free(builder);
     hbp_context_free(context);
 }
 END_TEST
@@ -103,9 +210,11 @@ static hbp_status build(hbp_context *context, void *user)
     hbp_lengths *out = NULL;
     hbp_lengths_builder *builder;
     hbp_status status = hbp_lengths_builder_create(context, &builder);
-    for (int64_t begin = 0; status >= 0 && begin < COUNT; begin += COUNT / 5)
-        status = hbp_lengths_builder_append(context, builder, lengths_in + begin, loss_in + begin,
-                                            ties_in + begin, COUNT / 5);
+    for (int64_t begin = 0; status >= 0 && begin < COUNT; begin += COUNT / 5) {
+        hbp_lengths_columns columns = columns_from(begin);
+        status =
+            hbp_lengths_builder_append_columns(context, builder, lengths_in + begin, &columns, COUNT / 5);
+    }
     if (status >= 0)
         status = hbp_lengths_builder_finish(context, builder, &out);
     ck_assert((status == HBP_OK) == (out != NULL));
@@ -125,21 +234,27 @@ END_TEST
 /* A first piece that runs out of memory half-way may be followed by one with other columns. */
 START_TEST(a_failed_first_piece_leaves_no_column_behind)
 {
-    for (int64_t n = 0; n < 3; n++) {
+    for (int64_t n = 0; n < 5; n++) {
         failing f;
         hbp_context *context = failing_context(&f, NULL, NULL);
         const int64_t good[] = {4, 2}, loss[] = {4, 0}, ties[] = {5, 5};
+        const int32_t kinds[] = {3, 4};
+        const hbp_lengths_columns columns = {.struct_size = sizeof columns,
+                                             .loss_tokens = loss,
+                                             .ties = ties,
+                                             .vision = good,
+                                             .modalities = kinds};
         hbp_lengths *out;
         hbp_lengths_builder *builder;
         OK(context, hbp_lengths_builder_create(context, &builder));
         f.left = n;
         FAILS(context, HBP_E_NO_MEMORY, "memory",
-              hbp_lengths_builder_append(context, builder, good, loss, ties, 2));
+              hbp_lengths_builder_append_columns(context, builder, good, &columns, 2));
         f.left = -1;
         OK(context, hbp_lengths_builder_append(context, builder, good, NULL, NULL, 2));
         OK(context, hbp_lengths_builder_finish(context, builder, &out));
         ck_assert_int_eq(out->loss_tokens, 6);
-        ck_assert_ptr_null(out->tie);
+        ck_assert(!out->tie && !out->vision && !out->modality);
         hbp_lengths_free(out);
         hbp_lengths_builder_free(builder);
         hbp_context_free(context);
@@ -148,5 +263,6 @@ START_TEST(a_failed_first_piece_leaves_no_column_behind)
 }
 END_TEST
 
-TEST_MAIN("lengths_builder", pieces_make_what_one_array_makes, a_bad_piece_is_refused_and_the_rest_stands,
+TEST_MAIN("lengths_builder", pieces_make_what_one_array_makes, pieces_with_a_second_size_too,
+          bad_columns_are_refused_by_sample, a_bad_piece_is_refused_and_the_rest_stands,
           failed_allocations_and_cancels_leave_nothing, a_failed_first_piece_leaves_no_column_behind)

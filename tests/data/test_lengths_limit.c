@@ -141,6 +141,69 @@ START_TEST(split_keeps_every_token_in_order)
 }
 END_TEST
 
+static hbp_lengths *make_vision(hbp_context *context, const uint32_t *vision, const int32_t *modalities,
+                                const int64_t *ties)
+{
+    hbp_lengths_options options = {
+        .struct_size = sizeof options, .ties = ties, .vision = vision, .modalities = modalities};
+    hbp_lengths *lengths;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    return lengths;
+}
+
+static void holds(const hbp_lengths *lengths, int64_t count, const int64_t *vision, const int32_t *kinds)
+{
+    int64_t sum = 0, mask = 0;
+    ck_assert_int_eq(lengths->count, count);
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert_int_eq(hbp_lengths_get_vision(lengths, i), vision[i]);
+        ck_assert_int_eq(hbp_lengths_get_modality(lengths, i), kinds[i]);
+        sum += vision[i];
+        mask |= INT64_C(1) << kinds[i];
+    }
+    ck_assert_int_eq(lengths->vision_sum, sum);
+    ck_assert_int_eq(lengths->modalities, mask);
+}
+
+START_TEST(the_second_size_stays_with_its_sample)
+{
+    hbp_context *context = test_context();
+    const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
+    const int32_t kinds[] = {5, 6, 0, 7, 0, 0, 1};
+    hbp_lengths *plain = make_vision(context, vision, NULL, NULL);
+    hbp_lengths *named = make_vision(context, vision, kinds, NULL);
+    hbp_lengths *only_kinds = make_vision(context, NULL, kinds, NULL);
+    hbp_lengths *limited = limit(context, plain, 10, HBP_OVERLONG_DROP);
+    holds(limited, 4, (int64_t[]){0, 1, 0, 0}, (int32_t[]){0, 1, 0, 0});
+    ck_assert_ptr_null(limited->modality);
+    hbp_lengths_free(limited);
+    limited = limit(context, named, 10, HBP_OVERLONG_DROP);
+    holds(limited, 4, (int64_t[]){0, 1, 0, 0}, (int32_t[]){5, 0, 0, 1});
+    hbp_lengths_free(limited);
+    limited = limit(context, named, 10, HBP_OVERLONG_TRUNCATE);
+    holds(limited, 7, (int64_t[]){0, 3, 1, 4, 0, 2, 0}, kinds);
+    hbp_lengths_free(limited);
+    limited = limit(context, plain, 10, HBP_OVERLONG_TRUNCATE);
+    holds(limited, 7, (int64_t[]){0, 3, 1, 4, 0, 2, 0}, (int32_t[]){0, 1, 1, 1, 0, 1, 0});
+    hbp_lengths_free(limited);
+    const int64_t split[] = {0, 3, 0, 0, 1, 4, 0, 0, 0, 2, 0, 0};
+    limited = limit(context, plain, 10, HBP_OVERLONG_SPLIT);
+    holds(limited, 12, split, (int32_t[]){0, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0});
+    hbp_lengths_free(limited);
+    limited = limit(context, named, 10, HBP_OVERLONG_SPLIT);
+    holds(limited, 12, split, (int32_t[]){5, 6, 6, 6, 0, 7, 7, 7, 0, 0, 0, 1});
+    hbp_lengths_free(limited);
+    limited = limit(context, only_kinds, 10, HBP_OVERLONG_SPLIT);
+    holds(limited, 12, (int64_t[12]){0}, (int32_t[]){5, 6, 6, 6, 0, 7, 7, 7, 0, 0, 0, 1});
+    ck_assert_ptr_null(limited->vision);
+    hbp_lengths_free(limited);
+    hbp_lengths_free(plain);
+    hbp_lengths_free(named);
+    hbp_lengths_free(only_kinds);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(tied_samples_fit_together_or_are_refused)
 {
     hbp_context *context = test_context();
@@ -288,14 +351,21 @@ START_TEST(failed_allocations_and_cancels_leave_nothing)
     const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80}, length[] = {8, 20}, count[] = {5, 2};
     hbp_lengths *lengths = make(context, loss, ties), *histogram;
     OK(context, hbp_lengths_create_histogram(context, length, count, 2, &histogram));
+    const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
+    const int32_t kinds[] = {5, 6, 0, 7, 0, 0, 1};
+    hbp_lengths *pictures = make_vision(context, vision, kinds, ties);
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
         request of_array = {lengths, 14, policy}, of_histogram = {histogram, 10, policy};
+        request of_pictures = {pictures, 14, policy};
         failing_sweep(limit_once, &of_array);
         ck_assert_int_gt(cancel_sweep(limit_once, &of_array), 3);
+        failing_sweep(limit_once, &of_pictures);
+        cancel_sweep(limit_once, &of_pictures);
         failing_sweep(limit_once, &of_histogram);
         cancel_sweep(limit_once, &of_histogram);
     }
     hbp_lengths_free(lengths);
+    hbp_lengths_free(pictures);
     hbp_lengths_free(histogram);
     hbp_context_free(context);
 }
@@ -303,5 +373,6 @@ END_TEST
 
 TEST_MAIN("lengths_limit", a_limit_that_cuts_nothing_changes_nothing, error_counts_and_names_the_first,
           drop_leaves_out_and_lists, truncate_cuts_lengths_and_loss, split_keeps_every_token_in_order,
-          tied_samples_fit_together_or_are_refused, histograms_agree_with_sorted_arrays,
-          what_leaves_nothing_or_makes_no_sense_is_refused, failed_allocations_and_cancels_leave_nothing)
+          the_second_size_stays_with_its_sample, tied_samples_fit_together_or_are_refused,
+          histograms_agree_with_sorted_arrays, what_leaves_nothing_or_makes_no_sense_is_refused,
+          failed_allocations_and_cancels_leave_nothing)

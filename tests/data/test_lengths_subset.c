@@ -7,11 +7,52 @@ static hbp_lengths *whole(hbp_context *context)
     static const int64_t length[] = {50, 20, 30, 40, 10, 60};
     static const uint32_t loss[] = {5, 20, 0, 4, 1, 6};
     static const int64_t tie[] = {7, -1, 7, 9, 9, 7};
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = tie};
+    static const uint32_t vision[] = {0, 3, 1, 4, 0, 2};
+    static const int32_t kinds[] = {0, 1, 6, 1, 0, 1};
+    hbp_lengths_options options = {.struct_size = sizeof options,
+                                   .loss_tokens = loss,
+                                   .ties = tie,
+                                   .vision = vision,
+                                   .modalities = kinds};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 6, &options, &lengths));
     return lengths;
 }
+
+START_TEST(a_part_keeps_its_second_size)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = whole(context), *part = NULL, *split = NULL;
+    static const uint32_t index[] = {5, 2, 0};
+    OK(context, hbp__lengths_subset(context, lengths, index, 3, &part));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(hbp_lengths_get_vision(part, i), hbp_lengths_get_vision(lengths, index[i]));
+        ck_assert_int_eq(hbp_lengths_get_modality(part, i), hbp_lengths_get_modality(lengths, index[i]));
+    }
+    ck_assert_int_eq(part->vision_sum, 3);
+    ck_assert_int_eq(part->modalities, 1 << 6 | 3);
+    hbp_lengths_free(part);
+    /* kinds that follow from the vision units need no column */
+    OK(context, hbp__lengths_subset(context, lengths, (uint32_t[]){0, 1, 3}, 3, &part));
+    ck_assert_ptr_null(part->modality);
+    ck_assert_int_eq(hbp_lengths_get_modality(part, 1), 1);
+    hbp_lengths_free(part);
+    /* a later piece of a split sample */
+    hbp_lengths_free(lengths);
+    const uint32_t long_one[] = {25}, units[] = {8};
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = units};
+    OK(context, hbp_lengths_create_u32(context, long_one, 1, &options, &lengths));
+    OK(context, hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_SPLIT, &split));
+    OK(context, hbp__lengths_subset(context, split, (uint32_t[]){2, 1}, 2, &part));
+    ck_assert_int_eq(part->vision_sum, 0);
+    ck_assert_int_eq(part->modalities, 2);
+    ck_assert_uint_eq(part->first[0], 20);
+    hbp_lengths_free(part);
+    hbp_lengths_free(split);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
 
 START_TEST(a_part_keeps_names_losses_and_ties)
 {
@@ -72,5 +113,5 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("lengths_subset", a_part_keeps_names_losses_and_ties, a_histogram_has_parts_too,
-          nothing_is_left_behind)
+TEST_MAIN("lengths_subset", a_part_keeps_names_losses_and_ties, a_part_keeps_its_second_size,
+          a_histogram_has_parts_too, nothing_is_left_behind)
