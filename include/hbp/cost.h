@@ -126,7 +126,7 @@ HBP_API int64_t hbp_cost_predict_pack_ns(const hbp_cost *cost, int32_t sp, int32
 HBP_API int64_t hbp_cost_predict_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,
                                             int64_t tokens);
 
-/* The same for a pack that holds `vision` vision units as well. */
+/* The same for a pack that holds `vision` vision units as well; -1, too, for a negative number. */
 HBP_API int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_t recompute,
                                                 int64_t tokens, double sum_squares, int64_t vision);
 HBP_API int64_t hbp_cost_predict_vision_pack_bytes(const hbp_cost *cost, int32_t sp, int32_t recompute,

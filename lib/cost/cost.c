@@ -37,6 +37,9 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         {"working_bytes", t->working_bytes},
         {"logits_bytes", t->logits_bytes},
         {"sp_buffer_bytes", t->sp_buffer_bytes},
+        {"ns_per_vision", t->ns_per_vision},
+        {"recompute_vision", t->recompute_vision},
+        {"vision_bytes", t->vision_bytes},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!isfinite(numbers[i].value) || numbers[i].value < 0)

@@ -94,6 +94,30 @@ static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32
     return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares));
 }
 
+/* What `vision` vision units add to T; ns, unrounded. */
+static inline double hbp__cost_vision_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double vision)
+{
+    const hbp_cost_terms *t = &cost->terms;
+    double share = (double)recompute / (double)t->layers;
+    return t->ns_per_vision * vision * (1 + t->recompute_vision * share) / (double)cost->degree[row];
+}
+
+/* hbp__cost_pack_ns of a pack that holds vision units as well; the very same without any. */
+static inline int64_t hbp__cost_vision_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute,
+                                               int64_t tokens, double squares, int64_t vision)
+{
+    if (!vision)
+        return hbp__cost_pack_ns(cost, row, recompute, tokens, squares);
+    return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares) +
+                          hbp__cost_vision_ns(cost, row, recompute, (double)vision));
+}
+
+/* Whether vision units take time or memory. */
+static inline int hbp__cost_charges_vision(const hbp_cost *cost)
+{
+    return cost->terms.ns_per_vision > 0 || cost->terms.vision_bytes > 0;
+}
+
 /* Bytes of activations per token of the pack and rank, times the degree (M of cost.h without static). */
 static inline double hbp__cost_bytes_per_token(const hbp_cost *cost, int32_t row, int32_t recompute)
 {
@@ -109,6 +133,18 @@ static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, in
 {
     return hbp__round_i64(cost->terms.static_bytes + hbp__cost_bytes_per_token(cost, row, recompute) *
                                                          (double)tokens / (double)cost->degree[row]);
+}
+
+/* The same of a pack that holds vision units as well. */
+static inline int64_t hbp__cost_vision_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute,
+                                                  int64_t tokens, int64_t vision)
+{
+    if (!vision)
+        return hbp__cost_pack_bytes(cost, row, recompute, tokens);
+    const double degree = (double)cost->degree[row];
+    return hbp__round_i64(cost->terms.static_bytes +
+                          hbp__cost_bytes_per_token(cost, row, recompute) * (double)tokens / degree +
+                          cost->terms.vision_bytes * (double)vision / degree);
 }
 
 #endif

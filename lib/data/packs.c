@@ -28,7 +28,8 @@ int hbp__packs_reserve(hbp_packs *packs, int64_t count)
            reserve(memory, &packs->group, rows, sizeof *packs->group) &&
            reserve(memory, &packs->tokens, rows, sizeof *packs->tokens) &&
            reserve(memory, &packs->padded, rows, sizeof *packs->padded) &&
-           reserve(memory, &packs->squares, rows, sizeof *packs->squares);
+           reserve(memory, &packs->squares, rows, sizeof *packs->squares) &&
+           (!packs->lengths->vision || reserve(memory, &packs->vision, rows, sizeof *packs->vision));
 }
 
 hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count)
@@ -42,6 +43,7 @@ hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int6
     packs->count = count;
     packs->samples = lengths->count;
     packs->sequence_multiple = packs->pack_multiple = 1;
+    packs->max_vision = INT64_MAX;
     packs->sample = hbp__new(memory, (uint64_t)packs->samples, sizeof *packs->sample);
     if (!packs->sample || !hbp__packs_reserve(packs, count)) {
         hbp_packs_free(packs);
@@ -62,9 +64,22 @@ void hbp_packs_free(hbp_packs *packs)
     hbp__delete(&memory, packs->tokens);
     hbp__delete(&memory, packs->padded);
     hbp__delete(&memory, packs->squares);
+    hbp__delete(&memory, packs->vision);
     hbp__delete(&memory, packs->sample);
     hbp__delete(&memory, packs->brief);
+    hbp__delete(&memory, packs->dropped_sample);
+    hbp__delete(&memory, packs->dropped_reason);
     hbp__delete(&memory, packs);
+}
+
+/* Vision units of pack `p`. */
+static int64_t vision_of(const hbp_packs *packs, int64_t p)
+{
+    const uint32_t *vision = packs->lengths->vision;
+    int64_t sum = 0;
+    for (int64_t i = packs->offsets[p]; i < packs->offsets[p + 1]; i++)
+        sum += vision[packs->sample[i]];
+    return sum;
 }
 
 hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
@@ -81,6 +96,8 @@ hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs)
         packs->tokens[p] = tokens;
         packs->padded[p] = hbp__round_up(padded, packs->pack_multiple);
         packs->squares[p] = squares;
+        if (packs->vision)
+            packs->vision[p] = vision_of(packs, p);
         if (packs->offsets[p + 1] - ticked >= SAMPLES_A_TICK) {
             ticked = packs->offsets[p + 1];
             HBP__TRY(hbp__tick(context, "measure", ticked, packs->samples));
@@ -108,6 +125,15 @@ PACKS_GETTER(int64_t, tokens, tokens, count)
 PACKS_GETTER(int64_t, padded_tokens, padded, count)
 PACKS_GETTER(int64_t, squares, squares, count)
 PACKS_GETTER(uint32_t, samples, sample, samples)
+PACKS_GETTER(uint32_t, dropped, dropped_sample, dropped)
+PACKS_GETTER(int32_t, dropped_reasons, dropped_reason, dropped)
+
+const int64_t *hbp_packs_get_vision(const hbp_packs *packs, int64_t *count)
+{
+    if (count)
+        *count = packs && packs->vision ? packs->count : 0;
+    return packs ? packs->vision : NULL;
+}
 
 const int64_t *hbp_packs_get_offsets(const hbp_packs *packs, int64_t *count)
 {

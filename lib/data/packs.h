@@ -34,14 +34,14 @@ struct hbp_packs {
     int64_t pack_multiple;     /* >= 1 */
 };
 
-/* Packs with room for `count` packs and every piece of `lengths` (which it retains), columns uninitialised;
- * NULL when memory is short. */
+/* Packs with room for `count` packs and every piece of `lengths` (which it retains), columns uninitialised,
+ * nothing dropped, no limit on vision units; NULL when memory is short. */
 hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count);
 
 /* Makes room for `count` packs, what is there is kept; 0 when memory is short. Sets no count. */
 int hbp__packs_reserve(hbp_packs *packs, int64_t count);
 
-/* Fills tokens, padded and squares from offsets, sample and the lengths; HBP_OK or HBP_E_CANCELLED.
+/* Fills tokens, padded, squares and vision from offsets, sample and the lengths; HBP_OK or HBP_E_CANCELLED.
  * O(samples). */
 hbp_status hbp__packs_measure(hbp_context *context, hbp_packs *packs);
 

@@ -6,14 +6,23 @@
 #include "base/digest.h"
 #include "base/options.h"
 
+/* HBP__PLAN_* of the column whose pointer stands at `column`; 0 for one that every plan has. */
+static int32_t option_of(const hbp_plan *plan, const void *column)
+{
+#define OPTION(name, flag, type, table)                                                                      \
+    if (column == &plan->name)                                                                               \
+        return flag;
+    HBP__PLAN_OPTIONAL(OPTION)
+#undef OPTION
+    return 0;
+}
+
 /* Allocates every column but the optional ones that `optional` leaves out; hbp_plan_free takes what there is.
  */
 static int allocate_columns(hbp_plan *plan, int32_t optional)
 {
-    const void *split = optional & HBP__PLAN_SPLIT ? NULL : &plan->sample_first_tokens;
-    const void *loss = optional & HBP__PLAN_LOSS ? NULL : &plan->sample_loss_tokens;
 #define ALLOCATE(name, type, table, extra)                                                                   \
-    if ((const void *)&plan->name != split && (const void *)&plan->name != loss) {                           \
+    if (!(option_of(plan, &plan->name) & ~optional)) {                                                       \
         plan->name = hbp__new(&plan->memory, (uint64_t)plan->table + (extra), sizeof(type));                 \
         if (!plan->name)                                                                                     \
             return 0;                                                                                        \
@@ -62,6 +71,9 @@ void hbp_plan_free(hbp_plan *plan)
 #define digest_int64_t hbp__digest_column_i64
 #define digest_int32_t hbp__digest_column_i32
 
+/* Columns that came after the first plans: where they are absent, the digest is what it was. */
+#define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES)
+
 void hbp__plan_seal(hbp_plan *plan)
 {
     hbp__digest digest = hbp__digest_begin();
@@ -78,7 +90,12 @@ void hbp__plan_seal(hbp_plan *plan)
     hbp__digest_u64(&digest, plan->seed);
     hbp__digest_u64(&digest, plan->epoch);
     hbp__digest_u64(&digest, plan->lengths_digest);
-#define DIGEST(name, type, table, extra) digest_##type(&digest, plan->name, plan->table + (extra));
+    int32_t later = hbp__plan_optional(plan) & LATER;
+    if (later)
+        hbp__digest_u64(&digest, (uint64_t)later);
+#define DIGEST(name, type, table, extra)                                                                     \
+    if (plan->name || !(option_of(plan, &plan->name) & LATER))                                               \
+        digest_##type(&digest, plan->name, plan->table + (extra));
     HBP__PLAN_COLUMNS(DIGEST)
 #undef DIGEST
     plan->digest = hbp__digest_end(&digest);
@@ -86,8 +103,11 @@ void hbp__plan_seal(hbp_plan *plan)
 
 int32_t hbp__plan_optional(const hbp_plan *plan)
 {
-    return (plan->sample_first_tokens ? HBP__PLAN_SPLIT : 0) |
-           (plan->sample_loss_tokens ? HBP__PLAN_LOSS : 0);
+    int32_t optional = 0;
+#define HAS(name, flag, type, table) optional |= plan->name ? (flag) : 0;
+    HBP__PLAN_OPTIONAL(HAS)
+#undef HAS
+    return optional;
 }
 
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
@@ -113,6 +133,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .digest = plan->digest,
         .lengths_digest = plan->lengths_digest,
         .bound_ns = plan->bound_ns,
+        .vision = plan->pack_vision ? 0 : -1,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
@@ -122,7 +143,11 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
     for (int64_t i = 0; i < plan->packs; i++) {
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);
         summary->dummy_packs += plan->pack_offsets[i] == plan->pack_offsets[i + 1];
+        if (plan->pack_vision)
+            summary->vision = hbp__add_saturating(summary->vision, plan->pack_vision[i]);
     }
+    for (int64_t i = 0; plan->micro_batch_modalities && i < plan->micro_batches; i++)
+        summary->modalities |= plan->micro_batch_modalities[i];
     summary->gap = hbp__plan_gap(summary->predicted_ns, plan->bound_ns);
 }
 
@@ -146,7 +171,7 @@ static void set_count(int64_t *count, int64_t value)
         *count = value;
 }
 
-/* The getters' names follow from the columns', but a getter of loss or first tokens may find none. */
+/* The getters' names follow from the columns', but a getter of an optional one may find none. */
 #define GETTER(name, type, table, extra)                                                                     \
     const type *hbp_plan_get_##name(const hbp_plan *plan, int64_t *count)                                    \
     {                                                                                                        \

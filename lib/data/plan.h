@@ -39,6 +39,16 @@
     X(dropped_ids, int64_t, dropped, 0)                                                                      \
     X(dropped_reasons, int32_t, dropped, 0)
 
+/* Columns that not every plan has: X(name, HBP__PLAN_* below, type, table). */
+#define HBP__PLAN_OPTIONAL(X)                                                                                \
+    X(micro_batch_modalities, HBP__PLAN_MODALITIES, int64_t, micro_batches)                                  \
+    X(pack_vision, HBP__PLAN_VISION, int64_t, packs)                                                         \
+    X(pack_vision_capacity, HBP__PLAN_VISION, int64_t, packs)                                                \
+    X(sample_first_tokens, HBP__PLAN_SPLIT, int64_t, samples)                                                \
+    X(sample_loss_tokens, HBP__PLAN_LOSS, int32_t, samples)                                                  \
+    X(sample_vision, HBP__PLAN_VISION, int32_t, samples)                                                     \
+    X(sample_modalities, HBP__PLAN_MODALITIES, int32_t, samples)
+
 struct hbp_plan {
     hbp__memory memory;
     int32_t ranks;
@@ -68,8 +78,8 @@ struct hbp_plan {
 /* Which optional columns a plan has. */
 enum { HBP__PLAN_SPLIT = 1, HBP__PLAN_LOSS = 2, HBP__PLAN_VISION = 4, HBP__PLAN_MODALITIES = 8 };
 
-/* A plan with columns of these sizes, uninitialised but for zeroed offsets[0]; sample_first_tokens and
- * sample_loss_tokens only with HBP__PLAN_SPLIT and HBP__PLAN_LOSS. NULL when memory is short. */
+/* A plan with columns of these sizes, uninitialised but for zeroed offsets[0], and the optional ones that
+ * `optional` names. NULL when memory is short. */
 hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_batches, int64_t packs,
                         int64_t samples, int64_t dropped, int32_t optional);
 

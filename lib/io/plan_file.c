@@ -93,7 +93,7 @@ static int is_plan_file(const uint8_t *data, int64_t bytes)
 }
 
 /* First bytes and tail; *index gets the offset of the index, *crc its CRC. */
-static hbp_status read_tail(hbp_context *context, const hbp_plan_file *file, int64_t *index, uint32_t *crc)
+static hbp_status read_tail(hbp_context *context, hbp_plan_file *file, int64_t *index, uint32_t *crc)
 {
     uint8_t head[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES + 1], tail[HBP__PLAN_TAIL_BYTES];
     int64_t known = hbp__min_i64(file->bytes, sizeof head), at = file->bytes - (int64_t)sizeof tail;
@@ -101,9 +101,11 @@ static hbp_status read_tail(hbp_context *context, const hbp_plan_file *file, int
     if (!is_plan_file(head, known))
         return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not a plan file", file->name,
                          (long long)file->bytes);
-    if (head[sizeof head - 1] != HBP__PLAN_FORMAT_VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "%s is of format version %d; this library reads version %d",
-                         file->name, head[sizeof head - 1], HBP__PLAN_FORMAT_VERSION);
+    file->version = head[sizeof head - 1];
+    if (file->version < 1 || file->version > HBP__PLAN_FORMAT_VERSION)
+        return hbp__fail(context, HBP_E_VERSION,
+                         "%s is of format version %d; this library reads versions 1 to %d", file->name,
+                         (int)file->version, HBP__PLAN_FORMAT_VERSION);
     if (at < (int64_t)sizeof head)
         return hbp__plan_file_fail(context, file, file->bytes, "the file is cut off: it has no tail");
     HBP__TRY(hbp__plan_file_bytes(context, file, at, sizeof tail, tail));
@@ -111,7 +113,7 @@ static hbp_status read_tail(hbp_context *context, const hbp_plan_file *file, int
         return hbp__plan_file_fail(context, file, at,
                                    "there is no tail: the file is cut off or was added to");
     if (hbp__get_le(tail + 30, 4) != hbp__crc32(tail, 30) ||
-        hbp__get_le(tail + 6, 4) != HBP__PLAN_FORMAT_VERSION)
+        hbp__get_le(tail + 6, 4) != (uint64_t)file->version)
         return hbp__plan_file_fail(context, file, at, "the tail is damaged");
     uint64_t offset = hbp__get_le(tail + 10, 8);
     if (hbp__get_le(tail + 18, 8) != (uint64_t)file->bytes || offset >= (uint64_t)at)
@@ -211,12 +213,21 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     hbp_plan_summary *summary = &file->summary;
     uint64_t value, split = 2, loss = 2;
     summary->struct_size = sizeof *summary;
+    summary->vision = -1;
 #define FIELD(name)                                                                                          \
     if (!hbp__unpack_u64(map, #name, &value) || !STORE(&summary->name)(&summary->name, value))               \
         return hbp__plan_file_fail(context, file, 0, "the header lacks the number '" #name "'");
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (hbp__unpack_find(map, "bound_ns")) {
         FIELD(bound_ns)
+    }
+    if (file->version > 1 && hbp__unpack_find(map, "vision")) {
+        FIELD(vision)
+        file->optional |= HBP__PLAN_VISION;
+    }
+    if (file->version > 1 && hbp__unpack_find(map, "modalities")) {
+        FIELD(modalities)
+        file->optional |= HBP__PLAN_MODALITIES;
     }
 #undef FIELD
     if (summary->bound_ns > summary->predicted_ns)
@@ -225,7 +236,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__plan_file_fail(context, file, 0, "the header lacks 'split' or 'loss'");
-    file->optional = (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
+    file->optional |= (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
     const hbp__plan_rows *rows = &file->start[file->chunks];
 #define SAME(table)                                                                                          \
     if (summary->table != rows->table)                                                                       \

@@ -15,6 +15,7 @@ struct hbp_plan_file {
     int descriptor;                 /* -1: memory */
     const uint8_t *data;            /* the file in memory */
     int64_t bytes;
+    int32_t version;          /* of the format */
     hbp_plan_summary summary; /* of the header */
     int32_t optional;         /* HBP__PLAN_* */
     int64_t chunks;

@@ -1,5 +1,15 @@
 #include "io/plan_format.h"
 
+int32_t hbp__plan_format_version(const hbp_plan *plan)
+{
+    if (hbp__plan_optional(plan) & (HBP__PLAN_VISION | HBP__PLAN_MODALITIES))
+        return 2;
+    for (int64_t i = 0; i < plan->dropped; i++)
+        if (plan->dropped_reasons[i] > HBP_DROPPED_LEFTOVER)
+            return 2;
+    return 1;
+}
+
 int hbp__plan_chunk_has(const hbp__plan_rows *rows, int table)
 {
     return (table == HBP__ON_dropped) == (rows->steps == 0);
@@ -20,10 +30,11 @@ int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional)
         bytes += (rows->table + (extra)) * (int64_t)sizeof(type);
     HBP__PLAN_COLUMNS(ADD)
 #undef ADD
-    if (!(optional & HBP__PLAN_SPLIT))
-        bytes -= rows->samples * (int64_t)sizeof(int64_t);
-    if (!(optional & HBP__PLAN_LOSS))
-        bytes -= rows->samples * (int64_t)sizeof(int32_t);
+#define LEAVE_OUT(name, flag, type, table)                                                                   \
+    if (!(optional & (flag)))                                                                                \
+        bytes -= rows->table * (int64_t)sizeof(type);
+    HBP__PLAN_OPTIONAL(LEAVE_OUT)
+#undef LEAVE_OUT
     return bytes;
 }
 

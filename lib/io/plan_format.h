@@ -7,7 +7,10 @@
 
 #include "data/plan.h"
 
-#define HBP__PLAN_FORMAT_VERSION 1
+/* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know; a
+ * plan without any of them is written as version 1. */
+#define HBP__PLAN_FORMAT_VERSION 2
+int32_t hbp__plan_format_version(const hbp_plan *plan);
 
 /* A header's first bytes, always the same: a map of 16 bits of count, "format": "hbp-plan", "version": one
  * byte. */
@@ -37,7 +40,8 @@
 #define HBP__PLAN_INFLATE_RATIO 1032
 
 /* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
- * known: files written before there was one are read, and written again byte for byte. */
+ * known: files written before there was one are read, and written again byte for byte. From version 2 on, so
+ * do `vision` and `modalities` when the plan has their columns. */
 #define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
     X(digest)                                                                                                \
     X(lengths_digest)                                                                                        \

@@ -15,6 +15,7 @@ typedef struct saving {
     const hbp_plan *plan;
     hbp_plan_save_options options; /* defaults filled in */
     hbp__atomic_file file;
+    int32_t version;     /* of the format */
     uint64_t offset;     /* bytes written */
     hbp__plan_rows at;   /* rows in chunks so far */
     hbp__buffer columns; /* of the chunk at hand */
@@ -74,6 +75,14 @@ static void pack_named_integer(msgpack_packer *packer, const char *name, int64_t
     msgpack_pack_int64(packer, value);
 }
 
+/* The last of a cost's terms; a cost that does not charge vision units is written without them. */
+#define VISION_TERMS 3
+
+static int charges_vision(const hbp_cost_terms *t)
+{
+    return t->ns_per_vision > 0 || t->recompute_vision > 0 || t->vision_bytes > 0;
+}
+
 /* The terms, under the names of hbp_cost_terms. */
 static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 {
@@ -92,8 +101,11 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
                  {"recomputed_bytes", t->recomputed_bytes},
                  {"working_bytes", t->working_bytes},
                  {"logits_bytes", t->logits_bytes},
-                 {"sp_buffer_bytes", t->sp_buffer_bytes}};
-    const uint32_t count = sizeof terms / sizeof *terms;
+                 {"sp_buffer_bytes", t->sp_buffer_bytes},
+                 {"ns_per_vision", t->ns_per_vision},
+                 {"recompute_vision", t->recompute_vision},
+                 {"vision_bytes", t->vision_bytes}};
+    const uint32_t all = sizeof terms / sizeof *terms, count = all - (charges_vision(t) ? 0 : VISION_TERMS);
     msgpack_pack_map(packer, count + 7);
     for (uint32_t i = 0; i < count; i++)
         pack_named_double(packer, terms[i].name, terms[i].value);
@@ -125,12 +137,15 @@ static hbp_status write_header(saving *s)
 #define COUNT(name) entries++;
     HBP__PLAN_HEADER_FIELDS(COUNT)
 #undef COUNT
-    entries += (summary.bound_ns > 0) + (s->options.cost != NULL) + (s->options.note != NULL);
+    const int32_t optional = hbp__plan_optional(s->plan);
+    entries += (summary.bound_ns > 0) + ((optional & HBP__PLAN_VISION) != 0) +
+               ((optional & HBP__PLAN_MODALITIES) != 0) + (s->options.cost != NULL) +
+               (s->options.note != NULL);
     msgpack_pack_map(&packer, entries); /* more than 15, so that the count takes 16 bits */
     hbp__pack_text(&packer, "format");
     hbp__pack_text(&packer, "hbp-plan");
     hbp__pack_text(&packer, "version");
-    msgpack_pack_uint8(&packer, HBP__PLAN_FORMAT_VERSION);
+    msgpack_pack_uint8(&packer, (uint8_t)s->version);
     hbp__pack_text(&packer, "library");
     hbp__pack_text(&packer, HBP_VERSION_STRING);
 #define FIELD(name)                                                                                          \
@@ -139,6 +154,12 @@ static hbp_status write_header(saving *s)
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (summary.bound_ns > 0) {
         FIELD(bound_ns)
+    }
+    if (optional & HBP__PLAN_VISION) {
+        FIELD(vision)
+    }
+    if (optional & HBP__PLAN_MODALITIES) {
+        FIELD(modalities)
     }
 #undef FIELD
     hbp__pack_text(&packer, "split");
@@ -303,7 +324,7 @@ static hbp_status write_index(saving *s)
     hbp__delete(&s->context->memory, column);
     uint8_t tail[HBP__PLAN_TAIL_BYTES] = HBP__PLAN_TAIL_HEAD;
     uint64_t offset = s->offset;
-    hbp__put_le(tail + 6, HBP__PLAN_FORMAT_VERSION, 4);
+    hbp__put_le(tail + 6, (uint64_t)s->version, 4);
     hbp__put_le(tail + 10, offset, 8);
     hbp__put_le(tail + 18, offset + s->object.bytes + sizeof tail, 8);
     hbp__put_le(tail + 26, s->object.failed ? 0 : hbp__crc32(s->object.data, s->object.bytes), 4);
@@ -325,7 +346,7 @@ hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char 
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
-    saving s = {.context = context, .plan = plan};
+    saving s = {.context = context, .plan = plan, .version = hbp__plan_format_version(plan)};
     HBP__TRY(read_options(context, options, &s.options));
     HBP__TRY(hbp__atomic_open(context, path, &s.file));
     s.columns.memory = s.packed.memory = s.object.memory = s.chunks.memory = context->memory;

@@ -3,12 +3,13 @@
 #include "failing.h"
 #include "plans.h"
 
-/* A plan with every column: split pieces, loss tokens, dropped rows. */
+/* A plan with every column: split pieces, loss tokens, vision units, kinds, dropped rows. */
 static hbp_plan *make(hbp_context *context, uint64_t seed)
 {
-    hbp_lengths *lengths = plans_lengths(context, seed, 80, 400, 1, 0), *cut = NULL;
+    hbp_lengths *lengths = plans_vision_lengths(context, seed, 80, 400, 1, 0, 3), *cut = NULL;
     OK(context, hbp_lengths_limit(context, lengths, 300, HBP_OVERLONG_SPLIT, &cut));
     plans_shape shape = plans_draw(seed);
+    shape.modality_order = 1;
     shape.left_over = 3;
     hbp_plan *plan = plans_make(&shape, cut);
     hbp_lengths_free(cut);
@@ -33,7 +34,7 @@ static hbp_status make_empty(hbp_context *context, void *user)
 
 START_TEST(a_plan_is_whole_or_not_there)
 {
-    for (int32_t optional = 0; optional <= (HBP__PLAN_SPLIT | HBP__PLAN_LOSS); optional++)
+    for (int32_t optional = 0; optional < 2 * HBP__PLAN_MODALITIES; optional++)
         failing_sweep(make_empty, &optional);
     hbp__memory memory = hbp__memory_default();
     ck_assert_ptr_null(hbp__plan_new(&memory, INT64_MAX / 8, 1, 1, 1, 0, 0));

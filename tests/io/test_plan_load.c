@@ -248,10 +248,18 @@ START_TEST(other_files_are_refused_by_what_they_are)
     uint8_t *data = small_file(context, 0, &bytes);
     file_write(path, data, bytes / 2);
     FAILS(context, HBP_E_FORMAT, "there is no tail", hbp_plan_load(context, path, &plan));
-    data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES] = 2;
+    uint8_t *version = &data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES];
+    ck_assert_int_eq(*version, 1);
+    *version = 2;
     file_write(path, data, bytes);
-    FAILS(context, HBP_E_VERSION, "format version 2; this library reads version 1",
+    FAILS(context, HBP_E_FORMAT, "the tail is damaged", hbp_plan_load(context, path, &plan));
+    *version = 3;
+    file_write(path, data, bytes);
+    FAILS(context, HBP_E_VERSION, "format version 3; this library reads versions 1 to 2",
           hbp_plan_load(context, path, &plan));
+    *version = 0;
+    file_write(path, data, bytes);
+    FAILS(context, HBP_E_VERSION, "format version 0", hbp_plan_load(context, path, &plan));
     free(data);
     folder_remove(folder);
     hbp_context_free(context);
