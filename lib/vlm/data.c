@@ -1,0 +1,236 @@
+/* The data of a run: budgets and packs, or the padded micro-batches that they replace; then replicas and
+ * steps. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "hbp/epoch.h"
+#include "hbp/iterative_fill.h"
+#include "vlm/vlm.h"
+
+void hbp__vlm_packs_close(hbp__vlm_packs *packs)
+{
+    hbp_packs_free(packs->packs);
+    hbp__delete(&packs->memory, packs->length);
+    *packs = (hbp__vlm_packs){.memory = packs->memory};
+}
+
+static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    const hbp_vlm_options *o = &run->options;
+    hbp_budgets_options options;
+    hbp_budgets budgets = {.struct_size = sizeof budgets};
+    hbp_budgets_options_init(&options, sizeof options);
+    options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_BUDGETS_LINE : HBP_BUDGETS_PLANE;
+    options.samples = samples;
+    options.ranks = o->data_parallel;
+    options.effort = o->effort;
+    options.seed = o->seed;
+    HBP__TRY(hbp_choose_budgets(run->context, run->lengths, &options, &budgets));
+    out->max_vision = budgets.max_vision;
+    out->max_tokens = budgets.max_tokens;
+    return HBP_OK;
+}
+
+static hbp_status fill_packs(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    const hbp_vlm_options *o = &run->options;
+    out->max_vision = o->max_vision;
+    out->max_tokens = o->max_tokens;
+    if (!out->max_tokens)
+        HBP__TRY(choose_budgets(run, samples, out));
+    hbp_iterative_fill_options options;
+    hbp_iterative_fill_options_init(&options, sizeof options);
+    options.mode = o->data == HBP_VLM_DATA_ISF ? HBP_ISF_REFERENCE : HBP_ISF_DEFAULT;
+    options.effort = o->effort;
+    options.over_long = o->over_long;
+    options.max_tokens = out->max_tokens;
+    options.max_vision = out->max_vision;
+    options.seed = o->seed;
+    options.epoch = o->epoch;
+    return hbp_iterative_fill(run->context, run->lengths, &options, &out->packs);
+}
+
+/* Samples in the order in which they make micro-batches: drawn at random, or by length. */
+static hbp_status order_samples(const hbp__vlm_run *run, uint32_t **out)
+{
+    if (run->options.data != HBP_VLM_DATA_RANDOM)
+        return hbp__lengths_order(run->context, run->lengths, run->options.seed, run->options.epoch, out);
+    uint64_t count = (uint64_t)run->lengths->count;
+    uint32_t *order = hbp__new(&run->context->memory, count, sizeof *order);
+    if (!order)
+        return hbp__fail_memory(run->context, "the order of samples");
+    for (uint64_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    hbp__rng rng = hbp__rng_make(run->options.seed, run->options.epoch, 0x766c6d);
+    hbp__rng_shuffle_u32(&rng, order, count);
+    *out = order;
+    return HBP_OK;
+}
+
+/* `samples` samples each, the last with what is left; each is padded to its longest. */
+static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    const hbp_lengths *lengths = run->lengths;
+    int64_t count = hbp__ceil_div(lengths->count, samples);
+    uint32_t *order = NULL;
+    HBP__TRY(order_samples(run, &order));
+    out->packs = hbp__packs_new(run->context, lengths, count);
+    out->length = hbp__new(&out->memory, (uint64_t)count, sizeof *out->length);
+    hbp_status status = HBP_OK;
+    if (!out->packs || !out->length)
+        status = hbp__fail_memory(run->context, "micro-batches");
+    for (int64_t p = 0; p < count && status >= 0; p++) {
+        int64_t first = p * samples, end = hbp__min_i64(first + samples, lengths->count), longest = 0;
+        for (int64_t i = first; i < end; i++) {
+            out->packs->sample[i] = order[i];
+            longest = hbp__max_i64(longest, hbp__lengths_get(lengths, order[i]));
+        }
+        out->packs->group[p] = 0;
+        out->packs->offsets[p + 1] = end;
+        out->length[p] = longest * (end - first);
+        if (p % 65536 == 0)
+            status = hbp__tick(run->context, "micro-batches", p, count);
+    }
+    if (status >= 0) {
+        out->packs->offsets[0] = 0;
+        out->packs->sequence_multiple = out->packs->pack_multiple = 1;
+        out->packs->groups = 1;
+        out->packs->bound[0] = count;
+        status = hbp__packs_measure(run->context, out->packs);
+    }
+    hbp__delete(&run->context->memory, order);
+    return status;
+}
+
+hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    *out = (hbp__vlm_packs){.memory = run->context->memory};
+    int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
+    hbp_status status = packed ? fill_packs(run, samples, out) : pad(run, samples, out);
+    if (status >= 0 && !out->packs->count)
+        status = hbp__fail(run->context, HBP_E_INVALID, "vlm: no sample is left to plan");
+    if (status < 0)
+        hbp__vlm_packs_close(out);
+    return status;
+}
+
+hbp__vlm_size hbp__vlm_pack_size(const hbp__vlm_packs *packs, int64_t p)
+{
+    const hbp_packs *k = packs->packs;
+    hbp__vlm_size size = {(double)k->vision[p], (double)k->padded[p], (double)k->squares[p]};
+    if (packs->length) {
+        /* Attention over a padded batch runs over the padding, too. */
+        double samples = (double)(k->offsets[p + 1] - k->offsets[p]);
+        size.tokens = (double)packs->length[p];
+        size.squares = size.tokens * size.tokens / samples;
+    }
+    return size;
+}
+
+hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
+{
+    hbp__vlm_size sum = {0, 0, 0};
+    double count = (double)packs->packs->count;
+    for (int64_t p = 0; p < packs->packs->count; p++) {
+        hbp__vlm_size one = hbp__vlm_pack_size(packs, p);
+        sum.vision += one.vision;
+        sum.tokens += one.tokens;
+        sum.squares += one.squares;
+    }
+    return (hbp__vlm_size){sum.vision / count, sum.tokens / count, sum.squares / count};
+}
+
+/* The cost that a plan of replicas is dealt by: time as if all stages were even, memory left to the stages.
+ */
+static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *reference, hbp_cost **out)
+{
+    static const int32_t degree[1] = {1};
+    static const double zero[1] = {0};
+    double stages = run->options.pipeline_stages;
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    terms.ranks = terms.domain_ranks = run->options.data_parallel;
+    terms.layers = 1;
+    terms.ns_per_token = reference->token_ns / stages;
+    terms.ns_per_token_squared = reference->square_ns / stages;
+    terms.ns_per_vision = reference->vision_ns / stages;
+    terms.pack_ns = reference->fixed_ns / stages;
+    terms.limit_bytes = run->limit_bytes;
+    terms.degrees = 1;
+    terms.degree = degree;
+    terms.sp_latency_ns = terms.sp_ns_per_token = zero;
+    return hbp_cost_create_terms(run->context, &terms, out);
+}
+
+static int32_t balance_mode(int32_t data)
+{
+    switch (data) {
+    case HBP_VLM_DATA_PACKED:
+        return HBP_BALANCE_VISION;
+    case HBP_VLM_DATA_GROUPED:
+        return HBP_BALANCE_RANDOM;
+    default:
+        return HBP_BALANCE_GIVEN;
+    }
+}
+
+/* A row's capacity becomes what its batch is padded to. */
+static void write_lengths(hbp_plan *plan)
+{
+    for (int64_t p = 0; p < plan->packs; p++) {
+        int64_t first = plan->pack_offsets[p], longest = 0;
+        int64_t samples = plan->pack_offsets[p + 1] - first;
+        for (int64_t i = 0; i < samples; i++)
+            longest = hbp__max_i64(longest, plan->sample_tokens[first + i]);
+        plan->pack_capacity[p] = longest * samples;
+    }
+    hbp__plan_seal(plan);
+}
+
+hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                         const hbp__vlm_reference *reference, int32_t micro_batches, hbp_plan **out)
+{
+    const hbp_vlm_options *o = &run->options;
+    const int32_t one = 1, none = 0;
+    int64_t length = packs->max_tokens, tokens;
+    for (int64_t p = 0; packs->length && p < packs->packs->count; p++)
+        length = hbp__max_i64(length, packs->length[p]);
+    if (!hbp__mul_i64(length, (int64_t)micro_batches * o->data_parallel, &tokens))
+        return hbp__fail(run->context, HBP_E_OVERFLOW,
+                         "vlm: a step of %d micro-batches of %lld tokens passes 2^63", (int)micro_batches,
+                         (long long)length);
+    hbp_balance_options options;
+    hbp_balance_options_init(&options, sizeof options);
+    options.mode = balance_mode(o->data);
+    options.micro_batch_multiple = o->virtual_stages > 1 ? o->pipeline_stages : 1;
+    options.modality_order = o->modality_order;
+    options.seed = o->seed;
+    options.epoch = o->epoch;
+    hbp_cost *cost = NULL;
+    hbp_groups *groups = NULL;
+    hbp_status status = make_cost(run, reference, &cost);
+    if (status >= 0)
+        status = hbp_groups_create(run->context, cost, 1, &length, &one, &none, tokens, &groups);
+    if (status >= 0)
+        status = hbp_balance_attention(run->context, packs->packs, groups, cost, &options, out);
+    if (status >= 0 && packs->length)
+        write_lengths(*out);
+    hbp_groups_free(groups);
+    hbp_cost_free(cost);
+    return status;
+}
+
+hbp__vlm_size hbp__vlm_row_size(const hbp__vlm_run *run, const hbp_plan *data, int64_t p)
+{
+    hbp__vlm_size size = {(double)data->pack_vision[p], (double)data->pack_padded_tokens[p],
+                          (double)data->pack_squares[p]};
+    int64_t samples = data->pack_offsets[p + 1] - data->pack_offsets[p];
+    int padded = run->options.data >= HBP_VLM_DATA_RANDOM;
+    if (padded && samples) {
+        size.tokens = (double)data->pack_capacity[p];
+        size.squares = size.tokens * size.tokens / (double)samples;
+    }
+    return size;
+}

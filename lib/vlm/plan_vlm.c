@@ -1,0 +1,229 @@
+#include "hbp/plan_vlm.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/digest.h"
+#include "base/options.h"
+#include "vlm/vlm.h"
+
+#define DAY_NS 86400e9
+
+void hbp_vlm_plan_free(hbp_vlm_plan *plan)
+{
+    if (!plan)
+        return;
+    hbp__memory memory = plan->memory;
+    hbp_plan_free(plan->data);
+    hbp_layers_free(plan->layers);
+    hbp__delete(&memory, plan->cuts);
+    hbp__delete(&memory, plan->recompute);
+    hbp__delete(&memory, plan->stage_ns);
+    hbp__delete(&memory, plan->stage_bytes);
+    hbp__delete(&memory, plan->step_ns);
+    hbp__delete(&memory, plan);
+}
+
+static hbp_vlm_plan *plan_new(const hbp__vlm_run *run, const hbp__vlm_stages *stages, const hbp_plan *data)
+{
+    const hbp__memory *memory = &run->context->memory;
+    hbp_vlm_plan *plan = hbp__new_zero(memory, 1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    plan->memory = *memory;
+    plan->layer_count = stages->layers;
+    plan->cut_count = stages->chunks + 1;
+    plan->stages = run->options.pipeline_stages;
+    plan->steps = data->steps;
+    plan->cuts = hbp__new(memory, (uint64_t)plan->cut_count, sizeof *plan->cuts);
+    plan->recompute = hbp__new(memory, (uint64_t)plan->layer_count, sizeof *plan->recompute);
+    plan->stage_ns = hbp__new_zero(memory, (uint64_t)plan->stages, sizeof *plan->stage_ns);
+    plan->stage_bytes = hbp__new_zero(memory, (uint64_t)plan->stages, sizeof *plan->stage_bytes);
+    plan->step_ns = hbp__new_zero(memory, (uint64_t)data->steps, sizeof *plan->step_ns);
+    if (plan->cuts && plan->recompute && plan->stage_ns && plan->stage_bytes && plan->step_ns)
+        return plan;
+    hbp_vlm_plan_free(plan);
+    return NULL;
+}
+
+/* Mean time of every stage for a micro-batch, and an upper bound on its peak over the epoch. */
+static void measure_stages(const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                           hbp_vlm_plan *out)
+{
+    for (int32_t k = 0; k < stages->chunks; k++)
+        for (int32_t i = stages->cuts[k]; i < stages->cuts[k + 1]; i++) {
+            const hbp_layers *l = reference->layers;
+            out->stage_ns[k % out->stages] +=
+                l->forward_ns[i] + l->backward_ns[i] + hbp__layer_extra_ns(l, i, stages->choices[i]);
+        }
+    memcpy(out->stage_bytes, stages->bytes, (size_t)out->stages * sizeof *out->stage_bytes);
+}
+
+/* OmniBal's PadRatio: padding over what the longest sample of each batch makes of it; its DistRatio. */
+static void measure_data(const hbp__vlm_run *run, const hbp_plan *data, hbp_vlm_plan_summary *summary)
+{
+    double padding = 0, all = 0, vision = 0, tokens = 0;
+    for (int64_t m = 0; m < data->micro_batches; m++) {
+        int64_t first = data->micro_batch_offsets[m], end = data->micro_batch_offsets[m + 1];
+        hbp__vlm_size most = {0, 0, 0}, sum = {0, 0, 0};
+        for (int64_t p = first; p < end; p++) {
+            hbp__vlm_size size = hbp__vlm_row_size(run, data, p);
+            most.vision = size.vision > most.vision ? size.vision : most.vision;
+            most.tokens = size.tokens > most.tokens ? size.tokens : most.tokens;
+            sum.vision += size.vision;
+            sum.tokens += size.tokens;
+            padding += size.tokens - (double)data->pack_tokens[p];
+            all += size.tokens;
+        }
+        double ranks = (double)(end - first);
+        vision += most.vision > 0 ? 1 - sum.vision / (most.vision * ranks) : 0;
+        tokens += most.tokens > 0 ? 1 - sum.tokens / (most.tokens * ranks) : 0;
+    }
+    summary->padding = all > 0 ? padding / all : 0;
+    summary->dist_vision = vision / (double)data->micro_batches;
+    summary->dist_tokens = tokens / (double)data->micro_batches;
+}
+
+/* The work of all samples, unpadded and without recomputation, spread evenly over all stages of all replicas.
+ */
+static int64_t bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data)
+{
+    double work = 0;
+    for (int64_t p = 0; p < data->packs; p++)
+        work += r->vision_ns * (double)data->pack_vision[p] + r->token_ns * (double)data->pack_tokens[p] +
+                r->square_ns * (double)data->pack_squares[p];
+    return (int64_t)(work * (1 - 1e-9) / ((double)run->options.pipeline_stages * run->options.data_parallel));
+}
+
+static uint64_t digest(const hbp_vlm_plan *plan)
+{
+    hbp__digest d = hbp__digest_begin();
+    hbp__digest_u64(&d, plan->data->digest);
+    hbp__digest_column_i32(&d, plan->cuts, plan->cut_count);
+    hbp__digest_column_i32(&d, plan->recompute, plan->layer_count);
+    return hbp__digest_end(&d);
+}
+
+static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                      const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                      int32_t micro_batches, hbp_vlm_plan *out)
+{
+    hbp_vlm_plan_summary *s = &out->summary;
+    s->gpus = run->gpus;
+    s->replicas = run->options.data_parallel;
+    s->stages = run->options.pipeline_stages;
+    s->virtual_stages = run->options.virtual_stages;
+    s->micro_batches = micro_batches;
+    s->rounds += stages->rounds;
+    s->recomputed = stages->report.recomputed;
+    s->selective = stages->report.selective;
+    s->max_vision = packs->max_vision;
+    s->max_tokens = packs->max_tokens;
+    s->steps = out->steps;
+    s->samples = out->data->samples;
+    s->dropped = out->data->dropped;
+    for (int64_t i = 0; i < out->steps; i++)
+        s->epoch_ns = hbp__add_saturating(s->epoch_ns, out->step_ns[i]);
+    for (int64_t i = 0; i < out->stages; i++)
+        s->peak_bytes = hbp__max_i64(s->peak_bytes, out->stage_bytes[i]);
+    s->limit_bytes = run->limit_bytes;
+    s->bound_ns = bound(run, reference, out->data);
+    s->gpu_days = (double)s->epoch_ns * (double)s->gpus / DAY_NS;
+    double capacity = (double)s->epoch_ns * (double)s->replicas * (double)s->stages;
+    s->bubble = capacity > 0 ? 1 - (double)out->busy_ns / capacity : 0;
+    measure_data(run, out->data, s);
+    s->digest = digest(out);
+}
+
+/* One round of data, model and memory with micro-batches of `samples` samples. */
+static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_plan **out)
+{
+    hbp__vlm_packs packs;
+    hbp__vlm_reference reference = {0};
+    hbp__vlm_stages stages = {.memory = run->context->memory};
+    hbp_plan *data = NULL;
+    hbp_vlm_plan *plan = NULL;
+    int32_t micro_batches = hbp__vlm_micro_batches(run, samples);
+    HBP__TRY(hbp__vlm_fill(run, samples, &packs));
+    hbp__vlm_size mean = hbp__vlm_mean(&packs);
+    hbp_status status = hbp__vlm_reference_open(run, &mean, &reference);
+    if (status >= 0)
+        status = hbp__vlm_deal(run, &packs, &reference, micro_batches, &data);
+    if (status >= 0)
+        status = hbp__vlm_stages_open(run, data, &reference, &stages);
+    if (status >= 0 && !(plan = plan_new(run, &stages, data)))
+        status = hbp__fail_memory(run->context, "the plan");
+    if (status >= 0)
+        status = hbp__vlm_steps(run, &reference, &stages, &data, plan);
+    if (status >= 0) {
+        measure_stages(&reference, &stages, plan);
+        memcpy(plan->cuts, stages.cuts, (size_t)plan->cut_count * sizeof *plan->cuts);
+        memcpy(plan->recompute, stages.choices, (size_t)plan->layer_count * sizeof *plan->recompute);
+        plan->data = data;
+        plan->layers = hbp__layers_retain(reference.layers);
+        data = NULL;
+        summarise(run, &packs, &reference, &stages, micro_batches, plan);
+        *out = plan;
+        plan = NULL;
+    }
+    hbp_vlm_plan_free(plan);
+    hbp_plan_free(data);
+    hbp__vlm_stages_close(&stages);
+    hbp__vlm_reference_close(&reference);
+    hbp__vlm_packs_close(&packs);
+    return status;
+}
+
+hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
+                        const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, vlm, "vlm"));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    hbp__vlm_run run;
+    HBP__TRY(hbp__vlm_open(context, lengths, vlm, machine, options, &run));
+    /* Memory that no recomputation can satisfy calls for smaller micro-batches, where they are ours to
+     * choose. */
+    hbp_status status = HBP_E_INFEASIBLE;
+    int free_size = !run.options.max_tokens && !run.options.micro_batches;
+    for (int32_t samples = run.options.samples; samples >= 1 && status == HBP_E_INFEASIBLE; samples--) {
+        status = plan_round(&run, samples, out);
+        if (!free_size)
+            break;
+    }
+    return status;
+}
+
+hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,
+                                    hbp_vlm_plan_summary *summary)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    return hbp__struct_write(context, summary, &plan->summary, sizeof plan->summary, "hbp_vlm_plan_summary");
+}
+
+const hbp_plan *hbp_vlm_plan_get_data(const hbp_vlm_plan *plan)
+{
+    return plan ? plan->data : NULL;
+}
+
+const hbp_layers *hbp_vlm_plan_get_layers(const hbp_vlm_plan *plan)
+{
+    return plan ? plan->layers : NULL;
+}
+
+#define COLUMN(function, type, field, rows)                                                                  \
+    const type *function(const hbp_vlm_plan *plan, int64_t *count)                                           \
+    {                                                                                                        \
+        if (count)                                                                                           \
+            *count = plan ? plan->rows : 0;                                                                  \
+        return plan ? plan->field : NULL;                                                                    \
+    }
+COLUMN(hbp_vlm_plan_get_cuts, int32_t, cuts, cut_count)
+COLUMN(hbp_vlm_plan_get_recompute, int32_t, recompute, layer_count)
+COLUMN(hbp_vlm_plan_get_stage_ns, int64_t, stage_ns, stages)
+COLUMN(hbp_vlm_plan_get_stage_bytes, int64_t, stage_bytes, stages)
+COLUMN(hbp_vlm_plan_get_step_ns, int64_t, step_ns, steps)

@@ -1,0 +1,142 @@
+/* The pieces of hbp_plan_vlm: data, then stages, then memory, then the epoch run on paper. */
+#ifndef HBP_VLM_VLM_H
+#define HBP_VLM_VLM_H
+
+#include "base/context.h"
+#include "cost/cost.h"
+#include "data/layers.h"
+#include "data/packs.h"
+#include "data/plan.h"
+#include "hbp/plan_vlm.h"
+#include "simulate/stage_times.h"
+
+/* What a call works on: options without zeros, and what follows from them and the machine. */
+typedef struct hbp__vlm_run {
+    hbp_context *context;
+    const hbp_lengths *lengths;
+    const hbp_vlm *vlm;
+    hbp_vlm_options options;
+    hbp_machine_fields fields;
+    const hbp_machine *machine;
+    int32_t gpus; /* of all replicas */
+    int64_t limit_bytes;
+    double link_bytes_per_s;
+    int64_t link_latency_ns;
+} hbp__vlm_run;
+
+/* Reads and checks the options, fills defaults in. */
+hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
+                         const hbp_machine *machine, const hbp_vlm_options *options, hbp__vlm_run *run);
+
+/* Micro-batches of a full step on each replica when one holds `samples` samples. */
+int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, int32_t samples);
+
+/* What a micro-batch weighs: vision units, tokens (padded), squares. */
+typedef struct hbp__vlm_size {
+    double vision;
+    double tokens;
+    double squares;
+} hbp__vlm_size;
+
+/* Layers for the mean micro-batch, and what their times make of any other: language layers take
+ * token_ns * tokens + square_ns * squares, vision layers vision_ns * vision, in all, on one stage. */
+typedef struct hbp__vlm_reference {
+    hbp_layers *layers;
+    hbp__vlm_size mean;
+    double vision_ns;
+    double token_ns;
+    double square_ns;
+    double fixed_ns;
+} hbp__vlm_reference;
+
+hbp_status hbp__vlm_reference_open(const hbp__vlm_run *run, const hbp__vlm_size *mean,
+                                   hbp__vlm_reference *reference);
+void hbp__vlm_reference_close(hbp__vlm_reference *reference);
+
+/* Scales of a micro-batch against the reference; time of language layers apart. */
+double hbp__vlm_vision_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
+double hbp__vlm_token_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
+double hbp__vlm_token_time_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
+
+/* Packs, padded or not, of the way the options say. `length` [packs] is what each pack is padded to in data
+ * that are padded, else NULL. */
+typedef struct hbp__vlm_packs {
+    hbp__memory memory;
+    hbp_packs *packs;
+    int64_t *length;
+    int64_t max_vision; /* Q_v and Q_t; 0 in padded data */
+    int64_t max_tokens;
+} hbp__vlm_packs;
+
+hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out);
+void hbp__vlm_packs_close(hbp__vlm_packs *packs);
+
+/* The packs' mean size, and pack p's. */
+hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs);
+hbp__vlm_size hbp__vlm_pack_size(const hbp__vlm_packs *packs, int64_t p);
+
+/* The packs dealt to replicas, micro-batches and steps. */
+hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                         const hbp__vlm_reference *reference, int32_t micro_batches, hbp_plan **out);
+
+/* Row p of the data plan. */
+hbp__vlm_size hbp__vlm_row_size(const hbp__vlm_run *run, const hbp_plan *data, int64_t p);
+
+/* Cuts, and what each layer recomputes under them. */
+typedef struct hbp__vlm_stages {
+    hbp__memory memory;
+    int32_t chunks;
+    int32_t layers;
+    int32_t *cuts;    /* [chunks + 1] */
+    int32_t *choices; /* [layers] */
+    int64_t *bytes;   /* [stages] no step of the epoch needs more on the stage */
+    int64_t ns;       /* a usual step takes on paper */
+    int32_t rounds;
+    hbp_recompute_report report;
+} hbp__vlm_stages;
+
+/* Stages and recomputation for the data: scales of time from a usual step of the plan, of bytes from the
+ * largest packs of all, so that every step fits. */
+hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
+                                const hbp__vlm_reference *reference, hbp__vlm_stages *stages);
+void hbp__vlm_stages_close(hbp__vlm_stages *stages);
+
+/* Pipeline options of a step: four arrays of scales [M] with memory of their own. */
+typedef struct hbp__vlm_pipeline {
+    hbp__memory memory;
+    hbp_pipeline_options options;
+    double *scale; /* [4 M] vision bytes, token bytes, vision time, token time */
+    int64_t *limit;
+} hbp__vlm_pipeline;
+
+hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches,
+                                  hbp__vlm_pipeline *pipeline);
+void hbp__vlm_pipeline_close(hbp__vlm_pipeline *pipeline);
+
+/* Sets micro-batch m's four scales. */
+void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference *reference, int32_t m,
+                           const hbp__vlm_size *size);
+
+/* Runs every step of the plan on paper, each replica with its own packs: step times into the result, and the
+ * plan again with each step's micro-batches in the order that was found best. */
+hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                          const hbp__vlm_stages *stages, hbp_plan **data, hbp_vlm_plan *out);
+
+struct hbp_vlm_plan {
+    hbp__memory memory;
+    hbp_plan *data;
+    hbp_layers *layers;
+    int64_t layer_count;
+    int64_t cut_count;
+    int64_t stages;
+    int64_t steps;
+    int32_t *cuts;
+    int32_t *recompute;
+    int64_t *stage_ns;
+    int64_t *stage_bytes;
+    int64_t *step_ns;
+    int64_t busy_ns; /* of all stages of all replicas */
+    hbp_vlm_plan_summary summary;
+};
+
+#endif
