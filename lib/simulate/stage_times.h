@@ -54,26 +54,46 @@ int64_t hbp__stage_peak_bytes(const hbp_layers *layers, const int32_t *cuts,
                               const hbp_pipeline_options *pipeline, const hbp__live *live,
                               const int32_t *recompute, int32_t stage);
 
+/* What a chunk's layers sum to for the reference micro-batch, by kind of layer. */
+typedef struct hbp__chunk_sums {
+    double forward[HBP_LAYER_KINDS]; /* ns */
+    double backward[HBP_LAYER_KINDS];
+    double kept[HBP_LAYER_KINDS];    /* bytes */
+    double working[HBP_LAYER_KINDS]; /* the most of one layer */
+    double speed;
+    double cut_bytes; /* 0 behind the last chunk */
+    int32_t cut_kind;
+} hbp__chunk_sums;
+
 /* Rows are chunks, k = 0 .. S V - 1 (chunk k runs on stage k mod S), columns micro-batches as given. Times
  * are divided by the stage's speed, rounded once per chunk and micro-batch: round(sum over kinds of (sum of
- * the chunk's layers' ns) * time scale / speed). */
+ * the chunk's layers' ns) * time scale / speed). Kept bytes are rounded down for each kind, so that no sum of
+ * them passes hbp__stage_peak_bytes. */
 typedef struct hbp__stage_times {
     hbp__memory memory;
     int32_t stages;
     int32_t chunks; /* S V */
     int32_t micro_batches;
+    int32_t room;      /* micro-batches it was opened for */
     int64_t *forward;  /* [chunks * M] */
     int64_t *backward; /* [chunks * M] with recomputation */
     int64_t *kept;     /* [chunks * M] bytes of activations */
     int64_t *working;  /* [chunks * M] most bytes of a layer in recomputation */
     int64_t *state;    /* [chunks] bytes */
-    int64_t *transfer; /* [(chunks - 1) * M] one way over the cut behind chunk k */
+    int64_t *transfer; /* [(chunks - 1) * M] one way over the cut behind chunk k; 0 within a stage (S = 1) */
+    int64_t *sending;  /* [(chunks - 1) * M] ns of it that keep the sender busy: round(exposed * transfer) */
     double exposed;    /* 1 - link_overlap: share of a transfer that keeps its sender busy */
+    hbp__chunk_sums *sums; /* [chunks] */
 } hbp__stage_times;
 
-/* Checks the options and the cuts (ascending, from 0 to the number of layers). */
+/* Checks the options and the cuts (ascending, from 0 to the number of layers). O(layers + chunks M). */
 hbp_status hbp__stage_times_open(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                  const hbp_pipeline_options *pipeline, hbp__stage_times *times);
 void hbp__stage_times_close(hbp__stage_times *times);
+
+/* Fills in the times of other micro-batches, at most as many as there is room for, on the same chunks: only
+ * the scales and micro_batches of `pipeline` may differ from those it was opened with. `bytes` zero leaves
+ * kept and working bytes as they were. Checks nothing, allocates nothing; O(chunks M). */
+void hbp__stage_times_fill(hbp__stage_times *times, const hbp_pipeline_options *pipeline, int bytes);
 
 #endif
