@@ -162,6 +162,16 @@ static tally mlp_parameters(const hbp_model_fields *f, int64_t width)
     return t;
 }
 
+/* Parameters of a layer's mixture when a token meets `experts` routed experts. */
+static tally sparse_parameters(const hbp_model_fields *f, int64_t experts)
+{
+    tally sparse = {0, 0};
+    tally expert = mlp_parameters(f, f->moe_ffn);
+    add_part(&sparse, experts + f->experts_shared, &expert);
+    add(&sparse, f->hidden, f->experts); /* the router */
+    return sparse;
+}
+
 /* Parameters of all layers when a token meets `experts` routed experts. */
 static tally layer_parameters(const hbp_model_fields *f, int64_t experts)
 {
@@ -171,10 +181,7 @@ static tally layer_parameters(const hbp_model_fields *f, int64_t experts)
     add_part(&all, f->layers, &attention);
     add_part(&all, f->experts ? f->dense_layers : f->layers, &dense);
     if (f->experts) {
-        tally sparse = {0, 0};
-        tally expert = mlp_parameters(f, f->moe_ffn);
-        add_part(&sparse, experts + f->experts_shared, &expert);
-        add(&sparse, f->hidden, f->experts); /* the router */
+        tally sparse = sparse_parameters(f, experts);
         add_part(&all, f->layers - f->dense_layers, &sparse);
     }
     add(&all, f->hidden, 1); /* the last norm */
@@ -182,12 +189,13 @@ static tally layer_parameters(const hbp_model_fields *f, int64_t experts)
 }
 
 /* Bytes kept per token of one layer, bf16 with flash attention and no dropout: the equation of docs: cost
- * model, which is Korthikanti et al. (2022), section 4.1, less the dropout masks and the attention scores. */
-static tally layer_activation(const hbp_model_fields *f, int sparse)
+ * model, which is Korthikanti et al. (2022), section 4.1, less the dropout masks and the attention scores.
+ * Attention keeps its input and the normed input, 4h, and so does the MLP. */
+static tally attention_activation(const hbp_model_fields *f)
 {
-    int64_t h = f->hidden, a = f->heads, per_width = f->mlp == HBP_MLP_GATED ? 6 : 4;
+    int64_t a = f->heads;
     tally t = {0, 0};
-    add(&t, 8, h);
+    add(&t, 4, f->hidden);
     if (f->mla_kv_lora > 0) {
         int64_t query = (int64_t)f->mla_nope_dim + f->mla_rope_dim;
         add(&t, 4, (int64_t)f->mla_q_lora + f->mla_kv_lora);
@@ -197,6 +205,14 @@ static tally layer_activation(const hbp_model_fields *f, int sparse)
         add(&t, 4 * (int64_t)f->head_dim, a + f->kv_heads);
     }
     add(&t, 4, a);
+    return t;
+}
+
+static tally mlp_activation(const hbp_model_fields *f, int sparse)
+{
+    int64_t h = f->hidden, per_width = f->mlp == HBP_MLP_GATED ? 6 : 4;
+    tally t = {0, 0};
+    add(&t, 4, h);
     if (sparse) {
         add(&t, f->experts_active, 4 * h + per_width * f->moe_ffn);
         add(&t, (int64_t)f->experts_shared * f->moe_ffn, per_width);
@@ -204,6 +220,38 @@ static tally layer_activation(const hbp_model_fields *f, int sparse)
         add(&t, per_width, f->ffn);
     }
     return t;
+}
+
+static tally layer_activation(const hbp_model_fields *f, int sparse)
+{
+    tally t = attention_activation(f);
+    tally mlp = mlp_activation(f, sparse);
+    add_part(&t, 1, &mlp);
+    return t;
+}
+
+static double attention_head_dim(const hbp_model_fields *f)
+{
+    return f->mla_kv_lora > 0 ? ((double)f->mla_nope_dim + f->mla_rope_dim + f->mla_v_dim) / 2 : f->head_dim;
+}
+
+int hbp__model_layer(const hbp_model_fields *f, int sparse, hbp__layer_shape *shape)
+{
+    tally attention = attention_parameters(f);
+    tally mlp = sparse ? sparse_parameters(f, f->experts) : mlp_parameters(f, f->ffn);
+    tally active = sparse ? sparse_parameters(f, f->experts_active) : mlp;
+    tally attention_kept = attention_activation(f);
+    tally mlp_kept = mlp_activation(f, sparse);
+    *shape = (hbp__layer_shape){
+        .attention_parameters = attention.sum,
+        .mlp_parameters = mlp.sum,
+        .mlp_active_parameters = active.sum,
+        .attention_bytes = attention_kept.sum,
+        .mlp_bytes = mlp_kept.sum,
+        .attention_flops = 2 * (double)f->heads * attention_head_dim(f),
+    };
+    return !(attention.overflow || mlp.overflow || active.overflow || attention_kept.overflow ||
+             mlp_kept.overflow);
 }
 
 static int64_t largest_sp(const hbp_model *model)
@@ -252,10 +300,7 @@ static hbp_status summarise(hbp_context *context, hbp_model *model)
     /* bf16 logits, their fp32 copy, and its gradient. */
     s->logits_bytes = (2 + 4 + 4) * (int64_t)f->vocab;
     s->forward_flops_per_token = 2 * (double)matmul.sum;
-    double head_dim = f->head_dim;
-    if (f->mla_kv_lora > 0)
-        head_dim = ((double)f->mla_nope_dim + f->mla_rope_dim + f->mla_v_dim) / 2;
-    s->forward_flops_per_token_squared = 2 * (double)f->layers * f->heads * head_dim;
+    s->forward_flops_per_token_squared = 2 * (double)f->layers * f->heads * attention_head_dim(f);
     s->max_sp = (int32_t)largest_sp(model);
     return HBP_OK;
 }

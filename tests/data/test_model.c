@@ -271,6 +271,46 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("model", a_dense_model_by_hand, experts_by_hand, latent_attention_by_hand, defaults_are_filled_in,
-          legal_degrees_by_definition, wrong_fields_are_named, sums_past_64_bits_are_refused,
-          missing_arguments_are_named, older_callers_see_their_part, failed_allocations_leave_nothing)
+/* Layers, last norm and head make up what a token meets; the two parts make up what a layer keeps. */
+START_TEST(parts_of_a_layer_sum_to_the_model)
+{
+    hbp_context *context = test_context();
+    for (int64_t i = 0; i < hbp_model_count_presets(); i++) {
+        hbp_model *model = NULL;
+        OK(context, hbp_model_create_preset(context, hbp_model_get_preset_name(i), &model));
+        const hbp_model_fields *f = &model->fields;
+        hbp__layer_shape dense = {0}, sparse = {0};
+        int64_t dense_layers = f->experts ? f->dense_layers : f->layers;
+        int64_t sparse_layers = f->layers - dense_layers;
+        if (dense_layers)
+            ck_assert_int_eq(hbp__model_layer(f, 0, &dense), 1);
+        if (sparse_layers)
+            ck_assert_int_eq(hbp__model_layer(f, 1, &sparse), 1);
+        int64_t active = dense_layers * (dense.attention_parameters + dense.mlp_active_parameters) +
+                         sparse_layers * (sparse.attention_parameters + sparse.mlp_active_parameters);
+        int64_t all = dense_layers * (dense.attention_parameters + dense.mlp_parameters) +
+                      sparse_layers * (sparse.attention_parameters + sparse.mlp_parameters);
+        int64_t bytes = dense_layers * (dense.attention_bytes + dense.mlp_bytes) +
+                        sparse_layers * (sparse.attention_bytes + sparse.mlp_bytes);
+        int64_t head = (int64_t)f->vocab * f->hidden;
+        ck_assert_int_eq(active + f->hidden + head, model->summary.matmul_parameters);
+        ck_assert_int_eq(all + f->hidden + (f->tied_embeddings ? 1 : 2) * head +
+                             (int64_t)f->learned_positions * f->hidden,
+                         model->summary.parameters);
+        ck_assert_int_eq((bytes + f->layers / 2) / f->layers, model->summary.activation_bytes);
+        ck_assert_double_eq(f->layers * (dense_layers ? dense : sparse).attention_flops,
+                            model->summary.forward_flops_per_token_squared);
+        hbp_model_free(model);
+    }
+    hbp_model_fields f = small();
+    hbp__layer_shape shape;
+    f.experts = f.experts_active = f.moe_ffn = f.hidden = 1 << 24;
+    ck_assert_int_eq(hbp__model_layer(&f, 1, &shape), 0);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("model", a_dense_model_by_hand, parts_of_a_layer_sum_to_the_model, experts_by_hand,
+          latent_attention_by_hand, defaults_are_filled_in, legal_degrees_by_definition,
+          wrong_fields_are_named, sums_past_64_bits_are_refused, missing_arguments_are_named,
+          older_callers_see_their_part, failed_allocations_leave_nothing)
