@@ -1,0 +1,74 @@
+#include "plans.h"
+#include "test.h"
+
+/* Each step's micro-batches in an order drawn at random. */
+static int32_t *draw_order(const hbp_plan *plan, uint64_t seed)
+{
+    hbp__rng rng = hbp__rng_make(seed, 7, 0);
+    int32_t *order = malloc((size_t)plan->micro_batches * sizeof *order);
+    ck_assert(order != NULL);
+    for (int64_t s = 0; s < plan->steps; s++) {
+        int64_t first = plan->step_offsets[s];
+        uint64_t count = (uint64_t)(plan->step_offsets[s + 1] - first);
+        for (uint64_t i = 0; i < count; i++)
+            order[first + (int64_t)i] = (int32_t)(first + (int64_t)i);
+        hbp__rng_shuffle_u32(&rng, (uint32_t *)order + first, count);
+    }
+    return order;
+}
+
+START_TEST(micro_batches_change_places)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        plans_shape shape = plans_draw(seed);
+        hbp_lengths *lengths = plans_lengths(context, seed, 90, 500, 0, 0);
+        hbp_plan *plan = plans_make(&shape, lengths);
+        int32_t *order = draw_order(plan, seed);
+        hbp_plan *other = hbp__plan_permute(&context->memory, plan, order);
+        ck_assert(other != NULL);
+        OK(context, hbp_plan_validate(context, other, lengths, NULL));
+        for (int64_t m = 0; m < plan->micro_batches; m++) {
+            int64_t from = plan->micro_batch_offsets[order[m]], to = other->micro_batch_offsets[m];
+            int64_t packs = plan->micro_batch_offsets[order[m] + 1] - from;
+            ck_assert_int_eq(packs, other->micro_batch_offsets[m + 1] - to);
+            ck_assert_int_eq(other->micro_batch_ns[m], plan->micro_batch_ns[order[m]]);
+            for (int64_t p = 0; p < packs; p++) {
+                ck_assert_int_eq(other->pack_ranks[to + p], plan->pack_ranks[from + p]);
+                ck_assert_int_eq(other->pack_tokens[to + p], plan->pack_tokens[from + p]);
+                int64_t samples = plan->pack_offsets[from + p + 1] - plan->pack_offsets[from + p];
+                ck_assert_int_eq(samples, other->pack_offsets[to + p + 1] - other->pack_offsets[to + p]);
+                for (int64_t i = 0; i < samples; i++)
+                    ck_assert_int_eq(other->sample_ids[other->pack_offsets[to + p] + i],
+                                     plan->sample_ids[plan->pack_offsets[from + p] + i]);
+            }
+        }
+        hbp_plan_free(other);
+        free(order);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_order_there_is_changes_nothing)
+{
+    hbp_context *context = test_context();
+    plans_shape shape = plans_draw(5);
+    hbp_lengths *lengths = plans_lengths(context, 5, 90, 500, 0, 0);
+    hbp_plan *plan = plans_make(&shape, lengths);
+    int32_t *order = malloc((size_t)plan->micro_batches * sizeof *order);
+    for (int32_t m = 0; m < plan->micro_batches; m++)
+        order[m] = m;
+    hbp_plan *same = hbp__plan_permute(&context->memory, plan, order);
+    ck_assert_uint_eq(hbp_plan_get_digest(same), hbp_plan_get_digest(plan));
+    hbp_plan_free(same);
+    free(order);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_permute", micro_batches_change_places, the_order_there_is_changes_nothing)
