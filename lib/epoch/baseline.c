@@ -92,6 +92,7 @@ hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, c
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
+    HBP__TRY(hbp__epoch_check_vision(&epoch, hbp_baseline_name(baseline)));
     if (baseline == HBP_BASELINE_PAPER) {
         epoch.options.mode = HBP_EPOCH_PAPER;
         return hbp_plan_epoch(context, lengths, cost, &epoch.options, out);

@@ -112,6 +112,8 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
+    if (!epoch.options.max_vision)
+        HBP__TRY(hbp__epoch_check_vision(&epoch, "epoch"));
     epoch.groups = epoch.options.groups;
     hbp_lengths *limited = NULL;
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));

@@ -43,6 +43,10 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
 /* Checks the options that the moves do not check themselves. */
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options);
 
+/* Refuses vision units that the cost charges where max_vision does not limit them: no other way of planning
+ * counts them. `way` begins the message. */
+hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
+
 /* The lengths under max_length: a limited data set of the caller's, or NULL in *limited when there is nothing
  * to limit. */
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,

@@ -46,8 +46,7 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
         at.packs += parts[i]->packs;
         at.samples += parts[i]->samples;
         at.dropped += parts[i]->dropped;
-        optional |= parts[i]->sample_first_tokens ? HBP__PLAN_SPLIT : 0;
-        optional |= parts[i]->sample_loss_tokens ? HBP__PLAN_LOSS : 0;
+        optional |= hbp__plan_optional(parts[i]);
     }
     hbp_plan *plan = hbp__plan_new(&context->memory, at.steps, at.micro_batches, at.packs, at.samples,
                                    at.dropped, optional);

@@ -1,5 +1,5 @@
 #include "base/options.h"
-
+#include "cost/cost.h"
 #include "epoch/epoch.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
@@ -62,6 +62,16 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
                          "epoch: samples_per_step %lld and window_samples %lld exclude each other",
                          (long long)options->samples_per_step, (long long)options->window_samples);
     return HBP_OK;
+}
+
+hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
+{
+    if (epoch->lengths->vision_sum == 0 || !hbp__cost_charges_vision(epoch->cost))
+        return HBP_OK;
+    return hbp__fail(epoch->context, HBP_E_INVALID,
+                     "%s: the cost charges vision units and the lengths have %lld; set max_vision, the most "
+                     "that a pack may hold (hbp_choose_budgets finds one), in hbp_plan_epoch",
+                     way, (long long)epoch->lengths->vision_sum);
 }
 
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,

@@ -13,6 +13,7 @@ typedef struct assembly {
     const hbp__micro_batches *batches;
     const hbp__steps *steps;
     hbp_plan *plan;
+    int64_t *scratch;    /* with an order of modalities: twice the samples of the fullest pack */
     int64_t micro_batch; /* rows written so far */
     int64_t pack;
     int64_t sample;
@@ -32,6 +33,51 @@ static int32_t group_of(const assembly *a, int64_t step, int64_t at)
 static int64_t places_of(const assembly *a, uint32_t m, int32_t g)
 {
     return m == HBP__DUMMY ? a->groups->packs[g] : a->batches->first[m + 1] - a->batches->first[m];
+}
+
+static void reorder_i64(int64_t *column, const int64_t *order, int64_t count, int64_t *scratch)
+{
+    for (int64_t i = 0; i < count; i++)
+        scratch[i] = column[order[i]];
+    for (int64_t i = 0; i < count; i++)
+        column[i] = scratch[i];
+}
+
+static void reorder_i32(int32_t *column, const int64_t *order, int64_t count, int64_t *scratch)
+{
+    for (int64_t i = 0; i < count; i++)
+        scratch[i] = column[order[i]];
+    for (int64_t i = 0; i < count; i++)
+        column[i] = (int32_t)scratch[i];
+}
+
+/* Sorts rows [at, at + count) of the samples by kind; those of one kind keep their order. O(count + kinds).
+ */
+static void sort_kinds(assembly *a, int64_t at, int64_t count)
+{
+    hbp_plan *plan = a->plan;
+    int64_t *order = a->scratch, *scratch = a->scratch + count, next[HBP_MAX_MODALITIES + 1] = {0};
+    const int32_t *kind = plan->sample_modalities + at;
+    int is_sorted = 1;
+    for (int64_t i = 0; i < count; i++) {
+        next[kind[i] + 1]++;
+        is_sorted &= i == 0 || kind[i - 1] <= kind[i];
+    }
+    if (is_sorted)
+        return;
+    for (int32_t k = 0; k < HBP_MAX_MODALITIES; k++)
+        next[k + 1] += next[k];
+    for (int64_t i = 0; i < count; i++)
+        order[next[kind[i]]++] = i;
+    reorder_i64(plan->sample_ids + at, order, count, scratch);
+    reorder_i32(plan->sample_tokens + at, order, count, scratch);
+    reorder_i32(plan->sample_modalities + at, order, count, scratch);
+    if (plan->sample_first_tokens)
+        reorder_i64(plan->sample_first_tokens + at, order, count, scratch);
+    if (plan->sample_loss_tokens)
+        reorder_i32(plan->sample_loss_tokens + at, order, count, scratch);
+    if (plan->sample_vision)
+        reorder_i32(plan->sample_vision + at, order, count, scratch);
 }
 
 static void write_samples(assembly *a, int64_t first, int64_t end)
@@ -54,7 +100,14 @@ static void write_samples(assembly *a, int64_t first, int64_t end)
         plan->sample_first_tokens[at + i] = lengths->first ? lengths->first[sample[i]] : 0;
     for (int64_t i = 0; plan->sample_loss_tokens && i < count; i++)
         plan->sample_loss_tokens[at + i] = (int32_t)lengths->loss[sample[i]];
+    for (int64_t i = 0; plan->sample_vision && i < count; i++)
+        plan->sample_vision[at + i] = (int32_t)lengths->vision[sample[i]];
     a->sample = at + count;
+    if (plan->sample_modalities) {
+        for (int64_t i = 0; i < count; i++)
+            plan->sample_modalities[at + i] = hbp__lengths_modality(lengths, sample[i]);
+        sort_kinds(a, at, count);
+    }
 }
 
 /* Writes the next row of the packs: pack `p` of group `g` on the ranks from `rank` on; returns how many they
@@ -64,7 +117,7 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
 {
     hbp_plan *plan = a->plan;
     const hbp_groups *groups = a->groups;
-    int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
+    int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0, vision = 0;
     int32_t row = hbp__cost_row(a->cost, groups->sp[g]);
     if (p != HBP__DUMMY)
         write_samples(a, a->packs->offsets[p], a->packs->offsets[p + 1]);
@@ -76,6 +129,12 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
         loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
     padded = hbp__round_up(padded, plan->pack_multiple);
+    if (plan->pack_vision) {
+        for (int64_t i = first; i < a->sample; i++)
+            vision += plan->sample_vision[i];
+        plan->pack_vision[at] = vision;
+        plan->pack_vision_capacity[at] = a->packs->max_vision;
+    }
     plan->pack_offsets[at + 1] = a->sample;
     plan->pack_ranks[at] = rank;
     plan->pack_sp[at] = groups->sp[g];
@@ -85,13 +144,24 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
     plan->pack_padded_tokens[at] = padded;
     plan->pack_squares[at] = squares;
     plan->pack_loss_tokens[at] = loss;
-    plan->pack_ns[at] = hbp__cost_pack_ns(a->cost, row, groups->recompute[g], padded, (double)squares);
-    plan->pack_bytes[at] = hbp__cost_pack_bytes(a->cost, row, groups->recompute[g], padded);
+    plan->pack_ns[at] =
+        hbp__cost_vision_pack_ns(a->cost, row, groups->recompute[g], padded, (double)squares, vision);
+    plan->pack_bytes[at] = hbp__cost_vision_pack_bytes(a->cost, row, groups->recompute[g], padded, vision);
     return groups->sp[g];
+}
+
+/* Kinds of the samples in rows [first, end). */
+static int64_t kinds_of(const hbp_plan *plan, int64_t first, int64_t end)
+{
+    int64_t kinds = 0;
+    for (int64_t i = first; i < end; i++)
+        kinds |= INT64_C(1) << plan->sample_modalities[i];
+    return kinds;
 }
 
 static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
 {
+    int64_t sample = a->sample;
     int64_t slowest = 0, places = places_of(a, m, g);
     int32_t rank = 0;
     for (int64_t i = 0; i < places; i++) {
@@ -99,6 +169,8 @@ static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
         rank += write_pack(a, p, p == HBP__DUMMY ? g : a->packs->group[p], rank);
         slowest = hbp__max_i64(slowest, a->plan->pack_ns[a->pack - 1]);
     }
+    if (a->plan->micro_batch_modalities)
+        a->plan->micro_batch_modalities[a->micro_batch] = kinds_of(a->plan, sample, a->sample);
     a->plan->micro_batch_ns[a->micro_batch++] = slowest;
     a->plan->micro_batch_offsets[a->micro_batch] = a->pack;
     return slowest;
@@ -107,10 +179,14 @@ static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
 static void write_step(assembly *a, int64_t step)
 {
     hbp_plan *plan = a->plan;
-    int64_t pack = a->pack, sample = a->sample;
+    int64_t pack = a->pack, sample = a->sample, micro_batch = a->micro_batch;
     int64_t ns = hbp__round_i64(a->cost->terms.step_ns), tokens = 0, loss = 0;
     for (int64_t i = a->steps->first[step]; i < a->steps->first[step + 1]; i++)
         ns = hbp__add_saturating(ns, write_micro_batch(a, a->steps->micro_batch[i], group_of(a, step, i)));
+    /* Micro-batches of dummies run the kinds of the step's first. */
+    int64_t *kinds = plan->micro_batch_modalities;
+    for (int64_t m = micro_batch; kinds && m < a->micro_batch; m++)
+        kinds[m] = kinds[m] ? kinds[m] : kinds[micro_batch];
     for (; pack < a->pack; pack++) {
         tokens += plan->pack_tokens[pack];
         loss += plan->pack_loss_tokens[pack];
@@ -122,7 +198,15 @@ static void write_step(assembly *a, int64_t step)
     plan->step_samples[step] = a->sample - sample;
 }
 
-/* Samples of packs that no step took, after those that the lengths' limit dropped. */
+static void drop(assembly *a, int64_t at, uint32_t sample, int32_t reason)
+{
+    const hbp_lengths *lengths = a->packs->lengths;
+    a->plan->dropped_ids[at] = lengths->origin ? lengths->origin[sample] : sample;
+    a->plan->dropped_reasons[at] = reason;
+}
+
+/* Samples that the fill left out and those of packs that no step took, after those that the lengths' limit
+ * dropped. */
 static void write_dropped(assembly *a, const uint8_t *used)
 {
     const hbp_lengths *lengths = a->packs->lengths;
@@ -132,12 +216,11 @@ static void write_dropped(assembly *a, const uint8_t *used)
         plan->dropped_ids[i] = lengths->dropped_id[i];
         plan->dropped_reasons[i] = lengths->dropped_reason[i];
     }
+    for (int64_t i = 0; i < a->packs->dropped; i++)
+        drop(a, at++, a->packs->dropped_sample[i], a->packs->dropped_reason[i]);
     for (int64_t p = 0; p < a->packs->count; p++)
-        for (int64_t i = a->packs->offsets[p]; !used[p] && i < a->packs->offsets[p + 1]; i++, at++) {
-            uint32_t sample = a->packs->sample[i];
-            plan->dropped_ids[at] = lengths->origin ? lengths->origin[sample] : sample;
-            plan->dropped_reasons[at] = HBP_DROPPED_LEFTOVER;
-        }
+        for (int64_t i = a->packs->offsets[p]; !used[p] && i < a->packs->offsets[p + 1]; i++)
+            drop(a, at++, a->packs->sample[i], HBP_DROPPED_LEFTOVER);
 }
 
 /* Rows of each table; marks the packs that a step takes. */
@@ -178,23 +261,49 @@ static void set_fields(const assembly *a, const hbp_balance_options *options)
     plan->lengths_digest = lengths->digest;
 }
 
+/* A plan with room for everything, and what writing it needs besides. */
+static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uint8_t *used)
+{
+    const hbp__memory *memory = &a->context->memory;
+    const hbp_lengths *lengths = a->packs->lengths;
+    int64_t pack_rows, sample_rows, fullest = 0;
+    count_rows(a, &pack_rows, &sample_rows, used);
+    for (int64_t p = 0; options->modality_order && p < a->packs->count; p++)
+        fullest = hbp__max_i64(fullest, a->packs->offsets[p + 1] - a->packs->offsets[p]);
+    a->scratch = hbp__new(memory, (uint64_t)fullest, 2 * sizeof *a->scratch);
+    a->plan = hbp__plan_new(memory, a->steps->count, a->steps->first[a->steps->count], pack_rows, sample_rows,
+                            lengths->dropped + a->packs->dropped + a->packs->samples - sample_rows,
+                            (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
+                                (lengths->vision ? HBP__PLAN_VISION : 0) |
+                                (options->modality_order ? HBP__PLAN_MODALITIES : 0));
+    if (!a->scratch || !a->plan)
+        return hbp__fail_memory(a->context, "the plan");
+    set_fields(a, options);
+    return HBP_OK;
+}
+
+/* Vision units are not part of what a group's packs were sized for. */
+static hbp_status check_memory(const assembly *a)
+{
+    const hbp_plan *plan = a->plan;
+    int64_t limit = a->cost->terms.limit_bytes;
+    for (int64_t p = 0; plan->pack_vision && a->cost->terms.vision_bytes > 0 && p < plan->packs; p++)
+        if (plan->pack_vision[p] && plan->pack_bytes[p] > limit)
+            return hbp__fail(
+                a->context, HBP_E_INFEASIBLE,
+                "a pack of %lld tokens and %lld vision units needs %lld bytes at SP %d; a GPU has %lld",
+                (long long)plan->pack_tokens[p], (long long)plan->pack_vision[p],
+                (long long)plan->pack_bytes[p], (int)plan->pack_sp[p], (long long)limit);
+    return HBP_OK;
+}
+
 hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                          const hbp_cost *cost, const hbp_balance_options *options,
                          const hbp__micro_batches *batches, const hbp__steps *steps, hbp_plan **out)
 {
-    assembly a = {context, packs, groups, cost, batches, steps, NULL, 0, 0, 0};
-    const hbp_lengths *lengths = packs->lengths;
+    assembly a = {context, packs, groups, cost, batches, steps, NULL, NULL, 0, 0, 0};
     uint8_t *used = hbp__new_zero(&context->memory, (uint64_t)packs->count, sizeof *used);
-    if (!used)
-        return hbp__fail_memory(context, "the plan");
-    int64_t pack_rows, sample_rows;
-    count_rows(&a, &pack_rows, &sample_rows, used);
-    a.plan = hbp__plan_new(&context->memory, steps->count, steps->first[steps->count], pack_rows, sample_rows,
-                           lengths->dropped + packs->samples - sample_rows,
-                           (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0));
-    hbp_status status = a.plan ? HBP_OK : hbp__fail_memory(context, "the plan");
-    if (a.plan)
-        set_fields(&a, options);
+    hbp_status status = used ? open_plan(&a, options, used) : hbp__fail_memory(context, "the plan");
     for (int64_t s = 0; s < steps->count && status == HBP_OK; s++) {
         write_step(&a, s);
         if (a.plan->step_ns[s] == INT64_MAX)
@@ -203,6 +312,8 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
         if (s % 64 == 0 && status == HBP_OK)
             status = hbp__tick(context, "plan", s, steps->count);
     }
+    if (status == HBP_OK)
+        status = check_memory(&a);
     if (status == HBP_OK) {
         write_dropped(&a, used);
         hbp__plan_seal(a.plan);
@@ -210,6 +321,7 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
     } else {
         hbp_plan_free(a.plan);
     }
+    hbp__delete(&context->memory, a.scratch);
     hbp__delete(&context->memory, used);
     return status;
 }

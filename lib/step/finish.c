@@ -70,6 +70,8 @@ static void write_samples(finish *f, int64_t group)
                 plan->sample_first_tokens[at] = lengths->first ? lengths->first[sample] : 0;
             if (plan->sample_loss_tokens)
                 plan->sample_loss_tokens[at] = (int32_t)lengths->loss[sample];
+            if (plan->sample_vision)
+                plan->sample_vision[at] = (int32_t)lengths->vision[sample];
             sample = f->step->items.next ? f->step->items.next[sample] : HBP__NO_SAMPLE;
         }
     }
@@ -100,6 +102,12 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
         row = degree->row;
         recompute = way->recompute;
         capacity = way->capacity;
+    }
+    if (plan->pack_vision) {
+        plan->pack_vision[at] = 0;
+        for (int64_t i = first; i < f->sample; i++)
+            plan->pack_vision[at] += plan->sample_vision[i];
+        plan->pack_vision_capacity[at] = INT64_MAX;
     }
     plan->pack_offsets[at + 1] = f->sample;
     plan->pack_ranks[at] = rank;
@@ -184,7 +192,8 @@ static hbp_status build(finish *f, hbp_plan **out)
     sort_members(f);
     HBP__TRY(place_groups(f, micro_batches, &packs));
     f->plan = hbp__plan_new(memory, 1, micro_batches, packs, lengths->count, lengths->dropped,
-                            (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0));
+                            (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
+                                (lengths->vision ? HBP__PLAN_VISION : 0));
     if (!f->plan)
         return hbp__fail_memory(context, "the plan");
     write_step(f);

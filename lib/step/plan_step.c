@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "cost/cost.h"
 #include "data/lengths.h"
 #include "step/step.h"
 
@@ -56,6 +57,11 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
     HBP__TRY(hbp__require(context, out, "out"));
     HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
+    if (hbp__cost_charges_vision(cost) && batch_lengths->vision_sum > 0)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "hbp_plan_step does not plan for vision units: the cost charges them and the "
+                         "lengths have %lld; plan an epoch with max_vision (hbp_plan_epoch)",
+                         (long long)batch_lengths->vision_sum);
     hbp__step step;
     hbp_status status = hbp__step_open(context, batch_lengths, cost, options, &step);
     if (status >= 0 && step.options.solver == HBP_STEP_EXACT && !context->solver)
