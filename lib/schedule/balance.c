@@ -9,7 +9,7 @@ void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size
 
 static hbp_status check_options(hbp_context *context, hbp_balance_options *options)
 {
-    if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_RANDOM)
+    if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_VISION)
         return hbp__fail(context, HBP_E_INVALID, "balance: mode %d is not one of HBP_BALANCE_*",
                          (int)options->mode);
     if (!options->micro_batch_multiple)

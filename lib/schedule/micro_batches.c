@@ -1,7 +1,9 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/sort.h"
+#include "schedule/kinds.h"
 #include "schedule/microbatch.h"
+#include "schedule/vision.h"
 
 #include <string.h>
 
@@ -41,49 +43,168 @@ static hbp_status mix_classes(hbp_context *context, const int64_t *key, uint32_t
     return HBP_OK;
 }
 
-static hbp_status order_packs(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                              int64_t g, const hbp_cost *cost, const hbp_balance_options *options,
-                              uint32_t *order, int64_t count, int64_t *key)
+/* What micro-batches are made from: packs in the order of their groups and, under an order of modalities, of
+ * their sets of kinds. */
+typedef struct forming {
+    hbp_context *context;
+    const hbp_packs *packs;
+    const hbp_groups *groups;
+    const hbp_cost *cost;
+    const hbp_balance_options *options;
+    hbp__micro_batches *batches;
+    uint32_t *sorted; /* [packs] */
+    uint64_t *kinds;  /* [packs] bit k for kind k; NULL without an order of modalities */
+    int64_t *key;     /* [packs] */
+} forming;
+
+/* Packs of one group and one set of kinds: they may share micro-batches. */
+typedef struct run {
+    int32_t group;
+    int64_t first, end; /* in sorted */
+} run;
+
+static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
 {
-    int32_t row = hbp__cost_row(cost, groups->sp[g]);
-    int64_t longest = 0;
+    const hbp_packs *packs = f->packs;
+    int64_t count = r->end - r->first;
+    hbp__sized *sized = hbp__new(&f->context->memory, (uint64_t)count, sizeof *sized);
+    if (!sized)
+        return hbp__fail_memory(f->context, "the order of packs");
     for (int64_t i = 0; i < count; i++) {
         uint32_t p = order[i];
-        key[p] = options->mode == HBP_BALANCE_SORTED
-                     ? packs->squares[p]
-                     : hbp__cost_pack_ns(cost, row, groups->recompute[g], packs->padded[p],
-                                         (double)packs->squares[p]);
-        longest = hbp__max_i64(longest, key[p]);
+        sized[i] = (hbp__sized){{packs->vision ? packs->vision[p] : 0, packs->padded[p]}, p};
     }
-    if (options->mode == HBP_BALANCE_RANDOM) {
-        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_PACKS + (uint64_t)g);
-        hbp__rng_shuffle_u32(&rng, order, (uint64_t)count);
-    }
-    if (options->mode == HBP_BALANCE_RANDOM)
-        return HBP_OK;
-    int64_t class_ns = options->mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
+    hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->first);
+    hbp_status status = hbp__vision_order(f->context, sized, count, f->groups->packs[r->group], &rng);
     for (int64_t i = 0; i < count; i++)
-        key[order[i]] = (longest - key[order[i]]) / class_ns;
-    if (!hbp__sort_by_i64(&context->memory, key, order, count))
-        return hbp__fail_memory(context, "the order of packs");
-    return options->mode == HBP_BALANCE_TIME ? mix_classes(context, key, order, count, groups->packs[g])
-                                             : HBP_OK;
+        order[i] = sized[i].pack;
+    hbp__delete(&f->context->memory, sized);
+    return status;
 }
 
-static hbp_status order_group(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
-                              int64_t g, const hbp_cost *cost, const hbp_balance_options *options,
-                              hbp__micro_batches *batches, int64_t *key)
+static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
 {
-    int64_t first = batches->group_first[g], last = batches->group_first[g + 1];
-    uint32_t *order = batches->place + batches->first[first];
-    int64_t count = 0;
+    const hbp_packs *packs = f->packs;
+    const hbp_groups *groups = f->groups;
+    const hbp__memory *memory = &f->context->memory;
+    int32_t mode = f->options->mode, g = r->group, row = hbp__cost_row(f->cost, groups->sp[g]);
+    int64_t longest = 0, count = r->end - r->first, *key = f->key;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t p = order[i];
+        key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p]
+                                            : hbp__cost_pack_ns(f->cost, row, groups->recompute[g],
+                                                                packs->padded[p], (double)packs->squares[p]);
+        longest = hbp__max_i64(longest, key[p]);
+    }
+    int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
+    for (int64_t i = 0; i < count; i++)
+        key[order[i]] = (longest - key[order[i]]) / class_ns;
+    if (!hbp__sort_by_i64(memory, key, order, count))
+        return hbp__fail_memory(f->context, "the order of packs");
+    return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[g]) : HBP_OK;
+}
+
+/* Writes the run's packs to `order` in the way of the mode. */
+static hbp_status order_run(const forming *f, const run *r, uint32_t *order)
+{
+    int64_t count = r->end - r->first;
+    memcpy(order, f->sorted + r->first, (size_t)count * sizeof *order);
+    if (f->options->mode == HBP_BALANCE_GIVEN)
+        return HBP_OK;
+    if (f->options->mode == HBP_BALANCE_VISION)
+        return order_alike(f, r, order);
+    if (f->options->mode != HBP_BALANCE_RANDOM)
+        return order_packs(f, r, order);
+    hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->group);
+    hbp__rng_shuffle_u32(&rng, order, (uint64_t)count);
+    return HBP_OK;
+}
+
+/* Groups the packs, in each the order given, and puts those of one set of kinds together. */
+static hbp_status sort_packs(forming *f)
+{
+    const hbp_packs *packs = f->packs;
+    int64_t next[HBP__MAX_GROUPS + 1] = {0};
     for (int64_t p = 0; p < packs->count; p++)
-        if (packs->group[p] == g)
-            order[count++] = (uint32_t)p;
-    if (options->mode != HBP_BALANCE_GIVEN)
-        HBP__TRY(order_packs(context, packs, groups, g, cost, options, order, count, key));
-    for (int64_t i = count; i < batches->first[last] - batches->first[first]; i++)
-        order[i] = HBP__DUMMY;
+        next[packs->group[p] + 1]++;
+    for (int64_t g = 0; g < f->groups->count; g++)
+        next[g + 1] += next[g];
+    int64_t first[HBP__MAX_GROUPS + 1];
+    memcpy(first, next, sizeof first);
+    for (int64_t p = 0; p < packs->count; p++)
+        f->sorted[next[packs->group[p]]++] = (uint32_t)p;
+    for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
+        if (!hbp__sort_by_u64(&f->context->memory, f->kinds, f->sorted + first[g], first[g + 1] - first[g]))
+            return hbp__fail_memory(f->context, "the kinds of packs");
+    return HBP_OK;
+}
+
+/* The run that begins at sorted[first]. */
+static run run_from(const forming *f, int64_t first)
+{
+    run r = {f->packs->group[f->sorted[first]], first, first + 1};
+    while (r.end < f->packs->count && f->packs->group[f->sorted[r.end]] == r.group &&
+           (!f->kinds || f->kinds[f->sorted[r.end]] == f->kinds[f->sorted[first]]))
+        r.end++;
+    return r;
+}
+
+static int reserve(forming *f, int64_t places)
+{
+    hbp__micro_batches *b = f->batches;
+    b->group = hbp__new(&b->memory, (uint64_t)b->count, sizeof *b->group);
+    b->first = hbp__new(&b->memory, (uint64_t)b->count + 1, sizeof *b->first);
+    b->place = hbp__new(&b->memory, (uint64_t)places, sizeof *b->place);
+    return b->group && b->first && b->place;
+}
+
+/* Rows of every run's micro-batches, and the last one's dummies. */
+static void lay_out(forming *f)
+{
+    hbp__micro_batches *b = f->batches;
+    int64_t m = 0, place = 0;
+    for (int64_t first = 0; first < f->packs->count;) {
+        run r = run_from(f, first);
+        int64_t width = f->groups->packs[r.group], end = place + r.end - r.first;
+        for (; place < end; place += width, m++) {
+            b->group[m] = r.group;
+            b->first[m] = place;
+        }
+        for (; end < place; end++)
+            b->place[end] = HBP__DUMMY;
+        first = r.end;
+    }
+    b->first[m] = place;
+}
+
+static hbp_status form(forming *f)
+{
+    hbp__micro_batches *b = f->batches;
+    int64_t places = 0, of_group[HBP__MAX_GROUPS] = {0};
+    HBP__TRY(sort_packs(f));
+    for (int64_t first = 0; first < f->packs->count;) {
+        run r = run_from(f, first);
+        int64_t rows = hbp__ceil_div(r.end - r.first, f->groups->packs[r.group]);
+        of_group[r.group] += rows;
+        places += rows * f->groups->packs[r.group];
+        first = r.end;
+    }
+    for (int64_t g = 0; g < f->groups->count; g++) {
+        b->group_first[g] = b->count;
+        b->count += of_group[g];
+        b->group_first[g + 1] = b->count;
+    }
+    if (!reserve(f, places))
+        return hbp__fail_memory(f->context, "the micro-batches");
+    lay_out(f);
+    int64_t place = 0;
+    for (int64_t first = 0; first < f->packs->count;) {
+        run r = run_from(f, first);
+        HBP__TRY(hbp__tick(f->context, "balance", first, f->packs->count));
+        HBP__TRY(order_run(f, &r, b->place + place));
+        place += hbp__round_up(r.end - r.first, f->groups->packs[r.group]);
+        first = r.end;
+    }
     return HBP_OK;
 }
 
@@ -92,39 +213,23 @@ hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs,
                                    hbp__micro_batches *batches)
 {
     const hbp__memory *memory = &context->memory;
-    int64_t count[HBP__MAX_GROUPS] = {0}, places = 0;
+    uint64_t rows = (uint64_t)packs->count;
+    forming f = {context, packs, groups, cost, options, batches, NULL, NULL, NULL};
     memset(batches, 0, sizeof *batches);
     batches->memory = *memory;
-    for (int64_t p = 0; p < packs->count; p++)
-        count[packs->group[p]]++;
-    for (int64_t g = 0; g < groups->count; g++) {
-        batches->group_first[g] = batches->count;
-        batches->count += hbp__ceil_div(count[g], groups->packs[g]);
-        places += hbp__round_up(count[g], groups->packs[g]);
-        batches->group_first[g + 1] = batches->count;
-    }
-    batches->group = hbp__new(memory, (uint64_t)batches->count, sizeof *batches->group);
-    batches->first = hbp__new(memory, (uint64_t)batches->count + 1, sizeof *batches->first);
-    batches->place = hbp__new(memory, (uint64_t)places, sizeof *batches->place);
-    int64_t *key = hbp__new(memory, (uint64_t)packs->count, sizeof *key);
+    f.sorted = hbp__new(memory, rows, sizeof *f.sorted);
+    f.key = hbp__new(memory, rows, sizeof *f.key);
+    f.kinds = options->modality_order ? hbp__new(memory, rows, sizeof *f.kinds) : NULL;
     hbp_status status = HBP_OK;
-    if (!batches->group || !batches->first || !batches->place || !key)
+    if (!f.sorted || !f.key || (options->modality_order && !f.kinds))
         status = hbp__fail_memory(context, "the micro-batches");
-    int64_t place = 0;
-    for (int64_t g = 0; g < groups->count && status == HBP_OK; g++)
-        for (int64_t m = batches->group_first[g]; m < batches->group_first[g + 1]; m++) {
-            batches->group[m] = (int32_t)g;
-            batches->first[m] = place;
-            place += groups->packs[g];
-        }
-    if (status == HBP_OK)
-        batches->first[batches->count] = place;
-    for (int64_t g = 0; g < groups->count && status == HBP_OK; g++) {
-        status = hbp__tick(context, "balance", g, groups->count);
-        if (status == HBP_OK && count[g])
-            status = order_group(context, packs, groups, g, cost, options, batches, key);
-    }
-    hbp__delete(memory, key);
+    if (status >= 0 && f.kinds)
+        status = hbp__packs_kinds(context, packs, f.kinds);
+    if (status >= 0)
+        status = form(&f);
+    hbp__delete(memory, f.kinds);
+    hbp__delete(memory, f.key);
+    hbp__delete(memory, f.sorted);
     return status;
 }
 
@@ -133,6 +238,5 @@ void hbp__micro_batches_close(hbp__micro_batches *batches)
     hbp__delete(&batches->memory, batches->group);
     hbp__delete(&batches->memory, batches->first);
     hbp__delete(&batches->memory, batches->place);
-    hbp__delete(&batches->memory, batches->kinds);
     memset(batches, 0, sizeof *batches);
 }

@@ -21,17 +21,16 @@ typedef struct hbp__micro_batches {
     int32_t *group;  /* [count] of the micro-batch; at least of its dummies */
     int64_t *first;  /* [count + 1] into place */
     uint32_t *place; /* packs, or HBP__DUMMY */
-    int64_t *kinds;  /* [count] kinds of sample in every pack of the micro-batch, bit k for kind k; NULL
-                        without an order of modalities. A micro-batch of dummies alone has none */
     int64_t
         group_first[HBP__MAX_GROUPS + 1]; /* micro-batches of group g: [group_first[g], group_first[g + 1]) */
 } hbp__micro_batches;
 
-/* Cuts each group's packs into micro-batches in the way `options->mode` says: the time-balanced way sorts by
+/* Cuts each group's packs, and with an order of modalities each set of kinds of them, into micro-batches in
+ * the way `options->mode` says; dummies complete the last micro-batch of each. The time-balanced way sorts by
  * predicted time, in classes of 1/1024 of the longest so that packs alike in time change places at random,
- * and cuts from the slowest; the last micro-batch is completed by dummies. The slowest pack then sets each
- * micro-batch's time, and the sum of those is the least for these packs up to the classes. O(packs). Close in
- * any case. */
+ * and cuts from the slowest: the slowest pack then sets each micro-batch's time, and the sum of those is the
+ * least for these packs up to the classes. The way of vision is vision.h's. O(packs), of vision O(packs log
+ * packs); with an order of modalities O(samples). Close in any case. */
 hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                                    const hbp_cost *cost, const hbp_balance_options *options,
                                    hbp__micro_batches *batches);
@@ -45,8 +44,9 @@ typedef struct hbp__steps {
     uint32_t *micro_batch; /* rows of hbp__micro_batches; HBP__DUMMY for a micro-batch of dummies alone */
 } hbp__steps;
 
-/* Orders the epoch: each group's micro-batches are drawn at random into steps of the group's size, and steps
- * of all groups are interleaved (curriculum.c). With `one_step`, everything is a single step instead. Close
+/* Orders the epoch: each group's micro-batches are drawn at random into steps of the group's size (dealt, so
+ * that each step is a small copy of the group, in mode vision and with an order of modalities), and steps of
+ * all groups are interleaved (curriculum.c). With `one_step`, everything is a single step instead. Close
  * in any case. */
 hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
                            const hbp_balance_options *options, int one_step, hbp__steps *steps);

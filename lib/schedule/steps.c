@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "schedule/microbatch.h"
+#include "schedule/vision.h"
 
 #include <string.h>
 
@@ -27,6 +28,23 @@ static void draw(const hbp_balance_options *options, uint64_t stream, int64_t fi
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, stream);
         hbp__rng_shuffle_u32(&rng, rows, (uint64_t)(last - first));
     }
+}
+
+/* The rows of group g step by step: drawn, or dealt so that each step has its share of every kind. */
+static hbp_status order_rows(hbp_context *context, const hbp__micro_batches *batches,
+                             const hbp_groups *groups, const hbp_balance_options *options, int64_t g,
+                             uint32_t *rows)
+{
+    int64_t first = batches->group_first[g], mine = batches->group_first[g + 1] - first;
+    int is_dealt = options->mode == HBP_BALANCE_VISION ||
+                   (options->modality_order && options->mode != HBP_BALANCE_GIVEN &&
+                    options->mode != HBP_BALANCE_RANDOM);
+    if (is_dealt) {
+        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_STEPS + (uint64_t)g);
+        return hbp__vision_deal(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
+    }
+    draw(options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
+    return HBP_OK;
 }
 
 static int steps_alloc(hbp__steps *steps, int64_t count, int64_t micro_batches)
@@ -102,14 +120,14 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
     if (status == HBP_OK) {
         hbp__interleave(count, groups->count, options->curriculum_steps, order);
         int64_t before = 0;
-        for (int64_t g = 0; g < groups->count; g++) {
-            draw(options, STREAM_STEPS + (uint64_t)g, batches->group_first[g], batches->group_first[g + 1],
-                 rows + batches->group_first[g]);
+        for (int64_t g = 0; g < groups->count && status == HBP_OK; g++) {
+            status = order_rows(context, batches, groups, options, g, rows + batches->group_first[g]);
             draw(options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before);
             before += count[g];
         }
-        write_steps(batches, groups, options, count, order, rows, turn, steps);
     }
+    if (status == HBP_OK)
+        write_steps(batches, groups, options, count, order, rows, turn, steps);
     hbp__delete(memory, order);
     hbp__delete(memory, rows);
     hbp__delete(memory, turn);

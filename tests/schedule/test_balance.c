@@ -63,8 +63,8 @@ START_TEST(what_does_not_belong_together_is_named)
                                     &shorter));
     FAILS(p.context, HBP_E_INVALID, "is not of these groups",
           hbp_balance_attention(p.context, p.packs, shorter, p.cost, NULL, &plan));
-    hbp_balance_options options = {.struct_size = sizeof options, .mode = 4};
-    FAILS(p.context, HBP_E_INVALID, "mode 4",
+    hbp_balance_options options = {.struct_size = sizeof options, .mode = 5};
+    FAILS(p.context, HBP_E_INVALID, "mode 5",
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     options = (hbp_balance_options){.struct_size = sizeof options, .micro_batch_multiple = -1};
     FAILS(p.context, HBP_E_INVALID, "micro_batch_multiple is -1",

@@ -1,0 +1,55 @@
+/* Micro-batches whose packs are alike in two sizes at once, and steps that are each a small copy of the
+ * epoch (OmniBal, section 3.2). */
+#ifndef HBP_SCHEDULE_VISION_H
+#define HBP_SCHEDULE_VISION_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "base/rng.h"
+
+/* Packs by their sizes: size[0] vision units, size[1] tokens. */
+typedef struct hbp__sized {
+    int64_t size[2];
+    uint32_t pack;
+} hbp__sized;
+
+/* The whole of a micro-batch's time, in the unit of hbp__waste. */
+#define HBP__WASTE_WHOLE (INT64_C(1) << 30)
+
+/* The share of a micro-batch that waits in one size: sum over its `width` ranks of (most - own) / (most
+ * width), where `sum` is that of all it holds and `most` its largest; a dummy has 0. An integer: the quotient
+ * is exact to the last bit everywhere, and the product by a power of two changes no bit. */
+static inline int64_t hbp__waste(int64_t most, int64_t sum, int64_t width)
+{
+    double whole = (double)most * (double)width;
+    return most > 0 ? (int64_t)((whole - (double)sum) / whole * (double)HBP__WASTE_WHOLE) : 0;
+}
+
+/* hbp__waste of both sizes together, over the micro-batches of `width` packs that follow each other in
+ * `packs` [count]; the last may be incomplete. DistRatio of vision plus that of tokens is this /
+ * HBP__WASTE_WHOLE / micro-batches. O(count). */
+int64_t hbp__vision_waste(const hbp__sized *packs, int64_t count, int64_t width);
+
+/* Puts `packs` [count] in an order in which every `width` neighbours are alike in both sizes; the last
+ * micro-batch may be incomplete. Two parts: the best of many ways to cut the packs into strips by one size
+ * and sort each strip by the other; then exchanges. Which of equal packs goes where is a draw of `rng`.
+ * O(count log(count)) and at most 64 exchanges tried a pack and round. */
+hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
+                             hbp__rng *rng);
+
+/* The first part. */
+hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width);
+
+/* The second: packs of two micro-batches alike in a sum change places while that lowers the waste of both
+ * together; never raises it. */
+hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width);
+
+/* Deals `count` things, like ones side by side, to steps of `size` things each, the last of fewer (or left
+ * out, if the caller leaves it out): every step gets its share of each stretch, as evenly as whole things
+ * allow, and which of neighbours is a draw. Writes the rows [first, first + count) to `rows` step by step,
+ * each step's in ascending order. O(count). */
+hbp_status hbp__vision_deal(hbp_context *context, int64_t first, int64_t count, int64_t size, hbp__rng *rng,
+                            uint32_t *rows);
+
+#endif
