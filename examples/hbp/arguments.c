@@ -8,7 +8,7 @@
 #include "cli.h"
 
 /* KIND_INTEGER goes into an int32 of the library, KIND_LONG into an int64. */
-enum { KIND_FLAG, KIND_TEXT, KIND_INTEGER, KIND_LONG, KIND_TOKENS, KIND_SHARE, KIND_CHOICE };
+enum { KIND_FLAG, KIND_TEXT, KIND_INTEGER, KIND_LONG, KIND_TOKENS, KIND_SHARE, KIND_NUMBER, KIND_CHOICE };
 
 /* `values` of a choice: "name=number|name=number". */
 typedef struct option {
@@ -26,17 +26,18 @@ typedef struct option {
 static const option options[] = {
     {"model", KIND_TEXT, AT(model_text), CLI_COSTS, "NAME",
      "preset, config.json, or layers=32,hidden=4096,...", 0},
-    {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE, "NAME[:N]",
+    {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE | CLI_VLM, "NAME[:N]",
      "preset and its number of nodes, or profile.json", 0},
-    {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE, "N", "number of nodes", 0},
-    {"set", KIND_TEXT, AT(set), CLI_COSTS | CLI_PROBE, "FIELD=X,...", "fields of the machine to replace", 0},
-    {"zero", KIND_CHOICE, AT(zero), CLI_COSTS, "STAGE", "ZeRO stage: none, 1, 2, 3 (default)",
-     "1=1|2=2|3=3|none=4"},
-    {"fused-ce", KIND_FLAG, AT(fused_cross_entropy), CLI_COSTS, "",
+    {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE | CLI_VLM, "N", "number of nodes", 0},
+    {"set", KIND_TEXT, AT(set), CLI_COSTS | CLI_PROBE | CLI_VLM, "FIELD=X,...",
+     "fields of the machine to replace", 0},
+    {"zero", KIND_CHOICE, AT(zero), CLI_COSTS | CLI_VLM, "STAGE",
+     "ZeRO stage: none, 1, 2, 3 (default 3; vlm: 1)", "1=1|2=2|3=3|none=4"},
+    {"fused-ce", KIND_FLAG, AT(fused_cross_entropy), CLI_COSTS | CLI_VLM, "",
      "cross-entropy never holds the logits whole", 0},
     {"max-sp", KIND_INTEGER, AT(max_sp), CLI_COSTS, "N", "no SP degree above N", 0},
-    {"reserve", KIND_LONG, AT(reserve_mib), CLI_COSTS, "MIB", "memory kept free on each GPU (default 4096)",
-     0},
+    {"reserve", KIND_LONG, AT(reserve_mib), CLI_COSTS | CLI_VLM, "MIB",
+     "memory kept free on each GPU (default 4096; vlm: 5 GB)", 0},
     {"pack-overhead", KIND_LONG, AT(pack_overhead_ns), CLI_COSTS, "NS", "launch time of a micro-batch", 0},
     {"dp-overlap", KIND_SHARE, AT(dp_overlap), CLI_COSTS, "SHARE", "share of ZeRO traffic hidden, 0..1", 0},
     {"sp-overlap", KIND_SHARE, AT(sp_overlap), CLI_COSTS, "SHARE", "share of all-to-all hidden, 0..1", 0},
@@ -53,8 +54,8 @@ static const option options[] = {
     {"mixed-slack", KIND_INTEGER, AT(mixed_slack), CLI_PLAN | CLI_COMPARE, "N",
      "mode mixed: N thousandths longer is fine for steps closer to the mixture", 0},
     {"max-groups", KIND_INTEGER, AT(max_groups), CLI_PLANS, "N", "at most N levels, 1..16 (default 6)", 0},
-    {"seed", KIND_LONG, AT(seed), CLI_PLAN | CLI_COMPARE, "N", "seed of the draws", 0},
-    {"epoch", KIND_LONG, AT(epoch), CLI_PLAN | CLI_COMPARE, "N", "another epoch, another draw", 0},
+    {"seed", KIND_LONG, AT(seed), CLI_PLAN | CLI_COMPARE | CLI_VLM, "N", "seed of the draws", 0},
+    {"epoch", KIND_LONG, AT(epoch), CLI_PLAN | CLI_COMPARE | CLI_VLM, "N", "another epoch, another draw", 0},
     {"curriculum", KIND_LONG, AT(curriculum), CLI_PLAN | CLI_COMPARE, "STEPS",
      "first so many steps from the shortest group", 0},
     {"samples-per-step", KIND_LONG, AT(samples_per_step), CLI_PLAN | CLI_COMPARE, "N",
@@ -71,7 +72,8 @@ static const option options[] = {
      "each pack is padded to a multiple of N", 0},
     {"drop-last", KIND_FLAG, AT(drop_last), CLI_PLAN | CLI_COMPARE, "",
      "drop a group's last, incomplete step", 0},
-    {"effort", KIND_INTEGER, AT(effort), CLI_PLAN | CLI_COMPARE, "N", "search for fewer packs, 0..9", 0},
+    {"effort", KIND_INTEGER, AT(effort), CLI_PLAN | CLI_COMPARE | CLI_VLM, "N",
+     "search for fewer packs, 0..9", 0},
     {"batch", KIND_LONG, AT(batch), CLI_STEP, "N", "samples of the step (default: all in the file)", 0},
     {"skip", KIND_LONG, AT(skip), CLI_STEP, "K", "samples of the file before the step's", 0},
     {"mode", KIND_CHOICE, AT(mode), CLI_STEP, "MODE",
@@ -95,6 +97,41 @@ static const option options[] = {
     {"count-column", KIND_TEXT, AT(count_column), CLI_READS, "NAME", "CSV column of counts", 0},
     {"loss-column", KIND_TEXT, AT(loss_column), CLI_READS, "NAME", "column or field of loss tokens", 0},
     {"tie-column", KIND_TEXT, AT(tie_column), CLI_READS, "NAME", "column or field of ties", 0},
+    {"vlm", KIND_TEXT, AT(vlm_text), CLI_VLM, "NAME", "preset of the vision-language model", 0},
+    {"tensor-parallel", KIND_INTEGER, AT(tensor_parallel), CLI_VLM, "N",
+     "GPUs that share a layer (default 1)", 0},
+    {"stages", KIND_INTEGER, AT(stages), CLI_VLM | CLI_STAGES, "N", "pipeline stages (vlm: default 1)", 0},
+    {"virtual-stages", KIND_INTEGER, AT(virtual_stages), CLI_VLM | CLI_STAGES, "N",
+     "chunks of layers on each stage (default 1)", 0},
+    {"micro-batches", KIND_INTEGER, AT(step_micro_batches), CLI_VLM | CLI_STAGES, "N",
+     "of a step (stages: default 4 a stage; vlm: from --batch-samples)", 0},
+    {"replicas", KIND_INTEGER, AT(replicas), CLI_VLM, "N", "data-parallel replicas (default: all GPUs)", 0},
+    {"batch-samples", KIND_INTEGER, AT(batch_samples), CLI_VLM, "N", "samples of a step (default 128)", 0},
+    {"samples", KIND_INTEGER, AT(samples), CLI_VLM, "N", "samples of a micro-batch (default 4)", 0},
+    {"max-tokens", KIND_TOKENS, AT(max_tokens), CLI_VLM, "TOKENS", "most tokens of a pack (default: chosen)",
+     0},
+    {"max-vision", KIND_LONG, AT(max_vision), CLI_VLM | CLI_PLAN, "N",
+     "most vision units of a pack (vlm: default chosen)", 0},
+    {"modality-order", KIND_FLAG, AT(modality_order), CLI_VLM | CLI_PLAN, "",
+     "all packs of a micro-batch hold the same kinds of samples", 0},
+    {"data", KIND_CHOICE, AT(data), CLI_VLM, "WAY",
+     "packed (default), isf: as published, random, grouped, sorted",
+     "packed=0|isf=1|random=2|grouped=3|sorted=4"},
+    {"partition", KIND_CHOICE, AT(partition), CLI_VLM | CLI_STAGES, "WAY",
+     "optimal (default), balanced, parameters, uniform, paper",
+     "optimal=0|balanced=1|parameters=2|uniform=3|paper=4"},
+    {"memory", KIND_CHOICE, AT(memory), CLI_VLM, "WAY",
+     "what is recomputed: optimal (default), paper, all, none", "optimal=0|paper=1|all=2|none=3"},
+    {"layers", KIND_TEXT, AT(layers_file), CLI_VLM, "FILE",
+     "measured layers (CSV or JSON lines) instead of derived", 0},
+    {"layers-vision", KIND_LONG, AT(layers_vision), CLI_VLM, "N", "vision units they were measured with", 0},
+    {"layers-tokens", KIND_LONG, AT(layers_tokens), CLI_VLM, "N", "tokens they were measured with", 0},
+    {"compare", KIND_FLAG, AT(compare), CLI_VLM, "", "each part alone, all together, and as published", 0},
+    {"memory-limit", KIND_LONG, AT(memory_mib), CLI_STAGES, "MIB", "of each stage (default: none)", 0},
+    {"link", KIND_NUMBER, AT(link_gb_per_s), CLI_STAGES, "GB/S",
+     "between stages (default: transfers take no time)", 0},
+    {"link-overlap", KIND_SHARE, AT(link_overlap), CLI_STAGES, "SHARE", "share of a transfer hidden, 0..1",
+     0},
     {"step", KIND_LONG, AT(step), CLI_SHOW | CLI_TRACE, "K", "this step, from 0 (trace: the first)", 0},
     {"steps", KIND_LONG, AT(steps), CLI_TRACE, "N", "so many steps (default: all)", 0},
     {"rank", KIND_INTEGER, AT(rank), CLI_SHOW, "R", "the packs of this rank, sample by sample", 0},
@@ -108,9 +145,9 @@ static const option options[] = {
      "of --nccl-tests: all-to-all (default), all-gather, reduce-scatter, all-reduce",
      "all-to-all=0|all-gather=1|reduce-scatter=2|all-reduce=3"},
     {"ranks", KIND_INTEGER, AT(ranks), CLI_PROBE, "N", "of --nccl-tests: GPUs that took part", 0},
-    {"all", KIND_FLAG, AT(all), CLI_GROUPS | CLI_SHOW, "", "every row of long tables", 0},
-    {"output", KIND_TEXT, AT(output), CLI_PLAN | CLI_TRACE | CLI_PROBE | CLI_DUMP | CLI_STEP, "FILE",
-     "where to write (also -o FILE)", 0},
+    {"all", KIND_FLAG, AT(all), CLI_GROUPS | CLI_SHOW | CLI_STAGES, "", "every row of long tables", 0},
+    {"output", KIND_TEXT, AT(output), CLI_PLAN | CLI_TRACE | CLI_PROBE | CLI_DUMP | CLI_STEP | CLI_VLM,
+     "FILE", "where to write (also -o FILE)", 0},
     {"json", KIND_FLAG, AT(json), CLI_ALL, "", "print JSON", 0},
 };
 
@@ -163,6 +200,13 @@ static int store(cli *c, const option *o, const char *text)
     case KIND_TEXT:
         *(const char **)field = text;
         return 0;
+    case KIND_NUMBER: {
+        double number = strtod(text, &end);
+        if (end == text || *end || !(number >= 0 && number <= 1e18))
+            return cli_usage("--%s is '%s'; it takes a number", o->name, text);
+        *(double *)field = number;
+        return 0;
+    }
     case KIND_SHARE: {
         double share = strtod(text, &end);
         if (end == text || *end || !(share >= 0 && share <= 1))

@@ -62,6 +62,27 @@ typedef struct cli {
     int64_t compare;
     const char *micro_batches; /* "A:B" */
 
+    const char *vlm_text;
+    const char *layers_file;
+    int64_t stages;
+    int64_t virtual_stages;
+    int64_t step_micro_batches;
+    int64_t tensor_parallel;
+    int64_t replicas;
+    int64_t batch_samples;
+    int64_t samples;
+    int64_t max_vision;
+    int64_t max_tokens;
+    int64_t modality_order;
+    int64_t data;
+    int64_t partition;
+    int64_t memory;
+    int64_t layers_vision;
+    int64_t layers_tokens;
+    int64_t memory_mib;
+    double link_gb_per_s;
+    double link_overlap;
+
     int64_t step; /* -1: not given */
     int64_t steps;
     int64_t rank; /* -1: not given */
@@ -81,6 +102,10 @@ typedef struct cli {
     hbp_groups *groups;
     hbp_plan *plan;
     hbp_plan_file *plan_file;
+    hbp_vlm *vlm;
+    hbp_vlm_plan *vlm_plan;
+    hbp_layers *layers;
+    hbp_partition *partition_found;
     json_t *result; /* what --json prints */
 } cli;
 
@@ -96,10 +121,12 @@ enum {
     CLI_VALIDATE = 128,
     CLI_DUMP = 256,
     CLI_STEP = 512,
+    CLI_VLM = 1024,
+    CLI_STAGES = 2048,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
     CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP,
-    CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP,
-    CLI_ALL = 1023
+    CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
+    CLI_ALL = 4095
 };
 
 typedef struct cli_command {
@@ -121,6 +148,8 @@ int cli_trace(cli *c);
 int cli_validate(cli *c);
 int cli_dump(cli *c);
 int cli_step(cli *c);
+int cli_vlm(cli *c);
+int cli_stages(cli *c);
 
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);

@@ -314,6 +314,8 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->window_samples = c->window;
     options->seed = (uint64_t)c->seed;
     options->epoch = (uint64_t)c->epoch;
+    options->max_vision = c->max_vision;
+    options->modality_order = (int32_t)c->modality_order;
 }
 
 hbp_status cli_find_bound(cli *c, int64_t *bound_ns)

@@ -18,6 +18,9 @@ static const cli_command commands[] = {
     {"plan", CLI_PLAN, 1, "FILE", "Plan an epoch and write it to a plan file.", cli_plan},
     {"step", CLI_STEP, 1, "FILE", "Plan one step: micro-batches of SP groups of different degrees.",
      cli_step},
+    {"vlm", CLI_VLM, 1, "FILE",
+     "Plan a vision-language run: packs under two budgets, pipeline stages, recomputation.", cli_vlm},
+    {"stages", CLI_STAGES, 1, "LAYERS", "Cut layers into pipeline stages.", cli_stages},
     {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
     {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
      cli_compare},
@@ -48,6 +51,9 @@ static void print_help(void)
            "Exit status: 0 on success, 1 on failure, 2 on wrong usage.\n\nmodels:  ");
     for (int64_t i = 0; i < hbp_model_count_presets(); i++)
         printf("%s%s", i == 0 ? "" : i % 6 ? ", " : ",\n         ", hbp_model_get_preset_name(i));
+    printf("\nvision-language models: ");
+    for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
+        printf("%s%s", i ? ", " : "", hbp_vlm_get_preset_name(i));
     printf("\nmachines: ");
     for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
         printf("%s%s", i ? ", " : "", hbp_machine_get_preset_name(i));
@@ -71,6 +77,10 @@ static char *join(int argc, char **argv)
 static void free_objects(cli *c)
 {
     hbp_plan_file_free(c->plan_file);
+    hbp_partition_free(c->partition_found);
+    hbp_layers_free(c->layers);
+    hbp_vlm_plan_free(c->vlm_plan);
+    hbp_vlm_free(c->vlm);
     hbp_plan_free(c->plan);
     hbp_groups_free(c->groups);
     hbp_cost_free(c->cost);

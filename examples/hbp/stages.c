@@ -1,0 +1,155 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli.h"
+
+static const char *const modes[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
+
+/* By what a candidate came among the best: "time, variance". */
+static shown show_ranked(int32_t ranked)
+{
+    shown text = {""};
+    int at = 0;
+    static const char *const names[] = {"time", "variance", "communication"};
+    for (int i = 0; i < 3; i++)
+        if (ranked & (1 << i))
+            at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%s", at ? ", " : "", names[i]);
+    return text;
+}
+
+/* "0 23 47 72 101" */
+static shown show_cuts(const int32_t *cuts, int64_t count)
+{
+    shown text = {""};
+    int at = 0;
+    for (int64_t k = 0; k < count && at < (int)sizeof text.s - 16; k++)
+        at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%d", k ? " " : "", (int)cuts[k]);
+    return text;
+}
+
+static json_t *cuts_json(const int32_t *cuts, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t k = 0; k < count; k++)
+        json_array_append_new(list, json_integer(cuts[k]));
+    return list;
+}
+
+static hbp_status get_candidate(cli *c, const hbp_partition *partition, int64_t i,
+                                hbp_partition_candidate *candidate, const int32_t **cuts)
+{
+    *candidate = (hbp_partition_candidate){.struct_size = sizeof *candidate};
+    return hbp_partition_get_candidate(c->context, partition, i, candidate, cuts);
+}
+
+static int print_json(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
+{
+    int64_t cut_count, stages;
+    const int32_t *cuts = hbp_partition_get_cuts(partition, &cut_count);
+    const int64_t *ns = hbp_partition_get_stage_ns(partition, &stages);
+    const int64_t *bytes = hbp_partition_get_stage_bytes(partition, NULL);
+    json_t *candidates = json_array();
+    for (int64_t i = 0; i < hbp_partition_count_candidates(partition); i++) {
+        hbp_partition_candidate one;
+        const int32_t *other;
+        CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
+        json_array_append_new(candidates,
+                              json_pack("{s:o,s:I,s:I,s:I,s:o,s:s}", "cuts", cuts_json(other, cut_count),
+                                        "predicted_ns", (json_int_t)one.predicted_ns, "simulated_ns",
+                                        (json_int_t)one.simulated_ns, "cut_bytes", (json_int_t)one.cut_bytes,
+                                        "variance", json_number(one.stage_variance), "ranked",
+                                        show_ranked(one.ranked).s));
+    }
+    c->result =
+        json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
+                  modes[c->partition], "cuts", cuts_json(cuts, cut_count), "proven", (int)s->proven,
+                  "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns,
+                  "simulated_ns", (json_int_t)s->simulated_ns, "bottleneck", (int)s->bottleneck,
+                  "bottleneck_ns", (json_int_t)s->bottleneck_ns, "cut_bytes", (json_int_t)s->cut_bytes,
+                  "variance", json_number(s->stage_variance), "bubble", json_number(s->bubble), "peak_bytes",
+                  (json_int_t)s->peak_bytes, "stage_ns", json_columns_i64(ns, stages), "stage_bytes",
+                  json_columns_i64(bytes, stages), "candidates", candidates);
+    return cli_print_json(c);
+}
+
+static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *partition,
+                      const hbp_partition_summary *s)
+{
+    int64_t cut_count, stages;
+    const int32_t *cuts = hbp_partition_get_cuts(partition, &cut_count);
+    const int64_t *ns = hbp_partition_get_stage_ns(partition, &stages);
+    const int64_t *busy = hbp_partition_get_stage_busy_ns(partition, NULL);
+    const int64_t *bytes = hbp_partition_get_stage_bytes(partition, NULL);
+    printf("%d layers, %lld stages, %d micro-batches\n\n", (int)hbp_layers_count(layers), (long long)stages,
+           (int)s->micro_batches);
+    table t;
+    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "busy", "peak"});
+    for (int64_t i = 0; i < stages; i++) {
+        shown text = {""};
+        int at = 0;
+        for (int64_t k = i; k + 1 < cut_count && at < (int)sizeof text.s - 32; k += stages)
+            at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%d-%d", at ? ", " : "", (int)cuts[k],
+                           (int)cuts[k + 1] - 1);
+        table_add(&t, "%lld", (long long)i);
+        table_add_text(&t, text);
+        table_add_text(&t, show_time((double)ns[i]));
+        table_add_text(&t, show_time((double)busy[i]));
+        table_add_text(&t, show_bytes((double)bytes[i]));
+    }
+    table_end(&t);
+    printf("\nstep %s (formula %s%s), bubble %s, %s over the cuts\n", show_time((double)s->simulated_ns).s,
+           show_time((double)s->predicted_ns).s, s->proven ? ", the least there is" : "",
+           show_share(s->bubble).s, show_bytes((double)s->cut_bytes).s);
+    if (!s->proven && s->bound_ns > 0 && c->partition == HBP_PARTITION_OPTIMAL)
+        printf("a limit cut the search short; no partition has less than %s by the formula\n",
+               show_time((double)s->bound_ns).s);
+    if (!c->all)
+        return 0;
+    printf("\n");
+    table_begin(&t, 5, (const char *[]){"<cuts", "step", "formula", "over the cuts", "<best by"});
+    for (int64_t i = 0; i < hbp_partition_count_candidates(partition); i++) {
+        hbp_partition_candidate one;
+        const int32_t *other;
+        CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
+        table_add_text(&t, show_cuts(other, cut_count));
+        table_add_text(&t, show_time((double)one.simulated_ns));
+        table_add_text(&t, show_time((double)one.predicted_ns));
+        table_add_text(&t, show_bytes((double)one.cut_bytes));
+        table_add_text(&t, show_ranked(one.ranked));
+    }
+    table_end(&t);
+    return 0;
+}
+
+int cli_stages(cli *c)
+{
+    if (!c->stages)
+        return cli_usage("hbp stages needs --stages N");
+    int64_t *limit = NULL;
+    hbp_pipeline_options pipeline;
+    hbp_partition_options options;
+    hbp_partition_summary s = {.struct_size = sizeof s};
+    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    hbp_partition_options_init(&options, sizeof options);
+    pipeline.stages = (int32_t)c->stages;
+    pipeline.virtual_stages = (int32_t)c->virtual_stages;
+    pipeline.micro_batches = (int32_t)(c->step_micro_batches ? c->step_micro_batches : 4 * c->stages);
+    pipeline.link_bytes_per_s = c->link_gb_per_s * 1e9;
+    pipeline.link_overlap = c->link_overlap;
+    options.mode = (int32_t)c->partition;
+    CLI_TRY(c, hbp_layers_read(c->context, c->file, &c->layers));
+    if (c->memory_mib) {
+        limit = malloc((size_t)c->stages * sizeof *limit);
+        if (!limit)
+            return cli_error("out of memory");
+        for (int64_t i = 0; i < c->stages; i++)
+            limit[i] = c->memory_mib << 20;
+        pipeline.limit_bytes = limit;
+    }
+    hbp_status status = hbp_partition_layers(c->context, c->layers, &pipeline, &options, &c->partition_found);
+    free(limit);
+    CLI_TRY(c, status);
+    CLI_TRY(c, hbp_partition_get_summary(c->context, c->partition_found, &s));
+    cli_clear_progress();
+    return c->json ? print_json(c, c->partition_found, &s) : print_text(c, c->layers, c->partition_found, &s);
+}

@@ -1,0 +1,292 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* One way of planning a run, and what it came to; `failed` keeps the library's message. */
+typedef struct way {
+    const char *name;
+    int32_t data, model, memory;
+    char failed[256];
+    double seconds;
+    hbp_vlm_plan_summary summary;
+} way;
+
+static const char *const data_names[] = {"packed", "isf", "random", "grouped", "sorted"};
+static const char *const model_names[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
+static const char *const memory_names[] = {"optimal", "paper", "all", "none"};
+
+static hbp_status make_inputs(cli *c)
+{
+    if (!c->vlm_text)
+        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.2-26b", c->command);
+    hbp_status status = cli_read_lengths(c, c->file);
+    if (status >= 0)
+        status = hbp_vlm_create_preset(c->context, c->vlm_text, &c->vlm);
+    if (status >= 0)
+        status = cli_make_machine(c);
+    if (status >= 0 && c->layers_file)
+        status = hbp_layers_read(c->context, c->layers_file, &c->layers);
+    return status;
+}
+
+static void read_options(const cli *c, hbp_vlm_options *options)
+{
+    hbp_vlm_options_init(options, sizeof *options);
+    options->data = (int32_t)c->data;
+    options->model = (int32_t)c->partition;
+    options->memory = (int32_t)c->memory;
+    options->tensor_parallel = (int32_t)c->tensor_parallel;
+    options->pipeline_stages = (int32_t)c->stages;
+    options->virtual_stages = (int32_t)c->virtual_stages;
+    options->data_parallel = (int32_t)c->replicas;
+    options->micro_batches = (int32_t)c->step_micro_batches;
+    options->batch_samples = (int32_t)c->batch_samples;
+    options->samples = (int32_t)c->samples;
+    options->zero_stage = (int32_t)c->zero;
+    options->over_long = (int32_t)c->over_long;
+    options->modality_order = (int32_t)c->modality_order;
+    options->effort = (int32_t)c->effort;
+    options->fused_cross_entropy = (int32_t)c->fused_cross_entropy;
+    options->max_vision = c->max_vision;
+    options->max_tokens = c->max_tokens;
+    options->reserve_bytes = c->reserve_mib << 20;
+    options->layers = c->layers;
+    options->layers_vision = (double)c->layers_vision;
+    options->layers_tokens = (double)c->layers_tokens;
+    options->seed = (uint64_t)c->seed;
+    options->epoch = (uint64_t)c->epoch;
+}
+
+/* Plans one way into c->vlm_plan. */
+static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
+{
+    double start = cli_now();
+    options->data = w->data;
+    options->model = w->model;
+    options->memory = w->memory;
+    hbp_status status = hbp_plan_vlm(c->context, c->lengths, c->vlm, c->machine, options, &c->vlm_plan);
+    w->seconds = cli_now() - start;
+    w->summary.struct_size = sizeof w->summary;
+    if (status >= 0)
+        status = hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &w->summary);
+    if (status < 0)
+        snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
+    return status;
+}
+
+static json_t *way_json(const way *w)
+{
+    const hbp_vlm_plan_summary *s = &w->summary;
+    json_t *row = json_pack("{s:s,s:s,s:s}", "data", data_names[w->data], "partition", model_names[w->model],
+                            "memory", memory_names[w->memory]);
+    if (!row)
+        return NULL;
+    if (w->failed[0]) {
+        json_object_set_new(row, "failed", json_string(w->failed));
+        return row;
+    }
+    json_t *rest = json_pack(
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:s}", "gpus",
+        (int)s->gpus, "replicas", (int)s->replicas, "stages", (int)s->stages, "micro_batches",
+        (int)s->micro_batches, "rounds", (int)s->rounds, "recomputed", (int)s->recomputed, "selective",
+        (int)s->selective, "max_vision", (json_int_t)s->max_vision, "max_tokens", (json_int_t)s->max_tokens,
+        "steps", (json_int_t)s->steps, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
+        "epoch_ns", (json_int_t)s->epoch_ns, "bound_ns", (json_int_t)s->bound_ns, "peak_bytes",
+        (json_int_t)s->peak_bytes, "limit_bytes", (json_int_t)s->limit_bytes, "gpu_days",
+        json_number(s->gpu_days), "bubble", json_number(s->bubble), "padding", json_number(s->padding),
+        "dist_vision", json_number(s->dist_vision), "dist_tokens", json_number(s->dist_tokens), "digest",
+        show_digest(s->digest).s);
+    json_object_update_missing(row, rest);
+    json_decref(rest);
+    return row;
+}
+
+static int print_json(cli *c, const way *w)
+{
+    int64_t cuts, layers, stages;
+    const int32_t *cut = hbp_vlm_plan_get_cuts(c->vlm_plan, &cuts);
+    const int32_t *recompute = hbp_vlm_plan_get_recompute(c->vlm_plan, &layers);
+    const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
+    json_t *cut_list = json_array(), *recompute_list = json_array();
+    for (int64_t i = 0; i < cuts; i++)
+        json_array_append_new(cut_list, json_integer(cut[i]));
+    for (int64_t i = 0; i < layers; i++)
+        json_array_append_new(recompute_list, json_integer(recompute[i]));
+    c->result = way_json(w);
+    if (c->result) {
+        json_object_set_new(c->result, "cuts", cut_list);
+        json_object_set_new(c->result, "recompute", recompute_list);
+        json_object_set_new(c->result, "stage_ns", json_columns_i64(ns, stages));
+        json_object_set_new(c->result, "stage_bytes",
+                            json_columns_i64(hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL), stages));
+        json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
+    }
+    return cli_print_json(c);
+}
+
+/* "patch embedding .. vision 22", the layers of one stage's chunk. */
+static shown show_layers(const hbp_layers *layers, const int32_t *cuts, int64_t chunks, int64_t stages,
+                         int64_t stage)
+{
+    shown text = {""};
+    int at = 0;
+    for (int64_t k = stage; k < chunks && at < (int)sizeof text.s - 80; k += stages) {
+        const char *last = hbp_layers_get_name(layers, cuts[k + 1] - 1);
+        at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%s", at ? "; " : "",
+                       hbp_layers_get_name(layers, cuts[k]));
+        if (cuts[k + 1] - cuts[k] > 1)
+            at += snprintf(text.s + at, sizeof text.s - (size_t)at, " .. %s", last);
+    }
+    return text;
+}
+
+static int64_t count_recomputed(const int32_t *recompute, const int32_t *cuts, int64_t chunks, int64_t stages,
+                                int64_t stage)
+{
+    int64_t count = 0;
+    for (int64_t k = stage; k < chunks; k += stages)
+        for (int32_t i = cuts[k]; i < cuts[k + 1]; i++)
+            count += recompute[i] != HBP_RECOMPUTE_NONE;
+    return count;
+}
+
+static int print_text(cli *c, const way *w)
+{
+    const hbp_vlm_plan_summary *s = &w->summary;
+    int64_t cuts, stages;
+    const int32_t *cut = hbp_vlm_plan_get_cuts(c->vlm_plan, &cuts);
+    const int32_t *recompute = hbp_vlm_plan_get_recompute(c->vlm_plan, NULL);
+    const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
+    const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
+    const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
+    printf("%s on %d GPUs: %d replicas of %d stages; %s samples in %s steps of %d micro-batches\n",
+           c->vlm_text, (int)s->gpus, (int)s->replicas, (int)s->stages, show_count(s->samples).s,
+           show_count(s->steps).s, (int)s->micro_batches);
+    if (s->max_tokens)
+        printf("a pack holds at most %s vision units and %s tokens\n", show_count(s->max_vision).s,
+               show_count(s->max_tokens).s);
+    printf("padding %s; replicas apart by %s in vision, %s in tokens\n\n", show_share(s->padding).s,
+           show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
+    table t;
+    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "peak", "recomputed layers"});
+    for (int64_t i = 0; i < stages; i++) {
+        table_add(&t, "%lld", (long long)i);
+        table_add_text(&t, show_layers(layers, cut, cuts - 1, stages, i));
+        table_add_text(&t, show_time((double)ns[i]));
+        table_add_text(&t, show_bytes((double)bytes[i]));
+        table_add_text(&t, show_count(count_recomputed(recompute, cut, cuts - 1, stages, i)));
+    }
+    table_end(&t);
+    printf(
+        "\npredicted %s, %s GPU-days; at most %s above the best there can be (%s); idle %s; planned in %s\n",
+        show_time((double)s->epoch_ns).s, show_real("%.3f", s->gpu_days).s,
+        show_share(s->bound_ns > 0 ? (double)s->epoch_ns / (double)s->bound_ns - 1 : 0).s,
+        show_time((double)s->bound_ns).s, show_share(s->bubble).s, show_time(w->seconds * 1e9).s);
+    if (s->dropped)
+        printf("%s samples were dropped\n", show_count(s->dropped).s);
+    if (c->output)
+        printf("wrote %s, digest %s\n", c->output,
+               show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
+    return 0;
+}
+
+/* The steps of OmniBal's ablation, each part alone, and the method as published. */
+static const way ways[] = {
+    {"as usual", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, "", 0, {0}},
+    {"data", HBP_VLM_DATA_PACKED, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, "", 0, {0}},
+    {"model", HBP_VLM_DATA_RANDOM, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, "", 0, {0}},
+    {"memory", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_OPTIMAL, "", 0, {0}},
+    {"data + model", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, "", 0, {0}},
+    {"data + model + memory", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, "", 0, {0}},
+    {"OmniBal as published", HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, "", 0, {0}},
+};
+
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static int print_ways_json(cli *c, const way *found)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < WAYS; i++) {
+        json_t *row = way_json(&found[i]);
+        if (row)
+            json_object_set_new(row, "way", json_string(found[i].name));
+        json_array_append_new(list, row);
+    }
+    c->result = json_pack("{s:o}", "ways", list);
+    return cli_print_json(c);
+}
+
+static void print_ways(const way *found)
+{
+    table t;
+    table_begin(&t, 9,
+                (const char *[]){"<balanced", "GPU-days", "x usual", "idle", "padding", "apart: vision",
+                                 "tokens", "recomputed", "planned in"});
+    for (int i = 0; i < WAYS; i++) {
+        const hbp_vlm_plan_summary *s = &found[i].summary;
+        table_add(&t, "%s", found[i].name);
+        if (found[i].failed[0]) {
+            for (int k = 1; k < 9; k++)
+                table_add(&t, "-");
+            continue;
+        }
+        table_add_text(&t, show_real("%.3f", s->gpu_days));
+        table_add_text(
+            &t,
+            show_real("%.3f", found[0].summary.gpu_days > 0 ? s->gpu_days / found[0].summary.gpu_days : 0));
+        table_add_text(&t, show_share(s->bubble));
+        table_add_text(&t, show_share(s->padding));
+        table_add_text(&t, show_share(s->dist_vision));
+        table_add_text(&t, show_share(s->dist_tokens));
+        table_add_text(&t, show_count(s->recomputed + s->selective));
+        table_add_text(&t, show_time(found[i].seconds * 1e9));
+    }
+    table_end(&t);
+    for (int i = 0; i < WAYS; i++)
+        if (found[i].failed[0])
+            printf("  %s: %s\n", found[i].name, found[i].failed);
+}
+
+static int compare(cli *c, hbp_vlm_options *options)
+{
+    way found[WAYS];
+    memcpy(found, ways, sizeof ways);
+    for (int i = 0; i < WAYS; i++) {
+        hbp_status status = measure(c, options, &found[i]);
+        hbp_vlm_plan_free(c->vlm_plan);
+        c->vlm_plan = NULL;
+        if (status < 0 && status != HBP_E_INFEASIBLE)
+            return cli_failed(c);
+    }
+    cli_clear_progress();
+    if (c->json)
+        return print_ways_json(c, found);
+    print_ways(found);
+    return 0;
+}
+
+static hbp_status save(cli *c)
+{
+    hbp_plan_save_options options;
+    hbp_plan_save_options_init(&options, sizeof options);
+    options.note = c->note;
+    return hbp_plan_save(c->context, hbp_vlm_plan_get_data(c->vlm_plan), c->output, &options);
+}
+
+int cli_vlm(cli *c)
+{
+    hbp_vlm_options options;
+    if (c->compare && (c->output || c->data || c->partition || c->memory))
+        return cli_usage("--compare plans in several ways and writes none of the plans");
+    CLI_TRY(c, make_inputs(c));
+    read_options(c, &options);
+    if (c->compare)
+        return compare(c, &options);
+    way w = {.data = options.data, .model = options.model, .memory = options.memory};
+    CLI_TRY(c, measure(c, &options, &w));
+    if (c->output)
+        CLI_TRY(c, save(c));
+    cli_clear_progress();
+    return c->json ? print_json(c, &w) : print_text(c, &w);
+}
