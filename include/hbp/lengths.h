@@ -102,7 +102,8 @@ typedef struct hbp_lengths_read_options {
     const char *count_column;  /* CSV: of a histogram's counts; NULL: "count" where present; "": none */
     const char *loss_column;   /* of loss tokens; NULL: none */
     const char *tie_column;    /* of ties; NULL: none */
-    const char *vision_column; /* of vision units; NULL: none */
+    const char *vision_column; /* of vision units, in `vision_path` where one is given; NULL: none, or there
+                                  "vision", then "images", "num_images", "tiles" */
     const char *modality_column; /* of kinds of sample; NULL: none */
     const char *vision_path; /* a second file with a number of vision units per sample, in any of the formats,
                                 as many as there are lengths; 0 is allowed. NULL: none */
@@ -113,10 +114,11 @@ HBP_API void hbp_lengths_read_options_init(hbp_lengths_read_options *options, ui
 /* Reads .npy (1-D integers), text (one length a line, # comments), CSV (comma, tab or semicolon; with a
  * header, or bare lengths, or bare "length,count"), JSON lines, Megatron or DeepSpeed .idx (a sample is a
  * sequence); each plain or gzipped; "-" is standard input. A JSON field that is an array counts its elements,
- * so "input_ids" gives the length; an empty tie, null or none, is -1. Memory is bounded by the lengths held,
- * not by the file. Returns HBP_E_FORMAT with line or byte offset, HBP_E_VERSION for a version of .npy or .idx
- * it does not know, HBP_E_SYSTEM when the file cannot be read, and the errors of hbp_lengths_create_*, with
- * the line. Thread: one per context. */
+ * so "input_ids" gives the length and "images" the vision units; an empty tie, null or none, is -1, and empty
+ * vision units are 0. Memory is bounded by the lengths held, not by the file. Returns HBP_E_FORMAT with line
+ * or byte offset, HBP_E_VERSION for a version of .npy or .idx it does not know, HBP_E_SYSTEM when a file
+ * cannot be read, HBP_E_INVALID when `vision_path` holds more or fewer numbers than there are lengths, and
+ * the errors of hbp_lengths_create_*, with the line. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_read(hbp_context *context, const char *path,
                                     const hbp_lengths_read_options *options, hbp_lengths **out);
 

@@ -21,6 +21,9 @@ typedef struct record {
     int chosen; /* which of `length`: the first that the first object has; -1 before it */
     wanted loss;
     wanted tie;
+    wanted vision;
+    wanted modality;
+    int has_vision; /* an object had the field */
 } record;
 
 static int is_called(const hbp__json_scan *scan, const wanted *field)
@@ -44,7 +47,11 @@ static hbp_status read_member(hbp__json_scan *scan, record *r)
     unsigned match = 0;
     for (int i = 0; i < r->names; i++)
         match |= is_called(scan, &r->length[i]) ? 1u << i : 0;
-    int is_loss = is_called(scan, &r->loss), is_tie = is_called(scan, &r->tie), byte;
+    wanted *others[] = {&r->loss, &r->tie, &r->vision, &r->modality};
+    unsigned other = 0;
+    for (int i = 0; i < 4; i++)
+        other |= is_called(scan, others[i]) ? 1u << i : 0;
+    int byte;
     HBP__TRY(hbp__json_next(scan, &byte));
     if (byte != ':')
         return hbp__json_fail(scan, "a colon is missing after a key");
@@ -53,10 +60,9 @@ static hbp_status read_member(hbp__json_scan *scan, record *r)
     for (int i = 0; i < r->names; i++)
         if (match >> i & 1)
             store(scan, &r->length[i]);
-    if (is_loss)
-        store(scan, &r->loss);
-    if (is_tie)
-        store(scan, &r->tie);
+    for (int i = 0; i < 4; i++)
+        if (other >> i & 1)
+            store(scan, others[i]);
     return HBP_OK;
 }
 
@@ -66,7 +72,7 @@ static hbp_status read_object(hbp__json_scan *scan, record *r)
     int byte;
     for (int i = 0; i < r->names; i++)
         r->length[i].kind = HBP__JSON_END;
-    r->loss.kind = r->tie.kind = HBP__JSON_END;
+    r->loss.kind = r->tie.kind = r->vision.kind = r->modality.kind = HBP__JSON_END;
     hbp__json_take(scan);
     HBP__TRY(hbp__json_next(scan, &byte));
     if (byte == '}') {
@@ -108,6 +114,22 @@ static int is_null(const wanted *field)
     return field->kind == HBP__JSON_WORD && field->bytes == 4 && memcmp(field->text, "null", 4) == 0;
 }
 
+/* A number, or an array whose elements are counted. */
+static hbp_status size_of(const hbp__length_rows *rows, int64_t line, const wanted *field, int64_t *out)
+{
+    if (field->kind != HBP__JSON_ARRAY)
+        return number_of(rows, line, field, out);
+    *out = field->elements;
+    return HBP_OK;
+}
+
+/* The same of vision units: a sample without the field has none. */
+static hbp_status units_of(const hbp__length_rows *rows, int64_t line, const wanted *field, int64_t *out)
+{
+    *out = 0;
+    return field->kind == HBP__JSON_END || is_null(field) ? HBP_OK : size_of(rows, line, field, out);
+}
+
 static hbp_status add_record(hbp__length_rows *rows, record *r, int64_t line)
 {
     for (int i = 0; i < r->names && r->chosen < 0; i++)
@@ -115,27 +137,45 @@ static hbp_status add_record(hbp__length_rows *rows, record *r, int64_t line)
             r->chosen = i;
     const wanted *length = &r->length[r->chosen < 0 ? 0 : r->chosen];
     hbp__length_row row = {.tie = -1};
-    if (length->kind == HBP__JSON_ARRAY)
-        row.length = length->elements;
-    else
-        HBP__TRY(number_of(rows, line, length, &row.length));
+    HBP__TRY((rows->list ? units_of : size_of)(rows, line, length, &row.length));
     if (rows->has_loss)
         HBP__TRY(number_of(rows, line, &r->loss, &row.loss));
     if (rows->has_tie && r->tie.kind != HBP__JSON_END && !is_null(&r->tie))
         HBP__TRY(number_of(rows, line, &r->tie, &row.tie));
+    if (rows->has_vision)
+        HBP__TRY(units_of(rows, line, &r->vision, &row.vision));
+    if (rows->has_modality)
+        HBP__TRY(number_of(rows, line, &r->modality, &row.modality));
+    r->has_vision |= r->vision.kind != HBP__JSON_END;
     return hbp__rows_add(rows, &row, line);
+}
+
+/* Vision units that no object has are a name misspelt, not text alone. */
+static hbp_status check_vision(const hbp__length_rows *rows, const record *r)
+{
+    const char *name = rows->list ? r->length[0].name : r->vision.name;
+    if (rows->added == 0 || (rows->list ? r->chosen >= 0 : !rows->has_vision || r->has_vision))
+        return HBP_OK;
+    return hbp__fail(rows->context, HBP_E_FORMAT, "%s: no object has the field '%s'",
+                     hbp__stream_name(rows->in), name);
 }
 
 hbp_status hbp__read_jsonl(hbp__length_rows *rows)
 {
     const hbp_lengths_read_options *options = rows->options;
-    record r = {.chosen = -1, .loss = {.name = options->loss_column}, .tie = {.name = options->tie_column}};
-    while (r.names < MOST_NAMES && hbp__length_name(options, r.names)) {
-        r.length[r.names].name = hbp__length_name(options, r.names);
+    record r = {.chosen = -1,
+                .loss = {.name = options->loss_column},
+                .tie = {.name = options->tie_column},
+                .vision = {.name = options->vision_column},
+                .modality = {.name = options->modality_column}};
+    while (r.names < MOST_NAMES && hbp__length_name(rows, r.names)) {
+        r.length[r.names].name = hbp__length_name(rows, r.names);
         r.names++;
     }
     rows->has_loss = options->loss_column != NULL;
     rows->has_tie = options->tie_column != NULL;
+    rows->has_vision = options->vision_column != NULL;
+    rows->has_modality = options->modality_column != NULL;
     const unsigned char *data;
     int64_t bytes;
     HBP__TRY(hbp__stream_peek(rows->in, 3, &data, &bytes));
@@ -147,7 +187,7 @@ hbp_status hbp__read_jsonl(hbp__length_rows *rows)
         int byte;
         HBP__TRY(hbp__json_next(&scan, &byte));
         if (byte < 0)
-            return HBP_OK;
+            return check_vision(rows, &r);
         if (byte != '{')
             return hbp__json_fail(&scan, "not a JSON object; each line holds one");
         int64_t line = scan.line;

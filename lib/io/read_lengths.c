@@ -53,12 +53,13 @@ void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t s
     hbp__struct_init(options, struct_size);
 }
 
-const char *hbp__length_name(const hbp_lengths_read_options *options, int i)
+const char *hbp__length_name(const hbp__length_rows *rows, int i)
 {
-    static const char *const names[] = {"length", "len", "tokens", "num_tokens"};
-    if (options->column)
-        return i == 0 ? options->column : NULL;
-    return i >= 0 && i < (int)COUNT_OF(names) ? names[i] : NULL;
+    static const char *const names[][4] = {{"length", "len", "tokens", "num_tokens"},
+                                           {"vision", "images", "num_images", "tiles"}};
+    if (rows->options->column)
+        return i == 0 ? rows->options->column : NULL;
+    return i >= 0 && i < (int)COUNT_OF(names[0]) ? names[rows->list != NULL][i] : NULL;
 }
 
 static reader by_name(const hbp__stream *in)
@@ -150,8 +151,11 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
 static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
                                 const hbp_lengths_read_options *options, reader read)
 {
-    const char *column = options->column ? options->column : options->loss_column;
-    column = column ? column : options->tie_column;
+    const char *wishes[] = {options->column, options->loss_column, options->tie_column,
+                            options->vision_column, options->modality_column};
+    const char *column = NULL;
+    for (size_t i = 0; i < COUNT_OF(wishes) && !column; i++)
+        column = wishes[i];
     const char *count = options->count_column && *options->count_column ? options->count_column : NULL;
     if (read == hbp__read_jsonl && count)
         return hbp__fail(context, HBP_E_INVALID, "%s: JSON lines hold no histogram; column '%s' is for CSV",
@@ -163,19 +167,39 @@ static hbp_status check_columns(hbp_context *context, const hbp__stream *in,
     return HBP_OK;
 }
 
-hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in,
-                                    const hbp_lengths_read_options *options, hbp_lengths **out)
+/* A stream of lengths with their vision units `beside` them, or of vision units into a list. */
+static hbp_status read_rows(hbp_context *context, hbp__stream *in, const hbp_lengths_read_options *options,
+                            hbp__unit_list *list, const hbp__unit_list *beside, hbp_lengths **out)
 {
     reader read;
     HBP__TRY(find_reader(context, in, options->format, &read));
     HBP__TRY(check_columns(context, in, options, read));
     hbp__length_rows rows;
     hbp_status status = hbp__rows_begin(&rows, context, in, options);
+    rows.list = list;
+    rows.beside = beside;
+    if (list)
+        rows.noun = "the number of vision units";
     if (status >= 0)
         status = read(&rows);
     if (status >= 0)
         status = hbp__rows_finish(&rows, out);
     hbp__rows_end(&rows);
+    return status;
+}
+
+hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__stream *vision,
+                                    const hbp_lengths_read_options *options, hbp_lengths **out)
+{
+    if (!vision)
+        return read_rows(context, in, options, NULL, NULL, out);
+    hbp_lengths_read_options of_lengths = *options, of_vision = {.column = options->vision_column};
+    of_lengths.vision_column = NULL;
+    hbp__unit_list list = {.name = hbp__stream_name(vision)};
+    hbp_status status = read_rows(context, vision, &of_vision, &list, NULL, NULL);
+    if (status >= 0)
+        status = read_rows(context, in, &of_lengths, NULL, &list, out);
+    hbp__delete(&context->memory, list.unit);
     return status;
 }
 
@@ -189,9 +213,15 @@ hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_le
     HBP__TRY(hbp__require(context, path, "path"));
     hbp_lengths_read_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_lengths_read_options"));
-    hbp__stream *in;
+    if (all.vision_path && strcmp(path, "-") == 0 && strcmp(all.vision_path, "-") == 0)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "lengths and vision units both come from standard input; name a file for one");
+    hbp__stream *in, *vision = NULL;
     HBP__TRY(hbp__stream_open(context, path, &in));
-    hbp_status status = hbp__lengths_read_stream(context, in, &all, out);
+    hbp_status status = all.vision_path ? hbp__stream_open(context, all.vision_path, &vision) : HBP_OK;
+    if (status >= 0)
+        status = hbp__lengths_read_stream(context, in, vision, &all, out);
+    hbp__stream_close(vision);
     hbp__stream_close(in);
     return status;
 }

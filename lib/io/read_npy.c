@@ -45,11 +45,11 @@ static hbp_status parse_type(const hbp__length_rows *rows, const char *text, npy
     if (!order || !kind || !strchr("<>|=", order))
         return bad_header(rows, "has a type that is not understood");
     if (kind == 'f' || kind == 'c')
-        return bad_header(rows, "has a floating-point type; save the lengths as integers");
+        return bad_header(rows, "has a floating-point type; save whole numbers");
     if (kind == 'O')
-        return bad_header(rows, "has Python objects; save the lengths as integers");
+        return bad_header(rows, "has Python objects; save whole numbers");
     if (kind != 'i' && kind != 'u')
-        return bad_header(rows, "has a type that is not an integer; save the lengths as integers");
+        return bad_header(rows, "has a type that is not an integer; save whole numbers");
     array->item = text[3] >= '1' && text[3] <= '8' && text[4] == '\'' ? text[3] - '0' : 0;
     if (array->item != 1 && array->item != 2 && array->item != 4 && array->item != 8)
         return bad_header(rows, "has an integer type of other than 1, 2, 4 or 8 bytes");
@@ -77,7 +77,7 @@ static hbp_status parse_shape(const hbp__length_rows *rows, const char *text, np
     }
     if (dimensions != 1)
         return hbp__fail(rows->context, HBP_E_FORMAT,
-                         "%s: the array has %lld dimensions; lengths are an array of one dimension",
+                         "%s: the array has %lld dimensions; an array of one dimension is read",
                          hbp__stream_name(rows->in), (long long)dimensions);
     for (text++; *text == ' ';)
         text++;

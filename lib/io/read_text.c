@@ -12,7 +12,7 @@ hbp_status hbp__read_text(hbp__length_rows *rows)
         if (hbp__fields_blank(&fields) || (fields.bytes && fields.text[0] == '#'))
             continue;
         hbp__length_row row = {0};
-        HBP__TRY(hbp__rows_parse(rows, "the length", fields.text, fields.bytes, fields.line, &row.length));
+        HBP__TRY(hbp__rows_parse(rows, rows->noun, fields.text, fields.bytes, fields.line, &row.length));
         HBP__TRY(hbp__rows_add(rows, &row, fields.line));
     }
 }

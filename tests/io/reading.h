@@ -14,17 +14,34 @@ typedef struct reading {
     hbp_lengths_read_options options;
 } reading;
 
-static inline hbp_status read_bytes(hbp_context *context, const reading *r, hbp_lengths **out)
+/* Lengths, and their vision units from another file unless `vision` is NULL. */
+typedef struct paired_reading {
+    reading lengths;
+    const reading *vision;
+} paired_reading;
+
+static inline hbp_status read_pair(hbp_context *context, const paired_reading *pair, hbp_lengths **out)
 {
-    hbp__stream *in;
+    const reading *r = &pair->lengths, *v = pair->vision;
+    hbp__stream *in, *vision = NULL;
     *out = NULL;
     hbp_status status = hbp__stream_open_memory(context, r->name, r->data, r->bytes, &in);
     if (status < 0)
         return status;
-    status = hbp__lengths_read_stream(context, in, &r->options, out);
+    if (v)
+        status = hbp__stream_open_memory(context, v->name, v->data, v->bytes, &vision);
+    if (status >= 0)
+        status = hbp__lengths_read_stream(context, in, vision, &r->options, out);
     ck_assert((status >= 0) == (*out != NULL));
+    hbp__stream_close(vision);
     hbp__stream_close(in);
     return status;
+}
+
+static inline hbp_status read_bytes(hbp_context *context, const reading *r, hbp_lengths **out)
+{
+    const paired_reading pair = {*r, NULL};
+    return read_pair(context, &pair, out);
 }
 
 /* For failing_sweep and cancel_sweep. */
@@ -43,6 +60,36 @@ static inline hbp_status read_text(hbp_context *context, const char *name, const
     if (options)
         r.options = *options;
     return read_bytes(context, &r, out);
+}
+
+/* The same with a file of vision units beside it. */
+static inline hbp_status read_texts(hbp_context *context, const char *name, const char *text,
+                                    const char *vision_name, const char *vision,
+                                    const hbp_lengths_read_options *options, hbp_lengths **out)
+{
+    const reading v = {vision_name, vision, (int64_t)strlen(vision), {0}};
+    paired_reading pair = {{name, text, (int64_t)strlen(text), {0}}, &v};
+    if (options)
+        pair.lengths.options = *options;
+    return read_pair(context, &pair, out);
+}
+
+/* For failing_sweep and cancel_sweep. */
+static inline hbp_status read_pair_once(hbp_context *context, void *user)
+{
+    hbp_lengths *out;
+    hbp_status status = read_pair(context, user, &out);
+    hbp_lengths_free(out);
+    return status;
+}
+
+/* Fails unless the data set holds exactly these vision units. */
+static inline void check_vision(const hbp_lengths *lengths, const int64_t *want, int64_t count)
+{
+    ck_assert_int_eq(lengths->count, count);
+    ck_assert_ptr_nonnull(lengths->vision);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_int_eq(hbp_lengths_get_vision(lengths, i), want[i]);
 }
 
 /* Fails unless the data set holds exactly these lengths. */

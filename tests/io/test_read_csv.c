@@ -39,8 +39,8 @@ START_TEST(counts_make_a_histogram)
     REFUSES(context, HBP_E_INVALID, "has 0 samples", "x", "length,count\n9,0\n", NULL);
     REFUSES(context, HBP_E_OVERFLOW, "the most allowed is 4294967294", "x", "length,count\n9,5000000000\n",
             NULL);
-    REFUSES(context, HBP_E_INVALID, "a histogram has neither loss tokens nor ties", "x",
-            "length,n,loss\n9,1,1\n", OPTIONS(.count_column = "n", .loss_column = "loss"));
+    REFUSES(context, HBP_E_INVALID, "x: a histogram has neither loss tokens nor ties, vision units or kinds",
+            "x", "length,n,loss\n9,1,1\n", OPTIONS(.count_column = "n", .loss_column = "loss"));
     char *text = malloc(200000);
     size_t bytes = (size_t)sprintf(text, "length,count\n");
     for (int i = 0; i < 12000; i++)
@@ -74,6 +74,52 @@ START_TEST(loss_and_ties_come_along)
     REFUSES(context, HBP_E_INVALID, "line 2: the tie is -2", "x", "length,loss,pair\n9,1,-2\n", options);
     REFUSES(context, HBP_E_FORMAT, "line 2: the tie 'b' is not a whole number", "x",
             "length,loss,pair\n9,1,b\n", options);
+    reading r = {"x", text, (int64_t)strlen(text), *options};
+    failing_sweep(read_once, &r);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_second_size_comes_along)
+{
+    hbp_context *context = test_context();
+    const char *text = "length,images,kind\n9,4,1\n3,,0\n5,0,61\n2,1,1\n";
+    hbp_lengths_read_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
+    hbp_lengths *got;
+    OK(context, read_text(context, "x", text, options, &got));
+    check_lengths(got, (const int64_t[]){9, 3, 5, 2}, 4);
+    check_vision(got, (const int64_t[]){4, 0, 0, 1}, 4);
+    ck_assert_int_eq(hbp_lengths_get_modality(got, 2), 61);
+    ck_assert_int_eq(got->modalities, INT64_C(1) << 61 | 3);
+    hbp_lengths_free(got);
+    OK(context, read_text(context, "x", text, OPTIONS(.modality_column = "kind"), &got));
+    ck_assert_ptr_null(got->vision);
+    ck_assert_int_eq(hbp_lengths_get_modality(got, 2), 61);
+    hbp_lengths_free(got);
+    /* a column of counts is none where a second size is asked for */
+    OK(context, read_text(context, "x", "length,count\n9,1\n3,2\n", OPTIONS(.vision_column = "count"), &got));
+    check_vision(got, (const int64_t[]){1, 2}, 2);
+    hbp_lengths_free(got);
+    REFUSES(context, HBP_E_INVALID, "line 2: the number of vision units is -1; it is at least 0", "x",
+            "length,images,kind\n9,-1,1\n", options);
+    REFUSES(context, HBP_E_OVERFLOW,
+            "line 2: the number of vision units is 2147483648; it is at most 2147483647", "x",
+            "length,images,kind\n9,2147483648,1\n", options);
+    REFUSES(context, HBP_E_FORMAT, "line 2: the number of vision units 'b' is not a whole number", "x",
+            "length,images,kind\n9,b,1\n", options);
+    REFUSES(context, HBP_E_INVALID, "line 3: the kind is 62; kinds are numbered 0 to 61", "x",
+            "length,images,kind\n9,1,1\n9,1,62\n", options);
+    REFUSES(context, HBP_E_INVALID, "line 2: the kind is -1", "x", "length,images,kind\n9,1,-1\n", options);
+    REFUSES(context, HBP_E_FORMAT, "line 2: the kind '' is not a whole number", "x",
+            "length,images,kind\n9,1,\n", options);
+    REFUSES(context, HBP_E_INVALID, "a histogram has neither loss tokens nor ties, vision units or kinds",
+            "x", "length,n,images\n9,1,1\n", OPTIONS(.count_column = "n", .vision_column = "images"));
+    REFUSES(context, HBP_E_INVALID, "a histogram has neither", "x", "length,n,kind\n9,1,1\n",
+            OPTIONS(.count_column = "n", .modality_column = "kind"));
+    REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.vision_column = "q"));
+    REFUSES(context, HBP_E_FORMAT, "no column 'q'", "x", "len,b\n1,2\n", OPTIONS(.modality_column = "q"));
+    REFUSES(context, HBP_E_FORMAT, "a number where the names of columns should be", "x", "1,2\n",
+            OPTIONS(.vision_column = "q"));
     reading r = {"x", text, (int64_t)strlen(text), *options};
     failing_sweep(read_once, &r);
     hbp_context_free(context);
@@ -130,4 +176,4 @@ START_TEST(long_fields_cost_no_memory)
 END_TEST
 
 TEST_MAIN("read_csv", columns_are_found_by_name, counts_make_a_histogram, loss_and_ties_come_along,
-          bad_tables_are_refused_by_line, long_fields_cost_no_memory)
+          a_second_size_comes_along, bad_tables_are_refused_by_line, long_fields_cost_no_memory)

@@ -57,6 +57,37 @@ START_TEST(loss_and_ties_come_along)
 }
 END_TEST
 
+START_TEST(a_second_size_comes_along)
+{
+    hbp_context *context = test_context();
+    const char *text = "{\"length\":9,\"images\":[\"a\",{\"b\":[1]}],\"kind\":1}\n"
+                       "{\"length\":3,\"images\":null,\"kind\":0}\n{\"length\":5,\"kind\":61}\n"
+                       "{\"images\":7,\"kind\":1,\"length\":2}\n{\"length\":4,\"images\":[],\"kind\":0}\n";
+    hbp_lengths_read_options *options = OPTIONS(.vision_column = "images", .modality_column = "kind");
+    hbp_lengths *got;
+    OK(context, read_text(context, "x", text, options, &got));
+    check_lengths(got, (const int64_t[]){9, 3, 5, 2, 4}, 5);
+    check_vision(got, (const int64_t[]){2, 0, 0, 7, 0}, 5);
+    ck_assert_int_eq(hbp_lengths_get_modality(got, 2), 61);
+    hbp_lengths_free(got);
+    REFUSES(context, HBP_E_FORMAT, "x: no object has the field 'pictures'", "x",
+            "{\"length\":9}\n{\"length\":8}\n", OPTIONS(.vision_column = "pictures"));
+    REFUSES(context, HBP_E_FORMAT, "line 1: the field 'images' is a string", "x",
+            "{\"length\":9,\"images\":\"a.png\"}\n", OPTIONS(.vision_column = "images"));
+    REFUSES(context, HBP_E_INVALID, "line 1: the number of vision units is -2", "x",
+            "{\"length\":9,\"images\":-2}\n", OPTIONS(.vision_column = "images"));
+    REFUSES(context, HBP_E_FORMAT, "line 2: the field 'kind' is missing", "x",
+            "{\"length\":9,\"kind\":1}\n{\"length\":9}\n", OPTIONS(.modality_column = "kind"));
+    REFUSES(context, HBP_E_FORMAT, "line 1: the field 'kind' is a string", "x",
+            "{\"length\":9,\"kind\":\"text\"}\n", OPTIONS(.modality_column = "kind"));
+    REFUSES(context, HBP_E_INVALID, "line 1: the kind is 62", "x", "{\"length\":9,\"kind\":62}\n",
+            OPTIONS(.modality_column = "kind"));
+    reading r = {"x", text, (int64_t)strlen(text), *options};
+    failing_sweep(read_once, &r);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(bad_fields_are_refused_by_line)
 {
     hbp_context *context = test_context();
@@ -137,5 +168,5 @@ START_TEST(nesting_is_bounded_and_text_costs_no_memory)
 END_TEST
 
 TEST_MAIN("read_jsonl", fields_are_found_by_name, array_elements_are_counted, loss_and_ties_come_along,
-          bad_fields_are_refused_by_line, what_is_not_json_is_refused_by_line,
+          a_second_size_comes_along, bad_fields_are_refused_by_line, what_is_not_json_is_refused_by_line,
           nesting_is_bounded_and_text_costs_no_memory)
