@@ -37,6 +37,7 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
     balance->micro_batch_multiple = options->micro_batch_multiple;
     balance->drop_last = options->drop_last;
     balance->curriculum_steps = options->curriculum_steps;
+    balance->modality_order = options->modality_order;
     balance->seed = options->seed;
     balance->epoch = options->epoch;
 }
@@ -52,6 +53,12 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     if (options->mixed_slack < 0 || options->mixed_slack > 1000)
         return hbp__fail(context, HBP_E_INVALID, "epoch: mixed_slack is %d; it must be in 0..1000",
                          (int)options->mixed_slack);
+    if (options->max_vision < 0 || options->max_vision > HBP_MAX_VISION)
+        return hbp__fail(context, HBP_E_INVALID, "epoch: max_vision is %lld; it must be in 0..%d",
+                         (long long)options->max_vision, (int)HBP_MAX_VISION);
+    if (options->modality_order && options->mode == HBP_EPOCH_MIXED)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "epoch: modality_order is for modes default and paper; mode mixed does not keep it");
     if (options->samples_per_step < 0 || options->window_samples < 0)
         return hbp__fail(
             context, HBP_E_INVALID, "epoch: %s is %lld; it must be 0 or more",

@@ -99,16 +99,23 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
         (long long)over, (long long)options->max_length, (long long)lengths->bin_length[lengths->bins - 1]);
 }
 
-/* Fills in the defaults and refuses lengths past max_length. */
-static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          hbp_groups_options *options, int64_t *longest)
+hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
+                               int64_t *longest)
 {
+    HBP__TRY(check_options(context, options));
     if (!options->pack_multiple)
         options->pack_multiple = 1;
     if (!options->sequence_multiple)
         options->sequence_multiple = 1;
     HBP__TRY(longest_item(context, lengths, options->sequence_multiple, longest));
-    HBP__TRY(resolve_max_length(context, lengths, *longest, options));
+    return resolve_max_length(context, lengths, *longest, options);
+}
+
+/* Fills in the defaults and refuses lengths past max_length. */
+static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          hbp_groups_options *options, int64_t *longest)
+{
+    HBP__TRY(hbp__groups_lengths(context, lengths, options, longest));
     if (!options->min_length)
         options->min_length = options->mode == HBP_GROUPS_PAPER ? 8192 : 1024;
     options->min_length = hbp__min_i64(options->min_length, options->max_length);
@@ -292,7 +299,6 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_groups_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
-    HBP__TRY(check_options(context, &all));
     int64_t longest;
     HBP__TRY(resolve(context, lengths, cost, &all, &longest));
     HBP__TRY(hbp__tick(context, "groups", 0, 2));

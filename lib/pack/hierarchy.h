@@ -41,6 +41,12 @@ typedef struct hbp__estimator {
                               hierarchy.c */
 } hbp__estimator;
 
+/* Checks the options and fills in those that say how long packs are: the multiples, and max_length, the pack
+ * length that holds everything. *longest gets the tokens of the longest sample, or of tied samples together,
+ * with padding. HBP_E_INVALID when it is longer than a given max_length. O(samples) with ties, else O(1). */
+hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
+                               int64_t *longest);
+
 /* Prefix sums for `lengths`; O(bins x degrees). Close releases them, also after a failed open. */
 hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                int64_t tokens_per_step, hbp__estimator *estimator);
