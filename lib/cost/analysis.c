@@ -1,27 +1,19 @@
 /* From the shape of a model and the fields of a machine to the terms of a cost (docs: cost model). */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/options.h"
 #include "cost/communication.h"
 #include "cost/cost.h"
+#include "cost/states.h"
 
 #define DEFAULT_RESERVE (INT64_C(4) << 30)
 
-/* Bytes per parameter: bf16 weights; fp32 gradients; fp32 weights and Adam's two moments. Together 18. */
-#define WEIGHT_BYTES    2.0
-#define GRADIENT_BYTES  4.0
-#define OPTIMISER_BYTES 12.0
-
 /* What the optimiser moves per parameter: reads gradients and its states, writes its states and the bf16
  * weights. */
-#define UPDATE_BYTES (GRADIENT_BYTES + 2 * OPTIMISER_BYTES + WEIGHT_BYTES)
+#define UPDATE_BYTES (HBP__GRADIENT_BYTES + 2 * HBP__OPTIMISER_BYTES + HBP__WEIGHT_BYTES)
 
 /* Layers whose weights ZeRO-3 holds whole: the one at work and the one being fetched. */
 #define GATHERED_LAYERS 2.0
-
-/* Flash attention's backward pass does 5 matrix products for the forward pass's 2. */
-#define ATTENTION_BACKWARD 2.5
 
 /* What the derivation reads. */
 typedef struct analysis {
@@ -58,55 +50,6 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
     return HBP_OK;
 }
 
-/* Checks what is read of the machine, and counts its ranks. */
-static hbp_status read_fabric(hbp_context *context, const hbp_machine *machine, hbp__fabric *fabric)
-{
-    const hbp_machine_fields *f = &machine->fields;
-    int64_t ranks = (int64_t)f->nodes * f->gpus_per_node;
-    const struct {
-        const char *name;
-        double value;
-        double most; /* 0: no limit */
-        int needed;
-    } fields[] = {
-        {"nodes", f->nodes, 0, 1},
-        {"gpus_per_node", f->gpus_per_node, 0, 1},
-        {"domain_gpus", f->domain_gpus, 0, 1},
-        {"hbm_bytes", (double)f->hbm_bytes, 0, 1},
-        {"hbm_bytes_per_s", f->hbm_bytes_per_s, 0, 1},
-        {"flops_per_s", f->flops_per_s, 0, 1},
-        {"gemm_efficiency", f->gemm_efficiency, 1, 1},
-        {"attention_efficiency", f->attention_efficiency, 1, 1},
-        {"nvlink_bytes_per_s", f->nvlink_bytes_per_s, 0, ranks > 1 && f->domain_gpus > 1},
-        {"network_bytes_per_s", f->network_bytes_per_s, 0, ranks > f->domain_gpus},
-        {"nvlink_latency_ns", f->nvlink_latency_ns, 0, 0},
-        {"network_latency_ns", f->network_latency_ns, 0, 0},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (fields[i].needed && fields[i].value == 0)
-            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is 0 or unknown; set it",
-                             fields[i].name, machine->name);
-        if (!isfinite(fields[i].value) || fields[i].value < 0)
-            return hbp__fail(context, HBP_E_INVALID,
-                             "%s of machine %s is %g; it must be finite and at least 0", fields[i].name,
-                             machine->name, fields[i].value);
-        if (fields[i].most > 0 && fields[i].value > fields[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %g; it is a share, at most %g",
-                             fields[i].name, machine->name, fields[i].value, fields[i].most);
-    }
-    if (ranks > INT32_MAX)
-        return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,
-                         (long long)ranks, INT32_MAX);
-    fabric->machine = machine;
-    fabric->ranks = (int32_t)ranks;
-    fabric->domain = f->domain_gpus < ranks ? f->domain_gpus : (int32_t)ranks;
-    if (ranks % fabric->domain)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "domain_gpus of machine %s is %d, which does not divide its %d GPUs", machine->name,
-                         (int)fabric->domain, (int)ranks);
-    return HBP_OK;
-}
-
 /* Equations of docs: cost model, "Compute". */
 static void derive_compute(const analysis *a, hbp_cost_terms *t)
 {
@@ -115,12 +58,12 @@ static void derive_compute(const analysis *a, hbp_cost_terms *t)
     double head = (double)a->model->vocab * a->model->hidden;
     t->layers = a->model->layers;
     t->ns_per_token = 6 * matmul / (machine->flops_per_s * machine->gemm_efficiency) * 1e9;
-    t->ns_per_token_squared = (1 + ATTENTION_BACKWARD) * a->summary->forward_flops_per_token_squared /
+    t->ns_per_token_squared = (1 + HBP__ATTENTION_BACKWARD) * a->summary->forward_flops_per_token_squared /
                               (machine->flops_per_s * machine->attention_efficiency) * 1e9;
     /* Recomputing a layer repeats its forward pass, a third of forward and backward; the output projection is
      * no layer. */
     t->recompute_linear = (matmul - head) / matmul / 3;
-    t->recompute_attention = 1 / (1 + ATTENTION_BACKWARD);
+    t->recompute_attention = 1 / (1 + HBP__ATTENTION_BACKWARD);
     t->recompute_communication = 0.5;
 }
 
@@ -136,12 +79,9 @@ static void derive_memory(const analysis *a, hbp_cost_terms *t)
 {
     int32_t stage = a->options.zero_stage;
     double ranks = a->fabric.ranks;
-    double weights = stage == HBP_ZERO_3 ? WEIGHT_BYTES / ranks : WEIGHT_BYTES;
-    double gradients = stage == HBP_ZERO_3 || stage == HBP_ZERO_2 ? GRADIENT_BYTES / ranks : GRADIENT_BYTES;
-    double states = stage == HBP_ZERO_NONE ? OPTIMISER_BYTES : OPTIMISER_BYTES / ranks;
-    t->static_bytes = (weights + gradients + states) * (double)a->summary->parameters;
+    t->static_bytes = hbp__cost_state_bytes(stage, ranks) * (double)a->summary->parameters;
     if (stage == HBP_ZERO_3 && a->fabric.ranks > 1)
-        t->static_bytes += GATHERED_LAYERS * WEIGHT_BYTES * layer_parameters(a);
+        t->static_bytes += GATHERED_LAYERS * HBP__WEIGHT_BYTES * layer_parameters(a);
     t->activation_bytes = (double)a->summary->activation_bytes;
     t->recomputed_bytes = (double)a->summary->recomputed_bytes;
     t->working_bytes = t->activation_bytes;
@@ -161,9 +101,9 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
     double layers = a->model->layers;
     double exposed = 1 - a->options.dp_overlap;
     double gather = exposed * hbp__cost_ring_ns(&a->fabric, HBP_COLLECTIVE_ALL_GATHER, layers,
-                                                WEIGHT_BYTES * parameters, gather_source);
-    double reduce = exposed * hbp__cost_ring_ns(&a->fabric, reduction, layers, GRADIENT_BYTES * parameters,
-                                                reduce_source);
+                                                HBP__WEIGHT_BYTES * parameters, gather_source);
+    double reduce = exposed * hbp__cost_ring_ns(&a->fabric, reduction, layers,
+                                                HBP__GRADIENT_BYTES * parameters, reduce_source);
     double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->fabric.ranks;
     t->pack_ns = (double)a->options.pack_overhead_ns;
     t->step_ns = UPDATE_BYTES * shard / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
@@ -274,7 +214,7 @@ hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const h
     HBP__TRY(hbp__require(context, machine, "machine"));
     analysis a = {.model = &model->fields, .summary = &model->summary};
     HBP__TRY(read_options(context, options, &a.options));
-    HBP__TRY(read_fabric(context, machine, &a.fabric));
+    HBP__TRY(hbp__cost_read_fabric(context, machine, &a.fabric));
 
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     const char *gather_source;

@@ -1,7 +1,57 @@
 #include "cost/communication.h"
 
+#include <math.h>
+
 /* NCCL moves activations in bf16. */
 #define ACTIVATION_BYTES 2.0
+
+hbp_status hbp__cost_read_fabric(hbp_context *context, const hbp_machine *machine, hbp__fabric *fabric)
+{
+    const hbp_machine_fields *f = &machine->fields;
+    int64_t ranks = (int64_t)f->nodes * f->gpus_per_node;
+    const struct {
+        const char *name;
+        double value;
+        double most; /* 0: no limit */
+        int needed;
+    } fields[] = {
+        {"nodes", f->nodes, 0, 1},
+        {"gpus_per_node", f->gpus_per_node, 0, 1},
+        {"domain_gpus", f->domain_gpus, 0, 1},
+        {"hbm_bytes", (double)f->hbm_bytes, 0, 1},
+        {"hbm_bytes_per_s", f->hbm_bytes_per_s, 0, 1},
+        {"flops_per_s", f->flops_per_s, 0, 1},
+        {"gemm_efficiency", f->gemm_efficiency, 1, 1},
+        {"attention_efficiency", f->attention_efficiency, 1, 1},
+        {"nvlink_bytes_per_s", f->nvlink_bytes_per_s, 0, ranks > 1 && f->domain_gpus > 1},
+        {"network_bytes_per_s", f->network_bytes_per_s, 0, ranks > f->domain_gpus},
+        {"nvlink_latency_ns", f->nvlink_latency_ns, 0, 0},
+        {"network_latency_ns", f->network_latency_ns, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i].needed && fields[i].value == 0)
+            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is 0 or unknown; set it",
+                             fields[i].name, machine->name);
+        if (!isfinite(fields[i].value) || fields[i].value < 0)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "%s of machine %s is %g; it must be finite and at least 0", fields[i].name,
+                             machine->name, fields[i].value);
+        if (fields[i].most > 0 && fields[i].value > fields[i].most)
+            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %g; it is a share, at most %g",
+                             fields[i].name, machine->name, fields[i].value, fields[i].most);
+    }
+    if (ranks > INT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,
+                         (long long)ranks, INT32_MAX);
+    fabric->machine = machine;
+    fabric->ranks = (int32_t)ranks;
+    fabric->domain = f->domain_gpus < ranks ? f->domain_gpus : (int32_t)ranks;
+    if (ranks % fabric->domain)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "domain_gpus of machine %s is %d, which does not divide its %d GPUs", machine->name,
+                         (int)fabric->domain, (int)ranks);
+    return HBP_OK;
+}
 
 double hbp__cost_sp_elements(const hbp_model_fields *model, int32_t sp)
 {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "data/machine.h"
 #include "data/model.h"
 
@@ -13,6 +14,9 @@ typedef struct hbp__fabric {
     int32_t ranks;
     int32_t domain; /* consecutive ranks on fast links, divides ranks */
 } hbp__fabric;
+
+/* Checks what a cost reads of the machine, and counts its ranks. HBP_E_INVALID names the field. */
+hbp_status hbp__cost_read_fabric(hbp_context *context, const hbp_machine *machine, hbp__fabric *fabric);
 
 /* Elements that one layer's all-to-alls (q, k, v, out) carry per token in one pass on SP groups of degree
  * `sp`: k and v heads are repeated up to one per rank when sp > kv. */
