@@ -1,0 +1,66 @@
+/* hbp_choose_budgets: checks the options and chooses the search. */
+#include "base/options.h"
+#include "data/lengths.h"
+#include "hbp/iterative_fill.h"
+#include "pack/budgets_line.h"
+#include "pack/budgets_plane.h"
+#include "pack/fill.h"
+
+enum { SAMPLES = 4, RANKS = 8, ROUNDS = 50, EFFORT = 1, TOKEN_MULTIPLE = 64 };
+
+void hbp_budgets_options_init(hbp_budgets_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+/* Puts `replacement` in the place of a 0; HBP_E_INVALID for a value out of 0..limit. */
+static hbp_status complete(hbp_context *context, const char *name, int64_t *value, int64_t limit,
+                           int64_t replacement)
+{
+    if (*value < 0 || *value > limit)
+        return hbp__fail(context, HBP_E_INVALID, "budgets: %s is %lld; it must be in 0..%lld", name,
+                         (long long)*value, (long long)limit);
+    *value = *value ? *value : replacement;
+    return HBP_OK;
+}
+
+static hbp_status complete_i32(hbp_context *context, const char *name, int32_t *value, int32_t limit,
+                               int32_t replacement)
+{
+    int64_t wide = *value;
+    HBP__TRY(complete(context, name, &wide, limit, replacement));
+    *value = (int32_t)wide;
+    return HBP_OK;
+}
+
+static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
+{
+    if (o->mode != HBP_BUDGETS_PLANE && o->mode != HBP_BUDGETS_LINE)
+        return hbp__fail(context, HBP_E_INVALID, "budgets: mode %d is not one of HBP_BUDGETS_*",
+                         (int)o->mode);
+    HBP__TRY(complete_i32(context, "samples", &o->samples, INT32_MAX - 1, SAMPLES));
+    HBP__TRY(complete_i32(context, "ranks", &o->ranks, INT32_MAX, RANKS));
+    HBP__TRY(complete_i32(context, "rounds", &o->rounds, INT32_MAX, ROUNDS));
+    HBP__TRY(complete_i32(context, "effort", &o->effort, 9, EFFORT));
+    HBP__TRY(complete(context, "max_tokens", &o->max_tokens, HBP_MAX_LENGTH, HBP_MAX_LENGTH));
+    HBP__TRY(complete(context, "max_vision", &o->max_vision, HBP_MAX_VISION, HBP_MAX_VISION));
+    return complete(context, "token_multiple", &o->token_multiple, HBP__MAX_MULTIPLE, TOKEN_MULTIPLE);
+}
+
+hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,
+                              const hbp_budgets_options *options, hbp_budgets *budgets)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, budgets, "budgets"));
+    hbp_budgets_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_budgets_options"));
+    HBP__TRY(check_options(context, &all));
+    if (!lengths->vision)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "budgets: the lengths have no vision units; tokens alone need no pair of budgets");
+    hbp_budgets chosen = {.struct_size = sizeof chosen};
+    HBP__TRY(all.mode == HBP_BUDGETS_LINE ? hbp__budgets_line(context, lengths, &all, &chosen)
+                                          : hbp__budgets_plane(context, lengths, &all, &chosen));
+    return hbp__struct_write(context, budgets, &chosen, sizeof chosen, "hbp_budgets");
+}

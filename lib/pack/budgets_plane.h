@@ -1,0 +1,13 @@
+/* A search for a pair of budgets over the plane of both. */
+#ifndef HBP_PACK_BUDGETS_PLANE_H
+#define HBP_PACK_BUDGETS_PLANE_H
+
+#include "base/context.h"
+#include "data/lengths.h"
+#include "hbp/iterative_fill.h"
+
+/* HBP_BUDGETS_PLANE of hbp_choose_budgets; `options` are checked and have no zeros left. */
+hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
+                              const hbp_budgets_options *options, hbp_budgets *out);
+
+#endif
