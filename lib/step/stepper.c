@@ -16,16 +16,18 @@
 
 #define MOST_DEPTH 1024
 
-/* A length, a tie and loss tokens. */
-#define SAMPLE_BYTES 20
+/* A length, a tie, loss tokens, vision units and a kind. */
+#define SAMPLE_BYTES 28
 
 /* One step on its way. */
 typedef struct place {
-    int64_t *values; /* [room] samples: lengths [count], ties [count], loss tokens [count] */
+    int64_t *values; /* [room] samples: lengths [count], ties [count], loss tokens, vision units, kinds */
     int64_t room;
     int64_t count;
     int32_t has_ties;
     int32_t has_loss;
+    int32_t has_vision;
+    int32_t has_modalities;
     hbp_lengths *lengths; /* instead of the values; NULL: none */
     hbp_plan *plan;
     hbp_status status;
@@ -64,6 +66,16 @@ static uint32_t *loss_of(const place *p)
     return (uint32_t *)(p->values + 2 * p->count);
 }
 
+static uint32_t *vision_of(const place *p)
+{
+    return loss_of(p) + p->count;
+}
+
+static int32_t *modalities_of(const place *p)
+{
+    return (int32_t *)(vision_of(p) + p->count);
+}
+
 /* The data set of a place, in the pool unless the caller's. */
 static hbp_status make_lengths(hbp_context *context, place *p)
 {
@@ -71,7 +83,9 @@ static hbp_status make_lengths(hbp_context *context, place *p)
         return HBP_OK;
     hbp_lengths_options options = {.struct_size = sizeof options,
                                    .loss_tokens = p->has_loss ? loss_of(p) : NULL,
-                                   .ties = p->has_ties ? ties_of(p) : NULL};
+                                   .ties = p->has_ties ? ties_of(p) : NULL,
+                                   .vision = p->has_vision ? vision_of(p) : NULL,
+                                   .modalities = p->has_modalities ? modalities_of(p) : NULL};
     return hbp_lengths_create_i64(context, p->values, p->count, &options, &p->lengths);
 }
 
@@ -209,6 +223,10 @@ static hbp_status check_batch(hbp_context *context, const int64_t *lengths, int6
             HBP__TRY(hbp__lengths_check_loss(context, i, options->loss_tokens[i], lengths[i]));
         if (options->ties)
             HBP__TRY(hbp__lengths_check_tie(context, i, options->ties[i]));
+        if (options->vision)
+            HBP__TRY(hbp__lengths_check_vision(context, i, options->vision[i]));
+        if (options->modalities)
+            HBP__TRY(hbp__lengths_check_modality(context, i, options->modalities[i]));
     }
     return HBP_OK;
 }
@@ -242,11 +260,17 @@ hbp_status hbp_stepper_submit(hbp_context *context, hbp_stepper *stepper, const 
     HBP__TRY(make_room(context, &stepper->memory, p, count));
     p->has_loss = all.loss_tokens != NULL;
     p->has_ties = all.ties != NULL;
+    p->has_vision = all.vision != NULL;
+    p->has_modalities = all.modalities != NULL;
     memcpy(p->values, lengths, (size_t)count * sizeof *lengths);
     if (all.ties)
         memcpy(ties_of(p), all.ties, (size_t)count * sizeof *all.ties);
     if (all.loss_tokens)
         memcpy(loss_of(p), all.loss_tokens, (size_t)count * sizeof *all.loss_tokens);
+    if (all.vision)
+        memcpy(vision_of(p), all.vision, (size_t)count * sizeof *all.vision);
+    if (all.modalities)
+        memcpy(modalities_of(p), all.modalities, (size_t)count * sizeof *all.modalities);
     hbp__worker_bring(&stepper->worker);
     return HBP_OK;
 }

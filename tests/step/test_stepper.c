@@ -118,6 +118,14 @@ START_TEST(what_cannot_be_submitted_or_taken_is_refused)
     options.ties = ties;
     FAILS(context, HBP_E_INVALID, "sample 1 has tie -2",
           hbp_stepper_submit(context, stepper, lengths, 3, &options));
+    options.ties = NULL;
+    options.vision = (const uint32_t[]){0, 1, UINT32_C(1) << 31};
+    FAILS(context, HBP_E_OVERFLOW, "sample 2 has 2147483648 vision units",
+          hbp_stepper_submit(context, stepper, lengths, 3, &options));
+    options.vision = NULL;
+    options.modalities = (const int32_t[]){0, 62, 1};
+    FAILS(context, HBP_E_INVALID, "sample 1 is of kind 62",
+          hbp_stepper_submit(context, stepper, lengths, 3, &options));
     FAILS(context, HBP_E_INVALID, "0 samples", hbp_stepper_submit(context, stepper, lengths, 0, NULL));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_stepper_submit(context, stepper, NULL, 3, NULL));
     FAILS(context, HBP_E_INVALID, "stepper is NULL", hbp_stepper_submit(context, NULL, lengths, 3, NULL));
