@@ -107,6 +107,64 @@ static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int6
     return HBP_OK;
 }
 
+/* Vision units of a pack. */
+static hbp_status check_vision(hbp_context *context, const hbp_plan *plan, int64_t p)
+{
+    int64_t vision = 0;
+    for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
+        if (plan->sample_vision[i] < 0)
+            return breach(context, "sample row", i, "the number of vision units", plan->sample_vision[i], 0);
+        vision += plan->sample_vision[i]; /* fewer than 2^32 rows below 2^31 each */
+    }
+    if (plan->pack_vision[p] != vision)
+        return breach(context, "pack", p, "the number of vision units", plan->pack_vision[p], vision);
+    if (vision > plan->pack_vision_capacity[p])
+        return hbp__fail(context, HBP_E_INVALID,
+                         "pack %lld: %lld vision units; its capacity for them is %lld", (long long)p,
+                         (long long)vision, (long long)plan->pack_vision_capacity[p]);
+    return HBP_OK;
+}
+
+/* A pack with samples holds the micro-batch's kinds, each of them, in ascending order. */
+static hbp_status check_kinds(hbp_context *context, const hbp_plan *plan, int64_t p, int64_t kinds)
+{
+    int64_t held = 0;
+    for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
+        int32_t kind = plan->sample_modalities[i];
+        if (kind < 0 || kind >= HBP_MAX_MODALITIES)
+            return hbp__fail(context, HBP_E_INVALID, "sample row %lld: kind %d; it must be in 0..%d",
+                             (long long)i, (int)kind, HBP_MAX_MODALITIES - 1);
+        if (i > plan->pack_offsets[p] && kind < plan->sample_modalities[i - 1])
+            return hbp__fail(context, HBP_E_INVALID,
+                             "pack %lld: sample row %lld of kind %d follows one of kind %d", (long long)p,
+                             (long long)i, (int)kind, (int)plan->sample_modalities[i - 1]);
+        held |= INT64_C(1) << kind;
+    }
+    if (held != kinds && plan->pack_offsets[p] != plan->pack_offsets[p + 1])
+        return hbp__fail(context, HBP_E_INVALID,
+                         "pack %lld holds the kinds %#llx, its micro-batch %#llx: ranks would wait for each "
+                         "other",
+                         (long long)p, (unsigned long long)held, (unsigned long long)kinds);
+    return HBP_OK;
+}
+
+/* The second size and the order of modalities, where the plan has them. */
+static hbp_status check_optional(hbp_context *context, const hbp_plan *plan, int64_t m)
+{
+    int64_t kinds = plan->micro_batch_modalities ? plan->micro_batch_modalities[m] : 1;
+    if (kinds < 1 || kinds >> HBP_MAX_MODALITIES)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "micro-batch %lld: its kinds are %lld; it needs one at least, of %d", (long long)m,
+                         (long long)kinds, HBP_MAX_MODALITIES);
+    for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
+        if (plan->pack_vision)
+            HBP__TRY(check_vision(context, plan, p));
+        if (plan->micro_batch_modalities)
+            HBP__TRY(check_kinds(context, plan, p, kinds));
+    }
+    return HBP_OK;
+}
+
 /* Packs in order of rank that cover every rank once; the slowest sets the time. */
 static hbp_status check_micro_batch(hbp_context *context, const hbp_plan *plan, int64_t m)
 {
@@ -123,7 +181,7 @@ static hbp_status check_micro_batch(hbp_context *context, const hbp_plan *plan, 
         return breach(context, "micro-batch", m, "the number of ranks covered", rank, plan->ranks);
     if (plan->micro_batch_ns[m] != slowest)
         return breach(context, "micro-batch", m, "the predicted time", plan->micro_batch_ns[m], slowest);
-    return HBP_OK;
+    return check_optional(context, plan, m);
 }
 
 static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t s)
@@ -185,8 +243,7 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
     for (int64_t i = 0; i < plan->dropped; i++) {
         if (plan->dropped_ids[i] < 0)
             return breach(context, "dropped row", i, "the id", plan->dropped_ids[i], 0);
-        if (plan->dropped_reasons[i] < HBP_DROPPED_OVERLONG ||
-            plan->dropped_reasons[i] > HBP_DROPPED_LEFTOVER)
+        if (plan->dropped_reasons[i] < HBP_DROPPED_OVERLONG || plan->dropped_reasons[i] > HBP_DROPPED_LOST)
             return breach(context, "dropped row", i, "the reason", plan->dropped_reasons[i],
                           HBP_DROPPED_OVERLONG);
     }

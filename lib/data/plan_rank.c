@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "data/plan.h"
 
-static hbp_rank_pack rank_pack(const hbp_plan *plan, int64_t pack, int32_t rank)
+static hbp_rank_pack rank_pack(const hbp_plan *plan, int64_t micro_batch, int64_t pack, int32_t rank)
 {
     int64_t first = plan->pack_offsets[pack], samples = plan->pack_offsets[pack + 1] - first;
     return (hbp_rank_pack){.struct_size = sizeof(hbp_rank_pack),
@@ -16,7 +16,10 @@ static hbp_rank_pack rank_pack(const hbp_plan *plan, int64_t pack, int32_t rank)
                            .samples = samples,
                            .tokens = plan->pack_tokens[pack],
                            .padded_tokens = plan->pack_padded_tokens[pack],
-                           .loss_tokens = plan->pack_loss_tokens[pack]};
+                           .loss_tokens = plan->pack_loss_tokens[pack],
+                           .vision = plan->pack_vision ? plan->pack_vision[pack] : 0,
+                           .modalities =
+                               plan->micro_batch_modalities ? plan->micro_batch_modalities[micro_batch] : 0};
 }
 
 hbp_status hbp_plan_copy_rank_packs(hbp_context *context, const hbp_plan *plan, int64_t step, int32_t rank,
@@ -40,7 +43,8 @@ hbp_status hbp_plan_copy_rank_packs(hbp_context *context, const hbp_plan *plan, 
         return hbp__fail(context, HBP_E_INVALID, "pack_size is %u; pass sizeof(hbp_rank_pack)",
                          (unsigned)pack_size);
     for (int64_t m = 0; m < *count; m++) {
-        hbp_rank_pack mine = rank_pack(plan, hbp_plan_get_rank_pack(plan, step, m, rank), rank);
+        int64_t pack = hbp_plan_get_rank_pack(plan, step, m, rank);
+        hbp_rank_pack mine = rank_pack(plan, plan->step_offsets[step] + m, pack, rank);
         unsigned char *place = (unsigned char *)packs + (uint64_t)m * pack_size;
         hbp__struct_init(place, pack_size);
         HBP__TRY(hbp__struct_write(context, place, &mine, sizeof mine, "hbp_rank_pack"));

@@ -5,6 +5,19 @@
 
 #define TICK_ROWS 32768
 
+/* The kinds of a mask as a list: numbers above 2^53 are not safe in JSON. */
+static void write_kinds(hbp__json_out *out, const char *key, int64_t kinds)
+{
+    const char *before = "[";
+    hbp__json_put(out, key);
+    for (int32_t k = 0; k < HBP_MAX_MODALITIES; k++)
+        if (kinds >> k & 1) {
+            hbp__json_member(out, before, k);
+            before = ",";
+        }
+    hbp__json_put(out, kinds ? "]" : "[]");
+}
+
 static void write_summary(hbp__json_out *out, const hbp_plan *plan)
 {
     hbp_plan_summary s;
@@ -35,6 +48,10 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
     hbp__json_put(out, "{\"summary\":{");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         hbp__json_member(out, members[i].key, members[i].value);
+    if (s.vision >= 0)
+        hbp__json_member(out, ",\"vision\":", s.vision);
+    if (s.modalities)
+        write_kinds(out, ",\"modalities\":", s.modalities);
     hbp__json_put(out, ",\"gap\":");
     hbp__json_put_share(out, s.gap);
     hbp__json_put(out, ",\"seed\":");
@@ -70,12 +87,24 @@ static void write_pack(hbp__json_out *out, const hbp_plan *plan, int64_t p)
     hbp__json_member(out, ",\"loss_tokens\":", plan->pack_loss_tokens[p]);
     hbp__json_member(out, ",\"ns\":", plan->pack_ns[p]);
     hbp__json_member(out, ",\"bytes\":", plan->pack_bytes[p]);
+    if (plan->pack_vision) {
+        int64_t capacity = plan->pack_vision_capacity[p];
+        hbp__json_member(out, ",\"vision\":", plan->pack_vision[p]);
+        if (capacity < INT64_MAX)
+            hbp__json_member(out, ",\"vision_capacity\":", capacity);
+        else
+            hbp__json_put(out, ",\"vision_capacity\":null");
+    }
     COLUMN(out, ",\"sample_ids\":", plan->sample_ids, first, end);
     COLUMN(out, ",\"sample_tokens\":", plan->sample_tokens, first, end);
     if (plan->sample_first_tokens)
         COLUMN(out, ",\"sample_first_tokens\":", plan->sample_first_tokens, first, end);
     if (plan->sample_loss_tokens)
         COLUMN(out, ",\"sample_loss_tokens\":", plan->sample_loss_tokens, first, end);
+    if (plan->sample_vision)
+        COLUMN(out, ",\"sample_vision\":", plan->sample_vision, first, end);
+    if (plan->sample_modalities)
+        COLUMN(out, ",\"sample_modalities\":", plan->sample_modalities, first, end);
     hbp__json_put(out, "}");
 }
 
@@ -90,6 +119,8 @@ static void write_step(hbp__json_out *out, const hbp_plan *plan, int64_t step)
     for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++) {
         hbp__json_member(out,
                          m > plan->step_offsets[step] ? ",{\"ns\":" : "{\"ns\":", plan->micro_batch_ns[m]);
+        if (plan->micro_batch_modalities)
+            write_kinds(out, ",\"modalities\":", plan->micro_batch_modalities[m]);
         hbp__json_put(out, ",\"packs\":[");
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
             if (p > plan->micro_batch_offsets[m])
@@ -101,6 +132,20 @@ static void write_step(hbp__json_out *out, const hbp_plan *plan, int64_t step)
     hbp__json_put(out, "]}");
 }
 
+static const char *reason_of(int32_t reason)
+{
+    switch (reason) {
+    case HBP_DROPPED_OVERLONG:
+        return "over-long";
+    case HBP_DROPPED_OVERVISION:
+        return "over-vision";
+    case HBP_DROPPED_LOST:
+        return "lost";
+    default:
+        return "left over";
+    }
+}
+
 static hbp_status write_dropped(hbp__json_out *out, const hbp_plan *plan)
 {
     hbp__json_put(out, "\n],\n\"dropped\":[");
@@ -108,8 +153,9 @@ static hbp_status write_dropped(hbp__json_out *out, const hbp_plan *plan)
         if (i % TICK_ROWS == 0)
             HBP__TRY(hbp__tick(out->context, "json", plan->steps, plan->steps));
         hbp__json_member(out, i ? ",\n{\"id\":" : "\n{\"id\":", plan->dropped_ids[i]);
-        hbp__json_put(out, plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG ? ",\"reason\":\"over-long\"}"
-                                                                            : ",\"reason\":\"left over\"}");
+        hbp__json_put(out, ",\"reason\":\"");
+        hbp__json_put(out, reason_of(plan->dropped_reasons[i]));
+        hbp__json_put(out, "\"}");
     }
     hbp__json_put(out, "]}\n");
     return out->status;

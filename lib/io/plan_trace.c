@@ -73,6 +73,8 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
     hbp__json_member(&t->out, ",\"tokens\":", plan->pack_tokens[pack]);
     hbp__json_member(&t->out, ",\"padded_tokens\":", plan->pack_padded_tokens[pack]);
     hbp__json_member(&t->out, ",\"squares\":", plan->pack_squares[pack]);
+    if (plan->pack_vision)
+        hbp__json_member(&t->out, ",\"vision\":", plan->pack_vision[pack]);
     hbp__json_member(&t->out, ",\"samples\":", samples);
     hbp__json_put(&t->out, "}}");
     write_memory(t, rank, plan->pack_bytes[pack]);

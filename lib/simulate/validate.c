@@ -14,7 +14,7 @@ typedef struct roll {
     const hbp_lengths *lengths;
     unsigned char *seen; /* a bit for each piece */
     int64_t *tie_pack;   /* [ties] 1 + the pack of the tie's samples, 0 before the first */
-    uint32_t *left;      /* [count] left-over rows of a sample, at its first piece; NULL without any */
+    uint32_t *left; /* [count] rows of a sample that no pack took, at its first piece; NULL without any */
 } roll;
 
 static int is_seen(const roll *r, int64_t piece)
@@ -79,6 +79,12 @@ static hbp_status check_row(roll *r, int64_t pack, int64_t row)
     HBP__TRY(check_number(r, id, "loss tokens",
                           plan->sample_loss_tokens ? plan->sample_loss_tokens[row] : tokens,
                           lengths->loss ? lengths->loss[piece] : length));
+    HBP__TRY(check_number(r, id, "vision units", plan->sample_vision ? plan->sample_vision[row] : 0,
+                          hbp__lengths_vision(lengths, piece)));
+    if (plan->sample_modalities && plan->sample_modalities[row] != hbp__lengths_modality(lengths, piece))
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld is of kind %d in the plan and of kind %d in the lengths", (long long)id,
+                         (int)plan->sample_modalities[row], (int)hbp__lengths_modality(lengths, piece));
     if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
         return HBP_OK;
     int64_t *home = &r->tie_pack[lengths->tie[piece]];
@@ -106,27 +112,51 @@ static hbp_status check_packs(roll *r)
     return HBP_OK;
 }
 
-/* The over-long rows are those of the lengths, in their order; counts the left-over rows by sample. */
+/* Least number of vision units that a pack has room for. */
+static int64_t least_room(const hbp_plan *plan)
+{
+    int64_t least = INT64_MAX;
+    for (int64_t p = 0; plan->pack_vision_capacity && p < plan->packs; p++)
+        least = hbp__min_i64(least, plan->pack_vision_capacity[p]);
+    return least;
+}
+
+/* Counts, by sample, a row of what no pack took though the lengths have it: left over, or left out by the
+ * fill. */
+static hbp_status check_left(roll *r, int64_t id, int32_t reason, int64_t room)
+{
+    const hbp_lengths *lengths = r->lengths;
+    int64_t piece = find_piece(lengths, id, 0);
+    if (reason == HBP_DROPPED_OVERLONG && (piece < 0 || is_seen(r, piece)))
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld was dropped as over-long; the lengths do not say so", (long long)id);
+    if (piece < 0)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld was left over; the lengths have no such sample", (long long)id);
+    /* A tied sample may go with another. */
+    int is_tied = lengths->tie && lengths->tie[piece] != HBP__FREE;
+    if (reason == HBP_DROPPED_OVERVISION && !is_tied && hbp__lengths_vision(lengths, piece) <= room)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld was dropped for its %lld vision units; a pack has room for %lld",
+                         (long long)id, (long long)hbp__lengths_vision(lengths, piece), (long long)room);
+    r->left[piece]++;
+    return HBP_OK;
+}
+
+/* The rows of the lengths, over-long, are there in their order; the others are what fill and schedule left.
+ */
 static hbp_status check_dropped(roll *r)
 {
     const hbp_plan *plan = r->plan;
     const hbp_lengths *lengths = r->lengths;
-    int64_t overlong = 0;
+    int64_t overlong = 0, room = plan->dropped ? least_room(plan) : 0;
     for (int64_t i = 0; i < plan->dropped; i++) {
         int64_t id = plan->dropped_ids[i];
-        if (plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG) {
-            if (overlong == lengths->dropped || lengths->dropped_id[overlong] != id)
-                return hbp__fail(r->context, HBP_E_INVALID,
-                                 "sample %lld was dropped as over-long; the lengths do not say so",
-                                 (long long)id);
+        if (plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG && overlong < lengths->dropped &&
+            lengths->dropped_id[overlong] == id)
             overlong++;
-            continue;
-        }
-        int64_t piece = find_piece(lengths, id, 0);
-        if (piece < 0)
-            return hbp__fail(r->context, HBP_E_INVALID,
-                             "sample %lld was left over; the lengths have no such sample", (long long)id);
-        r->left[piece]++;
+        else
+            HBP__TRY(check_left(r, id, plan->dropped_reasons[i], room));
     }
     if (overlong < lengths->dropped)
         return hbp__fail(r->context, HBP_E_INVALID,
@@ -135,7 +165,7 @@ static hbp_status check_dropped(roll *r)
     return HBP_OK;
 }
 
-/* Every piece is in a pack or left over, and not both. */
+/* Every piece is in a pack or was left out, and not both. */
 static hbp_status check_complete(const roll *r)
 {
     const hbp_lengths *lengths = r->lengths;
@@ -235,15 +265,16 @@ static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, c
 static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost, int64_t p)
 {
     int32_t sp = plan->pack_sp[p], recompute = plan->pack_recompute[p], row = hbp__cost_row(cost, sp);
-    int64_t padded = plan->pack_padded_tokens[p];
+    int64_t padded = plan->pack_padded_tokens[p], vision = plan->pack_vision ? plan->pack_vision[p] : 0;
     if (row < 0)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld has SP degree %d, which the cost does not allow",
                          (long long)p, (int)sp);
     if (recompute > cost->terms.layers)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the model has %d",
                          (long long)p, (int)recompute, (int)cost->terms.layers);
-    int64_t bytes = hbp__cost_pack_bytes(cost, row, recompute, padded);
-    int64_t ns = hbp__cost_pack_ns(cost, row, recompute, padded, (double)plan->pack_squares[p]);
+    int64_t bytes = hbp__cost_vision_pack_bytes(cost, row, recompute, padded, vision);
+    int64_t ns =
+        hbp__cost_vision_pack_ns(cost, row, recompute, padded, (double)plan->pack_squares[p], vision);
     if (bytes > cost->terms.limit_bytes)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld needs %lld bytes; a GPU has %lld", (long long)p,
                          (long long)bytes, (long long)cost->terms.limit_bytes);

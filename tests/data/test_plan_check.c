@@ -25,7 +25,10 @@ START_TEST(plans_of_every_shape_pass)
     hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 200; seed++) {
         plans_shape shape = plans_draw(seed);
-        hbp_lengths *lengths = plans_lengths(context, seed, 30 + (int64_t)seed, 5000, seed % 3 == 0, 0);
+        int32_t kinds = (int32_t)(seed % 4);
+        hbp_lengths *lengths =
+            plans_vision_lengths(context, seed, 30 + (int64_t)seed, 5000, seed % 3 == 0, 0, kinds);
+        shape.modality_order = kinds > 1;
         hbp_plan *plan = plans_make(&shape, lengths);
         OK(context, hbp__plan_check(context, plan));
         hbp_plan_free(plan);
@@ -188,7 +191,79 @@ START_TEST(dropped_rows_say_why)
     ck_assert_int_gt(plan->dropped, 4);
     WRONG(int64_t, plan->dropped_ids[1], -7, "dropped row 1: the id is -7");
     WRONG(int32_t, plan->dropped_reasons[2], 0, "dropped row 2: the reason is 0");
-    WRONG(int32_t, plan->dropped_reasons[2], 3, "dropped row 2: the reason is 3");
+    WRONG(int32_t, plan->dropped_reasons[2], 5, "dropped row 2: the reason is 5");
+    for (int32_t reason = HBP_DROPPED_OVERLONG; reason <= HBP_DROPPED_LOST; reason++) {
+        plan->dropped_reasons[2] = reason;
+        OK(context, hbp__plan_check(context, plan));
+    }
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A plan with a second size, and with an order of modalities when `order`. */
+static hbp_plan *make_vision(hbp_context *context, int32_t order)
+{
+    hbp_lengths *lengths = plans_vision_lengths(context, 3, 90, 400, 0, 0, 3);
+    plans_shape shape = {.seed = 4,
+                         .ranks = 4,
+                         .domain_ranks = 4,
+                         .pack_samples = 5,
+                         .sequence_multiple = 1,
+                         .pack_multiple = 1,
+                         .micro_batch_multiple = 1,
+                         .modality_order = order};
+    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_lengths_free(lengths);
+    return plan;
+}
+
+START_TEST(vision_units_add_up_and_fit)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make_vision(context, 0);
+    ck_assert_ptr_null(plan->micro_batch_modalities);
+    int64_t p = 0;
+    while (plan->pack_vision[p] < 2 || plan->pack_vision_capacity[p] == INT64_MAX)
+        p++;
+    int64_t i = plan->pack_offsets[p], units = plan->pack_vision[p];
+    char text[96];
+    snprintf(text, sizeof text, "pack %d: the number of vision units is %d; it must be %d", (int)p,
+             (int)units + 1, (int)units);
+    WRONG(int64_t, plan->pack_vision[p], units + 1, text);
+    snprintf(text, sizeof text, "pack %d: %d vision units; its capacity for them is %d", (int)p, (int)units,
+             (int)units - 1);
+    WRONG(int64_t, plan->pack_vision_capacity[p], units - 1, text);
+    WRONG(int64_t, plan->pack_vision_capacity[p], -1, "its capacity for them is -1");
+    WRONG(int32_t, plan->sample_vision[i], -1, "the number of vision units is -1");
+    WRONG(int32_t, plan->sample_vision[i], INT32_MAX, "the number of vision units");
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(packs_of_a_micro_batch_hold_the_same_kinds)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = make_vision(context, 1);
+    int64_t p = 0, m = 0;
+    while (plan->pack_offsets[p + 1] - plan->pack_offsets[p] < 2 ||
+           plan->sample_modalities[plan->pack_offsets[p]] ==
+               plan->sample_modalities[plan->pack_offsets[p + 1] - 1])
+        p++;
+    while (plan->micro_batch_offsets[m + 1] <= p)
+        m++;
+    int64_t i = plan->pack_offsets[p], end = plan->pack_offsets[p + 1];
+    char text[96];
+    WRONG(int64_t, plan->micro_batch_modalities[m], 0, "its kinds are 0; it needs one at least");
+    WRONG(int64_t, plan->micro_batch_modalities[m], -1, "its kinds are -1; it needs one at least");
+    WRONG(int64_t, plan->micro_batch_modalities[m], INT64_C(1) << 62, "it needs one at least, of 62");
+    WRONG(int64_t, plan->micro_batch_modalities[m], 7, "holds the kinds 0x3, its micro-batch 0x7");
+    WRONG(int32_t, plan->sample_modalities[i], -1, "kind -1; it must be in 0..61");
+    WRONG(int32_t, plan->sample_modalities[end - 1], 62, "kind 62; it must be in 0..61");
+    WRONG(int32_t, plan->sample_modalities[end - 1], 61, "holds the kinds 0x");
+    snprintf(text, sizeof text, "pack %d: sample row %d of kind ", (int)p, (int)i + 1);
+    WRONG(int32_t, plan->sample_modalities[i], 2, text);
     hbp_plan_free(plan);
     hbp_context_free(context);
 }
@@ -236,4 +311,5 @@ END_TEST
 
 TEST_MAIN("plan_check", plans_of_every_shape_pass, fields_are_in_range, offsets_lead_into_their_tables,
           packs_cover_the_ranks, sums_are_those_of_the_samples, sums_do_not_overflow, dropped_rows_say_why,
-          noise_does_no_harm, a_check_is_cancelled)
+          vision_units_add_up_and_fit, packs_of_a_micro_batch_hold_the_same_kinds, noise_does_no_harm,
+          a_check_is_cancelled)

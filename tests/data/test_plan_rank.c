@@ -25,6 +25,9 @@ static void check_rank(hbp_context *context, const hbp_plan *plan, int64_t step,
         ck_assert_int_eq(p->tokens, plan->pack_tokens[p->pack]);
         ck_assert_int_eq(p->padded_tokens, plan->pack_padded_tokens[p->pack]);
         ck_assert_int_eq(p->loss_tokens, plan->pack_loss_tokens[p->pack]);
+        ck_assert_int_eq(p->vision, plan->pack_vision ? plan->pack_vision[p->pack] : 0);
+        int64_t row = plan->step_offsets[step] + m;
+        ck_assert_int_eq(p->modalities, plan->micro_batch_modalities ? plan->micro_batch_modalities[row] : 0);
     }
 }
 
@@ -33,7 +36,9 @@ START_TEST(a_rank_gets_its_pack_of_every_micro_batch)
     hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 40; seed++) {
         plans_shape shape = plans_draw(seed);
-        hbp_lengths *lengths = plans_lengths(context, seed, 60, 500, seed % 2 == 0, 0);
+        int32_t kinds = (int32_t)(seed % 3);
+        hbp_lengths *lengths = plans_vision_lengths(context, seed, 60, 500, seed % 2 == 0, 0, kinds);
+        shape.modality_order = kinds == 2;
         hbp_plan *plan = plans_make(&shape, lengths);
         for (int64_t s = 0; s < plan->steps; s++)
             for (int32_t r = 0; r < plan->ranks; r++)

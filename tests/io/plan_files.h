@@ -9,10 +9,12 @@
 #include "io/plan_file.h"
 
 /* A plan drawn from `seed` of about `count` samples: the bits choose loss tokens, ties, split, drop,
- * left-overs. */
+ * left-overs; its remainders by 5 and 7 a second size, an order of modalities, a sample lost. */
 static inline hbp_plan *drawn_plan(hbp_context *context, uint64_t seed, int64_t count)
 {
-    hbp_lengths *all = plans_lengths(context, seed, count, 1000, (seed & 1) != 0, (seed & 2) != 0);
+    int32_t kinds = seed % 5 == 1 || seed % 5 == 3 ? 3 : 0;
+    hbp_lengths *all =
+        plans_vision_lengths(context, seed, count, 1000, (seed & 1) != 0, (seed & 2) != 0, kinds);
     int32_t policy = seed % 3 == 0   ? HBP_OVERLONG_SPLIT
                      : seed % 3 == 1 ? HBP_OVERLONG_DROP
                                      : HBP_OVERLONG_TRUNCATE;
@@ -20,7 +22,12 @@ static inline hbp_plan *drawn_plan(hbp_context *context, uint64_t seed, int64_t 
     OK(context, hbp_lengths_limit(context, all, seed & 2 ? 2000 : 700, policy, &lengths));
     plans_shape shape = plans_draw(seed);
     shape.left_over = seed & 2 ? 0 : (int64_t)(seed % 4);
+    shape.modality_order = seed % 5 == 1 && !(seed & 2);
     hbp_plan *plan = plans_make(&shape, lengths);
+    if (seed % 7 == 6 && plan->dropped) {
+        plan->dropped_reasons[plan->dropped - 1] = HBP_DROPPED_LOST;
+        hbp__plan_seal(plan);
+    }
     hbp_lengths_free(all);
     hbp_lengths_free(lengths);
     OK(context, hbp__plan_check(context, plan));

@@ -20,6 +20,20 @@ static json_int_t number(json_t *object, const char *key)
                              (column)[row]);                                                                 \
     } while (0)
 
+/* A list of kinds against a mask. */
+static void expect_kinds(json_t *object, int64_t kinds)
+{
+    json_t *list = json_object_get(object, "modalities");
+    ck_assert(json_is_array(list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_int_t kind = json_integer_value(json_array_get(list, i));
+        ck_assert(i == 0 || kind > json_integer_value(json_array_get(list, i - 1)));
+        ck_assert_int_eq(kinds >> kind & 1, 1);
+        kinds &= ~(INT64_C(1) << kind);
+    }
+    ck_assert_int_eq(kinds, 0);
+}
+
 static void check_pack(const hbp_plan *plan, int64_t p, json_t *pack)
 {
     ck_assert_int_eq(number(pack, "rank"), plan->pack_ranks[p]);
@@ -37,6 +51,15 @@ static void check_pack(const hbp_plan *plan, int64_t p, json_t *pack)
     EXPECT_COLUMN(pack, "sample_tokens", plan->sample_tokens, first, end);
     EXPECT_COLUMN(pack, "sample_first_tokens", plan->sample_first_tokens, first, end);
     EXPECT_COLUMN(pack, "sample_loss_tokens", plan->sample_loss_tokens, first, end);
+    EXPECT_COLUMN(pack, "sample_vision", plan->sample_vision, first, end);
+    EXPECT_COLUMN(pack, "sample_modalities", plan->sample_modalities, first, end);
+    json_t *capacity = json_object_get(pack, "vision_capacity");
+    ck_assert_int_eq(plan->pack_vision != NULL, capacity != NULL);
+    if (capacity) {
+        ck_assert_int_eq(number(pack, "vision"), plan->pack_vision[p]);
+        ck_assert_int_eq(json_is_null(capacity), plan->pack_vision_capacity[p] == INT64_MAX);
+        ck_assert(json_is_null(capacity) || number(pack, "vision_capacity") == plan->pack_vision_capacity[p]);
+    }
 }
 
 static void check_step(const hbp_plan *plan, int64_t s, json_t *step)
@@ -54,6 +77,10 @@ static void check_step(const hbp_plan *plan, int64_t s, json_t *step)
         int64_t m = plan->step_offsets[s] + (int64_t)i;
         json_t *packs = json_object_get(micro_batch, "packs");
         ck_assert_int_eq(number(micro_batch, "ns"), plan->micro_batch_ns[m]);
+        ck_assert_int_eq(plan->micro_batch_modalities != NULL,
+                         json_object_get(micro_batch, "modalities") != NULL);
+        if (plan->micro_batch_modalities)
+            expect_kinds(micro_batch, plan->micro_batch_modalities[m]);
         ck_assert_int_eq((int64_t)json_array_size(packs),
                          plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m]);
         json_array_foreach(packs, j, pack) check_pack(plan, plan->micro_batch_offsets[m] + (int64_t)j, pack);
@@ -70,6 +97,11 @@ static void check_summary(const hbp_plan *plan, json_t *summary)
     ck_assert_int_eq(number(summary, "padded_tokens"), s.padded_tokens);
     ck_assert_int_eq(number(summary, "predicted_ns"), s.predicted_ns);
     ck_assert_int_eq(number(summary, "bound_ns"), s.bound_ns);
+    ck_assert_int_eq(json_object_get(summary, "vision") != NULL, s.vision >= 0);
+    ck_assert(s.vision < 0 || number(summary, "vision") == s.vision);
+    ck_assert_int_eq(json_object_get(summary, "modalities") != NULL, s.modalities != 0);
+    if (s.modalities)
+        expect_kinds(summary, s.modalities);
     ck_assert_double_eq_tol(json_real_value(json_object_get(summary, "gap")), s.gap, 1e-6);
     ck_assert_int_eq(number(summary, "epoch"), (json_int_t)s.epoch);
     char digest[32];
@@ -100,8 +132,9 @@ START_TEST(the_whole_plan_is_in_the_json)
         json_array_foreach(dropped, i, row)
         {
             ck_assert_int_eq(number(row, "id"), plan->dropped_ids[i]);
+            static const char *const reasons[] = {"", "over-long", "left over", "over-vision", "lost"};
             ck_assert_str_eq(json_string_value(json_object_get(row, "reason")),
-                             plan->dropped_reasons[i] == HBP_DROPPED_OVERLONG ? "over-long" : "left over");
+                             reasons[plan->dropped_reasons[i]]);
         }
         json_decref(root);
         hbp_plan_free(plan);
