@@ -5,10 +5,16 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/sort.h"
 
 /* Of forwards on one chunk each, so that every index of an operation fits 31 bits. */
 #define MOST_CELLS (INT64_C(1) << 29)
+
+void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
 
 static hbp_status check_count(hbp_context *context, const char *name, int32_t value, int32_t least)
 {
