@@ -35,6 +35,8 @@ START_TEST(bytes_of_a_chunk)
     ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_SPLIT), plain + 7 * 8);
     ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_LOSS), plain + 7 * 4);
     ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_SPLIT | HBP__PLAN_LOSS), plain + 7 * 12);
+    ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_VISION), plain + 5 * 16 + 7 * 4);
+    ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_MODALITIES), plain + 3 * 8 + 7 * 4);
     const hbp__plan_rows dropped = {0, 0, 0, 0, 11};
     ck_assert_int_eq(hbp__plan_chunk_bytes(&dropped, 0), 11 * 12);
     ck_assert_int_eq(hbp__plan_chunk_bytes(&dropped, HBP__PLAN_SPLIT | HBP__PLAN_LOSS), 11 * 12);
@@ -49,7 +51,7 @@ START_TEST(rows_that_cannot_be)
                                     {0, 1, 0, 0, 0},    {0, 0, 0, 1, 1},   {huge, 1, 1, 1, 0},
                                     {1, 1, 1, huge, 0}, {0, 0, 0, 0, huge}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        for (int32_t optional = 0; optional < 4; optional++)
+        for (int32_t optional = 0; optional < 2 * HBP__PLAN_MODALITIES; optional++)
             ck_assert_int_eq(hbp__plan_chunk_bytes(&wrong[i], optional), -1);
 }
 END_TEST

@@ -78,10 +78,11 @@ END_TEST
 static const hbp_plan_save_options small_options = {
     .struct_size = sizeof small_options, .level = -1, .chunk_steps = 2, .note = "a note"};
 
-/* A small file with every kind of column and chunk. */
-static uint8_t *small_file(hbp_context *context, int32_t level, size_t *bytes)
+/* A small file with every kind of column and chunk; those of a second size and an order of modalities, and
+ * with them version 2, when `version` is 2. */
+static uint8_t *small_file(hbp_context *context, int32_t level, int version, size_t *bytes)
 {
-    hbp_lengths *all = plans_lengths(context, 3, 12, 30, 1, 0), *lengths = NULL;
+    hbp_lengths *all = plans_vision_lengths(context, 3, 12, 30, 1, 0, version == 2 ? 2 : 0), *lengths = NULL;
     OK(context, hbp_lengths_limit(context, all, 20, HBP_OVERLONG_SPLIT, &lengths));
     plans_shape shape = {.seed = 21,
                          .ranks = 2,
@@ -90,12 +91,15 @@ static uint8_t *small_file(hbp_context *context, int32_t level, size_t *bytes)
                          .left_over = 2,
                          .sequence_multiple = 4,
                          .pack_multiple = 16,
-                         .micro_batch_multiple = 1};
+                         .micro_batch_multiple = 1,
+                         .modality_order = version == 2};
     hbp_plan *plan = plans_make(&shape, lengths);
     hbp_plan_save_options options = small_options;
     options.level = level;
     uint8_t *data = saved(context, plan, &options, bytes);
     ck_assert(plan->sample_first_tokens && plan->sample_loss_tokens && plan->dropped == 2 && plan->steps > 2);
+    ck_assert_int_eq(hbp__plan_format_version(plan), version);
+    ck_assert_int_eq(data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES], version);
     hbp_plan_free(plan);
     hbp_lengths_free(all);
     hbp_lengths_free(lengths);
@@ -125,11 +129,11 @@ static void expect_bad(hbp_context *context, failing *f, const void *data, size_
 START_TEST(every_flipped_byte_and_every_cut_is_found)
 {
     const uint8_t masks[] = {0x01, 0x80, 0xff, 0x20};
-    for (int32_t level = -1; level <= 1; level += 2) {
+    for (int way = 0; way < 4; way++) {
         failing f;
         hbp_context *context = failing_context(&f, NULL, NULL);
         size_t bytes;
-        uint8_t *data = small_file(context, level, &bytes);
+        uint8_t *data = small_file(context, way % 2 ? 1 : -1, 1 + way / 2, &bytes);
         hbp_plan *plan;
         OK(context, load_memory(context, data, bytes, &plan));
         hbp_plan_free(plan);
@@ -155,13 +159,13 @@ END_TEST
 
 /* Behind right checksums: what decides is under the digest or compared; only keys and values nobody reads may
  * change, such as the note. */
-START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
+static void change_every_byte(int version)
 {
     const uint8_t masks[] = {0x01, 0x80, 0xff, 0x20};
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
     size_t bytes, loaded = 0, refused = 0;
-    uint8_t *data = small_file(context, -1, &bytes), *changed = malloc(bytes);
+    uint8_t *data = small_file(context, -1, version, &bytes), *changed = malloc(bytes);
     hbp_plan *plan, *original;
     OK(context, load_memory(context, data, bytes, &original));
     for (size_t at = 0; at < bytes; at++)
@@ -190,6 +194,12 @@ START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
     free(data);
     hbp_context_free(context);
 }
+
+START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
+{
+    change_every_byte(1);
+    change_every_byte(2);
+}
 END_TEST
 
 START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
@@ -197,7 +207,7 @@ START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
     size_t bytes;
-    uint8_t *data = small_file(context, 1, &bytes);
+    uint8_t *data = small_file(context, 1, 1, &bytes);
     uint64_t index = hbp__get_le(data + bytes - HBP__PLAN_TAIL_BYTES + 10, 8);
     const char *const columns[] = {"steps", "micro_batches", "packs", "samples", "dropped"};
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
@@ -245,7 +255,7 @@ START_TEST(other_files_are_refused_by_what_they_are)
     FAILS(context, HBP_E_FORMAT, "are not a plan file", hbp_plan_load(context, path, &plan));
 
     size_t bytes;
-    uint8_t *data = small_file(context, 0, &bytes);
+    uint8_t *data = small_file(context, 0, 1, &bytes);
     file_write(path, data, bytes / 2);
     FAILS(context, HBP_E_FORMAT, "there is no tail", hbp_plan_load(context, path, &plan));
     uint8_t *version = &data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES];
@@ -297,7 +307,7 @@ START_TEST(short_memory_and_cancelling_leave_nothing)
 {
     hbp_context *context = test_context();
     stored s;
-    s.data = small_file(context, 0, &s.bytes);
+    s.data = small_file(context, 0, 2, &s.bytes);
     failing_sweep(load_stored, &s);
     failing_sweep(read_stored, &s);
     ck_assert_int_gt(cancel_sweep(load_stored, &s), 2);
@@ -352,6 +362,57 @@ START_TEST(a_bound_is_one_more_key)
 }
 END_TEST
 
+/* Written once by version 0.1.0, when plans got a second size. */
+START_TEST(the_golden_file_of_version_2_is_read_and_written_as_ever)
+{
+    hbp_context *context = test_context();
+    size_t golden_bytes, bytes;
+    uint8_t *golden = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/vision.msgpack", &golden_bytes);
+    hbp_plan *plan;
+    hbp_plan_summary summary;
+    OK(context, load_memory(context, golden, golden_bytes, &plan));
+    ck_assert_uint_eq(plan->digest, UINT64_C(0x518826d98550ac8b));
+    hbp__plan_summarise(plan, &summary);
+    ck_assert_int_eq(summary.vision, 59);
+    ck_assert_int_eq(summary.modalities, 3);
+    uint8_t *data = saved(context, plan, &small_options, &bytes);
+    ck_assert_uint_eq(bytes, golden_bytes);
+    ck_assert_int_eq(memcmp(data, golden, bytes), 0);
+    hbp_plan_free(plan);
+    free(data);
+    free(golden);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Keys and columns that a plan may lack make the version; so does a reason that older readers do not know. */
+START_TEST(the_version_is_the_oldest_that_holds_the_plan)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        hbp_plan *plan = drawn_plan(context, seed, 60), *back;
+        int lost = 0;
+        for (int64_t i = 0; i < plan->dropped; i++)
+            lost |= plan->dropped_reasons[i] == HBP_DROPPED_LOST;
+        int version = plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
+        size_t bytes;
+        uint8_t *data = saved(context, plan, NULL, &bytes);
+        ck_assert_int_eq(data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES], version);
+        ck_assert_uint_eq(hbp__get_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 4), (uint64_t)version);
+        /* A file of a second size that calls itself version 1 is no file of version 1. */
+        data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES] = 1;
+        hbp__put_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 1, 4);
+        reseal(data, bytes);
+        hbp_status status = load_memory(context, data, bytes, &back);
+        ck_assert_int_eq(status, plan->pack_vision || plan->sample_modalities ? HBP_E_FORMAT : HBP_OK);
+        hbp_plan_free(back);
+        hbp_plan_free(plan);
+        free(data);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(a_bound_above_the_time_is_refused)
 {
     hbp_context *context = test_context();
@@ -379,4 +440,6 @@ TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_
           every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
           a_tiny_file_takes_no_more_memory_than_it_could_fill, other_files_are_refused_by_what_they_are,
           short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever,
-          a_bound_is_one_more_key, a_bound_above_the_time_is_refused)
+          the_golden_file_of_version_2_is_read_and_written_as_ever,
+          the_version_is_the_oldest_that_holds_the_plan, a_bound_is_one_more_key,
+          a_bound_above_the_time_is_refused)

@@ -3,7 +3,7 @@
 #include "io/msgpack_buffer.h"
 
 /* Terms of a cost on four ranks, every one another number. */
-static hbp_cost *small_cost(hbp_context *context)
+static hbp_cost *small_cost(hbp_context *context, double ns_per_vision)
 {
     const int32_t degree[] = {1, 2, 4};
     const double latency[] = {0, 1.5, 2.5}, per_token[] = {0, 0.25, 0.125};
@@ -17,7 +17,8 @@ static hbp_cost *small_cost(hbp_context *context)
                             .degrees = 3,
                             .degree = degree,
                             .sp_latency_ns = latency,
-                            .sp_ns_per_token = per_token};
+                            .sp_ns_per_token = per_token,
+                            .ns_per_vision = ns_per_vision};
     hbp_cost *cost = NULL;
     OK(context, hbp_cost_create_terms(context, &terms, &cost));
     return cost;
@@ -41,7 +42,7 @@ START_TEST(any_msgpack_reader_opens_the_file)
 {
     hbp_context *context = test_context();
     hbp_plan *plan = drawn_plan(context, 9, 300);
-    hbp_cost *cost = small_cost(context);
+    hbp_cost *cost = small_cost(context, 0);
     hbp_plan_save_options options = {
         .struct_size = sizeof options, .chunk_steps = 3, .cost = cost, .note = "for the test"};
     size_t bytes, at = 0;
@@ -84,6 +85,35 @@ START_TEST(any_msgpack_reader_opens_the_file)
     msgpack_unpacked_destroy(&object);
     free(data);
     hbp_cost_free(cost);
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A cost's vision terms stand in the header when it charges vision units: older files stay as they were. */
+START_TEST(the_header_tells_a_cost_of_vision_units)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = drawn_plan(context, 1, 100);
+    for (int charges = 0; charges < 2; charges++) {
+        hbp_cost *cost = small_cost(context, charges ? 7.5 : 0);
+        hbp_plan_save_options options = {.struct_size = sizeof options, .cost = cost};
+        size_t bytes, at = 0;
+        uint8_t *data = saved(context, plan, &options, &bytes);
+        msgpack_unpacked object;
+        msgpack_unpacked_init(&object);
+        ck_assert_int_eq(msgpack_unpack_next(&object, (const char *)data, bytes, &at),
+                         MSGPACK_UNPACK_SUCCESS);
+        const msgpack_object *terms = hbp__unpack_find(&object.data, "cost");
+        ck_assert_int_eq(hbp__unpack_find(terms, "recompute_vision") != NULL, charges);
+        ck_assert_int_eq(hbp__unpack_find(terms, "vision_bytes") != NULL, charges);
+        ck_assert(!charges || number_of(terms, "ns_per_vision") == 7.5);
+        ck_assert(number_of(&object.data, "version") == 2 && number_of(&object.data, "vision") > 0);
+        ck_assert(number_of(&object.data, "modalities") == 7);
+        msgpack_unpacked_destroy(&object);
+        free(data);
+        hbp_cost_free(cost);
+    }
     hbp_plan_free(plan);
     hbp_context_free(context);
 }
@@ -185,7 +215,7 @@ START_TEST(short_memory_and_cancelling_leave_what_was_there)
     hbp_context *context = test_context();
     saving_case c = {.plan = drawn_plan(context, 9, 100)};
     c.options = (hbp_plan_save_options){
-        .struct_size = sizeof c.options, .chunk_steps = 4, .cost = small_cost(context), .note = "n"};
+        .struct_size = sizeof c.options, .chunk_steps = 4, .cost = small_cost(context, 5), .note = "n"};
     folder_make(c.folder);
     folder_path(c.path, c.folder, "plan");
     failing_sweep(save_once, &c);
@@ -198,5 +228,6 @@ START_TEST(short_memory_and_cancelling_leave_what_was_there)
 }
 END_TEST
 
-TEST_MAIN("plan_save", any_msgpack_reader_opens_the_file, chunks_stay_small_unless_a_step_is_large,
-          bad_arguments_and_full_disks_leave_nothing, short_memory_and_cancelling_leave_what_was_there)
+TEST_MAIN("plan_save", any_msgpack_reader_opens_the_file, the_header_tells_a_cost_of_vision_units,
+          chunks_stay_small_unless_a_step_is_large, bad_arguments_and_full_disks_leave_nothing,
+          short_memory_and_cancelling_leave_what_was_there)
