@@ -92,6 +92,44 @@ class TestFromArray(unittest.TestCase):
         made = builder.finish()
         self.assertEqual(made.summary().digest, hbp.Lengths.from_array([1, 2, 3]).summary().digest)
 
+    def test_second_size(self):
+        made = hbp.Lengths.from_array([10, 20, 30], vision=[2, 0, 5])
+        summary = made.summary()
+        self.assertEqual((summary.vision, summary.min_vision, summary.max_vision, summary.modalities), (7, 0, 5, 3))
+        self.assertEqual([made.vision_of(i) for i in range(3)], [2, 0, 5])
+        self.assertEqual([made.modality_of(i) for i in range(3)], [1, 0, 1])
+        self.assertEqual(made.vision_of(-1), 5)
+        self.assertIn("7 vision units", str(summary))
+        kinds = hbp.Lengths.from_array([10, 20, 30], vision=np.array([2, 0, 5], np.int8), modalities=[1, 0, 61])
+        self.assertEqual(kinds.modality_of(2), 61)
+        self.assertEqual(kinds.summary().modalities, 3 | 1 << 61)
+        self.assertEqual([kinds.limit(20, "split").modality_of(i) for i in range(4)], [1, 0, 61, 61])
+        self.assertEqual([kinds.limit(20, "split").vision_of(i) for i in range(4)], [2, 0, 5, 0])
+        text = hbp.Lengths.from_array([10, 20])
+        self.assertEqual((text.summary().vision, text.vision_of(0), text.modality_of(0)), (-1, 0, 0))
+        self.assertNotIn("vision", str(text.summary()))
+        with self.assertRaises(IndexError):
+            made.vision_of(3)
+        with self.assertRaises(IndexError):
+            made.modality_of(-4)
+        with self.assertRaisesRegex(ValueError, "vision has 1 values; it must have 2"):
+            hbp.Lengths.from_array([10, 20], vision=[1])
+        with self.assertRaises(OverflowError):
+            hbp.Lengths.from_array([10, 20], vision=[1, -1])
+        with self.assertRaisesRegex(hbp.TooLargeError, "sample 1 has 2147483648 vision units"):
+            hbp.Lengths.from_array([10, 20], vision=[1, 2**31])
+        with self.assertRaisesRegex(hbp.InvalidError, "sample 0 is of kind 62"):
+            hbp.Lengths.from_array([10, 20], modalities=[62, 1])
+
+    def test_builder_with_a_second_size(self):
+        builder = hbp.LengthsBuilder()
+        builder.append([1, 2], vision=[3, 0], modalities=[1, 4])
+        with self.assertRaisesRegex(hbp.InvalidError, "vision units come with every piece"):
+            builder.append([3], modalities=[1])
+        builder.append([3], vision=[9], modalities=[0])
+        whole = hbp.Lengths.from_array([1, 2, 3], vision=[3, 0, 9], modalities=[1, 4, 0])
+        self.assertEqual(builder.finish().summary(), whole.summary())
+
     def test_no_pickle(self):
         with self.assertRaises(TypeError):
             pickle.dumps(hbp.Lengths.from_array([1]))
@@ -129,6 +167,20 @@ class TestRead(unittest.TestCase):
             self.assertEqual(read(Path(folder, "c.csv"), column="size").summary().digest, digest)
             self.assertEqual(read(Path(folder, "d.jsonl"), column="n").summary().digest, digest)
             self.assertEqual(len(read(Path(folder, "è.csv"))), 3)
+            np.save(Path(folder, "v.npy"), np.array([3, 0, 1], np.uint8))
+            Path(folder, "v.csv").write_text("images,kind,size\n3,1,12\n0,0,7\n,5,900\n")
+            units = hbp.Lengths.from_array(values, vision=[3, 0, 1]).summary()
+            self.assertEqual(read(Path(folder, "a.npy"), vision_path=Path(folder, "v.npy")).summary(), units)
+            beside = read(Path(folder, "a.npy"), vision_path=Path(folder, "v.csv"), vision_column="size")
+            self.assertEqual([beside.vision_of(i) for i in range(3)], values)
+            table = read(
+                Path(folder, "v.csv"), column="size", vision_column="images", modality_column="kind"
+            )
+            self.assertEqual([table.vision_of(i) for i in range(3)], [3, 0, 0])
+            self.assertEqual([table.modality_of(i) for i in range(3)], [1, 0, 5])
+            with self.assertRaisesRegex(hbp.InvalidError, "3 lengths, but .*short.txt 2 numbers"):
+                Path(folder, "short.txt").write_text("1\n2\n")
+                read(Path(folder, "a.npy"), vision_path=Path(folder, "short.txt"))
             with self.assertRaises(hbp.FormatError):
                 read(Path(folder, "c.csv"), column="no such")
             with self.assertRaises(hbp.SystemFailure) as caught:

@@ -64,8 +64,15 @@ class TestStepper(unittest.TestCase):
         gc.collect()
         self.assertEqual([stepper.take().digest for _ in range(3)], [expected, expected, digest(3)])
         self.assertEqual(len(stepper._shared), 0)
+        second = {"vision": np.arange(60) % 3, "modalities": np.arange(60) % 5}
+        expected = hbp.plan_step(hbp.Lengths.from_array(batch(2), **second), samples.cost()).digest
+        stepper.submit(batch(2), **second)
+        self.assertEqual(stepper.take().digest, expected)
+        self.assertNotEqual(expected, digest(2))
         with self.assertRaises(TypeError):
             stepper.submit(hbp.Lengths.from_array([1]), loss_tokens=[1])
+        with self.assertRaises(TypeError):
+            stepper.submit(hbp.Lengths.from_array([1]), vision=[1])
         with self.assertRaises(ValueError):
             stepper.submit([1, 2], ties=[1])
 

@@ -96,6 +96,13 @@ def same_count(name: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[An
     return array
 
 
+def sample_column(
+    name: str, values: Optional[Any], dtype: npt.DTypeLike, count: int
+) -> Optional[npt.NDArray[Any]]:
+    """Integers of `dtype`, one for each of `count` samples; None stays None."""
+    return None if values is None else same_count(name, integers(name, values, dtype), count)
+
+
 def address(array: Optional[npt.NDArray[Any]]) -> Optional[int]:
     """Where an array's values are; the caller keeps the array alive."""
     return None if array is None else array.__array_interface__["data"][0]

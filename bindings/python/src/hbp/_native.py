@@ -160,6 +160,11 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_create_histogram": (Status, [Context, Array, Array, Int64, Out]),
     "hbp_lengths_builder_create": (Status, [Context, Out]),
     "hbp_lengths_builder_append": (Status, [Context, LengthsBuilder, Array, Array, Array, Int64]),
+    "hbp_lengths_columns_init": _init(s.LengthsColumns),
+    "hbp_lengths_builder_append_columns": (
+        Status,
+        [Context, LengthsBuilder, Array, _to(s.LengthsColumns), Int64],
+    ),
     "hbp_lengths_builder_finish": (Status, [Context, LengthsBuilder, Out]),
     "hbp_lengths_builder_free": (None, [LengthsBuilder]),
     "hbp_lengths_read_options_init": _init(s.LengthsReadOptions),
@@ -170,6 +175,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_get_histogram_lengths": _column(Lengths),
     "hbp_lengths_get_histogram_counts": _column(Lengths),
     "hbp_lengths_get_length": (Int64, [Lengths, Int64]),
+    "hbp_lengths_get_vision": (Int64, [Lengths, Int64]),
+    "hbp_lengths_get_modality": (Int32, [Lengths, Int64]),
     # model.h
     "hbp_model_fields_init": _init(s.ModelFields),
     "hbp_model_create": (Status, [Context, _to(s.ModelFields), Out]),

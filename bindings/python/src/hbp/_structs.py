@@ -140,6 +140,17 @@ class LengthsOptions(Struct):
     borrow: I32
     loss_tokens: Address
     ties: Address
+    vision: Address
+    modalities: Address
+
+
+@struct
+class LengthsColumns(Struct):
+    reserved: I32
+    loss_tokens: Address
+    ties: Address
+    vision: Address
+    modalities: Address
 
 
 @struct
@@ -149,11 +160,15 @@ class LengthsReadOptions(Struct):
     count_column: Text
     loss_column: Text
     tie_column: Text
+    vision_column: Text
+    modality_column: Text
+    vision_path: Text
 
 
 @struct
 class LengthsSummary(Struct):
-    """What a data set holds; `overlong_*` say what became of samples past a limit."""
+    """What a data set holds; `overlong_*` say what became of samples past a limit. `vision` is -1 where there
+    is no second size; bit k of `modalities` is set where kind k occurs."""
 
     has_ties: I32
     samples: I64
@@ -166,12 +181,19 @@ class LengthsSummary(Struct):
     overlong_tokens: I64
     digest: U64
     sum_squares: F64
+    vision: I64
+    min_vision: I64
+    max_vision: I64
+    modalities: I64
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.samples:,} samples of {self.min_length:,} to {self.max_length:,} tokens "
             f"({self.distinct_lengths:,} distinct lengths), {self.tokens:,} tokens in all"
         )
+        if self.vision >= 0:
+            text += f", {self.vision:,} vision units"
+        return text
 
 
 @struct

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, same_count
+from ._arrays import Column, address, integers, same_count, sample_column
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import LengthsOptions, LengthsReadOptions, LengthsSummary
+from ._structs import LengthsColumns, LengthsOptions, LengthsReadOptions, LengthsSummary
 
 OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
 
@@ -43,10 +43,14 @@ class Lengths(Owned):
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
         ties: Optional[npt.ArrayLike] = None,
+        vision: Optional[npt.ArrayLike] = None,
+        modalities: Optional[npt.ArrayLike] = None,
         copy: bool = False,
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
-        tie >= 0 share a pack, -1 is free.
+        tie >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
+        the encoder's time is proportional to, 0 for text alone. `modalities` are kinds of sample, 0 to 61: 1
+        with vision units and 0 without unless given.
 
         A contiguous uint32 array is used in place and kept alive: leave it unchanged, or ask for a `copy`.
         int32 and int64 arrays are read once without a copy on this side; other integers are converted."""
@@ -57,13 +61,17 @@ class Lengths(Owned):
             native = np.dtype(small if native.itemsize < 4 else np.int64)
         array = integers("lengths", array, native)
         borrow = array.dtype == np.uint32 and not copy
-        loss = (
-            None
-            if loss_tokens is None
-            else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.uint32), len(array))
+        loss = sample_column("loss_tokens", loss_tokens, np.uint32, len(array))
+        tied = sample_column("ties", ties, np.int64, len(array))
+        units = sample_column("vision", vision, np.uint32, len(array))
+        kinds = sample_column("modalities", modalities, np.int32, len(array))
+        options = LengthsOptions(
+            borrow=borrow,
+            loss_tokens=address(loss),
+            ties=address(tied),
+            vision=address(units),
+            modalities=address(kinds),
         )
-        tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
-        options = LengthsOptions(borrow=borrow, loss_tokens=address(loss), ties=address(tied))
         create = _CREATE[array.dtype]
         keep = (array,) if borrow else ()
         return cls._make(create, address(array), len(array), ctypes.byref(options), keep=keep)
@@ -86,17 +94,24 @@ class Lengths(Owned):
         count_column: Optional[str] = None,
         loss_column: Optional[str] = None,
         tie_column: Optional[str] = None,
+        vision_column: Optional[str] = None,
+        modality_column: Optional[str] = None,
+        vision_path: Optional[Path] = None,
         progress: Optional[ProgressFn] = None,
     ) -> Lengths:
         """Reads .npy, text, CSV, JSON lines or Megatron .idx, plain or gzipped; "-" is standard input.
         Columns are those of CSV or fields of JSON; `format` is "npy", "text", "csv", "jsonl" or "idx" where
-        the content does not tell."""
+        the content does not tell. Vision units come from `vision_column`, or from a file of their own, one
+        number a sample: `vision_column` is then that file's, and `column` the lengths'."""
         options = LengthsReadOptions(
             format=text_bytes(format),
             column=text_bytes(column),
             count_column=text_bytes(count_column),
             loss_column=text_bytes(loss_column),
             tie_column=text_bytes(tie_column),
+            vision_column=text_bytes(vision_column),
+            modality_column=text_bytes(modality_column),
+            vision_path=None if vision_path is None else path_bytes(vision_path),
         )
         return cls._make(lib.hbp_lengths_read, path_bytes(path), ctypes.byref(options), progress=progress)
 
@@ -120,14 +135,25 @@ class Lengths(Owned):
     def __len__(self) -> int:
         return self.summary().samples
 
-    def __getitem__(self, index: int) -> int:
-        """The length of a sample (piece) in tokens."""
+    def _at(self, index: int) -> int:
         count = len(self)
         at = int64("index", index)
         at += count if at < 0 else 0
         if not 0 <= at < count:
             raise IndexError(f"sample {index} is not among {count}")
-        return lib.hbp_lengths_get_length(self, at)
+        return at
+
+    def __getitem__(self, index: int) -> int:
+        """The length of a sample (piece) in tokens."""
+        return lib.hbp_lengths_get_length(self, self._at(index))
+
+    def vision_of(self, index: int) -> int:
+        """The vision units of a sample (piece), 0 without a second size."""
+        return lib.hbp_lengths_get_vision(self, self._at(index))
+
+    def modality_of(self, index: int) -> int:
+        """The kind of a sample (piece)."""
+        return lib.hbp_lengths_get_modality(self, self._at(index))
 
     def __repr__(self) -> str:
         return f"<hbp.Lengths: {self.summary()}>"
@@ -149,17 +175,20 @@ class LengthsBuilder(Owned):
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
         ties: Optional[npt.ArrayLike] = None,
+        vision: Optional[npt.ArrayLike] = None,
+        modalities: Optional[npt.ArrayLike] = None,
     ) -> None:
-        """Adds samples; loss tokens and ties, once given, come with every piece."""
+        """Adds samples; a column, once given, comes with every piece."""
         array = integers("lengths", lengths, np.int64)
-        loss = (
-            None
-            if loss_tokens is None
-            else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.int64), len(array))
+        loss = sample_column("loss_tokens", loss_tokens, np.int64, len(array))
+        tied = sample_column("ties", ties, np.int64, len(array))
+        units = sample_column("vision", vision, np.int64, len(array))
+        kinds = sample_column("modalities", modalities, np.int32, len(array))
+        columns = LengthsColumns(
+            loss_tokens=address(loss), ties=address(tied), vision=address(units), modalities=address(kinds)
         )
-        tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
         call_long(
-            lib.hbp_lengths_builder_append, self, address(array), address(loss), address(tied), len(array)
+            lib.hbp_lengths_builder_append_columns, self, address(array), ctypes.byref(columns), len(array)
         )
 
     def finish(self) -> Lengths:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import address, integers, same_count
+from ._arrays import address, integers, sample_column
 from ._context import Handle, Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import int32
@@ -87,23 +87,25 @@ class Stepper(Owned):
         *,
         loss_tokens: Optional[npt.ArrayLike] = None,
         ties: Optional[npt.ArrayLike] = None,
+        vision: Optional[npt.ArrayLike] = None,
+        modalities: Optional[npt.ArrayLike] = None,
     ) -> None:
         """Submits the next step and returns at once. Arrays are copied; see Lengths.from_array."""
         self._check()
         if isinstance(lengths, Lengths):
-            if loss_tokens is not None or ties is not None:
-                raise TypeError("hbp.Lengths have their own loss_tokens and ties")
+            if any(own is not None for own in (loss_tokens, ties, vision, modalities)):
+                raise TypeError("hbp.Lengths have their own loss_tokens, ties, vision and modalities")
             self._shared.append((self.summary().submitted, lengths))  # until taken: it may borrow an array
             call_long(lib.hbp_stepper_submit_lengths, self, lengths)
             return
         array = integers("lengths", lengths, np.int64)
-        loss = (
-            None
-            if loss_tokens is None
-            else same_count("loss_tokens", integers("loss_tokens", loss_tokens, np.uint32), len(array))
+        loss = sample_column("loss_tokens", loss_tokens, np.uint32, len(array))
+        tied = sample_column("ties", ties, np.int64, len(array))
+        units = sample_column("vision", vision, np.uint32, len(array))
+        kinds = sample_column("modalities", modalities, np.int32, len(array))
+        options = LengthsOptions(
+            loss_tokens=address(loss), ties=address(tied), vision=address(units), modalities=address(kinds)
         )
-        tied = None if ties is None else same_count("ties", integers("ties", ties, np.int64), len(array))
-        options = LengthsOptions(loss_tokens=address(loss), ties=address(tied))
         call_long(lib.hbp_stepper_submit, self, address(array), len(array), ctypes.byref(options))
 
     def take(self, *, progress: Optional[ProgressFn] = None) -> Plan:
