@@ -18,7 +18,7 @@ struct hbp_model {
 hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
                            hbp_model **out);
 
-/* One layer in its two parts, each with the norm before it. */
+/* One layer in its two parts. The few parameters of both norms count with attention. */
 typedef struct hbp__layer_shape {
     int64_t attention_parameters;
     int64_t mlp_parameters;        /* all experts and the router included */
