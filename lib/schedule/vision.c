@@ -6,6 +6,9 @@
 #include "base/checked.h"
 #include "base/sort.h"
 
+/* Up to so many micro-batches, so many random orders are tried as well. */
+enum { FEW_BATCHES = 4, FEW_ORDERS = 12 };
+
 int64_t hbp__vision_waste(const hbp__sized *packs, int64_t count, int64_t width)
 {
     int64_t waste = 0;
@@ -124,8 +127,7 @@ hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t c
     return status;
 }
 
-hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
-                             hbp__rng *rng)
+static void shuffle(hbp__sized *packs, int64_t count, hbp__rng *rng)
 {
     for (int64_t i = count; i > 1; i--) {
         uint32_t j = hbp__rng_below(rng, (uint64_t)i);
@@ -133,8 +135,40 @@ hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t co
         packs[i - 1] = packs[j];
         packs[j] = moving;
     }
+}
+
+/* Exchanges from random orders, which may end better than those from strips where there is little to choose
+ * from. */
+static hbp_status try_orders(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
+                             hbp__rng *rng)
+{
+    uint64_t bytes = (uint64_t)count * sizeof *packs;
+    hbp__sized *other = hbp__new(&context->memory, (uint64_t)count, sizeof *other);
+    if (!other)
+        return hbp__fail_memory(context, "the order of packs");
+    memcpy(other, packs, bytes);
+    int64_t best = hbp__vision_waste(packs, count, width);
+    hbp_status status = HBP_OK;
+    for (int i = 0; i < FEW_ORDERS && status >= 0 && best; i++) {
+        shuffle(other, count, rng);
+        status = hbp__vision_exchange(context, other, count, width);
+        int64_t waste = hbp__vision_waste(other, count, width);
+        if (status >= 0 && waste < best) {
+            best = waste;
+            memcpy(packs, other, bytes);
+        }
+    }
+    hbp__delete(&context->memory, other);
+    return status;
+}
+
+hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
+                             hbp__rng *rng)
+{
+    shuffle(packs, count, rng);
     if (width == 1)
         return HBP_OK; /* nobody waits */
     HBP__TRY(hbp__vision_strips(context, packs, count, width));
-    return hbp__vision_exchange(context, packs, count, width);
+    HBP__TRY(hbp__vision_exchange(context, packs, count, width));
+    return count <= FEW_BATCHES * width ? try_orders(context, packs, count, width, rng) : HBP_OK;
 }
