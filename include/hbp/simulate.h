@@ -35,10 +35,10 @@ typedef struct hbp_report {
     double mixture_distance; /* mean over steps of half the L1 distance of tokens by length class (powers of
                                 two) to the mixture of all steps of the same SP degree and capacity */
     int64_t vision;          /* vision units; -1: no second size */
-    double
-        dist_vision; /* OmniBal's DistRatio of vision units and of padded tokens: mean over micro-batches */
-    double dist_tokens;    /* of sum over packs (max - own) / (max * packs) */
-    double vision_padding; /* (capacity - vision) / capacity over packs with a limit, dummies included */
+    double dist_vision;      /* OmniBal's DistRatio of vision units: mean over micro-batches of the sum over
+                                packs, dummies included, of (most - own) / (most * packs) */
+    double dist_tokens;      /* the same of padded tokens */
+    double vision_padding;   /* (capacity - vision) / capacity over packs with a limit, dummies included */
 } hbp_report;
 
 typedef struct hbp_simulate_options {

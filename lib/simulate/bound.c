@@ -32,6 +32,7 @@ typedef struct bound_problem {
     int64_t bins;
     const int64_t *length;
     const int64_t *count;
+    double vision_ns; /* rank-time that the vision units are sure to take */
     int64_t steps;
     int64_t capacity; /* of the way that holds most */
     int64_t ways;
@@ -81,7 +82,7 @@ static void sum_add(bound_sum *sum, double term)
  * to the steps. O(bins x lines), where few lines survive. */
 static hbp_status area(hbp_context *context, const bound_problem *p, double theta, double *ns)
 {
-    bound_sum sum = {0, 0};
+    bound_sum sum = {p->vision_ns, 0};
     int64_t next = 0, fronts = 0, actives = 0;
     double shortest = (double)p->length[0], longest = (double)p->length[p->bins - 1];
     for (int64_t b = p->bins - 1; b >= 0; b--) {
@@ -257,9 +258,10 @@ static hbp_status solve(hbp_context *context, bound_problem *p, int64_t *bound_n
 }
 
 hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, const int64_t *length,
-                      const int64_t *count, int64_t steps, int64_t *bound_ns)
+                      const int64_t *count, int64_t vision, int64_t steps, int64_t *bound_ns)
 {
     bound_problem problem = {.cost = cost, .bins = bins, .length = length, .count = count, .steps = steps};
+    problem.vision_ns = cost->terms.ns_per_vision * (double)vision;
     hbp_status status = solve(context, &problem, bound_ns);
     hbp__delete(&context->memory, problem.active);
     hbp__delete(&context->memory, problem.front);
@@ -276,5 +278,6 @@ hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, con
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (steps < 0)
         return hbp__fail(context, HBP_E_INVALID, "steps is %lld; it must not be negative", (long long)steps);
-    return hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count, steps, bound_ns);
+    return hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count,
+                      lengths->vision_sum, steps, bound_ns);
 }

@@ -16,6 +16,7 @@ typedef struct replay_pack {
     int64_t tokens;
     int64_t padded;
     double squares;
+    int64_t vision;
     int64_t ns;
     int64_t bytes;
     double communication_ns; /* of each of its ranks */
@@ -39,7 +40,12 @@ typedef struct replay {
     int64_t tokens;
     int64_t sp_tokens;
     int64_t peak_bytes;
+    int64_t vision;
+    double vision_capacity; /* of packs that have a limit */
+    double vision_held;     /* in those */
     double capacity;
+    double dist_vision;
+    double dist_tokens;
     double dbr;
     double abr;
     double abr_paper;
@@ -116,12 +122,13 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
             return too_large(context, "the sum of padded tokens", index);
         if (!hbp__add_i64(squares, tokens * tokens, &squares))
             return too_large(context, "the sum of squared lengths", index);
+        pack->vision += plan->sample_vision ? plan->sample_vision[i] : 0;
     }
     if (!pad(&pack->padded, plan->pack_multiple))
         return too_large(context, "the sum of padded tokens", index);
     pack->squares = (double)squares;
-    pack->ns = hbp__cost_pack_ns(cost, row, recompute, pack->padded, pack->squares);
-    pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, pack->padded);
+    pack->ns = hbp__cost_vision_pack_ns(cost, row, recompute, pack->padded, pack->squares, pack->vision);
+    pack->bytes = hbp__cost_vision_pack_bytes(cost, row, recompute, pack->padded, pack->vision);
     if (pack->tokens)
         pack->communication_ns = communication_ns(cost, row, recompute, pack->padded);
     return HBP_OK;
@@ -142,7 +149,8 @@ static void add_to_blocks(replay *r, int64_t index, double squares)
 static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t index)
 {
     const hbp_plan *plan = r->plan;
-    replay_load tokens = {0, 0}, squares = {0, 0}, blocks = {0, 0};
+    replay_load tokens = {0, 0}, squares = {0, 0}, blocks = {0, 0}, padded = {0, 0}, vision = {0, 0};
+    double packs = (double)(plan->micro_batch_offsets[index + 1] - plan->micro_batch_offsets[index]);
     int64_t slowest = 0;
     for (int64_t b = 0; b < r->blocks; b++)
         r->block[b] = 0;
@@ -152,6 +160,13 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
         double ranks = plan->pack_sp[p];
         load_add(&tokens, (double)pack.tokens, ranks);
         load_add(&squares, pack.squares, ranks);
+        load_add(&padded, (double)pack.padded, 1);
+        load_add(&vision, (double)pack.vision, 1);
+        r->vision += pack.vision;
+        if (plan->pack_vision_capacity && plan->pack_vision_capacity[p] < INT64_MAX) {
+            r->vision_capacity += (double)plan->pack_vision_capacity[p];
+            r->vision_held += (double)pack.vision;
+        }
         add_to_blocks(r, p, pack.squares);
         if (!hbp__add_i64(r->tokens, pack.tokens, &r->tokens))
             return too_large(context, "the number of tokens", p);
@@ -170,6 +185,8 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
     }
     for (int64_t b = 0; b < r->blocks; b++)
         load_add(&blocks, r->block[b], 1);
+    r->dist_vision += load_imbalance(&vision, packs);
+    r->dist_tokens += load_imbalance(&padded, packs);
     r->dbr += load_imbalance(&tokens, plan->ranks);
     r->abr += load_imbalance(&squares, plan->ranks);
     r->abr_paper += load_imbalance(&blocks, (double)r->blocks);
@@ -217,6 +234,10 @@ static void write_report(const replay *r, hbp_report *report)
     report->ave_tokens = ratio(tokens, (double)plan->ranks * (double)plan->steps);
     report->tokens_per_s_per_gpu = ratio(tokens * 1e9, rank_ns);
     report->communication = ratio(r->communication_ns, rank_ns);
+    report->vision = plan->pack_vision ? r->vision : -1;
+    report->dist_vision = ratio(r->dist_vision, micro_batches);
+    report->dist_tokens = ratio(r->dist_tokens, micro_batches);
+    report->vision_padding = ratio(r->vision_capacity - r->vision_held, r->vision_capacity);
 }
 
 /* The bound for the plan's own rows of samples; 0 when one of them fits on no degree. */
@@ -227,7 +248,7 @@ static hbp_status bound_plan(hbp_context *context, const replay *r, int64_t toke
     int64_t bins = 0, *length = NULL, *count = NULL;
     hbp_status status = hbp__count_lengths(context, r->plan, &bins, &length, &count);
     if (status >= 0 && bins)
-        status = hbp__bound(context, r->cost, bins, length, count, steps, bound_ns);
+        status = hbp__bound(context, r->cost, bins, length, count, r->vision, steps, bound_ns);
     hbp__delete(&context->memory, length);
     hbp__delete(&context->memory, count);
     if (status == HBP_E_INFEASIBLE)

@@ -56,6 +56,9 @@ typedef struct small_plan {
     int32_t rank[SMALL_ROWS], sp[SMALL_ROWS], recompute[SMALL_ROWS];
     int64_t capacity[SMALL_ROWS];
     int32_t tokens[SMALL_ROWS];
+    int has_vision;                      /* the plan has a second size: */
+    int32_t vision[SMALL_ROWS];          /* of each sample */
+    int64_t vision_capacity[SMALL_ROWS]; /* of each pack */
 } small_plan;
 
 static inline void small_init(small_plan *plan)
@@ -104,8 +107,8 @@ static inline void small_pack(small_plan *plan, int32_t rank, int32_t sp, int32_
 static inline hbp_plan *small_make(const small_plan *from, int32_t ranks)
 {
     hbp__memory memory = hbp__memory_default();
-    hbp_plan *plan =
-        hbp__plan_new(&memory, from->steps, from->micro_batches, from->packs, from->samples, 0, 0);
+    hbp_plan *plan = hbp__plan_new(&memory, from->steps, from->micro_batches, from->packs, from->samples, 0,
+                                   from->has_vision ? HBP__PLAN_VISION : 0);
     ck_assert_ptr_nonnull(plan);
     plan->ranks = plan->domain_ranks = ranks;
     plan->sequence_multiple = from->sequence_multiple;
@@ -129,10 +132,18 @@ static inline hbp_plan *small_make(const small_plan *from, int32_t ranks)
         plan->pack_capacity[p] = from->capacity[p];
         plan->pack_tokens[p] = plan->pack_squares[p] = plan->pack_padded_tokens[p] = 0;
         plan->pack_ns[p] = plan->pack_bytes[p] = 0;
+        if (from->has_vision) {
+            plan->pack_vision[p] = 0;
+            plan->pack_vision_capacity[p] = from->vision_capacity[p];
+        }
         for (int64_t i = from->pack_first[p]; i < end; i++) {
             int64_t tokens = from->tokens[i];
             plan->sample_ids[i] = i;
             plan->sample_tokens[i] = (int32_t)tokens;
+            if (from->has_vision) {
+                plan->sample_vision[i] = from->vision[i];
+                plan->pack_vision[p] += from->vision[i];
+            }
             plan->pack_tokens[p] += tokens;
             plan->pack_squares[p] += tokens * tokens;
             plan->pack_padded_tokens[p] += hbp__round_up(tokens, plan->sequence_multiple);

@@ -83,9 +83,55 @@ START_TEST(a_small_plan_is_measured_as_by_hand)
     NEAR(report.communication, (4 * 280 + 2 * 74 + 2 * 27) / (4.0 * 5987));
     NEAR(report.samples_cv, 0);
     NEAR(report.mixture_distance, 0);
+    ck_assert_int_eq(report.vision, -1);
+    ck_assert_double_eq(report.dist_vision, 0);
+    ck_assert_double_eq(report.vision_padding, 0);
+    NEAR(report.dist_tokens, (1 - 36.0 / 64 + 0 + 1 - 36.0 / 64) / 3);
     ck_assert_int_gt(report.bound_ns, 0);
     ck_assert_int_le(report.bound_ns, report.epoch_ns);
     NEAR(report.gap, 5987.0 / (double)report.bound_ns - 1);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The plan above with vision units: 5 and 1 in the first pack, 2 in the second, 4 in the third, a dummy; 3
+ * and 0 in the wide one; 7, 1 and 2 in the last. */
+START_TEST(vision_units_are_measured_as_by_hand)
+{
+    static const int32_t vision[] = {5, 1, 2, 4, 3, 0, 7, 1, 2};
+    static const int64_t capacity[] = {6, 8, INT64_MAX, 8, 3, 10, INT64_MAX};
+    hbp_context *context = test_context();
+    small_terms terms;
+    all_terms(&terms);
+    terms.all.ns_per_vision = 30;
+    terms.all.recompute_vision = 0.5;
+    terms.all.vision_bytes = 6;
+    hbp_cost *cost = small_cost(context, &terms);
+    small_plan plan;
+    mixed_plan(&plan);
+    plan.has_vision = 1;
+    memcpy(plan.vision, vision, sizeof vision);
+    memcpy(plan.vision_capacity, capacity, sizeof capacity);
+    hbp_report report = simulate(context, &plan, cost);
+    ck_assert_int_eq(report.vision, 25);
+    /* 1896 + 4 x 30; 2112.5 + 3 x 30 x 1.5 / 4; 1964 + 8 x 30 / 2 */
+    ck_assert_int_eq(report.epoch_ns, 2016 + 2146 + 2084 + 2 * 7);
+    ck_assert_int_eq(report.peak_bytes, 1000 + (25 * 32 + 6 * 8) / 2);
+    NEAR(report.dist_vision, (1 - 12.0 / 24 + 0 + 1 - 10.0 / 16) / 3);
+    NEAR(report.dist_tokens, (1 - 36.0 / 64 + 0 + 1 - 36.0 / 64) / 3);
+    NEAR(report.vision_padding, 1 - (6.0 + 2 + 0 + 3 + 8) / (6 + 8 + 8 + 3 + 10));
+    ck_assert_int_gt(report.bound_ns, 0);
+    ck_assert_int_le(report.bound_ns, report.epoch_ns);
+    NEAR(report.dbr, (31.0 / 64 + 0 + 27.0 / 60) / 3);
+    hbp_cost_free(cost);
+
+    /* Units that cost nothing are counted, and change no time. */
+    all_terms(&terms);
+    cost = small_cost(context, &terms);
+    report = simulate(context, &plan, cost);
+    ck_assert_int_eq(report.epoch_ns, 5987);
+    ck_assert_int_eq(report.vision, 25);
     hbp_cost_free(cost);
     hbp_context_free(context);
 }
@@ -258,8 +304,15 @@ START_TEST(random_plans_never_beat_the_bound)
         terms.all.ns_per_token = hbp__rng_below(&rng, 100) / 10.0;
         terms.all.ns_per_token_squared = hbp__rng_below(&rng, 10) / 100.0;
         terms.all.limit_bytes = 1100 + hbp__rng_below(&rng, 2000);
+        terms.all.ns_per_vision = hbp__rng_below(&rng, 3000) / 10.0;
+        terms.all.recompute_vision = hbp__rng_below(&rng, 3) / 2.0;
         hbp_cost *cost = small_cost(context, &terms);
         small_init(from);
+        from->has_vision = trial % 2;
+        for (int i = 0; i < SMALL_ROWS; i++) {
+            from->vision[i] = (int32_t)hbp__rng_below(&rng, 6);
+            from->vision_capacity[i] = i % 3 ? INT64_MAX : 100;
+        }
         from->sequence_multiple = 1 + hbp__rng_below(&rng, 4);
         int64_t steps = 1 + hbp__rng_below(&rng, 5), expected = steps * 7;
         for (int64_t s = 0; s < steps; s++) {
@@ -277,10 +330,11 @@ START_TEST(random_plans_never_beat_the_bound)
         for (int64_t m = 0; m < plan->micro_batches; m++) {
             int64_t slowest = 0;
             for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
-                slowest = hbp__max_i64(slowest, hbp_cost_predict_pack_ns(cost, plan->pack_sp[p],
-                                                                         plan->pack_recompute[p],
-                                                                         plan->pack_padded_tokens[p],
-                                                                         (double)plan->pack_squares[p]));
+                slowest =
+                    hbp__max_i64(slowest, hbp_cost_predict_vision_pack_ns(
+                                              cost, plan->pack_sp[p], plan->pack_recompute[p],
+                                              plan->pack_padded_tokens[p], (double)plan->pack_squares[p],
+                                              plan->pack_vision ? plan->pack_vision[p] : 0));
             expected += slowest;
         }
         ck_assert_int_eq(report.epoch_ns, expected);
@@ -289,8 +343,9 @@ START_TEST(random_plans_never_beat_the_bound)
                       (long long)report.bound_ns, (long long)report.epoch_ns);
         ck_assert_int_eq(report.bound_ns > 0, report.tokens > 0);
         const double shares[] = {
-            report.idle, report.dbr,           report.padding,          report.abr,
-            report.cr,   report.communication, report.mixture_distance, report.abr_paper};
+            report.idle,        report.dbr,           report.padding,          report.abr,
+            report.cr,          report.communication, report.mixture_distance, report.abr_paper,
+            report.dist_vision, report.dist_tokens,   report.vision_padding};
         for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
             ck_assert_msg(shares[i] >= 0 && shares[i] <= 1, "trial %d: share %d is %g", trial, (int)i,
                           shares[i]);
@@ -388,8 +443,8 @@ START_TEST(failures_leave_nothing_behind)
 }
 END_TEST
 
-TEST_MAIN("simulate", a_small_plan_is_measured_as_by_hand, the_papers_abr_sees_blocks_of_the_largest_degree,
-          options_turn_the_bound_off_or_set_its_steps,
+TEST_MAIN("simulate", a_small_plan_is_measured_as_by_hand, vision_units_are_measured_as_by_hand,
+          the_papers_abr_sees_blocks_of_the_largest_degree, options_turn_the_bound_off_or_set_its_steps,
           a_plan_that_overflows_memory_is_measured_without_a_bound, an_empty_plan_measures_zero,
           random_plans_never_beat_the_bound, what_does_not_fit_together_is_named,
           failures_leave_nothing_behind)
