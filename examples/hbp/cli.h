@@ -22,6 +22,9 @@ typedef struct cli {
     const char *count_column;
     const char *loss_column;
     const char *tie_column;
+    const char *vision_file;
+    const char *vision_column;
+    const char *modality_column;
     int64_t max_length;
     int64_t over_long;
 

@@ -107,6 +107,9 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     options.count_column = c->count_column;
     options.loss_column = c->loss_column;
     options.tie_column = c->tie_column;
+    options.vision_path = c->vision_file;
+    options.vision_column = c->vision_column;
+    options.modality_column = c->modality_column;
     hbp_lengths *all = NULL;
     hbp_status status = hbp_lengths_read(c->context, path, &options, &all);
     if (status < 0)

@@ -4,13 +4,38 @@
 
 static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
-enum { SHARES = sizeof shares / sizeof *shares, CLASSES = 32 };
+enum { SHARES = sizeof shares / sizeof *shares, CLASSES = 32, KINDS = HBP_MAX_MODALITIES };
 
 /* Samples and tokens by length class: class k holds lengths in (2^(k-1), 2^k]. */
 typedef struct classes {
     int64_t samples[CLASSES];
     int64_t tokens[CLASSES];
 } classes;
+
+/* Samples by kind. */
+typedef struct kinds {
+    int64_t samples[KINDS];
+    int64_t tokens[KINDS];
+    int64_t vision[KINDS];
+} kinds;
+
+/* A single kind has everything, also in a histogram of billions. */
+static void count_kinds(const cli *c, const hbp_lengths_summary *s, kinds *all)
+{
+    int single = (s->modalities & (s->modalities - 1)) == 0;
+    for (int k = 0; k < KINDS && single; k++)
+        if (s->modalities >> k & 1) {
+            all->samples[k] = s->samples;
+            all->tokens[k] = s->tokens;
+            all->vision[k] = s->vision > 0 ? s->vision : 0;
+        }
+    for (int64_t i = 0; i < s->samples && !single; i++) {
+        int32_t k = hbp_lengths_get_modality(c->lengths, i);
+        all->samples[k]++;
+        all->tokens[k] += hbp_lengths_get_length(c->lengths, i);
+        all->vision[k] += hbp_lengths_get_vision(c->lengths, i);
+    }
+}
 
 static int length_class(int64_t length)
 {
@@ -34,7 +59,27 @@ static int64_t quantile(const int64_t *lengths, const int64_t *counts, int64_t b
     return bins ? lengths[bins - 1] : 0;
 }
 
-static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quantiles, const classes *all)
+static json_t *vision_json(const hbp_lengths_summary *s)
+{
+    if (s->vision < 0)
+        return json_null();
+    return json_pack("{s:I,s:I,s:I,s:f}", "units", (json_int_t)s->vision, "min", (json_int_t)s->min_vision,
+                     "max", (json_int_t)s->max_vision, "mean", (double)s->vision / (double)s->samples);
+}
+
+static json_t *kinds_json(const kinds *of)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < KINDS; k++)
+        if (of->samples[k])
+            json_array_append_new(
+                list, json_pack("{s:i,s:I,s:I,s:I}", "kind", k, "samples", (json_int_t)of->samples[k],
+                                "tokens", (json_int_t)of->tokens[k], "vision", (json_int_t)of->vision[k]));
+    return list;
+}
+
+static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quantiles, const classes *all,
+                      const kinds *of)
 {
     json_t *quantile_list = json_array();
     for (int i = 0; i < SHARES; i++)
@@ -54,6 +99,8 @@ static int print_json(cli *c, const hbp_lengths_summary *s, const int64_t *quant
                   "overlong_samples", (json_int_t)s->overlong_samples, "overlong_tokens",
                   (json_int_t)s->overlong_tokens, "has_ties", (int)s->has_ties, "digest",
                   show_digest(s->digest).s, "quantiles", quantile_list, "histogram", histogram);
+    json_object_set_new(c->result, "vision", vision_json(s));
+    json_object_set_new(c->result, "kinds", kinds_json(of));
     return cli_print_json(c);
 }
 
@@ -87,6 +134,29 @@ static void print_histogram(const hbp_lengths_summary *s, const classes *all)
     table_end(&t);
 }
 
+/* The second size and the kinds, where there is more to say than that all is text. */
+static void print_vision(const hbp_lengths_summary *s, const kinds *of)
+{
+    if (s->vision >= 0)
+        printf("%s vision units: %s to %s a sample, mean %.2f\n", show_count(s->vision).s,
+               show_count(s->min_vision).s, show_count(s->max_vision).s,
+               (double)s->vision / (double)s->samples);
+    if (s->vision < 0 && s->modalities == 1)
+        return;
+    printf("\n");
+    table t;
+    table_begin(&t, 4, (const char *[]){"kind", "samples", "tokens", "vision units"});
+    for (int k = 0; k < KINDS; k++) {
+        if (!of->samples[k])
+            continue;
+        table_add(&t, "%d", k);
+        table_add_text(&t, show_count(of->samples[k]));
+        table_add_text(&t, show_count(of->tokens[k]));
+        table_add_text(&t, show_count(of->vision[k]));
+    }
+    table_end(&t);
+}
+
 int cli_lengths(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
@@ -105,9 +175,11 @@ int cli_lengths(cli *c)
         all.samples[k] += counts[i];
         all.tokens[k] += counts[i] * lengths[i];
     }
+    kinds of = {0};
+    count_kinds(c, &s, &of);
     cli_clear_progress();
     if (c->json)
-        return print_json(c, &s, quantiles, &all);
+        return print_json(c, &s, quantiles, &all, &of);
     printf("%s: %s samples, %s tokens, mean %.1f, %s distinct lengths", c->file, show_count(s.samples).s,
            show_count(s.tokens).s, (double)s.tokens / (double)s.samples, show_count(s.distinct_lengths).s);
     if (s.loss_tokens != s.tokens)
@@ -116,6 +188,7 @@ int cli_lengths(cli *c)
     if (s.overlong_samples)
         printf("%s samples were longer than %s; %s tokens were left out\n", show_count(s.overlong_samples).s,
                show_length(c->max_length).s, show_count(s.overlong_tokens).s);
+    print_vision(&s, &of);
     printf("\n");
     table t;
     table_begin(&t, 2, (const char *[]){"<quantile", "length"});

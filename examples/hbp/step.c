@@ -79,6 +79,26 @@ static micro_batch describe(const hbp_plan *plan, int64_t m, int32_t ranks)
     return b;
 }
 
+/* The batch from rows of `count`: lengths, vision units, kinds. */
+static hbp_status make_batch(cli *c, int64_t *length, uint32_t *vision, int32_t *modality, int64_t count,
+                             int has_vision)
+{
+    if (!length || !vision || !modality)
+        return cli_own_failure("out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        length[i] = hbp_lengths_get_length(c->lengths, c->skip + i);
+        vision[i] = (uint32_t)hbp_lengths_get_vision(c->lengths, c->skip + i);
+        modality[i] = hbp_lengths_get_modality(c->lengths, c->skip + i);
+    }
+    hbp_lengths_free(c->lengths);
+    c->lengths = NULL;
+    hbp_lengths_options options;
+    hbp_lengths_options_init(&options, sizeof options);
+    options.vision = has_vision ? vision : NULL;
+    options.modalities = modality;
+    return hbp_lengths_create_i64(c->context, length, count, &options, &c->lengths);
+}
+
 /* Samples [--skip, --skip + --batch) of the file in the place of all; *longest gets the longest of the file.
  */
 static hbp_status cut_batch(cli *c, int64_t *longest)
@@ -95,14 +115,12 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
                                (long long)s.samples, (long long)c->skip, (long long)c->batch);
     int64_t count = c->batch ? c->batch : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
-    if (!length)
-        return cli_own_failure("out of memory");
-    for (int64_t i = 0; i < count; i++)
-        length[i] = hbp_lengths_get_length(c->lengths, c->skip + i);
-    hbp_lengths_free(c->lengths);
-    c->lengths = NULL;
-    status = hbp_lengths_create_i64(c->context, length, count, NULL, &c->lengths);
+    uint32_t *vision = malloc((size_t)count * sizeof *vision);
+    int32_t *modality = malloc((size_t)count * sizeof *modality);
+    status = make_batch(c, length, vision, modality, count, s.vision >= 0);
     free(length);
+    free(vision);
+    free(modality);
     return status;
 }
 
@@ -138,7 +156,8 @@ static int read_options(cli *c, hbp_step_options *options)
     options->pack_multiple = c->pack_multiple;
     options->time_limit_ms = c->time_limit;
     if ((c->batch || c->skip) && (c->tie_column || c->loss_column))
-        return cli_usage("--batch and --skip take lengths alone, without --loss-column and --tie-column");
+        return cli_usage(
+            "--batch and --skip keep neither loss tokens nor ties: leave --loss-column and --tie-column out");
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
 }
 

@@ -76,6 +76,26 @@ wrong 1 "absent.npy" lengths absent.npy
 printf 'abc' >three
 wrong 1 "three" lengths three
 
+# The second size: from a column, from a file of its own, refused where it does not match.
+printf 'length,images,kind\n100,2,1\n50,,0\n70,5,4\n' >pictures.csv
+printf '{"images":["a","b"]}\n{}\n{"images":5}\n' >pictures.jsonl
+printf '100\n50\n70\n' >tokens.txt
+units="r['vision'] == {'units': 7, 'min': 0, 'max': 5, 'mean': 7 / 3}"
+json "$units and [k['kind'] for k in r['kinds']] == [0, 1] and [k['vision'] for k in r['kinds']] == [0, 7] and
+      [k['tokens'] for k in r['kinds']] == [50, 170]" lengths pictures.csv --vision-column images
+json "$units and [(k['kind'], k['samples']) for k in r['kinds']] == [(0, 1), (1, 1), (4, 1)]" \
+    lengths pictures.csv --vision-column images --modality-column kind
+json "$units" lengths tokens.txt --vision pictures.jsonl
+json "$units" lengths tokens.txt --vision pictures.csv --vision-column images
+json "r['vision'] is None and [(k['kind'], k['tokens']) for k in r['kinds']] == [(0, 220)]" lengths tokens.txt
+json "r['vision']['units'] == 7 and r['samples'] == 4 and r['kinds'][1]['samples'] == 3" \
+    lengths tokens.txt --vision pictures.jsonl --max-length 80 --over-long split
+good lengths tokens.txt --vision pictures.jsonl && has "7 vision units: 0 to 5 a sample, mean 2.33" && has "kind"
+printf '1\n2\n' >two.txt
+wrong 1 "tokens.txt holds 3 lengths, but two.txt 2 numbers" lengths tokens.txt --vision two.txt
+wrong 1 "no column 'pics'; the header has length" lengths pictures.csv --vision-column pics
+wrong 2 "--vision needs a value" lengths tokens.txt --vision
+
 on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
 # shellcheck disable=SC2086
 {
