@@ -32,6 +32,9 @@ static hbp_cost_terms some_terms(void)
     t.degree = degrees;
     t.sp_latency_ns = latencies;
     t.sp_ns_per_token = slopes;
+    t.ns_per_vision = 700;
+    t.recompute_vision = .75;
+    t.vision_bytes = 96;
     return t;
 }
 
@@ -57,6 +60,9 @@ START_TEST(terms_come_back_as_given)
     ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "given");
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "given");
     ck_assert_str_eq(hbp_cost_get_source(cost, "degrees"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_vision"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "recompute_vision"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "vision_bytes"), "given");
     ck_assert_ptr_null(hbp_cost_get_source(cost, "colour"));
     ck_assert_ptr_null(hbp_cost_get_source(cost, NULL));
     ck_assert_ptr_null(hbp_cost_get_source(NULL, "pack_ns"));
@@ -105,6 +111,9 @@ START_TEST(senseless_terms_are_named)
     REFUSES("ns_per_token_squared is ", t.ns_per_token_squared = NAN);
     REFUSES("pack_ns is inf", t.pack_ns = INFINITY);
     REFUSES("sp_buffer_bytes is -0.5", t.sp_buffer_bytes = -.5);
+    REFUSES("ns_per_vision is -2; it must be finite and at least 0", t.ns_per_vision = -2);
+    REFUSES("recompute_vision is inf", t.recompute_vision = INFINITY);
+    REFUSES("vision_bytes is ", t.vision_bytes = NAN);
     REFUSES("ranks is 0", t.ranks = 0);
     REFUSES("layers is 0", t.layers = 0);
     REFUSES("layers is 2147483647; it must be in 1..65536", t.layers = INT32_MAX);
@@ -130,6 +139,24 @@ START_TEST(senseless_terms_are_named)
     hbp_cost_terms t = some_terms();
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create_terms(context, &t, NULL));
     ck_assert_int_eq(hbp_cost_create_terms(NULL, &t, &cost), HBP_E_INVALID);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A struct that ends where it ended before there were vision units charges none. */
+START_TEST(older_terms_charge_no_vision_units)
+{
+    hbp_context *context = test_context();
+    hbp_cost_terms t = some_terms(), read;
+    t.struct_size = offsetof(hbp_cost_terms, ns_per_vision);
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    hbp_cost_terms_init(&read, sizeof read);
+    OK(context, hbp_cost_get_terms(context, cost, &read));
+    ck_assert(read.ns_per_vision == 0 && read.recompute_vision == 0 && read.vision_bytes == 0);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 2, 1, 50, 900, 8),
+                     hbp_cost_predict_pack_ns(cost, 2, 1, 50, 900));
+    hbp_cost_free(cost);
     hbp_context_free(context);
 }
 END_TEST
@@ -165,4 +192,5 @@ START_TEST(every_allocation_may_fail)
 END_TEST
 
 TEST_MAIN("cost", terms_come_back_as_given, an_older_caller_gets_no_more_than_its_size,
-          senseless_terms_are_named, no_domain_means_all_ranks, every_allocation_may_fail)
+          senseless_terms_are_named, older_terms_charge_no_vision_units, no_domain_means_all_ranks,
+          every_allocation_may_fail)

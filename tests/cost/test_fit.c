@@ -54,6 +54,9 @@ static hbp_cost *make(hbp_context *context, double scale, hbp_cost_terms *read)
     t.degree = degrees;
     t.sp_latency_ns = latencies;
     t.sp_ns_per_token = slopes;
+    t.ns_per_vision = 7e6 * scale;
+    t.recompute_vision = .33;
+    t.vision_bytes = 5e7;
     hbp_cost *cost = NULL;
     OK(context, hbp_cost_create_terms(context, &t, &cost));
     hbp_cost_terms_init(read, sizeof *read);
@@ -106,6 +109,11 @@ START_TEST(exact_measurements_give_the_truth_back)
     NEAR(recomputed_bytes);
     for (int i = 1; i < 4; i++)
         NEAR(sp_ns_per_token[i]);
+    /* Vision units are not measured: their terms stay the prior's. */
+    ck_assert_double_eq(have.ns_per_vision, 7e6 * 1.7);
+    ck_assert_double_eq(have.recompute_vision, .33);
+    ck_assert_double_eq(have.vision_bytes, 5e7);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_vision"), "given");
     ck_assert_int_eq(report.terms_fitted, 9);
     ck_assert_double_lt(report.max_time_error, 1e-6);
     ck_assert_double_lt(report.max_bytes_error, 1e-6);

@@ -174,6 +174,44 @@ START_TEST(time_follows_the_formula)
 }
 END_TEST
 
+START_TEST(vision_units_add_their_terms)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(3, 0, 0);
+    for (int round = 0; round < 5000; round++) {
+        hbp_cost_terms t;
+        hbp_cost_free(random_cost(context, &rng, &t));
+        t.ns_per_vision = round % 5 ? (double)hbp__rng_below(&rng, 1000000) : 0;
+        t.recompute_vision = hbp__rng_below(&rng, 100) / 100.;
+        t.vision_bytes = round % 7 ? (double)hbp__rng_below(&rng, 100000) : 0;
+        hbp_cost *cost = NULL;
+        OK(context, hbp_cost_create_terms(context, &t, &cost));
+        int32_t sp = t.degree[hbp__rng_below(&rng, 3)];
+        int32_t c = (int32_t)hbp__rng_below(&rng, (uint64_t)t.layers + 1);
+        int64_t tokens = 1 + hbp__rng_below(&rng, 100000), units = hbp__rng_below(&rng, 5000);
+        double q = (double)tokens * 100, v = (double)units;
+        int64_t ns = hbp_cost_predict_pack_ns(cost, sp, c, tokens, q);
+        int64_t bytes = hbp_cost_predict_pack_bytes(cost, sp, c, tokens);
+        double more = t.ns_per_vision * v * (1 + t.recompute_vision * c / t.layers) / sp;
+        double room = t.vision_bytes * v / sp;
+        ck_assert_double_eq_tol((double)(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, units) - ns),
+                                more, 1 + 1e-12 * (double)ns);
+        ck_assert_double_eq_tol(
+            (double)(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, units) - bytes), room,
+            1 + 1e-12 * (double)bytes);
+        /* Units that are not there, or that cost nothing, change no bit. */
+        ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, 0), ns);
+        ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, 0), bytes);
+        if (round % 5 == 0)
+            ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, sp, c, tokens, q, units), ns);
+        if (round % 7 == 0)
+            ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, units), bytes);
+        hbp_cost_free(cost);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Against trying every number of layers and every neighbour of the capacity. */
 START_TEST(recompute_and_capacity_are_exact)
 {
@@ -220,6 +258,12 @@ START_TEST(what_is_not_allowed_is_minus_one)
     ck_assert_int_eq(hbp_cost_predict_pack_ns(NULL, 1, 0, 10, 10), -1);
     ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 128, 0, 10), -1);
     ck_assert_int_eq(hbp_cost_predict_pack_bytes(cost, 1, 0, -10), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 3, 0, 10, 10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 1, 0, 10, 10, -1), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(NULL, 1, 0, 10, 10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 1, 0, 10, -1), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 1, 0, -10, 1), -1);
+    ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, 128, 0, 10, 1), -1);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 5, 0), 0);
     ck_assert_int_eq(hbp_cost_predict_capacity(cost, 1, 33), 0);
     ck_assert_int_eq(hbp_cost_predict_recompute(cost, 5, 10), -1);
@@ -231,4 +275,5 @@ START_TEST(what_is_not_allowed_is_minus_one)
 END_TEST
 
 TEST_MAIN("predict", flexsp_figure_1_comes_out, flexsp_table_1_comes_out, flexsp_memory_comes_out,
-          time_follows_the_formula, recompute_and_capacity_are_exact, what_is_not_allowed_is_minus_one)
+          time_follows_the_formula, vision_units_add_their_terms, recompute_and_capacity_are_exact,
+          what_is_not_allowed_is_minus_one)

@@ -47,6 +47,56 @@ START_TEST(packs_are_columns_over_lengths_they_keep_alive)
 }
 END_TEST
 
+START_TEST(vision_units_are_summed_and_left_out_samples_listed)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = NULL;
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){2, 0, 7, 1, 90}};
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3, 9, 4}, 5, &options, &lengths));
+    hbp_packs *packs = hbp__packs_new(context, lengths, 1);
+    int64_t count = -1;
+    ck_assert_ptr_null(hbp_packs_get_dropped(packs, &count));
+    ck_assert_int_eq(count, 0);
+    count = -1;
+    ck_assert_ptr_null(hbp_packs_get_dropped_reasons(packs, &count));
+    ck_assert_int_eq(count, 0);
+    ck_assert(packs->max_vision == INT64_MAX);
+    ck_assert(hbp__packs_reserve(packs, 3));
+    packs->count = 3;
+    packs->samples = 4;
+    static const uint32_t sample[] = {2, 1, 3, 0};
+    memcpy(packs->sample, sample, sizeof sample);
+    packs->offsets[1] = 1;
+    packs->offsets[2] = packs->offsets[3] = 4;
+    packs->dropped = 1;
+    packs->dropped_sample = hbp__new(&context->memory, 1, sizeof *packs->dropped_sample);
+    packs->dropped_reason = hbp__new(&context->memory, 1, sizeof *packs->dropped_reason);
+    packs->dropped_sample[0] = 4;
+    packs->dropped_reason[0] = HBP_DROPPED_OVERVISION;
+    OK(context, hbp__packs_measure(context, packs));
+    ck_assert_int_eq(hbp_packs_get_vision(packs, &count)[0], 7);
+    ck_assert_int_eq(count, 3);
+    ck_assert_int_eq(hbp_packs_get_vision(packs, NULL)[1], 3);
+    ck_assert_int_eq(hbp_packs_get_vision(packs, NULL)[2], 0);
+    ck_assert_uint_eq(hbp_packs_get_dropped(packs, &count)[0], 4);
+    ck_assert_int_eq(count, 1);
+    ck_assert_int_eq(hbp_packs_get_dropped_reasons(packs, &count)[0], HBP_DROPPED_OVERVISION);
+    ck_assert_int_eq(count, 1);
+    hbp_packs_free(packs);
+    hbp_lengths_free(lengths);
+    ck_assert_ptr_null(hbp_packs_get_vision(NULL, &count));
+    ck_assert_int_eq(count, 0);
+    lengths = test_long_tail(context, 1, 10, 10);
+    packs = hbp__packs_new(context, lengths, 3);
+    count = -1;
+    ck_assert_ptr_null(hbp_packs_get_vision(packs, &count));
+    ck_assert_int_eq(count, 0);
+    hbp_packs_free(packs);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status make(hbp_context *context, void *user)
 {
     hbp_packs *packs = hbp__packs_new(context, user, 3);
@@ -57,11 +107,14 @@ static hbp_status make(hbp_context *context, void *user)
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
-    hbp_lengths *lengths = test_long_tail(context, 1, 10, 10);
+    hbp_lengths *lengths = NULL;
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){1, 2, 3}};
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3}, 3, &options, &lengths));
     failing_sweep(make, lengths);
     hbp_lengths_free(lengths);
     hbp_context_free(context);
 }
 END_TEST
 
-TEST_MAIN("packs", packs_are_columns_over_lengths_they_keep_alive, nothing_is_left_behind)
+TEST_MAIN("packs", packs_are_columns_over_lengths_they_keep_alive,
+          vision_units_are_summed_and_left_out_samples_listed, nothing_is_left_behind)
