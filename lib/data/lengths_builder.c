@@ -49,6 +49,24 @@ static hbp_status check_presence(hbp_context *context, const hbp_lengths_builder
     return HBP_OK;
 }
 
+/* Rows [begin, end) of a piece whose first sample is `first`, column by column. */
+static hbp_status check_rows(hbp_context *context, int64_t first, const int64_t *lengths,
+                             const hbp_lengths_columns *columns, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        if (lengths[i] <= 0 || lengths[i] > HBP_MAX_LENGTH)
+            return hbp__lengths_check(context, "sample", first + i, lengths[i]);
+    for (int64_t i = begin; columns->loss_tokens && i < end; i++)
+        HBP__TRY(hbp__lengths_check_loss(context, first + i, columns->loss_tokens[i], lengths[i]));
+    for (int64_t i = begin; columns->ties && i < end; i++)
+        HBP__TRY(hbp__lengths_check_tie(context, first + i, columns->ties[i]));
+    for (int64_t i = begin; columns->vision && i < end; i++)
+        HBP__TRY(hbp__lengths_check_vision(context, first + i, columns->vision[i]));
+    for (int64_t i = begin; columns->modalities && i < end; i++)
+        HBP__TRY(hbp__lengths_check_modality(context, first + i, columns->modalities[i]));
+    return HBP_OK;
+}
+
 static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *builder,
                               const int64_t *lengths, const hbp_lengths_columns *columns, int64_t count)
 {
@@ -58,20 +76,10 @@ static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *b
     HBP__TRY(check_presence(context, builder, "kinds of sample", columns->modalities, builder->modality));
     int64_t sum;
     HBP__TRY(hbp__lengths_check_count(context, hbp__add_i64(builder->count, count, &sum) ? sum : INT64_MAX));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t sample = builder->count + i;
-        if (i % HBP__LENGTHS_BLOCK == 0)
-            HBP__TRY(hbp__tick(context, "append lengths", i, count));
-        if (lengths[i] <= 0 || lengths[i] > HBP_MAX_LENGTH)
-            return hbp__lengths_check(context, "sample", sample, lengths[i]);
-        if (columns->loss_tokens)
-            HBP__TRY(hbp__lengths_check_loss(context, sample, columns->loss_tokens[i], lengths[i]));
-        if (columns->ties)
-            HBP__TRY(hbp__lengths_check_tie(context, sample, columns->ties[i]));
-        if (columns->vision)
-            HBP__TRY(hbp__lengths_check_vision(context, sample, columns->vision[i]));
-        if (columns->modalities)
-            HBP__TRY(hbp__lengths_check_modality(context, sample, columns->modalities[i]));
+    for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
+        HBP__TRY(hbp__tick(context, "append lengths", begin, count));
+        HBP__TRY(check_rows(context, builder->count, lengths, columns, begin,
+                            hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK)));
     }
     return HBP_OK;
 }

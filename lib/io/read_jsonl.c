@@ -23,6 +23,8 @@ typedef struct record {
     wanted tie;
     wanted vision;
     wanted modality;
+    wanted *other[4]; /* those beside the lengths that are looked for */
+    int others;
     int has_vision; /* an object had the field */
 } record;
 
@@ -47,10 +49,9 @@ static hbp_status read_member(hbp__json_scan *scan, record *r)
     unsigned match = 0;
     for (int i = 0; i < r->names; i++)
         match |= is_called(scan, &r->length[i]) ? 1u << i : 0;
-    wanted *others[] = {&r->loss, &r->tie, &r->vision, &r->modality};
     unsigned other = 0;
-    for (int i = 0; i < 4; i++)
-        other |= is_called(scan, others[i]) ? 1u << i : 0;
+    for (int i = 0; i < r->others; i++)
+        other |= is_called(scan, r->other[i]) ? 1u << i : 0;
     int byte;
     HBP__TRY(hbp__json_next(scan, &byte));
     if (byte != ':')
@@ -60,9 +61,9 @@ static hbp_status read_member(hbp__json_scan *scan, record *r)
     for (int i = 0; i < r->names; i++)
         if (match >> i & 1)
             store(scan, &r->length[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < r->others; i++)
         if (other >> i & 1)
-            store(scan, others[i]);
+            store(scan, r->other[i]);
     return HBP_OK;
 }
 
@@ -168,6 +169,10 @@ hbp_status hbp__read_jsonl(hbp__length_rows *rows)
                 .tie = {.name = options->tie_column},
                 .vision = {.name = options->vision_column},
                 .modality = {.name = options->modality_column}};
+    wanted *const others[] = {&r.loss, &r.tie, &r.vision, &r.modality};
+    for (int i = 0; i < 4; i++)
+        if (others[i]->name)
+            r.other[r.others++] = others[i];
     while (r.names < MOST_NAMES && hbp__length_name(rows, r.names)) {
         r.length[r.names].name = hbp__length_name(rows, r.names);
         r.names++;
