@@ -2,6 +2,7 @@
 
 enum {
     LAG = 397,  /* m of the recurrence */
+    BATCH = 16, /* words looked at together */
     DRAWS = 512 /* positions drawn before any of them is used */
 };
 
@@ -45,25 +46,47 @@ uint32_t hbp__mt_next(hbp__mt19937 *mt)
     return mt->word[mt->next++];
 }
 
+/* Sorts BATCH words into those that are positions for every i in top - BATCH .. top, which go to `position`,
+ * and those that are for none. Their number, or -1 when that leaves some out. One word does not wait for the
+ * answer to the one before it, and there is no branch that half of the time goes wrong. */
+static int draw_batch(const uint32_t *word, uint64_t top, uint32_t mask, uint32_t *position)
+{
+    int drawn = 0;
+    uint32_t lowest = (uint32_t)top - BATCH, doubtful = 0;
+    for (int k = 0; k < BATCH; k++) {
+        uint32_t j = word[k] & mask;
+        position[drawn] = j;
+        drawn += j <= lowest;
+        doubtful |= j - lowest - 1 < BATCH;
+    }
+    return doubtful ? -1 : drawn;
+}
+
 /* Draws a position from 0..i for i = *top, *top - 1, ... >= lowest, DRAWS of them at most; the whole way the
- * mask is that of *top. Takes the accepted words only: a word is written, then kept or overwritten, without
- * a branch that half of the time goes wrong. Returns how many. */
-static int draw(hbp__mt19937 *mt, uint64_t *top, uint64_t lowest, uint64_t mask, uint32_t *position)
+ * mask is that of *top. Returns how many. */
+static int draw(hbp__mt19937 *mt, uint64_t *top, uint64_t lowest, uint32_t mask, uint32_t *position)
 {
     int drawn = 0;
     uint64_t i = *top, kept = i - lowest + 1 < DRAWS ? i - lowest + 1 : DRAWS, end = i - kept;
     while (i != end) {
         if (mt->next == HBP__MT_WORDS)
             refill(mt);
-        int k = mt->next;
-        for (; k < HBP__MT_WORDS && i != end; k++) {
-            uint32_t j = mt->word[k] & (uint32_t)mask;
-            unsigned accepted = j <= i;
-            position[drawn] = j;
-            drawn += (int)accepted;
-            i -= accepted;
+        while (i - end > BATCH && HBP__MT_WORDS - mt->next >= BATCH) {
+            int batch = draw_batch(mt->word + mt->next, i, mask, position + drawn);
+            if (batch < 0)
+                break;
+            mt->next += BATCH;
+            drawn += batch;
+            i -= (uint64_t)batch;
         }
-        mt->next = k;
+        /* One by one: the next few, so that batches can go on after a doubt. */
+        for (int k = 0; k < BATCH && mt->next < HBP__MT_WORDS && i != end; k++) {
+            uint32_t j = mt->word[mt->next++] & mask;
+            if (j <= i) {
+                position[drawn++] = j;
+                i--;
+            }
+        }
     }
     *top = i;
     return drawn;
@@ -83,7 +106,7 @@ void hbp__mt_shuffle_u64(hbp__mt19937 *mt, uint64_t *values, uint64_t end, uint6
         while (mask >> 1 >= i)
             mask >>= 1;
         uint64_t same = (mask >> 1) + 1, from = i;
-        int drawn = draw(mt, &i, same > last ? same : last, mask, position);
+        int drawn = draw(mt, &i, same > last ? same : last, (uint32_t)mask, position);
         for (int k = 0; k < drawn; k++) {
             uint64_t *a = values + (from - (uint64_t)k), *b = values + position[k], other = *b;
             *b = *a;

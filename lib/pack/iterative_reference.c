@@ -11,6 +11,7 @@
 #include "base/mt19937.h"
 
 enum {
+    CHUNK = 256, /* samples between two looks at the packs that they closed */
     TICK_SAMPLES = 32768,
     TICK_SWAPS = 1 << 18 /* of a shuffle: a few milliseconds where each misses the cache */
 };
@@ -176,20 +177,6 @@ static hbp_status keep(filling *f, int64_t first, int64_t end, int64_t tokens, i
     return HBP_OK;
 }
 
-/* A pack is closed: kept when it is full, or else its samples move up to the front of the order, to `*left`.
- */
-static hbp_status settle(filling *f, int64_t first, int64_t end, int64_t tokens, int64_t vision, int is_last,
-                         int64_t *left)
-{
-    int is_full =
-        tokens >= f->options->full_tokens || (f->lengths->vision && vision == f->options->full_vision);
-    if (is_full || is_last)
-        return keep(f, first, end, tokens, vision);
-    for (int64_t i = first; i < end; i++)
-        f->waiting[(*left)++] = f->waiting[i];
-    return HBP_OK;
-}
-
 static hbp_status lose(const filling *f, int64_t first, int64_t end)
 {
     HBP__TRY(reserve_dropped(f, end - first));
@@ -198,27 +185,84 @@ static hbp_status lose(const filling *f, int64_t first, int64_t end)
     return HBP_OK;
 }
 
+/* A pack that next fit has open, or has closed before the sample at `end`. */
+typedef struct span {
+    int64_t end;
+    int64_t tokens;
+    int64_t vision;
+} span;
+
+/* Next fit over [begin, end) of the order; returns the packs closed on the way. Where packs end is as good as
+ * random, so every sample writes down a pack, and the next one overwrites it unless it was closed. */
+static inline int next_fit(const filling *f, int64_t begin, int64_t end, span *open, span *closed)
+{
+    int64_t tokens = open->tokens, vision = open->vision;
+    int count = 0;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t t = tokens_of(f, f->waiting[i]), v = vision_of(f, f->waiting[i]);
+        int64_t over = (tokens + t > f->options->max_tokens) | (vision + v > f->options->max_vision);
+        closed[count] = (span){i, tokens, vision};
+        count += (int)over;
+        tokens = t + (tokens & (over - 1)); /* t alone when over */
+        vision = v + (vision & (over - 1));
+    }
+    *open = (span){end, tokens, vision};
+    return count;
+}
+
+/* The round's place in the order: samples before `first` are settled, those from `behind` on of packs that
+ * were not full and have to move up to `left`, in one piece as far as the next full pack. */
+typedef struct sweep {
+    int64_t first;
+    int64_t behind;
+    int64_t left;
+} sweep;
+
+static void move_up(filling *f, sweep *s, int64_t end)
+{
+    int64_t count = end - s->behind;
+    if (s->left != s->behind)
+        memmove(f->waiting + s->left, f->waiting + s->behind, (size_t)count * sizeof *f->waiting);
+    s->left += count;
+}
+
+static inline int is_full(const filling *f, const span *pack)
+{
+    return pack->tokens >= f->options->full_tokens ||
+           (f->lengths->vision && pack->vision == f->options->full_vision);
+}
+
+static inline hbp_status settle(filling *f, sweep *s, const span *pack, int is_last)
+{
+    if (is_last || is_full(f, pack)) {
+        move_up(f, s, s->first);
+        HBP__TRY(keep(f, s->first, pack->end, pack->tokens, pack->vision));
+        s->behind = pack->end;
+    }
+    s->first = pack->end;
+    return HBP_OK;
+}
+
 /* Next fit over the order, and the filter. */
 static hbp_status pack_round(filling *f, int is_last, int lose_open)
 {
-    int64_t tokens = 0, vision = 0, first = 0, left = 0;
-    for (int64_t i = 0; i < f->count; i++) {
-        if (i % TICK_SAMPLES == 0)
+    span closed[CHUNK], open = {0, 0, 0};
+    sweep s = {0, 0, 0};
+    for (int64_t begin = 0; begin < f->count; begin += CHUNK) {
+        if (begin % TICK_SAMPLES == 0)
             HBP__TRY(hbp__tick(f->context, "pack", f->packs->samples, f->lengths->count));
-        int64_t t = tokens_of(f, f->waiting[i]), v = vision_of(f, f->waiting[i]);
-        if (is_over(f, tokens + t, vision + v)) {
-            HBP__TRY(settle(f, first, i, tokens, vision, is_last, &left));
-            first = i;
-            tokens = vision = 0;
-        }
-        tokens += t;
-        vision += v;
+        int count = next_fit(f, begin, hbp__min_i64(begin + CHUNK, f->count), &open, closed);
+        for (int c = 0; c < count; c++)
+            HBP__TRY(settle(f, &s, &closed[c], is_last));
     }
-    if (lose_open)
-        HBP__TRY(lose(f, first, f->count));
-    else if (first < f->count)
-        HBP__TRY(settle(f, first, f->count, tokens, vision, is_last, &left));
-    f->count = left;
+    if (lose_open) {
+        HBP__TRY(lose(f, s.first, f->count));
+        f->count = s.first;
+    } else if (s.first < f->count) {
+        HBP__TRY(settle(f, &s, &open, is_last));
+    }
+    move_up(f, &s, f->count);
+    f->count = s.left;
     return HBP_OK;
 }
 
