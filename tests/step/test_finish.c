@@ -101,13 +101,15 @@ static hbp_status finish_apart(hbp_context *context, const hbp_lengths *lengths,
     return status;
 }
 
-/* Dropped samples are listed, pieces of a split one know where they begin, and loss tokens come along. */
+/* Dropped samples are listed, pieces of a split one know where they begin, loss tokens and vision units come
+ * along, all units with the first piece. */
 START_TEST(samples_keep_what_belongs_to_them)
 {
-    static const uint32_t length[] = {100, 9000, 40, 7000, 3000}, loss[] = {100, 500, 0, 7000, 10};
+    static const uint32_t length[] = {100, 9000, 40, 7000, 3000}, loss[] = {100, 500, 0, 7000, 10},
+                          vision[] = {2, 30, 0, 400, 5};
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
-    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
+    hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .vision = vision};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
@@ -125,6 +127,13 @@ START_TEST(samples_keep_what_belongs_to_them)
         ck_assert_int_eq(plan->step_loss_tokens[0],
                          policy == HBP_OVERLONG_DROP ? 110 : (policy == HBP_OVERLONG_SPLIT ? 7610 : 4610));
         ck_assert_int_eq(plan->sample_first_tokens != NULL, policy == HBP_OVERLONG_SPLIT);
+        int64_t units = 0;
+        for (int64_t p = 0; p < plan->packs; p++) {
+            units += plan->pack_vision[p];
+            ck_assert(plan->pack_vision_capacity[p] == INT64_MAX);
+        }
+        ck_assert_int_eq(units, policy == HBP_OVERLONG_DROP ? 7 : 437);
+        ck_assert_ptr_null(plan->micro_batch_modalities);
         hbp_plan_free(plan);
         hbp_lengths_free(limited);
     }
