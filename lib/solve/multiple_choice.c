@@ -1,0 +1,263 @@
+/* Greedy and bound; Kellerer, Pferschy and Pisinger, Knapsack Problems (2004), chapter 11. */
+#include "solve/multiple_choice.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+
+/* One step of an item along its convex hull: to less size at more cost. */
+typedef struct step {
+    int32_t item;
+    int32_t to; /* place among the item's options */
+} step;
+
+typedef struct greedy {
+    hbp__memory memory;
+    hbp__mc_bench bench;
+    int32_t *at; /* [items] place among the item's options */
+    int64_t *group_size;
+    step *steps;
+    double *ratio; /* [steps] cost per size of a step */
+    uint32_t *order;
+    int64_t count;
+    int64_t size; /* of the whole choice */
+} greedy;
+
+static void close(greedy *g)
+{
+    hbp__delete(&g->memory, g->order);
+    hbp__delete(&g->memory, g->ratio);
+    hbp__delete(&g->memory, g->steps);
+    hbp__delete(&g->memory, g->group_size);
+    hbp__delete(&g->memory, g->at);
+    hbp__delete(&g->memory, g->bench.first);
+    hbp__delete(&g->memory, g->bench.option);
+}
+
+static hbp_status open(hbp_context *context, const hbp__multiple_choice *problem, greedy *g)
+{
+    uint64_t items = (uint64_t)problem->items, options = (uint64_t)problem->first[problem->items];
+    *g = (greedy){.memory = context->memory, .bench = {.problem = problem}};
+    g->bench.option = hbp__new(&g->memory, options, sizeof *g->bench.option);
+    g->bench.first = hbp__new(&g->memory, items + 1, sizeof *g->bench.first);
+    g->at = hbp__new(&g->memory, items, sizeof *g->at);
+    g->group_size = hbp__new_zero(&g->memory, (uint64_t)problem->groups, sizeof *g->group_size);
+    g->steps = hbp__new(&g->memory, options, sizeof *g->steps);
+    g->ratio = hbp__new(&g->memory, options, sizeof *g->ratio);
+    g->order = hbp__new(&g->memory, options, sizeof *g->order);
+    if (g->bench.option && g->bench.first && g->at && g->group_size && g->steps && g->ratio && g->order)
+        return HBP_OK;
+    close(g);
+    return hbp__fail_memory(context, "the options of a choice");
+}
+
+static int precedes(const hbp__mc_option *a, const hbp__mc_option *b)
+{
+    if (a->size != b->size)
+        return a->size < b->size;
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    return a->number < b->number;
+}
+
+/* Sorts an item's options and drops those that another beats. */
+static void take_options(greedy *g, int32_t item)
+{
+    const hbp__multiple_choice *p = g->bench.problem;
+    hbp__mc_option *option = g->bench.option + g->bench.first[item];
+    int32_t count = 0;
+    for (int32_t i = p->first[item]; i < p->first[item + 1]; i++) {
+        hbp__mc_option new = {p->cost[i], p->size[i], 0, i - p->first[item]};
+        int32_t at = count++;
+        for (; at > 0 && precedes(&new, &option[at - 1]); at--)
+            option[at] = option[at - 1];
+        option[at] = new;
+    }
+    int32_t kept = 1;
+    for (int32_t i = 1; i < count; i++)
+        if (option[i].cost < option[kept - 1].cost)
+            option[kept++] = option[i];
+    g->bench.first[item + 1] = g->bench.first[item] + kept;
+}
+
+static double slope(const hbp__mc_option *small, const hbp__mc_option *large)
+{
+    return (double)(small->cost - large->cost) / (double)(large->size - small->size);
+}
+
+/* The steps from an item's cheapest option, its largest, along the lower hull to its smallest: ever dearer
+ * for what they free. */
+static void take_steps(greedy *g, int32_t item)
+{
+    const hbp__multiple_choice *p = g->bench.problem;
+    const hbp__mc_option *option = g->bench.option + g->bench.first[item];
+    int32_t last = g->bench.first[item + 1] - g->bench.first[item] - 1;
+    double weight = p->weight[p->group[item]];
+    int64_t begin = g->count;
+    g->at[item] = last;
+    if (!(weight > 0)) /* nothing to free */
+        return;
+    for (int32_t i = last - 1; i >= 0; i--) {
+        int32_t from = last;
+        for (; g->count > begin; g->count--) {
+            const step *top = &g->steps[g->count - 1];
+            from = g->count - 1 > begin ? top[-1].to : last;
+            if (slope(&option[i], &option[top->to]) > slope(&option[top->to], &option[from])) {
+                from = top->to;
+                break;
+            }
+        }
+        g->ratio[g->count] = slope(&option[i], &option[from]) / weight;
+        g->steps[g->count++] = (step){item, i};
+    }
+}
+
+static int64_t weigh(const hbp__multiple_choice *p, int32_t group, int64_t size)
+{
+    return hbp__round_i64((double)size * p->weight[group]);
+}
+
+static const hbp__mc_option *option_at(const greedy *g, int32_t item, int32_t place)
+{
+    return &g->bench.option[g->bench.first[item] + place];
+}
+
+static int64_t sum_sizes(const greedy *g)
+{
+    int64_t size = 0;
+    for (int32_t group = 0; group < g->bench.problem->groups; group++)
+        size = hbp__add_saturating(size, weigh(g->bench.problem, group, g->group_size[group]));
+    return size;
+}
+
+static void move(greedy *g, int32_t item, int32_t to)
+{
+    int64_t *size = &g->group_size[g->bench.problem->group[item]];
+    *size += option_at(g, item, to)->size - option_at(g, item, g->at[item])->size;
+    g->at[item] = to;
+    g->size = sum_sizes(g);
+}
+
+static int64_t sum_costs(const greedy *g)
+{
+    int64_t cost = 0;
+    for (int32_t item = 0; item < g->bench.problem->items; item++)
+        cost = hbp__add_saturating(cost, option_at(g, item, g->at[item])->cost);
+    return cost;
+}
+
+/* Steps by ascending ratio until the choice fits; returns the last ratio, the relaxation's multiplier, or a
+ * negative number when no step is left. */
+static double shrink(greedy *g)
+{
+    double ratio = 0;
+    for (int64_t i = 0; g->size > g->bench.problem->budget; i++) {
+        if (i == g->count)
+            return -1;
+        const step *s = &g->steps[g->order[i]];
+        move(g, s->item, s->to);
+        ratio = g->ratio[g->order[i]];
+    }
+    return ratio;
+}
+
+/* Takes back what the last step freed too much: each item its cheapest option that still fits. */
+static void refill(greedy *g)
+{
+    for (int32_t item = 0; item < g->bench.problem->items; item++) {
+        int32_t before = g->at[item];
+        for (int32_t to = g->bench.first[item + 1] - g->bench.first[item] - 1; to > before; to--) {
+            move(g, item, to);
+            if (g->size <= g->bench.problem->budget)
+                break;
+            move(g, item, before);
+        }
+    }
+}
+
+/* Reduced costs under `multiplier`; returns Lagrange's bound, sum of least (cost + multiplier * weight *
+ * size)
+ * - multiplier * budget, lowered by what rounding of groups and of doubles may hide. */
+static double price(greedy *g, double multiplier)
+{
+    const hbp__multiple_choice *p = g->bench.problem;
+    double bound = 0, budget = (double)p->budget + 0.5 * p->groups;
+    for (int32_t item = 0; item < p->items; item++) {
+        double rate = multiplier * p->weight[p->group[item]], least = 0;
+        int32_t begin = g->bench.first[item], end = g->bench.first[item + 1];
+        for (int32_t i = begin; i < end; i++) {
+            hbp__mc_option *o = &g->bench.option[i];
+            o->reduced = (double)o->cost + rate * (double)o->size;
+            if (i == begin || o->reduced < least)
+                least = o->reduced;
+        }
+        for (int32_t i = begin; i < end; i++)
+            g->bench.option[i].reduced -= least;
+        bound += least;
+    }
+    double doubt = 1e-9 * (bound + multiplier * budget) + 0.5;
+    return bound - multiplier * budget - doubt;
+}
+
+static int sort_steps(greedy *g)
+{
+    uint64_t *key = hbp__new(&g->memory, (uint64_t)g->count, sizeof *key);
+    int sorted = key != NULL;
+    for (int64_t i = 0; sorted && i < g->count; i++) {
+        memcpy(&key[i], &g->ratio[i], sizeof *key); /* bits of doubles from 0 up ascend with them */
+        g->order[i] = (uint32_t)i;
+    }
+    sorted = sorted && hbp__sort_by_u64(&g->memory, key, g->order, g->count);
+    hbp__delete(&g->memory, key);
+    return sorted;
+}
+
+static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t *chosen,
+                        hbp__multiple_choice_answer *answer)
+{
+    const hbp__multiple_choice *p = g->bench.problem;
+    g->bench.first[0] = 0;
+    for (int32_t item = 0; item < p->items; item++) {
+        take_options(g, item);
+        take_steps(g, item);
+        g->group_size[p->group[item]] += option_at(g, item, g->at[item])->size;
+    }
+    g->size = sum_sizes(g);
+    *work -= p->items;
+    if (!sort_steps(g))
+        return hbp__fail_memory(context, "the options of a choice");
+    double multiplier = shrink(g);
+    *answer = (hbp__multiple_choice_answer){.proven = 1};
+    if (multiplier < 0)
+        return HBP_OK;
+    refill(g);
+    answer->cost = sum_costs(g);
+    answer->found = answer->cost < p->below || p->below == INT64_MAX;
+    int64_t upper = answer->found ? answer->cost : p->below;
+    g->bench.slack = (double)upper - 1 - price(g, multiplier);
+    /* A multiplier of 0: every item has its cheapest option. */
+    if (multiplier > 0 && g->bench.slack >= 0) {
+        int64_t better = upper;
+        hbp_status status = hbp__mc_search(context, &g->bench, upper, work, g->at, &better, &answer->proven);
+        if (status < 0)
+            return status;
+        if (better < upper) {
+            answer->found = 1;
+            answer->cost = better;
+        }
+    }
+    for (int32_t item = 0; answer->found && item < p->items; item++)
+        chosen[item] = option_at(g, item, g->at[item])->number;
+    return HBP_OK;
+}
+
+hbp_status hbp__multiple_choice_solve(hbp_context *context, const hbp__multiple_choice *problem,
+                                      int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer)
+{
+    greedy g;
+    HBP__TRY(open(context, problem, &g));
+    hbp_status status = solve(context, &g, work, chosen, answer);
+    close(&g);
+    return status;
+}
