@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/bits.h"
+
 int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index)
 {
     *index = (hbp__gap_index){*memory, most, NULL, NULL, NULL, NULL};
@@ -34,16 +36,6 @@ void hbp__gap_index_add(hbp__gap_index *index, uint32_t thing, int64_t gap)
     index->summary[gap / 4096] |= UINT64_C(1) << (gap / 64 % 64);
 }
 
-/* Position of the lowest bit of a word that is not 0 (de Bruijn). */
-static int64_t lowest_bit(uint64_t word)
-{
-    static const uint8_t position[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
-                                         62, 5,  39, 46, 44, 42, 22, 9,  24, 35, 59, 56, 49, 18, 29, 11,
-                                         63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10,
-                                         51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
-    return position[((word & (~word + 1)) * UINT64_C(0x022fdd63cc95386d)) >> 58];
-}
-
 /* The first bit at or after `from` in `words`, -1 when there is none below `count` words. */
 static int64_t next_bit(const uint64_t *words, int64_t count, int64_t from)
 {
@@ -56,7 +48,7 @@ static int64_t next_bit(const uint64_t *words, int64_t count, int64_t from)
             return -1;
         word = words[w];
     }
-    return w * 64 + lowest_bit(word);
+    return w * 64 + hbp__lowest_bit(word);
 }
 
 /* The least gap >= `size` that some thing has, or -1. */
@@ -70,7 +62,7 @@ static int64_t least_gap(const hbp__gap_index *index, int64_t size)
             return -1;
         word = index->bits[w];
     }
-    return w * 64 + lowest_bit(word);
+    return w * 64 + hbp__lowest_bit(word);
 }
 
 uint32_t hbp__gap_index_take(hbp__gap_index *index, int64_t size)

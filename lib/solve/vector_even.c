@@ -14,6 +14,8 @@
 #define PATIENCE 4
 /* The largest difference, in units of hbp__vector_scale, that squares tell from a larger one. */
 #define MOST (INT64_C(1) << 23)
+/* Packs less unlike than that, a two-thousandth of the capacities, are left as they are. */
+#define ALIKE (INT64_C(1) << 18)
 /* What a unit past a capacity costs, in squared units. */
 #define OVER_SHIFT   36
 #define PACKS_A_TICK 8192
@@ -33,7 +35,7 @@ typedef struct evening {
     hbp__vector_load *load; /* [packs] */
     uint32_t *order;        /* [packs] */
     uint16_t *bucket;       /* [packs] */
-    int64_t mean_a, mean_b;
+    int64_t mean_a, mean_b; /* in units */
     int64_t off_a, off_b;   /* sums of distances from the means, in units */
     int64_t over_a, over_b; /* packs past a capacity */
     int64_t gain, cost;     /* of a round */
@@ -45,20 +47,39 @@ static inline int64_t distance(int64_t difference, int64_t factor, int32_t shift
     return units < MOST ? units : MOST;
 }
 
-/* How unlike two packs with these loads are, and how far past their capacities. */
-static inline int64_t unlike(const evening *e, int64_t pa, int64_t pb, int64_t qa, int64_t qb)
+/* Two packs that meet. Their sums stay, so that their differences say all. */
+typedef struct meeting {
+    int64_t a, b;           /* differences of their loads */
+    int64_t past_a, past_b; /* differences beyond which the fuller one is past its capacity */
+    int64_t both_a, both_b; /* what both are past together at any difference up to that */
+} meeting;
+
+static meeting meet(const hbp__vectors *v, const hbp__vector_load *p, const hbp__vector_load *q)
 {
-    const hbp__vectors *v = e->vectors;
-    int64_t da = distance(pa - qa, e->scale.a, e->scale.shift);
-    int64_t db = distance(pb - qb, e->scale.b, e->scale.shift);
+    int64_t free_a = 2 * v->capacity_a - p->a - q->a, free_b = 2 * v->capacity_b - p->b - q->b;
+    return (meeting){p->a - q->a,
+                     p->b - q->b,
+                     free_a < 0 ? -free_a : free_a,
+                     free_b < 0 ? -free_b : free_b,
+                     free_a < 0 ? -free_a : 0,
+                     free_b < 0 ? -free_b : 0};
+}
+
+static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t b)
+{
+    int64_t over_a = m->both_a + hbp__max_i64(a - m->past_a, 0) / 2 + (a > m->past_a);
+    int64_t over_b = m->both_b + hbp__max_i64(b - m->past_b, 0) / 2 + (b > m->past_b);
+    return distance(over_a, e->scale.a, e->scale.shift) + (over_a > 0) +
+           distance(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
+}
+
+/* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities. */
+static inline int64_t unlike(const evening *e, const meeting *m, int64_t a, int64_t b)
+{
+    int64_t da = distance(a, e->scale.a, e->scale.shift), db = distance(b, e->scale.b, e->scale.shift);
     int64_t cost = da * da + db * db;
-    int64_t over_a = hbp__max_i64(pa - v->capacity_a, 0) + hbp__max_i64(qa - v->capacity_a, 0);
-    int64_t over_b = hbp__max_i64(pb - v->capacity_b, 0) + hbp__max_i64(qb - v->capacity_b, 0);
-    if (over_a | over_b) {
-        int64_t over = distance(over_a, e->scale.a, e->scale.shift) + (over_a > 0) +
-                       distance(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
-        cost += over << OVER_SHIFT;
-    }
+    if (a > m->past_a || b > m->past_b || m->both_a | m->both_b)
+        cost += past_units(e, m, a, b) << OVER_SHIFT;
     return cost;
 }
 
@@ -77,27 +98,35 @@ static inline int64_t window(const evening *e, uint32_t pack, int64_t round, int
                : WINDOW;
 }
 
+static inline int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
 /* Makes the best exchange between packs p and q, if any is worth it. */
 static void exchange(evening *e, uint32_t p, uint32_t q, int64_t round)
 {
-    const hbp__vectors *v = e->vectors;
     hbp__vector_load *lp = &e->load[p], *lq = &e->load[q];
-    int64_t before = unlike(e, lp->a, lp->b, lq->a, lq->b), best = before;
+    meeting m = meet(e->vectors, lp, lq);
+    int64_t before = unlike(e, &m, magnitude(m.a), magnitude(m.b)), best = before;
+    e->cost += before >> 10;
+    if (before < ALIKE)
+        return;
     slot *give = NULL, *take = NULL;
     int64_t from_p, from_q, count_p = window(e, p, round, &from_p), count_q = window(e, q, round, &from_q);
+    int64_t most_out = e->vectors->max_weight - lq->weight, most_in = e->vectors->max_weight - lp->weight;
     for (slot *i = e->slot + from_p; i < e->slot + from_p + count_p; i++) {
+        int64_t a = m.a - 2 * (int64_t)i->a, b = m.b - 2 * (int64_t)i->b;
         for (slot *j = e->slot + from_q; j < e->slot + from_q + count_q; j++) {
-            int64_t da = (int64_t)i->a - j->a, db = (int64_t)i->b - j->b;
-            int64_t dw = (int64_t)i->weight - j->weight;
-            int64_t cost = unlike(e, lp->a - da, lp->b - db, lq->a + da, lq->b + db);
-            if (cost >= best || lp->weight - dw > v->max_weight || lq->weight + dw > v->max_weight)
+            int64_t cost = unlike(e, &m, magnitude(a + 2 * (int64_t)j->a), magnitude(b + 2 * (int64_t)j->b));
+            int64_t out = (int64_t)i->weight - j->weight;
+            if (cost >= best || out > most_out || -out > most_in)
                 continue;
             best = cost;
             give = i;
             take = j;
         }
     }
-    e->cost += before >> 10;
     if (!give)
         return;
     e->gain += (before - best) >> 10;
@@ -118,8 +147,10 @@ static void measure(evening *e)
 {
     e->off_a = e->off_b = e->over_a = e->over_b = 0;
     for (int64_t p = 0; p < e->packs; p++) {
-        e->off_a += distance(e->load[p].a - e->mean_a, e->scale.a, e->scale.shift);
-        e->off_b += distance(e->load[p].b - e->mean_b, e->scale.b, e->scale.shift);
+        int64_t a = distance(e->load[p].a, e->scale.a, e->scale.shift);
+        int64_t b = distance(e->load[p].b, e->scale.b, e->scale.shift);
+        e->off_a += a > e->mean_a ? a - e->mean_a : e->mean_a - a;
+        e->off_b += b > e->mean_b ? b - e->mean_b : e->mean_b - b;
         e->over_a += e->load[p].a > e->vectors->capacity_a;
         e->over_b += e->load[p].b > e->vectors->capacity_b;
     }
@@ -170,15 +201,26 @@ static int sort_packs(evening *e, int32_t key, uint32_t *scratch)
     return 1;
 }
 
+/* By how many places the partners of a round are turned: the most and the least full meet at first, and then
+ * others, or the same packs would find the same exchanges missing again and again. */
+static int64_t turn_of(int64_t round, int64_t half)
+{
+    static const int64_t share[] = {0, 0, 8, 3, 16, 5, 32, 2};
+    int64_t s = share[round % 8];
+    return s ? (half / s + round) % half : 0;
+}
+
 static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
 {
     e->gain = e->cost = 0;
     if (!sort_packs(e, key_of(e, round), scratch))
         return HBP_OK;
-    for (int64_t i = 0, j = e->packs - 1; i < j; i++, j--) {
+    int64_t half = e->packs / 2, turn = turn_of(round, half);
+    for (int64_t i = 0; i < half; i++) {
         if (i % PACKS_A_TICK == 0)
             HBP__TRY(hbp__tick(e->context, "even packs", round, 0));
-        exchange(e, e->order[j], e->order[i], round);
+        int64_t other = i + turn < half ? i + turn : i + turn - half;
+        exchange(e, e->order[e->packs - 1 - i], e->order[other], round);
     }
     measure(e);
     return HBP_OK;
@@ -208,6 +250,12 @@ static void close_evening(evening *e)
     hbp__delete(memory, e->bucket);
 }
 
+/* The mean of `packs` loads, in units. */
+static int64_t mean_units(int64_t sum, int64_t packs, int64_t factor, int32_t shift)
+{
+    return (sum / packs * factor + sum % packs * factor / packs) >> shift;
+}
+
 /* Items by pack, and room for one more item in each. */
 static void read_packing(evening *e, const hbp__vector_packing *packing)
 {
@@ -235,8 +283,8 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
     for (int64_t p = e->packs; p > 0; p--)
         e->first[p] = e->first[p - 1] + 1;
     e->first[0] = 0;
-    e->mean_a = sum_a / e->packs;
-    e->mean_b = sum_b / e->packs;
+    e->mean_a = mean_units(sum_a, e->packs, e->scale.a, e->scale.shift);
+    e->mean_b = mean_units(sum_b, e->packs, e->scale.b, e->scale.shift);
 }
 
 static void write_packing(const evening *e, hbp__vector_packing *packing)

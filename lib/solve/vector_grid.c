@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 
 #define SIDE HBP__GRID_SIDE
@@ -114,17 +115,6 @@ static void leave(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t 
         grid->bits[cell / SIDE] &= ~(UINT64_C(1) << (cell % SIDE));
 }
 
-/* Index of the lowest, highest bit that is set. */
-static inline int64_t lowest(uint64_t bits)
-{
-    return __builtin_ctzll(bits);
-}
-
-static inline int64_t highest(uint64_t bits)
-{
-    return 63 - __builtin_clzll(bits);
-}
-
 /* The pack that is left with the least room, in shares of the capacities, taken out of its cell; NONE. */
 static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
 {
@@ -133,7 +123,7 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
     for (int64_t row = e->row; row < SIDE; row++) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
         for (; bits; bits &= bits - 1) {
-            int64_t column = lowest(bits);
+            int64_t column = hbp__lowest_bit(bits);
             if (row + column >= best)
                 break;
             if ((row == e->row || column == e->column) && tries-- <= 0)
@@ -163,7 +153,7 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
     for (int64_t row = SIDE - 1; row > e->row; row--) {
         if (!grid->bits[row])
             continue;
-        int64_t column = highest(grid->bits[row]);
+        int64_t column = hbp__highest_bit(grid->bits[row]);
         int64_t score = row * by_row + column * by_column;
         if (column > e->column && score > best) {
             best = score;
@@ -177,8 +167,9 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
     for (int64_t row = SIDE - 1; row >= e->row && pack == NONE && tries > 0; row--) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
         for (; bits && pack == NONE && tries > 0; tries--) {
-            cell = row * SIDE + highest(bits);
-            bits ^= UINT64_C(1) << highest(bits);
+            int64_t column = hbp__highest_bit(bits);
+            cell = row * SIDE + column;
+            bits ^= UINT64_C(1) << column;
             pack = look(grid, cell, e, &before);
         }
     }
