@@ -36,6 +36,36 @@ START_TEST(every_step_comes_back)
 }
 END_TEST
 
+/* The same samples with and without a second size make two plans; a cursor is of one of them. */
+START_TEST(a_second_size_makes_another_plan)
+{
+    hbp_context *context = test_context();
+    plans_shape shape = plans_draw(4);
+    hbp_plan *plan[3];
+    uint8_t cursor[3][HBP_CURSOR_BYTES];
+    for (int k = 0; k < 3; k++) {
+        hbp_lengths *lengths = plans_vision_lengths(context, 3, 60, 400, 0, 0, k ? 1 : 0);
+        shape.modality_order = k == 2;
+        plan[k] = plans_make(&shape, lengths);
+        OK(context, hbp_plan_save_cursor(context, plan[k], 1, cursor[k]));
+        hbp_lengths_free(lengths);
+    }
+    for (int k = 0; k < 3; k++)
+        for (int other = 0; other < 3; other++) {
+            int64_t step = -1;
+            if (k == other)
+                OK(context, hbp_plan_load_cursor(context, plan[k], cursor[other], &step));
+            else
+                FAILS(context, HBP_E_INVALID, "changed",
+                      hbp_plan_load_cursor(context, plan[k], cursor[other], &step));
+            ck_assert_int_eq(step, k == other ? 1 : -1);
+        }
+    for (int k = 0; k < 3; k++)
+        hbp_plan_free(plan[k]);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(arguments_are_checked)
 {
     made m = make();
@@ -107,5 +137,5 @@ START_TEST(another_plan_is_refused_with_what_changed)
 }
 END_TEST
 
-TEST_MAIN("plan_cursor", every_step_comes_back, arguments_are_checked, every_flipped_bit_is_seen,
-          another_plan_is_refused_with_what_changed)
+TEST_MAIN("plan_cursor", every_step_comes_back, a_second_size_makes_another_plan, arguments_are_checked,
+          every_flipped_bit_is_seen, another_plan_is_refused_with_what_changed)

@@ -15,8 +15,11 @@ START_TEST(what_was_planned_is_valid)
     for (uint64_t seed = 0; seed < 60; seed++) {
         plans_shape shape = plans_draw(seed);
         shape.left_over = seed % 4 == 0 ? (int64_t)seed / 8 : 0;
+        int ties = seed % 4 == 3;
+        int32_t kinds = (int32_t)(seed % 3);
         hbp_lengths *lengths =
-            plans_lengths(context, seed, 40 + (int64_t)seed * 5, 3000, seed % 2, seed % 4 == 3);
+            plans_vision_lengths(context, seed, 40 + (int64_t)seed * 5, 3000, seed % 2, ties, kinds);
+        shape.modality_order = kinds == 2 && !ties;
         hbp_plan *plan = plans_make(&shape, lengths);
         OK(context, hbp_plan_validate(context, plan, lengths, NULL));
         hbp_plan_free(plan);
@@ -33,7 +36,9 @@ START_TEST(limits_are_found_again)
         int32_t policy = HBP_OVERLONG_DROP + (int32_t)(seed % 3);
         plans_shape shape = plans_draw(seed);
         shape.left_over = (int64_t)(seed % 5);
-        hbp_lengths *lengths = plans_lengths(context, seed, 80, 900, seed % 2, 0);
+        hbp_lengths *lengths =
+            plans_vision_lengths(context, seed, 80, 900, seed % 2, 0, (int32_t)(seed / 3 % 3));
+        shape.modality_order = seed / 3 % 3 == 2;
         int64_t most = 300 + (int64_t)seed;
         hbp_lengths *cut = limited(context, lengths, most, policy);
         ck_assert_int_gt(cut->overlong_samples, 0);
@@ -202,6 +207,92 @@ START_TEST(ties_that_are_torn_are_named)
 }
 END_TEST
 
+/* 60 samples with units and kinds; the last five were left out. */
+static made make_vision(void)
+{
+    made m = {.context = test_context()};
+    m.lengths = plans_vision_lengths(m.context, 5, 60, 100, 0, 0, 2);
+    plans_shape shape = plans_draw(8);
+    shape.left_over = 5;
+    shape.modality_order = 1;
+    m.plan = plans_make(&shape, m.lengths);
+    OK(m.context, hbp_plan_validate(m.context, m.plan, m.lengths, NULL));
+    return m;
+}
+
+START_TEST(vision_units_and_kinds_are_held_against_the_lengths)
+{
+    made m = make_vision();
+    hbp_plan *plan = m.plan;
+    char text[128];
+    int64_t p = 0;
+    while (plan->pack_vision[p] < 1 || plan->pack_vision_capacity[p] == INT64_MAX)
+        p++;
+    int64_t i = plan->pack_offsets[p];
+    while (!plan->sample_vision[i])
+        i++;
+    plan->sample_vision[i]--;
+    plan->pack_vision[p]--;
+    snprintf(text, sizeof text, "sample %d has %d vision units in the plan and %d in the lengths",
+             (int)plan->sample_ids[i], (int)plan->sample_vision[i], (int)plan->sample_vision[i] + 1);
+    FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->sample_vision[i]++;
+    plan->pack_vision[p]++;
+
+    /* A micro-batch that calls all its samples another kind is consistent with itself. */
+    int64_t row = 0;
+    while (plan->micro_batch_modalities[row] == 3) {
+        row++;
+        ck_assert_int_lt(row, plan->micro_batches);
+    }
+    snprintf(text, sizeof text, "is of kind 3 in the plan and of kind %d in the lengths",
+             (int)plan->micro_batch_modalities[row] - 1);
+    plan->micro_batch_modalities[row] = 8;
+    for (p = plan->micro_batch_offsets[row]; p < plan->micro_batch_offsets[row + 1]; p++)
+        for (i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++)
+            plan->sample_modalities[i] = 3;
+    FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    finish(&m);
+}
+END_TEST
+
+/* Whatever a fill leaves out, the lengths have. */
+START_TEST(samples_that_a_fill_left_out_are_known)
+{
+    made m = make_vision();
+    hbp_plan *plan = m.plan;
+    int64_t last = plan->dropped - 1, least = INT64_MAX;
+    for (int64_t p = 0; p < plan->packs; p++)
+        least = hbp__min_i64(least, plan->pack_vision_capacity[p]);
+    ck_assert_int_lt(least, 9);
+    for (int32_t reason = HBP_DROPPED_OVERLONG; reason <= HBP_DROPPED_LOST; reason++) {
+        if (reason == HBP_DROPPED_OVERVISION)
+            continue;
+        plan->dropped_reasons[last] = reason;
+        OK(m.context, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    }
+    for (int64_t i = 0; i < plan->dropped; i++) {
+        int64_t units = hbp_lengths_get_vision(m.lengths, plan->dropped_ids[i]);
+        char text[96];
+        plan->dropped_reasons[i] = HBP_DROPPED_OVERVISION;
+        snprintf(text, sizeof text, "was dropped for its %d vision units; a pack has room for %d", (int)units,
+                 (int)least);
+        if (units > least)
+            OK(m.context, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+        else
+            FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
+        plan->dropped_reasons[i] = HBP_DROPPED_LEFTOVER;
+    }
+    plan->dropped_reasons[last] = HBP_DROPPED_LOST;
+    plan->dropped_ids[last] = plan->sample_ids[0];
+    FAILS(m.context, HBP_E_INVALID, "sample", hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    plan->dropped_reasons[last] = HBP_DROPPED_OVERLONG;
+    FAILS(m.context, HBP_E_INVALID, "was dropped as over-long; the lengths do not say so",
+          hbp_plan_validate(m.context, plan, m.lengths, NULL));
+    finish(&m);
+}
+END_TEST
+
 START_TEST(a_part_need_not_hold_every_sample)
 {
     made m = make(HBP_OVERLONG_SPLIT, 0);
@@ -259,6 +350,32 @@ START_TEST(the_cost_is_held_against_the_plan)
     FAILS(context, HBP_E_INVALID, ", which the cost does not allow",
           hbp_plan_validate(context, plan, NULL, cost));
     hbp_plan_free(plan);
+    cost->terms.degrees = TEST_DEGREES;
+
+    /* Predictions hold the vision units' share, and memory their bytes. */
+    hbp_lengths_free(lengths);
+    lengths = plans_vision_lengths(context, 1, 200, 2000, 1, 0, 2);
+    cost->terms.ns_per_vision = 1e6;
+    cost->terms.recompute_vision = 0.5;
+    cost->terms.vision_bytes = 1e6;
+    plan = plans_make(&shape, lengths);
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    cost->terms.ns_per_vision = 0;
+    FAILS(context, HBP_E_INVALID, "ns are predicted; the cost gives",
+          hbp_plan_validate(context, plan, NULL, cost));
+    cost->terms.ns_per_vision = 1e6;
+    cost->terms.vision_bytes = 0;
+    FAILS(context, HBP_E_INVALID, "bytes are predicted; the cost gives",
+          hbp_plan_validate(context, plan, NULL, cost));
+    cost->terms.vision_bytes = 1e6;
+    int64_t most = 0;
+    for (int64_t p = 0; p < plan->packs; p++)
+        most = hbp__max_i64(most, plan->pack_bytes[p]);
+    cost->terms.limit_bytes = most;
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    cost->terms.limit_bytes = most - 1;
+    FAILS(context, HBP_E_INVALID, "bytes; a GPU has", hbp_plan_validate(context, plan, lengths, cost));
+    hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     hbp_cost_free(other);
     hbp_cost_free(cost);
@@ -290,6 +407,7 @@ END_TEST
 
 TEST_MAIN("validate", what_was_planned_is_valid, limits_are_found_again, a_histogram_is_lengths_too,
           samples_that_are_not_right_are_named, lengths_that_are_not_right_are_named,
-          pieces_that_are_not_right_are_named, ties_that_are_torn_are_named,
+          pieces_that_are_not_right_are_named, vision_units_and_kinds_are_held_against_the_lengths,
+          samples_that_a_fill_left_out_are_known, ties_that_are_torn_are_named,
           a_part_need_not_hold_every_sample, the_cost_is_held_against_the_plan,
           memory_may_end_and_the_caller_may_cancel)

@@ -207,6 +207,38 @@ START_TEST(arguments_are_required)
 }
 END_TEST
 
+/* Vision units that cost nothing come along; those that cost something are not for a step. */
+START_TEST(vision_units_that_cost_something_are_refused)
+{
+    batch b = open_batch(6, 10);
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    hbp_cost *cost = NULL;
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){3, 0, 4}};
+    OK(b.context, hbp_lengths_create_u32(b.context, (uint32_t[]){50, 20, 30}, 3, &options, &lengths));
+    OK(b.context, hbp_plan_step(b.context, lengths, b.cost, NULL, &plan));
+    OK(b.context, hbp_plan_validate(b.context, plan, lengths, b.cost));
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    OK(b.context, hbp_plan_get_summary(b.context, plan, &summary));
+    ck_assert_int_eq(summary.vision, 7);
+    hbp_plan_free(plan);
+    plan = NULL;
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(b.context, hbp_cost_get_terms(b.context, b.cost, &terms));
+    terms.vision_bytes = 1;
+    OK(b.context, hbp_cost_create_terms(b.context, &terms, &cost));
+    FAILS(b.context, HBP_E_INVALID,
+          "the cost charges them and the lengths have 7; plan an epoch with max_vision",
+          hbp_plan_step(b.context, lengths, cost, NULL, &plan));
+    ck_assert_ptr_null(plan);
+    OK(b.context, hbp_plan_step(b.context, b.lengths, cost, NULL, &plan));
+    hbp_plan_free(plan);
+    hbp_cost_free(cost);
+    hbp_lengths_free(lengths);
+    close_batch(&b);
+}
+END_TEST
+
 /* A caller compiled against fewer fields gets the defaults of the others; one against more may not set them.
  */
 START_TEST(older_and_newer_callers_are_understood)
@@ -484,7 +516,7 @@ END_TEST
 
 TEST_MAIN("plan_step", a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
           degrees_that_the_cost_lacks_are_refused, arguments_are_required,
-          older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
-          a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, odd_steps_are_planned,
-          nothing_is_left_behind, progress_may_cancel, a_time_limit_gives_a_plan,
-          every_run_gives_the_same_plan, defaults_are_what_they_say)
+          vision_units_that_cost_something_are_refused, older_and_newer_callers_are_understood,
+          modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
+          limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind, progress_may_cancel,
+          a_time_limit_gives_a_plan, every_run_gives_the_same_plan, defaults_are_what_they_say)
