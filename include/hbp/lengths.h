@@ -51,11 +51,11 @@ typedef struct hbp_lengths_options {
 
 HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
 
-/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, unless
- * `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the length, a tie below
- * -1 or a kind that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the index), HBP_E_OVERFLOW for a
- * length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over HBP_MAX_SAMPLES (under these
- * limits no sum passes 2^63 - 1), HBP_E_NO_MEMORY. Thread: one per context. */
+/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies; with
+ * `borrow` all but the lengths. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the
+ * length, a tie below -1 or a kind that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the index),
+ * HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over
+ * HBP_MAX_SAMPLES (under these limits no sum passes 2^63 - 1), HBP_E_NO_MEMORY. Thread: one per context. */
 HBP_API hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths, int64_t count,
                                           const hbp_lengths_options *options, hbp_lengths **out);
 HBP_API hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, int64_t count,
@@ -151,7 +151,7 @@ typedef struct hbp_lengths_summary {
     int64_t distinct_lengths;
     int64_t overlong_samples; /* samples that were past the limit */
     int64_t overlong_tokens;  /* tokens dropped or cut off, those of tied samples included; 0 for split */
-    uint64_t digest;          /* of the lengths, loss tokens and ties in order: two equal data sets agree */
+    uint64_t digest;          /* of all columns in order: two equal data sets agree */
     double sum_squares;       /* of lengths, in tokens^2 (exact up to 2^53) */
     int64_t vision;           /* vision units in all; -1: the data set has no second size */
     int64_t min_vision;       /* of one sample */

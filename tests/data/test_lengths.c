@@ -334,6 +334,11 @@ START_TEST(a_histogram_is_sorted_and_merged)
     for (int64_t i = 0; i < 6; i++)
         ck_assert_int_eq(hbp_lengths_get_length(h, i), want[i]);
     ck_assert_int_eq(hbp_lengths_get_length(h, 6), -1);
+    ck_assert_int_eq(hbp_lengths_get_vision(h, 5), 0);
+    ck_assert_int_eq(hbp_lengths_get_vision(h, 6), -1);
+    ck_assert_int_eq(hbp_lengths_get_modality(h, 5), 0);
+    ck_assert_int_eq(summary_of(context, h).vision, -1);
+    ck_assert_int_eq(summary_of(context, h).modalities, 1);
     ck_assert_int_eq(h->tokens, 30);
     hbp_lengths_free(h);
     const int64_t big_length[] = {HBP_MAX_LENGTH}, big_count[] = {HBP_MAX_SAMPLES};

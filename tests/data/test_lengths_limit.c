@@ -204,6 +204,52 @@ START_TEST(the_second_size_stays_with_its_sample)
 }
 END_TEST
 
+/* Against the definition, piece by piece: units stand at the first token of their sample, kinds everywhere.
+ */
+START_TEST(pieces_of_random_samples_keep_units_and_kinds)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(22, 0, 0);
+    for (int round = 0; round < 300; round++) {
+        uint32_t length[40], vision[40];
+        int32_t kinds[40];
+        int64_t n = 1 + hbp__rng_below(&rng, 40), most = 1 + hbp__rng_below(&rng, 30);
+        for (int64_t i = 0; i < n; i++) {
+            length[i] = 1 + hbp__rng_below(&rng, 60);
+            vision[i] = hbp__rng_below(&rng, 3) * hbp__rng_below(&rng, 1000);
+            kinds[i] = (int32_t)hbp__rng_below(&rng, HBP_MAX_MODALITIES);
+        }
+        length[0] = 1; /* something is left */
+        int with_vision = hbp__rng_below(&rng, 4) > 0, with_kinds = hbp__rng_below(&rng, 2) > 0;
+        hbp_lengths_options options = {.struct_size = sizeof options,
+                                       .vision = with_vision ? vision : NULL,
+                                       .modalities = with_kinds ? kinds : NULL};
+        hbp_lengths *lengths;
+        OK(context, hbp_lengths_create_u32(context, length, n, &options, &lengths));
+        for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
+            hbp_lengths *limited = limit(context, lengths, most, policy);
+            int64_t sum = 0, mask = 0;
+            for (int64_t p = 0; p < limited->count; p++) {
+                int64_t i = limited->origin ? limited->origin[p] : p;
+                int first = !limited->first || limited->first[p] == 0;
+                int64_t units = with_vision ? vision[i] : 0;
+                int32_t kind = with_kinds ? kinds[i] : units > 0;
+                ck_assert_int_eq(hbp_lengths_get_vision(limited, p), first ? units : 0);
+                ck_assert_int_eq(hbp_lengths_get_modality(limited, p), kind);
+                sum += first ? units : 0;
+                mask |= INT64_C(1) << kind;
+            }
+            ck_assert_int_eq(limited->vision_sum, sum);
+            ck_assert_int_eq(limited->modalities, mask);
+            ck_assert_int_eq(limited->vision != NULL, with_vision);
+            hbp_lengths_free(limited);
+        }
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(tied_samples_fit_together_or_are_refused)
 {
     hbp_context *context = test_context();
@@ -373,6 +419,6 @@ END_TEST
 
 TEST_MAIN("lengths_limit", a_limit_that_cuts_nothing_changes_nothing, error_counts_and_names_the_first,
           drop_leaves_out_and_lists, truncate_cuts_lengths_and_loss, split_keeps_every_token_in_order,
-          the_second_size_stays_with_its_sample, tied_samples_fit_together_or_are_refused,
-          histograms_agree_with_sorted_arrays, what_leaves_nothing_or_makes_no_sense_is_refused,
-          failed_allocations_and_cancels_leave_nothing)
+          the_second_size_stays_with_its_sample, pieces_of_random_samples_keep_units_and_kinds,
+          tied_samples_fit_together_or_are_refused, histograms_agree_with_sorted_arrays,
+          what_leaves_nothing_or_makes_no_sense_is_refused, failed_allocations_and_cancels_leave_nothing)
