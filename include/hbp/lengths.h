@@ -51,8 +51,8 @@ typedef struct hbp_lengths_options {
 
 HBP_API void hbp_lengths_options_init(hbp_lengths_options *options, uint32_t struct_size);
 
-/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies; with
- * `borrow` all but the lengths. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the
+/* Makes a data set from an array [count] of tokens per sample; sample i is lengths[i]. Copies, but for
+ * u32 lengths with `borrow`. Returns HBP_E_INVALID for count <= 0, a length <= 0, a loss count over the
  * length, a tie below -1 or a kind that is none of 0..HBP_MAX_MODALITIES - 1 (the message names the index),
  * HBP_E_OVERFLOW for a length over HBP_MAX_LENGTH, vision units over HBP_MAX_VISION or a count over
  * HBP_MAX_SAMPLES (under these limits no sum passes 2^63 - 1), HBP_E_NO_MEMORY. Thread: one per context. */
