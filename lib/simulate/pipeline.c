@@ -10,7 +10,7 @@ static int32_t row_of(const int32_t *order, int32_t place)
 void hbp__pipeline_begin(hbp__schedule *schedule)
 {
     for (int32_t s = 0; s < schedule->stages; s++)
-        schedule->free_at[s] = 0;
+        schedule->free_at[s] = schedule->waited[s] = 0;
     for (int32_t p = 0; p < schedule->micro_batches; p++)
         schedule->ready_forward[p] = 0; /* stage 0 has its inputs */
 }
@@ -24,8 +24,11 @@ void hbp__pipeline_advance(hbp__schedule *schedule, const hbp__stage_times *time
     for (const hbp__operation *o = schedule->line + schedule->segment[first]; o < stop; o++) {
         int64_t cell = o->chunk * count + o->place, time = o->chunk * columns + row_of(order, o->place);
         int64_t *free_at = &schedule->free_at[o->stage];
-        if (o->direction == HBP_FORWARD) {
-            int64_t done = hbp__add_saturating(hbp__max_i64(*free_at, there[cell]), times->forward[time]);
+        int forward = o->direction == HBP_FORWARD;
+        int64_t ready = forward ? there[cell] : back[cell], start = hbp__max_i64(*free_at, ready);
+        schedule->waited[o->stage] += start - *free_at;
+        if (forward) {
+            int64_t done = hbp__add_saturating(start, times->forward[time]);
             if (o->chunk == schedule->chunks - 1) {
                 back[cell] = *free_at = done;
                 continue;
@@ -33,7 +36,7 @@ void hbp__pipeline_advance(hbp__schedule *schedule, const hbp__stage_times *time
             there[cell + count] = hbp__add_saturating(done, times->transfer[time]);
             *free_at = hbp__add_saturating(done, times->sending[time]);
         } else {
-            int64_t done = hbp__add_saturating(hbp__max_i64(*free_at, back[cell]), times->backward[time]);
+            int64_t done = hbp__add_saturating(start, times->backward[time]);
             if (!o->chunk) {
                 *free_at = done;
                 continue;

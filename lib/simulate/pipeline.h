@@ -30,6 +30,7 @@ typedef struct hbp__schedule {
     int64_t *ready_forward; /* [chunks * M] scratch: when the input of a chunk's forward is there, by place */
     int64_t *ready_backward; /* the same of its backward */
     int64_t *free_at;        /* [S] scratch: when the stage is done with what has been run of it */
+    int64_t *waited;         /* [S] scratch: how much of that it waited */
 } hbp__schedule;
 
 /* V > 1 takes M to be a multiple of S. O(M chunks). */
@@ -45,10 +46,10 @@ void hbp__schedule_close(hbp__schedule *schedule);
 int64_t hbp__pipeline_time(hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                            int64_t *busy, int64_t *peak);
 
-/* The same in pieces, for searches over orders: sets free_at to 0; runs the operations of segments [first,
- * end), whose places and all before are known, on from free_at and from what segments before `first` left. A
- * segment may be run again with another order of the places from `first` on, once free_at is put back. At
- * the end free_at[0] is the total. */
+/* The same in pieces, for searches over orders: sets free_at and waited to 0; runs the operations of segments
+ * [first, end), whose places and all before are known, on from free_at and from what segments before `first`
+ * left. A segment may be run again with another order of the places from `first` on, once free_at and waited
+ * are put back. At the end free_at[0] is the total. */
 void hbp__pipeline_begin(hbp__schedule *schedule);
 void hbp__pipeline_advance(hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                            int32_t first, int32_t end);
@@ -57,9 +58,9 @@ void hbp__pipeline_advance(hbp__schedule *schedule, const hbp__stage_times *time
 void hbp__pipeline_peak(const hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                         int64_t *peak);
 
-/* A lower bound on hbp__pipeline_time over all orders of the columns of `times`, as many as the schedule
- * has micro-batches (docs/explanation/pipeline.md, "What no order beats"). O(M chunks), radix sorts. */
+/* A lower bound on hbp__pipeline_time over all orders of the micro-batches in `column` [M] of `times`, NULL:
+ * all of them (docs/explanation/pipeline.md, "What no order beats"). O(M chunks), radix sorts. */
 hbp_status hbp__pipeline_bound(hbp_context *context, const hbp__schedule *schedule,
-                               const hbp__stage_times *times, int64_t *bound_ns);
+                               const hbp__stage_times *times, const int32_t *column, int64_t *bound_ns);
 
 #endif

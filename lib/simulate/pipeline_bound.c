@@ -5,7 +5,8 @@
 
 typedef struct stage_bound {
     const hbp__stage_times *times;
-    int64_t count;     /* M */
+    const int32_t *column; /* [M] NULL: all in turn */
+    int64_t count;         /* M */
     int64_t *way_in;   /* [chunks * M] ns of a micro-batch alone until its forward on the chunk may start */
     int64_t *way_back; /* [chunks * M] from the end of that until its backward there may start */
     int64_t *way_out;  /* [chunks * M] from the end of that to its end */
@@ -30,6 +31,11 @@ static int64_t busy_ns(const hbp__stage_times *t, int32_t direction, int64_t chu
     return hbp__add_saturating(t->backward[cell], chunk ? sending(t, chunk - 1, m) : 0);
 }
 
+static int64_t column_of(const stage_bound *b, int64_t m)
+{
+    return b->column ? b->column[m] : m;
+}
+
 /* Adds to most[m] the largest busy times of `operations` operations on `chunk`, m's among them. */
 static hbp_status add_largest(hbp_context *context, stage_bound *b, int32_t direction, int64_t chunk,
                               int64_t operations, int64_t *keys, int64_t *most)
@@ -37,7 +43,7 @@ static hbp_status add_largest(hbp_context *context, stage_bound *b, int32_t dire
     if (!operations)
         return HBP_OK;
     for (int64_t m = 0; m < b->count; m++) {
-        keys[m] = busy_ns(b->times, direction, chunk, m);
+        keys[m] = busy_ns(b->times, direction, chunk, column_of(b, m));
         b->order[m] = (uint32_t)m;
     }
     if (!hbp__sort_by_i64(&context->memory, keys, b->order, b->count))
@@ -102,29 +108,36 @@ static int64_t least_pair(const int64_t *x, const int64_t *y, int64_t count)
 static void fill_ways(stage_bound *b)
 {
     const hbp__stage_times *t = b->times;
-    int64_t count = b->count, end = t->chunks * count;
+    int64_t count = b->count, last = t->chunks - 1;
     for (int64_t m = 0; m < count; m++) {
         b->way_in[m] = b->way_out[m] = 0;
-        b->way_back[end - count + m] = 0;
+        b->way_back[last * count + m] = 0;
     }
-    for (int64_t i = count; i < end; i++) { /* i - count: the same micro-batch, a chunk ahead */
-        int64_t there = hbp__add_saturating(t->forward[i - count], t->transfer[i - count]);
-        int64_t back = hbp__add_saturating(t->backward[i - count], t->transfer[i - count]);
-        b->way_in[i] = hbp__add_saturating(b->way_in[i - count], there);
-        b->way_out[i] = hbp__add_saturating(b->way_out[i - count], back);
-    }
-    for (int64_t i = end - 1; i >= count; i--) {
-        int64_t ns = hbp__add_saturating(t->forward[i], t->backward[i]);
-        ns = hbp__add_saturating(ns, hbp__mul_saturating(2, t->transfer[i - count]));
-        b->way_back[i - count] = hbp__add_saturating(b->way_back[i], ns);
-    }
+    for (int64_t k = 0; k < last; k++)
+        for (int64_t m = 0; m < count; m++) {
+            int64_t i = k * count + m, cell = k * t->micro_batches + column_of(b, m);
+            int64_t there = hbp__add_saturating(t->forward[cell], t->transfer[cell]);
+            int64_t back = hbp__add_saturating(t->backward[cell], t->transfer[cell]);
+            b->way_in[i + count] = hbp__add_saturating(b->way_in[i], there);
+            b->way_out[i + count] = hbp__add_saturating(b->way_out[i], back);
+        }
+    for (int64_t k = last - 1; k >= 0; k--)
+        for (int64_t m = 0; m < count; m++) {
+            int64_t i = k * count + m, cell = k * t->micro_batches + column_of(b, m);
+            int64_t next = cell + t->micro_batches;
+            int64_t ns = hbp__add_saturating(t->forward[next], t->backward[next]);
+            ns = hbp__add_saturating(ns, hbp__mul_saturating(2, t->transfer[cell]));
+            b->way_back[i] = hbp__add_saturating(b->way_back[i + count], ns);
+        }
 }
 
-/* Time of the micro-batch of cell `i` alone, from its start to its end; the cell is of the last chunk. */
-static int64_t alone_ns(const stage_bound *b, int64_t i)
+/* Time of a micro-batch alone, from its start to its end. */
+static int64_t alone_ns(const stage_bound *b, int64_t m)
 {
-    int64_t there = hbp__add_saturating(b->way_in[i], b->times->forward[i]);
-    int64_t back = hbp__add_saturating(b->way_out[i], b->times->backward[i]);
+    const hbp__stage_times *t = b->times;
+    int64_t last = t->chunks - 1, i = last * b->count + m, cell = last * t->micro_batches + column_of(b, m);
+    int64_t there = hbp__add_saturating(b->way_in[i], t->forward[cell]);
+    int64_t back = hbp__add_saturating(b->way_out[i], t->backward[cell]);
     return hbp__add_saturating(there, back);
 }
 
@@ -144,18 +157,19 @@ static hbp_status bound_stage(hbp_context *context, stage_bound *b, const hbp__s
         HBP__TRY(add_largest(context, b, HBP_FORWARD, k, ahead, b->before, b->ahead));
         HBP__TRY(add_largest(context, b, HBP_BACKWARD, k, behind, b->after, b->behind));
         for (int64_t m = 0; m < b->count; m++) {
-            work = hbp__add_saturating(work, busy_ns(t, HBP_FORWARD, k, m));
-            work = hbp__add_saturating(work, busy_ns(t, HBP_BACKWARD, k, m));
+            work = hbp__add_saturating(work, busy_ns(t, HBP_FORWARD, k, column_of(b, m)));
+            work = hbp__add_saturating(work, busy_ns(t, HBP_BACKWARD, k, column_of(b, m)));
         }
     }
     for (int64_t m = 0; m < b->count; m++) {
+        int64_t column = column_of(b, m), cell = last * t->micro_batches + column;
         int64_t i = last * b->count + m, back = b->way_back[i];
-        int64_t start = hbp__add_saturating(b->way_in[i], hbp__add_saturating(t->forward[i], back));
-        int64_t rest = hbp__add_saturating(b->way_out[i], hbp__add_saturating(t->backward[i], back));
+        int64_t start = hbp__add_saturating(b->way_in[i], hbp__add_saturating(t->forward[cell], back));
+        int64_t rest = hbp__add_saturating(b->way_out[i], hbp__add_saturating(t->backward[cell], back));
         int64_t head = b->way_in[stage * b->count + m];
-        int64_t tail = b->way_out[stage * b->count + m] - (stage ? sending(t, stage - 1, m) : 0);
+        int64_t tail = b->way_out[stage * b->count + m] - (stage ? sending(t, stage - 1, column) : 0);
         b->before[m] = hbp__max_i64(start - b->ahead[m], head);
-        b->after[m] = hbp__max_i64(rest - hbp__add_saturating(b->behind[m], sending(t, last, m)), tail);
+        b->after[m] = hbp__max_i64(rest - hbp__add_saturating(b->behind[m], sending(t, last, column)), tail);
         b->ahead[m] = head;
         b->behind[m] = tail;
     }
@@ -172,10 +186,10 @@ static hbp_status bound_stage(hbp_context *context, stage_bound *b, const hbp__s
 static hbp_status bound_stages(hbp_context *context, stage_bound *b, const hbp__schedule *schedule,
                                int64_t *bound_ns)
 {
-    int64_t bound = 0, end = b->times->chunks * b->count;
+    int64_t bound = 0;
     fill_ways(b);
-    for (int64_t i = end - b->count; i < end; i++)
-        bound = hbp__max_i64(bound, alone_ns(b, i));
+    for (int64_t m = 0; m < b->count; m++)
+        bound = hbp__max_i64(bound, alone_ns(b, m));
     for (int32_t s = 0; s < schedule->stages && b->count > 1; s++) {
         int64_t here;
         HBP__TRY(bound_stage(context, b, schedule, s, &here));
@@ -186,11 +200,11 @@ static hbp_status bound_stages(hbp_context *context, stage_bound *b, const hbp__
 }
 
 hbp_status hbp__pipeline_bound(hbp_context *context, const hbp__schedule *schedule,
-                               const hbp__stage_times *times, int64_t *bound_ns)
+                               const hbp__stage_times *times, const int32_t *column, int64_t *bound_ns)
 {
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)schedule->micro_batches, cells = rows * (uint64_t)schedule->chunks;
-    stage_bound b = {.times = times, .count = schedule->micro_batches};
+    stage_bound b = {.times = times, .column = column, .count = schedule->micro_batches};
     int64_t **columns[] = {&b.before, &b.after, &b.ahead, &b.behind, &b.way_in, &b.way_back, &b.way_out};
     int have = (b.order = hbp__new(memory, rows, sizeof *b.order)) != NULL;
     for (int i = 0; i < 7; i++)

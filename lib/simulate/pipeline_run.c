@@ -111,7 +111,7 @@ static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const 
     hbp_pipeline_summary *summary = &run->summary;
     summary->total_ns = hbp__pipeline_time(schedule, times, order, run->busy_ns, run->peak_bytes);
     record(schedule, times, order, run);
-    hbp_status status = hbp__pipeline_bound(context, schedule, times, &summary->bound_ns);
+    hbp_status status = hbp__pipeline_bound(context, schedule, times, NULL, &summary->bound_ns);
     if (status < 0) {
         hbp_pipeline_run_free(run);
         return status;

@@ -110,8 +110,9 @@ hbp_status hbp__schedule_open(hbp_context *context, int32_t stages, int32_t virt
     schedule->ready_forward = hbp__new(memory, cells, sizeof *schedule->ready_forward);
     schedule->ready_backward = hbp__new(memory, cells, sizeof *schedule->ready_backward);
     schedule->free_at = hbp__new(memory, (uint64_t)stages, sizeof *schedule->free_at);
+    schedule->waited = hbp__new(memory, (uint64_t)stages, sizeof *schedule->waited);
     if (!schedule->slot || !schedule->line || !schedule->segment || !schedule->ready_forward ||
-        !schedule->ready_backward || !schedule->free_at) {
+        !schedule->ready_backward || !schedule->free_at || !schedule->waited) {
         hbp__schedule_close(schedule);
         return hbp__fail_memory(context, "the schedule of a pipeline");
     }
@@ -124,6 +125,7 @@ hbp_status hbp__schedule_open(hbp_context *context, int32_t stages, int32_t virt
 void hbp__schedule_close(hbp__schedule *schedule)
 {
     const hbp__memory memory = schedule->memory;
+    hbp__delete(&memory, schedule->waited);
     hbp__delete(&memory, schedule->free_at);
     hbp__delete(&memory, schedule->ready_backward);
     hbp__delete(&memory, schedule->ready_forward);

@@ -25,6 +25,7 @@ static int step_order(int32_t *order, int32_t count)
     return 1;
 }
 
+/* Over all orders of the first M columns. */
 static int64_t least_time(hbp__schedule *schedule, const hbp__stage_times *times)
 {
     int32_t order[8];
@@ -56,11 +57,28 @@ START_TEST(no_order_beats_the_bound)
         OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &times));
         OK(context, hbp__schedule_open(context, stages, virtual_stages, m, &schedule));
         int64_t least = least_time(&schedule, &times), bound = -1;
-        OK(context, hbp__pipeline_bound(context, &schedule, &times, &bound));
+        OK(context, hbp__pipeline_bound(context, &schedule, &times, NULL, &bound));
         ck_assert_msg(bound >= 0 && bound <= least, "trial %d: S %d V %d M %d: bound %lld, least %lld", trial,
                       (int)stages, (int)virtual_stages, (int)m, (long long)bound, (long long)least);
         if (m == 1 || stages == 1)
             ck_assert_int_eq(bound, least);
+        /* The same micro-batches picked out of more. */
+        hbp__stage_times more;
+        hbp_pipeline_options twice = p.options;
+        int32_t column[6];
+        for (int32_t i = 0; i < m; i++) {
+            column[i] = 2 * m - 1 - i;
+            p.token[column[i]] = p.token[i];
+            p.vision[column[i]] = p.vision[i];
+            p.token_time[column[i]] = p.token_time[i];
+            p.vision_time[column[i]] = p.vision_time[i];
+        }
+        twice.micro_batches = 2 * m;
+        OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &twice, &more));
+        int64_t again = -1;
+        OK(context, hbp__pipeline_bound(context, &schedule, &more, column, &again));
+        ck_assert_int_eq(again, bound);
+        hbp__stage_times_close(&more);
         if (stages > 1 && m > 1 && least > 0) {
             sum += (double)bound / (double)least;
             counted++;
@@ -88,7 +106,7 @@ START_TEST(equal_micro_batches_on_equal_stages_meet_it)
             hbp__schedule schedule;
             OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &times));
             OK(context, hbp__schedule_open(context, stages, 1, m, &schedule));
-            OK(context, hbp__pipeline_bound(context, &schedule, &times, &bound));
+            OK(context, hbp__pipeline_bound(context, &schedule, &times, NULL, &bound));
             ck_assert_int_eq(bound, (m + stages - 1) * 10);
             hbp__schedule_close(&schedule);
             hbp__stage_times_close(&times);
@@ -113,7 +131,7 @@ START_TEST(a_bound_by_hand)
     OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &times));
     OK(context, hbp__schedule_open(context, 2, 1, 2, &schedule));
     int64_t bound;
-    OK(context, hbp__pipeline_bound(context, &schedule, &times, &bound));
+    OK(context, hbp__pipeline_bound(context, &schedule, &times, NULL, &bound));
     ck_assert_int_eq(bound, 90);
     ck_assert_int_eq(least_time(&schedule, &times), 90);
     hbp__schedule_close(&schedule);
@@ -133,7 +151,7 @@ START_TEST(the_bound_saturates)
     hbp__schedule schedule;
     OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &times));
     OK(context, hbp__schedule_open(context, 3, 1, 9, &schedule));
-    OK(context, hbp__pipeline_bound(context, &schedule, &times, &bound));
+    OK(context, hbp__pipeline_bound(context, &schedule, &times, NULL, &bound));
     ck_assert_int_eq(bound, INT64_MAX);
     hbp__schedule_close(&schedule);
     hbp__stage_times_close(&times);
@@ -151,7 +169,7 @@ static hbp_status bound_once(hbp_context *context, void *user)
     HBP__TRY(hbp__stage_times_open(context, p->layers, p->cuts, &p->options, &times));
     hbp_status status = hbp__schedule_open(context, 3, 1, 5, &schedule);
     if (status >= 0) {
-        status = hbp__pipeline_bound(context, &schedule, &times, &bound);
+        status = hbp__pipeline_bound(context, &schedule, &times, NULL, &bound);
         ck_assert((status >= 0) == (bound != 77));
         hbp__schedule_close(&schedule);
     }
