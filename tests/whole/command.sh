@@ -114,6 +114,11 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     good compare l.npy $on && has "this plan" && has "no-packing"
     good validate plan.msgpack && has "keeps every promise"
     json "r['valid'] and r['against_lengths'] and r['against_cost']" validate plan.msgpack --lengths l.npy $on
+    awk 'BEGIN { for (i = 0; i < 5000; i++) print i % 7 % 4 }' >units.txt
+    json "r['samples'] == 5000 and r['digest'] != json.load(open('first.json'))['digest']" \
+        plan l.npy --vision units.txt $on -o pictures.msgpack
+    json "r['valid'] and r['against_lengths']" validate pictures.msgpack --lengths l.npy --vision units.txt $on
+    wrong 1 "" validate pictures.msgpack --lengths l.npy $on
     "$draw" "$source/examples/data/reasoning.csv" other.npy 5000 7
     wrong 1 "" validate plan.msgpack --lengths other.npy $on
 }
@@ -138,6 +143,25 @@ good dump plan.msgpack -o plan.json
 wrong 1 "three" show three
 head -c 200 plan.msgpack >cut.msgpack
 wrong 1 "cut.msgpack" show cut.msgpack
+
+# The second size goes with the plan, and is held against the data set's.
+on="--model llama-3.1-8b --machine h100:1"
+units="--vision-column images"
+# shellcheck disable=SC2086
+{
+    json "r['vision'] == 7 and 0 <= r['dist_vision'] <= 1 and 0 < r['dist_tokens'] < 1 and r['vision_padding'] == 0" \
+        plan pictures.csv $units $on -o units.msgpack
+    good plan pictures.csv $units $on && has "7 vision units; ranks differ by"
+    good show units.msgpack && has "7 vision units" && has "of their room"
+    json "r['vision'] == 7 and r['modalities'] == [] and sum(k['vision'] for k in r['kinds']) == 7" show units.msgpack
+    json "sum(p['vision'] for p in r['packs']) == 7 and all(p['vision_capacity'] is None for p in r['packs']) and
+          all(p['vision'] == sum(s['vision'] for s in p['samples']) for p in r['packs'])" show units.msgpack --step 0
+    good show units.msgpack --step 0 --rank 0 && has "id:tokens+vision units"
+    good validate units.msgpack --lengths pictures.csv $units $on && has "keeps every promise"
+    wrong 1 "the plan was made for lengths with digest" validate units.msgpack --lengths pictures.csv
+    json "r['summary']['vision'] == 7" dump units.msgpack
+    json "r['vision'] is None and r['kinds'][0]['vision'] is None" show plan.msgpack
+}
 
 # One step: micro-batches of groups, the bound, the modes side by side.
 on="--model llama-3.1-8b --machine h100:8"
