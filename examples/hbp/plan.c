@@ -16,6 +16,12 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
         json_number(r->gap), "padding", json_number(r->padding), "idle", json_number(r->idle), "abr",
         json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
         json_number(r->tokens_per_s_per_gpu), "peak_bytes", (json_int_t)r->peak_bytes);
+    if (s->vision >= 0) {
+        json_object_set_new(c->result, "vision", json_integer((json_int_t)s->vision));
+        json_object_set_new(c->result, "dist_vision", json_number(r->dist_vision));
+        json_object_set_new(c->result, "dist_tokens", json_number(r->dist_tokens));
+        json_object_set_new(c->result, "vision_padding", json_number(r->vision_padding));
+    }
     return cli_print_json(c);
 }
 
@@ -29,6 +35,11 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
     printf("%s tokens/s per GPU\n", show_count((int64_t)r->tokens_per_s_per_gpu).s);
     printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
            show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);
+    if (s->vision >= 0)
+        printf("%s vision units; ranks differ by %s in them and by %s in padded tokens (DistRatio)\n",
+               show_count(s->vision).s, show_share(r->dist_vision).s, show_share(r->dist_tokens).s);
+    if (r->vision_padding > 0)
+        printf("%s of the room for vision units is left free\n", show_share(r->vision_padding).s);
     if (s->overlong_samples)
         printf("%s samples were over-long; %s tokens were left out\n", show_count(s->overlong_samples).s,
                show_count(s->overlong_tokens).s);

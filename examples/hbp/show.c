@@ -13,6 +13,8 @@ typedef struct kind {
     int64_t dummies;
     int64_t samples;
     int64_t tokens;
+    int64_t vision;
+    double vision_room; /* of packs that have a limit */
     int64_t micro_batches;
     int64_t ns; /* of micro-batches that begin with a pack of this kind */
 } kind;
@@ -29,6 +31,8 @@ static int count_kinds(const hbp_plan *plan, kind *kinds)
     const int64_t *capacity = hbp_plan_get_pack_capacity(plan, NULL);
     const int64_t *tokens = hbp_plan_get_pack_tokens(plan, NULL);
     const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    const int64_t *vision = hbp_plan_get_pack_vision(plan, NULL);
+    const int64_t *vision_capacity = hbp_plan_get_pack_vision_capacity(plan, NULL);
     int64_t micro_batches = 0;
     const int64_t *ns = hbp_plan_get_micro_batch_ns(plan, &micro_batches);
     const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
@@ -46,10 +50,39 @@ static int count_kinds(const hbp_plan *plan, kind *kinds)
             kinds[k].dummies += samples[p + 1] == samples[p];
             kinds[k].samples += samples[p + 1] - samples[p];
             kinds[k].tokens += tokens[p];
+            kinds[k].vision += vision ? vision[p] : 0;
+            kinds[k].vision_room += vision && vision_capacity[p] < INT64_MAX ? (double)vision_capacity[p] : 0;
             kinds[k].micro_batches += p == offsets[m];
             kinds[k].ns += p == offsets[m] ? ns[m] : 0;
         }
     return count;
+}
+
+/* Vision units, or null for a plan without a second size. */
+static json_t *vision_json(const hbp_plan_summary *s, int64_t units)
+{
+    return s->vision < 0 ? json_null() : json_integer((json_int_t)units);
+}
+
+/* The kinds of a mask as a list. */
+static json_t *modalities_json(int64_t mask)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < HBP_MAX_MODALITIES; k++)
+        if (mask >> k & 1)
+            json_array_append_new(list, json_integer(k));
+    return list;
+}
+
+static shown show_modalities(int64_t mask)
+{
+    shown text = {""};
+    for (int k = 0; k < HBP_MAX_MODALITIES; k++)
+        if (mask >> k & 1) {
+            size_t length = strlen(text.s);
+            snprintf(text.s + length, sizeof text.s - length, length ? ",%d" : "%d", k);
+        }
+    return text;
 }
 
 static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, int count)
@@ -58,18 +91,20 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
     for (int i = 0; i < count; i++)
         json_array_append_new(
             rows,
-            json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", "capacity", (json_int_t)kinds[i].capacity,
+            json_pack("{s:I,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "capacity", (json_int_t)kinds[i].capacity,
                       "sp", (int)kinds[i].sp, "recompute", (int)kinds[i].recompute, "micro_batches",
                       (json_int_t)kinds[i].micro_batches, "packs", (json_int_t)kinds[i].packs, "dummy_packs",
                       (json_int_t)kinds[i].dummies, "samples", (json_int_t)kinds[i].samples, "tokens",
-                      (json_int_t)kinds[i].tokens, "predicted_ns", (json_int_t)kinds[i].ns));
+                      (json_int_t)kinds[i].tokens, "vision", vision_json(s, kinds[i].vision), "predicted_ns",
+                      (json_int_t)kinds[i].ns));
     c->result = json_pack(
-        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:I,s:I,s:o}", "digest",
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:o,s:I,s:I,s:o}", "digest",
         show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
         (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step", (json_int_t)s->first_step,
         "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
         (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
-        "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "predicted_ns",
+        "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "vision",
+        vision_json(s, s->vision), "modalities", modalities_json(s->modalities), "predicted_ns",
         (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "gap", json_number(s->gap), "seed",
         (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
     return cli_print_json(c);
@@ -96,11 +131,17 @@ static int overview(cli *c)
            show_digest(s.digest).s);
     if (s.dropped)
         printf(", %s samples dropped", show_count(s.dropped).s);
-    printf("\n\n");
+    printf("\n");
+    if (s.vision >= 0)
+        printf("%s vision units\n", show_count(s.vision).s);
+    if (s.modalities)
+        printf("every micro-batch holds the same kinds of sample on all ranks, of %s\n",
+               show_modalities(s.modalities).s);
+    printf("\n");
     table t;
-    table_begin(&t, 9,
+    table_begin(&t, s.vision < 0 ? 9 : 11,
                 (const char *[]){"pack", "SP", "recomputed layers", "micro-batches", "packs", "dummies",
-                                 "samples", "filled", "time"});
+                                 "samples", "filled", "time", "vision units", "of their room"});
     for (int i = 0; i < count; i++) {
         double room = (double)kinds[i].packs * (double)kinds[i].capacity;
         table_add_text(&t, show_length(kinds[i].capacity));
@@ -112,6 +153,12 @@ static int overview(cli *c)
         table_add_text(&t, show_count(kinds[i].samples));
         table_add_text(&t, show_share((double)kinds[i].tokens / room));
         table_add_text(&t, show_time((double)kinds[i].ns));
+        if (s.vision < 0)
+            continue;
+        table_add_text(&t, show_count(kinds[i].vision));
+        table_add_text(&t, kinds[i].vision_room > 0
+                               ? show_share((double)kinds[i].vision / kinds[i].vision_room)
+                               : show_real("-", 0));
     }
     table_end(&t);
     return 0;
@@ -123,26 +170,46 @@ static json_t *samples_json(const hbp_plan *plan, int64_t pack)
     const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
     const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
     const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
+    const int32_t *vision = hbp_plan_get_sample_vision(plan, NULL);
+    const int32_t *modalities = hbp_plan_get_sample_modalities(plan, NULL);
     json_t *list = json_array();
-    for (int64_t i = offsets[pack]; i < offsets[pack + 1]; i++)
-        json_array_append_new(list, json_pack("{s:I,s:I,s:i}", "id", (json_int_t)ids[i], "first_token",
-                                              (json_int_t)(first ? first[i] : 0), "tokens", (int)tokens[i]));
+    for (int64_t i = offsets[pack]; i < offsets[pack + 1]; i++) {
+        json_t *sample = json_pack("{s:I,s:I,s:i}", "id", (json_int_t)ids[i], "first_token",
+                                   (json_int_t)(first ? first[i] : 0), "tokens", (int)tokens[i]);
+        if (vision)
+            json_object_set_new(sample, "vision", json_integer(vision[i]));
+        if (modalities)
+            json_object_set_new(sample, "modality", json_integer(modalities[i]));
+        json_array_append_new(list, sample);
+    }
     return list;
 }
 
 static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
 {
-    return json_pack("{s:I,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "micro_batch",
-                     (json_int_t)micro_batch, "first_rank", (int)hbp_plan_get_pack_ranks(plan, NULL)[p], "sp",
-                     (int)hbp_plan_get_pack_sp(plan, NULL)[p], "recompute",
-                     (int)hbp_plan_get_pack_recompute(plan, NULL)[p], "capacity",
-                     (json_int_t)hbp_plan_get_pack_capacity(plan, NULL)[p], "tokens",
-                     (json_int_t)hbp_plan_get_pack_tokens(plan, NULL)[p], "padded_tokens",
-                     (json_int_t)hbp_plan_get_pack_padded_tokens(plan, NULL)[p], "squares",
-                     (json_int_t)hbp_plan_get_pack_squares(plan, NULL)[p], "loss_tokens",
-                     (json_int_t)hbp_plan_get_pack_loss_tokens(plan, NULL)[p], "predicted_ns",
-                     (json_int_t)hbp_plan_get_pack_ns(plan, NULL)[p], "peak_bytes",
-                     (json_int_t)hbp_plan_get_pack_bytes(plan, NULL)[p], "samples", samples_json(plan, p));
+    const int64_t *vision = hbp_plan_get_pack_vision(plan, NULL);
+    const int64_t *room = hbp_plan_get_pack_vision_capacity(plan, NULL);
+    const int64_t *modalities = hbp_plan_get_micro_batch_modalities(plan, NULL);
+    json_t *pack =
+        json_pack("{s:I,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "micro_batch", (json_int_t)micro_batch,
+                  "first_rank", (int)hbp_plan_get_pack_ranks(plan, NULL)[p], "sp",
+                  (int)hbp_plan_get_pack_sp(plan, NULL)[p], "recompute",
+                  (int)hbp_plan_get_pack_recompute(plan, NULL)[p], "capacity",
+                  (json_int_t)hbp_plan_get_pack_capacity(plan, NULL)[p], "tokens",
+                  (json_int_t)hbp_plan_get_pack_tokens(plan, NULL)[p], "padded_tokens",
+                  (json_int_t)hbp_plan_get_pack_padded_tokens(plan, NULL)[p], "squares",
+                  (json_int_t)hbp_plan_get_pack_squares(plan, NULL)[p], "loss_tokens",
+                  (json_int_t)hbp_plan_get_pack_loss_tokens(plan, NULL)[p], "predicted_ns",
+                  (json_int_t)hbp_plan_get_pack_ns(plan, NULL)[p], "peak_bytes",
+                  (json_int_t)hbp_plan_get_pack_bytes(plan, NULL)[p], "samples", samples_json(plan, p));
+    if (vision) {
+        json_object_set_new(pack, "vision", json_integer((json_int_t)vision[p]));
+        json_object_set_new(pack, "vision_capacity",
+                            room[p] < INT64_MAX ? json_integer((json_int_t)room[p]) : json_null());
+    }
+    if (modalities)
+        json_object_set_new(pack, "modalities", modalities_json(modalities[micro_batch]));
+    return pack;
 }
 
 static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_t p)
@@ -160,11 +227,24 @@ static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_
     table_add_text(t, show_real("%.3g", (double)hbp_plan_get_pack_squares(plan, NULL)[p]));
     table_add_text(t, show_time((double)hbp_plan_get_pack_ns(plan, NULL)[p]));
     table_add_text(t, show_bytes((double)hbp_plan_get_pack_bytes(plan, NULL)[p]));
+    if (hbp_plan_get_pack_vision(plan, NULL))
+        table_add_text(t, show_count(hbp_plan_get_pack_vision(plan, NULL)[p]));
+    if (hbp_plan_get_micro_batch_modalities(plan, NULL))
+        table_add_text(t, show_modalities(hbp_plan_get_micro_batch_modalities(plan, NULL)[micro_batch]));
 }
 
-static const char *const pack_headers[] = {"micro-batch", "ranks",  "SP",       "recomputed layers",
-                                           "samples",     "tokens", "capacity", "squares",
-                                           "time",        "peak"};
+static void begin_packs(table *t, const hbp_plan *plan)
+{
+    const char *headers[12] = {"micro-batch", "ranks",  "SP",       "recomputed layers",
+                               "samples",     "tokens", "capacity", "squares",
+                               "time",        "peak"};
+    int columns = 10;
+    if (hbp_plan_get_pack_vision(plan, NULL))
+        headers[columns++] = "vision units";
+    if (hbp_plan_get_micro_batch_modalities(plan, NULL))
+        headers[columns++] = "kinds";
+    table_begin(t, columns, headers);
+}
 
 static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, int all)
 {
@@ -173,12 +253,16 @@ static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, 
     const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
     const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
     const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
+    const int32_t *vision = hbp_plan_get_sample_vision(plan, NULL);
     int64_t end = offsets[p + 1];
     if (!all && end - offsets[p] > SHOWN)
         end = offsets[p] + SHOWN;
-    printf("\nmicro-batch %lld, samples as id:tokens\n ", (long long)micro_batch);
+    printf("\nmicro-batch %lld, samples as id:tokens%s\n ", (long long)micro_batch,
+           vision ? "+vision units" : "");
     for (int64_t i = offsets[p]; i < end; i++) {
         printf(" %lld:%d", (long long)ids[i], (int)tokens[i]);
+        if (vision)
+            printf("+%d", (int)vision[i]);
         if (first && first[i])
             printf("@%lld", (long long)first[i]);
     }
@@ -205,7 +289,7 @@ static int one_step(cli *c)
     const int64_t *micro_batches = hbp_plan_get_micro_batch_offsets(c->plan, NULL);
     json_t *packs = json_array();
     table t;
-    table_begin(&t, 10, pack_headers);
+    begin_packs(&t, c->plan);
     for (int64_t m = 0; m < steps[1] - steps[0]; m++) {
         int64_t own = c->rank < 0 ? -1 : hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank);
         for (int64_t p = micro_batches[m]; p < micro_batches[m + 1]; p++) {
