@@ -265,9 +265,9 @@ START_TEST(kinds_are_kept_unless_they_follow)
     hbp_context *context = test_context();
     const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4}, zeros[SMALL_COUNT] = {0};
     const int32_t follows[] = {1, 0, 1, 0, 1, 0, 1}, mixed[] = {1, 0, 1, 0, 61, 0, 1};
-    const int32_t text[SMALL_COUNT] = {0};
+    const int32_t text[SMALL_COUNT] = {0}, others[] = {1, 0, 1, 0, 60, 0, 1};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
-    hbp_lengths *plain, *same, *other, *only_kinds, *all_text, *empty, *none;
+    hbp_lengths *plain, *same, *other, *only_kinds, *other_kinds, *all_text, *empty, *none;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &plain));
     options.modalities = follows;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
@@ -275,6 +275,9 @@ START_TEST(kinds_are_kept_unless_they_follow)
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &other));
     options.vision = NULL;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &only_kinds));
+    options.modalities = others;
+    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &other_kinds));
+    ck_assert_uint_ne(only_kinds->digest, other_kinds->digest);
     options.modalities = text;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &all_text));
     options = (hbp_lengths_options){.struct_size = sizeof options, .vision = zeros};
@@ -296,8 +299,8 @@ START_TEST(kinds_are_kept_unless_they_follow)
     ck_assert_int_eq(summary_of(context, empty).vision, 0);
     ck_assert_int_eq(summary_of(context, empty).modalities, 1);
     ck_assert_uint_ne(empty->digest, none->digest);
-    hbp_lengths *all[] = {plain, same, other, only_kinds, all_text, empty, none};
-    for (int k = 0; k < 7; k++)
+    hbp_lengths *all[] = {plain, same, other, only_kinds, other_kinds, all_text, empty, none};
+    for (int k = 0; k < 8; k++)
         hbp_lengths_free(all[k]);
     hbp_context_free(context);
 }
