@@ -67,6 +67,7 @@ run_all() {
     $programs/bench_file $build/plan.msgpack
     $programs/bench_step
     $programs/bench_flexsp
+    $programs/bench_isf
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
