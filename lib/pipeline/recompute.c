@@ -1,0 +1,169 @@
+/* Which layers recompute: options, modes, report. */
+#include "pipeline/recompute.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/options.h"
+
+/* Steps that the search of all stages may take, some ten ns each. */
+#define MOST_WORK (INT64_C(1) << 25)
+
+/* The least that may be said to be free, so that differences stay within 64 bits. */
+#define LEAST_FREE (-(INT64_C(1) << 62))
+
+void hbp_recompute_options_init(hbp_recompute_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+void hbp_recompute_report_init(hbp_recompute_report *report, uint32_t struct_size)
+{
+    hbp__struct_init(report, struct_size);
+}
+
+static hbp_status read_options(hbp_context *context, const hbp_recompute_options *given, int32_t stages,
+                               hbp_recompute_options *o)
+{
+    HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_recompute_options"));
+    if (o->mode < HBP_MEMORY_OPTIMAL || o->mode > HBP_MEMORY_NONE)
+        return hbp__fail(context, HBP_E_INVALID, "mode is %d; it must be a HBP_MEMORY_* value", (int)o->mode);
+    if (o->selective < -1 || o->selective > (HBP_SELECT_ATTENTION | HBP_SELECT_MLP))
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "selective is %d; it must be HBP_SELECT_* values or-ed, 0 for both, or -1 for neither",
+            (int)o->selective);
+    if (o->selective == 0)
+        o->selective = HBP_SELECT_ATTENTION | HBP_SELECT_MLP;
+    else if (o->selective < 0)
+        o->selective = 0;
+    const struct {
+        const char *name;
+        int64_t value;
+    } measured[] = {{"measured_vision_bytes", o->measured_vision_bytes},
+                    {"measured_language_bytes", o->measured_language_bytes}};
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (measured[i].value < 0)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must not be negative", measured[i].name,
+                             (long long)measured[i].value);
+    for (int32_t s = 0; o->measured_free_bytes && s < stages; s++)
+        if (o->measured_free_bytes[s] < LEAST_FREE)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "measured_free_bytes of stage %d is %lld; it must be at least %lld", (int)s,
+                             (long long)o->measured_free_bytes[s], (long long)LEAST_FREE);
+    return HBP_OK;
+}
+
+/* Checks pipeline and cuts as every run of the pipeline does. */
+static hbp_status read_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                const hbp_pipeline_options *given, hbp_pipeline_options *pipeline)
+{
+    HBP__TRY(hbp__options_read(context, pipeline, sizeof *pipeline, given, "hbp_pipeline_options"));
+    pipeline->recompute = NULL;
+    hbp__stage_times times;
+    HBP__TRY(hbp__stage_times_open(context, layers, cuts, pipeline, &times));
+    hbp__stage_times_close(&times);
+    return HBP_OK;
+}
+
+/* What all stages share. */
+typedef struct run {
+    const hbp_layers *layers;
+    const int32_t *cuts;
+    hbp_pipeline_options pipeline;
+    hbp_recompute_options options;
+    hbp__live live;
+    int64_t work;
+    hbp_recompute_report report;
+} run;
+
+static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stage *stage, int32_t *choices)
+{
+    int proven = 0;
+    switch (r->options.mode) {
+    case HBP_MEMORY_OPTIMAL:
+        HBP__TRY(hbp__recompute_optimal(context, stage, r->options.selective, &r->work, choices, &proven));
+        break;
+    case HBP_MEMORY_PAPER:
+        HBP__TRY(hbp__recompute_paper(context, stage, choices));
+        break;
+    case HBP_MEMORY_ALL:
+        hbp__recompute_all(stage, choices);
+        break;
+    default:
+        for (int32_t i = 0; i < stage->count; i++)
+            choices[stage->layer[i]] = HBP_RECOMPUTE_NONE;
+        break;
+    }
+    int64_t need = hbp__recompute_need(stage, choices);
+    if (need > stage->limit)
+        return hbp__recompute_fail(context, stage, need,
+                                   r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
+                                                                      : "every layer recomputed");
+    int64_t added = hbp__recompute_added_ns(stage, choices);
+    r->report.proven &= proven || added == 0;
+    r->report.recompute_ns = hbp__add_saturating(r->report.recompute_ns, added);
+    if (stage->limit != INT64_MAX)
+        r->report.slack_bytes = hbp__min_i64(r->report.slack_bytes, stage->limit - need);
+    return HBP_OK;
+}
+
+static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t *choices)
+{
+    hbp__recompute_stage stage;
+    HBP__TRY(
+        hbp__recompute_open(context, r->layers, r->cuts, &r->pipeline, &r->options, &r->live, s, &stage));
+    hbp__recompute_all(&stage, choices);
+    /* What is free was measured with every layer recomputed. */
+    if (r->options.measured_free_bytes &&
+        !hbp__add_i64(hbp__recompute_need(&stage, choices), r->options.measured_free_bytes[s], &stage.limit))
+        stage.limit = INT64_MAX;
+    r->report.saved_ns = hbp__add_saturating(r->report.saved_ns, hbp__recompute_added_ns(&stage, choices));
+    hbp_status status = choose(context, r, &stage, choices);
+    hbp__recompute_close(&stage);
+    return status;
+}
+
+static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
+{
+    r->work = MOST_WORK;
+    r->report =
+        (hbp_recompute_report){.struct_size = sizeof r->report, .proven = 1, .slack_bytes = INT64_MAX};
+    for (int32_t s = 0; s < r->pipeline.stages; s++) {
+        HBP__TRY(hbp__tick(context, "recompute", s, r->pipeline.stages));
+        HBP__TRY(choose_stage(context, r, s, choices));
+    }
+    r->report.saved_ns -= r->report.recompute_ns;
+    for (int32_t i = 0; i < r->layers->count; i++) {
+        r->report.recomputed += choices[i] == HBP_RECOMPUTE_LAYER;
+        r->report.selective += choices[i] == HBP_RECOMPUTE_ATTENTION || choices[i] == HBP_RECOMPUTE_MLP;
+    }
+    return r->options.mode == HBP_MEMORY_OPTIMAL && !r->report.proven ? HBP_NOT_PROVEN : HBP_OK;
+}
+
+hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                int32_t *choices, hbp_recompute_report *report)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, cuts, "cuts"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    HBP__TRY(hbp__require(context, choices, "choices"));
+    run r = {.layers = layers, .cuts = cuts};
+    HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
+    HBP__TRY(read_options(context, options, r.pipeline.stages, &r.options));
+    HBP__TRY(hbp__live_open(context, &r.pipeline, &r.live));
+    uint64_t count = (uint64_t)layers->count;
+    int32_t *made = hbp__new(&context->memory, count, sizeof *made);
+    hbp_status status = made ? choose_all(context, &r, made) : hbp__fail_memory(context, "choices of layers");
+    hbp__live_close(&r.live);
+    if (status >= 0 && report) {
+        hbp_status wrote = hbp__struct_write(context, report, &r.report, sizeof r.report, "report");
+        status = wrote < 0 ? wrote : status;
+    }
+    if (status >= 0)
+        memcpy(choices, made, count * sizeof *made);
+    hbp__delete(&context->memory, made);
+    return status;
+}

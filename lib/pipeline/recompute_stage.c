@@ -1,0 +1,130 @@
+#include <math.h>
+
+#include "base/checked.h"
+#include "pipeline/recompute.h"
+
+void hbp__recompute_close(hbp__recompute_stage *stage)
+{
+    hbp__delete(&stage->memory, stage->weight);
+    hbp__delete(&stage->memory, stage->group);
+    hbp__delete(&stage->memory, stage->layer);
+}
+
+/* Lists the layers of one chunk and kind; what measured kinds keep besides is added to the base. */
+static void take_group(hbp__recompute_stage *s, int32_t begin, int32_t end, int32_t kind, double weight)
+{
+    int32_t before = s->count;
+    int64_t recomputed = 0;
+    for (int32_t i = begin; i < end; i++)
+        if (s->layers->kind[i] == kind) {
+            s->layer[s->count] = i;
+            s->group[s->count++] = s->groups;
+            recomputed += s->layers->recomputed_bytes[i];
+        }
+    if (s->count == before)
+        return;
+    s->weight[s->groups++] = s->measured[kind] ? 1 : weight;
+    if (s->measured[kind])
+        s->base = hbp__add_saturating(s->base, hbp__round_i64((double)recomputed * weight));
+}
+
+hbp_status hbp__recompute_open(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                               const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                               const hbp__live *live, int32_t stage, hbp__recompute_stage *out)
+{
+    int32_t chunks = pipeline->stages * hbp__pipeline_virtual(pipeline);
+    uint64_t count = 0;
+    for (int32_t chunk = stage; chunk < chunks; chunk += pipeline->stages)
+        count += (uint64_t)(cuts[chunk + 1] - cuts[chunk]);
+    hbp__recompute_stage s = {.memory = context->memory, .layers = layers, .stage = stage};
+    s.layer = hbp__new(&s.memory, count, sizeof *s.layer);
+    s.group = hbp__new(&s.memory, count, sizeof *s.group);
+    s.weight = hbp__new(&s.memory, count, sizeof *s.weight);
+    if (!s.layer || !s.group || !s.weight) {
+        hbp__recompute_close(&s);
+        return hbp__fail_memory(context, "a stage's layers");
+    }
+    s.measured[HBP_LAYER_VISION] = options->measured_vision_bytes;
+    s.measured[HBP_LAYER_LANGUAGE] = options->measured_language_bytes;
+    for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {
+        s.live[kind] = live->sum[kind][1];
+        s.time[kind] = hbp__mean_time_scale(pipeline, kind);
+    }
+    for (int32_t chunk = stage; chunk < chunks; chunk += pipeline->stages) {
+        int32_t in_flight = hbp__pipeline_in_flight(pipeline, chunk);
+        for (int32_t i = cuts[chunk]; i < cuts[chunk + 1]; i++)
+            s.base = hbp__add_saturating(s.base, layers->state_bytes[i]);
+        for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++)
+            take_group(&s, cuts[chunk], cuts[chunk + 1], kind, live->sum[kind][in_flight]);
+    }
+    s.limit = pipeline->limit_bytes ? pipeline->limit_bytes[stage] : INT64_MAX;
+    *out = s;
+    return HBP_OK;
+}
+
+int64_t hbp__recompute_size(const hbp__recompute_stage *s, int32_t i, int32_t choice)
+{
+    int32_t layer = s->layer[i];
+    int64_t kept = hbp__layer_kept_bytes(s->layers, layer, choice);
+    int64_t measured = s->measured[s->layers->kind[layer]];
+    if (!measured)
+        return kept;
+    /* The columns say in what proportion parts of a layer free what the whole was measured to. */
+    int64_t least = s->layers->recomputed_bytes[layer], most = s->layers->activation_bytes[layer];
+    if (kept <= least)
+        return 0;
+    return hbp__round_i64(ceil((double)measured * (double)(kept - least) / (double)(most - least)));
+}
+
+int64_t hbp__recompute_working(const hbp__recompute_stage *s, int32_t i, int32_t choice)
+{
+    int32_t layer = s->layer[i];
+    return hbp__round_i64((double)hbp__layer_working_bytes(s->layers, layer, choice) *
+                          s->live[s->layers->kind[layer]]);
+}
+
+int64_t hbp__recompute_ns(const hbp__recompute_stage *s, int32_t i, int32_t choice)
+{
+    int32_t layer = s->layer[i];
+    return hbp__round_i64((double)hbp__layer_extra_ns(s->layers, layer, choice) *
+                          s->time[s->layers->kind[layer]]);
+}
+
+int64_t hbp__recompute_need(const hbp__recompute_stage *s, const int32_t *choices)
+{
+    int64_t need = s->base, working = 0;
+    int32_t i = 0;
+    for (int32_t g = 0; g < s->groups; g++) {
+        int64_t size = 0;
+        for (; i < s->count && s->group[i] == g; i++) {
+            int32_t choice = choices[s->layer[i]];
+            size = hbp__add_saturating(size, hbp__recompute_size(s, i, choice));
+            working = hbp__max_i64(working, hbp__recompute_working(s, i, choice));
+        }
+        need = hbp__add_saturating(need, hbp__round_i64((double)size * s->weight[g]));
+    }
+    return hbp__add_saturating(need, working);
+}
+
+int64_t hbp__recompute_added_ns(const hbp__recompute_stage *s, const int32_t *choices)
+{
+    int64_t ns = 0;
+    for (int32_t i = 0; i < s->count; i++)
+        ns = hbp__add_saturating(ns, hbp__recompute_ns(s, i, choices[s->layer[i]]));
+    return ns;
+}
+
+void hbp__recompute_all(const hbp__recompute_stage *s, int32_t *choices)
+{
+    for (int32_t i = 0; i < s->count; i++)
+        choices[s->layer[i]] =
+            hbp__recompute_frees(s->layers, s->layer[i]) ? HBP_RECOMPUTE_LAYER : HBP_RECOMPUTE_NONE;
+}
+
+hbp_status hbp__recompute_fail(hbp_context *context, const hbp__recompute_stage *s, int64_t need,
+                               const char *how)
+{
+    return hbp__fail(context, HBP_E_INFEASIBLE,
+                     "stage %d needs %lld bytes with %s and has %lld, %lld too few", (int)s->stage,
+                     (long long)need, how, (long long)s->limit, (long long)(need - s->limit));
+}
