@@ -115,6 +115,28 @@ class TestMachine(unittest.TestCase):
 
 
 class TestCost(unittest.TestCase):
+    def test_vision_units(self):
+        plain = samples.cost()
+        terms = dataclasses.replace(plain.terms(), ns_per_vision=3e6, recompute_vision=0.5, vision_bytes=1e7)
+        cost = hbp.Cost.from_terms(terms)
+        self.assertEqual(cost.terms(), terms)
+        self.assertEqual(cost.source("ns_per_vision"), "given")
+        self.assertEqual(plain.source("vision_bytes"), "analysis")
+        self.assertEqual(cost.predict_ns(5000), plain.predict_ns(5000))
+        self.assertEqual(plain.predict_ns(5000, vision=8), plain.predict_ns(5000))
+        self.assertAlmostEqual(cost.predict_ns(5000, vision=8) - cost.predict_ns(5000), 24e6, delta=1)
+        more = cost.predict_ns(5000, vision=8, sp=2, recompute=32) - cost.predict_ns(5000, sp=2, recompute=32)
+        self.assertAlmostEqual(more, 18e6, delta=1)
+        self.assertAlmostEqual(cost.predict_bytes(5000, vision=8) - cost.predict_bytes(5000), 8e7, delta=1)
+        again = pickle.loads(pickle.dumps(cost))
+        self.assertEqual(again.predict_ns(5000, vision=8), cost.predict_ns(5000, vision=8))
+        with self.assertRaises(ValueError):
+            cost.predict_ns(5000, vision=-1)
+        data = hbp.Lengths.from_array(samples.lengths(), vision=np.ones(3000, np.uint32))
+        for plan in (hbp.plan_epoch, hbp.plan_step):
+            with self.assertRaisesRegex(hbp.InvalidError, "max_vision"):
+                plan(data, cost)
+
     def test_predictions(self):
         cost = samples.cost()
         self.assertGreater(cost.predict_ns(8192), 0)

@@ -105,6 +105,77 @@ class TestWalk(unittest.TestCase):
         self.assertEqual(pack.sample_loss_tokens.tolist(), (lengths[pack.ids] // 2).tolist())
 
 
+class TestVision(unittest.TestCase):
+    """The second size and the order of modalities."""
+
+    def test_columns(self):
+        lengths = samples.lengths()
+        vision = (np.arange(len(lengths)) % 5).astype(np.uint32)
+        data = hbp.Lengths.from_array(lengths, vision=vision)
+        plan = hbp.plan_epoch(data, samples.cost())
+        self.assertEqual(plan.sample_vision.tolist(), vision[plan.sample_ids].tolist())
+        self.assertEqual(int(plan.pack_vision.sum()), int(vision.sum()))
+        self.assertEqual(plan.summary().vision, int(vision.sum()))
+        self.assertIn("vision units", str(plan.summary()))
+        self.assertEqual(plan.summary().kinds, [])
+        self.assertIsNone(plan.sample_modalities)
+        self.assertIsNone(plan.micro_batch_modalities)
+        for pack in plan.step(0).packs():
+            self.assertEqual(pack.vision, int(pack.sample_vision.sum()))
+            self.assertIsNone(pack.vision_capacity)
+            self.assertEqual(pack.kinds, [])
+            self.assertIsNone(pack.sample_modalities)
+        report = hbp.simulate(plan, samples.cost())
+        self.assertEqual(report.vision, int(vision.sum()))
+        self.assertTrue(0 <= report.dist_tokens <= 1 and 0 <= report.dist_vision <= 1)
+        self.assertIn("DistRatio", str(report))
+        again = pickle.loads(pickle.dumps(plan))
+        self.assertEqual((again.digest, again.pack_vision.tolist()), (plan.digest, plan.pack_vision.tolist()))
+        with self.assertRaisesRegex(hbp.InvalidError, "digest"):
+            plan.validate(lengths)
+
+    def test_plans_without(self):
+        plan = samples.plan()
+        pack = plan.step(0).packs()[0]
+        for column in ("sample_vision", "pack_vision", "pack_vision_capacity"):
+            self.assertIsNone(getattr(plan, column))
+        self.assertEqual((pack.vision, pack.vision_capacity), (0, None))
+        self.assertEqual(pack.sample_vision.tolist(), [0] * len(pack))
+        self.assertEqual(plan.summary().vision, -1)
+        self.assertNotIn("vision", str(plan.summary()))
+        self.assertNotIn("DistRatio", str(hbp.simulate(plan, samples.cost())))
+
+    def test_kinds(self):
+        """A file of another program, with kinds and a limit: the library's own test wrote it."""
+        golden = Path(__file__).resolve().parents[3] / "tests" / "golden" / "vision.msgpack"
+        plan = hbp.Plan.load(golden)
+        self.assertEqual((plan.summary().vision, plan.summary().kinds), (59, [0, 1]))
+        limited = 0
+        for step in plan:
+            for row, rows in enumerate(zip(*(step.for_rank(rank) for rank in range(plan.summary().ranks)))):
+                kinds = {tuple(pack.kinds) for pack in rows}
+                self.assertEqual(len(kinds), 1)
+                mask = int(plan.micro_batch_modalities[step.micro_batches[row]])
+                self.assertEqual(sum(1 << kind for kind in kinds.pop()), mask)
+            for pack in step.packs():
+                self.assertEqual(pack.sample_modalities.tolist(), sorted(pack.sample_modalities.tolist()))
+                self.assertTrue(pack.is_dummy or sorted(set(pack.sample_modalities.tolist())) == pack.kinds)
+                if pack.vision_capacity is not None:
+                    limited += 1
+                    self.assertLessEqual(pack.vision, pack.vision_capacity)
+        self.assertGreater(limited, 0)
+
+    def test_packs(self):
+        lengths = np.array([100, 200, 300, 400])
+        data = hbp.Lengths.from_array(lengths, vision=np.array([1, 0, 2, 7], np.uint32))
+        cost = samples.cost()
+        groups = hbp.plan_groups(data, cost)
+        packs = hbp.greedy_fill(data, groups)
+        self.assertEqual(int(packs.vision.sum()), 10)
+        self.assertEqual((packs.dropped.tolist(), packs.dropped_reasons.tolist()), ([], []))
+        self.assertIsNone(hbp.greedy_fill(lengths, groups).vision)
+
+
 class TestColumns(unittest.TestCase):
     def test_views(self):
         plan = samples.plan()

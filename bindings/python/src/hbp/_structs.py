@@ -52,6 +52,11 @@ class Struct(ctypes.Structure):
     __hash__ = None  # type: ignore[assignment]
 
 
+def kinds_of(mask: int) -> "list[int]":
+    """The kinds of sample in a mask, ascending."""
+    return [kind for kind in range(mask.bit_length()) if mask >> kind & 1]
+
+
 S = TypeVar("S", bound=Type[Struct])
 
 
@@ -295,6 +300,9 @@ class CostTermsStruct(Struct):
     degree: Address
     sp_latency_ns: Address
     sp_ns_per_token: Address
+    ns_per_vision: F64
+    recompute_vision: F64
+    vision_bytes: F64
 
 
 @struct
@@ -457,6 +465,13 @@ class PlanSummary(Struct):
     lengths_digest: U64
     bound_ns: I64
     gap: F64
+    vision: I64
+    modalities: I64
+
+    @property
+    def kinds(self) -> "list[int]":
+        """Kinds of sample that occur; empty without an order of modalities."""
+        return kinds_of(self.modalities)
 
     def __str__(self) -> str:
         lines = [
@@ -472,6 +487,10 @@ class PlanSummary(Struct):
                 f"no plan of these samples takes less than {self.bound_ns / 1e9:,.3f} s: "
                 f"{100 * self.gap:.2f} % above it"
             )
+        if self.vision >= 0:
+            lines.append(f"{self.vision:,} vision units")
+        if self.modalities:
+            lines.append(f"every micro-batch holds the same kinds on all ranks, of {self.kinds}")
         if self.dummy_packs:
             lines.append(f"{self.dummy_packs:,} dummy packs")
         if self.overlong_samples:
@@ -499,6 +518,13 @@ class RankPack(Struct):
     tokens: I64
     padded_tokens: I64
     loss_tokens: I64
+    vision: I64
+    modalities: I64
+
+    @property
+    def kinds(self) -> "list[int]":
+        """Kinds of sample that the rank runs, of a dummy too; empty without an order of modalities."""
+        return kinds_of(self.modalities)
 
 
 @struct
@@ -531,14 +557,24 @@ class Report(Struct):
     communication: F64
     samples_cv: F64
     mixture_distance: F64
+    vision: I64
+    dist_vision: F64
+    dist_tokens: F64
+    vision_padding: F64
 
     def __str__(self) -> str:
         bound = f", {self.gap:.1%} over the bound" if self.bound_ns else ""
+        units = ""
+        if self.vision >= 0:
+            units = (
+                f"; DistRatio of {self.vision:,} vision units {self.dist_vision:.1%}, "
+                f"of padded tokens {self.dist_tokens:.1%}"
+            )
         return (
             f"{self.steps:,} steps in {self.epoch_ns / 1e9:,.3f} s{bound}; idle {self.idle:.1%}, "
             f"padding {self.padding:.1%}, communication {self.communication:.1%}, "
             f"{self.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
-            f"peak {self.peak_bytes / 2**30:.1f} GiB"
+            f"peak {self.peak_bytes / 2**30:.1f} GiB{units}"
         )
 
 

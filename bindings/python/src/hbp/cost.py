@@ -25,8 +25,8 @@ _TABLES = ("degree", "sp_latency_ns", "sp_ns_per_token")
 
 @dataclass(frozen=True)
 class CostTerms:
-    """The terms of the cost of a pack, as hbp_cost_terms has them; the last three are tables with a row a
-    degree."""
+    """The terms of the cost of a pack, as hbp_cost_terms has them; degree, sp_latency_ns and sp_ns_per_token
+    are tables with a row a degree."""
 
     ranks: int
     layers: int
@@ -48,6 +48,9 @@ class CostTerms:
     working_bytes: float = 0.0
     logits_bytes: float = 0.0
     sp_buffer_bytes: float = 0.0
+    ns_per_vision: float = 0.0
+    recompute_vision: float = 0.0
+    vision_bytes: float = 0.0
 
 
 class Cost(Owned):
@@ -159,21 +162,30 @@ class Cost(Owned):
         return fitted, report
 
     def predict_ns(
-        self, tokens: int, sum_squares: Optional[float] = None, *, sp: int = 1, recompute: int = 0
+        self,
+        tokens: int,
+        sum_squares: Optional[float] = None,
+        *,
+        sp: int = 1,
+        recompute: int = 0,
+        vision: int = 0,
     ) -> int:
-        """Time of a pack of `tokens` tokens; without `sum_squares` (of document lengths) it is one
-        document."""
+        """Time of a pack of `tokens` tokens and `vision` vision units; without `sum_squares` (of document
+        lengths) it is one document."""
         squares = float(tokens) * float(tokens) if sum_squares is None else float(sum_squares)
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        time = lib.hbp_cost_predict_pack_ns(self, degree, layers, int64("tokens", tokens), squares)
+        time = lib.hbp_cost_predict_vision_pack_ns(
+            self, degree, layers, int64("tokens", tokens), squares, int64("vision", vision)
+        )
         return self._allowed(time, degree, layers)
 
-    def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0) -> int:
-        """Peak bytes per rank of a pack of `tokens` tokens."""
+    def predict_bytes(self, tokens: int, *, sp: int = 1, recompute: int = 0, vision: int = 0) -> int:
+        """Peak bytes per rank of a pack of `tokens` tokens and `vision` vision units."""
         degree, layers = int32("sp", sp), int32("recompute", recompute)
-        return self._allowed(
-            lib.hbp_cost_predict_pack_bytes(self, degree, layers, int64("tokens", tokens)), degree, layers
+        size = lib.hbp_cost_predict_vision_pack_bytes(
+            self, degree, layers, int64("tokens", tokens), int64("vision", vision)
         )
+        return self._allowed(size, degree, layers)
 
     def _allowed(self, value: int, sp: int, recompute: int) -> int:
         if value < 0:

@@ -31,9 +31,17 @@ class Packs(Owned):
     tokens = Column("hbp_packs_get_tokens", np.int64, "Tokens of each pack.")
     padded_tokens = Column("hbp_packs_get_padded_tokens", np.int64, "Tokens of each pack after padding.")
     squares = Column("hbp_packs_get_squares", np.int64, "Sum of squared lengths of each pack.")
+    vision = Column(
+        "hbp_packs_get_vision",
+        np.int64,
+        "Vision units of each pack; None without a second size.",
+        optional=True,
+    )
     samples = Column(
         "hbp_packs_get_samples", np.uint32, "Samples (pieces) of the lengths, packs laid end to end."
     )
+    dropped = Column("hbp_packs_get_dropped", np.uint32, "Samples (pieces) that the fill left out.")
+    dropped_reasons = Column("hbp_packs_get_dropped_reasons", np.int32, "Why, as hbp.plan.REASONS names it.")
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""

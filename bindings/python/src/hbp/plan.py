@@ -14,12 +14,13 @@ from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs import PlanSaveOptions, PlanSummary
+from ._structs import PlanSaveOptions, PlanSummary, kinds_of
 from .cost import Cost
 from .lengths import Lengths
 
 LOSS = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
-REASONS = {1: "over-long", 2: "left-over"}
+REASONS = {1: "over-long", 2: "left-over", 3: "over-vision", 4: "lost"}
+NO_LIMIT = 2**63 - 1
 CURSOR_BYTES = 64
 
 
@@ -59,6 +60,18 @@ class Pack:
         """Tokens of each sample that carry loss."""
         column = self.plan.sample_loss_tokens
         return self.lengths if column is None else column[self._samples]
+
+    @property
+    def sample_vision(self) -> npt.NDArray[np.int32]:
+        """Vision units of each sample; all 0 without a second size."""
+        column = self.plan.sample_vision
+        return np.zeros(len(self.ids), np.int32) if column is None else column[self._samples]
+
+    @property
+    def sample_modalities(self) -> Optional[npt.NDArray[np.int32]]:
+        """Kind of each sample, ascending; None unless an order of modalities was asked for."""
+        column = self.plan.sample_modalities
+        return None if column is None else column[self._samples]
 
     @property
     def cu_seqlens(self) -> npt.NDArray[np.int32]:
@@ -121,6 +134,28 @@ class Pack:
     @property
     def loss_tokens(self) -> int:
         return int(self.plan.pack_loss_tokens[self.index])
+
+    @property
+    def vision(self) -> int:
+        """Vision units; 0 without a second size."""
+        column = self.plan.pack_vision
+        return 0 if column is None else int(column[self.index])
+
+    @property
+    def vision_capacity(self) -> Optional[int]:
+        """Most vision units; None: no limit."""
+        column = self.plan.pack_vision_capacity
+        limit = NO_LIMIT if column is None else int(column[self.index])
+        return None if limit == NO_LIMIT else limit
+
+    @property
+    def kinds(self) -> list[int]:
+        """Kinds of sample that the pack's ranks run, of a dummy too; empty unless an order of modalities was
+        asked for."""
+        column, offsets = self.plan.micro_batch_modalities, self.plan.micro_batch_offsets
+        if column is None:
+            return []
+        return kinds_of(int(column[int(np.searchsorted(offsets, self.index, "right")) - 1]))
 
     @property
     def predicted_ns(self) -> int:
@@ -241,6 +276,12 @@ class Plan(Owned):
         "hbp_plan_get_micro_batch_offsets", np.int64, "First pack, [micro-batches + 1]."
     )
     micro_batch_ns = Column("hbp_plan_get_micro_batch_ns", np.int64, "Predicted time of each micro-batch.")
+    micro_batch_modalities = Column(
+        "hbp_plan_get_micro_batch_modalities",
+        np.int64,
+        "Kinds that every rank meets, bit k for kind k; None without an order of modalities.",
+        optional=True,
+    )
     pack_offsets = Column("hbp_plan_get_pack_offsets", np.int64, "First sample of each pack, [packs + 1].")
     pack_ranks = Column("hbp_plan_get_pack_ranks", np.int32, "First rank of each pack.")
     pack_sp = Column("hbp_plan_get_pack_sp", np.int32, "SP degree of each pack.")
@@ -252,6 +293,18 @@ class Plan(Owned):
     pack_loss_tokens = Column("hbp_plan_get_pack_loss_tokens", np.int64, "Loss tokens of each pack.")
     pack_ns = Column("hbp_plan_get_pack_ns", np.int64, "Predicted time of each pack.")
     pack_bytes = Column("hbp_plan_get_pack_bytes", np.int64, "Predicted peak bytes per rank.")
+    pack_vision = Column(
+        "hbp_plan_get_pack_vision",
+        np.int64,
+        "Vision units of each pack; None without a second size.",
+        optional=True,
+    )
+    pack_vision_capacity = Column(
+        "hbp_plan_get_pack_vision_capacity",
+        np.int64,
+        "Most vision units of each pack, 2**63 - 1: no limit; None without a second size.",
+        optional=True,
+    )
     sample_ids = Column("hbp_plan_get_sample_ids", np.int64, "Samples, packs laid end to end.")
     sample_tokens = Column("hbp_plan_get_sample_tokens", np.int32, "Tokens of each sample (piece).")
     sample_first_tokens = Column(
@@ -266,8 +319,20 @@ class Plan(Owned):
         "Loss tokens; None when all tokens carry loss.",
         optional=True,
     )
+    sample_vision = Column(
+        "hbp_plan_get_sample_vision",
+        np.int32,
+        "Vision units of each sample; None without a second size.",
+        optional=True,
+    )
+    sample_modalities = Column(
+        "hbp_plan_get_sample_modalities",
+        np.int32,
+        "Kind of each sample; None without an order of modalities.",
+        optional=True,
+    )
     dropped_ids = Column("hbp_plan_get_dropped_ids", np.int64, "Samples that are in no pack.")
-    dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "1: over-long; 2: left over.")
+    dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "Why, as REASONS names it.")
 
     @classmethod
     def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> Plan:
@@ -313,7 +378,8 @@ class Plan(Owned):
 
     @property
     def dropped(self) -> list[tuple[int, str]]:
-        """The samples that are in no pack, each with the reason: "over-long" or "left-over"."""
+        """The samples that are in no pack, each with the reason: "over-long", "left-over", "over-vision" or
+        "lost"."""
         reasons = (REASONS.get(reason, str(reason)) for reason in self.dropped_reasons.tolist())
         return list(zip(self.dropped_ids.tolist(), reasons))
 
