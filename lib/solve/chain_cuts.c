@@ -89,29 +89,29 @@ void hbp__cut_list_add(hbp__cut_list *list, const int32_t *cuts, int64_t value)
     memcpy(list->cuts + (uint64_t)at * row, cuts, row * sizeof *cuts);
 }
 
-int32_t hbp__chain_fits(hbp_context *context, const hbp__chain *chain)
+int32_t hbp__chain_first(hbp_context *context, const hbp__chain *chain, int32_t *cuts)
 {
-    /* before[b]: places of the last cut, below b, that the parts so far can end at. */
-    uint64_t places = (uint64_t)chain->items + 2;
-    int32_t *before = hbp__new(&context->memory, 2 * places, sizeof *before);
-    if (!before)
+    /* onward[p][b]: the first place from b on that cut p may have for the parts from p on to fit. */
+    int32_t none = chain->items + 1;
+    int64_t row = (int64_t)chain->items + 2;
+    int32_t *onward =
+        hbp__new(&context->memory, (uint64_t)(chain->parts + 1) * (uint64_t)row, sizeof *onward);
+    if (!onward)
         return hbp__fail_memory(context, "where a chain is cut");
-    int32_t *after = before + places;
-    for (int32_t b = 0; b <= chain->items + 1; b++)
-        before[b] = b > 0;
-    for (int32_t p = 0; p < chain->parts; p++) {
-        after[0] = 0;
-        for (int32_t b = 0, first = 0; b <= chain->items; b++) {
-            while (first < b && hbp__chain_reach(chain, p, first) < b)
-                first++;
-            after[b + 1] = after[b] + (before[b] - before[first] > 0);
-        }
-        int32_t *swap = before;
-        before = after;
-        after = swap;
+    for (int32_t b = 0; b < row; b++)
+        onward[chain->parts * row + b] = b <= chain->items ? chain->items : none;
+    for (int32_t p = chain->parts - 1; p >= 0; p--) {
+        int32_t *here = onward + p * row;
+        const int32_t *next = here + row;
+        here[none] = none;
+        for (int32_t b = chain->items; b >= 0; b--)
+            here[b] = next[b + 1] <= hbp__chain_reach(chain, p, b) ? b : here[b + 1];
     }
-    int32_t fits = before[chain->items + 1] - before[chain->items];
-    hbp__delete(&context->memory, before < after ? before : after);
+    int32_t fits = onward[0] == 0;
+    cuts[0] = 0;
+    for (int32_t p = 1; p <= chain->parts && fits; p++)
+        cuts[p] = onward[p * row + cuts[p - 1] + 1];
+    hbp__delete(&context->memory, onward);
     return fits;
 }
 
@@ -292,15 +292,20 @@ hbp_status hbp__cut_chain(hbp_context *context, const hbp__chain *chain, int64_t
                           int64_t *bound)
 {
     search s = {.context = context, .chain = chain, .list = list};
-    int32_t fits = hbp__chain_fits(context, chain);
-    if (fits <= 0)
-        return fits < 0 ? fits : HBP_E_INFEASIBLE;
-    HBP__TRY(hbp__chain_dp_open(context, chain, list->room, &s.dp));
     s.cuts = hbp__new(&context->memory, (uint64_t)chain->parts + 1, sizeof *s.cuts);
-    if (s.cuts && list->count)
+    if (!s.cuts)
+        return hbp__fail_memory(context, "the search for cuts");
+    int32_t fits = hbp__chain_first(context, chain, s.cuts);
+    hbp_status status = fits < 0 ? fits : fits ? HBP_OK : HBP_E_INFEASIBLE;
+    if (status >= 0)
+        status = hbp__chain_dp_open(context, chain, list->room, &s.dp);
+    if (status < 0) {
+        hbp__delete(&context->memory, s.cuts);
+        return status;
+    }
+    if (list->count)
         add_neighbours(&s);
-    hbp_status status =
-        s.cuts ? search_all(&s, work, bound) : hbp__fail_memory(context, "the search for cuts");
+    status = search_all(&s, work, bound);
     hbp__delete(&context->memory, s.span);
     hbp__delete(&context->memory, s.cuts);
     hbp__chain_dp_close(&s.dp);

@@ -87,7 +87,8 @@ static inline int64_t hbp__cut_list_worst(const hbp__cut_list *list)
 hbp_status hbp__cut_chain(hbp_context *context, const hbp__chain *chain, int64_t *work, hbp__cut_list *list,
                           int64_t *bound);
 
-/* Whether any partition keeps to `reach`. O(parts items). 1, 0; < 0: HBP_E_NO_MEMORY. */
-int32_t hbp__chain_fits(hbp_context *context, const hbp__chain *chain);
+/* The partition of earliest cuts [parts + 1] that keeps to `reach`. O(parts items). 1; 0: there is none; < 0:
+ * HBP_E_NO_MEMORY. */
+int32_t hbp__chain_first(hbp_context *context, const hbp__chain *chain, int32_t *cuts);
 
 #endif

@@ -42,7 +42,12 @@ START_TEST(equals_every_partition_tried)
         int64_t work = INT64_MAX, bound = -1;
         hbp_status status = hbp__cut_chain(context, &d.chain, &work, &got, &bound);
         ck_assert_int_eq(status, want.count ? HBP_OK : HBP_E_INFEASIBLE);
-        ck_assert_int_eq(hbp__chain_fits(context, &d.chain), want.count > 0);
+        int32_t first[CHAIN_PARTS + 1], earliest[CHAIN_PARTS + 1];
+        ck_assert_int_eq(hbp__chain_first(context, &d.chain, first), want.count > 0);
+        for (chain_first(&d.chain, earliest); want.count && !chain_keeps(&d.chain, earliest);)
+            ck_assert(chain_next(&d.chain, earliest));
+        for (int32_t p = 0; p <= d.chain.parts && want.count; p++)
+            ck_assert_int_eq(first[p], earliest[p]);
         compare_lists(&got, &want);
         infeasible += !want.count;
         several += want.count > 1;
