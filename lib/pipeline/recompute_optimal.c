@@ -6,6 +6,9 @@
 #include "pipeline/recompute.h"
 #include "solve/multiple_choice.h"
 
+/* The part of the work, one in so many, that greedy choices may take before any is proven. */
+#define GREEDY_SHARE 4
+
 typedef struct search {
     hbp__memory memory;
     const hbp__recompute_stage *stage;
@@ -25,12 +28,19 @@ typedef struct search {
     int64_t *least_size; /* [groups] */
     int32_t *chosen;     /* [count] options of the last answer */
     int32_t *best;       /* [count] HBP_RECOMPUTE_* of the best one */
+    /* Every W that fits: W, the greedy choice's time, and a bound. */
+    int64_t *level;
+    int64_t *level_ns;
+    double *level_bound;
+    uint32_t *level_order;
+    int64_t levels;
 } search;
 
 static void close(search *s)
 {
-    void *blocks[] = {s->first, s->choice,   s->size,     s->cost,  s->working,    s->order,  s->few_first,
-                      s->few,   s->few_size, s->few_cost, s->least, s->least_size, s->chosen, s->best};
+    void *blocks[] = {s->first,     s->choice, s->size,     s->cost,     s->working,     s->order,
+                      s->few_first, s->few,    s->few_size, s->few_cost, s->least,       s->least_size,
+                      s->chosen,    s->best,   s->level,    s->level_ns, s->level_bound, s->level_order};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&s->memory, blocks[i]);
 }
@@ -53,8 +63,13 @@ static hbp_status open(hbp_context *context, const hbp__recompute_stage *stage, 
     s->least_size = hbp__new_zero(&s->memory, (uint64_t)stage->groups, sizeof *s->least_size);
     s->chosen = hbp__new(&s->memory, count, sizeof *s->chosen);
     s->best = hbp__new(&s->memory, count, sizeof *s->best);
-    if (s->first && s->choice && s->size && s->cost && s->working && s->order && s->few_first && s->few &&
-        s->few_size && s->few_cost && s->least && s->least_size && s->chosen && s->best)
+    s->level = hbp__new(&s->memory, options, sizeof *s->level);
+    s->level_ns = hbp__new(&s->memory, options, sizeof *s->level_ns);
+    s->level_bound = hbp__new(&s->memory, options, sizeof *s->level_bound);
+    s->level_order = hbp__new(&s->memory, options, sizeof *s->level_order);
+    if (s->level && s->level_ns && s->level_bound && s->level_order && s->first && s->choice && s->size &&
+        s->cost && s->working && s->order && s->few_first && s->few && s->few_size && s->few_cost &&
+        s->least && s->least_size && s->chosen && s->best)
         return HBP_OK;
     close(s);
     return hbp__fail_memory(context, "a stage's choices");
@@ -141,9 +156,67 @@ static hbp__multiple_choice problem_within(search *s, int64_t working, int64_t b
     };
 }
 
+/* Takes one more option into account: the layer that has it, options lying by layer, by bisection. */
+static void admit(search *s, int32_t option)
+{
+    int32_t low = 0, high = s->stage->count - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+        if (s->first[middle] <= option)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    lower(s, low, s->size[option]);
+}
+
+/* Lists every W within which the least need fits; *need is the least of all. */
+static void list_levels(search *s, int64_t *need)
+{
+    const hbp__recompute_stage *stage = s->stage;
+    int32_t options = s->first[stage->count];
+    *need = INT64_MAX;
+    for (int32_t i = 0; i < stage->count; i++)
+        s->least[i] = -1;
+    for (int32_t at = 0; at < options;) {
+        int64_t working = s->working[s->order[at]];
+        for (; at < options && s->working[s->order[at]] == working; at++)
+            admit(s, (int32_t)s->order[at]);
+        int64_t least = least_need(s, working);
+        *need = hbp__min_i64(*need, least);
+        if (least <= stage->limit)
+            s->level[s->levels++] = working;
+    }
+}
+
+/* Greedy choices, as many as a part of the work allows, evenly spread; those left out follow as unknown. */
+static hbp_status rank_levels(hbp_context *context, search *s, int64_t *work, int *proven)
+{
+    int64_t steps = hbp__mul_saturating(s->levels, s->stage->count);
+    int64_t stride = 1 + steps / hbp__max_i64(*work / GREEDY_SHARE, s->stage->count), kept = 0;
+    *proven = stride == 1;
+    for (int64_t i = 0; i < s->levels; i += stride) {
+        HBP__TRY(hbp__tick(context, "recompute", i, s->levels));
+        hbp__multiple_choice problem = problem_within(s, s->level[i], INT64_MAX);
+        hbp__multiple_choice_answer answer;
+        int64_t none = 0;
+        HBP__TRY(hbp__multiple_choice_solve(context, &problem, &none, s->chosen, &answer));
+        *work += none;
+        s->level[kept] = s->level[i];
+        s->level_ns[kept] = answer.cost;
+        s->level_bound[kept] = answer.bound;
+        s->level_order[kept] = (uint32_t)kept;
+        kept++;
+    }
+    s->levels = kept;
+    if (!hbp__sort_by_i64(&s->memory, s->level_ns, s->level_order, kept))
+        return hbp__fail_memory(context, "a stage's choices");
+    return HBP_OK;
+}
+
 /* Solves for one W; a better choice becomes the best. */
-static hbp_status try_working(hbp_context *context, search *s, int64_t working, int64_t *work, int64_t *cost,
-                              int *proven)
+static hbp_status try_level(hbp_context *context, search *s, int64_t working, int64_t *work, int64_t *cost,
+                            int *proven)
 {
     hbp__multiple_choice problem = problem_within(s, working, *cost);
     hbp__multiple_choice_answer answer;
@@ -157,44 +230,17 @@ static hbp_status try_working(hbp_context *context, search *s, int64_t working, 
     return HBP_OK;
 }
 
-/* Goes through every W, ascending: feasible where the least need fits. *need is the least of all. */
-static hbp_status try_all(hbp_context *context, search *s, int64_t *work, int64_t *need, int *found,
-                          int *proven)
+/* The most promising W first; the bound skips what cannot be better. */
+static hbp_status try_levels(hbp_context *context, search *s, int64_t *work, int *proven)
 {
-    const hbp__recompute_stage *stage = s->stage;
-    int32_t options = s->first[stage->count], item = 0;
     int64_t cost = INT64_MAX;
-    *need = INT64_MAX;
-    *found = 0;
-    *proven = 1;
-    for (int32_t i = 0; i < stage->count; i++)
-        s->least[i] = -1;
-    for (int32_t at = 0; at < options;) {
-        HBP__TRY(hbp__tick(context, "recompute", at, options));
-        int64_t working = s->working[s->order[at]];
-        for (; at < options && s->working[s->order[at]] == working; at++) {
-            int32_t option = (int32_t)s->order[at];
-            /* Options lie by layer: bisect for the one that has it. */
-            int32_t low = 0, high = stage->count - 1;
-            while (low < high) {
-                item = (low + high + 1) / 2;
-                if (s->first[item] <= option)
-                    low = item;
-                else
-                    high = item - 1;
-            }
-            lower(s, low, s->size[option]);
-        }
-        int64_t least = least_need(s, working);
-        *need = hbp__min_i64(*need, least);
-        if (least > stage->limit || (*found && cost == 0))
+    HBP__TRY(rank_levels(context, s, work, proven));
+    for (int64_t i = 0; i < s->levels; i++) {
+        uint32_t at = s->level_order[i];
+        if (i && s->level_bound[at] > (double)cost - 1)
             continue;
-        if (*found && *work <= 0) {
-            *proven = 0;
-            continue;
-        }
-        *found = 1;
-        HBP__TRY(try_working(context, s, working, work, &cost, proven));
+        HBP__TRY(hbp__tick(context, "recompute", i, s->levels));
+        HBP__TRY(try_level(context, s, s->level[at], work, &cost, proven));
     }
     return HBP_OK;
 }
@@ -241,14 +287,14 @@ hbp_status hbp__recompute_optimal(hbp_context *context, const hbp__recompute_sta
     HBP__TRY(open(context, stage, &s));
     list_options(&s, selective);
     int64_t need = 0;
-    int found = 0;
     hbp_status status = HBP_OK;
     if (!hbp__sort_by_i64(&s.memory, s.working, s.order, s.first[stage->count]))
         status = hbp__fail_memory(context, "a stage's choices");
     if (status >= 0)
-        status = try_all(context, &s, work, &need, &found, proven);
-    if (status >= 0 && !found)
-        status = hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
+        list_levels(&s, &need);
+    if (status >= 0)
+        status = s.levels ? try_levels(context, &s, work, proven)
+                          : hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
     if (status >= 0)
         settle(&s, choices);
     close(&s);

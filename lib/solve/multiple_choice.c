@@ -6,6 +6,10 @@
 #include "base/checked.h"
 #include "base/sort.h"
 
+/* The first search's share of the slack, and how much wider each one is than the one before. */
+#define FIRST_SHARE 4096
+#define WIDER       8
+
 /* One step of an item along its convex hull: to less size at more cost. */
 typedef struct step {
     int32_t item;
@@ -213,6 +217,32 @@ static int sort_steps(greedy *g)
     return sorted;
 }
 
+/* Searches among choices whose reduced costs sum to a sliver of what a better choice may have, then to ever
+ * more: good choices lie near the relaxation, and each that is found narrows what is left to look through. */
+static hbp_status widen(hbp_context *context, greedy *g, double bound, int64_t *work,
+                        hbp__multiple_choice_answer *answer)
+{
+    int64_t upper = answer->found ? answer->cost : g->bench.problem->below;
+    double all = (double)upper - 1 - bound;
+    answer->bound = bound;
+    answer->proven = all < 0;
+    if (*work <= 0)
+        return HBP_OK;
+    for (double slack = all / FIRST_SHARE; all >= 0; slack *= WIDER) {
+        int64_t cost;
+        g->bench.slack = slack < all ? slack : all;
+        HBP__TRY(hbp__mc_search(context, &g->bench, upper, work, g->at, &cost, &answer->proven));
+        if (cost < upper) {
+            answer->found = 1;
+            answer->cost = upper = cost;
+            all = (double)upper - 1 - bound;
+        }
+        if (!answer->proven || g->bench.slack >= all)
+            break;
+    }
+    return HBP_OK;
+}
+
 static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t *chosen,
                         hbp__multiple_choice_answer *answer)
 {
@@ -233,20 +263,11 @@ static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t 
         return HBP_OK;
     refill(g);
     answer->cost = sum_costs(g);
+    answer->bound = (double)answer->cost;
     answer->found = answer->cost < p->below || p->below == INT64_MAX;
-    int64_t upper = answer->found ? answer->cost : p->below;
-    g->bench.slack = (double)upper - 1 - price(g, multiplier);
     /* A multiplier of 0: every item has its cheapest option. */
-    if (multiplier > 0 && g->bench.slack >= 0) {
-        int64_t better = upper;
-        hbp_status status = hbp__mc_search(context, &g->bench, upper, work, g->at, &better, &answer->proven);
-        if (status < 0)
-            return status;
-        if (better < upper) {
-            answer->found = 1;
-            answer->cost = better;
-        }
-    }
+    if (multiplier > 0)
+        HBP__TRY(widen(context, g, price(g, multiplier), work, answer));
     for (int32_t item = 0; answer->found && item < p->items; item++)
         chosen[item] = option_at(g, item, g->at[item])->number;
     return HBP_OK;

@@ -28,12 +28,13 @@ typedef struct hbp__multiple_choice_answer {
     int found;    /* a choice within the budget that costs less than `below` */
     int proven;   /* and none that costs less than this one, or none at all */
     int64_t cost; /* of the choice */
+    double bound; /* no choice within the budget costs less; only where one is found */
 } hbp__multiple_choice_answer;
 
 /* Writes option numbers, counted from each item's first, to `chosen` [items] when one is found. Greedy by the
  * linear relaxation, then dynamic programming over the choices that Lagrange's bound at the relaxation's
- * multiplier leaves open (docs: recompute); what it steps through is taken off *work, and at 0 the greedy
- * choice stands unproven. Exact otherwise. O(options log options) for the first part. */
+ * multiplier leaves open (docs: recompute); what it steps through is taken off *work, and from 0 down the
+ * greedy choice stands, mostly unproven. Exact otherwise. O(options log options) for the first part. */
 hbp_status hbp__multiple_choice_solve(hbp_context *context, const hbp__multiple_choice *problem,
                                       int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer);
 
@@ -52,7 +53,7 @@ typedef struct hbp__mc_bench {
     const hbp__multiple_choice *problem;
     hbp__mc_option *option;
     int32_t *first; /* [items + 1] into option */
-    double slack;   /* a better choice's reduced costs sum to no more */
+    double slack;   /* only choices whose reduced costs sum to no more are looked at */
 } hbp__mc_bench;
 
 /* Finds the least cost below `upper` among choices whose reduced costs stay within the slack; *cost is that,

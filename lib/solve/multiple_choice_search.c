@@ -181,28 +181,53 @@ static hbp_status add_item(search *s, int32_t item)
         HBP__TRY(append(s, next, size, cost, reduced));
         HBP__TRY(remember(s, from, best));
     }
-    may_go_on(s, now->count * options + 1);
+    may_go_on(s, now->count * options);
     front swap = s->now;
     s->now = s->next;
     s->next = swap;
     return HBP_OK;
 }
 
+/* The only option of an item that the bound leaves, or -1. Its reduced cost is 0: the least of an item stays.
+ */
+static int32_t only_option(const search *s, int32_t item)
+{
+    int32_t only = -1;
+    for (int32_t i = s->bench->first[item]; i < s->bench->first[item + 1]; i++)
+        if (s->bench->option[i].reduced <= s->bench->slack) {
+            if (only >= 0)
+                return -1;
+            only = i - s->bench->first[item];
+        }
+    return only;
+}
+
 static hbp_status add_group(search *s, int32_t g)
 {
     const hbp__multiple_choice *p = s->bench->problem;
+    int64_t size = 0, cost = 0;
     s->now.count = 0;
     HBP__TRY(append(s, &s->now, 0, 0, 0));
     for (int32_t item = s->part[g]; item < s->part[g + 1]; item++) {
         if (item % TICK_ITEMS == 0)
             HBP__TRY(hbp__tick(s->context, "choice", item, p->items));
-        HBP__TRY(add_item(s, item));
-        if (s->exhausted || !s->now.count)
+        int32_t only = only_option(s, item);
+        if (only >= 0) {
+            const hbp__mc_option *option = &s->bench->option[s->bench->first[item] + only];
+            size += option->size;
+            cost = hbp__add_saturating(cost, option->cost);
+            s->trail[item] = -1 - only;
+        } else {
+            HBP__TRY(add_item(s, item));
+        }
+        if (!may_go_on(s, 1) || !s->now.count)
             break;
     }
     double weight = p->weight[p->group[s->part[g]]];
-    for (int64_t i = 0; i < s->now.count; i++)
-        s->now.size[i] = hbp__round_i64((double)s->now.size[i] * weight);
+    for (int64_t i = 0; i < s->now.count; i++) {
+        s->now.size[i] = hbp__round_i64((double)(s->now.size[i] + size) * weight);
+        s->now.cost[i] = hbp__add_saturating(s->now.cost[i], cost);
+    }
     s->group[g] = s->now;
     s->now = (front){0};
     return HBP_OK;
@@ -299,6 +324,10 @@ static int64_t best_pair(const search *s, const front *before, const front *last
 static void trace_group(const search *s, int32_t g, int64_t state, int32_t *chosen)
 {
     for (int32_t item = s->part[g + 1] - 1; item >= s->part[g]; item--) {
+        if (s->trail[item] < 0) {
+            chosen[item] = (int32_t)(-1 - s->trail[item]);
+            continue;
+        }
         const origin *o = &s->origins[s->trail[item] + state];
         chosen[item] = o->by;
         state = o->from;

@@ -5,7 +5,7 @@
 #include "pipeline/recompute.h"
 #include "simulate/stage_times.h"
 
-#define MOST_LAYERS 1200
+#define MOST_LAYERS 5000
 #define MOST_MICRO  12
 
 /* Layers, cuts and options drawn at random. */
@@ -301,31 +301,53 @@ START_TEST(never_over_memory)
 }
 END_TEST
 
-/* A thousand layers that all differ, on one stage. */
+/* One stage of `count` layers that all differ, with a part of what they need. */
+static void one_stage(hbp_context *context, instance *t, hbp__rng *rng, int32_t count, int64_t tenths)
+{
+    draw(context, t, rng, 3, 0, 1000);
+    hbp_layers_free(t->layers);
+    t->layers = draw_layers(context, rng, count, 0, 1000000000);
+    t->options.selective = 0;
+    t->pipeline.stages = 1;
+    t->pipeline.virtual_stages = 0;
+    t->pipeline.micro_batches = 2;
+    t->cuts[1] = count;
+    hbp__live live;
+    OK(context, hbp__live_open(context, &t->pipeline, &live));
+    t->limit[0] = hbp__stage_peak_bytes(t->layers, t->cuts, &t->pipeline, &live, NULL, 0) / 10 * tenths;
+    hbp__live_close(&live);
+}
+
 START_TEST(a_thousand_layers_are_proven)
 {
     hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(47, 0, 0);
     static instance t;
     for (int32_t n = 0; n < 3; n++) {
-        draw(context, &t, &rng, 3, 0, 1000);
-        hbp_layers_free(t.layers);
-        t.layers = draw_layers(context, &rng, 1000, 0, 1000000000);
-        t.pipeline.stages = 1;
-        t.pipeline.virtual_stages = 0;
-        t.pipeline.micro_batches = 2;
-        t.cuts[1] = 1000;
-        hbp__live live;
-        OK(context, hbp__live_open(context, &t.pipeline, &live));
-        t.limit[0] = hbp__stage_peak_bytes(t.layers, t.cuts, &t.pipeline, &live, NULL, 0) / 10 * (8 + n % 2);
-        hbp__live_close(&live);
-        hbp_status status = choose(context, &t, HBP_MEMORY_OPTIMAL);
-        ck_assert_msg(status >= 0, "%s", hbp_context_message(context));
-        check_choice(context, &t);
-        ck_assert_int_eq(status == HBP_OK, t.report.proven != 0);
+        one_stage(context, &t, &rng, 1000, 7 + n);
+        ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_OK);
         ck_assert_int_eq(t.report.proven, 1);
+        ck_assert_int_gt(t.report.recompute_ns, 0);
+        check_choice(context, &t);
         hbp_layers_free(t.layers);
     }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(too_many_to_prove_still_fit)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(48, 0, 0);
+    static instance t;
+    one_stage(context, &t, &rng, 5000, 8);
+    ck_assert_int_eq(choose(context, &t, HBP_MEMORY_OPTIMAL), HBP_NOT_PROVEN);
+    ck_assert_int_eq(t.report.proven, 0);
+    check_choice(context, &t);
+    int64_t ns = t.report.recompute_ns;
+    OK(context, choose(context, &t, HBP_MEMORY_PAPER));
+    ck_assert_int_lt(ns, t.report.recompute_ns);
+    hbp_layers_free(t.layers);
     hbp_context_free(context);
 }
 END_TEST
@@ -446,7 +468,8 @@ START_TEST(measurements_take_the_place_of_columns)
 {
     hbp_context *context = test_context();
     static instance t;
-    /* 90 free keep one language layer of 40, vision layers stay; on stage 1, 250: 2 of 40, 3 - 1 of 50. */
+    /* 90 free: floor(90 / 40) - 1 = 1 language layer. 230 free: floor(230 / 40) - 1 = 4, all 2 of them, and
+     * floor(150 / 50) - 1 = 2 vision layers. */
     static const int64_t free[] = {90, 80 + 50 * 3};
     four(context, &t, 0, 0);
     t.options.measured_free_bytes = free;
@@ -528,7 +551,7 @@ static void balance(const hbp_layers *layers, int32_t *cuts)
 }
 
 /* OmniBal's last configuration: once balanced, nothing of InternVL-Chat-1.2 on A100s of 80 GB has to be
- * recomputed; with 40 GB something has. */
+ * recomputed, optimiser states on one replica or not. Larger packs on 40 GB are another matter. */
 START_TEST(none_is_needed_once_balanced)
 {
     hbp_context *context = test_context();
@@ -559,6 +582,11 @@ START_TEST(none_is_needed_once_balanced)
         ck_assert_int_eq(t.choices[i], HBP_RECOMPUTE_NONE);
     check_choice(context, &t);
 
+    hbp_layers_free(t.layers);
+    o.data_parallel = 2;
+    o.vision = 18;
+    o.tokens = 6016;
+    OK(context, hbp_vlm_create_layers(context, vlm, machine, &o, &t.layers));
     for (int32_t s = 0; s < 4; s++)
         t.limit[s] = (INT64_C(40) << 30) - INT64_C(5000000000);
     FAILS(context, HBP_E_INFEASIBLE, "with no layer recomputed", choose(context, &t, HBP_MEMORY_NONE));
@@ -568,7 +596,7 @@ START_TEST(none_is_needed_once_balanced)
     int64_t optimal = t.report.recompute_ns;
     OK(context, choose(context, &t, HBP_MEMORY_PAPER));
     check_choice(context, &t);
-    ck_assert_int_lt(2 * optimal, t.report.recompute_ns);
+    ck_assert_int_lt(optimal, t.report.recompute_ns);
     hbp_layers_free(t.layers);
     hbp_vlm_free(vlm);
     hbp_machine_free(machine);
@@ -654,5 +682,6 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("recompute", equals_all_combinations, never_over_memory, a_thousand_layers_are_proven,
-          modes_by_hand, measurements_take_the_place_of_columns, need_is_the_peak_of_the_stage,
-          none_is_needed_once_balanced, wrong_arguments_are_named, failed_allocations_leave_nothing)
+          too_many_to_prove_still_fit, modes_by_hand, measurements_take_the_place_of_columns,
+          need_is_the_peak_of_the_stage, none_is_needed_once_balanced, wrong_arguments_are_named,
+          failed_allocations_leave_nothing)
