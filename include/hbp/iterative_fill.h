@@ -45,11 +45,14 @@ HBP_API void hbp_iterative_fill_options_init(hbp_iterative_fill_options *options
 
 /* Fills packs of one group (row 0 of hbp_packs_get_groups) under both budgets. Default mode: every sample is
  * in one pack, ties share a pack, hbp_packs_get_bound(packs, 0) is a lower bound on the number of packs; the
- * packs stand in no order of size. Reference mode: packs and samples in the authors' order; ties are refused.
- * Without a second size tokens alone count. HBP_E_INVALID for a budget <= 0, and under HBP_OVERLONG_ERROR for
- * samples over a budget: the message counts them and names the first, its size and the budget;
- * HBP_E_INFEASIBLE for tied samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1.
- * Reference: O(T n). Thread: one per context. */
+ * packs stand in no order of size. Reference mode (docs: isf): packs and samples in the authors' order, the
+ * same in every epoch; samples over a budget, and those that the authors lose, are in hbp_packs_get_dropped;
+ * ties, padding and caps are refused. Without a second size tokens alone count, and max_vision is not read.
+ * HBP_E_INVALID for a budget <= 0, under HBP_OVERLONG_ERROR for samples over a budget (the message counts
+ * them and names the first, its size and the budget), and when no sample is left; HBP_E_INFEASIBLE for tied
+ * samples that fit no pack; HBP_E_CANCELLED. Default: O(n log n) at effort 1. Reference: O(T n). Thread: one
+ * per context.
+ */
 HBP_API hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                                       const hbp_iterative_fill_options *options, hbp_packs **out);
 
@@ -68,8 +71,9 @@ typedef struct hbp_budgets_options {
 
 HBP_API void hbp_budgets_options_init(hbp_budgets_options *options, uint32_t struct_size);
 
-/* A pair of budgets and what packs under them come to. Metrics as in hbp_report, over the packs in their
- * order, `ranks` at a time. */
+/* A pair of budgets and what packs under them come to. The DistRatios are OmniBal's over packs as its
+ * samplers deal them out: of `ranks` equal stretches of the packs in their order each rank has one,
+ * micro-batch k is the k-th pack of each, and what is left over counts nowhere (docs: isf). */
 typedef struct hbp_budgets {
     uint32_t struct_size;
     int32_t considered;  /* pairs tried */
@@ -78,7 +82,7 @@ typedef struct hbp_budgets {
     int64_t full_tokens; /* Q'_t of the line search */
     int64_t packs;
     double samples_per_pack;
-    double padding;
+    double padding; /* of samples in a micro-batch; 0, for packs have none */
     double dist_vision;
     double dist_tokens;
     double unused_vision; /* share of the vision budget that packs leave free */
