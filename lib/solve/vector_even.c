@@ -11,7 +11,7 @@
 #define BUCKETS 4096
 /* Rounds that bring less than a share of 1/WORTH each end the search. */
 #define WORTH    32
-#define PATIENCE 4
+#define PATIENCE 3
 /* The largest difference, in units of hbp__vector_scale, that squares tell from a larger one. */
 #define MOST (INT64_C(1) << 23)
 /* Packs less unlike than that, a two-thousandth of the capacities, are left as they are. */
@@ -19,20 +19,28 @@
 /* What a unit past a capacity costs, in squared units. */
 #define OVER_SHIFT   36
 #define PACKS_A_TICK 8192
+/* Pairs of packs that are fetched at once. */
+#define BLOCK 16
 
 /* An item in a pack, or room for one (a move exchanges an item for room). */
 typedef struct slot {
     uint32_t a, b, weight, item;
 } slot;
 
+/* A pack: what it holds, and its slots. */
+typedef struct bin {
+    int64_t a, b;
+    int64_t first; /* into slot */
+    uint32_t slots, weight;
+} bin;
+
 typedef struct evening {
     hbp_context *context;
     const hbp__vectors *vectors;
     hbp__vector_scale scale;
     int64_t packs;
-    int64_t *first; /* [packs + 1] into slot */
+    bin *bin; /* [packs] */
     slot *slot;
-    hbp__vector_load *load; /* [packs] */
     uint32_t *order;        /* [packs] */
     uint16_t *bucket;       /* [packs] */
     int64_t mean_a, mean_b; /* in units */
@@ -54,7 +62,7 @@ typedef struct meeting {
     int64_t both_a, both_b; /* what both are past together at any difference up to that */
 } meeting;
 
-static meeting meet(const hbp__vectors *v, const hbp__vector_load *p, const hbp__vector_load *q)
+static meeting meet(const hbp__vectors *v, const bin *p, const bin *q)
 {
     int64_t free_a = 2 * v->capacity_a - p->a - q->a, free_b = 2 * v->capacity_b - p->b - q->b;
     return (meeting){p->a - q->a,
@@ -73,29 +81,34 @@ static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t
            distance(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
 }
 
-/* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities. */
-static inline int64_t unlike(const evening *e, const meeting *m, int64_t a, int64_t b)
+/* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities; may
+ * be too little where it is `most` or more. */
+static inline int64_t unlike(const evening *e, const meeting *m, int64_t a, int64_t b, int64_t most)
 {
     int64_t da = distance(a, e->scale.a, e->scale.shift), db = distance(b, e->scale.b, e->scale.shift);
     int64_t cost = da * da + db * db;
-    if (a > m->past_a || b > m->past_b || m->both_a | m->both_b)
+    if (cost < most && (a > m->past_a || b > m->past_b || m->both_a | m->both_b))
         cost += past_units(e, m, a, b) << OVER_SHIFT;
     return cost;
 }
 
-/* The slots of a pack that this round looks at: all, or a window that moves on from round to round. */
-static inline int64_t window(const evening *e, uint32_t pack, int64_t round, int64_t *from)
+/* What a round looks at of a pack: all slots, or a window that moves on from round to round. */
+typedef struct view {
+    bin bin;
+    int64_t from; /* into slot */
+    int64_t count;
+    slot slot[WINDOW];
+} view;
+
+static void look_at(const bin *pack, int64_t round, view *w)
 {
-    int64_t first = e->first[pack], count = e->first[pack + 1] - first;
-    if (count <= WINDOW) {
-        *from = first;
-        return count;
+    w->bin = *pack;
+    w->from = pack->first;
+    w->count = pack->slots;
+    if (pack->slots > WINDOW) {
+        w->from += round * (WINDOW - 1) % (pack->slots - WINDOW + 1);
+        w->count = WINDOW;
     }
-    int64_t windows = count / WINDOW;
-    *from = first + round % windows * WINDOW;
-    return round % windows == windows - 1
-               ? first + count - *from < 2 * WINDOW ? first + count - *from : WINDOW
-               : WINDOW;
 }
 
 static inline int64_t magnitude(int64_t x)
@@ -104,22 +117,22 @@ static inline int64_t magnitude(int64_t x)
 }
 
 /* Makes the best exchange between packs p and q, if any is worth it. */
-static void exchange(evening *e, uint32_t p, uint32_t q, int64_t round)
+static void exchange(evening *e, uint32_t p, uint32_t q, const view *w, const view *u)
 {
-    hbp__vector_load *lp = &e->load[p], *lq = &e->load[q];
-    meeting m = meet(e->vectors, lp, lq);
-    int64_t before = unlike(e, &m, magnitude(m.a), magnitude(m.b)), best = before;
+    meeting m = meet(e->vectors, &w->bin, &u->bin);
+    int64_t before = unlike(e, &m, magnitude(m.a), magnitude(m.b), INT64_MAX), best = before;
     e->cost += before >> 10;
     if (before < ALIKE)
         return;
-    slot *give = NULL, *take = NULL;
-    int64_t from_p, from_q, count_p = window(e, p, round, &from_p), count_q = window(e, q, round, &from_q);
-    int64_t most_out = e->vectors->max_weight - lq->weight, most_in = e->vectors->max_weight - lp->weight;
-    for (slot *i = e->slot + from_p; i < e->slot + from_p + count_p; i++) {
-        int64_t a = m.a - 2 * (int64_t)i->a, b = m.b - 2 * (int64_t)i->b;
-        for (slot *j = e->slot + from_q; j < e->slot + from_q + count_q; j++) {
-            int64_t cost = unlike(e, &m, magnitude(a + 2 * (int64_t)j->a), magnitude(b + 2 * (int64_t)j->b));
-            int64_t out = (int64_t)i->weight - j->weight;
+    int64_t give = -1, take = -1;
+    int64_t most_out = e->vectors->max_weight - u->bin.weight;
+    int64_t most_in = e->vectors->max_weight - w->bin.weight;
+    for (int64_t i = 0; i < w->count; i++) {
+        int64_t a = m.a - 2 * (int64_t)w->slot[i].a, b = m.b - 2 * (int64_t)w->slot[i].b;
+        for (int64_t j = 0; j < u->count; j++) {
+            int64_t cost = unlike(e, &m, magnitude(a + 2 * (int64_t)u->slot[j].a),
+                                  magnitude(b + 2 * (int64_t)u->slot[j].b), best);
+            int64_t out = (int64_t)w->slot[i].weight - u->slot[j].weight;
             if (cost >= best || out > most_out || -out > most_in)
                 continue;
             best = cost;
@@ -127,32 +140,50 @@ static void exchange(evening *e, uint32_t p, uint32_t q, int64_t round)
             take = j;
         }
     }
-    if (!give)
+    if (give < 0)
         return;
     e->gain += (before - best) >> 10;
-    int64_t da = (int64_t)give->a - take->a, db = (int64_t)give->b - take->b;
-    int64_t dw = (int64_t)give->weight - take->weight;
-    lp->a -= da;
-    lq->a += da;
-    lp->b -= db;
-    lq->b += db;
-    lp->weight -= dw;
-    lq->weight += dw;
-    slot t = *give;
-    *give = *take;
-    *take = t;
+    const slot *out = &w->slot[give], *in = &u->slot[take];
+    bin *one = &e->bin[p], *two = &e->bin[q];
+    one->a += (int64_t)in->a - out->a;
+    two->a += (int64_t)out->a - in->a;
+    one->b += (int64_t)in->b - out->b;
+    two->b += (int64_t)out->b - in->b;
+    one->weight += in->weight - out->weight;
+    two->weight += out->weight - in->weight;
+    e->slot[w->from + give] = *in;
+    e->slot[u->from + take] = *out;
+}
+
+/* Pairs up the packs order[n - 1 - i] and order[i + turn] for i in [begin, end). They lie anywhere in memory,
+ * so first all are copied: the copies wait for memory at the same time. */
+static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begin, int64_t end)
+{
+    int64_t half = e->packs / 2;
+    uint32_t pack[2 * BLOCK];
+    view view[2 * BLOCK];
+    for (int64_t i = begin, k = 0; i < end; i++, k += 2) {
+        pack[k] = e->order[e->packs - 1 - i];
+        pack[k + 1] = e->order[i + turn < half ? i + turn : i + turn - half];
+    }
+    for (int64_t k = 0; k < 2 * (end - begin); k++)
+        look_at(&e->bin[pack[k]], round, &view[k]);
+    for (int64_t k = 0; k < 2 * (end - begin); k++) /* one size for all is faster; there are slots to spare */
+        memcpy(view[k].slot, e->slot + view[k].from, sizeof view[k].slot);
+    for (int64_t k = 0; k < 2 * (end - begin); k += 2)
+        exchange(e, pack[k], pack[k + 1], &view[k], &view[k + 1]);
 }
 
 static void measure(evening *e)
 {
     e->off_a = e->off_b = e->over_a = e->over_b = 0;
     for (int64_t p = 0; p < e->packs; p++) {
-        int64_t a = distance(e->load[p].a, e->scale.a, e->scale.shift);
-        int64_t b = distance(e->load[p].b, e->scale.b, e->scale.shift);
+        int64_t a = distance(e->bin[p].a, e->scale.a, e->scale.shift);
+        int64_t b = distance(e->bin[p].b, e->scale.b, e->scale.shift);
         e->off_a += a > e->mean_a ? a - e->mean_a : e->mean_a - a;
         e->off_b += b > e->mean_b ? b - e->mean_b : e->mean_b - b;
-        e->over_a += e->load[p].a > e->vectors->capacity_a;
-        e->over_b += e->load[p].b > e->vectors->capacity_b;
+        e->over_a += e->bin[p].a > e->vectors->capacity_a;
+        e->over_b += e->bin[p].b > e->vectors->capacity_b;
     }
 }
 
@@ -178,7 +209,7 @@ static int sort_packs(evening *e, int32_t key, uint32_t *scratch)
     int64_t factor_a = key == 1 ? 0 : e->scale.a;
     int64_t factor_b = key == 0 ? 0 : key == 3 ? -e->scale.b : e->scale.b;
     for (int64_t p = 0; p < e->packs; p++) {
-        int64_t x = e->load[p].a * factor_a + e->load[p].b * factor_b;
+        int64_t x = e->bin[p].a * factor_a + e->bin[p].b * factor_b;
         low = hbp__min_i64(low, x);
         high = hbp__max_i64(high, x);
     }
@@ -189,7 +220,7 @@ static int sort_packs(evening *e, int32_t key, uint32_t *scratch)
         shift++;
     int64_t start[BUCKETS + 1] = {0};
     for (int64_t p = 0; p < e->packs; p++) {
-        int64_t x = e->load[p].a * factor_a + e->load[p].b * factor_b;
+        int64_t x = e->bin[p].a * factor_a + e->bin[p].b * factor_b;
         e->bucket[p] = (uint16_t)((x - low) >> shift);
         start[e->bucket[p] + 1]++;
     }
@@ -216,11 +247,10 @@ static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
     if (!sort_packs(e, key_of(e, round), scratch))
         return HBP_OK;
     int64_t half = e->packs / 2, turn = turn_of(round, half);
-    for (int64_t i = 0; i < half; i++) {
+    for (int64_t i = 0; i < half; i += BLOCK) {
         if (i % PACKS_A_TICK == 0)
             HBP__TRY(hbp__tick(e->context, "even packs", round, 0));
-        int64_t other = i + turn < half ? i + turn : i + turn - half;
-        exchange(e, e->order[e->packs - 1 - i], e->order[other], round);
+        exchange_block(e, round, turn, i, hbp__min_i64(i + BLOCK, half));
     }
     measure(e);
     return HBP_OK;
@@ -232,20 +262,18 @@ static int open_evening(evening *e, const hbp__vector_packing *packing)
     uint64_t packs = (uint64_t)packing->packs;
     e->packs = packing->packs;
     e->scale = hbp__vector_scale_of(e->vectors);
-    e->first = hbp__new_zero(memory, packs + 1, sizeof *e->first);
-    e->slot = hbp__new(memory, (uint64_t)e->vectors->count + packs, sizeof *e->slot);
-    e->load = hbp__new_zero(memory, packs, sizeof *e->load);
+    e->slot = hbp__new(memory, (uint64_t)e->vectors->count + packs + WINDOW, sizeof *e->slot);
+    e->bin = hbp__new_zero(memory, packs, sizeof *e->bin);
     e->order = hbp__new(memory, packs, 2 * sizeof *e->order);
     e->bucket = hbp__new(memory, packs, sizeof *e->bucket);
-    return e->first && e->slot && e->load && e->order && e->bucket;
+    return e->bin && e->slot && e->order && e->bucket;
 }
 
 static void close_evening(evening *e)
 {
     const hbp__memory *memory = &e->context->memory;
-    hbp__delete(memory, e->first);
+    hbp__delete(memory, e->bin);
     hbp__delete(memory, e->slot);
-    hbp__delete(memory, e->load);
     hbp__delete(memory, e->order);
     hbp__delete(memory, e->bucket);
 }
@@ -262,27 +290,27 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
     const hbp__vectors *v = e->vectors;
     int64_t at = 0, sum_a = 0, sum_b = 0;
     for (int64_t i = 0; i < v->count; i++)
-        e->first[packing->pack_of[i]]++;
+        e->bin[packing->pack_of[i]].slots++;
     for (int64_t p = 0; p < e->packs; p++) {
-        int64_t items = e->first[p];
-        e->first[p] = at;
-        at += items + 1;
+        e->bin[p].first = at;
+        at += e->bin[p].slots + 1;
         e->slot[at - 1] = (slot){0, 0, 0, NONE};
+        e->bin[p].slots = 0;
         e->order[p] = (uint32_t)p;
     }
     for (int64_t i = 0; i < v->count; i++) {
-        uint32_t p = packing->pack_of[i];
+        bin *pack = &e->bin[packing->pack_of[i]];
         uint32_t weight = (uint32_t)hbp__vector_weight(v, i);
-        e->slot[e->first[p]++] = (slot){v->a[i], v->b[i], weight, (uint32_t)i};
-        e->load[p].a += v->a[i];
-        e->load[p].b += v->b[i];
-        e->load[p].weight += weight;
+        e->slot[pack->first + pack->slots++] = (slot){v->a[i], v->b[i], weight, (uint32_t)i};
+        pack->a += v->a[i];
+        pack->b += v->b[i];
+        pack->weight += weight;
         sum_a += v->a[i];
         sum_b += v->b[i];
     }
-    for (int64_t p = e->packs; p > 0; p--)
-        e->first[p] = e->first[p - 1] + 1;
-    e->first[0] = 0;
+    for (int64_t p = 0; p < e->packs; p++)
+        e->bin[p].slots++;
+    memset(e->slot + at, 0, WINDOW * sizeof *e->slot);
     e->mean_a = mean_units(sum_a, e->packs, e->scale.a, e->scale.shift);
     e->mean_b = mean_units(sum_b, e->packs, e->scale.b, e->scale.shift);
 }
@@ -290,7 +318,7 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
 static void write_packing(const evening *e, hbp__vector_packing *packing)
 {
     for (int64_t p = 0; p < e->packs; p++)
-        for (int64_t k = e->first[p]; k < e->first[p + 1]; k++)
+        for (int64_t k = e->bin[p].first; k < e->bin[p].first + e->bin[p].slots; k++)
             if (e->slot[k].item != NONE)
                 packing->pack_of[e->slot[k].item] = (uint32_t)p;
 }
@@ -314,7 +342,8 @@ hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, h
             patience = useful ? PATIENCE : patience - 1;
         }
         for (int64_t p = 0; p < e.packs; p++)
-            *over += e.load[p].a > vectors->capacity_a || e.load[p].b > vectors->capacity_b;
+            *over += e.bin[p].a > vectors->capacity_a || e.bin[p].b > vectors->capacity_b ||
+                     e.bin[p].weight > vectors->max_weight;
         write_packing(&e, packing);
     } else
         status = hbp__fail_memory(context, "packs to even");

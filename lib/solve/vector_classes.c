@@ -1,0 +1,171 @@
+/* Packs by the patterns of one size. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "solve/tight_pack.h"
+#include "solve/vector_mix.h"
+#include "solve/vector_run.h"
+
+/* Comparisons of patterns at effort 1. */
+#define MIX_WORK (INT64_C(1) << 24)
+
+/* Classes of more values are packed by one size alone, where that is the one that matters. */
+#define MOST_CLASSES 4096
+
+/* The classes of one size. */
+typedef struct few {
+    const uint32_t *own, *other;
+    int64_t capacity, other_capacity;
+    int64_t count, room;
+    int64_t *size, *number; /* [room] */
+    int64_t *sum;           /* [room] of the other size */
+    int64_t *start;         /* [room + 1] into by_class */
+    uint32_t *by_class;     /* [items] */
+} few;
+
+static int64_t class_at(const few *f, int64_t size)
+{
+    int64_t low = 0, high = f->count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (f->size[middle] < size)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Finds the classes of the positive sizes; 0 when there are none or more than f->room. */
+static int find_classes(const hbp__vectors *v, few *f)
+{
+    f->count = 0;
+    for (int64_t i = 0; i < v->count; i++) {
+        if (!f->own[i])
+            continue;
+        int64_t c = class_at(f, f->own[i]);
+        if (c == f->count || f->size[c] != f->own[i]) {
+            if (f->count == f->room)
+                return 0;
+            for (int64_t k = f->count++; k > c; k--) {
+                f->size[k] = f->size[k - 1];
+                f->number[k] = f->number[k - 1];
+                f->sum[k] = f->sum[k - 1];
+            }
+            f->size[c] = f->own[i];
+            f->number[c] = f->sum[c] = 0;
+        }
+        f->number[c]++;
+        f->sum[c] += f->other[i];
+    }
+    return f->count > 0;
+}
+
+/* Items by class, in the order drawn; r->list gets the items of size 0. Returns how many those are. */
+static int64_t sort_items(hbp__vector_run *r, few *f)
+{
+    int64_t rest = 0;
+    f->start[0] = 0;
+    for (int64_t c = 0; c < f->count; c++)
+        f->start[c + 1] = f->start[c] + f->number[c];
+    for (int64_t k = 0; k < r->vectors->count; k++) {
+        uint32_t i = r->order[k];
+        if (f->own[i])
+            f->by_class[f->start[class_at(f, f->own[i])]++] = i;
+        else
+            r->list[rest++] = i;
+    }
+    for (int64_t c = f->count; c > 0; c--)
+        f->start[c] = f->start[c - 1];
+    f->start[0] = 0;
+    return rest;
+}
+
+/* Gives the patterns' packs items of their classes: they are the first packs of the trial. */
+static void draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
+{
+    const hbp__vectors *v = r->vectors;
+    int64_t pack = 0;
+    memset(r->load, 0, (size_t)r->trial.packs * sizeof *r->load);
+    for (int64_t p = 0; p < patterns->count; p++) {
+        for (int64_t k = 0; k < patterns->times[p]; k++, pack++) {
+            for (int64_t at = patterns->offsets[p]; at < patterns->offsets[p + 1]; at++) {
+                for (int32_t n = 0; n < patterns->run[at].number; n++) {
+                    uint32_t i = f->by_class[f->start[patterns->run[at].class_index]++];
+                    r->trial.pack_of[i] = (uint32_t)pack;
+                    r->load[pack].a += v->a[i];
+                    r->load[pack].b += v->b[i];
+                    r->load[pack].weight++;
+                }
+            }
+        }
+    }
+}
+
+/* Makes patterns of few classes alike. */
+static hbp_status mix(hbp__vector_run *r, const few *f, hbp__patterns *patterns)
+{
+    hbp__mix_class classes[HBP__MIX_CLASSES];
+    for (int64_t c = 0; c < f->count; c++)
+        classes[c] = (hbp__mix_class){f->size[c], f->sum[c] / f->number[c]};
+    int64_t work = MIX_WORK << (r->effort - 1);
+    return hbp__mix_even(r->context, classes, f->count, (hbp__mix_room){f->capacity, f->other_capacity},
+                         &work, patterns);
+}
+
+static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patterns)
+{
+    if (f->count <= HBP__MIX_CLASSES)
+        HBP__TRY(mix(r, f, patterns));
+    r->trial.packs = hbp__max_i64(patterns->packs, r->bound);
+    int64_t rest = sort_items(r, f);
+    draw(r, f, patterns);
+    if (rest) {
+        HBP__TRY(hbp__vector_run_sort_down(r, r->list, rest));
+        HBP__TRY(hbp__vector_run_spread(r, rest));
+    }
+    return hbp__vector_run_mend(r);
+}
+
+static hbp_status pack_classes(hbp__vector_run *r, few *f)
+{
+    if (!find_classes(r->vectors, f))
+        return HBP_OK;
+    hbp__classes classes = {f->count, f->size, f->number, NULL};
+    hbp__room room = {f->capacity, r->vectors->max_weight};
+    int64_t bound;
+    int32_t effort = f->count <= HBP__MIX_CLASSES ? r->effort : r->effort - 1;
+    hbp__patterns patterns;
+    hbp__patterns_open(r->context, &patterns);
+    hbp_status status = hbp__tight_pack(r->context, &classes, room, effort, &patterns, &bound);
+    if (status == HBP_OK)
+        status = use_patterns(r, f, &patterns);
+    hbp__patterns_close(&patterns);
+    return status;
+}
+
+hbp_status hbp__vector_run_patterns(hbp__vector_run *r, int second, int many)
+{
+    const hbp__memory *memory = &r->context->memory;
+    const hbp__vectors *v = r->vectors;
+    if (v->weight)
+        return HBP_OK;
+    few f = {.own = second ? v->b : v->a,
+             .other = second ? v->a : v->b,
+             .capacity = second ? v->capacity_b : v->capacity_a,
+             .other_capacity = second ? v->capacity_a : v->capacity_b,
+             .room = many ? MOST_CLASSES : HBP__MIX_CLASSES};
+    f.size = hbp__new(memory, 4 * (uint64_t)f.room + 1, sizeof *f.size);
+    f.by_class = hbp__new(memory, (uint64_t)v->count, sizeof *f.by_class);
+    hbp_status status = HBP_OK;
+    if (f.size && f.by_class) {
+        f.number = f.size + f.room;
+        f.sum = f.number + f.room;
+        f.start = f.sum + f.room;
+        status = pack_classes(r, &f);
+    } else
+        status = hbp__vector_run_no_memory(r);
+    hbp__delete(memory, f.size);
+    hbp__delete(memory, f.by_class);
+    return status;
+}

@@ -1,0 +1,253 @@
+#include "solve/vector_run.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+#include "solve/vector_even.h"
+#include "solve/vector_grid.h"
+
+/* Rounds of exchanges for packs that are past a capacity, at effort 1. */
+#define MEND_ROUNDS  12
+#define ITEMS_A_TICK 4096
+
+hbp_status hbp__vector_run_no_memory(const hbp__vector_run *r)
+{
+    return hbp__fail_memory(r->context, "vector packing");
+}
+
+static int64_t size_of(const hbp__vector_run *r, uint32_t item)
+{
+    return hbp__max_i64(r->vectors->a[item] * r->scale.a, r->vectors->b[item] * r->scale.b) >> r->scale.shift;
+}
+
+hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, int64_t count)
+{
+    const hbp__memory *memory = &r->context->memory;
+    uint64_t *keys = hbp__new(memory, (uint64_t)count, sizeof *keys);
+    uint32_t *by = hbp__new(memory, (uint64_t)count, 2 * sizeof *by);
+    int done = keys && by;
+    for (int64_t i = 0; i < count && done; i++) {
+        keys[i] = (uint64_t)(HBP__VECTOR_FULL + 1 - hbp__min_i64(size_of(r, items[i]), HBP__VECTOR_FULL));
+        by[i] = (uint32_t)i;
+        by[count + i] = items[i];
+    }
+    done = done && hbp__sort_by_u64(memory, keys, by, count);
+    for (int64_t i = 0; i < count && done; i++)
+        items[i] = by[count + by[i]];
+    hbp__delete(memory, keys);
+    hbp__delete(memory, by);
+    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+}
+
+static void measure(hbp__vector_run *r)
+{
+    const hbp__vectors *v = r->vectors;
+    memset(r->load, 0, (size_t)r->trial.packs * sizeof *r->load);
+    for (int64_t i = 0; i < v->count; i++) {
+        hbp__vector_load *load = &r->load[r->trial.pack_of[i]];
+        load->a += v->a[i];
+        load->b += v->b[i];
+        load->weight += hbp__vector_weight(v, i);
+    }
+}
+
+static int is_over(const hbp__vector_run *r, const hbp__vector_load *load)
+{
+    return load->a > r->vectors->capacity_a || load->b > r->vectors->capacity_b ||
+           load->weight > r->vectors->max_weight;
+}
+
+/* Takes items[0..count) of one pack out of it, the smallest that suffices or the largest, until it is within
+ * its capacities; returns how many, which are then the first. */
+static int64_t take_out(const hbp__vector_run *r, hbp__vector_load *load, uint32_t *items, int64_t count)
+{
+    int64_t out = 0;
+    while (is_over(r, load)) {
+        int64_t best = -1, best_size = 0;
+        int best_mends = 0;
+        for (int64_t k = out; k < count; k++) {
+            uint32_t i = items[k];
+            hbp__vector_load without = {load->a - r->vectors->a[i], load->b - r->vectors->b[i],
+                                        load->weight - hbp__vector_weight(r->vectors, i)};
+            int mends = !is_over(r, &without);
+            int64_t size = size_of(r, i);
+            if (best < 0 || mends > best_mends ||
+                (mends == best_mends && (mends ? size < best_size : size > best_size))) {
+                best = k;
+                best_size = size;
+                best_mends = mends;
+            }
+        }
+        uint32_t i = items[best];
+        items[best] = items[out];
+        items[out++] = i;
+        load->a -= r->vectors->a[i];
+        load->b -= r->vectors->b[i];
+        load->weight -= hbp__vector_weight(r->vectors, i);
+    }
+    return out;
+}
+
+/* Takes out what stands past a capacity; r->list gets it. Returns how many items. */
+static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
+{
+    const hbp__memory *memory = &r->context->memory;
+    int64_t held = 0;
+    measure(r);
+    for (int64_t i = 0; i < r->vectors->count; i++)
+        if (is_over(r, &r->load[r->trial.pack_of[i]]))
+            r->list[held++] = (uint32_t)i;
+    uint64_t *keys = hbp__new(memory, (uint64_t)held, sizeof *keys);
+    uint32_t *by = hbp__new(memory, (uint64_t)held, 2 * sizeof *by);
+    int done = keys && by;
+    for (int64_t k = 0; k < held && done; k++) {
+        keys[k] = r->trial.pack_of[r->list[k]];
+        by[k] = (uint32_t)k;
+    }
+    done = done && hbp__sort_by_u64(memory, keys, by, held);
+    *count = 0;
+    for (int64_t k = 0; k < held && done; k++)
+        by[held + k] = r->list[by[k]];
+    for (int64_t k = 0, end; k < held && done; k = end) {
+        uint32_t pack = r->trial.pack_of[by[held + k]];
+        for (end = k; end < held && r->trial.pack_of[by[held + end]] == pack; end++)
+            ;
+        int64_t out = take_out(r, &r->load[pack], by + held + k, end - k);
+        memcpy(r->list + *count, by + held + k, (size_t)out * sizeof *r->list);
+        *count += out;
+    }
+    hbp__delete(memory, keys);
+    hbp__delete(memory, by);
+    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+}
+
+/* Places r->list[0..count) where there is room beside the other items, in new packs where there is none. */
+static hbp_status place_rest(hbp__vector_run *r, int64_t count)
+{
+    HBP__TRY(hbp__vector_run_sort_down(r, r->list, count));
+    hbp__vector_grid grid;
+    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
+    for (int64_t p = 0; p < r->trial.packs && status == HBP_OK; p++)
+        status = hbp__vector_grid_add(&grid, r->load[p]);
+    int64_t left = 0;
+    if (status == HBP_OK)
+        status = hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, count, r->trial.pack_of, &left);
+    r->trial.packs = grid.packs;
+    hbp__vector_grid_close(&grid);
+    return status;
+}
+
+/* Numbers the packs of the trial that hold something; keeps it if it is better than the best. */
+static void keep_better(hbp__vector_run *r, int is_even)
+{
+    int64_t packs = 0;
+    measure(r);
+    for (int64_t p = 0; p < r->trial.packs; p++)
+        r->load[p].weight = r->load[p].weight ? packs++ : -1;
+    for (int64_t i = 0; i < r->vectors->count; i++)
+        r->trial.pack_of[i] = (uint32_t)r->load[r->trial.pack_of[i]].weight;
+    r->trial.packs = packs;
+    if (r->best.packs && r->best.packs <= packs)
+        return;
+    r->best_is_even = is_even;
+    hbp__vector_packing swap = r->best;
+    r->best = r->trial;
+    r->trial = swap;
+}
+
+hbp_status hbp__vector_run_mend(hbp__vector_run *r)
+{
+    int64_t over = 0, out = 0;
+    HBP__TRY(hbp__vector_even(r->context, r->vectors, &r->trial, MEND_ROUNDS * r->effort, &over));
+    if (over) {
+        HBP__TRY(take_out_all(r, &out));
+        HBP__TRY(place_rest(r, out));
+    }
+    keep_better(r, !out);
+    return HBP_OK;
+}
+
+hbp_status hbp__vector_run_tight(hbp__vector_run *r)
+{
+    hbp__vector_grid grid;
+    int64_t left;
+    memcpy(r->list, r->down, (size_t)r->vectors->count * sizeof *r->list);
+    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
+    if (status == HBP_OK)
+        status =
+            hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, r->vectors->count, r->trial.pack_of, &left);
+    r->trial.packs = grid.packs;
+    hbp__vector_grid_close(&grid);
+    if (status == HBP_OK)
+        keep_better(r, 0);
+    return status;
+}
+
+hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
+{
+    hbp__vector_grid grid;
+    int64_t left = 0;
+    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
+    for (int64_t p = 0; p < r->trial.packs && status == HBP_OK; p++)
+        status = hbp__vector_grid_add(&grid, r->load[p]);
+    if (status == HBP_OK)
+        status = hbp__vector_place(&grid, HBP__PLACE_EVEN, r->list, count, r->trial.pack_of, &left);
+    if (status == HBP_OK)
+        memcpy(r->load, grid.load, (size_t)r->trial.packs * sizeof *r->load);
+    hbp__vector_grid_close(&grid);
+    HBP__TRY(status);
+    if (!left)
+        return HBP_OK;
+    const hbp__memory *memory = &r->context->memory;
+    uint64_t packs = (uint64_t)r->trial.packs;
+    uint64_t *keys = hbp__new(memory, packs, sizeof *keys);
+    uint32_t *by = hbp__new(memory, packs, sizeof *by);
+    int done = keys && by;
+    for (int64_t p = 0; p < r->trial.packs && done; p++) {
+        keys[p] = (uint64_t)((r->load[p].a * r->scale.a + r->load[p].b * r->scale.b) >> r->scale.shift);
+        by[p] = (uint32_t)p;
+    }
+    done = done && hbp__sort_by_u64(memory, keys, by, r->trial.packs);
+    for (int64_t k = 0; k < left && done; k++)
+        r->trial.pack_of[r->list[k]] = by[k % r->trial.packs];
+    hbp__delete(memory, keys);
+    hbp__delete(memory, by);
+    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+}
+
+hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)
+{
+    memcpy(r->list, r->down, (size_t)r->vectors->count * sizeof *r->list);
+    memset(r->load, 0, (size_t)packs * sizeof *r->load);
+    r->trial.packs = packs;
+    HBP__TRY(hbp__vector_run_spread(r, r->vectors->count));
+    return hbp__vector_run_mend(r);
+}
+
+hbp_status hbp__vector_run_plain(hbp__vector_run *r, const uint32_t *order, int is_next)
+{
+    const hbp__vectors *v = r->vectors;
+    int64_t packs = 0;
+    for (int64_t k = 0; k < v->count; k++) {
+        if (k % ITEMS_A_TICK == 0)
+            HBP__TRY(hbp__tick(r->context, "pack", k, v->count));
+        uint32_t i = order ? order[k] : (uint32_t)k;
+        hbp__vector_load with = {0, 0, 0};
+        int64_t p = is_next && packs ? packs - 1 : 0;
+        for (; p <= packs; p++) {
+            with = p < packs ? r->load[p] : (hbp__vector_load){0, 0, 0};
+            with.a += v->a[i];
+            with.b += v->b[i];
+            with.weight += hbp__vector_weight(v, i);
+            if (!is_over(r, &with))
+                break;
+        }
+        packs += p == packs;
+        r->load[p] = with;
+        r->trial.pack_of[i] = (uint32_t)p;
+    }
+    r->trial.packs = packs;
+    keep_better(r, 0);
+    return HBP_OK;
+}
