@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs
+from hbp import _native, _structs, _structs_vlm
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -46,7 +46,8 @@ def open_structs(text: str) -> "dict[str, list[str]]":
 def python_struct(c_name: str):
     """hbp_cost_terms is CostTermsStruct: CostTerms is what users see."""
     name = python_name(c_name)
-    return getattr(_structs, name + "Struct", None) or getattr(_structs, name)
+    found = (getattr(module, name + end, None) for end in ("Struct", "") for module in (_structs, _structs_vlm))
+    return next(filter(None, found))
 
 
 class TestFunctions(unittest.TestCase):
@@ -59,6 +60,7 @@ class TestFunctions(unittest.TestCase):
 
     def fits(self, declaration: str, declared, is_result: bool = False) -> bool:
         """Whether a ctypes declaration says what a C one does."""
+        declaration = re.sub(r"(\w+)\[\d+\]", r"*\1", declaration)
         const = "const" in declaration.split()
         words = declaration.replace("*", " * ").replace("const", " ").split()
         base, stars = words[0], words.count("*")
@@ -124,7 +126,8 @@ class TestEnumerations(unittest.TestCase):
 
     def test_values(self):
         import hbp
-        from hbp import cost, epoch, groups, lengths, machine, model, packs, plan
+        from hbp import cost, epoch, groups, layers, lengths, machine, model, packs, pipeline, plan, recompute, vision
+        from hbp import vlm_plan
 
         text = headers()
         values = dict(re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", text))
@@ -136,13 +139,26 @@ class TestEnumerations(unittest.TestCase):
             "HBP_EPOCH_": epoch.EPOCH_MODES,
             "HBP_LOSS_": plan.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
+            "HBP_ISF_": vision.FILL_MODES,
+            "HBP_BUDGETS_": vision.BUDGETS_MODES,
+            "HBP_LAYER_": layers.KINDS,
+            "HBP_RECOMPUTE_": layers.RECOMPUTE,
+            "HBP_PARTITION_": pipeline.MODES,
+            "HBP_RANKED_": pipeline.RANKED,
+            "HBP_MEMORY_": recompute.MODES,
+            "HBP_VLM_DATA_": vlm_plan.DATA_MODES,
         }
+        counts = ("_COUNT", "_KINDS", "_CHOICES")
         for prefix, table in tables.items():
             wanted = {name.removeprefix(prefix).lower(): int(value) for name, value in values.items()
-                      if name.startswith(prefix) and not name.endswith("_COUNT")}
+                      if name.startswith(prefix) and not name.endswith(counts)}
             self.assertEqual(wanted, {name.replace("-", "_"): value for name, value in table.items()}, prefix)
         for name in ("gated", "plain"):
             self.assertEqual(model.MLP[name], int(values[f"HBP_MLP_{name.upper()}"]))
+        for name, value in pipeline.DIRECTIONS.items():
+            self.assertEqual(value, int(values[f"HBP_{name.upper()}"]))
+        select = {name: int(values[f"HBP_SELECT_{name.upper()}"]) for name in ("attention", "mlp")}
+        self.assertEqual({"both": 0, "neither": -1, **select}, recompute.SELECT)
         self.assertEqual({3: 3, 2: 2, 1: 1, 0: 4}, cost.ZERO_STAGES)
         self.assertEqual(values["HBP_ZERO_NONE"], "4")
         self.assertEqual(len(hbp.baselines()), int(values["HBP_BASELINE_COUNT"]))

@@ -21,6 +21,15 @@ from ._structs import (
     SpChoice,
     StepperSummary,
 )
+from ._structs_vlm import (
+    Budgets,
+    PartitionSummary,
+    PipelineSummary,
+    RecomputeReport,
+    VlmFields,
+    VlmPlanSummary,
+    VlmSummary,
+)
 from .cost import Cost, CostTerms, choose_sp, list_sp_choices
 from .epoch import balance_attention, baselines, plan_baseline, plan_epoch
 from .errors import (
@@ -37,19 +46,34 @@ from .errors import (
     VersionError,
 )
 from .groups import Groups, plan_groups
+from .layers import Layers
 from .lengths import Lengths, LengthsBuilder
 from .machine import Collective, Machine
 from .model import Model
 from .packs import Packs, greedy_fill
+from .pipeline import (
+    MicroBatchOrder,
+    Partition,
+    PartitionCandidate,
+    PipelineRun,
+    order_micro_batches,
+    partition_layers,
+    simulate_pipeline,
+)
 from .plan import Pack, Plan, PlanFile, Step
+from .recompute import LayerBytes, RecomputeChoice, choose_recompute, fit_layer_bytes
 from .report import bound_epoch, simulate
 from .step import plan_step
 from .stepper import Stepper, list_communicators
+from .vision import choose_budgets, iterative_fill
+from .vlm import Vlm
+from .vlm_plan import VlmPlan, plan_vlm
 from . import torch
 
 __version__: str = _lib.hbp_version_string().decode()
 
 __all__ = [
+    "Budgets",
     "CancelledError",
     "Collective",
     "Communicator",
@@ -62,21 +86,31 @@ __all__ = [
     "InfeasibleError",
     "InternalError",
     "InvalidError",
+    "LayerBytes",
+    "Layers",
     "Lengths",
     "LengthsBuilder",
     "LengthsSummary",
     "Machine",
     "MachineFields",
+    "MicroBatchOrder",
     "Model",
     "ModelFields",
     "ModelSummary",
     "OutOfMemory",
     "Pack",
     "Packs",
+    "Partition",
+    "PartitionCandidate",
+    "PartitionSummary",
+    "PipelineRun",
+    "PipelineSummary",
     "Plan",
     "PlanFile",
     "PlanSummary",
     "Progress",
+    "RecomputeChoice",
+    "RecomputeReport",
     "Report",
     "SolverError",
     "SpChoice",
@@ -86,17 +120,30 @@ __all__ = [
     "SystemFailure",
     "TooLargeError",
     "VersionError",
+    "Vlm",
+    "VlmFields",
+    "VlmPlan",
+    "VlmPlanSummary",
+    "VlmSummary",
     "balance_attention",
     "baselines",
     "bound_epoch",
+    "choose_budgets",
+    "choose_recompute",
     "choose_sp",
+    "fit_layer_bytes",
     "greedy_fill",
+    "iterative_fill",
     "list_communicators",
     "list_sp_choices",
+    "order_micro_batches",
+    "partition_layers",
     "plan_baseline",
     "plan_epoch",
     "plan_groups",
     "plan_step",
+    "plan_vlm",
     "simulate",
+    "simulate_pipeline",
     "torch",
 ]

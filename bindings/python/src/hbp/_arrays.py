@@ -40,10 +40,13 @@ def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -
 class Column:
     """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
 
-    def __init__(self, function: str, dtype: npt.DTypeLike, doc: str, optional: bool = False) -> None:
+    def __init__(
+        self, function: str, dtype: npt.DTypeLike, doc: str, optional: bool = False, key: Optional[str] = None
+    ) -> None:
         self._function = getattr(lib, function)
         self._dtype = np.dtype(dtype)
         self._optional = optional
+        self._key = () if key is None else (key.encode(),)  # for functions that find a column by its name
         self.__doc__ = doc
 
     def __set_name__(self, owner: Any, name: str) -> None:
@@ -53,7 +56,7 @@ class Column:
         if instance is None:
             return self
         count = ctypes.c_int64()
-        pointer = self._function(instance, ctypes.byref(count))
+        pointer = self._function(instance, *self._key, ctypes.byref(count))
         column = (
             None
             if self._optional and not pointer

@@ -29,13 +29,14 @@ ProgressFn = Callable[[Progress], Any]
 
 
 class Handle:
-    """Owns one object of the library, and keeps alive what the object borrows."""
+    """Owns one object of the library, and keeps alive what the object borrows. Without a function that frees
+    it, the object is part of another, which `keep` has."""
 
     __slots__ = ("pointer", "_free", "_opaque", "_keep")
 
-    def __init__(self, pointer: int, free: str, opaque: Any, keep: tuple[Any, ...] = ()) -> None:
+    def __init__(self, pointer: int, free: Optional[str], opaque: Any, keep: tuple[Any, ...] = ()) -> None:
         self.pointer: Optional[int] = pointer
-        self._free = _native.release(free)
+        self._free = None if free is None else _native.release(free)
         self._opaque = opaque
         self._keep = keep
 
@@ -48,7 +49,8 @@ class Handle:
         pointer = getattr(self, "pointer", None)
         if pointer:
             self.pointer = None
-            self._free(pointer)
+            if self._free is not None:
+                self._free(pointer)
 
 
 class Context:
@@ -177,6 +179,13 @@ class Owned:
         finally:  # a Ctrl-C that came last finds an object made, to be freed with `self`
             if out.value:
                 self._adopt(out.value, *keep)
+        return self
+
+    @classmethod
+    def _part(cls, function: Any, owner: Owned) -> Any:
+        """What `function` finds inside `owner`; it keeps the owner alive and frees nothing."""
+        self = cls.__new__(cls)
+        self._handle = Handle(function(owner).value, None, cls._opaque, (owner._handle,))
         return self
 
     def __reduce__(self) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _structs as s
+from . import _structs_vlm as v
 
 ABI_VERSION = 0
 NAMES = {"darwin": "libhbp.dylib", "win32": "hbp.dll"}
@@ -105,6 +106,26 @@ class PlanFile(Opaque):
 
 
 class Stepper(Opaque):
+    pass
+
+
+class Layers(Opaque):
+    pass
+
+
+class Vlm(Opaque):
+    pass
+
+
+class Partition(Opaque):
+    pass
+
+
+class PipelineRun(Opaque):
+    pass
+
+
+class VlmPlan(Opaque):
     pass
 
 
@@ -346,6 +367,95 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_stepper_submit_lengths": (Status, [Context, Stepper, Lengths]),
     "hbp_stepper_take": (Status, [Context, Stepper, Out]),
     "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(s.StepperSummary)]),
+    # iterative_fill.h
+    "hbp_iterative_fill_options_init": _init(v.IterativeFillOptions),
+    "hbp_iterative_fill": (Status, [Context, Lengths, _to(v.IterativeFillOptions), Out]),
+    "hbp_budgets_options_init": _init(v.BudgetsOptions),
+    "hbp_choose_budgets": (Status, [Context, Lengths, _to(v.BudgetsOptions), _to(v.Budgets)]),
+    # layers.h
+    "hbp_layer_columns_init": _init(v.LayerColumns),
+    "hbp_layers_create": (Status, [Context, _to(v.LayerColumns), Out]),
+    "hbp_layers_read": (Status, [Context, Text, Out]),
+    "hbp_layers_free": (None, [Layers]),
+    "hbp_layers_count": (Int32, [Layers]),
+    "hbp_layers_get_column": (Array, [Layers, Text, Count]),
+    "hbp_layers_get_kinds": _column(Layers),
+    "hbp_layers_get_name": (Text, [Layers, Int64]),
+    # vlm.h
+    "hbp_vlm_fields_init": _init(v.VlmFields),
+    "hbp_vlm_create": (Status, [Context, _to(v.VlmFields), Model, Out]),
+    "hbp_vlm_create_preset": (Status, [Context, Text, Out]),
+    "hbp_vlm_count_presets": (Int64, []),
+    "hbp_vlm_get_preset_name": (Text, [Int64]),
+    "hbp_vlm_free": (None, [Vlm]),
+    "hbp_vlm_get_name": (Text, [Vlm]),
+    "hbp_vlm_get_fields": (Status, [Context, Vlm, _to(v.VlmFields)]),
+    "hbp_vlm_get_language": (Model, [Vlm]),
+    "hbp_vlm_get_summary": (Status, [Context, Vlm, _to(v.VlmSummary)]),
+    "hbp_vlm_layers_options_init": _init(v.VlmLayersOptions),
+    "hbp_vlm_create_layers": (Status, [Context, Vlm, Machine, _to(v.VlmLayersOptions), Out]),
+    # pipeline.h
+    "hbp_pipeline_options_init": _init(v.PipelineOptions),
+    "hbp_partition_options_init": _init(v.PartitionOptions),
+    "hbp_partition_layers": (
+        Status,
+        [Context, Layers, _to(v.PipelineOptions), _to(v.PartitionOptions), Out],
+    ),
+    "hbp_partition_free": (None, [Partition]),
+    "hbp_partition_get_summary": (Status, [Context, Partition, _to(v.PartitionSummary)]),
+    "hbp_partition_get_cuts": _column(Partition),
+    "hbp_partition_get_stage_ns": _column(Partition),
+    "hbp_partition_get_stage_busy_ns": _column(Partition),
+    "hbp_partition_get_stage_bytes": _column(Partition),
+    "hbp_partition_get_order": _column(Partition),
+    "hbp_partition_count_candidates": (Int64, [Partition]),
+    "hbp_partition_get_candidate": (
+        Status,
+        [Context, Partition, Int64, _to(v.PartitionCandidateStruct), Out],
+    ),
+    "hbp_simulate_pipeline": (Status, [Context, Layers, Array, _to(v.PipelineOptions), Array, Out]),
+    "hbp_pipeline_run_free": (None, [PipelineRun]),
+    "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(v.PipelineSummary)]),
+    "hbp_pipeline_run_get_busy_ns": _column(PipelineRun),
+    "hbp_pipeline_run_get_peak_bytes": _column(PipelineRun),
+    "hbp_pipeline_run_get_stages": _column(PipelineRun),
+    "hbp_pipeline_run_get_chunks": _column(PipelineRun),
+    "hbp_pipeline_run_get_micro_batches": _column(PipelineRun),
+    "hbp_pipeline_run_get_directions": _column(PipelineRun),
+    "hbp_pipeline_run_get_starts": _column(PipelineRun),
+    "hbp_pipeline_run_get_ends": _column(PipelineRun),
+    "hbp_order_micro_batches": (
+        Status,
+        [Context, Layers, Array, _to(v.PipelineOptions), Array, Count, Count],
+    ),
+    # recompute.h
+    "hbp_recompute_options_init": _init(v.RecomputeOptions),
+    "hbp_recompute_report_init": _init(v.RecomputeReport),
+    "hbp_choose_recompute": (
+        Status,
+        [
+            Context,
+            Layers,
+            Array,
+            _to(v.PipelineOptions),
+            _to(v.RecomputeOptions),
+            Array,
+            _to(v.RecomputeReport),
+        ],
+    ),
+    "hbp_fit_layer_bytes": (Status, [Context, Array, Array, Array, Count, Count]),
+    # plan_vlm.h
+    "hbp_vlm_options_init": _init(v.VlmOptions),
+    "hbp_plan_vlm": (Status, [Context, Lengths, Vlm, Machine, _to(v.VlmOptions), Out]),
+    "hbp_vlm_plan_free": (None, [VlmPlan]),
+    "hbp_vlm_plan_get_summary": (Status, [Context, VlmPlan, _to(v.VlmPlanSummary)]),
+    "hbp_vlm_plan_get_data": (Plan, [VlmPlan]),
+    "hbp_vlm_plan_get_layers": (Layers, [VlmPlan]),
+    "hbp_vlm_plan_get_cuts": _column(VlmPlan),
+    "hbp_vlm_plan_get_recompute": _column(VlmPlan),
+    "hbp_vlm_plan_get_stage_ns": _column(VlmPlan),
+    "hbp_vlm_plan_get_stage_bytes": _column(VlmPlan),
+    "hbp_vlm_plan_get_step_ns": _column(VlmPlan),
 }
 
 

@@ -1,0 +1,151 @@
+"""The layers of a model, with what each takes and holds: what stages are cut from."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._arrays import Column, address, integers, same_count
+from ._context import Owned
+from ._files import Path, path_bytes, text_bytes
+from ._native import lib
+from ._numbers import choice
+from ._structs_vlm import LayerColumns
+
+KINDS = {"language": 0, "vision": 1, "fixed": 2}
+RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
+
+Kinds = Union[str, Sequence[str], npt.ArrayLike]
+
+
+def named(name: str, values: Any, choices: dict[str, int], count: int) -> npt.NDArray[np.int32]:
+    """A constant for each of `count` layers: names, the numbers themselves, or one name for all."""
+    if isinstance(values, str):
+        return np.full(count, choice(name, values, choices), np.int32)
+    array = np.asarray(values)
+    if array.ndim == 1 and array.dtype.kind in "UO":
+        array = np.array([choice(name, value, choices) for value in array.tolist()], np.int32)
+    return same_count(name, integers(name, array, np.int32), count)
+
+
+def _column(name: str, doc: str) -> Column:
+    return Column("hbp_layers_get_column", np.int64, doc, key=name)
+
+
+class Layers(Owned):
+    """The layers of a model in the order in which a micro-batch meets them. Immutable.
+
+    Columns have a value a layer, of one GPU's share and for the reference micro-batch: times in nanoseconds,
+    sizes in bytes. They are read-only numpy views of the library's memory and keep the layers alive."""
+
+    _opaque = _native.Layers
+    _free = "hbp_layers_free"
+
+    forward_ns = _column("forward_ns", "Forward time.")
+    backward_ns = _column("backward_ns", "Backward time, without recomputation.")
+    parameters = _column("parameters", "Parameters.")
+    state_bytes = _column("state_bytes", "Weights, gradients and optimiser states.")
+    activation_bytes = _column("activation_bytes", "Kept for backward with nothing recomputed.")
+    recomputed_bytes = _column("recomputed_bytes", "Kept for backward with the layer recomputed.")
+    working_bytes = _column("working_bytes", "More while the layer is recomputed.")
+    attention_bytes = _column("attention_bytes", "Freed by recomputing attention alone; 0: cannot be chosen.")
+    attention_ns = _column("attention_ns", "What that takes.")
+    mlp_bytes = _column("mlp_bytes", "Freed by recomputing the feed-forward part alone; 0: cannot be chosen.")
+    mlp_ns = _column("mlp_ns", "What that takes.")
+    recompute_ns = _column("recompute_ns", "What recomputing the whole layer takes.")
+    cut_bytes = _column("cut_bytes", "Sent on when a stage ends behind the layer.")
+    kinds = Column("hbp_layers_get_kinds", np.int32, "What each layer grows with, as KINDS names it.")
+
+    def __init__(
+        self,
+        forward_ns: npt.ArrayLike,
+        backward_ns: Optional[npt.ArrayLike] = None,
+        *,
+        kind: Optional[Kinds] = None,
+        parameters: Optional[npt.ArrayLike] = None,
+        state_bytes: Optional[npt.ArrayLike] = None,
+        activation_bytes: Optional[npt.ArrayLike] = None,
+        recomputed_bytes: Optional[npt.ArrayLike] = None,
+        working_bytes: Optional[npt.ArrayLike] = None,
+        attention_bytes: Optional[npt.ArrayLike] = None,
+        attention_ns: Optional[npt.ArrayLike] = None,
+        mlp_bytes: Optional[npt.ArrayLike] = None,
+        mlp_ns: Optional[npt.ArrayLike] = None,
+        recompute_ns: Optional[npt.ArrayLike] = None,
+        cut_bytes: Optional[npt.ArrayLike] = None,
+        cut_kind: Optional[Kinds] = None,
+        names: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Measured layers. `kind` says what a layer grows with, "language" (tokens), "vision" (vision units) or
+        "fixed", one for all or one a layer; `cut_kind` the same of `cut_bytes`, by default `kind`. A column
+        left out is zeros, but backward_ns is twice forward_ns, recompute_ns is forward_ns, working_bytes is
+        what recomputation frees."""
+        forward = integers("forward_ns", forward_ns, np.int64)
+        count = len(forward)
+        given: dict[str, Any] = {
+            "backward_ns": backward_ns,
+            "parameters": parameters,
+            "state_bytes": state_bytes,
+            "activation_bytes": activation_bytes,
+            "recomputed_bytes": recomputed_bytes,
+            "working_bytes": working_bytes,
+            "attention_bytes": attention_bytes,
+            "attention_ns": attention_ns,
+            "mlp_bytes": mlp_bytes,
+            "mlp_ns": mlp_ns,
+            "recompute_ns": recompute_ns,
+            "cut_bytes": cut_bytes,
+        }
+        arrays = {
+            name: same_count(name, integers(name, values, np.int64), count)
+            for name, values in given.items()
+            if values is not None
+        }
+        for name, kinds in (("kind", kind), ("cut_kind", cut_kind)):
+            if kinds is not None:
+                arrays[name] = named(name, kinds, KINDS, count)
+        texts = None if names is None else _texts(names, count)
+        columns = LayerColumns(
+            count=count,
+            forward_ns=address(forward),
+            names=None if texts is None else ctypes.addressof(texts),
+            **{name: address(array) for name, array in arrays.items()},
+        )
+        self._handle = Layers._make(lib.hbp_layers_create, ctypes.byref(columns))._handle
+
+    @classmethod
+    def read(cls, path: Path) -> Layers:
+        """From CSV or JSON lines with columns named as the arguments of Layers, `forward_us` or `forward_ms`
+        where times are not in nanoseconds."""
+        return cls._make(lib.hbp_layers_read, path_bytes(path))
+
+    @property
+    def names(self) -> list[str]:
+        """The layers' names; "layer 0", ... where none was given."""
+        return [lib.hbp_layers_get_name(self, layer).decode() for layer in range(len(self))]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Layers of each kind."""
+        found = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
+        return {name: found[kind] for name, kind in KINDS.items()}
+
+    def __len__(self) -> int:
+        return lib.hbp_layers_count(self)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
+        return f"<hbp.Layers: {counts}>"
+
+
+def _texts(names: Sequence[str], count: int) -> Any:
+    """Names as an array of C strings, which the caller keeps alive."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names is {names!r}; it must be a list of texts")
+    if len(names) != count:
+        raise ValueError(f"names has {len(names)} values; it must have {count}")
+    return (ctypes.c_char_p * count)(*(text_bytes(name) for name in names))

@@ -1,0 +1,323 @@
+"""Which layers share a pipeline stage, and what a pipeline takes."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, TypedDict, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._arrays import Column, address, floats, integers, same_count, view
+from ._context import Owned, ProgressFn, call, call_long
+from ._native import lib
+from ._numbers import choice, int32
+from ._structs_vlm import (
+    PartitionCandidateStruct,
+    PartitionOptions,
+    PartitionSummary,
+    PipelineOptions,
+    PipelineSummary,
+)
+from .layers import RECOMPUTE, Layers, named
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+MODES = {"optimal": 0, "balanced": 1, "parameters": 2, "uniform": 3, "paper": 4}
+RANKED = {"time": 1, "variance": 2, "communication": 4}
+DIRECTIONS = {"forward": 0, "backward": 1}
+
+
+class PipelineKeywords(TypedDict, total=False):
+    """What a pipeline is, for every function that plans or runs one.
+
+    micro_batches: of a step; 0: as many as the scales have. virtual_stages: chunks of layers a stage,
+    interleaved 1F1B when above 1. vision_scale, token_scale: each micro-batch's vision units and tokens, the
+    reference micro-batch having 1; vision_time_scale, token_time_scale: times where they grow otherwise.
+    speed: of each stage's GPUs, 1 as measured. limit_bytes: memory of a GPU, one number or one a stage.
+    recompute: "none", "attention", "mlp" or "layer", for all layers or one a layer. link_bytes_per_s between
+    stages (0: transfers take no time), link_latency_ns, link_overlap the share of a transfer that both ends
+    go on during."""
+
+    micro_batches: int
+    virtual_stages: int
+    vision_scale: Optional[npt.ArrayLike]
+    token_scale: Optional[npt.ArrayLike]
+    token_time_scale: Optional[npt.ArrayLike]
+    vision_time_scale: Optional[npt.ArrayLike]
+    speed: Optional[npt.ArrayLike]
+    limit_bytes: Optional[npt.ArrayLike]
+    recompute: Union[None, str, Sequence[str], npt.ArrayLike]
+    link_bytes_per_s: float
+    link_overlap: float
+    link_latency_ns: int
+
+
+class Pipeline:
+    """The struct, and the arrays that it points to. Counts are checked here: C cannot."""
+
+    def __init__(
+        self,
+        layers: Layers,
+        stages: int,
+        *,
+        micro_batches: int = 0,
+        virtual_stages: int = 0,
+        vision_scale: Optional[npt.ArrayLike] = None,
+        token_scale: Optional[npt.ArrayLike] = None,
+        token_time_scale: Optional[npt.ArrayLike] = None,
+        vision_time_scale: Optional[npt.ArrayLike] = None,
+        speed: Optional[npt.ArrayLike] = None,
+        limit_bytes: Optional[npt.ArrayLike] = None,
+        recompute: Union[None, str, Sequence[str], npt.ArrayLike] = None,
+        link_bytes_per_s: float = 0.0,
+        link_overlap: float = 0.0,
+        link_latency_ns: int = 0,
+    ) -> None:
+        if not isinstance(layers, Layers):
+            raise TypeError(f"layers is {layers!r}; it must be hbp.Layers")
+        given = {
+            "vision_scale": vision_scale,
+            "token_scale": token_scale,
+            "token_time_scale": token_time_scale,
+            "vision_time_scale": vision_time_scale,
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {
+            name: floats(name, values) for name, values in given.items() if values is not None
+        }
+        self.stages = int32("stages", stages)
+        if not 1 <= self.stages <= len(layers):
+            raise ValueError(f"stages is {stages}; it must lie in 1..{len(layers)}, the number of layers")
+        self.micro_batches = int32("micro_batches", micro_batches)
+        if not self.micro_batches and arrays:
+            self.micro_batches = max(len(array) for array in arrays.values())
+        for name, array in arrays.items():
+            same_count(name, array, self.micro_batches)
+        if speed is not None:
+            arrays["speed"] = same_count("speed", floats("speed", speed), self.stages)
+        if limit_bytes is not None:
+            limits = np.asarray(limit_bytes)
+            limits = np.repeat(limits, self.stages) if limits.ndim == 0 else limits
+            arrays["limit_bytes"] = same_count(
+                "limit_bytes", integers("limit_bytes", limits, np.int64), self.stages
+            )
+        if recompute is not None:
+            arrays["recompute"] = named("recompute", recompute, RECOMPUTE, len(layers))
+        self._arrays = arrays
+        self.struct = PipelineOptions(
+            stages=self.stages,
+            virtual_stages=virtual_stages,
+            micro_batches=self.micro_batches,
+            link_bytes_per_s=link_bytes_per_s,
+            link_overlap=link_overlap,
+            link_latency_ns=link_latency_ns,
+            **{name: address(array) for name, array in arrays.items()},
+        )
+
+    @classmethod
+    def of(
+        cls, layers: Layers, cuts: npt.ArrayLike, keywords: PipelineKeywords
+    ) -> tuple[Pipeline, npt.NDArray[np.int32]]:
+        """The pipeline that `cuts` make, and the cuts as C wants them."""
+        borders = integers("cuts", cuts, np.int32)
+        chunks, virtual = len(borders) - 1, int32("virtual_stages", keywords.get("virtual_stages", 0)) or 1
+        if chunks < 1 or virtual < 1 or chunks % virtual:
+            raise ValueError(
+                f"cuts has {len(borders)} values; it must have stages x virtual_stages + 1, and "
+                f"virtual_stages is {virtual}"
+            )
+        return cls(layers, chunks // virtual, **keywords), borders
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionCandidate:
+    """One of the best partitions; `ranked` says by what it is among them: "time", "variance",
+    "communication"."""
+
+    cuts: npt.NDArray[np.int32]
+    ranked: tuple[str, ...]
+    predicted_ns: int
+    simulated_ns: int
+    cut_bytes: int
+    stage_variance: float
+
+
+class Partition(Owned):
+    """Layers cut into the stages of a pipeline. Immutable."""
+
+    _opaque = _native.Partition
+    _free = "hbp_partition_free"
+
+    cuts = Column(
+        "hbp_partition_get_cuts", np.int32, "First layer of each chunk, and the number of layers at the end."
+    )
+    stage_ns = Column(
+        "hbp_partition_get_stage_ns",
+        np.int64,
+        "Time of each stage for the mean micro-batch, exposed transfers in.",
+    )
+    stage_busy_ns = Column(
+        "hbp_partition_get_stage_busy_ns", np.int64, "Time that each stage works in a step, simulated."
+    )
+    stage_bytes = Column("hbp_partition_get_stage_bytes", np.int64, "Peak of each stage, simulated.")
+    order = Column(
+        "hbp_partition_get_order", np.int32, "Micro-batches as they are best run; as given without `order`."
+    )
+
+    def summary(self) -> PartitionSummary:
+        """The partition in numbers; print it."""
+        summary = PartitionSummary()
+        call(lib.hbp_partition_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    def candidates(self) -> list[PartitionCandidate]:
+        """The best partitions, best first by simulated time; the first is the one chosen."""
+        found = []
+        for index in range(lib.hbp_partition_count_candidates(self)):
+            struct, cuts = PartitionCandidateStruct(), ctypes.c_void_p()
+            call(
+                lib.hbp_partition_get_candidate, self, index, ctypes.byref(struct), ctypes.byref(cuts)
+            )
+            fields = struct.as_dict()
+            mask = fields.pop("ranked")
+            found.append(
+                PartitionCandidate(
+                    cuts=view(cuts.value, len(self.cuts), np.int32, self._handle),
+                    ranked=tuple(name for name, bit in RANKED.items() if mask & bit),
+                    **fields,
+                )
+            )
+        return found
+
+    def __len__(self) -> int:
+        """Stages."""
+        return len(self.stage_ns)
+
+    def __repr__(self) -> str:
+        return f"<hbp.Partition: {len(self)} stages, cuts {', '.join(map(str, self.cuts.tolist()))}>"
+
+
+def partition_layers(
+    layers: Layers,
+    *,
+    stages: int,
+    mode: str = "optimal",
+    candidates: int = 0,
+    radius: int = 0,
+    order: bool = False,
+    progress: Optional[ProgressFn] = None,
+    **pipeline: Unpack[PipelineKeywords],
+) -> Partition:
+    """Cuts the layers into `stages` stages (OmniBal, section 3.3): "optimal" for the least pipeline time,
+    "balanced", "parameters" and "uniform" as DeepSpeed does, "paper" as OmniBal does with cuts moved by up to
+    `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
+    best order before it is run. The other options are those of hbp.pipeline.PipelineKeywords; micro_batches is
+    needed."""
+    options = PartitionOptions(
+        mode=choice("mode", mode, MODES), candidates=candidates, radius=radius, order=bool(order)
+    )
+    settings = Pipeline(layers, stages, **pipeline)
+    return Partition._make(
+        lib.hbp_partition_layers,
+        layers,
+        ctypes.byref(settings.struct),
+        ctypes.byref(options),
+        progress=progress,
+    )
+
+
+class PipelineRun(Owned):
+    """A step of a pipeline that was run on paper. Immutable.
+
+    busy_ns and peak_bytes have a value a stage; the other columns one an operation, by stage and in the order
+    of their start."""
+
+    _opaque = _native.PipelineRun
+    _free = "hbp_pipeline_run_free"
+
+    busy_ns = Column("hbp_pipeline_run_get_busy_ns", np.int64, "Time that each stage works.")
+    peak_bytes = Column("hbp_pipeline_run_get_peak_bytes", np.int64, "Peak of each stage.")
+    stages = Column("hbp_pipeline_run_get_stages", np.int32, "Stage of each operation.")
+    chunks = Column("hbp_pipeline_run_get_chunks", np.int32, "Chunk of layers of each operation.")
+    micro_batches = Column(
+        "hbp_pipeline_run_get_micro_batches",
+        np.int32,
+        "Micro-batch of each operation: row of the scales, not place in the order.",
+    )
+    directions = Column("hbp_pipeline_run_get_directions", np.int32, "0: forward; 1: backward.")
+    starts = Column("hbp_pipeline_run_get_starts", np.int64, "When each operation starts, in ns.")
+    ends = Column("hbp_pipeline_run_get_ends", np.int64, "When each operation ends, in ns.")
+
+    def summary(self) -> PipelineSummary:
+        """The step in numbers; print it."""
+        summary = PipelineSummary()
+        call(lib.hbp_pipeline_run_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    def __len__(self) -> int:
+        """Operations."""
+        return len(self.stages)
+
+    def __repr__(self) -> str:
+        return f"<hbp.PipelineRun: {len(self):,} operations on {len(self.busy_ns)} stages>"
+
+
+def simulate_pipeline(
+    layers: Layers,
+    cuts: npt.ArrayLike,
+    *,
+    order: Optional[npt.ArrayLike] = None,
+    progress: Optional[ProgressFn] = None,
+    **pipeline: Unpack[PipelineKeywords],
+) -> PipelineRun:
+    """Runs one step of 1F1B, interleaved with virtual_stages above 1, on paper: `cuts` as Partition has them,
+    `order` the order in which micro-batches enter. The other options are those of
+    hbp.pipeline.PipelineKeywords."""
+    settings, borders = Pipeline.of(layers, cuts, pipeline)
+    given = None
+    if order is not None:
+        given = same_count("order", integers("order", order, np.int32), settings.micro_batches)
+    return PipelineRun._make(
+        lib.hbp_simulate_pipeline,
+        layers,
+        address(borders),
+        ctypes.byref(settings.struct),
+        address(given),
+        progress=progress,
+    )
+
+
+class MicroBatchOrder(NamedTuple):
+    """An order of micro-batches, and simulated times of a step as given and in it."""
+
+    order: npt.NDArray[np.int32]
+    before_ns: int
+    after_ns: int
+
+
+def order_micro_batches(
+    layers: Layers,
+    cuts: npt.ArrayLike,
+    *,
+    progress: Optional[ProgressFn] = None,
+    **pipeline: Unpack[PipelineKeywords],
+) -> MicroBatchOrder:
+    """The order of a step's micro-batches in which the pipeline takes least: the best of all for up to 7,
+    never slower than as given. Options are those of hbp.pipeline.PipelineKeywords."""
+    settings, borders = Pipeline.of(layers, cuts, pipeline)
+    order = np.empty(max(settings.micro_batches, 0), np.int32)
+    before, after = ctypes.c_int64(), ctypes.c_int64()
+    call_long(
+        lib.hbp_order_micro_batches,
+        layers,
+        address(borders),
+        ctypes.byref(settings.struct),
+        address(order),
+        ctypes.byref(before),
+        ctypes.byref(after),
+        progress=progress,
+    )
+    return MicroBatchOrder(order, before.value, after.value)

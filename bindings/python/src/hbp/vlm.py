@@ -1,0 +1,108 @@
+"""The vision-language model: an encoder, a projector and a language model."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Mapping
+
+from . import _native
+from ._context import Owned, call
+from ._files import text_bytes
+from ._native import lib
+from ._numbers import choice
+from ._structs_vlm import VlmFields, VlmLayersOptions, VlmSummary
+from .cost import ZERO_STAGES
+from .layers import Layers
+from .machine import Machine
+from .model import MLP, Model
+
+
+class Vlm(Owned):
+    """A vision-language model. Immutable.
+
+    Vlm(language=hbp.Model.preset("internlm2-20b"), vision_layers=45, vision_hidden=3200, ...); the fields are
+    those of hbp.VlmFields, `vision_mlp` is "gated" or "plain"."""
+
+    _opaque = _native.Vlm
+    _free = "hbp_vlm_free"
+
+    def __init__(self, *, language: Model, **fields: Any) -> None:
+        if not isinstance(language, Model):
+            raise TypeError(f"language is {language!r}; it must be hbp.Model")
+        if "vision_mlp" in fields:
+            fields["vision_mlp"] = choice("vision_mlp", fields["vision_mlp"], MLP)
+        struct = VlmFields(**fields)
+        self._handle = Vlm._make(lib.hbp_vlm_create, ctypes.byref(struct), language)._handle
+
+    @classmethod
+    def preset(cls, name: str) -> Vlm:
+        """A known model, "internvl-1.2-26b"."""
+        return cls._make(lib.hbp_vlm_create_preset, text_bytes(name))
+
+    @staticmethod
+    def presets() -> list[str]:
+        """The presets' names."""
+        return [lib.hbp_vlm_get_preset_name(index).decode() for index in range(lib.hbp_vlm_count_presets())]
+
+    @property
+    def name(self) -> str:
+        """The preset's name, or "custom"."""
+        return lib.hbp_vlm_get_name(self).decode()
+
+    @property
+    def fields(self) -> VlmFields:
+        """A copy of the fields, defaults filled in."""
+        fields = VlmFields()
+        call(lib.hbp_vlm_get_fields, self, ctypes.byref(fields))
+        return fields
+
+    @property
+    def language(self) -> Model:
+        """The language model."""
+        return Model._part(lib.hbp_vlm_get_language, self)
+
+    def summary(self) -> VlmSummary:
+        """Parameters and operations that follow from the fields."""
+        summary = VlmSummary()
+        call(lib.hbp_vlm_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    def layers(
+        self,
+        machine: Machine,
+        *,
+        vision: float,
+        tokens: float,
+        squares: float = 0.0,
+        tensor_parallel: int = 0,
+        data_parallel: int = 0,
+        zero_stage: int = 1,
+        fused_cross_entropy: bool = False,
+    ) -> Layers:
+        """The layers as they run on `machine`, for a micro-batch of `vision` vision units and `tokens` tokens
+        whose squared lengths sum to `squares` (0: four samples alike)."""
+        options = VlmLayersOptions(
+            tensor_parallel=tensor_parallel,
+            data_parallel=data_parallel,
+            zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
+            fused_cross_entropy=bool(fused_cross_entropy),
+            vision=vision,
+            tokens=tokens,
+            squares=squares,
+        )
+        return Layers._make(lib.hbp_vlm_create_layers, self, machine, ctypes.byref(options))
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.name, self.fields.as_dict(), self.language)
+
+    def __repr__(self) -> str:
+        return f"<hbp.Vlm {self.name}>"
+
+
+def _unpickle(name: str, fields: Mapping[str, int], language: Model) -> Vlm:
+    """A model of these fields; of a name no preset has only "custom" is left."""
+    if name in Vlm.presets():
+        preset = Vlm.preset(name)
+        if preset.fields.as_dict() == fields and preset.language.fields == language.fields:
+            return preset
+    return Vlm(language=language, **fields)

@@ -1,0 +1,159 @@
+"""Data, pipeline stages and recomputation of a vision-language run in one call."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+from typing import Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._arrays import Column
+from ._context import Owned, ProgressFn, call
+from ._native import lib
+from ._numbers import choice
+from ._structs_vlm import VlmOptions, VlmPlanSummary
+from .cost import ZERO_STAGES
+from .layers import Layers
+from .lengths import OVER_LONG, Lengths
+from .machine import Machine
+from .pipeline import MODES as MODEL_MODES
+from .plan import Plan
+from .recompute import MODES as MEMORY_MODES
+from .recompute import SELECT
+from .vlm import Vlm
+
+DATA_MODES = {"packed": 0, "isf": 1, "random": 2, "grouped": 3, "sorted": 4}
+
+
+class VlmPlan(Owned):
+    """A planned vision-language run: which samples every replica runs, which layers every stage has, what they
+    recompute. Immutable.
+
+    Columns are read-only numpy views of the library's memory; they, `data` and `layers` keep the plan
+    alive."""
+
+    _opaque = _native.VlmPlan
+    _free = "hbp_vlm_plan_free"
+
+    cuts = Column(
+        "hbp_vlm_plan_get_cuts", np.int32, "First layer of each chunk, and the number of layers at the end."
+    )
+    recompute = Column(
+        "hbp_vlm_plan_get_recompute",
+        np.int32,
+        "What each layer recomputes, as hbp.layers.RECOMPUTE names it.",
+    )
+    stage_ns = Column("hbp_vlm_plan_get_stage_ns", np.int64, "Mean time of each stage for a micro-batch.")
+    stage_bytes = Column("hbp_vlm_plan_get_stage_bytes", np.int64, "Peak of each stage.")
+    step_ns = Column("hbp_vlm_plan_get_step_ns", np.int64, "Pipeline time of each step.")
+
+    @cached_property
+    def data(self) -> Plan:
+        """The samples: a plan whose ranks are the replicas, one pack a replica and micro-batch. Its predicted
+        times are those of perfectly even stages."""
+        return Plan._part(lib.hbp_vlm_plan_get_data, self)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """The layers, for the mean micro-batch."""
+        return Layers._part(lib.hbp_vlm_plan_get_layers, self)
+
+    def summary(self) -> VlmPlanSummary:
+        """The run in numbers; print it."""
+        summary = VlmPlanSummary()
+        call(lib.hbp_vlm_plan_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    @property
+    def digest(self) -> int:
+        """Of everything decided; equal where all ranks plan the same."""
+        return self.summary().digest
+
+    def __len__(self) -> int:
+        """Steps."""
+        return len(self.step_ns)
+
+    def __repr__(self) -> str:
+        return f"<hbp.VlmPlan: {len(self):,} steps on {len(self.stage_ns)} stages, digest {self.digest:016x}>"
+
+
+def plan_vlm(
+    lengths: Union[Lengths, npt.ArrayLike],
+    vlm: Vlm,
+    machine: Machine,
+    *,
+    data: str = "packed",
+    model: str = "optimal",
+    memory: str = "optimal",
+    selective: str = "both",
+    tensor_parallel: int = 0,
+    pipeline_stages: int = 0,
+    virtual_stages: int = 0,
+    data_parallel: int = 0,
+    micro_batches: int = 0,
+    batch_samples: int = 0,
+    samples: int = 0,
+    zero_stage: int = 1,
+    over_long: str = "error",
+    modality_order: bool = False,
+    order: bool = True,
+    rounds: int = 0,
+    effort: int = 0,
+    fused_cross_entropy: bool = False,
+    max_vision: int = 0,
+    max_tokens: int = 0,
+    reserve_bytes: Optional[int] = None,
+    layers: Optional[Layers] = None,
+    layers_vision: float = 0.0,
+    layers_tokens: float = 0.0,
+    seed: int = 0,
+    epoch: int = 0,
+    progress: Optional[ProgressFn] = None,
+) -> VlmPlan:
+    """Plans a vision-language run (OmniBal): budgets and packs, stages for them, recomputation under every
+    stage's memory, again until nothing changes. Numbers that are 0 have a default.
+
+    `lengths` has vision units. `data` is "packed", OmniBal's "isf", or padded batches, "random", "grouped" or
+    "sorted"; `model` a mode of partition_layers, `memory` and `selective` those of choose_recompute. A replica
+    is tensor_parallel x pipeline_stages GPUs; data_parallel is the number of replicas (0: all GPUs').
+    batch_samples are those of a step (0: 128), `samples` those of a micro-batch (0: 4); max_vision and
+    max_tokens are the budgets of a pack (0: chosen). `order` orders the micro-batches of each step;
+    `modality_order` lets all replicas meet the same kinds. reserve_bytes None keeps 5 GB free on each GPU,
+    0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
+    those that follow from the shapes. The plan is a pure function of all of them."""
+    if layers is not None and not isinstance(layers, Layers):
+        raise TypeError(f"layers is {layers!r}; it must be hbp.Layers")
+    options = VlmOptions(
+        data=choice("data", data, DATA_MODES),
+        model=choice("model", model, MODEL_MODES),
+        memory=choice("memory", memory, MEMORY_MODES),
+        selective=choice("selective", selective, SELECT),
+        tensor_parallel=tensor_parallel,
+        pipeline_stages=pipeline_stages,
+        virtual_stages=virtual_stages,
+        data_parallel=data_parallel,
+        micro_batches=micro_batches,
+        batch_samples=batch_samples,
+        samples=samples,
+        zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
+        over_long=choice("over_long", over_long, OVER_LONG),
+        modality_order=bool(modality_order),
+        order=0 if order else -1,
+        rounds=rounds,
+        effort=effort,
+        fused_cross_entropy=bool(fused_cross_entropy),
+        max_vision=max_vision,
+        max_tokens=max_tokens,
+        reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
+        layers=None if layers is None else layers._handle.pointer,
+        layers_vision=layers_vision,
+        layers_tokens=layers_tokens,
+        seed=seed,
+        epoch=epoch,
+    )
+    return VlmPlan._make(
+        lib.hbp_plan_vlm, Lengths.of(lengths), vlm, machine, ctypes.byref(options), progress=progress
+    )
