@@ -163,6 +163,109 @@ START_TEST(equal_stages_take_what_the_closed_forms_say)
 }
 END_TEST
 
+/* A pipeline of equal micro-batches, V = 1: C_s, transfers behind each stage, what of them holds up. */
+typedef struct uniform {
+    int32_t stages, m;
+    int64_t forward[8], backward[8], transfer[8], sending[8];
+} uniform;
+
+static int64_t uniform_total(hbp_context *context, const uniform *u)
+{
+    int64_t cells[4][8 * 32];
+    hbp__stage_times t = {.stages = u->stages,
+                          .chunks = u->stages,
+                          .micro_batches = u->m,
+                          .forward = cells[0],
+                          .backward = cells[1],
+                          .transfer = cells[2],
+                          .sending = cells[3]};
+    for (int32_t i = 0; i < u->stages * u->m; i++) {
+        cells[0][i] = u->forward[i / u->m];
+        cells[1][i] = u->backward[i / u->m];
+        cells[2][i] = u->transfer[i / u->m];
+        cells[3][i] = u->sending[i / u->m];
+    }
+    hbp__schedule schedule;
+    OK(context, hbp__schedule_open(context, u->stages, 1, u->m, &schedule));
+    int64_t total = hbp__pipeline_time(&schedule, &t, NULL, NULL, NULL);
+    hbp__schedule_close(&schedule);
+    return total;
+}
+
+/* (M - 1) max W + sum C + X. */
+static int64_t formula(const uniform *u)
+{
+    int64_t most = 0, sum = 0;
+    for (int32_t s = 0; s < u->stages; s++) {
+        int64_t own = u->forward[s] + u->backward[s];
+        sum += own + (s < u->stages - 1 ? 2 * u->transfer[s] : 0);
+        own += (s < u->stages - 1 ? u->sending[s] : 0) + (s ? u->sending[s - 1] : 0);
+        most = larger(most, own);
+    }
+    return (u->m - 1) * most + sum;
+}
+
+/* max over s of (M + S - 2 - s) B + the way of a micro-batch through stages 0 .. s and back, with B the most,
+ * over stages r .. s, of their work and the transfers between them, there and back, per stage. */
+static double sure_formula(const uniform *u)
+{
+    double most = 0, total = 0, way = 0;
+    for (int32_t r = 0; r < u->stages; r++) {
+        double sum = r ? (double)u->sending[r - 1] : 0;
+        for (int32_t s = r; s < u->stages; s++) {
+            sum += (double)(u->forward[s] + u->backward[s] + (s > r ? 2 * u->transfer[s - 1] : 0));
+            double here = (sum + (s < u->stages - 1 ? (double)u->sending[s] : 0)) / (s - r + 1);
+            most = here > most ? here : most;
+        }
+    }
+    for (int32_t s = 0; s < u->stages; s++) {
+        way += (double)(u->forward[s] + u->backward[s] + (s ? 2 * u->transfer[s - 1] : 0));
+        double here = (u->m + u->stages - 2 - s) * most + way;
+        here += s < u->stages - 1 ? (double)u->sending[s] : 0;
+        total = here > total ? here : total;
+    }
+    return total;
+}
+
+/* One ratio of backward to forward on all stages (forwards are multiples of 6, so that it is exact) and
+ * free transfers: the formula of hbp_partition_summary is an upper bound. Otherwise it need not be. */
+START_TEST(the_formula_of_a_partition_and_the_simulation)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(2, 0, 0);
+    int met = 0, above = 0;
+    for (int trial = 0; trial < 20000; trial++) {
+        uniform u = {.stages = 1 + (int32_t)hbp__rng_below(&rng, 8),
+                     .m = 1 + (int32_t)hbp__rng_below(&rng, 30)};
+        int64_t ratio = hbp__rng_below(&rng, 19); /* sixths */
+        for (int32_t s = 0; s < u.stages; s++) {
+            u.forward[s] = hbp__rng_below(&rng, 4) ? 6 * (int64_t)hbp__rng_below(&rng, 20) : 0;
+            u.backward[s] = u.forward[s] / 6 * ratio;
+        }
+        int64_t total = uniform_total(context, &u);
+        ck_assert_int_le(total, formula(&u));
+        met += total == formula(&u);
+        ck_assert(total <= sure_formula(&u) * (1 + 1e-9));
+        for (int32_t s = 0; s < u.stages; s++) {
+            u.backward[s] = hbp__rng_below(&rng, 40);
+            u.transfer[s] = hbp__rng_below(&rng, 20);
+            u.sending[s] = hbp__rng_below(&rng, 3) ? hbp__rng_below(&rng, (uint64_t)u.transfer[s] + 1) : 0;
+        }
+        total = uniform_total(context, &u);
+        ck_assert(total <= sure_formula(&u) * (1 + 1e-9));
+        above += total > formula(&u);
+    }
+    ck_assert_int_gt(met, 2000);
+    ck_assert_int_gt(above, 100);
+    /* All forwards wait for stage 0, all backwards for stage 1, which waits for more forwards than it needs.
+     */
+    uniform worst = {.stages = 4, .m = 9, .forward = {10}, .backward = {0, 10}};
+    ck_assert_int_eq(uniform_total(context, &worst), (9 + 3) * 10);
+    ck_assert_int_eq(formula(&worst), (9 + 1) * 10);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(times_saturate)
 {
     int64_t huge[] = {INT64_C(1) << 61, INT64_C(1) << 61};
@@ -174,4 +277,4 @@ START_TEST(times_saturate)
 END_TEST
 
 TEST_MAIN("pipeline", random_pipelines_take_what_the_oracle_says, equal_stages_take_what_the_closed_forms_say,
-          times_saturate)
+          the_formula_of_a_partition_and_the_simulation, times_saturate)
