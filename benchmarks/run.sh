@@ -68,6 +68,7 @@ run_all() {
     $programs/bench_step
     $programs/bench_flexsp
     $programs/bench_isf
+    $programs/bench_recompute
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
