@@ -95,6 +95,7 @@ hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, c
     HBP__TRY(hbp__epoch_check_vision(&epoch, hbp_baseline_name(baseline)));
     if (baseline == HBP_BASELINE_PAPER) {
         epoch.options.mode = HBP_EPOCH_PAPER;
+        epoch.options.max_vision = 0;
         return hbp_plan_epoch(context, lengths, cost, &epoch.options, out);
     }
     hbp_lengths *limited = NULL;

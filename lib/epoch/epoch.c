@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "pack/score.h"
 #include "schedule/balance.h"
+#include "schedule/even_kinds.h"
 
 void hbp__trial_close(hbp__trial *t)
 {
@@ -80,9 +81,11 @@ static hbp_status plan_whole(const hbp__epoch *epoch, hbp_plan **out)
     hbp_status status = hbp__epoch_choose(epoch, &best);
     hbp_balance_options balance;
     hbp__epoch_balance_options(&epoch->options, &balance);
+    const hbp_groups *groups = epoch->groups ? epoch->groups : best.groups;
+    if (status >= 0 && balance.modality_order)
+        status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
     if (status >= 0)
-        status = hbp__balance(epoch->context, best.packs, epoch->groups ? epoch->groups : best.groups,
-                              epoch->cost, &balance, 0, out);
+        status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     hbp__trial_close(&best);
     return status;
 }
@@ -119,7 +122,8 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
     if (limited)
         epoch.lengths = limited;
-    hbp_status status = epoch.options.samples_per_step || epoch.options.window_samples
+    hbp_status status = epoch.options.max_vision ? hbp__epoch_vision(&epoch, out)
+                        : epoch.options.samples_per_step || epoch.options.window_samples
                             ? plan_windows(&epoch, out)
                         : epoch.options.mode == HBP_EPOCH_MIXED ? hbp__epoch_mixed(&epoch, out)
                                                                 : plan_whole(&epoch, out);

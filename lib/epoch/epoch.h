@@ -55,6 +55,9 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
 /* Plans window by window (samples_per_step or window_samples) and joins the plans. */
 hbp_status hbp__epoch_windows(const hbp__epoch *epoch, hbp_plan **out);
 
+/* Plans under max_vision. */
+hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
+
 /* Mode mixed: groups, packs and a layout that takes no longer than the hierarchy's. */
 hbp_status hbp__epoch_mixed(const hbp__epoch *epoch, hbp_plan **out);
 

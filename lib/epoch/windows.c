@@ -8,6 +8,7 @@
 #include "data/plan.h"
 #include "epoch/epoch.h"
 #include "schedule/balance.h"
+#include "schedule/even_kinds.h"
 
 enum { STREAM_DRAW = 0x64726177 };
 
@@ -106,6 +107,8 @@ static hbp_status plan_window(windows *w, int64_t i)
                                             w->first[i + 1] - w->first[i], &subset);
     if (status >= 0)
         status = hbp_greedy_fill(epoch->context, subset, epoch->groups, &fill, &packs);
+    if (status >= 0 && balance.modality_order)
+        status = hbp__packs_even_kinds(epoch->context, epoch->groups, balance.seed, balance.epoch, packs);
     int one_step = epoch->options.samples_per_step > 0;
     if (status >= 0 && epoch->options.mode == HBP_EPOCH_MIXED)
         status = hbp__epoch_mix(epoch, subset, epoch->groups, packs, &fill, &balance, one_step, &w->part[i]);
