@@ -1,0 +1,218 @@
+#include "pipeline/near.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+#define TICK_TRIED 16384
+
+typedef struct near {
+    hbp_context *context;
+    const hbp__stages *stages;
+    const int32_t *anchor;
+    int32_t radius;
+    int32_t *cuts; /* [chunks + 1] scratch */
+    int64_t *load; /* [stages] scratch */
+    double aim;    /* load of a chunk to come near to */
+    hbp__cut_list *by_variance;
+    hbp__cut_list *by_communication;
+} near;
+
+/* Where cut p may lie, the cut before it aside. */
+static int32_t least_place(const near *n, int32_t p)
+{
+    int32_t place = n->anchor[p] - n->radius;
+    return place > p ? place : p;
+}
+
+static int32_t last_place(const near *n, int32_t p)
+{
+    int32_t place = n->anchor[p] + n->radius, most = n->stages->layers->count - (n->stages->chunks - p);
+    return place < most ? place : most;
+}
+
+static void offer(near *n)
+{
+    const hbp__stages *s = n->stages;
+    if (s->chunks > s->stages && !hbp__stages_fit(s, n->cuts))
+        return;
+    hbp__stages_weigh(s, n->cuts, n->load);
+    double variance = hbp__stages_variance(s, n->load);
+    int64_t bits;
+    memcpy(&bits, &variance, sizeof bits);
+    hbp__cut_list_add(n->by_variance, n->cuts, bits);
+    hbp__cut_list_add(n->by_communication, n->cuts, hbp__stages_cut_bytes(s, n->cuts));
+}
+
+/* Every cut in turn, the last fastest. */
+static hbp_status try_all(near *n)
+{
+    int32_t p = 1, chunks = n->stages->chunks, *cuts = n->cuts;
+    int64_t tried = 0;
+    const hbp__chain *chain = &n->stages->chain;
+    cuts[0] = 0;
+    cuts[chunks] = n->stages->layers->count;
+    if (chunks == 1) {
+        if (hbp__chain_reach(chain, 0, 0) == cuts[1])
+            offer(n);
+        return HBP_OK;
+    }
+    for (cuts[1] = least_place(n, 1) - 1; p > 0;) {
+        int32_t last = last_place(n, p), reach = hbp__chain_reach(chain, p - 1, cuts[p - 1]);
+        if (++cuts[p] > (reach < last ? reach : last)) {
+            p--;
+            continue;
+        }
+        if (++tried % TICK_TRIED == 0)
+            HBP__TRY(hbp__tick(n->context, "candidates", tried, 0));
+        if (p + 1 < chunks) {
+            int32_t least = least_place(n, p + 1);
+            p++;
+            cuts[p] = (least > cuts[p - 1] ? least : cuts[p - 1] + 1) - 1;
+        } else if (hbp__chain_reach(chain, p, cuts[p]) == cuts[chunks]) {
+            offer(n);
+        }
+    }
+    return HBP_OK;
+}
+
+/* The ways on from a place of a cut, as in a k-best shortest path. */
+typedef struct ways {
+    hbp__memory memory;
+    int32_t best;
+    int32_t width;   /* places of a cut */
+    int32_t *number; /* [cells] */
+    double *sum;     /* [cells * best] */
+    int32_t *next;   /* [cells * best] */
+    int32_t *rank;   /* [cells * best] */
+} ways;
+
+static hbp_status open_ways(hbp_context *context, int64_t cells, int32_t best, ways *w)
+{
+    *w = (ways){.memory = context->memory, .best = best};
+    uint64_t all = (uint64_t)cells * (uint64_t)best;
+    w->number = hbp__new_zero(&w->memory, (uint64_t)cells, sizeof *w->number);
+    w->sum = hbp__new(&w->memory, all, sizeof *w->sum);
+    w->next = hbp__new(&w->memory, all, sizeof *w->next);
+    w->rank = hbp__new(&w->memory, all, sizeof *w->rank);
+    return w->number && w->sum && w->next && w->rank ? HBP_OK : hbp__fail_memory(context, "candidates");
+}
+
+static void close_ways(ways *w)
+{
+    hbp__delete(&w->memory, w->number);
+    hbp__delete(&w->memory, w->sum);
+    hbp__delete(&w->memory, w->next);
+    hbp__delete(&w->memory, w->rank);
+}
+
+static int64_t cell_of(const near *n, const ways *w, int32_t p, int32_t place)
+{
+    return p * (int64_t)w->width + place - (n->anchor[p] - n->radius);
+}
+
+static void merge(ways *w, int64_t from, int64_t to, int32_t place, double extra)
+{
+    double *sum = w->sum + from * w->best;
+    int32_t *next = w->next + from * w->best, *rank = w->rank + from * w->best;
+    for (int32_t r = 0; r < w->number[to]; r++) {
+        double value = extra + w->sum[to * w->best + r];
+        int32_t held = w->number[from];
+        if (held == w->best && !(value < sum[held - 1]))
+            return;
+        int32_t at = held < w->best ? w->number[from]++ : held - 1;
+        for (; at > 0 && sum[at - 1] > value; at--) {
+            sum[at] = sum[at - 1];
+            next[at] = next[at - 1];
+            rank[at] = rank[at - 1];
+        }
+        sum[at] = value;
+        next[at] = place;
+        rank[at] = r;
+    }
+}
+
+static double price(const near *n, int communication, int32_t p, int32_t begin, int32_t end)
+{
+    const hbp__stages *s = n->stages;
+    if (communication)
+        return p + 1 < s->chunks ? (double)s->layers->cut_bytes[end - 1] : 0;
+    double apart = (double)hbp__chain_load(&s->chain, p, begin, end) - n->aim;
+    return apart * apart;
+}
+
+static hbp_status fill_ways(near *n, int communication, ways *w)
+{
+    const hbp__stages *s = n->stages;
+    int32_t chunks = s->chunks;
+    int64_t end = cell_of(n, w, chunks, s->layers->count);
+    w->number[end] = 1;
+    w->sum[end * w->best] = 0;
+    for (int32_t p = chunks - 1; p >= 0; p--) {
+        int32_t first = p ? least_place(n, p) : 0, last = p ? last_place(n, p) : 0;
+        HBP__TRY(hbp__tick(n->context, "candidates", chunks - p, chunks));
+        for (int32_t begin = first; begin <= last; begin++) {
+            int32_t to = p + 1 < chunks ? least_place(n, p + 1) : s->layers->count;
+            int32_t most = p + 1 < chunks ? last_place(n, p + 1) : s->layers->count;
+            int32_t reach = hbp__chain_reach(&s->chain, p, begin);
+            for (to = to > begin ? to : begin + 1; to <= most && to <= reach; to++)
+                merge(w, cell_of(n, w, p, begin), cell_of(n, w, p + 1, to), to,
+                      price(n, communication, p, begin, to));
+        }
+    }
+    return HBP_OK;
+}
+
+static hbp_status run_ways(near *n, int communication)
+{
+    const hbp__stages *s = n->stages;
+    int32_t width = 2 * n->radius + 1, best = n->by_variance->room;
+    ways w;
+    hbp_status status = open_ways(n->context, (s->chunks + 1) * (int64_t)width, best, &w);
+    w.width = width;
+    if (status >= 0)
+        status = fill_ways(n, communication, &w);
+    int64_t start = cell_of(n, &w, 0, 0);
+    for (int32_t i = 0; status >= 0 && i < w.number[start]; i++) {
+        int32_t rank = i;
+        n->cuts[0] = 0;
+        for (int32_t p = 0; p < s->chunks; p++) {
+            int64_t way = cell_of(n, &w, p, n->cuts[p]) * best + rank;
+            n->cuts[p + 1] = w.next[way];
+            rank = w.rank[way];
+        }
+        offer(n);
+    }
+    close_ways(&w);
+    return status;
+}
+
+static hbp_status rank(near *n)
+{
+    const hbp__stages *s = n->stages;
+    int64_t all = 1;
+    for (int32_t p = 1; p < s->chunks && all <= HBP__NEAR_TRIED; p++)
+        all *= 2 * n->radius + 1;
+    if (all <= HBP__NEAR_TRIED)
+        return try_all(n);
+    hbp__stages_weigh(s, n->anchor, n->load);
+    for (int32_t stage = 0; stage < s->stages; stage++)
+        n->aim += (double)n->load[stage];
+    n->aim /= s->chunks;
+    HBP__TRY(run_ways(n, 0));
+    return run_ways(n, 1);
+}
+
+hbp_status hbp__rank_near(hbp_context *context, const hbp__stages *stages, const int32_t *anchor,
+                          int32_t radius, hbp__cut_list *by_variance, hbp__cut_list *by_communication)
+{
+    near n = {.context = context, .stages = stages, .anchor = anchor, .radius = radius};
+    n.by_variance = by_variance;
+    n.by_communication = by_communication;
+    n.cuts = hbp__new(&context->memory, (uint64_t)stages->chunks + 1, sizeof *n.cuts);
+    n.load = hbp__new(&context->memory, (uint64_t)stages->stages, sizeof *n.load);
+    hbp_status status = n.cuts && n.load ? rank(&n) : hbp__fail_memory(context, "candidates");
+    hbp__delete(&context->memory, n.cuts);
+    hbp__delete(&context->memory, n.load);
+    return status;
+}

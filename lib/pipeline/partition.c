@@ -1,0 +1,320 @@
+/* docs/explanation/pipeline.md has the formula, the algorithms and the proofs. */
+#include "pipeline/partition.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/options.h"
+#include "pipeline/anchors.h"
+#include "pipeline/near.h"
+#include "pipeline/order.h"
+#include "simulate/pipeline.h"
+#include "solve/chain_rounds.h"
+
+#define CANDIDATES      8
+#define MOST_CANDIDATES 64
+/* Parts looked at, at most: for the optimum, some seconds; for others near it and for bounds of other modes,
+ * tenths of one. */
+#define BEST_WORK (INT64_C(1) << 30)
+#define LIST_WORK (INT64_C(1) << 25)
+/* Operations run to improve cuts for uneven micro-batches. */
+#define IMPROVE_WORK (INT64_C(1) << 24)
+
+typedef struct planner {
+    hbp_context *context;
+    hbp_pipeline_options pipeline;
+    hbp_partition_options options;
+    hbp__stages stages;
+    hbp__schedule schedule;
+    hbp_partition *partition;
+    hbp__cut_list best;    /* by predicted time */
+    hbp__cut_list even;    /* by variance */
+    hbp__cut_list sending; /* by communication */
+    int32_t *cuts;         /* [chunks + 1] scratch */
+    int32_t *order;        /* [M] scratch */
+    int64_t bound;         /* V times predicted time, before rounding up */
+} planner;
+
+static hbp_status check_options(planner *p)
+{
+    const struct {
+        const char *name;
+        int32_t value;
+        int32_t most;
+    } fields[] = {{"mode", p->options.mode, HBP_PARTITION_PAPER},
+                  {"candidates", p->options.candidates, MOST_CANDIDATES},
+                  {"radius", p->options.radius, HBP__NEAR_RADIUS}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].value < 0 || fields[i].value > fields[i].most)
+            return hbp__fail(p->context, HBP_E_INVALID, "options.%s is %d; it must lie in 0..%d",
+                             fields[i].name, (int)fields[i].value, (int)fields[i].most);
+    if (!p->options.candidates)
+        p->options.candidates = CANDIDATES;
+    if (!p->options.radius)
+        p->options.radius = 1;
+    return HBP_OK;
+}
+
+static int64_t lacks(const void *user, const int32_t *cuts, int32_t parts, int32_t worker)
+{
+    const hbp__stages *s = user;
+    int64_t peak = hbp__stages_peak(s, cuts, parts, worker), limit = s->pipeline->limit_bytes[worker];
+    return peak > limit ? peak - limit : 0;
+}
+
+static hbp_status search_rounds(planner *p, int64_t work)
+{
+    hbp__stages *s = &p->stages;
+    const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lacks : NULL, s};
+    hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
+    if (status != HBP_E_INFEASIBLE || p->options.mode != HBP_PARTITION_OPTIMAL)
+        return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other modes only want the bound */
+    return hbp__stages_fail(p->context, s, p->cuts,
+                            "no partition was found that fits; with the cuts that come nearest");
+}
+
+/* The optimum first, so that looking for others cannot cost its proof. */
+static hbp_status search_chain(planner *p, int32_t more)
+{
+    hbp__stages *s = &p->stages;
+    hbp__cut_list one;
+    int64_t work = BEST_WORK, bound;
+    HBP__TRY(hbp__cut_list_open(p->context, s->chunks, 1, &one));
+    hbp_status status = hbp__cut_chain(p->context, &s->chain, &work, &one, &p->bound);
+    if (status >= 0)
+        hbp__cut_list_add(&p->best, one.cuts, one.value[0]);
+    hbp__cut_list_close(&one);
+    if (status == HBP_E_INFEASIBLE) {
+        HBP__TRY(hbp__stages_nearest(p->context, s, p->cuts));
+        return hbp__stages_fail(p->context, s, p->cuts,
+                                "no partition fits; with the cuts that miss by least");
+    }
+    if (status < 0 || !more || p->best.room == 1)
+        return status;
+    work = LIST_WORK;
+    return hbp__cut_chain(p->context, &s->chain, &work, &p->best, &bound);
+}
+
+static void add_list(planner *p, const hbp__cut_list *list, int32_t ranked)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        hbp__partition_add(p->partition, &p->stages, hbp__cut_list_get(list, i), ranked);
+}
+
+static hbp_status add_near(planner *p, const int32_t *anchor)
+{
+    HBP__TRY(hbp__rank_near(p->context, &p->stages, anchor, p->options.radius, &p->even, &p->sending));
+    add_list(p, &p->even, HBP_RANKED_VARIANCE);
+    add_list(p, &p->sending, HBP_RANKED_COMMUNICATION);
+    return HBP_OK;
+}
+
+static hbp_status find_candidates(planner *p)
+{
+    hbp__stages *s = &p->stages;
+    int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
+    if (s->chunks > s->stages)
+        HBP__TRY(search_rounds(p, optimal ? BEST_WORK / 4 : LIST_WORK));
+    else
+        HBP__TRY(search_chain(p, optimal));
+    if (optimal) {
+        add_list(p, &p->best, HBP_RANKED_TIME);
+        return add_near(p, p->best.cuts);
+    }
+    int paper = p->options.mode == HBP_PARTITION_PAPER;
+    HBP__TRY(hbp__anchor(p->context, s, paper ? HBP_PARTITION_BALANCED : p->options.mode, p->cuts));
+    if (paper)
+        HBP__TRY(add_near(p, p->cuts));
+    else if (hbp__stages_fit(s, p->cuts))
+        hbp__partition_add(p->partition, s, p->cuts, 0);
+    if (!p->partition->candidates)
+        return hbp__stages_fail(p->context, s, p->cuts,
+                                paper ? "nothing near the balanced partition fits, which is the anchor"
+                                      : "the partition of this mode does not fit");
+    return HBP_OK;
+}
+
+/* Runs the step; with `order` the micro-batches are put into order first, with `work` operations, else they
+ * go as p->order says. */
+static hbp_status simulate(planner *p, const int32_t *cuts, int64_t work, int64_t *ns)
+{
+    hbp__stage_times times;
+    HBP__TRY(hbp__stage_times_open(p->context, p->stages.layers, cuts, &p->pipeline, &times));
+    hbp_status status = HBP_OK;
+    if (work > 0)
+        status = hbp__order_micro_batches(p->context, &p->schedule, &times, p->pipeline.limit_bytes, work,
+                                          p->order, NULL, NULL);
+    if (status >= 0)
+        *ns = hbp__pipeline_time(&p->schedule, &times, p->order, p->partition->stage_busy_ns,
+                                 p->partition->stage_bytes);
+    hbp__stage_times_close(&times);
+    return status;
+}
+
+static void reset_order(planner *p)
+{
+    for (int32_t m = 0; m < p->pipeline.micro_batches; m++)
+        p->order[m] = m;
+}
+
+/* Runs every candidate; the order of the fastest goes into the partition. Equal micro-batches have no better
+ * order than any. */
+static hbp_status run_candidates(planner *p)
+{
+    hbp_partition *made = p->partition;
+    int64_t work = p->options.order && p->stages.uneven ? HBP__ORDER_WORK / made->candidates + 1 : 0;
+    int64_t fastest = INT64_MAX;
+    for (int32_t i = 0; i < made->candidates; i++) {
+        HBP__TRY(hbp__tick(p->context, "candidates", i, made->candidates));
+        reset_order(p);
+        HBP__TRY(simulate(p, hbp__partition_cuts(made, i), work, &made->candidate[i].simulated_ns));
+        if (made->candidate[i].simulated_ns < fastest) {
+            fastest = made->candidate[i].simulated_ns;
+            memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
+        }
+    }
+    return HBP_OK;
+}
+
+/* Moves single cuts of the fastest while the run gets shorter, and adds what comes of it. */
+static hbp_status improve(planner *p)
+{
+    hbp_partition *made = p->partition;
+    int32_t chunks = made->chunks, fastest = 0, moved = 0;
+    for (int32_t i = 1; i < made->candidates; i++)
+        if (made->candidate[i].simulated_ns < made->candidate[fastest].simulated_ns)
+            fastest = i;
+    int64_t least = made->candidate[fastest].simulated_ns, ns, work = IMPROVE_WORK;
+    memcpy(p->cuts, hbp__partition_cuts(made, fastest), ((size_t)chunks + 1) * sizeof *p->cuts);
+    memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
+    for (int better = 1; better && work > 0;) {
+        better = 0;
+        HBP__TRY(hbp__tick(p->context, "candidates", IMPROVE_WORK - work, IMPROVE_WORK));
+        for (int32_t c = 1; c < chunks && work > 0; c++)
+            for (int32_t by = -1; by <= 1; by += 2) {
+                p->cuts[c] += by;
+                ns = INT64_MAX;
+                if (p->cuts[c] > p->cuts[c - 1] && p->cuts[c] < p->cuts[c + 1] &&
+                    hbp__stages_fit(&p->stages, p->cuts)) {
+                    HBP__TRY(simulate(p, p->cuts, 0, &ns));
+                    work -= 2 * (int64_t)chunks * p->pipeline.micro_batches + p->stages.layers->count;
+                }
+                if (ns < least) {
+                    least = ns;
+                    better = moved = 1;
+                } else {
+                    p->cuts[c] -= by;
+                }
+            }
+    }
+    if (!moved)
+        return HBP_OK;
+    int32_t before = made->candidates;
+    hbp__partition_add(made, &p->stages, p->cuts, HBP_RANKED_TIME);
+    if (made->candidates > before)
+        made->candidate[before].simulated_ns = least;
+    return HBP_OK;
+}
+
+/* Puts the chosen candidate first: of equal micro-batches the one of least predicted time, which is the first
+ * that was added; else the fastest. */
+static void choose(planner *p)
+{
+    int keep = p->options.mode == HBP_PARTITION_OPTIMAL && !p->stages.uneven;
+    hbp__partition_sort(p->partition, keep);
+}
+
+static hbp_status finish(planner *p)
+{
+    hbp_partition *made = p->partition;
+    hbp_partition_summary *summary = &made->summary;
+    const hbp_partition_candidate *chosen = made->candidate;
+    int64_t busy = 0, ns;
+    memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
+    HBP__TRY(simulate(p, made->cuts, 0, &ns));
+    hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
+    *summary = (hbp_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
+    for (int32_t s = 0; s < made->stages; s++) {
+        if (made->stage_ns[s] > made->stage_ns[summary->bottleneck])
+            summary->bottleneck = s;
+        summary->peak_bytes = hbp__max_i64(summary->peak_bytes, made->stage_bytes[s]);
+        busy += made->stage_busy_ns[s];
+    }
+    summary->micro_batches = made->micro_batches;
+    summary->predicted_ns = chosen->predicted_ns;
+    summary->bound_ns = hbp__min_i64(hbp__stages_predict(&p->stages, p->bound), chosen->predicted_ns);
+    summary->proven = summary->bound_ns == summary->predicted_ns;
+    summary->bottleneck_ns = made->stage_ns[summary->bottleneck];
+    summary->cut_bytes = chosen->cut_bytes;
+    summary->stage_variance = chosen->stage_variance;
+    double all = (double)ns * made->stages;
+    summary->bubble = all > 0 ? 1 - (double)busy / all : 0;
+    return HBP_OK;
+}
+
+static hbp_status open_planner(planner *p, const hbp_layers *layers)
+{
+    const hbp__memory *memory = &p->context->memory;
+    HBP__TRY(hbp__stages_open(p->context, layers, &p->pipeline, &p->stages));
+    int32_t chunks = p->stages.chunks, most = p->options.candidates;
+    HBP__TRY(hbp__cut_list_open(p->context, chunks, most, &p->best));
+    HBP__TRY(hbp__cut_list_open(p->context, chunks, most, &p->even));
+    HBP__TRY(hbp__cut_list_open(p->context, chunks, most, &p->sending));
+    HBP__TRY(hbp__schedule_open(p->context, p->stages.stages, hbp__pipeline_virtual(&p->pipeline),
+                                p->pipeline.micro_batches, &p->schedule));
+    HBP__TRY(hbp__partition_new(p->context, &p->stages, 3 * most + 1, &p->partition));
+    p->cuts = hbp__new(memory, (uint64_t)chunks + 1, sizeof *p->cuts);
+    p->order = hbp__new(memory, (uint64_t)p->pipeline.micro_batches, sizeof *p->order);
+    return p->cuts && p->order ? HBP_OK : hbp__fail_memory(p->context, "a partition");
+}
+
+static void close_planner(planner *p)
+{
+    const hbp__memory *memory = &p->context->memory;
+    hbp__delete(memory, p->cuts);
+    hbp__delete(memory, p->order);
+    hbp_partition_free(p->partition);
+    hbp__schedule_close(&p->schedule);
+    hbp__cut_list_close(&p->sending);
+    hbp__cut_list_close(&p->even);
+    hbp__cut_list_close(&p->best);
+    hbp__stages_close(&p->stages);
+}
+
+static hbp_status plan(planner *p, const hbp_layers *layers)
+{
+    HBP__TRY(open_planner(p, layers));
+    HBP__TRY(find_candidates(p));
+    HBP__TRY(run_candidates(p));
+    if (p->options.mode == HBP_PARTITION_OPTIMAL && p->stages.uneven)
+        HBP__TRY(improve(p));
+    choose(p);
+    HBP__TRY(finish(p));
+    int proven = !p->best.count || hbp__stages_predict(&p->stages, p->best.value[0]) <=
+                                       hbp__stages_predict(&p->stages, p->bound);
+    return p->options.mode == HBP_PARTITION_OPTIMAL && !proven ? HBP_NOT_PROVEN : HBP_OK;
+}
+
+hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
+                                const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                hbp_partition **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    planner p = {.context = context};
+    HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
+    HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
+    HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
+    HBP__TRY(check_options(&p));
+    p.stages.memory = p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
+    hbp_status status = plan(&p, layers);
+    if (status >= 0) {
+        *out = p.partition;
+        p.partition = NULL;
+    }
+    close_planner(&p);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* The inside of a partition. */
+#ifndef HBP_PIPELINE_PARTITION_H
+#define HBP_PIPELINE_PARTITION_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+#include "hbp/pipeline.h"
+#include "pipeline/stages.h"
+
+struct hbp_partition {
+    hbp__memory memory;
+    hbp_partition_summary summary;
+    int32_t stages;
+    int32_t chunks;
+    int32_t micro_batches;
+    int32_t candidates;
+    int32_t room;                       /* candidates */
+    hbp_partition_candidate *candidate; /* [candidates] the first is the chosen one */
+    int32_t *cuts;                      /* [candidates * (chunks + 1)] */
+    int64_t *stage_ns;                  /* [stages] */
+    int64_t *stage_busy_ns;             /* [stages] */
+    int64_t *stage_bytes;               /* [stages] */
+    int32_t *order;                     /* [micro_batches] */
+};
+
+/* Room for `room` candidates. */
+hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,
+                              hbp_partition **out);
+
+static inline int32_t *hbp__partition_cuts(const hbp_partition *partition, int64_t index)
+{
+    return partition->cuts + index * (partition->chunks + 1);
+}
+
+/* Adds a candidate of unknown simulated time, or adds `ranked` to what it is ranked by already. There is
+ * room.
+ */
+void hbp__partition_add(hbp_partition *partition, const hbp__stages *stages, const int32_t *cuts,
+                        int32_t ranked);
+
+/* Sorts the candidates from `first` on by simulated time, then predicted time, then earlier cuts. */
+void hbp__partition_sort(hbp_partition *partition, int32_t first);
+
+#endif
