@@ -301,6 +301,46 @@ START_TEST(never_over_memory)
 }
 END_TEST
 
+/* What is free with all recomputed, when it is told as measured, leads where the limit leads that it follows
+ * from; the limit is then not read. */
+START_TEST(measured_free_memory_is_a_limit)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(67, 0, 0);
+    static instance t;
+    int32_t same = 0;
+    for (int32_t n = 0; n < 600; n++) {
+        draw(context, &t, &rng, 12, n % 3, 1000000000);
+        limit(context, &t, &rng);
+        t.options.mode = n % 2 ? HBP_MEMORY_PAPER : HBP_MEMORY_OPTIMAL;
+        hbp__live live;
+        int64_t free_bytes[8];
+        int32_t all[MOST_LAYERS], choices[MOST_LAYERS];
+        for (int32_t i = 0; i < t.layers->count; i++)
+            all[i] = hbp__recompute_frees(t.layers, i) ? HBP_RECOMPUTE_LAYER : HBP_RECOMPUTE_NONE;
+        OK(context, hbp__live_open(context, &t.pipeline, &live));
+        for (int32_t s = 0; s < t.pipeline.stages; s++)
+            free_bytes[s] = t.limit[s] - hbp__stage_peak_bytes(t.layers, t.cuts, &t.pipeline, &live, all, s);
+        hbp__live_close(&live);
+        hbp_status status = choose(context, &t, t.options.mode);
+        memcpy(choices, t.choices, sizeof choices);
+        hbp_recompute_report report = t.report;
+        t.options.measured_free_bytes = free_bytes;
+        if (n % 5)
+            t.pipeline.limit_bytes = NULL;
+        ck_assert_int_eq(choose(context, &t, t.options.mode), status);
+        if (status == HBP_OK) {
+            ck_assert_mem_eq(&report, &t.report, sizeof report);
+            ck_assert_mem_eq(choices, t.choices, (size_t)t.layers->count * sizeof *choices);
+            same++;
+        }
+        hbp_layers_free(t.layers);
+    }
+    ck_assert_int_gt(same, 200);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* One stage of `count` layers that all differ, with a part of what they need. */
 static void one_stage(hbp_context *context, instance *t, hbp__rng *rng, int32_t count, int64_t tenths)
 {
@@ -682,6 +722,6 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("recompute", equals_all_combinations, never_over_memory, a_thousand_layers_are_proven,
-          too_many_to_prove_still_fit, modes_by_hand, measurements_take_the_place_of_columns,
-          need_is_the_peak_of_the_stage, none_is_needed_once_balanced, wrong_arguments_are_named,
-          failed_allocations_leave_nothing)
+          too_many_to_prove_still_fit, modes_by_hand, measured_free_memory_is_a_limit,
+          measurements_take_the_place_of_columns, need_is_the_peak_of_the_stage, none_is_needed_once_balanced,
+          wrong_arguments_are_named, failed_allocations_leave_nothing)
