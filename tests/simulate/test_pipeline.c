@@ -245,14 +245,14 @@ START_TEST(the_formula_of_a_partition_and_the_simulation)
         int64_t total = uniform_total(context, &u);
         ck_assert_int_le(total, formula(&u));
         met += total == formula(&u);
-        ck_assert(total <= sure_formula(&u) * (1 + 1e-9));
+        ck_assert((double)total <= sure_formula(&u) * (1 + 1e-9));
         for (int32_t s = 0; s < u.stages; s++) {
             u.backward[s] = hbp__rng_below(&rng, 40);
             u.transfer[s] = hbp__rng_below(&rng, 20);
             u.sending[s] = hbp__rng_below(&rng, 3) ? hbp__rng_below(&rng, (uint64_t)u.transfer[s] + 1) : 0;
         }
         total = uniform_total(context, &u);
-        ck_assert(total <= sure_formula(&u) * (1 + 1e-9));
+        ck_assert((double)total <= sure_formula(&u) * (1 + 1e-9));
         above += total > formula(&u);
     }
     ck_assert_int_gt(met, 2000);
