@@ -87,16 +87,16 @@ static json_t *way_json(const way *w)
         return row;
     }
     json_t *rest = json_pack(
-        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:s}", "gpus",
-        (int)s->gpus, "replicas", (int)s->replicas, "stages", (int)s->stages, "micro_batches",
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:s}",
+        "gpus", (int)s->gpus, "replicas", (int)s->replicas, "stages", (int)s->stages, "micro_batches",
         (int)s->micro_batches, "rounds", (int)s->rounds, "recomputed", (int)s->recomputed, "selective",
         (int)s->selective, "max_vision", (json_int_t)s->max_vision, "max_tokens", (json_int_t)s->max_tokens,
         "steps", (json_int_t)s->steps, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
-        "epoch_ns", (json_int_t)s->epoch_ns, "bound_ns", (json_int_t)s->bound_ns, "peak_bytes",
-        (json_int_t)s->peak_bytes, "limit_bytes", (json_int_t)s->limit_bytes, "gpu_days",
-        json_number(s->gpu_days), "bubble", json_number(s->bubble), "padding", json_number(s->padding),
-        "dist_vision", json_number(s->dist_vision), "dist_tokens", json_number(s->dist_tokens), "digest",
-        show_digest(s->digest).s);
+        "epoch_ns", (json_int_t)s->epoch_ns, "bound_ns", (json_int_t)s->bound_ns, "packs_bound_ns",
+        (json_int_t)s->packs_bound_ns, "peak_bytes", (json_int_t)s->peak_bytes, "limit_bytes",
+        (json_int_t)s->limit_bytes, "gpu_days", json_number(s->gpu_days), "bubble", json_number(s->bubble),
+        "padding", json_number(s->padding), "dist_vision", json_number(s->dist_vision), "dist_tokens",
+        json_number(s->dist_tokens), "digest", show_digest(s->digest).s);
     json_object_update_missing(row, rest);
     json_decref(rest);
     return row;
@@ -151,6 +151,11 @@ static int64_t count_recomputed(const int32_t *recompute, const int32_t *cuts, i
     return count;
 }
 
+static shown show_over(int64_t ns, int64_t bound_ns)
+{
+    return show_share(bound_ns > 0 ? (double)ns / (double)bound_ns - 1 : 0);
+}
+
 static int print_text(cli *c, const way *w)
 {
     const hbp_vlm_plan_summary *s = &w->summary;
@@ -178,11 +183,11 @@ static int print_text(cli *c, const way *w)
         table_add_text(&t, show_count(count_recomputed(recompute, cut, cuts - 1, stages, i)));
     }
     table_end(&t);
-    printf(
-        "\npredicted %s, %s GPU-days; at most %s above the best there can be (%s); idle %s; planned in %s\n",
-        show_time((double)s->epoch_ns).s, show_real("%.3f", s->gpu_days).s,
-        show_share(s->bound_ns > 0 ? (double)s->epoch_ns / (double)s->bound_ns - 1 : 0).s,
-        show_time((double)s->bound_ns).s, show_share(s->bubble).s, show_time(w->seconds * 1e9).s);
+    printf("\npredicted %s, %s GPU-days; idle %s; planned in %s\n", show_time((double)s->epoch_ns).s,
+           show_real("%.3f", s->gpu_days).s, show_share(s->bubble).s, show_time(w->seconds * 1e9).s);
+    printf("at most %s above the best for these packs and steps (%s), %s above work spread evenly (%s)\n",
+           show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
+           show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
     if (s->dropped)
         printf("%s samples were dropped\n", show_count(s->dropped).s);
     if (c->output)

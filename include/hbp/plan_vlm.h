@@ -35,7 +35,7 @@ typedef struct hbp_vlm_options {
     int32_t pipeline_stages; /* S; 0: 1 */
     int32_t virtual_stages;  /* V; 0: 1 */
     int32_t data_parallel;   /* replicas; 0: all GPUs / (tensor_parallel S) */
-    int32_t micro_batches;   /* of a step, on each replica; 0: batch_samples / (replicas * samples) */
+    int32_t micro_batches;   /* of a step, on each replica; 0: as come nearest to batch_samples */
     int32_t batch_samples;   /* of a step, all replicas; 0: 128 */
     int32_t samples;         /* of a micro-batch; 0: 4 */
     int32_t zero_stage;      /* 0: HBP_ZERO_1 */
@@ -92,7 +92,9 @@ typedef struct hbp_vlm_plan_summary {
     double padding;  /* OmniBal's PadRatio and DistRatio */
     double dist_vision;
     double dist_tokens;
-    uint64_t digest; /* of everything decided: data, cuts, recomputation */
+    uint64_t digest;        /* of everything decided: data, cuts, recomputation */
+    int64_t packs_bound_ns; /* no stages, order and recomputation take less with these packs in these steps;
+                               with virtual stages as bound_ns but for the steps (docs: vlm) */
 } hbp_vlm_plan_summary;
 
 HBP_API hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,

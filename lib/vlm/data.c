@@ -142,6 +142,20 @@ hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
     return (hbp__vlm_size){sum.vision / count, sum.tokens / count, sum.squares / count};
 }
 
+int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, const hbp__vlm_packs *packs)
+{
+    const hbp_vlm_options *o = &run->options;
+    if (o->micro_batches)
+        return o->micro_batches;
+    /* round(batch_samples / (replicas * samples a pack)), in whole turns of the stages where they interleave
+     */
+    int64_t unit = o->virtual_stages > 1 ? o->pipeline_stages : 1;
+    int64_t samples = packs->packs->samples * o->data_parallel * unit;
+    int64_t wanted = (int64_t)o->batch_samples * packs->packs->count;
+    int64_t turns = hbp__max_i64((wanted + samples / 2) / samples, 1);
+    return (int32_t)hbp__min_i64(turns, (INT32_MAX >> 4) / unit) * (int32_t)unit;
+}
+
 /* The cost that a plan of replicas is dealt by: time as if all stages were even, memory left to the stages.
  */
 static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *reference, hbp_cost **out)

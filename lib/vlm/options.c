@@ -143,12 +143,3 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
                          (int)o->micro_batches, (int)o->pipeline_stages);
     return HBP_OK;
 }
-
-int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, int32_t samples)
-{
-    const hbp_vlm_options *o = &run->options;
-    if (o->micro_batches)
-        return o->micro_batches;
-    int64_t count = hbp__ceil_div(o->batch_samples, (int64_t)o->data_parallel * samples);
-    return (int32_t)hbp__round_up(count, o->virtual_stages > 1 ? o->pipeline_stages : 1);
-}

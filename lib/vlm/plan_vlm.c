@@ -84,17 +84,6 @@ static void measure_data(const hbp__vlm_run *run, const hbp_plan *data, hbp_vlm_
     summary->dist_tokens = tokens / (double)data->micro_batches;
 }
 
-/* The work of all samples, unpadded and without recomputation, spread evenly over all stages of all replicas.
- */
-static int64_t bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data)
-{
-    double work = 0;
-    for (int64_t p = 0; p < data->packs; p++)
-        work += r->vision_ns * (double)data->pack_vision[p] + r->token_ns * (double)data->pack_tokens[p] +
-                r->square_ns * (double)data->pack_squares[p];
-    return (int64_t)(work * (1 - 1e-9) / ((double)run->options.pipeline_stages * run->options.data_parallel));
-}
-
 static uint64_t digest(const hbp_vlm_plan *plan)
 {
     hbp__digest d = hbp__digest_begin();
@@ -127,7 +116,8 @@ static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     for (int64_t i = 0; i < out->stages; i++)
         s->peak_bytes = hbp__max_i64(s->peak_bytes, out->stage_bytes[i]);
     s->limit_bytes = run->limit_bytes;
-    s->bound_ns = bound(run, reference, out->data);
+    s->bound_ns = hbp__vlm_bound(run, reference, out->data);
+    s->packs_bound_ns = hbp__vlm_packs_bound(run, reference, out->data);
     s->gpu_days = (double)s->epoch_ns * (double)s->gpus / DAY_NS;
     double capacity = (double)s->epoch_ns * (double)s->replicas * (double)s->stages;
     s->bubble = capacity > 0 ? 1 - (double)out->busy_ns / capacity : 0;
@@ -143,8 +133,8 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
     hbp__vlm_stages stages = {.memory = run->context->memory};
     hbp_plan *data = NULL;
     hbp_vlm_plan *plan = NULL;
-    int32_t micro_batches = hbp__vlm_micro_batches(run, samples);
     HBP__TRY(hbp__vlm_fill(run, samples, &packs));
+    int32_t micro_batches = hbp__vlm_micro_batches(run, &packs);
     hbp__vlm_size mean = hbp__vlm_mean(&packs);
     hbp_status status = hbp__vlm_reference_open(run, &mean, &reference);
     if (status >= 0)

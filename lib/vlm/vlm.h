@@ -28,9 +28,6 @@ typedef struct hbp__vlm_run {
 hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                          const hbp_machine *machine, const hbp_vlm_options *options, hbp__vlm_run *run);
 
-/* Micro-batches of a full step on each replica when one holds `samples` samples. */
-int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, int32_t samples);
-
 /* What a micro-batch weighs: vision units, tokens (padded), squares. */
 typedef struct hbp__vlm_size {
     double vision;
@@ -74,6 +71,10 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs);
 /* The packs' mean size, and pack p's. */
 hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs);
 hbp__vlm_size hbp__vlm_pack_size(const hbp__vlm_packs *packs, int64_t p);
+
+/* Micro-batches of a full step on each replica: as given, or as come nearest to batch_samples samples in all.
+ */
+int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, const hbp__vlm_packs *packs);
 
 /* The packs dealt to replicas, micro-batches and steps. */
 hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
@@ -121,6 +122,15 @@ void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference
  * plan again with each step's micro-batches in the order that was found best. */
 hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
                           const hbp__vlm_stages *stages, hbp_plan **data, hbp_vlm_plan *out);
+
+/* No data, stages, order and recomputation take less for the plan's samples: their work, unpadded, spread
+ * evenly over all stages of all replicas. */
+int64_t hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data);
+
+/* The same for the packs and steps as they are: a stage works for all micro-batches of the step, and waits
+ * for at least one to come through the stages before it (docs: vlm, with the proof). O(packs). */
+int64_t hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                             const hbp_plan *data);
 
 struct hbp_vlm_plan {
     hbp__memory memory;
