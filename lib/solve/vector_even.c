@@ -121,7 +121,7 @@ static void exchange(evening *e, uint32_t p, uint32_t q, const view *w, const vi
 {
     meeting m = meet(e->vectors, &w->bin, &u->bin);
     int64_t before = unlike(e, &m, magnitude(m.a), magnitude(m.b), INT64_MAX), best = before;
-    e->cost += before >> 10;
+    e->cost = hbp__add_saturating(e->cost, before >> 10);
     if (before < ALIKE)
         return;
     int64_t give = -1, take = -1;
@@ -142,7 +142,7 @@ static void exchange(evening *e, uint32_t p, uint32_t q, const view *w, const vi
     }
     if (give < 0)
         return;
-    e->gain += (before - best) >> 10;
+    e->gain = hbp__add_saturating(e->gain, (before - best) >> 10);
     const slot *out = &w->slot[give], *in = &u->slot[take];
     bin *one = &e->bin[p], *two = &e->bin[q];
     one->a += (int64_t)in->a - out->a;
@@ -161,17 +161,17 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
 {
     int64_t half = e->packs / 2;
     uint32_t pack[2 * BLOCK];
-    view view[2 * BLOCK];
+    view seen[2 * BLOCK];
     for (int64_t i = begin, k = 0; i < end; i++, k += 2) {
         pack[k] = e->order[e->packs - 1 - i];
         pack[k + 1] = e->order[i + turn < half ? i + turn : i + turn - half];
     }
     for (int64_t k = 0; k < 2 * (end - begin); k++)
-        look_at(&e->bin[pack[k]], round, &view[k]);
+        look_at(&e->bin[pack[k]], round, &seen[k]);
     for (int64_t k = 0; k < 2 * (end - begin); k++) /* one size for all is faster; there are slots to spare */
-        memcpy(view[k].slot, e->slot + view[k].from, sizeof view[k].slot);
+        memcpy(seen[k].slot, e->slot + seen[k].from, sizeof seen[k].slot);
     for (int64_t k = 0; k < 2 * (end - begin); k += 2)
-        exchange(e, pack[k], pack[k + 1], &view[k], &view[k + 1]);
+        exchange(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
 }
 
 static void measure(evening *e)

@@ -2,9 +2,10 @@
  *
  * Ways to pack, of which the one with the fewest packs stays:
  *   1. patterns: where a size takes few values, the packs of that size alone are found as patterns
- *      (tight_pack), which are then mixed (vector_mix), and items are drawn for them;
- *   2. best fit decreasing over both sizes (vector_grid);
- *   3. even: the number of packs is given, items are spread in descending order over all of them;
+ *      (tight_pack), which are then mixed (vector_mix), and items are drawn for them; from effort 2 on also
+ *      where it takes few thousand;
+ *   2. even: the number of packs is given, items are spread in descending order over all of them;
+ *   3. best fit decreasing over both sizes (vector_grid);
  *   4. next fit and, of few items, first fit decreasing, so that no packing has more packs than those.
  * Packs past a capacity are mended by exchanges (vector_even); what they cannot mend is taken out and put
  * where there is room. The exchanges also make the packs alike in the end.
@@ -29,6 +30,7 @@
 #define FEW_TRIES 8
 #define CLOSE     1024
 #define NEAR      128
+
 static int is_done(const hbp__vector_run *r)
 {
     return r->best.packs && r->best.packs <= r->bound;
@@ -51,8 +53,8 @@ static hbp_status search_even(hbp__vector_run *r, int64_t tries)
     return HBP_OK;
 }
 
-/* The size that alone decides, if one does: 0, 1, or -1. */
-static int decides(const hbp__vector_run *r)
+/* The size that needs more packs, by its total: 0 or 1. */
+static int larger_size(const hbp__vector_run *r)
 {
     const hbp__vectors *v = r->vectors;
     int64_t a = 0, b = 0;
@@ -60,26 +62,13 @@ static int decides(const hbp__vector_run *r)
         a += v->a[i];
         b += v->b[i];
     }
-    a = hbp__ceil_div(a, v->capacity_a);
-    b = hbp__ceil_div(b, v->capacity_b);
-    return b < a - a / 16 ? 0 : a < b - b / 16 ? 1 : -1;
+    return hbp__ceil_div(a, v->capacity_a) < hbp__ceil_div(b, v->capacity_b);
 }
 
 /* Whether the best has no more than a share of 1/share more packs than the bound. */
 static int is_near(const hbp__vector_run *r, int64_t share)
 {
     return r->best.packs && r->best.packs - r->bound <= r->bound / share;
-}
-
-static hbp_status try_patterns(hbp__vector_run *r)
-{
-    int decisive = decides(r);
-    HBP__TRY(hbp__vector_run_patterns(r, 0, 0));
-    if (!is_done(r))
-        HBP__TRY(hbp__vector_run_patterns(r, 1, 0));
-    if (!is_done(r) && r->effort > 1 && decisive >= 0)
-        HBP__TRY(hbp__vector_run_patterns(r, decisive, 1));
-    return HBP_OK;
 }
 
 /* Packs few items in every way. */
@@ -103,6 +92,8 @@ static hbp_status try_some(hbp__vector_run *r)
         return HBP_OK;
     if (!is_large || r->effort > 1)
         HBP__TRY(search_even(r, 2 * r->effort - 1));
+    if (!is_done(r) && r->effort > 1)
+        HBP__TRY(hbp__vector_run_patterns(r, larger_size(r), 1));
     if (!is_done(r) && (r->effort > 1 || !is_near(r, NEAR)))
         HBP__TRY(hbp__vector_run_tight(r));
     return HBP_OK;
@@ -117,7 +108,9 @@ static hbp_status pack_all(hbp__vector_run *r)
     hbp__rng_shuffle_u32(r->rng, r->order, (uint64_t)v->count);
     memcpy(r->down, r->order, (size_t)v->count * sizeof *r->down);
     HBP__TRY(hbp__vector_run_sort_down(r, r->down, v->count));
-    HBP__TRY(try_patterns(r));
+    HBP__TRY(hbp__vector_run_patterns(r, 0, 0));
+    if (!is_done(r))
+        HBP__TRY(hbp__vector_run_patterns(r, 1, 0));
     if (!is_done(r))
         HBP__TRY(v->count <= FEW_ITEMS ? try_all(r) : try_some(r));
     if (!is_done(r))
