@@ -306,6 +306,34 @@ class TestEpoch(unittest.TestCase):
         with self.assertRaises(hbp.InvalidError):
             hbp.plan_epoch(lengths, cost, mode="mixed", mixed_slack=-1)
 
+    def test_vision(self):
+        rng = np.random.default_rng(1)
+        kinds = rng.integers(0, 3, 3000)
+        vision = np.where(kinds > 0, rng.integers(1, 7, 3000) * kinds, 0)
+        lengths = hbp.Lengths.from_array(rng.integers(1, 2000, 3000), vision=vision, modalities=kinds)
+        cost = samples.cost()
+        plan = hbp.plan_epoch(lengths, cost, max_length=4096, max_vision=24, modality_order=True)
+        plan.validate(lengths, cost)
+        self.assertLessEqual(plan.pack_vision.max(), 24)
+        self.assertEqual(len(plan.sample_ids), 3000)
+        for m, mask in enumerate(plan.micro_batch_modalities):
+            for pack in range(plan.micro_batch_offsets[m], plan.micro_batch_offsets[m + 1]):
+                mine = kinds[plan.sample_ids[plan.pack_offsets[pack] : plan.pack_offsets[pack + 1]]]
+                self.assertEqual(mine.tolist(), sorted(mine))
+                if len(mine):
+                    self.assertEqual(int(mask), sum(1 << int(kind) for kind in set(mine)))
+        report = hbp.simulate(plan, cost)
+        self.assertLess(max(report.dist_vision, report.dist_tokens), 0.1)
+        groups = hbp.Groups.create(cost, [4096], [1])
+        packs = hbp.greedy_fill(lengths, groups)
+        even = hbp.simulate(hbp.balance_attention(packs, groups, cost, mode="vision"), cost)
+        time = hbp.simulate(hbp.balance_attention(packs, groups, cost, mode="time"), cost)
+        self.assertLess(even.dist_vision, time.dist_vision)
+        with self.assertRaisesRegex(hbp.InvalidError, "no vision units"):
+            hbp.plan_epoch(samples.lengths(), cost, max_vision=24)
+        with self.assertRaisesRegex(hbp.InvalidError, "mode mixed"):
+            hbp.plan_epoch(lengths, cost, mode="mixed", max_vision=24)
+
     def test_baselines(self):
         lengths, cost = samples.lengths(), samples.cost()
         ours = hbp.simulate(samples.plan(), cost)

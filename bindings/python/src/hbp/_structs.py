@@ -25,7 +25,7 @@ class Struct(ctypes.Structure):
         for name, value in values.items():
             if name not in types or name == "struct_size":
                 raise TypeError(
-                    f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.names())}"
+                    f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._names())}"
                 )
             if types[name] in INTEGER_BITS:
                 value = checked(name, value, types[name])
@@ -34,13 +34,17 @@ class Struct(ctypes.Structure):
             setattr(self, name, value)
 
     @classmethod
-    def names(cls) -> "list[str]":
-        """The fields' names, `struct_size` left out."""
+    def _names(cls) -> "list[str]":
         return [field[0] for field in cls._fields_[1:]]
+
+    @classmethod
+    def names(cls) -> "list[str]":
+        """The fields' names, `struct_size` left out. A field may be called `names`, too."""
+        return cls._names()
 
     def as_dict(self) -> "dict[str, Any]":
         """The fields by name."""
-        return {name: getattr(self, name) for name in self.names()}
+        return {name: getattr(self, name) for name in self._names()}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
@@ -392,6 +396,7 @@ class BalanceOptions(Struct):
     tokens_per_step: I64
     seed: U64
     epoch: U64
+    modality_order: I32
 
 
 @struct
@@ -414,6 +419,8 @@ class EpochOptions(Struct):
     epoch: U64
     groups: Address
     mixed_slack: I32
+    modality_order: I32
+    max_vision: I64
 
 
 @struct

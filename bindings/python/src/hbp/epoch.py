@@ -20,7 +20,7 @@ from .plan import Plan
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3}
+BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3, "vision": 4}
 EPOCH_MODES = {"default": 0, "paper": 1, "mixed": 2}
 
 
@@ -36,10 +36,12 @@ def balance_attention(
     tokens_per_step: int = 0,
     seed: int = 0,
     epoch: int = 0,
+    modality_order: bool = False,
     progress: Optional[ProgressFn] = None,
 ) -> Plan:
     """Puts packs of like cost into micro-batches, those into steps, and the steps in order (HBP, Algorithm
-    7); `mode` is "time", "sorted", "given" or "random"."""
+    7); `mode` is "time", "sorted", "given", "random" or "vision" (alike in vision units and in tokens). With
+    `modality_order` all packs of a micro-batch hold the same kinds of samples."""
     options = BalanceOptions(
         mode=choice("mode", mode, BALANCE_MODES),
         micro_batch_multiple=micro_batch_multiple,
@@ -48,6 +50,7 @@ def balance_attention(
         tokens_per_step=tokens_per_step,
         seed=seed,
         epoch=epoch,
+        modality_order=bool(modality_order),
     )
     return Plan._make(
         lib.hbp_balance_attention, packs, groups, cost, ctypes.byref(options), progress=progress
@@ -75,6 +78,8 @@ class EpochKeywords(TypedDict, total=False):
     epoch: int
     groups: Optional[Groups]
     mixed_slack: int
+    modality_order: bool
+    max_vision: int
 
 
 def _options(
@@ -97,6 +102,8 @@ def _options(
     epoch: int = 0,
     groups: Optional[Groups] = None,
     mixed_slack: int = 0,
+    modality_order: bool = False,
+    max_vision: int = 0,
 ) -> EpochOptions:
     """The struct; what it points to is the caller's to keep alive."""
     if groups is not None and not isinstance(groups, Groups):
@@ -120,6 +127,8 @@ def _options(
         epoch=epoch,
         groups=None if groups is None else groups._handle.pointer,
         mixed_slack=mixed_slack,
+        modality_order=bool(modality_order),
+        max_vision=max_vision,
     )
 
 
@@ -138,7 +147,9 @@ def plan_epoch(
     "default", "paper" or "mixed", mixed_slack (thousandths that mode mixed may be longer for steps closer to
     the mixture), groups (hbp.Groups to use), tokens_per_step, samples_per_step, window_samples,
     max_samples (per pack), sequence_multiple and pack_multiple (padding), micro_batch_multiple, max_groups,
-    effort, curriculum_steps, drop_last, seed, epoch. The plan is a pure function of all of them, so that
+    effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack may hold; packs and
+    micro-batches are then even in both sizes), modality_order (all packs of a micro-batch hold the same kinds
+    of samples). The plan is a pure function of all of them, so that
     every rank may plan for itself."""
     struct, data = _options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
