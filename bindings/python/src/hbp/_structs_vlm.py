@@ -295,6 +295,7 @@ class VlmPlanSummary(Struct):
     dist_vision: F64
     dist_tokens: F64
     digest: U64
+    packs_bound_ns: I64
 
     def __str__(self) -> str:
         lines = [
@@ -305,7 +306,8 @@ class VlmPlanSummary(Struct):
             f"{self.recomputed} layers recomputed in whole and {self.selective} in part; peak "
             f"{self.peak_bytes / 2**30:,.1f} of {self.limit_bytes / 2**30:,.1f} GiB",
             f"predicted {self.epoch_ns / 1e9:,.3f} s, {self.gpu_days:,.3f} GPU-days, bubble {self.bubble:.1%}; "
-            f"no plan takes less than {self.bound_ns / 1e9:,.3f} s; digest {self.digest:016x}",
+            f"no plan takes less than {self.bound_ns / 1e9:,.3f} s, none of these packs less than "
+            f"{self.packs_bound_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
         if self.max_tokens:
             lines.insert(1, f"packs of at most {self.max_vision:,} vision units and {self.max_tokens:,} tokens")
