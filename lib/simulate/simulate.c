@@ -97,6 +97,17 @@ static int pad(int64_t *tokens, int64_t multiple)
     return hbp__mul_i64(hbp__ceil_div(*tokens, multiple), multiple, tokens);
 }
 
+/* Vision units of a measured pack, and what it takes with them. */
+static void measure_vision(const replay *r, int64_t index, int32_t row, replay_pack *pack)
+{
+    const hbp_plan *plan = r->plan;
+    int32_t recompute = plan->pack_recompute[index];
+    for (int64_t i = plan->pack_offsets[index]; i < plan->pack_offsets[index + 1]; i++)
+        pack->vision += plan->sample_vision[i];
+    pack->ns = hbp__cost_vision_pack_ns(r->cost, row, recompute, pack->padded, pack->squares, pack->vision);
+    pack->bytes = hbp__cost_vision_pack_bytes(r->cost, row, recompute, pack->padded, pack->vision);
+}
+
 static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t index, replay_pack *pack)
 {
     *pack = (replay_pack){0};
@@ -122,13 +133,14 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
             return too_large(context, "the sum of padded tokens", index);
         if (!hbp__add_i64(squares, tokens * tokens, &squares))
             return too_large(context, "the sum of squared lengths", index);
-        pack->vision += plan->sample_vision ? plan->sample_vision[i] : 0;
     }
     if (!pad(&pack->padded, plan->pack_multiple))
         return too_large(context, "the sum of padded tokens", index);
     pack->squares = (double)squares;
-    pack->ns = hbp__cost_vision_pack_ns(cost, row, recompute, pack->padded, pack->squares, pack->vision);
-    pack->bytes = hbp__cost_vision_pack_bytes(cost, row, recompute, pack->padded, pack->vision);
+    pack->ns = hbp__cost_pack_ns(cost, row, recompute, pack->padded, pack->squares);
+    pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, pack->padded);
+    if (plan->sample_vision)
+        measure_vision(r, index, row, pack);
     if (pack->tokens)
         pack->communication_ns = communication_ns(cost, row, recompute, pack->padded);
     return HBP_OK;
@@ -146,6 +158,17 @@ static void add_to_blocks(replay *r, int64_t index, double squares)
     }
 }
 
+static void add_vision(replay *r, int64_t index, int64_t units, replay_load *vision)
+{
+    int64_t capacity = r->plan->pack_vision_capacity[index];
+    load_add(vision, (double)units, 1);
+    r->vision += units;
+    if (capacity == INT64_MAX)
+        return;
+    r->vision_capacity += (double)capacity;
+    r->vision_held += (double)units;
+}
+
 static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t index)
 {
     const hbp_plan *plan = r->plan;
@@ -161,12 +184,8 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
         load_add(&tokens, (double)pack.tokens, ranks);
         load_add(&squares, pack.squares, ranks);
         load_add(&padded, (double)pack.padded, 1);
-        load_add(&vision, (double)pack.vision, 1);
-        r->vision += pack.vision;
-        if (plan->pack_vision_capacity && plan->pack_vision_capacity[p] < INT64_MAX) {
-            r->vision_capacity += (double)plan->pack_vision_capacity[p];
-            r->vision_held += (double)pack.vision;
-        }
+        if (plan->sample_vision)
+            add_vision(r, p, pack.vision, &vision);
         add_to_blocks(r, p, pack.squares);
         if (!hbp__add_i64(r->tokens, pack.tokens, &r->tokens))
             return too_large(context, "the number of tokens", p);

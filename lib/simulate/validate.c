@@ -12,6 +12,7 @@ typedef struct roll {
     hbp_context *context;
     const hbp_plan *plan;
     const hbp_lengths *lengths;
+    int has_second;      /* there are vision units or kinds to compare */
     unsigned char *seen; /* a bit for each piece */
     int64_t *tie_pack;   /* [ties] 1 + the pack of the tie's samples, 0 before the first */
     uint32_t *left; /* [count] rows of a sample that no pack took, at its first piece; NULL without any */
@@ -59,6 +60,21 @@ static hbp_status check_number(const roll *r, int64_t id, const char *what, int6
                      (long long)id, (long long)value, what, (long long)right);
 }
 
+/* Vision units and kind of a row. */
+static hbp_status check_second_size(const roll *r, int64_t row, int64_t piece)
+{
+    const hbp_plan *plan = r->plan;
+    const hbp_lengths *lengths = r->lengths;
+    int64_t id = plan->sample_ids[row];
+    HBP__TRY(check_number(r, id, "vision units", plan->sample_vision ? plan->sample_vision[row] : 0,
+                          hbp__lengths_vision(lengths, piece)));
+    if (plan->sample_modalities && plan->sample_modalities[row] != hbp__lengths_modality(lengths, piece))
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld is of kind %d in the plan and of kind %d in the lengths", (long long)id,
+                         (int)plan->sample_modalities[row], (int)hbp__lengths_modality(lengths, piece));
+    return HBP_OK;
+}
+
 static hbp_status check_row(roll *r, int64_t pack, int64_t row)
 {
     const hbp_plan *plan = r->plan;
@@ -79,12 +95,8 @@ static hbp_status check_row(roll *r, int64_t pack, int64_t row)
     HBP__TRY(check_number(r, id, "loss tokens",
                           plan->sample_loss_tokens ? plan->sample_loss_tokens[row] : tokens,
                           lengths->loss ? lengths->loss[piece] : length));
-    HBP__TRY(check_number(r, id, "vision units", plan->sample_vision ? plan->sample_vision[row] : 0,
-                          hbp__lengths_vision(lengths, piece)));
-    if (plan->sample_modalities && plan->sample_modalities[row] != hbp__lengths_modality(lengths, piece))
-        return hbp__fail(r->context, HBP_E_INVALID,
-                         "sample %lld is of kind %d in the plan and of kind %d in the lengths", (long long)id,
-                         (int)plan->sample_modalities[row], (int)hbp__lengths_modality(lengths, piece));
+    if (r->has_second)
+        HBP__TRY(check_second_size(r, row, piece));
     if (!lengths->tie || lengths->tie[piece] == HBP__FREE)
         return HBP_OK;
     int64_t *home = &r->tie_pack[lengths->tie[piece]];
@@ -192,7 +204,8 @@ static hbp_status check_complete(const roll *r)
 static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
     const hbp__memory *memory = &context->memory;
-    roll r = {context, plan, lengths, NULL, NULL, NULL};
+    int has_second = plan->sample_vision || lengths->vision || plan->sample_modalities;
+    roll r = {context, plan, lengths, has_second, NULL, NULL, NULL};
     uint64_t pieces = (uint64_t)lengths->count;
     int ready = (r.seen = hbp__new_zero(memory, pieces / 8 + 1, 1)) != NULL &&
                 (r.tie_pack = hbp__new_zero(memory, (uint64_t)lengths->ties, sizeof *r.tie_pack)) != NULL &&
