@@ -7,6 +7,8 @@
 #define NONE UINT32_MAX
 /* Items of a pack that one round looks at. */
 #define WINDOW 12
+/* Slots of a pack without an item, at most. */
+#define MOST_SPARE 4
 /* Packs are sorted into so many buckets. */
 #define BUCKETS 4096
 /* Rounds that bring less than a share of 1/WORTH each end the search. */
@@ -262,7 +264,7 @@ static int open_evening(evening *e, const hbp__vector_packing *packing)
     uint64_t packs = (uint64_t)packing->packs;
     e->packs = packing->packs;
     e->scale = hbp__vector_scale_of(e->vectors);
-    e->slot = hbp__new(memory, (uint64_t)e->vectors->count + packs + WINDOW, sizeof *e->slot);
+    e->slot = hbp__new(memory, (uint64_t)e->vectors->count + MOST_SPARE * packs + WINDOW, sizeof *e->slot);
     e->bin = hbp__new_zero(memory, packs, sizeof *e->bin);
     e->order = hbp__new(memory, packs, 2 * sizeof *e->order);
     e->bucket = hbp__new(memory, packs, sizeof *e->bucket);
@@ -284,19 +286,22 @@ static int64_t mean_units(int64_t sum, int64_t packs, int64_t factor, int32_t sh
     return (sum / packs * factor + sum % packs * factor / packs) >> shift;
 }
 
-/* Items by pack, and room for one more item in each. */
+/* Items by pack, and room for one more item in each, or for a few more where there are few. */
 static void read_packing(evening *e, const hbp__vector_packing *packing)
 {
     const hbp__vectors *v = e->vectors;
     int64_t at = 0, sum_a = 0, sum_b = 0;
     for (int64_t i = 0; i < v->count; i++)
         e->bin[packing->pack_of[i]].slots++;
+    int64_t mean = v->count / e->packs;
     for (int64_t p = 0; p < e->packs; p++) {
+        int64_t items = e->bin[p].slots, spare = hbp__min_i64(1 + hbp__max_i64(0, mean - items), MOST_SPARE);
         e->bin[p].first = at;
-        at += e->bin[p].slots + 1;
-        e->slot[at - 1] = (slot){0, 0, 0, NONE};
         e->bin[p].slots = 0;
         e->order[p] = (uint32_t)p;
+        for (int64_t k = 0; k < spare; k++)
+            e->slot[at + items + k] = (slot){0, 0, 0, NONE};
+        at += items + spare;
     }
     for (int64_t i = 0; i < v->count; i++) {
         bin *pack = &e->bin[packing->pack_of[i]];
@@ -309,7 +314,7 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
         sum_b += v->b[i];
     }
     for (int64_t p = 0; p < e->packs; p++)
-        e->bin[p].slots++;
+        e->bin[p].slots = (uint32_t)((p + 1 < e->packs ? e->bin[p + 1].first : at) - e->bin[p].first);
     memset(e->slot + at, 0, WINDOW * sizeof *e->slot);
     e->mean_a = mean_units(sum_a, e->packs, e->scale.a, e->scale.shift);
     e->mean_b = mean_units(sum_b, e->packs, e->scale.b, e->scale.shift);

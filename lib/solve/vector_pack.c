@@ -26,10 +26,11 @@
 #define EASE 64
 /* Few items are packed in every way. Of many, at effort 1, a packing with a share of 1/CLOSE more packs than
  * the bound is good enough, and one with 1/NEAR more so that best fit decreasing is not tried. */
-#define FEW_ITEMS 2048
-#define FEW_TRIES 8
-#define CLOSE     1024
-#define NEAR      128
+#define FEW_ITEMS   2048
+#define FEW_TRIES   8
+#define CLOSE       1024
+#define NEAR        128
+#define MANY_A_PACK 4
 
 static int is_done(const hbp__vector_run *r)
 {
@@ -77,17 +78,19 @@ static hbp_status try_all(hbp__vector_run *r)
     HBP__TRY(hbp__vector_run_tight(r));
     if (!is_done(r))
         HBP__TRY(search_even(r, FEW_TRIES));
-    if (!is_done(r))
-        HBP__TRY(hbp__vector_run_plain(r, r->down, 0));
-    return HBP_OK;
+    if (is_done(r))
+        return HBP_OK;
+    for (int64_t i = 0; i < r->vectors->count; i++) /* first fit decreasing, equal ones as numbered */
+        r->list[i] = (uint32_t)i;
+    HBP__TRY(hbp__vector_run_sort_down(r, r->list, r->vectors->count));
+    return hbp__vector_run_plain(r, r->list, 0);
 }
 
 /* Packs many items in the way that suits them, and if that is not near the bound in the others. Packs of
- * fewer than two and a half items are best filled tightly: the even spread has too few items to choose from.
- */
+ * fewer than MANY_A_PACK items are best filled tightly: an even spread has too few items to choose from. */
 static hbp_status try_some(hbp__vector_run *r)
 {
-    int is_large = r->bound > r->vectors->count / 5 * 2;
+    int is_large = r->bound > r->vectors->count / MANY_A_PACK;
     if (r->effort == 1 && is_near(r, CLOSE))
         return HBP_OK;
     if (!is_large || r->effort > 1)

@@ -76,23 +76,23 @@ static inline int64_t vector_optimum(const hbp__vectors *v)
     return best;
 }
 
-/* Packs of next fit (`is_next`) and first fit, in the order given or from the largest share of a capacity
- * down. */
+/* An item's larger share of a capacity. */
+static inline int64_t vector_size(const hbp__vectors *v, int64_t i)
+{
+    hbp__vector_scale scale = hbp__vector_scale_of(v);
+    int64_t a = v->a[i] * scale.a, b = v->b[i] * scale.b;
+    return (a > b ? a : b) >> scale.shift;
+}
+
+/* Packs of next fit (`is_next`) or first fit, in the order given or from the largest down. */
 static inline int64_t vector_fit(const hbp__vectors *v, int is_next, int is_down)
 {
     hbp__vector_load load[ORACLE_ITEMS];
     int64_t order[ORACLE_ITEMS], packs = 0;
     for (int64_t i = 0; i < v->count; i++) {
         int64_t k = i;
-        double size = (double)v->a[i] / (double)v->capacity_a, other = (double)v->b[i] / (double)v->capacity_b;
-        size = size > other ? size : other;
-        for (; is_down && k > 0; k--) {
-            double x = (double)v->a[order[k - 1]] / (double)v->capacity_a;
-            double y = (double)v->b[order[k - 1]] / (double)v->capacity_b;
-            if ((x > y ? x : y) >= size)
-                break;
+        for (; is_down && k > 0 && vector_size(v, order[k - 1]) < vector_size(v, i); k--)
             order[k] = order[k - 1];
-        }
         order[k] = i;
     }
     for (int64_t k = 0; k < v->count; k++) {
