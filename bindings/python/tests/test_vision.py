@@ -3,8 +3,11 @@
 import contextlib
 import gc
 import inspect
+import io
 import pickle
+import re
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -422,6 +425,20 @@ class TestPlan(unittest.TestCase):
         self.assertGreater(len(seen), 0)
         with self.assertRaises(hbp.CancelledError):
             self.plan(data(3000), progress=lambda now: True)
+
+
+class TestDocumentation(unittest.TestCase):
+    def test_the_how_to_runs(self):
+        page = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / "python.md").read_text()
+        section = page.split("\n## Vision-language models\n")[1].split("\n## ")[0]
+        blocks, names, printed = re.findall(r"```python\n(.*?)```", section, re.S), {}, io.StringIO()
+        self.assertEqual(len(blocks), 2)
+        with contextlib.redirect_stdout(printed):
+            for block in blocks:
+                exec(block, names)
+        self.assertIn("32 GPUs: 2 replicas of 4 stages", printed.getvalue())
+        self.assertEqual((len(names["plan"].cuts), len(names["stages"])), (5, 4))
+        self.assertEqual(names["run"].summary().stages, 4)
 
 
 class TestKeywords(unittest.TestCase):
