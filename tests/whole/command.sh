@@ -161,6 +161,14 @@ units="--vision-column images"
     wrong 1 "the plan was made for lengths with digest" validate units.msgpack --lengths pictures.csv
     json "r['summary']['vision'] == 7" dump units.msgpack
     json "r['vision'] is None and r['kinds'][0]['vision'] is None" show plan.msgpack
+    ordered="--modality-column kind --max-vision 7 --modality-order"
+    json "r['vision'] == 7 and r['vision_padding'] >= 0" plan pictures.csv $units $on $ordered -o ordered.msgpack
+    good show ordered.msgpack && has "the same kinds of sample on all ranks, of 0,1,4"
+    json "all(p['vision'] <= p['vision_capacity'] == 7 for p in r['packs'])" show ordered.msgpack --step 0
+    good validate ordered.msgpack --lengths pictures.csv $units --modality-column kind $on
+    wrong 1 "max_vision is 7, but the lengths have no vision units" plan tokens.txt $on --max-vision 7
+    wrong 1 "mode mixed has a hierarchy of groups" plan pictures.csv $units $on --max-vision 7 --mode mixed
+    wrong 1 "has 5 vision units; a pack holds 4" plan pictures.csv $units $on --max-vision 4
 }
 
 # One step: micro-batches of groups, the bound, the modes side by side.
