@@ -69,6 +69,7 @@ run_all() {
     $programs/bench_flexsp
     $programs/bench_isf
     $programs/bench_recompute
+    $programs/bench_order
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
