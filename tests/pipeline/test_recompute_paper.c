@@ -67,7 +67,7 @@ START_TEST(follows_the_published_rule)
     static instance t;
     int32_t followed = 0, vision = 0;
     for (int32_t n = 0; n < 3000; n++) {
-        draw(context, &t, &rng, 20, 1 + n % 4, 1000000000);
+        draw(context, &t, &rng, 20, 1 + n % 4, n % 2 ? 1000000000 : 40); /* small: rounding counts */
         limit(context, &t, &rng);
         hbp__live live;
         int32_t expected[MOST_LAYERS], fits = 1;

@@ -86,6 +86,18 @@ START_TEST(measurements_take_the_place_of_columns)
     expect(context, &t, HBP_MEMORY_OPTIMAL, "Lm------");
     ck_assert_int_eq(t.report.recompute_ns, 80);
     ck_assert_int_eq(t.report.slack_bytes, 10);
+    /* What a part keeps of measured bytes is rounded up: 51 * 8 / 20 = 20.4. */
+    hbp__live live;
+    hbp__recompute_stage stage;
+    t.options.measured_vision_bytes = 51;
+    OK(context, hbp__live_open(context, &t.pipeline, &live));
+    OK(context, hbp__recompute_open(context, t.layers, t.cuts, &t.pipeline, &t.options, &live, 0, &stage));
+    ck_assert_int_eq(t.layers->kind[stage.layer[2]], HBP_LAYER_VISION);
+    ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_NONE), 51);
+    ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_MLP), 21);
+    ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_LAYER), 0);
+    hbp__recompute_close(&stage);
+    hbp__live_close(&live);
     /* Measured as the columns have it: nothing changes. */
     static const int64_t same[] = {340 - 12 - 140, 60};
     t.options.measured_free_bytes = same;
