@@ -78,7 +78,7 @@ class LayerColumns(Struct):
     recompute_ns: Address
     cut_bytes: Address
     cut_kind: Address
-    names: Address
+    names: Address  # type: ignore[assignment]
 
 
 @struct
@@ -310,7 +310,9 @@ class VlmPlanSummary(Struct):
             f"{self.packs_bound_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
         if self.max_tokens:
-            lines.insert(1, f"packs of at most {self.max_vision:,} vision units and {self.max_tokens:,} tokens")
+            lines.insert(
+                1, f"packs of at most {self.max_vision:,} vision units and {self.max_tokens:,} tokens"
+            )
         if self.dropped:
             lines.append(f"{self.dropped:,} samples dropped")
         return "\n".join(lines)

@@ -178,9 +178,7 @@ class Partition(Owned):
         found = []
         for index in range(lib.hbp_partition_count_candidates(self)):
             struct, cuts = PartitionCandidateStruct(), ctypes.c_void_p()
-            call(
-                lib.hbp_partition_get_candidate, self, index, ctypes.byref(struct), ctypes.byref(cuts)
-            )
+            call(lib.hbp_partition_get_candidate, self, index, ctypes.byref(struct), ctypes.byref(cuts))
             fields = struct.as_dict()
             mask = fields.pop("ranked")
             found.append(
