@@ -9,8 +9,10 @@
 /* Steps that the search of all stages may take, some ten ns each. */
 #define MOST_WORK (INT64_C(1) << 25)
 
-/* The least that may be said to be free, so that differences stay within 64 bits. */
-#define LEAST_FREE (-(INT64_C(1) << 62))
+/* Sums over layers stay below, as those of columns do, and what is said to be free above its negative: so
+ * that sums and differences stay within 64 bits. */
+#define MOST_SUM   (INT64_C(1) << 62)
+#define LEAST_FREE (-MOST_SUM)
 
 void hbp_recompute_options_init(hbp_recompute_options *options, uint32_t struct_size)
 {
@@ -22,8 +24,8 @@ void hbp_recompute_report_init(hbp_recompute_report *report, uint32_t struct_siz
     hbp__struct_init(report, struct_size);
 }
 
-static hbp_status read_options(hbp_context *context, const hbp_recompute_options *given, int32_t stages,
-                               hbp_recompute_options *o)
+static hbp_status read_options(hbp_context *context, const hbp_recompute_options *given,
+                               const hbp_layers *layers, int32_t stages, hbp_recompute_options *o)
 {
     HBP__TRY(hbp__options_read(context, o, sizeof *o, given, "hbp_recompute_options"));
     if (o->mode < HBP_MEMORY_OPTIMAL || o->mode > HBP_MEMORY_NONE)
@@ -42,10 +44,12 @@ static hbp_status read_options(hbp_context *context, const hbp_recompute_options
         int64_t value;
     } measured[] = {{"measured_vision_bytes", o->measured_vision_bytes},
                     {"measured_language_bytes", o->measured_language_bytes}};
+    int64_t most = MOST_SUM / layers->count;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
-        if (measured[i].value < 0)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must not be negative", measured[i].name,
-                             (long long)measured[i].value);
+        if (measured[i].value < 0 || measured[i].value > most)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; for %d layers it must lie in 0..%lld",
+                             measured[i].name, (long long)measured[i].value, (int)layers->count,
+                             (long long)most);
     for (int32_t s = 0; o->measured_free_bytes && s < stages; s++)
         if (o->measured_free_bytes[s] < LEAST_FREE)
             return hbp__fail(context, HBP_E_INVALID,
@@ -152,7 +156,7 @@ hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, 
     HBP__TRY(hbp__require(context, choices, "choices"));
     run r = {.layers = layers, .cuts = cuts};
     HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
-    HBP__TRY(read_options(context, options, r.pipeline.stages, &r.options));
+    HBP__TRY(read_options(context, options, layers, r.pipeline.stages, &r.options));
     HBP__TRY(hbp__live_open(context, &r.pipeline, &r.live));
     uint64_t count = (uint64_t)layers->count;
     int32_t *made = hbp__new(&context->memory, count, sizeof *made);

@@ -10,8 +10,8 @@
 /* The most options that an item may have. */
 #define HBP__MC_OPTIONS 8
 
-/* All columns >= 0. The size of a choice is the sum over groups of round(weight * sum of its items' sizes);
- * sums of costs saturate. */
+/* All columns >= 0; the largest sizes of all items sum to at most 2^62. The size of a choice is the sum over
+ * groups of round(weight * sum of its items' sizes); sums of costs saturate. */
 typedef struct hbp__multiple_choice {
     int32_t items;
     int32_t groups;

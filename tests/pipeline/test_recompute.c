@@ -224,8 +224,11 @@ START_TEST(wrong_arguments_are_named)
     WRONG("selective is 4; it must be HBP_SELECT_* values or-ed, 0 for both, or -1 for neither", selective,
           4);
     WRONG("selective is -2", selective, -2);
-    WRONG("measured_vision_bytes is -1; it must not be negative", measured_vision_bytes, -1);
-    WRONG("measured_language_bytes is -5; it must not be negative", measured_language_bytes, -5);
+    WRONG("measured_vision_bytes is -1; for 8 layers it must lie in 0..576460752303423488",
+          measured_vision_bytes, -1);
+    WRONG("measured_language_bytes is -5; for 8 layers", measured_language_bytes, -5);
+    WRONG("measured_language_bytes is 576460752303423489; for 8 layers", measured_language_bytes,
+          (INT64_C(1) << 59) + 1);
     WRONG("hbp_recompute_options.struct_size is 1", struct_size, 1);
     static const int64_t free[] = {0, INT64_MIN};
     WRONG("measured_free_bytes of stage 1 is -9223372036854775808; it must be at least -4611686018427387904",
