@@ -112,6 +112,9 @@ hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
         return HBP_OK;
     hbp_packs_free(*out);
     *out = NULL;
+    if (!lengths->vision)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: none of %lld samples is within %lld tokens",
+                         (long long)lengths->count, (long long)all.max_tokens);
     return hbp__fail(context, HBP_E_INVALID,
                      "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
                      (long long)lengths->count, (long long)all.max_tokens, (long long)all.max_vision);

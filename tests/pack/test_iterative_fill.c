@@ -191,7 +191,8 @@ START_TEST(the_reference_refuses_what_it_cannot_do)
     uint32_t tokens[] = {30, 40, 50}, vision[] = {1, 2, 3};
     int64_t tie[] = {-1, 4, 4};
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vision};
-    hbp_lengths *lengths = NULL, *tied = NULL;
+    hbp_lengths *lengths = NULL, *tied = NULL, *text = NULL;
+    OK(context, hbp_lengths_create_u32(context, tokens, 3, NULL, &text));
     OK(context, hbp_lengths_create_u32(context, tokens, 3, &create, &lengths));
     create.ties = tie;
     OK(context, hbp_lengths_create_u32(context, tokens, 3, &create, &tied));
@@ -203,6 +204,9 @@ START_TEST(the_reference_refuses_what_it_cannot_do)
     FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens and 20 vision units",
           hbp_iterative_fill(context, lengths, &options, &packs));
     ck_assert_ptr_null(packs);
+    FAILS(context, HBP_E_INVALID, "iterative fill: none of 3 samples is within 29 tokens",
+          hbp_iterative_fill(context, text, &options, &packs));
+    ck_assert_str_eq(hbp_context_message(context), "iterative fill: none of 3 samples is within 29 tokens");
     /* Under ERROR, too, it drops what is over a budget, as the authors do. */
     options.max_tokens = 4096;
     options.max_vision = 2;
@@ -210,6 +214,7 @@ START_TEST(the_reference_refuses_what_it_cannot_do)
     ck_assert_int_eq(packs->dropped_sample[0], 2);
     ck_assert_int_eq(packs->dropped_reason[0], HBP_DROPPED_OVERVISION);
     hbp_packs_free(packs);
+    hbp_lengths_free(text);
     hbp_lengths_free(tied);
     hbp_lengths_free(lengths);
     hbp_context_free(context);
