@@ -144,7 +144,8 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
 static hbp_status scan(plane *p, int64_t *step)
 {
     const hbp_lengths *l = p->lengths;
-    int64_t samples = p->options->samples, at;
+    int64_t samples = p->options->samples, multiple = p->options->token_multiple, at;
+    int64_t most = p->most_tokens / multiple * multiple;
     double mean_vision = (double)l->vision_sum / (double)l->count;
     double mean_tokens = (double)l->tokens / (double)l->count;
     int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean_vision * (double)samples));
@@ -155,9 +156,10 @@ static hbp_status scan(plane *p, int64_t *step)
         double held = (double)vision / (mean_vision > 0 ? mean_vision : 1);
         held = held < (double)samples ? (double)samples : held;
         held = held > (double)samples + 1 ? (double)samples + 1 : held;
-        for (size_t k = 0; k < sizeof above_mean / sizeof *above_mean; k++)
-            HBP__TRY(try_pair(p, vision,
-                              (int64_t)(mean_tokens * held * (1 + (double)above_mean[k] / 512)) + 1, &at));
+        for (size_t k = 0; k < sizeof above_mean / sizeof *above_mean; k++) {
+            double tokens = mean_tokens * held * (1 + (double)above_mean[k] / 512);
+            HBP__TRY(try_pair(p, vision, tokens < (double)most ? (int64_t)tokens + 1 : most, &at));
+        }
     }
     return HBP_OK;
 }

@@ -9,7 +9,7 @@
 #define WINDOW 12
 /* Slots of a pack without an item, at most. */
 #define MOST_SPARE 4
-/* Packs are sorted into so many buckets. */
+/* Packs are sorted into so many buckets at most. */
 #define BUCKETS 4096
 /* Rounds that bring less than a share of 1/WORTH each end the search. */
 #define WORTH    32
@@ -218,15 +218,16 @@ static int sort_packs(evening *e, int32_t key, uint32_t *scratch)
     if (low == high)
         return 0;
     int32_t shift = 0;
-    while ((high - low) >> shift >= BUCKETS)
+    int64_t buckets = hbp__min_i64(e->packs, BUCKETS), start[BUCKETS + 1];
+    while ((high - low) >> shift >= buckets)
         shift++;
-    int64_t start[BUCKETS + 1] = {0};
+    memset(start, 0, (size_t)(buckets + 1) * sizeof *start);
     for (int64_t p = 0; p < e->packs; p++) {
         int64_t x = e->bin[p].a * factor_a + e->bin[p].b * factor_b;
         e->bucket[p] = (uint16_t)((x - low) >> shift);
         start[e->bucket[p] + 1]++;
     }
-    for (int64_t b = 0; b < BUCKETS; b++)
+    for (int64_t b = 0; b < buckets; b++)
         start[b + 1] += start[b];
     for (int64_t i = 0; i < e->packs; i++)
         scratch[start[e->bucket[e->order[i]]]++] = e->order[i];

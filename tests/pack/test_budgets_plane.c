@@ -1,0 +1,185 @@
+#include "pack/budgets_plane.h"
+
+#include <math.h>
+
+#include "data/lengths.h"
+#include "data/packs.h"
+#include "failing.h"
+#include "isf_oracle.h"
+#include "pack/dist_ratio.h"
+
+static hbp_lengths *lengths_of(hbp_context *context, const uint32_t *tokens, const uint32_t *vision,
+                               int64_t count)
+{
+    hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, tokens, count, &options, &lengths));
+    return lengths;
+}
+
+/* Tiles and tokens, or vision tokens of any number and text. */
+static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, int is_tiles)
+{
+    hbp__rng rng = hbp__rng_make(seed, 0, 0);
+    uint32_t *tokens = malloc((size_t)count * sizeof *tokens),
+             *vision = malloc((size_t)count * sizeof *vision);
+    for (int64_t i = 0; i < count; i++) {
+        vision[i] = is_tiles ? 1 + 2 * hbp__rng_below(&rng, 3) : hbp__rng_below(&rng, 3001);
+        tokens[i] = 20 + vision[i] * (is_tiles ? 256 : 1) + hbp__rng_below(&rng, 400);
+    }
+    hbp_lengths *lengths = lengths_of(context, tokens, vision, count);
+    free(tokens);
+    free(vision);
+    return lengths;
+}
+
+/* What the default fill's packs come to under these budgets, measured plainly. */
+static hbp_budgets measure(hbp_context *context, const hbp_lengths *lengths, int64_t max_vision,
+                           int64_t max_tokens, int64_t ranks)
+{
+    hbp_iterative_fill_options fill;
+    hbp_iterative_fill_options_init(&fill, sizeof fill);
+    fill.max_vision = max_vision;
+    fill.max_tokens = max_tokens;
+    hbp_packs *packs = NULL;
+    OK(context, hbp_iterative_fill(context, lengths, &fill, &packs));
+    hbp_budgets b = {.packs = packs->count};
+    double vision = 0, tokens = 0, count = (double)packs->count;
+    for (int64_t p = 0; p < packs->count; p++) {
+        vision += (double)packs->vision[p];
+        tokens += (double)packs->tokens[p];
+    }
+    b.dist_vision = hbp__dist_ratio(packs->vision, packs->count, ranks);
+    b.dist_tokens = hbp__dist_ratio(packs->tokens, packs->count, ranks);
+    b.unused_vision = 1 - vision / (count * (double)max_vision);
+    b.unused_tokens = 1 - tokens / (count * (double)max_tokens);
+    b.samples_per_pack = (double)lengths->count / count;
+    b.score = b.dist_vision + b.dist_tokens + b.unused_vision + b.unused_tokens;
+    hbp_packs_free(packs);
+    return b;
+}
+
+static hbp_budgets choose(hbp_context *context, const hbp_lengths *lengths,
+                          const hbp_budgets_options *options)
+{
+    hbp_budgets b = {.struct_size = sizeof b};
+    OK(context, hbp_choose_budgets(context, lengths, options, &b));
+    return b;
+}
+
+static void check_chosen(hbp_context *context, const hbp_lengths *lengths, const hbp_budgets *b,
+                         int32_t samples, int64_t multiple)
+{
+    hbp_budgets m = measure(context, lengths, b->max_vision, b->max_tokens, 8);
+    ck_assert_int_eq(b->packs, m.packs);
+    ck_assert(fabs(b->score - m.score) < 1e-12);
+    ck_assert(fabs(b->dist_vision - m.dist_vision) < 1e-12);
+    ck_assert(fabs(b->dist_tokens - m.dist_tokens) < 1e-12);
+    ck_assert(fabs(b->unused_vision - m.unused_vision) < 1e-12);
+    ck_assert(fabs(b->unused_tokens - m.unused_tokens) < 1e-12);
+    ck_assert(fabs(b->samples_per_pack - m.samples_per_pack) < 1e-12);
+    ck_assert(m.samples_per_pack >= samples && m.samples_per_pack <= samples + 1);
+    ck_assert_int_eq(b->max_tokens % multiple, 0);
+    ck_assert(!(b->padding > 0));
+}
+
+START_TEST(chooses_a_good_pair)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        hbp_lengths *lengths = draw(context, seed, 1000, seed % 2);
+        hbp_budgets_options options;
+        hbp_budgets_options_init(&options, sizeof options);
+        options.samples = 3 + 2 * (int32_t)seed;
+        options.token_multiple = seed % 3 ? 0 : 32;
+        hbp_budgets b = choose(context, lengths, &options);
+        check_chosen(context, lengths, &b, options.samples, seed % 3 ? 64 : 32);
+        ck_assert_int_gt(b.considered, 10);
+        ck_assert_msg(b.score < .12, "score %g", b.score);
+        /* No pair of a plain grid around the mean is much better. */
+        double mean = (double)lengths->tokens / (double)lengths->count;
+        for (int64_t per = 2 * options.samples; per <= 2 * options.samples + 2; per++) {
+            for (int k = 1; k <= 9; k += 4) {
+                int64_t vision = lengths->vision_sum * per / 2 / lengths->count + (seed % 2 ? 1 : 100);
+                int64_t tokens = (int64_t)(mean * (double)per / 2 * (1 + k * .01)) / 64 * 64;
+                if (vision < lengths->max_vision || tokens < lengths->bin_length[lengths->bins - 1])
+                    continue;
+                hbp_budgets other = measure(context, lengths, vision, tokens, 8);
+                if (other.samples_per_pack >= options.samples &&
+                    other.samples_per_pack <= options.samples + 1)
+                    ck_assert_msg(b.score < other.score + .01, "%g, but %g with %lld, %lld", b.score,
+                                  other.score, (long long)vision, (long long)tokens);
+            }
+        }
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(keeps_the_limits_and_says_when_there_is_no_pair)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = draw(context, 1, 2000, 1);
+    hbp_budgets_options options;
+    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets free_choice = choose(context, lengths, &options), b = {.struct_size = sizeof b, .packs = -7};
+    options.max_tokens = free_choice.max_tokens + 63;
+    options.max_vision = free_choice.max_vision;
+    hbp_budgets under = choose(context, lengths, &options);
+    ck_assert_int_le(under.max_tokens, free_choice.max_tokens);
+    ck_assert_int_le(under.max_vision, free_choice.max_vision);
+    ck_assert(under.score < free_choice.score + .01);
+    options.max_tokens = 0;
+    options.max_vision = 6; /* a pack of 6 tiles holds no 4 samples */
+    FAILS(context, HBP_E_INFEASIBLE,
+          "gives packs of 4 to 5 samples within 2147483647 tokens and 6 vision units",
+          hbp_choose_budgets(context, lengths, &options, &b));
+    ck_assert_int_eq(b.packs, -7);
+    options.max_vision = 4; /* not even the largest sample */
+    FAILS(context, HBP_E_INFEASIBLE, "none of 0 pairs", hbp_choose_budgets(context, lengths, &options, &b));
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The published data: the line's choice, 18 and 6016, filled by the default mode. */
+START_TEST(is_better_than_the_line)
+{
+    static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
+    if (!vlm_data(tokens, vision))
+        return;
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = lengths_of(context, tokens, vision, VLM_SAMPLES);
+    hbp_budgets_options options;
+    hbp_budgets_options_init(&options, sizeof options);
+    hbp_budgets line = measure(context, lengths, 18, 6016, 8), plane = choose(context, lengths, &options);
+    check_chosen(context, lengths, &plane, 4, 64);
+    ck_assert(plane.score < line.score / 2);
+    ck_assert(plane.dist_vision + plane.dist_tokens < .07005); /* the line's score, as published */
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status choose_some(hbp_context *context, void *user)
+{
+    hbp_budgets b = {.struct_size = sizeof b};
+    return hbp_choose_budgets(context, user, NULL, &b);
+}
+
+START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = draw(context, 5, 8, 1);
+    failing_sweep(choose_some, lengths);
+    hbp_lengths_free(lengths);
+    lengths = draw(context, 5, 8, 1);
+    ck_assert_int_gt(cancel_sweep(choose_some, lengths), 10);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("budgets_plane", chooses_a_good_pair, keeps_the_limits_and_says_when_there_is_no_pair,
+          is_better_than_the_line, keeps_its_word_when_memory_fails_or_it_is_cancelled)
