@@ -113,7 +113,7 @@ class TestLayers(unittest.TestCase):
             path.write_text(text)
             read = hbp.Layers.read(path)
             path.write_text(text.replace("5000", "x"))
-            with self.assertRaisesRegex(hbp.FormatError, "2"):
+            with self.assertRaisesRegex(hbp.FormatError, "line 2"):
                 hbp.Layers.read(path)
         self.assertEqual(read.forward_ns.tolist(), [2000, 3500])
         self.assertEqual((read.backward_ns.tolist(), read.cut_bytes.tolist()), ([5000, 6000], [70, 0]))

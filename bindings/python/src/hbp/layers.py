@@ -119,8 +119,8 @@ class Layers(Owned):
 
     @classmethod
     def read(cls, path: Path) -> Layers:
-        """From CSV or JSON lines with columns named as the arguments of Layers, `forward_us` or `forward_ms`
-        where times are not in nanoseconds."""
+        """From CSV or JSON lines with columns named as the arguments of Layers, and `name`; `forward_us`,
+        `activation_mib` and the like say other units than nanoseconds and bytes. "-" is standard input."""
         return cls._make(lib.hbp_layers_read, path_bytes(path))
 
     @property
