@@ -196,6 +196,8 @@ class TestPartition(unittest.TestCase):
         self.assertGreater(len(listed), 3)
         self.assertEqual(listed[0].cuts.tolist(), found.cuts.tolist())
         self.assertEqual(listed[0].simulated_ns, found.summary().simulated_ns)
+        others = [one.simulated_ns for one in listed[1:]]
+        self.assertEqual(others, sorted(others))
         names = {name for one in listed for name in one.ranked}
         self.assertEqual(names, {"variance", "communication"})
         whole = made.forward_ns + made.backward_ns

@@ -174,7 +174,7 @@ class Partition(Owned):
         return summary
 
     def candidates(self) -> list[PartitionCandidate]:
-        """The best partitions, best first by simulated time; the first is the one chosen."""
+        """The best partitions: the one chosen, then the others by simulated time."""
         found = []
         for index in range(lib.hbp_partition_count_candidates(self)):
             struct, cuts = PartitionCandidateStruct(), ctypes.c_void_p()
