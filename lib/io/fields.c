@@ -35,6 +35,20 @@ static inline void keep(hbp__fields *fields, int byte)
         fields->too_long = 1;
 }
 
+hbp_status hbp__fields_delimiter(hbp__stream *in, int *delimiter)
+{
+    const unsigned char *data;
+    int64_t bytes;
+    *delimiter = ',';
+    HBP__TRY(hbp__stream_peek(in, HBP__STREAM_AHEAD, &data, &bytes));
+    for (int64_t i = 0; i < bytes && data[i] != '\n'; i++)
+        if (data[i] == ',' || data[i] == '\t' || data[i] == ';') {
+            *delimiter = data[i];
+            break;
+        }
+    return HBP_OK;
+}
+
 hbp_status hbp__fields_begin(hbp__fields *fields, hbp_context *context, hbp__stream *in, int delimiter,
                              int quotes)
 {

@@ -28,6 +28,9 @@ typedef struct hbp__fields {
     int64_t used;
 } hbp__fields;
 
+/* The comma, tab or semicolon that comes first in the first line; a comma where there is none. */
+hbp_status hbp__fields_delimiter(hbp__stream *in, int *delimiter);
+
 /* Starts at the stream's place; a UTF-8 byte order mark is stepped over. */
 hbp_status hbp__fields_begin(hbp__fields *fields, hbp_context *context, hbp__stream *in, int delimiter,
                              int quotes);

@@ -19,21 +19,6 @@ typedef struct columns {
     char header[HEADER_SHOWN]; /* the names, for messages; ends in zeros */
 } columns;
 
-/* The first delimiter of the first line. */
-static hbp_status find_delimiter(hbp__stream *in, int *delimiter)
-{
-    const unsigned char *data;
-    int64_t bytes;
-    *delimiter = ',';
-    HBP__TRY(hbp__stream_peek(in, HBP__STREAM_AHEAD, &data, &bytes));
-    for (int64_t i = 0; i < bytes && data[i] != '\n'; i++)
-        if (data[i] == ',' || data[i] == '\t' || data[i] == ';') {
-            *delimiter = data[i];
-            break;
-        }
-    return HBP_OK;
-}
-
 /* Whether the field, blanks around it aside, is `name`; NULL is no name. */
 static int is_called(const hbp__fields *fields, const char *name)
 {
@@ -198,7 +183,7 @@ static hbp_status read_bare_record(hbp__length_rows *rows, hbp__fields *fields, 
 hbp_status hbp__read_csv(hbp__length_rows *rows)
 {
     int delimiter;
-    HBP__TRY(find_delimiter(rows->in, &delimiter));
+    HBP__TRY(hbp__fields_delimiter(rows->in, &delimiter));
     hbp__fields fields;
     HBP__TRY(hbp__fields_begin(&fields, rows->context, rows->in, delimiter, 1));
     columns c = {.length = -1,
