@@ -205,9 +205,9 @@ int main(void)
         return EXIT_FAILURE;
     printf("Recomputation, %d stages of 4 GPUs, %d micro-batches; x: against the published rule\n", STAGES,
            MICRO_BATCHES);
-    model(context, "internvl-1.2-26b", "a100-80", 9, 4096, 1, 80);
-    model(context, "internvl-1.2-26b", "a100-80", 18, 6016, 2, 40);
-    model(context, "internvl-1.2-26b", "a100-80", 24, 8192, 8, 40);
+    model(context, "internvl-1.5-26b", "a100-80", 9, 4096, 1, 80);
+    model(context, "internvl-1.5-26b", "a100-80", 18, 6016, 2, 40);
+    model(context, "internvl-1.5-26b", "a100-80", 24, 8192, 8, 40);
     model(context, "internvl-1.2-plus-40b", "a100-80", 18, 6016, 1, 80);
     model(context, "internvl-1.2-plus-40b", "a100-80", 36, 12288, 8, 80);
     model(context, "eva-clip-llama-3-8b", "a100-80", 36, 12288, 8, 40);

@@ -19,7 +19,7 @@ static const char *const memory_names[] = {"optimal", "paper", "all", "none"};
 static hbp_status make_inputs(cli *c)
 {
     if (!c->vlm_text)
-        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.2-26b", c->command);
+        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.5-26b", c->command);
     hbp_status status = cli_read_lengths(c, c->file);
     if (status >= 0)
         status = hbp_vlm_create_preset(c->context, c->vlm_text, &c->vlm);

@@ -39,7 +39,7 @@ HBP_API void hbp_vlm_fields_init(hbp_vlm_fields *fields, uint32_t struct_size);
 HBP_API hbp_status hbp_vlm_create(hbp_context *context, const hbp_vlm_fields *fields,
                                   const hbp_model *language, hbp_vlm **out);
 
-/* internvl-1.2-26b (InternViT-6B + InternLM2-20B), internvl-1.2-plus-40b (+ Yi-34B), eva-clip-llama-3-8b
+/* internvl-1.5-26b (InternViT-6B + InternLM2-20B), internvl-1.2-plus-40b (+ Yi-34B), eva-clip-llama-3-8b
  * (EVA02-CLIP-E/14), qwen2-vl-7b; what their units are: docs, cost model. An unknown name is HBP_E_INVALID
  * and the message offers the nearest. */
 HBP_API hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm **out);

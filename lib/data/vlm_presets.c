@@ -14,7 +14,7 @@ static const struct preset {
     int32_t layers, hidden, ffn, heads, patch_values;
     int32_t tokens, attention_tokens, projected, projector_input, projector_hidden;
 } presets[] = {
-    {"internvl-1.2-26b", "internlm2-20b", 45, 3200, 12800, 25, 588, 1025, 1025, 256, 12800, 6144},
+    {"internvl-1.5-26b", "internlm2-20b", 45, 3200, 12800, 25, 588, 1025, 1025, 256, 12800, 6144},
     {"internvl-1.2-plus-40b", "yi-34b", 45, 3200, 12800, 25, 588, 1025, 1025, 256, 12800, 7168},
     {"eva-clip-llama-3-8b", "llama-3-8b", 64, 1792, 15360, 16, 588, 1025, 1025, 256, 7168, 4096},
     {"qwen2-vl-7b", "qwen2-7b", 32, 1280, 5120, 16, 1176, 4, 1024, 1, 5120, 5120},

@@ -227,7 +227,7 @@ START_TEST(heads_are_repeated_and_padded)
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
     OK(context, hbp_machine_create_preset(context, "a100-80", 1, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.2-26b", &vlm));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o = sizes(9, 4096, 4);
     hbp_layers *layers = derive(context, vlm, machine, &o);
     /* 28 heads of 128 instead of 25. */
@@ -346,7 +346,7 @@ START_TEST(cuts_send_what_was_published)
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
     OK(context, hbp_machine_create_preset(context, "a100-80", 1, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.2-26b", &vlm));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     for (int32_t degree = 1; degree <= 4; degree *= 4) {
         hbp_vlm_layers_options o = sizes(9, 4096, degree);
         hbp_layers *layers = derive(context, vlm, machine, &o);
@@ -376,7 +376,7 @@ START_TEST(mixtures_of_experts_have_two_kinds_of_layers)
     hbp_vlm *vlm = NULL, *internvl = NULL;
     OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
     OK(context, hbp_model_create_preset(context, "deepseek-v2", &language));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.2-26b", &internvl));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &internvl));
     OK(context, hbp_vlm_create(context, &internvl->fields, language, &vlm));
     hbp_vlm_layers_options o = sizes(9, 4096, 1);
     hbp_layers *layers = derive(context, vlm, machine, &o);
@@ -411,7 +411,7 @@ START_TEST(wrong_options_are_named)
     hbp_vlm *vlm = NULL;
     hbp_layers *layers = (hbp_layers *)context;
     OK(context, hbp_machine_create_preset(context, "a100-80", 8, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.2-26b", &vlm));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     WRONG("tensor_parallel is -1; it must be at least 1, or 0 for 1", tensor_parallel, -1);
     WRONG("data_parallel is -2; it must be at least 1, or 0 for 1", data_parallel, -2);
     WRONG("zero_stage is 5; it must be a HBP_ZERO_* value", zero_stage, 5);
@@ -424,7 +424,7 @@ START_TEST(wrong_options_are_named)
         "tensor_parallel is 3, which does not share out the 48 heads and 8 key-value heads of internlm2-20b "
         "evenly",
         tensor_parallel, 3);
-    WRONG("tensor_parallel is 48; the encoder of internvl-1.2-26b has 25 heads", tensor_parallel, 48);
+    WRONG("tensor_parallel is 48; the encoder of internvl-1.5-26b has 25 heads", tensor_parallel, 48);
     WRONG("hbp_vlm_layers_options.struct_size is 2", struct_size, 2);
     hbp_vlm_layers_options o = sizes(1e300, 4096, 1);
     FAILS(context, HBP_E_OVERFLOW, "forward_ns", hbp_vlm_create_layers(context, vlm, machine, &o, &layers));

@@ -11,7 +11,7 @@ static const struct row {
     double vision, projector, language_model, all;
     int32_t layers;
 } rows[] = {
-    {"internvl-1.2-26b", "internlm2-20b", 5540, 116.43, 19861, 25500, 45 + 48 + 5},
+    {"internvl-1.5-26b", "internlm2-20b", 5540, 116.43, 19861, 25500, 45 + 48 + 5},
     {"internvl-1.2-plus-40b", "yi-34b", 5540, 143.17, 34389, 40000, 45 + 60 + 5},
     {"eva-clip-llama-3-8b", "llama-3-8b", 4350.56 - 1.84, 46.16, 8030, 12425, 64 + 32 + 5},
     {"qwen2-vl-7b", "qwen2-7b", 675 - 44.57, 44.57, 7616, 8291, 32 + 28 + 5},
@@ -99,7 +99,7 @@ static hbp_status create_once(hbp_context *context, void *user)
 
 START_TEST(failed_allocations_leave_nothing)
 {
-    failing_sweep(create_once, "internvl-1.2-26b");
+    failing_sweep(create_once, "internvl-1.5-26b");
 }
 END_TEST
 

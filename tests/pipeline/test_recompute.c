@@ -159,7 +159,7 @@ START_TEST(none_is_needed_once_balanced)
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
     OK(context, hbp_machine_create_preset(context, "a100-80", 2, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.2-26b", &vlm));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o;
     hbp_vlm_layers_options_init(&o, sizeof o);
     o.tensor_parallel = 4;

@@ -39,7 +39,7 @@ static fixture setup(int64_t samples)
 {
     fixture f = {.context = test_context()};
     f.lengths = draw_lengths(f.context, 1, samples);
-    OK(f.context, hbp_vlm_create_preset(f.context, "internvl-1.2-26b", &f.vlm));
+    OK(f.context, hbp_vlm_create_preset(f.context, "internvl-1.5-26b", &f.vlm));
     OK(f.context, hbp_machine_create_preset(f.context, "a100-80", 4, &f.machine));
     hbp_vlm_options_init(&f.options, sizeof f.options);
     f.options.tensor_parallel = 4;

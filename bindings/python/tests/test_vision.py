@@ -186,16 +186,16 @@ class TestBudgets(unittest.TestCase):
 
 class TestVlm(unittest.TestCase):
     def test_presets(self):
-        self.assertIn("internvl-1.2-26b", hbp.Vlm.presets())
+        self.assertIn("internvl-1.5-26b", hbp.Vlm.presets())
         for name in hbp.Vlm.presets():
             model = hbp.Vlm.preset(name)
             self.assertEqual((model.name, repr(model)), (name, f"<hbp.Vlm {name}>"))
             self.assertEqual(model.summary().language_parameters, model.language.summary().parameters)
-        with self.assertRaisesRegex(hbp.InvalidError, "internvl-1.2-26b"):
+        with self.assertRaisesRegex(hbp.InvalidError, "internvl-1.5-26b"):
             hbp.Vlm.preset("internvl-1.2-26")
 
     def test_fields(self):
-        preset = hbp.Vlm.preset("internvl-1.2-26b")
+        preset = hbp.Vlm.preset("internvl-1.5-26b")
         made = hbp.Vlm(language=hbp.Model.preset("internlm2-20b"), vision_mlp="plain", **FIELDS)
         self.assertEqual((made.summary(), made.fields, made.name), (preset.summary(), preset.fields, "custom"))
         self.assertEqual(made.fields.projector_hidden, made.language.fields.hidden)
@@ -205,7 +205,7 @@ class TestVlm(unittest.TestCase):
     def test_language_outlives_the_model(self):
         language = hbp.Vlm.preset("qwen2-vl-7b").language
         gc.collect()
-        junk = [hbp.Vlm.preset("internvl-1.2-26b") for _ in range(50)]
+        junk = [hbp.Vlm.preset("internvl-1.5-26b") for _ in range(50)]
         self.assertEqual((language.name, language.fields, len(junk)),
                          ("qwen2-7b", hbp.Model.preset("qwen2-7b").fields, 50))
         again = pickle.loads(pickle.dumps(language))
@@ -220,7 +220,7 @@ class TestVlm(unittest.TestCase):
             self.assertEqual(again.language.name, made.language.name)
 
     def test_layers(self):
-        model, machine = hbp.Vlm.preset("internvl-1.2-26b"), hbp.Machine.preset("a100-80")
+        model, machine = hbp.Vlm.preset("internvl-1.5-26b"), hbp.Machine.preset("a100-80")
         one = model.layers(machine, vision=9, tokens=4096)
         self.assertEqual((len(one), one.counts), (98, {"language": 51, "vision": 47, "fixed": 0}))
         self.assertEqual((one.names[0], one.names[46], one.names[-1]), ("patch embedding", "projector", "output head"))
@@ -244,7 +244,7 @@ class TestVlm(unittest.TestCase):
         self.assertLess(int(shared.state_bytes.sum()), int(one.state_bytes.sum()))
 
     def test_errors(self):
-        model, machine = hbp.Vlm.preset("internvl-1.2-26b"), hbp.Machine.preset("a100-80")
+        model, machine = hbp.Vlm.preset("internvl-1.5-26b"), hbp.Machine.preset("a100-80")
         with self.assertRaisesRegex(TypeError, "VlmFields has no field 'colour'"):
             hbp.Vlm(language=model.language, colour=1)
         with self.assertRaisesRegex(TypeError, "language is 'llama'"):
@@ -283,7 +283,7 @@ def frees(thing):
 class TestPlan(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.model, cls.machine = hbp.Vlm.preset("internvl-1.2-26b"), hbp.Machine.preset("a100-80", nodes=4)
+        cls.model, cls.machine = hbp.Vlm.preset("internvl-1.5-26b"), hbp.Machine.preset("a100-80", nodes=4)
 
     def plan(self, lengths=None, **options) -> hbp.VlmPlan:
         given = dict(

@@ -36,7 +36,7 @@ class Vlm(Owned):
 
     @classmethod
     def preset(cls, name: str) -> Vlm:
-        """A known model, "internvl-1.2-26b"."""
+        """A known model, "internvl-1.5-26b"."""
         return cls._make(lib.hbp_vlm_create_preset, text_bytes(name))
 
     @staticmethod
