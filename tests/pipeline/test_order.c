@@ -204,6 +204,97 @@ START_TEST(many_are_never_ordered_worse)
 }
 END_TEST
 
+/* Micro-batches that differ in one column only are not alike. */
+START_TEST(micro_batches_alike_in_part_are_told_apart)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(7, 0, 0);
+    int better = 0;
+    for (int trial = 0; trial < 300; trial++) {
+        piped p;
+        int32_t stages = 2 + (int32_t)hbp__rng_below(&rng, 3), m = 5, order[] = {0, 1, 2, 3, 4}, all[5];
+        piped_random(context, &rng, &p, stages, 1, m, PIPED_LINK);
+        hbp__stage_times t;
+        hbp__schedule schedule;
+        OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &t));
+        OK(context, hbp__schedule_open(context, stages, 1, m, &schedule));
+        int64_t *columns[] = {t.forward, t.backward, t.transfer};
+        int64_t *column = columns[trial % 3];
+        for (int32_t i = 0; i < (stages - (trial % 3 == 2)) * m; i++)
+            column[i] = hbp__rng_below(&rng, 3000);
+        memset(t.sending, 0, (size_t)((stages - 1) * m) * sizeof *t.sending);
+        memcpy(all, order, sizeof all);
+        best found = {INT64_MAX, INT64_MAX};
+        try_all(&schedule, &t, NULL, all, 0, &found);
+        int64_t before, after;
+        OK(context, hbp__order_micro_batches(context, &schedule, &t, NULL, 0, order, &before, &after));
+        ck_assert_int_eq(after, found.least);
+        better += after < before;
+        hbp__schedule_close(&schedule);
+        hbp__stage_times_close(&t);
+        piped_free(&p);
+    }
+    ck_assert_int_gt(better, 100);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Takes what stands at `from` out and puts it in at `to`. */
+static void shift(int32_t *order, int32_t from, int32_t to)
+{
+    int32_t step = from < to ? 1 : -1, moved = order[from];
+    for (int32_t i = from; i != to; i += step)
+        order[i] = order[i + step];
+    order[to] = moved;
+}
+
+/* What the search returns when its work is not spent is a local optimum: it gave up no move too early. */
+START_TEST(no_swap_or_shift_is_faster)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(8, 0, 0);
+    int searched = 0;
+    for (int trial = 0; trial < 24; trial++) {
+        piped p;
+        int32_t stages = 2 + (int32_t)hbp__rng_below(&rng, 4), m = 8 + (int32_t)hbp__rng_below(&rng, 4);
+        int32_t virtual_stages = 1, order[MOST_M], tried[MOST_M];
+        if (trial % 4 == 0)
+            virtual_stages = 2, stages = 2 + trial % 8 / 4, m = 4 * stages;
+        piped_random(context, &rng, &p, stages, virtual_stages, m, PIPED_SCALES | PIPED_LINK);
+        hbp__stage_times t;
+        hbp__schedule schedule;
+        OK(context, hbp__stage_times_open(context, p.layers, p.cuts, &p.options, &t));
+        OK(context, hbp__schedule_open(context, stages, virtual_stages, m, &schedule));
+        for (int32_t i = 0; i < m; i++)
+            order[i] = i;
+        for (int32_t i = 0; i < t.chunks * m; i++) {
+            t.forward[i] = hbp__rng_below(&rng, 1000);
+            t.backward[i] = hbp__rng_below(&rng, 2000);
+        }
+        int64_t after, bound;
+        OK(context,
+           hbp__order_micro_batches(context, &schedule, &t, NULL, INT64_C(1) << 24, order, NULL, &after));
+        OK(context, hbp__pipeline_bound(context, &schedule, &t, NULL, &bound));
+        searched += after > bound;
+        for (int32_t i = 0; i < m; i++)
+            for (int32_t j = 0; j < m; j++) {
+                memcpy(tried, order, sizeof tried);
+                shift(tried, i, j);
+                ck_assert_int_ge(hbp__pipeline_time(&schedule, &t, tried, NULL, NULL), after);
+                memcpy(tried, order, sizeof tried);
+                tried[i] = order[j];
+                tried[j] = order[i];
+                ck_assert_int_ge(hbp__pipeline_time(&schedule, &t, tried, NULL, NULL), after);
+            }
+        hbp__schedule_close(&schedule);
+        hbp__stage_times_close(&t);
+        piped_free(&p);
+    }
+    ck_assert_int_gt(searched, 18);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Johnson's rule for two stages: with backwards of no time, micro-batch 0 (first stage 5, second 1) goes last
  * and 1 (1, 5) first. */
 START_TEST(an_order_by_hand)
@@ -320,5 +411,6 @@ START_TEST(nothing_leaks_when_memory_is_short_or_it_is_cancelled)
 END_TEST
 
 TEST_MAIN("order", few_micro_batches_are_ordered_best, eight_are_nearly_always_ordered_best,
-          many_are_never_ordered_worse, an_order_by_hand, equal_micro_batches_stay_as_they_are,
+          many_are_never_ordered_worse, micro_batches_alike_in_part_are_told_apart,
+          no_swap_or_shift_is_faster, an_order_by_hand, equal_micro_batches_stay_as_they_are,
           bad_input_has_its_message, nothing_leaks_when_memory_is_short_or_it_is_cancelled)
