@@ -192,7 +192,7 @@ class TestVlm(unittest.TestCase):
             self.assertEqual((model.name, repr(model)), (name, f"<hbp.Vlm {name}>"))
             self.assertEqual(model.summary().language_parameters, model.language.summary().parameters)
         with self.assertRaisesRegex(hbp.InvalidError, "internvl-1.5-26b"):
-            hbp.Vlm.preset("internvl-1.2-26")
+            hbp.Vlm.preset("internvl-1.5-26")
 
     def test_fields(self):
         preset = hbp.Vlm.preset("internvl-1.5-26b")
