@@ -33,7 +33,7 @@ static mixed_kinds open_kinds(uint64_t seed, int64_t count, int32_t kinds)
     m.cost = test_cost(m.context);
     OK(m.context, hbp_groups_create(m.context, m.cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL,
                                     4 * 16 * 4096, &m.groups));
-    hbp_fill_options fill = {.struct_size = sizeof fill, .seed = seed};
+    hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_PAPER, .seed = seed};
     OK(m.context, hbp_greedy_fill(m.context, m.lengths, m.groups, &fill, &m.packs));
     free(vision);
     free(length);
