@@ -5,7 +5,8 @@
 #include "solve/rounds_search.h"
 
 #define TICK_NODES 16384
-#define LAY_WORK   8 /* what a node of the tree takes, in parts looked at */
+#define SHORT_WALK 64 /* passes of so many moves of every cut, about */
+#define LAY_WORK   8  /* what a node of the tree takes, in parts looked at */
 
 int64_t hbp__rounds_value(const hbp__rounds *rounds, const int32_t *cuts, int64_t *load)
 {
@@ -149,7 +150,8 @@ static hbp_status grow(tree *t)
     return HBP_OK;
 }
 
-static hbp_status search_tree(hbp__rounds_search *s, int64_t work)
+/* *done: the tree was searched to its end, so that the bound is the best value. */
+static hbp_status search_tree(hbp__rounds_search *s, int64_t work, int *done)
 {
     const hbp__memory *memory = &s->context->memory;
     const hbp__chain *chain = s->rounds->chain;
@@ -161,6 +163,7 @@ static hbp_status search_tree(hbp__rounds_search *s, int64_t work)
     t.load = hbp__new_zero(memory, (uint64_t)s->rounds->workers, sizeof *t.load);
     t.sum = hbp__new(memory, (uint64_t)chain->parts + 1, sizeof *t.sum);
     hbp_status status = t.load && t.sum ? grow(&t) : hbp__fail_memory(s->context, "the search for cuts");
+    *done = t.done;
     if (status >= 0 && t.done)
         s->bound = best.count ? best.value[0] : INT64_MAX;
     hbp__delete(memory, t.load);
@@ -176,21 +179,49 @@ static void even_cuts(const hbp__chain *chain, int32_t *cuts)
         cuts[p] = (int32_t)(p * chain->items / chain->parts);
 }
 
+/* The local search goes on from the best that is known. */
+static hbp_status improve_best(hbp__rounds_search *s, int64_t work, int32_t *start)
+{
+    size_t bytes = ((size_t)s->rounds->chain->parts + 1) * sizeof *start;
+    if (s->list->count && s->list->value[0] <= s->bound)
+        return HBP_OK;
+    memcpy(start, s->list->count ? s->list->cuts : s->nearest, bytes);
+    return hbp__rounds_improve(s, work, start);
+}
+
+/* Lists what moving one cut of the best leads to. */
+static void offer_neighbours(hbp__rounds_search *s, int32_t *cuts)
+{
+    int32_t parts = s->rounds->chain->parts;
+    memcpy(cuts, s->list->cuts, ((size_t)parts + 1) * sizeof *cuts);
+    for (int32_t p = 1; p < parts; p++) {
+        int32_t at = cuts[p];
+        for (int32_t step = -2; step <= 2; step++) {
+            cuts[p] = at + step;
+            if (step && cuts[p] > cuts[p - 1] && cuts[p] < cuts[p + 1])
+                hbp__rounds_offer(s, cuts);
+        }
+        cuts[p] = at;
+    }
+}
+
+/* A short local search and a short tree, which are enough for small ones; then long ones. */
 static hbp_status search_all(hbp__rounds_search *s, int32_t *start)
 {
     const hbp__chain *chain = s->rounds->chain;
-    int64_t work = *s->work;
+    int64_t work = *s->work, few = SHORT_WALK * (int64_t)chain->parts * chain->parts;
+    int done = 0;
     even_cuts(chain, start);
     hbp__rounds_offer(s, start);
     HBP__TRY(hbp__rounds_relax(s, work / 4));
     if (s->bound == INT64_MAX)
         return HBP_OK;
-    if (s->list->count || s->nearest_over < INT64_MAX)
-        memcpy(start, s->list->count ? s->list->cuts : s->nearest,
-               ((size_t)chain->parts + 1) * sizeof *start);
-    if (!s->list->count || s->list->value[0] > s->bound)
-        HBP__TRY(hbp__rounds_improve(s, work / 64, start));
-    return search_tree(s, *s->work);
+    HBP__TRY(improve_best(s, hbp__min_i64(few, work / 16), start));
+    HBP__TRY(search_tree(s, work / 16, &done));
+    if (done)
+        return HBP_OK;
+    HBP__TRY(improve_best(s, work / 4, start));
+    return search_tree(s, *s->work, &done);
 }
 
 hbp_status hbp__cut_rounds(hbp_context *context, const hbp__rounds *rounds, int64_t *work,
@@ -211,7 +242,9 @@ hbp_status hbp__cut_rounds(hbp_context *context, const hbp__rounds *rounds, int6
     hbp_status status = s.share && s.load && s.plain && s.mean && s.next && s.cuts
                             ? search_all(&s, s.cuts + cuts)
                             : hbp__fail_memory(context, "the search for cuts");
-    if (status >= 0 && !list->count)
+    if (status >= 0 && list->count)
+        offer_neighbours(&s, s.cuts);
+    else if (status >= 0)
         status = HBP_E_INFEASIBLE;
     *bound = s.bound;
     hbp__delete(memory, s.share);
