@@ -47,7 +47,8 @@ HBP_API void hbp_balance_options_init(hbp_balance_options *options, uint32_t str
 /* Puts packs of like cost into the same micro-batch, micro-batches into steps of one group each, and steps
  * into an order in which, after the curriculum, every prefix stays close to the epoch's mixture of groups.
  * Incomplete micro-batches are completed with dummy packs. `groups` must be the ones the packs were filled
- * for. O(p log p) for p packs, plus the copy of samples. Thread: one per context. */
+ * for. HBP_E_INFEASIBLE names a pack whose vision units pass the memory that its group has for them. O(p log
+ * p) for p packs, plus the copy of samples. Thread: one per context. */
 HBP_API hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs,
                                          const hbp_groups *groups, const hbp_cost *cost,
                                          const hbp_balance_options *options, hbp_plan **out);
@@ -109,7 +110,7 @@ enum {
 HBP_API const char *hbp_baseline_name(int32_t baseline);
 
 /* Plans an epoch the classic way, with packs of max_length; the options that such a way has no use for are
- * ignored. */
+ * ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some. */
 HBP_API hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                      int32_t baseline, const hbp_epoch_options *options, hbp_plan **out);
 
