@@ -51,9 +51,10 @@ typedef struct evening {
     int64_t gain, cost;     /* of a round */
 } evening;
 
+/* A difference >= 0 in units. */
 static inline int64_t distance(int64_t difference, int64_t factor, int32_t shift)
 {
-    int64_t units = (difference < 0 ? -difference : difference) * factor >> shift;
+    int64_t units = difference * factor >> shift;
     return units < MOST ? units : MOST;
 }
 
@@ -87,8 +88,12 @@ static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t
  * be too little where it is `most` or more. */
 static inline int64_t unlike(const evening *e, const meeting *m, int64_t a, int64_t b, int64_t most)
 {
-    int64_t da = distance(a, e->scale.a, e->scale.shift), db = distance(b, e->scale.b, e->scale.shift);
-    int64_t cost = da * da + db * db;
+    int64_t da = distance(a, e->scale.a, e->scale.shift);
+    int64_t cost = da * da;
+    if (cost >= most)
+        return cost;
+    int64_t db = distance(b, e->scale.b, e->scale.shift);
+    cost += db * db;
     if (cost < most && (a > m->past_a || b > m->past_b || m->both_a | m->both_b))
         cost += past_units(e, m, a, b) << OVER_SHIFT;
     return cost;
@@ -170,8 +175,13 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
     }
     for (int64_t k = 0; k < 2 * (end - begin); k++)
         look_at(&e->bin[pack[k]], round, &seen[k]);
-    for (int64_t k = 0; k < 2 * (end - begin); k++) /* one size for all is faster; there are slots to spare */
-        memcpy(seen[k].slot, e->slot + seen[k].from, sizeof seen[k].slot);
+    for (int64_t k = 0; k < 2 * (end - begin); k++) { /* fixed sizes are faster; there are slots to spare */
+        const slot *from = e->slot + seen[k].from;
+        if (seen[k].count <= WINDOW / 2)
+            memcpy(seen[k].slot, from, WINDOW / 2 * sizeof *from);
+        else
+            memcpy(seen[k].slot, from, WINDOW * sizeof *from);
+    }
     for (int64_t k = 0; k < 2 * (end - begin); k += 2)
         exchange(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
 }
