@@ -6,7 +6,7 @@
 /* One way of planning a run, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     const char *name;
-    int32_t data, model, memory;
+    int32_t data, model, memory, order;
     char failed[256];
     double seconds;
     hbp_vlm_plan_summary summary;
@@ -65,6 +65,7 @@ static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
     options->data = w->data;
     options->model = w->model;
     options->memory = w->memory;
+    options->order = w->order;
     hbp_status status = hbp_plan_vlm(c->context, c->lengths, c->vlm, c->machine, options, &c->vlm_plan);
     w->seconds = cli_now() - start;
     w->summary.struct_size = sizeof w->summary;
@@ -198,13 +199,13 @@ static int print_text(cli *c, const way *w)
 
 /* The steps of OmniBal's ablation, each part alone, and the method as published. */
 static const way ways[] = {
-    {"as usual", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, "", 0, {0}},
-    {"data", HBP_VLM_DATA_PACKED, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, "", 0, {0}},
-    {"model", HBP_VLM_DATA_RANDOM, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, "", 0, {0}},
-    {"memory", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_OPTIMAL, "", 0, {0}},
-    {"data + model", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, "", 0, {0}},
-    {"data + model + memory", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, "", 0, {0}},
-    {"OmniBal as published", HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, "", 0, {0}},
+    {"as usual", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, -1, "", 0, {0}},
+    {"data", HBP_VLM_DATA_PACKED, HBP_PARTITION_PARAMETERS, HBP_MEMORY_ALL, 0, "", 0, {0}},
+    {"model", HBP_VLM_DATA_RANDOM, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, -1, "", 0, {0}},
+    {"memory", HBP_VLM_DATA_RANDOM, HBP_PARTITION_PARAMETERS, HBP_MEMORY_OPTIMAL, -1, "", 0, {0}},
+    {"data + model", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_ALL, 0, "", 0, {0}},
+    {"data + model + memory", HBP_VLM_DATA_PACKED, HBP_PARTITION_OPTIMAL, HBP_MEMORY_OPTIMAL, 0, "", 0, {0}},
+    {"OmniBal as published", HBP_VLM_DATA_ISF, HBP_PARTITION_PAPER, HBP_MEMORY_PAPER, -1, "", 0, {0}},
 };
 
 enum { WAYS = sizeof ways / sizeof *ways };

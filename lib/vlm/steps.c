@@ -2,11 +2,15 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "pipeline/order.h"
 #include "simulate/pipeline.h"
 #include "vlm/vlm.h"
 
-/* Orders that are tried in a step: as drawn, by time both ways, and the largest in the middle. */
-enum { DRAWN = 0, ASCENDING = 1, DESCENDING = 2, MIDDLE = 3, ORDERS = 4 };
+/* Micro-batches that differ in work by more than one part in so many are ordered; others stay as drawn. */
+#define ALIKE 50
+
+/* Operations of simulation that the search of one step's order may take. */
+#define WORK (INT64_C(1) << 15)
 
 typedef struct runner {
     const hbp__vlm_run *run;
@@ -16,10 +20,9 @@ typedef struct runner {
     int32_t micro_batches; /* that the scratch is made for */
     hbp__vlm_pipeline pipeline;
     hbp__schedule schedule;
-    hbp__stage_times *times; /* [replicas] */
+    hbp__stage_times *times; /* [replicas + 1]; the last: of every operation the slowest replica's time */
     int32_t opened;
-    int32_t *order; /* [ORDERS][M] */
-    int64_t *key;   /* [M] */
+    int32_t *order; /* [M] */
 } runner;
 
 static void close_scratch(runner *r)
@@ -31,9 +34,7 @@ static void close_scratch(runner *r)
     hbp__schedule_close(&r->schedule);
     hbp__vlm_pipeline_close(&r->pipeline);
     hbp__delete(memory, r->order);
-    hbp__delete(memory, r->key);
     r->order = NULL;
-    r->key = NULL;
     r->micro_batches = 0;
 }
 
@@ -49,53 +50,62 @@ static hbp_status make_scratch(runner *r, int32_t count)
     r->pipeline.options.limit_bytes = NULL;
     r->pipeline.options.recompute = r->stages->choices;
     HBP__TRY(hbp__schedule_open(context, o->pipeline_stages, o->virtual_stages, count, &r->schedule));
-    for (; r->opened < o->data_parallel; r->opened++)
+    for (; r->opened <= o->data_parallel; r->opened++)
         HBP__TRY(hbp__stage_times_open(context, r->reference->layers, r->stages->cuts, &r->pipeline.options,
                                        &r->times[r->opened]));
-    r->order = hbp__new(&context->memory, ORDERS * (uint64_t)count, sizeof *r->order);
-    r->key = hbp__new(&context->memory, (uint64_t)count, sizeof *r->key);
-    if (!r->order || !r->key)
+    r->order = hbp__new(&context->memory, (uint64_t)count, sizeof *r->order);
+    if (!r->order)
         return hbp__fail_memory(context, "a step");
     r->micro_batches = count;
     return HBP_OK;
 }
 
-/* Every replica's times for the step's micro-batches; key: the slowest replica's work, by micro-batch. */
+static void raise_to(int64_t *most, const int64_t *value, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        most[i] = hbp__max_i64(most[i], value[i]);
+}
+
+/* Every replica's times for the step's micro-batches, and of each the most. */
 static void fill_times(runner *r, int64_t first, int32_t count)
 {
-    memset(r->key, 0, (size_t)count * sizeof *r->key);
-    for (int32_t d = 0; d < r->run->options.data_parallel; d++) {
+    int32_t replicas = r->run->options.data_parallel;
+    int64_t cells = (int64_t)r->stages->chunks * count;
+    hbp__stage_times *most = &r->times[replicas];
+    for (int32_t d = 0; d < replicas; d++) {
         for (int32_t m = 0; m < count; m++) {
             hbp__vlm_size size =
                 hbp__vlm_row_size(r->run, r->data, r->data->micro_batch_offsets[first + m] + d);
             hbp__vlm_pipeline_set(&r->pipeline, r->reference, m, &size);
         }
         hbp__stage_times_fill(&r->times[d], &r->pipeline.options, 0);
-        for (int32_t m = 0; m < count; m++) {
-            int64_t work = 0;
-            for (int32_t k = 0; k < r->stages->chunks; k++)
-                work += r->times[d].forward[(int64_t)k * count + m] +
-                        r->times[d].backward[(int64_t)k * count + m];
-            r->key[m] = hbp__max_i64(r->key[m], work);
-        }
+        if (!d)
+            hbp__stage_times_fill(most, &r->pipeline.options, 0);
+        raise_to(most->forward, r->times[d].forward, cells);
+        raise_to(most->backward, r->times[d].backward, cells);
+        raise_to(most->transfer, r->times[d].transfer, cells - count);
+        raise_to(most->sending, r->times[d].sending, cells - count);
     }
 }
 
-/* The orders to try; insertion sort, as a step has few micro-batches. */
-static void make_orders(runner *r, int32_t count)
+static int64_t work_of(const hbp__stage_times *times, int32_t m)
 {
-    int32_t *drawn = r->order, *up = drawn + count, *down = up + count, *middle = down + count;
-    for (int32_t m = 0; m < count; m++) {
-        int32_t at = m;
-        drawn[m] = m;
-        for (; at > 0 && r->key[up[at - 1]] > r->key[m]; at--)
-            up[at] = up[at - 1];
-        up[at] = m;
+    int64_t work = 0;
+    for (int32_t k = 0; k < times->chunks; k++)
+        work = hbp__add_saturating(work, times->forward[(int64_t)k * times->micro_batches + m] +
+                                             times->backward[(int64_t)k * times->micro_batches + m]);
+    return work;
+}
+
+static int is_uneven(const hbp__stage_times *times)
+{
+    int64_t least = INT64_MAX, most = 0;
+    for (int32_t m = 0; m < times->micro_batches; m++) {
+        int64_t work = work_of(times, m);
+        least = hbp__min_i64(least, work);
+        most = hbp__max_i64(most, work);
     }
-    for (int32_t m = 0; m < count; m++) {
-        down[m] = up[count - 1 - m];
-        middle[m % 2 ? count - 1 - m / 2 : m / 2] = up[m];
-    }
+    return most - least > most / ALIKE;
 }
 
 /* The slowest replica's time in this order. */
@@ -117,19 +127,21 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
         for (int64_t i = 0; i < (int64_t)r->stages->chunks * count; i++)
             *busy = hbp__add_saturating(*busy,
                                         hbp__add_saturating(r->times[d].forward[i], r->times[d].backward[i]));
-    make_orders(r, count);
-    int tried = r->run->options.order < 0 ? 1 : ORDERS, best = 0;
-    int64_t least = run_order(r, r->order);
-    for (int i = 1; i < tried; i++) {
-        int64_t other = run_order(r, r->order + (int64_t)i * count);
-        if (other < least) {
-            least = other;
-            best = i;
-        }
-    }
     for (int32_t m = 0; m < count; m++)
-        permutation[first + m] = (int32_t)first + r->order[(int64_t)best * count + m];
-    *ns = least;
+        permutation[first + m] = (int32_t)first + m;
+    *ns = run_order(r, NULL);
+    const hbp__stage_times *most = &r->times[r->run->options.data_parallel];
+    if (r->run->options.order < 0 || !is_uneven(most))
+        return HBP_OK;
+    for (int32_t m = 0; m < count; m++)
+        r->order[m] = m;
+    HBP__TRY(hbp__order_micro_batches(r->run->context, &r->schedule, most, NULL, WORK, r->order, NULL, NULL));
+    int64_t ordered = run_order(r, r->order);
+    if (ordered >= *ns)
+        return HBP_OK;
+    *ns = ordered;
+    for (int32_t m = 0; m < count; m++)
+        permutation[first + m] = (int32_t)first + r->order[m];
     return HBP_OK;
 }
 
@@ -149,7 +161,7 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
     hbp_context *context = run->context;
     runner r = {.run = run, .reference = reference, .stages = stages, .data = *data};
     int32_t *permutation = hbp__new(&context->memory, (uint64_t)r.data->micro_batches, sizeof *permutation);
-    r.times = hbp__new_zero(&context->memory, (uint64_t)run->options.data_parallel, sizeof *r.times);
+    r.times = hbp__new_zero(&context->memory, (uint64_t)run->options.data_parallel + 1, sizeof *r.times);
     hbp_status status = permutation && r.times ? HBP_OK : hbp__fail_memory(context, "the epoch");
     if (status >= 0)
         status = run_all(&r, permutation, out);
