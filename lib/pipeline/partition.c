@@ -33,6 +33,7 @@ typedef struct planner {
     int32_t *cuts;         /* [chunks + 1] scratch */
     int32_t *order;        /* [M] scratch */
     int64_t bound;         /* V times predicted time, before rounding up */
+    int64_t least;         /* the same of the best that was found; mode optimal */
 } planner;
 
 static hbp_status check_options(planner *p)
@@ -103,10 +104,55 @@ static void add_list(planner *p, const hbp__cut_list *list, int32_t ranked)
 
 static hbp_status add_near(planner *p, const int32_t *anchor)
 {
+    p->even.count = p->sending.count = 0;
     HBP__TRY(hbp__rank_near(p->context, &p->stages, anchor, p->options.radius, &p->even, &p->sending));
     add_list(p, &p->even, HBP_RANKED_VARIANCE);
     add_list(p, &p->sending, HBP_RANKED_COMMUNICATION);
     return HBP_OK;
+}
+
+/* Adds an anchor that fits, and if it is balanced what lies near it, fit or not. */
+static hbp_status add_anchor(planner *p, int32_t mode)
+{
+    HBP__TRY(hbp__anchor(p->context, &p->stages, mode, p->cuts));
+    if (hbp__stages_fit(&p->stages, p->cuts))
+        hbp__partition_add(p->partition, &p->stages, p->cuts, 0);
+    return mode == HBP_PARTITION_BALANCED ? add_near(p, p->cuts) : HBP_OK;
+}
+
+/* Where the run decides and not the formula: more to choose from, so that no other mode is faster; for V > 1
+ * also partitions whose chunks are alike, as interleaved stages wait for each other in every round. */
+static hbp_status add_others(planner *p)
+{
+    hbp__stages *s = &p->stages;
+    if (s->chunks > s->stages) {
+        int64_t work = LIST_WORK, bound;
+        p->best.count = 0;
+        hbp_status status = hbp__cut_chain(p->context, &s->chain, &work, &p->best, &bound);
+        if (status < 0 && status != HBP_E_INFEASIBLE)
+            return status;
+        for (int32_t i = 0; i < p->best.count; i++)
+            if (hbp__stages_fit(s, hbp__cut_list_get(&p->best, i)))
+                hbp__partition_add(p->partition, s, hbp__cut_list_get(&p->best, i), HBP_RANKED_TIME);
+    }
+    HBP__TRY(add_anchor(p, HBP_PARTITION_PARAMETERS));
+    HBP__TRY(add_anchor(p, HBP_PARTITION_UNIFORM));
+    return add_anchor(p, HBP_PARTITION_BALANCED);
+}
+
+/* Whether candidates are chosen by the run. */
+static int run_decides(const planner *p)
+{
+    return p->options.mode != HBP_PARTITION_OPTIMAL || p->stages.uneven ||
+           p->stages.chunks > p->stages.stages;
+}
+
+static hbp_status find_optimal(planner *p)
+{
+    add_list(p, &p->best, HBP_RANKED_TIME);
+    p->least = p->best.value[0];
+    HBP__TRY(add_near(p, p->best.cuts));
+    return run_decides(p) ? add_others(p) : HBP_OK;
 }
 
 static hbp_status find_candidates(planner *p)
@@ -117,10 +163,8 @@ static hbp_status find_candidates(planner *p)
         HBP__TRY(search_rounds(p, optimal ? BEST_WORK / 4 : LIST_WORK));
     else
         HBP__TRY(search_chain(p, optimal));
-    if (optimal) {
-        add_list(p, &p->best, HBP_RANKED_TIME);
-        return add_near(p, p->best.cuts);
-    }
+    if (optimal)
+        return find_optimal(p);
     int paper = p->options.mode == HBP_PARTITION_PAPER;
     HBP__TRY(hbp__anchor(p->context, s, paper ? HBP_PARTITION_BALANCED : p->options.mode, p->cuts));
     if (paper)
@@ -157,12 +201,17 @@ static void reset_order(planner *p)
         p->order[m] = m;
 }
 
+static int orders(const planner *p)
+{
+    return p->options.order && p->stages.uneven;
+}
+
 /* Runs every candidate; the order of the fastest goes into the partition. Equal micro-batches have no better
  * order than any. */
 static hbp_status run_candidates(planner *p)
 {
     hbp_partition *made = p->partition;
-    int64_t work = p->options.order && p->stages.uneven ? HBP__ORDER_WORK / made->candidates + 1 : 0;
+    int64_t work = orders(p) ? HBP__ORDER_WORK / made->candidates + 1 : 0;
     int64_t fastest = INT64_MAX;
     for (int32_t i = 0; i < made->candidates; i++) {
         HBP__TRY(hbp__tick(p->context, "candidates", i, made->candidates));
@@ -176,38 +225,52 @@ static hbp_status run_candidates(planner *p)
     return HBP_OK;
 }
 
-/* Moves single cuts of the fastest while the run gets shorter, and adds what comes of it. */
+/* Shifts cuts first .. last by `by` and keeps that if the run gets shorter than *least. */
+static hbp_status try_shift(planner *p, int32_t first, int32_t last, int32_t by, int64_t *least,
+                            int64_t *work, int *moved)
+{
+    int32_t *cuts = p->cuts;
+    int64_t ns = INT64_MAX;
+    if (cuts[first] + by <= cuts[first - 1] || cuts[last] + by >= cuts[last + 1])
+        return HBP_OK;
+    for (int32_t c = first; c <= last; c++)
+        cuts[c] += by;
+    if (hbp__stages_fit(&p->stages, cuts)) {
+        HBP__TRY(simulate(p, cuts, 0, &ns));
+        *work -= 2 * (int64_t)p->stages.chunks * p->pipeline.micro_batches + p->stages.layers->count;
+    }
+    if (ns < *least) {
+        *least = ns;
+        *moved = 1;
+        return HBP_OK;
+    }
+    for (int32_t c = first; c <= last; c++)
+        cuts[c] -= by;
+    return HBP_OK;
+}
+
+/* Moves single cuts of the fastest, and neighbouring ones together, while the run gets shorter; adds what
+ * comes of it. */
 static hbp_status improve(planner *p)
 {
     hbp_partition *made = p->partition;
-    int32_t chunks = made->chunks, fastest = 0, moved = 0;
+    int32_t chunks = made->chunks, fastest = 0;
     for (int32_t i = 1; i < made->candidates; i++)
         if (made->candidate[i].simulated_ns < made->candidate[fastest].simulated_ns)
             fastest = i;
-    int64_t least = made->candidate[fastest].simulated_ns, ns, work = IMPROVE_WORK;
+    int64_t least = made->candidate[fastest].simulated_ns, work = IMPROVE_WORK;
     memcpy(p->cuts, hbp__partition_cuts(made, fastest), ((size_t)chunks + 1) * sizeof *p->cuts);
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
-    for (int better = 1; better && work > 0;) {
-        better = 0;
+    for (int moved = 1; moved && work > 0;) {
+        moved = 0;
         HBP__TRY(hbp__tick(p->context, "candidates", IMPROVE_WORK - work, IMPROVE_WORK));
-        for (int32_t c = 1; c < chunks && work > 0; c++)
-            for (int32_t by = -1; by <= 1; by += 2) {
-                p->cuts[c] += by;
-                ns = INT64_MAX;
-                if (p->cuts[c] > p->cuts[c - 1] && p->cuts[c] < p->cuts[c + 1] &&
-                    hbp__stages_fit(&p->stages, p->cuts)) {
-                    HBP__TRY(simulate(p, p->cuts, 0, &ns));
-                    work -= 2 * (int64_t)chunks * p->pipeline.micro_batches + p->stages.layers->count;
-                }
-                if (ns < least) {
-                    least = ns;
-                    better = moved = 1;
-                } else {
-                    p->cuts[c] -= by;
-                }
+        for (int32_t wide = 0; wide < 2 * made->stages; wide++)
+            for (int32_t c = 1; c + wide < chunks && work > 0; c++) {
+                HBP__TRY(try_shift(p, c, c + wide, -1, &least, &work, &moved));
+                HBP__TRY(try_shift(p, c, c + wide, 1, &least, &work, &moved));
             }
     }
-    if (!moved)
+    if (least == made->candidate[fastest].simulated_ns)
         return HBP_OK;
     int32_t before = made->candidates;
     hbp__partition_add(made, &p->stages, p->cuts, HBP_RANKED_TIME);
@@ -216,22 +279,16 @@ static hbp_status improve(planner *p)
     return HBP_OK;
 }
 
-/* Puts the chosen candidate first: of equal micro-batches the one of least predicted time, which is the first
- * that was added; else the fastest. */
-static void choose(planner *p)
-{
-    int keep = p->options.mode == HBP_PARTITION_OPTIMAL && !p->stages.uneven;
-    hbp__partition_sort(p->partition, keep);
-}
-
 static hbp_status finish(planner *p)
 {
     hbp_partition *made = p->partition;
     hbp_partition_summary *summary = &made->summary;
-    const hbp_partition_candidate *chosen = made->candidate;
+    hbp_partition_candidate *chosen = made->candidate;
     int64_t busy = 0, ns;
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
-    HBP__TRY(simulate(p, made->cuts, 0, &ns));
+    HBP__TRY(simulate(p, made->cuts, orders(p) ? HBP__ORDER_WORK : 0, &ns));
+    memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
+    chosen->simulated_ns = ns;
     hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
     *summary = (hbp_partition_summary){.struct_size = sizeof *summary, .simulated_ns = ns};
     for (int32_t s = 0; s < made->stages; s++) {
@@ -262,7 +319,7 @@ static hbp_status open_planner(planner *p, const hbp_layers *layers)
     HBP__TRY(hbp__cut_list_open(p->context, chunks, most, &p->sending));
     HBP__TRY(hbp__schedule_open(p->context, p->stages.stages, hbp__pipeline_virtual(&p->pipeline),
                                 p->pipeline.micro_batches, &p->schedule));
-    HBP__TRY(hbp__partition_new(p->context, &p->stages, 3 * most + 1, &p->partition));
+    HBP__TRY(hbp__partition_new(p->context, &p->stages, 6 * most + 4, &p->partition));
     p->cuts = hbp__new(memory, (uint64_t)chunks + 1, sizeof *p->cuts);
     p->order = hbp__new(memory, (uint64_t)p->pipeline.micro_batches, sizeof *p->order);
     return p->cuts && p->order ? HBP_OK : hbp__fail_memory(p->context, "a partition");
@@ -286,13 +343,13 @@ static hbp_status plan(planner *p, const hbp_layers *layers)
     HBP__TRY(open_planner(p, layers));
     HBP__TRY(find_candidates(p));
     HBP__TRY(run_candidates(p));
-    if (p->options.mode == HBP_PARTITION_OPTIMAL && p->stages.uneven)
+    int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
+    if (optimal && run_decides(p))
         HBP__TRY(improve(p));
-    choose(p);
+    hbp__partition_sort(p->partition, !run_decides(p)); /* else the optimum, added first, stays so */
     HBP__TRY(finish(p));
-    int proven = !p->best.count || hbp__stages_predict(&p->stages, p->best.value[0]) <=
-                                       hbp__stages_predict(&p->stages, p->bound);
-    return p->options.mode == HBP_PARTITION_OPTIMAL && !proven ? HBP_NOT_PROVEN : HBP_OK;
+    int proven = hbp__stages_predict(&p->stages, p->least) <= hbp__stages_predict(&p->stages, p->bound);
+    return optimal && !proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
 hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
