@@ -82,11 +82,11 @@ static int64_t sort_items(hbp__vector_run *r, few *f)
 }
 
 /* Gives the patterns' packs items of their classes: they are the first packs of the trial. */
-static void draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
+static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
 {
     const hbp__vectors *v = r->vectors;
     int64_t pack = 0;
-    memset(r->load, 0, (size_t)r->trial.packs * sizeof *r->load);
+    HBP__TRY(hbp__vector_run_clear(r, r->trial.packs));
     for (int64_t p = 0; p < patterns->count; p++) {
         for (int64_t k = 0; k < patterns->times[p]; k++, pack++) {
             for (int64_t at = patterns->offsets[p]; at < patterns->offsets[p + 1]; at++) {
@@ -100,6 +100,7 @@ static void draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
             }
         }
     }
+    return HBP_OK;
 }
 
 /* Makes patterns of few classes alike. */
@@ -119,7 +120,7 @@ static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patter
         HBP__TRY(mix(r, f, patterns));
     r->trial.packs = hbp__max_i64(patterns->packs, r->bound);
     int64_t rest = sort_items(r, f);
-    draw(r, f, patterns);
+    HBP__TRY(draw(r, f, patterns));
     if (rest) {
         HBP__TRY(hbp__vector_run_sort_down(r, r->list, rest));
         HBP__TRY(hbp__vector_run_spread(r, rest));

@@ -133,11 +133,10 @@ hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, i
     r.order = hbp__new(memory, rows, sizeof *r.order);
     r.down = hbp__new(memory, rows, sizeof *r.down);
     r.list = hbp__new(memory, rows, sizeof *r.list);
-    r.load = hbp__new(memory, rows, 2 * sizeof *r.load);
     r.best.pack_of = hbp__new(memory, rows, sizeof *r.best.pack_of);
     r.trial.pack_of = hbp__new(memory, rows, sizeof *r.trial.pack_of);
     hbp_status status = HBP_OK;
-    if (r.order && r.down && r.list && r.load && r.best.pack_of && r.trial.pack_of)
+    if (r.order && r.down && r.list && r.best.pack_of && r.trial.pack_of)
         status = pack_all(&r);
     else
         status = hbp__vector_run_no_memory(&r);

@@ -40,16 +40,31 @@ hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, 
     return done ? HBP_OK : hbp__vector_run_no_memory(r);
 }
 
-static void measure(hbp__vector_run *r)
+hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
+{
+    if (packs > r->load_room) {
+        hbp__delete(&r->context->memory, r->load);
+        r->load_room = 0;
+        r->load = hbp__new(&r->context->memory, (uint64_t)packs, sizeof *r->load);
+        if (!r->load)
+            return hbp__vector_run_no_memory(r);
+        r->load_room = packs;
+    }
+    memset(r->load, 0, (size_t)packs * sizeof *r->load);
+    return HBP_OK;
+}
+
+static hbp_status measure(hbp__vector_run *r)
 {
     const hbp__vectors *v = r->vectors;
-    memset(r->load, 0, (size_t)r->trial.packs * sizeof *r->load);
+    HBP__TRY(hbp__vector_run_clear(r, r->trial.packs));
     for (int64_t i = 0; i < v->count; i++) {
         hbp__vector_load *load = &r->load[r->trial.pack_of[i]];
         load->a += v->a[i];
         load->b += v->b[i];
         load->weight += hbp__vector_weight(v, i);
     }
+    return HBP_OK;
 }
 
 static int is_over(const hbp__vector_run *r, const hbp__vector_load *load)
@@ -94,7 +109,7 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
 {
     const hbp__memory *memory = &r->context->memory;
     int64_t held = 0;
-    measure(r);
+    HBP__TRY(measure(r));
     for (int64_t i = 0; i < r->vectors->count; i++)
         if (is_over(r, &r->load[r->trial.pack_of[i]]))
             r->list[held++] = (uint32_t)i;
@@ -139,21 +154,22 @@ static hbp_status place_rest(hbp__vector_run *r, int64_t count)
 }
 
 /* Numbers the packs of the trial that hold something; keeps it if it is better than the best. */
-static void keep_better(hbp__vector_run *r, int is_even)
+static hbp_status keep_better(hbp__vector_run *r, int is_even)
 {
     int64_t packs = 0;
-    measure(r);
+    HBP__TRY(measure(r));
     for (int64_t p = 0; p < r->trial.packs; p++)
         r->load[p].weight = r->load[p].weight ? packs++ : -1;
     for (int64_t i = 0; i < r->vectors->count; i++)
         r->trial.pack_of[i] = (uint32_t)r->load[r->trial.pack_of[i]].weight;
     r->trial.packs = packs;
     if (r->best.packs && r->best.packs <= packs)
-        return;
+        return HBP_OK;
     r->best_is_even = is_even;
     hbp__vector_packing swap = r->best;
     r->best = r->trial;
     r->trial = swap;
+    return HBP_OK;
 }
 
 hbp_status hbp__vector_run_mend(hbp__vector_run *r)
@@ -164,8 +180,7 @@ hbp_status hbp__vector_run_mend(hbp__vector_run *r)
         HBP__TRY(take_out_all(r, &out));
         HBP__TRY(place_rest(r, out));
     }
-    keep_better(r, !out);
-    return HBP_OK;
+    return keep_better(r, !out);
 }
 
 hbp_status hbp__vector_run_tight(hbp__vector_run *r)
@@ -179,9 +194,7 @@ hbp_status hbp__vector_run_tight(hbp__vector_run *r)
             hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, r->vectors->count, r->trial.pack_of, &left);
     r->trial.packs = grid.packs;
     hbp__vector_grid_close(&grid);
-    if (status == HBP_OK)
-        keep_better(r, 0);
-    return status;
+    return status == HBP_OK ? keep_better(r, 0) : status;
 }
 
 hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
@@ -219,7 +232,7 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
 hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)
 {
     memcpy(r->list, r->down, (size_t)r->vectors->count * sizeof *r->list);
-    memset(r->load, 0, (size_t)packs * sizeof *r->load);
+    HBP__TRY(hbp__vector_run_clear(r, packs));
     r->trial.packs = packs;
     HBP__TRY(hbp__vector_run_spread(r, r->vectors->count));
     return hbp__vector_run_mend(r);
@@ -229,6 +242,9 @@ hbp_status hbp__vector_run_plain(hbp__vector_run *r, const uint32_t *order, int 
 {
     const hbp__vectors *v = r->vectors;
     int64_t packs = 0;
+    /* More packs than the best has are of no use. */
+    int64_t most = r->best.packs ? r->best.packs : v->count;
+    HBP__TRY(hbp__vector_run_clear(r, most));
     for (int64_t k = 0; k < v->count; k++) {
         if (k % ITEMS_A_TICK == 0)
             HBP__TRY(hbp__tick(r->context, "pack", k, v->count));
@@ -243,11 +259,12 @@ hbp_status hbp__vector_run_plain(hbp__vector_run *r, const uint32_t *order, int 
             if (!is_over(r, &with))
                 break;
         }
+        if (p == most)
+            return HBP_OK;
         packs += p == packs;
         r->load[p] = with;
         r->trial.pack_of[i] = (uint32_t)p;
     }
     r->trial.packs = packs;
-    keep_better(r, 0);
-    return HBP_OK;
+    return keep_better(r, 0);
 }

@@ -15,12 +15,16 @@ typedef struct hbp__vector_run {
     uint32_t *order;        /* [count] items as drawn */
     uint32_t *down;         /* [count] items by size, largest first; equal ones as drawn */
     uint32_t *list;         /* [count] items to place; scratch */
-    hbp__vector_load *load; /* [2 count] of packs; scratch */
+    hbp__vector_load *load; /* [load_room] of packs; scratch */
+    int64_t load_room;
     hbp__vector_packing best, trial;
     int best_is_even; /* exchanges have made its packs alike */
 } hbp__vector_run;
 
 hbp_status hbp__vector_run_no_memory(const hbp__vector_run *r);
+
+/* Makes room for the loads of `packs` packs, all 0. */
+hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs);
 
 /* Orders `items` by their larger share of a capacity, largest first; stable. */
 hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, int64_t count);
