@@ -63,6 +63,14 @@ typedef struct run {
     int64_t first, end; /* in sorted */
 } run;
 
+static int64_t pack_ns(const forming *f, int32_t g, uint32_t p)
+{
+    const hbp_packs *packs = f->packs;
+    int32_t row = hbp__cost_row(f->cost, f->groups->sp[g]);
+    return hbp__cost_vision_pack_ns(f->cost, row, f->groups->recompute[g], packs->padded[p],
+                                    (double)packs->squares[p], packs->vision ? packs->vision[p] : 0);
+}
+
 static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
 {
     const hbp_packs *packs = f->packs;
@@ -72,7 +80,8 @@ static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
         return hbp__fail_memory(f->context, "the order of packs");
     for (int64_t i = 0; i < count; i++) {
         uint32_t p = order[i];
-        sized[i] = (hbp__sized){{packs->vision ? packs->vision[p] : 0, packs->padded[p]}, p};
+        int64_t vision = packs->vision ? packs->vision[p] : 0;
+        sized[i] = (hbp__sized){{vision, packs->padded[p], pack_ns(f, r->group, p)}, p};
     }
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->first);
     hbp_status status = hbp__vision_order(f->context, sized, count, f->groups->packs[r->group], &rng);
@@ -87,13 +96,11 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
     const hbp_packs *packs = f->packs;
     const hbp_groups *groups = f->groups;
     const hbp__memory *memory = &f->context->memory;
-    int32_t mode = f->options->mode, g = r->group, row = hbp__cost_row(f->cost, groups->sp[g]);
+    int32_t mode = f->options->mode;
     int64_t longest = 0, count = r->end - r->first, *key = f->key;
     for (int64_t i = 0; i < count; i++) {
         uint32_t p = order[i];
-        key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p]
-                                            : hbp__cost_pack_ns(f->cost, row, groups->recompute[g],
-                                                                packs->padded[p], (double)packs->squares[p]);
+        key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p] : pack_ns(f, r->group, p);
         longest = hbp__max_i64(longest, key[p]);
     }
     int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
@@ -101,7 +108,8 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
         key[order[i]] = (longest - key[order[i]]) / class_ns;
     if (!hbp__sort_by_i64(memory, key, order, count))
         return hbp__fail_memory(f->context, "the order of packs");
-    return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[g]) : HBP_OK;
+    return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[r->group])
+                                    : HBP_OK;
 }
 
 /* Writes the run's packs to `order` in the way of the mode. */

@@ -1,4 +1,4 @@
-/* Cutting packs into strips by one size and sorting each by the other. */
+/* Strips of packs alike in one size, cut into parts alike in another, sorted by the third. */
 #include "schedule/vision.h"
 
 #include <string.h>
@@ -13,41 +13,73 @@ int64_t hbp__vision_waste(const hbp__sized *packs, int64_t count, int64_t width)
 {
     int64_t waste = 0;
     for (int64_t first = 0; first < count; first += width) {
-        int64_t most[2] = {0, 0}, sum[2] = {0, 0}, end = hbp__min_i64(first + width, count);
+        int64_t most[HBP__SIZES] = {0}, sum[HBP__SIZES] = {0}, end = hbp__min_i64(first + width, count);
         for (int64_t i = first; i < end; i++)
-            for (int d = 0; d < 2; d++) {
+            for (int d = 0; d < HBP__SIZES; d++) {
                 most[d] = hbp__max_i64(most[d], packs[i].size[d]);
                 sum[d] += packs[i].size[d];
             }
-        waste += hbp__waste(most[0], sum[0], width) + hbp__waste(most[1], sum[1], width);
+        for (int d = 0; d < HBP__SIZES; d++)
+            waste += hbp__waste(most[d], sum[d], width);
     }
     return waste;
 }
 
-/* Packs in descending order of each size, ties by the other one. */
+/* A way to lay packs out: cut in the order of size `outer` into `strips` strips of whole micro-batches, each
+ * in the order of `inner` into `parts`, each of those in the order of time. With as many parts as a strip has
+ * micro-batches it is sorted by `inner` alone. */
+typedef struct way {
+    int outer, inner;
+    int64_t strips, parts;
+} way;
+
 typedef struct strips {
     const hbp__memory *memory;
     const hbp__sized *packs;
     int64_t count;
     int64_t width;
     int64_t batches;
-    uint32_t *by[2]; /* [count] packs in the order of a size */
-    int64_t *place;  /* [count] micro-batch that a pack has in the order of the size that cuts strips */
-    int64_t *next;   /* [batches] */
+    uint32_t *by[HBP__SIZES]; /* [count] packs in descending order of a size, ties by the others */
+    int64_t *place;           /* [count] micro-batch that a pack has in the order of the outer size */
+    int64_t *next;            /* [batches] */
+    int64_t *part;            /* [count] first micro-batch of the part that a pack is in */
     hbp__sized *laid, *best;
     int64_t best_waste;
+    way best_way;
 } strips;
 
-/* Cuts the order by the size `outer` into `number` strips of whole micro-batches, sorts each by the other
- * size, and keeps what comes out if it is the best so far. O(count). */
-static void try_strips(strips *s, int outer, int64_t number)
+/* First micro-batch of stretch k of n over so many micro-batches; micro-batch m is in stretch m n / batches.
+ */
+static int64_t first_of(int64_t k, int64_t batches, int64_t n)
 {
-    const uint32_t *inner = s->by[!outer];
-    for (int64_t k = 0; k < number; k++)
-        s->next[k] = hbp__ceil_div(k * s->batches, number) * s->width;
-    for (int64_t i = 0; i < s->count; i++) {
-        int64_t strip = s->place[inner[i]] * number / s->batches;
-        s->laid[s->next[strip]++] = s->packs[inner[i]];
+    return hbp__ceil_div(k * batches, n);
+}
+
+/* Lays the packs out and keeps that if it is the best so far. O(count). */
+static void try_way(strips *s, way w)
+{
+    const uint32_t *inner = s->by[w.inner];
+    for (int64_t k = 0; k < w.strips; k++)
+        s->next[k] = first_of(k, s->batches, w.strips) * s->width;
+    if (w.parts >= s->batches) {
+        for (int64_t i = 0; i < s->count; i++) {
+            int64_t strip = s->place[inner[i]] * w.strips / s->batches;
+            s->laid[s->next[strip]++] = s->packs[inner[i]];
+        }
+    } else {
+        for (int64_t i = 0; i < s->count; i++) {
+            int64_t strip = s->place[inner[i]] * w.strips / s->batches, at = s->next[strip]++ / s->width;
+            int64_t first = first_of(strip, s->batches, w.strips);
+            int64_t rows = first_of(strip + 1, s->batches, w.strips) - first;
+            int64_t parts = hbp__min_i64(w.parts, rows);
+            s->part[inner[i]] = first + first_of((at - first) * parts / rows, rows, parts);
+        }
+        for (int64_t m = 0; m < s->batches; m++)
+            s->next[m] = m * s->width;
+        for (int64_t i = 0; i < s->count; i++) {
+            uint32_t p = s->by[HBP__TIME][i];
+            s->laid[s->next[s->part[p]]++] = s->packs[p];
+        }
     }
     int64_t waste = hbp__vision_waste(s->laid, s->count, s->width);
     if (waste >= s->best_waste)
@@ -56,42 +88,79 @@ static void try_strips(strips *s, int outer, int64_t number)
     s->best = s->laid;
     s->laid = worse;
     s->best_waste = waste;
+    s->best_way = w;
 }
 
-/* One strip, two, four, ... and as many as there are micro-batches; then numbers between the best power of
- * two and its neighbours. */
-static hbp_status try_sizes(hbp_context *context, strips *s, int outer)
+static void set_outer(strips *s, int outer)
 {
-    int64_t most = s->batches, before = s->best_waste, best = 1;
     for (int64_t i = 0; i < s->count; i++)
         s->place[s->by[outer][i]] = i / s->width;
-    for (int64_t number = 1;; number = hbp__min_i64(2 * number, most)) {
-        try_strips(s, outer, number);
-        if (s->best_waste < before)
-            best = number;
-        before = s->best_waste;
-        HBP__TRY(hbp__tick(context, "balance", number, most));
-        if (number == most)
-            break;
-    }
+}
+
+/* Numbers of strips, or of parts: between the best power of two and its neighbours. */
+static void try_near(strips *s, int by_parts)
+{
     static const int64_t eighths[] = {5, 6, 7, 10, 12, 14};
+    way w = s->best_way;
+    int64_t around = by_parts ? w.parts : w.strips;
     for (size_t i = 0; i < sizeof eighths / sizeof *eighths; i++) {
-        int64_t number = best * eighths[i] / 8;
-        if (number >= 1 && number < most)
-            try_strips(s, outer, number);
+        int64_t number = around * eighths[i] / 8;
+        if (by_parts)
+            w.parts = number;
+        else
+            w.strips = number;
+        if (number >= 1 && number < s->batches)
+            try_way(s, w);
+    }
+}
+
+/* One strip, two, four, ... and as many as there are micro-batches; then the best number's parts likewise. */
+static hbp_status try_ways(hbp_context *context, strips *s)
+{
+    int64_t most = s->batches;
+    for (int outer = HBP__VISION; outer <= HBP__TOKENS; outer++) {
+        int64_t before = s->best_waste;
+        set_outer(s, outer);
+        for (int64_t number = 1;; number = hbp__min_i64(2 * number, most)) {
+            try_way(s, (way){outer, HBP__VISION + HBP__TOKENS - outer, number, most});
+            HBP__TRY(hbp__tick(context, "balance", number, most));
+            if (number == most)
+                break;
+        }
+        if (s->best_waste < before)
+            try_near(s, 0);
+    }
+    set_outer(s, s->best_way.outer);
+    way w = s->best_way;
+    for (w.parts = 1; w.parts < hbp__ceil_div(most, w.strips); w.parts *= 2) {
+        try_way(s, w);
+        HBP__TRY(hbp__tick(context, "balance", w.parts, most));
+    }
+    if (s->best_way.parts < most) {
+        try_near(s, 1);
+        try_near(s, 0);
+        w = s->best_way;
+        for (int64_t half = 0; half < 2; half++) {
+            w.strips = half ? s->best_way.strips / 2 : s->best_way.strips * 2;
+            if (w.strips >= 1 && w.strips <= most)
+                try_way(s, w);
+        }
     }
     return HBP_OK;
 }
 
 static int sort_packs(strips *s, int64_t *key)
 {
-    for (int d = 0; d < 2; d++) {
+    /* What each order is sorted by, the least first. */
+    static const int passes[HBP__SIZES][HBP__SIZES] = {{HBP__TIME, HBP__TOKENS, HBP__VISION},
+                                                       {HBP__VISION, HBP__TIME, HBP__TOKENS},
+                                                       {HBP__VISION, HBP__TOKENS, HBP__TIME}};
+    for (int d = 0; d < HBP__SIZES; d++) {
         for (int64_t i = 0; i < s->count; i++)
             s->by[d][i] = (uint32_t)i;
-        for (int pass = 0; pass < 2; pass++) {
-            int size = pass ? d : !d;
+        for (int pass = 0; pass < HBP__SIZES; pass++) {
             for (int64_t i = 0; i < s->count; i++)
-                key[i] = -s->packs[i].size[size];
+                key[i] = -s->packs[i].size[passes[d][pass]];
             if (!hbp__sort_by_i64(s->memory, key, s->by[d], s->count))
                 return 0;
         }
@@ -105,25 +174,28 @@ hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t c
     uint64_t rows = (uint64_t)count;
     strips s = {.memory = memory, .packs = packs, .count = count, .width = width, .best_waste = INT64_MAX};
     s.batches = hbp__ceil_div(count, width);
-    s.by[0] = hbp__new(memory, rows, sizeof *s.by[0]);
-    s.by[1] = hbp__new(memory, rows, sizeof *s.by[1]);
+    for (int d = 0; d < HBP__SIZES; d++)
+        s.by[d] = hbp__new(memory, rows, sizeof *s.by[d]);
     s.place = hbp__new(memory, rows, sizeof *s.place);
+    s.part = hbp__new(memory, rows, sizeof *s.part);
     s.next = hbp__new(memory, (uint64_t)s.batches, sizeof *s.next);
     s.laid = hbp__new(memory, rows, sizeof *s.laid);
     s.best = hbp__new(memory, rows, sizeof *s.best);
     hbp_status status = HBP_OK;
-    if (!s.by[0] || !s.by[1] || !s.place || !s.next || !s.laid || !s.best || !sort_packs(&s, s.place))
+    if (!s.by[0] || !s.by[1] || !s.by[2] || !s.place || !s.part || !s.next || !s.laid || !s.best ||
+        !sort_packs(&s, s.place))
         status = hbp__fail_memory(context, "the order of packs");
-    for (int outer = 0; outer < 2 && status >= 0 && count; outer++)
-        status = try_sizes(context, &s, outer);
+    if (status >= 0 && count)
+        status = try_ways(context, &s);
     if (status >= 0 && count)
         memcpy(packs, s.best, (size_t)count * sizeof *packs);
     hbp__delete(memory, s.best);
     hbp__delete(memory, s.laid);
     hbp__delete(memory, s.next);
+    hbp__delete(memory, s.part);
     hbp__delete(memory, s.place);
-    hbp__delete(memory, s.by[1]);
-    hbp__delete(memory, s.by[0]);
+    for (int d = 0; d < HBP__SIZES; d++)
+        hbp__delete(memory, s.by[d]);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Micro-batches whose packs are alike in two sizes at once, and steps that are each a small copy of the
- * epoch (OmniBal, section 3.2). */
+/* Micro-batches whose packs are alike in vision units, in tokens and in time at once, and steps that are each
+ * a small copy of the epoch (OmniBal, section 3.2). */
 #ifndef HBP_SCHEDULE_VISION_H
 #define HBP_SCHEDULE_VISION_H
 
@@ -8,9 +8,12 @@
 #include "base/context.h"
 #include "base/rng.h"
 
-/* Packs by their sizes: size[0] vision units, size[1] tokens. */
+/* What packs of a micro-batch should be alike in. */
+enum { HBP__VISION, HBP__TOKENS, HBP__TIME, HBP__SIZES };
+
+/* A pack and its sizes: vision units, padded tokens, predicted ns. */
 typedef struct hbp__sized {
-    int64_t size[2];
+    int64_t size[HBP__SIZES];
     uint32_t pack;
 } hbp__sized;
 
@@ -26,15 +29,15 @@ static inline int64_t hbp__waste(int64_t most, int64_t sum, int64_t width)
     return most > 0 ? (int64_t)((whole - (double)sum) / whole * (double)HBP__WASTE_WHOLE) : 0;
 }
 
-/* hbp__waste of both sizes together, over the micro-batches of `width` packs that follow each other in
+/* hbp__waste of all sizes together, over the micro-batches of `width` packs that follow each other in
  * `packs` [count]; the last may be incomplete. DistRatio of vision plus that of tokens is this /
  * HBP__WASTE_WHOLE / micro-batches. O(count). */
 int64_t hbp__vision_waste(const hbp__sized *packs, int64_t count, int64_t width);
 
-/* Puts `packs` [count] in an order in which every `width` neighbours are alike in both sizes; the last
- * micro-batch may be incomplete. Two parts: the best of many ways to cut the packs into strips by one size
- * and sort each strip by the other; then exchanges. Which of equal packs goes where is a draw of `rng`.
- * O(count log(count)) and at most 64 exchanges tried a pack and round. */
+/* Puts `packs` [count] in an order in which every `width` neighbours are alike in all sizes; the last
+ * micro-batch may be incomplete. Two parts: the best of many ways to cut the packs into strips by one size,
+ * those by another, and to sort by the third; then exchanges. Which of equal packs goes where is a draw of
+ * `rng`. O(count log(count)) and at most 64 exchanges tried a pack and round. */
 hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
                              hbp__rng *rng);
 

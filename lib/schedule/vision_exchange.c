@@ -5,32 +5,31 @@
 #include "base/sort.h"
 #include "schedule/vision.h"
 
-/* A micro-batch meets so many of those next to it in the order of a sum. */
-#define NEIGHBOURS 8
-/* Rounds over all micro-batches, each in the order of both sums; one that gains less than this share of what
+/* A micro-batch meets at most so many of those next to it in the order of a sum; all of them together meet so
+ * often in a round, and in all rounds, times their packs. */
+enum { NEIGHBOURS = 8, MEETINGS_A_ROUND = 1 << 21, MEETINGS = 1 << 22 };
+/* Rounds over all micro-batches, each in the order of every sum; one that gains less than this share of what
  * is left is the last. */
 #define MAX_ROUNDS 6
 #define WORTH_IT   256
-/* Up to so many packs a micro-batch all exchanges of a pair are tried. */
-#define ALL_PAIRS 16
 /* Exchanges of one pair of micro-batches. */
 #define MAX_SWAPS 8
 
 typedef struct batch {
     hbp__sized *packs;
     int64_t count;
-    int64_t sum[2];
-    int64_t most[2];
-    int64_t second[2];  /* largest but for the one at `at` */
-    int64_t at[2];      /* of the largest */
-    int64_t waste;      /* of both sizes */
-    int32_t changed_in; /* round of the last exchange */
+    int64_t sum[HBP__SIZES];
+    int64_t most[HBP__SIZES];
+    int64_t second[HBP__SIZES]; /* largest but for the one at `at` */
+    int64_t at[HBP__SIZES];     /* of the largest */
+    int64_t waste;              /* of all sizes */
+    int32_t changed_in;         /* round of the last exchange */
 } batch;
 
 static void measure(batch *b, int64_t width)
 {
     b->waste = 0;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 0; d < HBP__SIZES; d++) {
         b->sum[d] = b->most[d] = b->second[d] = b->at[d] = 0;
         for (int64_t i = 0; i < b->count; i++) {
             int64_t size = b->packs[i].size[d];
@@ -51,7 +50,7 @@ static void measure(batch *b, int64_t width)
 static int64_t waste_with(const batch *b, int64_t out, const hbp__sized *in, int64_t width)
 {
     int64_t waste = 0;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 0; d < HBP__SIZES; d++) {
         int64_t most = hbp__max_i64(b->at[d] == out ? b->second[d] : b->most[d], in->size[d]);
         waste += hbp__waste(most, b->sum[d] - b->packs[out].size[d] + in->size[d], width);
     }
@@ -74,22 +73,21 @@ static void consider(const batch *a, const batch *b, int64_t i, int64_t j, int64
         *best = (swap){waste, i, j};
 }
 
-/* Makes the best exchange; 0 when none lowers the waste. Where micro-batches are wide only those that move a
- * largest pack of either are tried, as the others lower no maximum. O(ALL_PAIRS packs of both). */
+/* Makes the best exchange that moves a largest pack of either, as the others lower no maximum; 0 when none
+ * lowers the waste. O(packs of both). */
 static int exchange(batch *a, batch *b, int64_t width)
 {
     swap best = {a->waste + b->waste, -1, -1};
-    if (width <= ALL_PAIRS) {
-        for (int64_t i = 0; i < a->count; i++)
-            for (int64_t j = 0; j < b->count; j++)
-                consider(a, b, i, j, width, &best);
-    } else {
-        for (int d = 0; d < 2; d++) {
-            for (int64_t j = 0; j < b->count; j++)
-                consider(a, b, a->at[d], j, width, &best);
-            for (int64_t i = 0; i < a->count; i++)
-                consider(a, b, i, b->at[d], width, &best);
+    for (int d = 0; d < HBP__SIZES; d++) {
+        int is_new = 1, is_new_to_b = 1;
+        for (int before = 0; before < d; before++) {
+            is_new &= a->at[before] != a->at[d];
+            is_new_to_b &= b->at[before] != b->at[d];
         }
+        for (int64_t j = 0; is_new && j < b->count; j++)
+            consider(a, b, a->at[d], j, width, &best);
+        for (int64_t i = 0; is_new_to_b && i < a->count; i++)
+            consider(a, b, i, b->at[d], width, &best);
     }
     if (best.i < 0)
         return 0;
@@ -107,6 +105,8 @@ typedef struct exchanges {
     int64_t *key;    /* [count] */
     int64_t count;
     int64_t width;
+    int64_t neighbours;
+    int64_t meetings; /* left */
     int32_t round;
 } exchanges;
 
@@ -115,6 +115,7 @@ static void meet(exchanges *e, batch *a, batch *b)
     if (a->waste + b->waste == 0 || (a->changed_in < e->round - 1 && b->changed_in < e->round - 1))
         return;
     int64_t swaps = 0;
+    e->meetings--;
     while (swaps < MAX_SWAPS && exchange(a, b, e->width))
         swaps++;
     if (swaps)
@@ -133,8 +134,8 @@ static hbp_status pass(hbp_context *context, exchanges *e, int d)
     if (!hbp__sort_by_i64(&context->memory, e->key, e->order, e->count))
         return hbp__fail_memory(context, "the order of micro-batches");
     for (int64_t i = 0; i < e->count; i++) {
-        int64_t end = hbp__min_i64(i + 1 + NEIGHBOURS, e->count);
-        for (int64_t j = i + 1; j < end; j++)
+        int64_t end = hbp__min_i64(i + 1 + e->neighbours, e->count);
+        for (int64_t j = i + 1; j < end && e->meetings > 0; j++)
             meet(e, &e->batch[e->order[i]], &e->batch[e->order[j]]);
         if (i % TICK_BATCHES == 0)
             HBP__TRY(hbp__tick(context, "balance", i, e->count));
@@ -153,8 +154,8 @@ static int64_t total(const exchanges *e)
 static hbp_status run(hbp_context *context, exchanges *e)
 {
     int64_t before = total(e);
-    for (e->round = 1; e->round <= MAX_ROUNDS && before; e->round++) {
-        for (int d = 0; d < 2; d++)
+    for (e->round = 1; e->round <= MAX_ROUNDS && before && e->meetings > 0; e->round++) {
+        for (int d = 0; d < HBP__SIZES; d++)
             HBP__TRY(pass(context, e, d));
         int64_t after = total(e);
         if (before - after <= before / WORTH_IT)
@@ -169,6 +170,9 @@ hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t
     const hbp__memory *memory = &context->memory;
     exchanges e = {.count = hbp__ceil_div(count, width), .width = width};
     uint64_t rows = (uint64_t)e.count;
+    e.neighbours =
+        hbp__max_i64(1, hbp__min_i64(NEIGHBOURS, MEETINGS_A_ROUND / width / HBP__SIZES / (e.count + 1)));
+    e.meetings = hbp__max_i64(MEETINGS / width, HBP__SIZES * e.count);
     e.batch = hbp__new(memory, rows, sizeof *e.batch);
     e.order = hbp__new(memory, rows, sizeof *e.order);
     e.key = hbp__new(memory, rows, sizeof *e.key);

@@ -13,7 +13,7 @@ static void draw_packs(hbp__rng *rng, int sort, hbp__sized *packs, int64_t count
                          : sort == 1 ? 15 + hbp__rng_below(rng, 4)
                                      : 900 + hbp__rng_below(rng, 101);
         int64_t tokens = sort == 0 ? 1 + hbp__rng_below(rng, 4096) : 3000 + hbp__rng_below(rng, 1097);
-        packs[i] = (hbp__sized){{vision, tokens}, (uint32_t)i};
+        packs[i] = (hbp__sized){{vision, tokens, 0}, (uint32_t)i};
     }
 }
 
@@ -97,7 +97,7 @@ static void least(const hbp__sized *packs, int count, int width, int used, int64
     }
 }
 
-/* Measured: 4,795 of these 4,800 are the least. */
+/* Measured: 4,796 of these 4,800 are the least. */
 START_TEST(few_packs_are_grouped_as_well_as_can_be)
 {
     hbp_context *context = test_context();
@@ -119,6 +119,7 @@ START_TEST(few_packs_are_grouped_as_well_as_can_be)
                     found_in_all += found;
                     best_of_all += best;
                 }
+    ck_assert_int_ge(optimal, trials * 99 / 100);
     ck_assert_int_le(found_in_all, best_of_all + best_of_all / 1000);
     hbp_context_free(context);
 }
@@ -183,7 +184,7 @@ START_TEST(one_size_alone_is_sorted)
         hbp__sized packs[1000];
         hbp__rng rng = hbp__rng_make(3, 0, 0);
         for (int64_t i = 0; i < 1000; i++) {
-            packs[i] = (hbp__sized){{0, 0}, (uint32_t)i};
+            packs[i] = (hbp__sized){{0, 0, 0}, (uint32_t)i};
             packs[i].size[d] = (i * 37) % 1000 + 1000;
         }
         OK(context, hbp__vision_order(context, packs, 1000, 8, &rng));
@@ -191,6 +192,23 @@ START_TEST(one_size_alone_is_sorted)
         ck_assert_double_le(dist(packs, 1000, 8, d), 0.0035);
         ck_assert_double_eq(dist(packs, 1000, 8, !d), 0);
     }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Packs alike in vision units and tokens are put together by time: eight consecutive of 200 times apart. */
+START_TEST(time_decides_among_packs_alike)
+{
+    hbp_context *context = test_context();
+    static hbp__sized packs[3200];
+    hbp__rng rng = hbp__rng_make(4, 0, 0);
+    for (int64_t i = 0; i < 3200; i++)
+        packs[i] =
+            (hbp__sized){{1 + i % 4, 1000 + 100 * (i / 4 % 4), 2000 + (i / 16) * 7 % 200}, (uint32_t)i};
+    OK(context, hbp__vision_order(context, packs, 3200, 8, &rng));
+    ck_assert_double_eq(dist(packs, 3200, 8, HBP__VISION), 0);
+    ck_assert_double_eq(dist(packs, 3200, 8, HBP__TOKENS), 0);
+    ck_assert_double_le(dist(packs, 3200, 8, HBP__TIME), 3.6 / 2000);
     hbp_context_free(context);
 }
 END_TEST
@@ -203,12 +221,16 @@ START_TEST(equal_packs_change_places)
     for (int run = 0; run < 3; run++) {
         hbp__rng rng = hbp__rng_make(run == 2, 0, 0);
         for (int64_t i = 0; i < 400; i++)
-            packs[run][i] = (hbp__sized){{i % 4, 100 + i % 5}, (uint32_t)i};
+            packs[run][i] = (hbp__sized){{i % 4, 100 + i % 5, 0}, (uint32_t)i};
         OK(context, hbp__vision_order(context, packs[run], 400, 4, &rng));
         ck_assert_int_eq(hbp__vision_waste(packs[run], 400, 4), 0);
     }
-    ck_assert_mem_eq(packs[0], packs[1], sizeof packs[0]);
-    ck_assert_mem_ne(packs[0], packs[2], sizeof packs[0]);
+    int64_t moved = 0;
+    for (int64_t i = 0; i < 400; i++) {
+        ck_assert_uint_eq(packs[0][i].pack, packs[1][i].pack);
+        moved += packs[0][i].pack != packs[2][i].pack;
+    }
+    ck_assert_int_gt(moved, 200);
     hbp_context_free(context);
 }
 END_TEST
@@ -241,5 +263,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("vision", waste_is_the_published_ratio, few_packs_are_grouped_as_well_as_can_be,
-          many_packs_are_grouped_better_than_by_sorting, one_size_alone_is_sorted, equal_packs_change_places,
-          nothing_is_left_behind)
+          many_packs_are_grouped_better_than_by_sorting, one_size_alone_is_sorted,
+          time_decides_among_packs_alike, equal_packs_change_places, nothing_is_left_behind)
