@@ -70,6 +70,7 @@ run_all() {
     $programs/bench_isf
     $programs/bench_recompute
     $programs/bench_order
+    $programs/bench_stages
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
