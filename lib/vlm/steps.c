@@ -7,7 +7,7 @@
 #include "vlm/vlm.h"
 
 /* Micro-batches that differ in work by more than one part in so many are ordered; others stay as drawn. */
-#define ALIKE 50
+#define ALIKE 20
 
 /* Operations of simulation that the search of one step's order may take. */
 #define WORK (INT64_C(1) << 15)
