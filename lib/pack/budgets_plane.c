@@ -7,8 +7,8 @@
  *   1. every such vision budget (or some, evenly spaced) with a few token budgets, filled with some samples;
  *   2. around the best pairs, the token budget in halving steps, and where vision budgets were left out, the
  *      vision budget;
- *   3. the best few filled with all samples.
- * O(pairs) fills of at most PART samples and LAST of all. */
+ *   3. the best few, each of another vision budget, filled with all samples.
+ * O(pairs) fills of at most PART samples and FINALISTS of all. */
 #include "pack/budgets_plane.h"
 
 #include <string.h>
@@ -21,11 +21,11 @@
 #include "solve/vector_pack.h"
 
 enum {
-    PART = 8192,  /* samples, or tied samples, that pairs are tried with */
-    COLUMNS = 24, /* vision budgets of the first round */
-    REFINED = 4,  /* pairs that are refined */
-    LAST = 4,     /* pairs that are filled with all samples */
-    MOST_PAIRS = 512
+    PART = 8192,   /* samples, or tied samples, that pairs are tried with */
+    COLUMNS = 24,  /* vision budgets of the first round */
+    FINALISTS = 4, /* pairs that are refined, and pairs that are filled with all samples */
+    MOST_PAIRS = 512,
+    HOPELESS = 8 /* score of a pair under which packs hold too few samples or too many; others are below 4 */
 };
 
 /* Token budgets of the first round: the mean and so many 512th of it. */
@@ -116,7 +116,7 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
         return HBP_OK;
     for (int64_t i = 0; i < p->pairs; i++)
         if (p->pair[i].vision == vision && p->pair[i].tokens == tokens) {
-            *at = p->pair[i].score < 8 ? i : -1;
+            *at = p->pair[i].score < HOPELESS ? i : -1;
             return HBP_OK;
         }
     hbp__vectors vectors = {p->part, p->vision, p->tokens, NULL, vision, tokens, INT64_MAX};
@@ -134,7 +134,7 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
     hbp_budgets b = {.max_vision = vision, .max_tokens = tokens};
     judge(p, held, length, packing.packs, &b);
     int fits = holds_enough(p, p->part_samples, packing.packs);
-    p->pair[p->pairs] = (pair){vision, tokens, fits ? b.score : 8};
+    p->pair[p->pairs] = (pair){vision, tokens, fits ? b.score : HOPELESS};
     *at = fits ? p->pairs : -1;
     p->pairs++;
     return HBP_OK;
@@ -180,7 +180,7 @@ static void sort_pairs(plane *p)
 static hbp_status refine(plane *p, pair here, int64_t vision_step)
 {
     int64_t token_step = hbp__max_i64(p->options->token_multiple, here.tokens / 64);
-    while (here.score < 8) {
+    while (here.score < HOPELESS) {
         pair best = here;
         const int64_t move[4][2] = {{0, -1}, {0, 1}, {-1, 0}, {1, 0}};
         for (int k = 0; k < 4; k++) {
@@ -225,30 +225,35 @@ static hbp_status fill_all(plane *p, const pair *q, hbp_budgets *b)
     return HBP_OK;
 }
 
+/* The best pairs, each of another vision budget, into best [FINALISTS]; returns how many. */
+static int64_t list_best(plane *p, pair *best)
+{
+    int64_t count = 0;
+    sort_pairs(p);
+    for (int64_t i = 0; i < p->pairs && count < FINALISTS && p->pair[i].score < HOPELESS; i++) {
+        int64_t k = 0;
+        while (k < count && best[k].vision != p->pair[i].vision)
+            k++;
+        if (k == count)
+            best[count++] = p->pair[i];
+    }
+    return count;
+}
+
 static hbp_status search(plane *p, hbp_budgets *out)
 {
-    int64_t step, filled = 0;
+    pair best[FINALISTS];
+    int64_t step;
     HBP__TRY(take_part(p));
     HBP__TRY(scan(p, &step));
-    sort_pairs(p);
-    pair start[REFINED];
-    int64_t starts = 0;
-    for (int64_t i = 0; i < p->pairs && starts < REFINED; i++) {
-        int is_new = p->pair[i].score < 8;
-        for (int64_t k = 0; k < starts && is_new; k++)
-            is_new = start[k].vision != p->pair[i].vision;
-        if (is_new)
-            start[starts++] = p->pair[i];
-    }
-    for (int64_t k = 0; k < starts; k++)
-        HBP__TRY(refine(p, start[k], step > 1 ? step / 2 : 0));
-    sort_pairs(p);
-    for (int64_t i = 0; i < p->pairs && filled < LAST && p->pair[i].score < 8; i++) {
+    int64_t count = list_best(p, best);
+    for (int64_t k = 0; k < count; k++)
+        HBP__TRY(refine(p, best[k], step > 1 ? step / 2 : 0));
+    count = list_best(p, best);
+    for (int64_t k = 0; k < count; k++) {
         hbp_budgets b;
-        HBP__TRY(fill_all(p, &p->pair[i], &b));
-        if (!b.packs)
-            continue;
-        if (!filled++ || b.score < out->score)
+        HBP__TRY(fill_all(p, &best[k], &b));
+        if (b.packs && (!out->packs || b.score < out->score))
             *out = b;
     }
     out->considered = (int32_t)p->pairs;

@@ -210,6 +210,24 @@ START_TEST(refuses_ties_that_fit_no_pack)
 }
 END_TEST
 
+START_TEST(fills_from_a_histogram)
+{
+    hbp_context *context = test_context();
+    const int64_t length[] = {100, 1000, 1500}, number[] = {70, 90, 40};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_histogram(context, length, number, 3, &lengths));
+    hbp_iterative_fill_options o = options_of(4096, 0);
+    hbp_packs *packs = NULL;
+    OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
+    check(packs, lengths, &o);
+    ck_assert_ptr_null(hbp_packs_get_vision(packs, NULL));
+    ck_assert_int_le(packs->count, 41); /* 157,000 tokens are 38.3 packs */
+    hbp_packs_free(packs);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(draws_by_seed_and_epoch)
 {
     hbp_context *context = test_context();
@@ -304,5 +322,5 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 END_TEST
 
 TEST_MAIN("vector_fill", keeps_every_promise_on_random_data, refuses_or_drops_samples_over_a_budget,
-          refuses_ties_that_fit_no_pack, draws_by_seed_and_epoch, needs_fewer_packs_than_published,
-          keeps_its_word_when_memory_fails_or_it_is_cancelled)
+          refuses_ties_that_fit_no_pack, fills_from_a_histogram, draws_by_seed_and_epoch,
+          needs_fewer_packs_than_published, keeps_its_word_when_memory_fails_or_it_is_cancelled)
