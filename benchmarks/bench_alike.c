@@ -1,0 +1,194 @@
+/* Micro-batches of packs alike in vision units, tokens and time, beside the same packs in the order drawn and
+ * balanced by time alone; and what an order of modalities costs in dummies, with exchanges and without. The
+ * data are vlm_tokens and vlm_images, as they are and 17 times over. Times are predicted by plain terms: 25
+ * us a token, .6 ns a token squared, 3 ms a tile. Seconds are of the CPU, one thread. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common.h"
+
+enum { SAMPLES = 70706, TIMES = 17, KINDS = 3 };
+
+static hbp_cost *plain_cost(hbp_context *context, int32_t ranks)
+{
+    const int32_t degree = 1;
+    const double none = 0;
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    terms.ranks = ranks;
+    terms.layers = 1;
+    terms.ns_per_token = 25000;
+    terms.ns_per_token_squared = 0.6;
+    terms.ns_per_vision = 3e6;
+    terms.limit_bytes = 1;
+    terms.degrees = 1;
+    terms.degree = &degree;
+    terms.sp_latency_ns = terms.sp_ns_per_token = &none;
+    hbp_cost *cost = NULL;
+    bench_need(context, hbp_cost_create_terms(context, &terms, &cost), "cost");
+    return cost;
+}
+
+/* Both columns of the published data, `times` times over; NULL where they are absent. */
+static hbp_lengths *read(hbp_context *context, int64_t times)
+{
+    hbp_lengths_read_options options;
+    hbp_lengths_read_options_init(&options, sizeof options);
+    options.vision_path = BENCH_DATA "/vlm_images.npy";
+    hbp_lengths *once = NULL, *many = NULL;
+    if (hbp_lengths_read(context, BENCH_DATA "/vlm_tokens.npy", &options, &once) < 0) {
+        bench_line("vlm_tokens", "skipped: %s", hbp_context_message(context));
+        return NULL;
+    }
+    uint32_t *t = bench_allocate(times * SAMPLES, sizeof *t), *v = bench_allocate(times * SAMPLES, sizeof *v);
+    for (int64_t i = 0; i < times * SAMPLES; i++) {
+        t[i] = (uint32_t)hbp_lengths_get_length(once, i % SAMPLES);
+        v[i] = (uint32_t)hbp_lengths_get_vision(once, i % SAMPLES);
+    }
+    hbp_lengths_options create;
+    hbp_lengths_options_init(&create, sizeof create);
+    create.vision = v;
+    bench_need(context, hbp_lengths_create_u32(context, t, times * SAMPLES, &create, &many), "lengths");
+    hbp_lengths_free(once);
+    free(v);
+    free(t);
+    return many;
+}
+
+static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, int64_t vision, int64_t tokens)
+{
+    hbp_iterative_fill_options options;
+    hbp_iterative_fill_options_init(&options, sizeof options);
+    options.max_vision = vision;
+    options.max_tokens = tokens;
+    hbp_packs *packs = NULL;
+    bench_need(context, hbp_iterative_fill(context, lengths, &options, &packs), "fill");
+    return packs;
+}
+
+static void balance(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                    const hbp_cost *cost, int32_t mode, const char *name)
+{
+    hbp_balance_options options;
+    hbp_balance_options_init(&options, sizeof options);
+    options.mode = mode;
+    hbp_plan *plan = NULL;
+    double start = bench_cpu();
+    bench_need(context, hbp_balance_attention(context, packs, groups, cost, &options, &plan), "balance");
+    double seconds = bench_cpu() - start;
+    hbp_simulate_options simulate;
+    hbp_simulate_options_init(&simulate, sizeof simulate);
+    simulate.bound = 1;
+    hbp_report report;
+    hbp_report_init(&report, sizeof report);
+    bench_need(context, hbp_simulate(context, plan, cost, &simulate, &report), "simulate");
+    bench_line(name, "DistRatio of vision %.6f, of tokens %.6f; idle %.3f %%; %.3f s", report.dist_vision,
+               report.dist_tokens, 100 * report.idle, seconds);
+    hbp_plan_free(plan);
+}
+
+static void compare(hbp_context *context, const hbp_lengths *lengths, int64_t vision, int64_t tokens,
+                    int32_t ranks)
+{
+    const int32_t sp = 1;
+    hbp_packs *packs = fill(context, lengths, vision, tokens);
+    hbp_cost *cost = plain_cost(context, ranks);
+    hbp_groups *groups = NULL;
+    int64_t count;
+    hbp_packs_get_tokens(packs, &count);
+    bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
+    bench_section("%lld packs of at most %lld tiles and %lld tokens on %d ranks", (long long)count,
+                  (long long)vision, (long long)tokens, (int)ranks);
+    balance(context, packs, groups, cost, HBP_BALANCE_GIVEN, "in the order drawn");
+    balance(context, packs, groups, cost, HBP_BALANCE_TIME, "by time");
+    balance(context, packs, groups, cost, HBP_BALANCE_VISION, "alike in all sizes");
+    hbp_groups_free(groups);
+    hbp_cost_free(cost);
+    hbp_packs_free(packs);
+}
+
+/* Text, images of 1 to 5 tiles and films of 1 to 10, a third each. */
+static hbp_lengths *draw_kinds(hbp_context *context, int64_t count)
+{
+    uint64_t state = 1;
+    uint32_t *t = bench_allocate(count, sizeof *t), *v = bench_allocate(count, sizeof *v);
+    int32_t *kind = bench_allocate(count, sizeof *kind);
+    for (int64_t i = 0; i < count; i++) {
+        kind[i] = (int32_t)(bench_random(&state) % KINDS);
+        v[i] = kind[i] ? 1 + (uint32_t)(bench_random(&state) % (5 * (uint64_t)kind[i])) : 0;
+        t[i] = 100 + (uint32_t)(bench_random(&state) % (kind[i] ? 2400 : 4000)) + 20 * v[i];
+    }
+    hbp_lengths_options create;
+    hbp_lengths_options_init(&create, sizeof create);
+    create.vision = v;
+    create.modalities = kind;
+    hbp_lengths *lengths = NULL;
+    bench_need(context, hbp_lengths_create_u32(context, t, count, &create, &lengths), "lengths");
+    free(kind);
+    free(v);
+    free(t);
+    return lengths;
+}
+
+static int64_t count_dummies(hbp_context *context, hbp_plan *plan, int64_t *packs)
+{
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    bench_need(context, hbp_plan_get_summary(context, plan, &summary), "summary");
+    *packs = summary.packs - summary.dummy_packs;
+    hbp_plan_free(plan);
+    return summary.dummy_packs;
+}
+
+static void order(hbp_context *context, int64_t count, int32_t ranks)
+{
+    const int64_t vision = 18, tokens = 6016;
+    const int32_t sp = 1;
+    hbp_lengths *lengths = draw_kinds(context, count);
+    hbp_cost *cost = plain_cost(context, ranks);
+    hbp_packs *packs = fill(context, lengths, vision, tokens);
+    hbp_groups *groups = NULL;
+    bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
+    hbp_balance_options balance;
+    hbp_balance_options_init(&balance, sizeof balance);
+    balance.mode = HBP_BALANCE_VISION;
+    balance.modality_order = 1;
+    hbp_plan *plan = NULL;
+    bench_need(context, hbp_balance_attention(context, packs, groups, cost, &balance, &plan), "balance");
+    int64_t rows, before = count_dummies(context, plan, &rows);
+    hbp_epoch_options epoch;
+    hbp_epoch_options_init(&epoch, sizeof epoch);
+    epoch.max_vision = vision;
+    epoch.max_length = tokens;
+    epoch.modality_order = 1;
+    bench_need(context, hbp_plan_epoch(context, lengths, cost, &epoch, &plan), "epoch");
+    int64_t after = count_dummies(context, plan, &rows), least = (ranks - rows % ranks) % ranks;
+    char name[64];
+    snprintf(name, sizeof name, "%lld packs on %d ranks", (long long)rows, (int)ranks);
+    bench_line(name, "%lld dummies without exchanges, %lld with; %lld without an order", (long long)before,
+               (long long)after, (long long)least);
+    hbp_groups_free(groups);
+    hbp_packs_free(packs);
+    hbp_cost_free(cost);
+    hbp_lengths_free(lengths);
+}
+
+int main(void)
+{
+    hbp_context *context = bench_context(NULL);
+    hbp_lengths *lengths = read(context, 1);
+    for (int32_t ranks = 8; lengths && ranks <= 64; ranks *= 8) {
+        compare(context, lengths, 18, 6016, ranks);
+        compare(context, lengths, 9, 4096, ranks);
+    }
+    hbp_lengths_free(lengths);
+    lengths = read(context, TIMES);
+    if (lengths)
+        compare(context, lengths, 18, 6016, 8);
+    hbp_lengths_free(lengths);
+    bench_section("Dummies of an order of %d kinds", (int)KINDS);
+    for (int64_t count = 2000; count <= 70000; count = count == 2000 ? 10000 : 7 * count)
+        for (int32_t ranks = 8; ranks <= 128; ranks *= 4)
+            order(context, count, ranks);
+    hbp_context_free(context);
+    return bench_end();
+}
