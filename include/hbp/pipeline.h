@@ -49,7 +49,8 @@ typedef struct hbp_partition_options {
     uint32_t struct_size;
     int32_t mode;       /* HBP_PARTITION_* */
     int32_t candidates; /* top k to list, by each ranking; 0: 8, at most 64 */
-    int32_t radius;     /* r: how far the paper's candidates move a cut; 0: 1 */
+    int32_t radius;     /* r: how far the candidates by variance and communication move a cut; 0: 1, at most
+                           64 */
     int32_t order;      /* nonzero: order each candidate's micro-batches before it is run */
 } hbp_partition_options;
 
@@ -68,7 +69,7 @@ typedef struct hbp_partition_summary {
     int32_t micro_batches;
     int32_t bottleneck;    /* the stage with the largest W_s */
     int64_t predicted_ns;  /* the formula */
-    int64_t bound_ns;      /* no partition within the limits has less; = predicted_ns when proven */
+    int64_t bound_ns;      /* no partition within the limits has less predicted_ns; = it when proven */
     int64_t simulated_ns;  /* the schedule run with the micro-batches as they are */
     int64_t bottleneck_ns; /* its W_s */
     int64_t cut_bytes;     /* sent on over all cuts by the reference micro-batch */
@@ -77,12 +78,15 @@ typedef struct hbp_partition_summary {
     int64_t peak_bytes;    /* of the fullest stage, simulated */
 } hbp_partition_summary;
 
-/* Cuts the layers into S V chunks of at least one layer each. Mode optimal is exact for V = 1: of partitions
- * within the memory limits one of least predicted_ns, ties to the one with earlier cuts; when micro-batches
- * differ, the best of the listed candidates in simulated_ns is taken instead. For V > 1 `proven` says whether
- * it is. HBP_E_INVALID for more chunks than layers, and for options out of range (the message names the one
- * and its limit); HBP_E_INFEASIBLE when no partition fits (the message names the stage that is short and by
- * how much); HBP_NOT_PROVEN (> 0) with a partition when a search ended at its limit. Thread: one per context.
+/* Cuts the layers into S V chunks of at least one layer each. Mode optimal with V = 1 and equal micro-batches
+ * is exact: of the partitions within the memory limits one of least predicted_ns, ties to the one with
+ * earlier cuts. When micro-batches differ or V > 1, where the formula says less about the run, it takes the
+ * candidate of least simulated_ns instead, from among the best by formula, what the other modes make and what
+ * lies near those, and moves cuts while the run gets shorter; `proven` speaks of predicted_ns all the same.
+ * HBP_E_INVALID for more chunks than layers, and for options out of range (the message names the one and its
+ * limit); HBP_E_INFEASIBLE when no partition, or none of the mode, fits (the message names the stage that is
+ * short and by how much); HBP_E_OVERFLOW when times might pass 2^62 ns; HBP_NOT_PROVEN (> 0) with a partition
+ * when the search for the least predicted_ns ended at its limit. Thread: one per context.
  */
 HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                         const hbp_pipeline_options *pipeline,
@@ -103,7 +107,8 @@ HBP_API const int64_t *hbp_partition_get_stage_bytes(const hbp_partition *partit
 /* The order in which micro-batches are best run: [M], a permutation; the identity unless `order` was set. */
 HBP_API const int32_t *hbp_partition_get_order(const hbp_partition *partition, int64_t *count);
 
-/* One of the best partitions, best first by simulated time; the first is the one chosen. */
+/* One of the best partitions. The first is the one chosen; then (and with it, unless it was chosen by
+ * predicted_ns) by simulated time. */
 typedef struct hbp_partition_candidate {
     uint32_t struct_size;
     int32_t ranked; /* HBP_RANKED_*, or-ed */
