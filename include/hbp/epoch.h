@@ -16,7 +16,8 @@ enum {
     HBP_BALANCE_SORTED = 1, /* sort a group's packs by sum of squares and cut (Algorithm 7) */
     HBP_BALANCE_GIVEN = 2,  /* packs in the order given */
     HBP_BALANCE_RANDOM = 3, /* packs of a group in random order */
-    HBP_BALANCE_VISION = 4  /* packs of a micro-batch agree in vision units and in tokens, both at once */
+    HBP_BALANCE_VISION = 4  /* packs of a micro-batch agree in vision units, tokens and time, all at once;
+                               steps are small copies of the epoch (docs: vision) */
 };
 
 enum {
@@ -75,7 +76,8 @@ typedef struct hbp_epoch_options {
     int32_t mixed_slack; /* mode mixed: where a step has no room for a mixture, plan steps one by one, or all
                             but those of the longest samples, as far as that makes the epoch at most so many
                             thousandths longer; 0: no longer; at most 1000 */
-    int32_t modality_order; /* as in hbp_balance_options */
+    int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
+                               are needed. Not in mode mixed */
     int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
                                filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
                                charges vision units and the lengths have some */
