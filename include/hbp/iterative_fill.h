@@ -67,6 +67,7 @@ typedef struct hbp_budgets_options {
     int64_t max_vision;     /* no budget above it; 0: no limit */
     int64_t token_multiple; /* Q_t is a multiple of it, plane; 0: 64 */
     uint64_t seed;
+    double most_samples; /* plane: a pack holds at most so many on average; 0: samples + 1 */
 } hbp_budgets_options;
 
 HBP_API void hbp_budgets_options_init(hbp_budgets_options *options, uint32_t struct_size);

@@ -44,7 +44,14 @@ static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
     HBP__TRY(complete_i32(context, "effort", &o->effort, 9, EFFORT));
     HBP__TRY(complete(context, "max_tokens", &o->max_tokens, HBP_MAX_LENGTH, HBP_MAX_LENGTH));
     HBP__TRY(complete(context, "max_vision", &o->max_vision, HBP_MAX_VISION, HBP_MAX_VISION));
-    return complete(context, "token_multiple", &o->token_multiple, HBP__MAX_MULTIPLE, TOKEN_MULTIPLE);
+    HBP__TRY(complete(context, "token_multiple", &o->token_multiple, HBP__MAX_MULTIPLE, TOKEN_MULTIPLE));
+    if (o->most_samples == 0)
+        o->most_samples = (double)o->samples + 1;
+    if (!(o->most_samples >= o->samples && o->most_samples <= INT32_MAX))
+        return hbp__fail(context, HBP_E_INVALID,
+                         "budgets: most_samples is %g; it must be in %d (samples)..%d, or 0", o->most_samples,
+                         (int)o->samples, INT32_MAX);
+    return HBP_OK;
 }
 
 hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,

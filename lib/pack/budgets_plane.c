@@ -25,6 +25,7 @@ enum {
     COLUMNS = 24,  /* vision budgets of the first round */
     FINALISTS = 4, /* pairs that are refined, and pairs that are filled with all samples */
     MOST_PAIRS = 512,
+    COMPARED = 1 << 17, /* samples up to which all of those are filled, else the first that holds enough */
     HOPELESS = 8 /* score of a pair under which packs hold too few samples or too many; others are below 4 */
 };
 
@@ -54,10 +55,11 @@ static hbp_status no_memory(const plane *p)
     return hbp__fail_memory(p->context, "budgets");
 }
 
-/* Whether packs hold `samples` to `samples` + 1 on average. */
+/* Whether packs hold the number of samples asked for on average. */
 static int holds_enough(const plane *p, int64_t samples, int64_t packs)
 {
-    return samples >= packs * p->options->samples && samples <= packs * ((int64_t)p->options->samples + 1);
+    return samples >= packs * p->options->samples &&
+           (double)samples <= (double)packs * p->options->most_samples;
 }
 
 /* What packs of these loads come to. */
@@ -149,13 +151,13 @@ static hbp_status scan(plane *p, int64_t *step)
     double mean_vision = (double)l->vision_sum / (double)l->count;
     double mean_tokens = (double)l->tokens / (double)l->count;
     int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean_vision * (double)samples));
-    int64_t high = hbp__min_i64(p->most_vision, (int64_t)(mean_vision * ((double)samples + 1.1)) + 1);
+    int64_t high = hbp__min_i64(p->most_vision, (int64_t)(mean_vision * (p->options->most_samples + .1)) + 1);
     low = hbp__min_i64(low, high);
     *step = hbp__max_i64(1, (high - low) / COLUMNS);
     for (int64_t vision = low; vision <= high; vision += *step) {
         double held = (double)vision / (mean_vision > 0 ? mean_vision : 1);
         held = held < (double)samples ? (double)samples : held;
-        held = held > (double)samples + 1 ? (double)samples + 1 : held;
+        held = held > p->options->most_samples ? p->options->most_samples : held;
         for (size_t k = 0; k < sizeof above_mean / sizeof *above_mean; k++) {
             double tokens = mean_tokens * held * (1 + (double)above_mean[k] / 512);
             HBP__TRY(try_pair(p, vision, tokens < (double)most ? (int64_t)tokens + 1 : most, &at));
@@ -255,6 +257,8 @@ static hbp_status search(plane *p, hbp_budgets *out)
         HBP__TRY(fill_all(p, &best[k], &b));
         if (b.packs && (!out->packs || b.score < out->score))
             *out = b;
+        if (out->packs && p->lengths->count > COMPARED)
+            break;
     }
     out->considered = (int32_t)p->pairs;
     return HBP_OK;
@@ -278,9 +282,9 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     hbp_status status = search(p, &best);
     if (status == HBP_OK && !best.packs)
         status = hbp__fail(context, HBP_E_INFEASIBLE,
-                           "budgets: none of %d pairs gives packs of %d to %d samples within %lld tokens and "
+                           "budgets: none of %d pairs gives packs of %d to %g samples within %lld tokens and "
                            "%lld vision units",
-                           (int)best.considered, (int)options->samples, (int)options->samples + 1,
+                           (int)best.considered, (int)options->samples, options->most_samples,
                            (long long)options->max_tokens, (long long)options->max_vision);
     if (status == HBP_OK)
         *out = best;

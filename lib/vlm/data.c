@@ -9,6 +9,9 @@
 #include "hbp/iterative_fill.h"
 #include "vlm/vlm.h"
 
+/* Share of samples that a pack may hold over the number asked for. */
+#define SAMPLES_OVER .0625
+
 void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 {
     hbp_packs_free(packs->packs);
@@ -16,6 +19,8 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs)
     *packs = (hbp__vlm_packs){.memory = packs->memory};
 }
 
+/* Larger packs make steps of fewer micro-batches, whose pipelines stand idle longer, so packs shall hold
+ * little more than was asked for. Where no budgets do that, up to one sample more. */
 static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     const hbp_vlm_options *o = &run->options;
@@ -27,7 +32,13 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     options.ranks = o->data_parallel;
     options.effort = o->effort;
     options.seed = o->seed;
-    HBP__TRY(hbp_choose_budgets(run->context, run->lengths, &options, &budgets));
+    options.most_samples = samples * (1 + SAMPLES_OVER);
+    hbp_status status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
+    if (status == HBP_E_INFEASIBLE) {
+        options.most_samples = 0;
+        status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
+    }
+    HBP__TRY(status);
     out->max_vision = budgets.max_vision;
     out->max_tokens = budgets.max_tokens;
     return HBP_OK;

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "failing.h"
 #include "isf_oracle.h"
 
@@ -120,6 +122,8 @@ START_TEST(bad_options_are_named)
     REFUSED(max_tokens, -1, "budgets: max_tokens is -1; it must be in 0..2147483647");
     REFUSED(max_vision, INT64_C(2147483648),
             "budgets: max_vision is 2147483648; it must be in 0..2147483647");
+    REFUSED(most_samples, 3.5, "budgets: most_samples is 3.5; it must be in 4 (samples)..2147483647, or 0");
+    REFUSED(most_samples, (double)NAN, "budgets: most_samples is nan");
     REFUSED(token_multiple, 1048577, "budgets: token_multiple is 1048577; it must be in 0..1048576");
     REFUSED(seed, UINT64_C(4294967248), "budgets: the seed is 4294967248");
     REFUSED(struct_size, 2, "hbp_budgets_options");

@@ -144,6 +144,23 @@ START_TEST(keeps_the_limits_and_says_when_there_is_no_pair)
 END_TEST
 
 /* The published data: the line's choice, 18 and 6016, filled by the default mode. */
+START_TEST(packs_hold_no_more_samples_than_asked)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = draw(context, 3, 3000, 1);
+    hbp_budgets_options options;
+    hbp_budgets_options_init(&options, sizeof options);
+    options.most_samples = 4.25;
+    hbp_budgets b = choose(context, lengths, &options);
+    ck_assert(b.samples_per_pack >= 4 && b.samples_per_pack <= 4.25);
+    options.most_samples = 4.0001; /* no pair hits that */
+    FAILS(context, HBP_E_INFEASIBLE, "packs of 4 to 4.0001 samples",
+          hbp_choose_budgets(context, lengths, &options, &b));
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(is_better_than_the_line)
 {
     static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
@@ -181,5 +198,6 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("budgets_plane", chooses_a_good_pair, keeps_the_limits_and_says_when_there_is_no_pair,
-          is_better_than_the_line, keeps_its_word_when_memory_fails_or_it_is_cancelled)
+TEST_MAIN("budgets_plane", chooses_a_good_pair, packs_hold_no_more_samples_than_asked,
+          keeps_the_limits_and_says_when_there_is_no_pair, is_better_than_the_line,
+          keeps_its_word_when_memory_fails_or_it_is_cancelled)

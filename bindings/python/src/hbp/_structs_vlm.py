@@ -33,6 +33,7 @@ class BudgetsOptions(Struct):
     max_vision: I64
     token_multiple: I64
     seed: U64
+    most_samples: F64
 
 
 @struct

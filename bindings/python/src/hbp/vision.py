@@ -73,6 +73,7 @@ def choose_budgets(
     max_tokens: int = 0,
     max_vision: int = 0,
     token_multiple: int = 0,
+    most_samples: float = 0,
     seed: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Budgets:
@@ -87,6 +88,7 @@ def choose_budgets(
         max_tokens=max_tokens,
         max_vision=max_vision,
         token_multiple=token_multiple,
+        most_samples=most_samples,
         seed=seed,
     )
     budgets = Budgets()
