@@ -147,6 +147,56 @@ static void large(hbp_context *context, const char *name, int what, int32_t micr
     hbp_layers_free(d.layers);
 }
 
+/* Equal micro-batches: what running the candidates would win over the least predicted time. */
+static void formula_and_run(hbp_context *context, const char *name, int what)
+{
+    enum { DRAWS = 200, COUNT = 100 };
+    static instance d;
+    int faster = 0, slower_than_balanced = 0;
+    double won = 0, most = 0;
+    uint64_t state = (uint64_t)what + 99;
+    for (int i = 0; i < DRAWS; i++) {
+        hbp_pipeline_options *p = &d.pipeline;
+        make(context, what, 8, &d);
+        hbp_layers_free(d.layers);
+        for (int l = 0; l < COUNT; l++)
+            d.forward[l] = draw(&state, 500000, 1500000);
+        for (int s = 0; s < STAGES; s++)
+            d.speed[s] = 0.75 + 0.05 * (double)draw(&state, 0, 10);
+        hbp_layer_columns columns;
+        hbp_layer_columns_init(&columns, sizeof columns);
+        columns.count = COUNT;
+        columns.forward_ns = d.forward;
+        columns.cut_bytes = d.cut;
+        bench_need(context, hbp_layers_create(context, &columns, &d.layers), "layers");
+        p->stages = (int32_t)draw(&state, 2, 8);
+        p->micro_batches = p->stages * (int32_t)draw(&state, 1, 4);
+        hbp_partition_options options;
+        hbp_partition_options_init(&options, sizeof options);
+        hbp_partition *made = NULL;
+        bench_need(context, hbp_partition_layers(context, d.layers, p, &options, &made), "a partition");
+        int64_t chosen = 0, least = INT64_MAX;
+        for (int64_t c = 0; c < hbp_partition_count_candidates(made); c++) {
+            hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
+            bench_need(context, hbp_partition_get_candidate(context, made, c, &candidate, NULL), "candidate");
+            chosen = c ? chosen : candidate.simulated_ns;
+            least = candidate.simulated_ns < least ? candidate.simulated_ns : least;
+        }
+        hbp_partition_free(made);
+        double seconds, gain = (double)chosen / (double)least - 1;
+        hbp_status status;
+        hbp_partition_summary balanced = partition(context, d.layers, p, 1, 0, 0, &seconds, &status);
+        faster += gain > 0.001;
+        slower_than_balanced += balanced.simulated_ns < chosen;
+        won += gain / DRAWS;
+        most = gain > most ? gain : most;
+        hbp_layers_free(d.layers);
+    }
+    bench_line(name,
+               "a candidate runs > 0.1 %% faster in %3d of %d, mean %.2f %%, most %.2f %%; balanced in %d",
+               faster, DRAWS, 100 * won, 100 * most, slower_than_balanced);
+}
+
 /* OmniBal's setting: 4 GPUs share a layer, 4 stages; link and overlap are round numbers. */
 static void model(hbp_context *context, const char *name, double vision, double tokens, int32_t turns,
                   int32_t micro_batches, int uneven)
@@ -215,6 +265,11 @@ int main(void)
         large(context, "the same, micro-batches differ",
               RANDOM | TWO_KINDS | LINKS | SPEEDS | LIMITS | UNEVEN, batches[i]);
     }
+    bench_section("100 layers on 2 to 8 stages, equal micro-batches: least predicted time and the run");
+    formula_and_run(context, "layers that all differ", RANDOM);
+    formula_and_run(context, "links", RANDOM | LINKS);
+    formula_and_run(context, "speeds differ", RANDOM | SPEEDS);
+    formula_and_run(context, "links, speeds differ", RANDOM | LINKS | SPEEDS);
     for (int uneven = 0; uneven < 2; uneven++) {
         model(context, "internvl-1.5-26b", 9, 4096, 1, 16, uneven);
         model(context, "internvl-1.2-plus-40b", 9, 4096, 1, 16, uneven);
