@@ -72,6 +72,7 @@ run_all() {
     $programs/bench_recompute
     $programs/bench_order
     $programs/bench_stages
+    $programs/bench_vlm
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
