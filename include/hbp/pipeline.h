@@ -35,10 +35,13 @@ typedef struct hbp_pipeline_options {
     const double *token_scale;  /* [M] tokens: language layers' bytes, and times unless the next is given */
     const double *token_time_scale; /* [M] language layers' times (tokens and squares); NULL: token_scale */
     const double *speed;            /* [S] of each stage's GPUs, 1 as measured; NULL: all 1 */
-    const int64_t *limit_bytes;     /* [S] memory of each stage's GPUs less the reserve; NULL: no limit */
-    const int32_t *recompute;       /* [layers] HBP_RECOMPUTE_*; NULL: none */
-    double link_bytes_per_s;        /* between stages; 0: transfers take no time */
-    double link_overlap;            /* share of a transfer during which both its ends go on, 0..1 */
+    const int64_t *limit_bytes; /* [S] memory of each stage's GPUs less the reserve; NULL: no limit. Planners
+                                   hold against it what a stage needs at most, whatever the order of
+                                   micro-batches; for V > 1 the most of every chunk counts, though not all
+                                   fall together, so a partition may be refused that just fits */
+    const int32_t *recompute;   /* [layers] HBP_RECOMPUTE_*; NULL: none */
+    double link_bytes_per_s;    /* between stages; 0: transfers take no time */
+    double link_overlap;        /* share of a transfer during which both its ends go on, 0..1 */
     int64_t link_latency_ns;
     const double *vision_time_scale; /* [M] vision layers' times; NULL: vision_scale */
 } hbp_pipeline_options;
@@ -52,6 +55,7 @@ typedef struct hbp_partition_options {
     int32_t radius;     /* r: how far the candidates by variance and communication move a cut; 0: 1, at most
                            64 */
     int32_t order;      /* nonzero: order each candidate's micro-batches before it is run */
+    int32_t run; /* nonzero: the run decides where micro-batches are equal and V = 1, too, as it does else */
 } hbp_partition_options;
 
 HBP_API void hbp_partition_options_init(hbp_partition_options *options, uint32_t struct_size);
@@ -80,13 +84,13 @@ typedef struct hbp_partition_summary {
 
 /* Cuts the layers into S V chunks of at least one layer each. Mode optimal with V = 1 and equal micro-batches
  * is exact: of the partitions within the memory limits one of least predicted_ns, ties to the one with
- * earlier cuts. When micro-batches differ or V > 1, where the formula says less about the run, it takes the
- * candidate of least simulated_ns instead, from among the best by formula, what the other modes make and what
- * lies near those, and moves cuts while the run gets shorter; `proven` speaks of predicted_ns all the same.
- * HBP_E_INVALID for more chunks than layers, and for options out of range (the message names the one and its
- * limit); HBP_E_INFEASIBLE when no partition, or none of the mode, fits (the message names the stage that is
- * short and by how much); HBP_E_OVERFLOW when times might pass 2^62 ns; HBP_NOT_PROVEN (> 0) with a partition
- * when the search for the least predicted_ns ended at its limit. Thread: one per context.
+ * earlier cuts. When micro-batches differ or V > 1, where the formula says less about the run, or by option,
+ * it takes the candidate of least simulated_ns instead, from among the best by formula, what the other modes
+ * make and what lies near those, and moves cuts while the run gets shorter; `proven` speaks of predicted_ns
+ * all the same. HBP_E_INVALID for more chunks than layers, and for options out of range (the message names
+ * the one and its limit); HBP_E_INFEASIBLE when no partition, or none of the mode, fits (the message names
+ * the stage that is short and by how much); HBP_E_OVERFLOW when times might pass 2^62 ns; HBP_NOT_PROVEN (>
+ * 0) with a partition when the search for the least predicted_ns ended at its limit. Thread: one per context.
  */
 HBP_API hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                         const hbp_pipeline_options *pipeline,

@@ -59,9 +59,11 @@ typedef struct hbp_vlm_options {
 HBP_API void hbp_vlm_options_init(hbp_vlm_options *options, uint32_t struct_size);
 
 /* Plans a run: budgets and packs, stages for the packs' mean, recomputation under every stage's memory, and
- * again, until none changes (or `rounds`); the best round is the answer. HBP_E_INVALID for lengths without
- * vision units and for options out of range; HBP_E_INFEASIBLE names the stage that does not fit even with
- * every layer recomputed; the errors of its parts. Deterministic. Thread: one per context. */
+ * again, until none changes (or `rounds`); the best round is the answer. Where not even full recomputation
+ * fits, and neither budgets nor micro_batches were given, packs of one sample less are planned, and so on;
+ * the summary's pack_samples tells. HBP_E_INVALID for lengths without vision units and for options out of
+ * range; HBP_E_INFEASIBLE names the stage that does not fit even with every layer recomputed; the errors of
+ * its parts. Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                                 const hbp_machine *machine, const hbp_vlm_options *options,
                                 hbp_vlm_plan **out);
@@ -95,6 +97,8 @@ typedef struct hbp_vlm_plan_summary {
     uint64_t digest;        /* of everything decided: data, cuts, recomputation */
     int64_t packs_bound_ns; /* no stages, order and recomputation take less with these packs in these steps;
                                with virtual stages as bound_ns but for the steps (docs: vlm) */
+    int32_t pack_samples;   /* that a pack was to hold: `samples`, or fewer where memory was short */
+    int32_t reserved;
 } hbp_vlm_plan_summary;
 
 HBP_API hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,

@@ -143,7 +143,7 @@ static hbp_status add_others(planner *p)
 /* Whether candidates are chosen by the run. */
 static int run_decides(const planner *p)
 {
-    return p->options.mode != HBP_PARTITION_OPTIMAL || p->stages.uneven ||
+    return p->options.run || p->options.mode != HBP_PARTITION_OPTIMAL || p->stages.uneven ||
            p->stages.chunks > p->stages.stages;
 }
 

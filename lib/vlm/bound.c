@@ -75,5 +75,5 @@ int64_t hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *
         double micro_batches = (double)(data->step_offsets[s + 1] - data->step_offsets[s]);
         sum = hbp__add_saturating(sum, round_bound(slowest, roundings_of(run) * (micro_batches + 1)));
     }
-    return sum;
+    return hbp__max_i64(sum, hbp__vlm_bound(run, r, data)); /* each gives other roundings back */
 }

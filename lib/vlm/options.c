@@ -129,6 +129,9 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
     if (!lengths->vision)
         return hbp__fail(context, HBP_E_INVALID,
                          "vlm: the lengths have no vision units; give them with the samples");
+    if (!lengths->vision_sum)
+        return hbp__fail(context, HBP_E_INVALID, "vlm: none of %lld samples has vision units",
+                         (long long)lengths->count);
     hbp_machine_fields_init(&run->fields, sizeof run->fields);
     HBP__TRY(hbp_machine_get_fields(context, machine, &run->fields));
     HBP__TRY(place(run));

@@ -106,6 +106,7 @@ static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     s->rounds += stages->rounds;
     s->recomputed = stages->report.recomputed;
     s->selective = stages->report.selective;
+    s->pack_samples = run->options.samples;
     s->max_vision = packs->max_vision;
     s->max_tokens = packs->max_tokens;
     s->steps = out->steps;
@@ -125,8 +126,10 @@ static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     s->digest = digest(out);
 }
 
-/* One round of data, model and memory with micro-batches of `samples` samples. */
-static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_plan **out)
+/* One round of data, model and memory with micro-batches of `samples` samples; *short_of_memory is set when
+ * packs were had but no stages that hold them. */
+static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_plan **out,
+                             int *short_of_memory)
 {
     hbp__vlm_packs packs;
     hbp__vlm_reference reference = {0};
@@ -141,6 +144,7 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
         status = hbp__vlm_deal(run, &packs, &reference, micro_batches, &data);
     if (status >= 0)
         status = hbp__vlm_stages_open(run, data, &reference, &stages);
+    *short_of_memory = data && status == HBP_E_INFEASIBLE;
     if (status >= 0 && !(plan = plan_new(run, &stages, data)))
         status = hbp__fail_memory(run->context, "the plan");
     if (status >= 0)
@@ -164,6 +168,24 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
     return status;
 }
 
+/* Memory that no recomputation can satisfy calls for smaller micro-batches, where they are ours to choose.
+ * When none helps, the message is of the size asked for. */
+static hbp_status plan_rounds(const hbp__vlm_run *run, hbp_vlm_plan **out)
+{
+    char message[HBP__MESSAGE_BYTES];
+    int short_of_memory = 0, ours = !run->options.max_tokens && !run->options.micro_batches;
+    hbp_status status = plan_round(run, run->options.samples, out, &short_of_memory);
+    memcpy(message, run->context->message, sizeof message);
+    for (int32_t samples = run->options.samples - 1; samples && short_of_memory && ours; samples--) {
+        status = plan_round(run, samples, out, &short_of_memory);
+        if (status >= 0)
+            (*out)->summary.pack_samples = samples;
+    }
+    if (status == HBP_E_INFEASIBLE)
+        memcpy(run->context->message, message, sizeof message);
+    return status;
+}
+
 hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                         const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
 {
@@ -175,16 +197,7 @@ hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const 
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__vlm_run run;
     HBP__TRY(hbp__vlm_open(context, lengths, vlm, machine, options, &run));
-    /* Memory that no recomputation can satisfy calls for smaller micro-batches, where they are ours to
-     * choose. */
-    hbp_status status = HBP_E_INFEASIBLE;
-    int free_size = !run.options.max_tokens && !run.options.micro_batches;
-    for (int32_t samples = run.options.samples; samples >= 1 && status == HBP_E_INFEASIBLE; samples--) {
-        status = plan_round(&run, samples, out);
-        if (!free_size)
-            break;
-    }
-    return status;
+    return plan_rounds(&run, out);
 }
 
 hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,

@@ -13,7 +13,12 @@ typedef struct search {
     hbp__schedule schedule;
     hbp__vlm_stages now;
     hbp__vlm_stages *best;
+    int32_t *before; /* [layers] choices that the cuts were made for */
 } search;
+
+/* Where nothing recomputes and so large a share of the memory is left, it did not stand in the way of the
+ * cuts: there is nothing to find by starting from layers that recompute. */
+#define AMPLE .1
 
 static hbp_status stages_new(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
 {
@@ -140,6 +145,7 @@ static hbp_status cut(search *s, const int32_t *choices)
     pipeline.recompute = choices;
     hbp_partition_options_init(&options, sizeof options);
     options.mode = s->run->options.model;
+    options.run = 1;
     HBP__TRY(hbp_partition_layers(s->run->context, s->layers, &pipeline, &options, &partition));
     memcpy(s->now.cuts, hbp_partition_get_cuts(partition, NULL),
            (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
@@ -147,7 +153,13 @@ static hbp_status cut(search *s, const int32_t *choices)
     return HBP_OK;
 }
 
-/* Model and memory in turns, from layers that all recompute as `choice` says. Ends when cuts come back. */
+static int same_choices(const search *s)
+{
+    return memcmp(s->now.choices, s->before, (size_t)s->now.layers * sizeof *s->before) == 0;
+}
+
+/* Model and memory in turns, from layers that all recompute as `choice` says. Ends when the choices come
+ * back, or the time no longer falls. */
 static hbp_status alternate(search *s, int32_t choice)
 {
     int32_t rounds = 0, limit = s->run->options.rounds;
@@ -155,11 +167,12 @@ static hbp_status alternate(search *s, int32_t choice)
     for (int32_t i = 0; i < s->now.layers; i++)
         s->now.choices[i] = choice;
     for (int changed = 1; changed && rounds < limit && status >= 0; rounds++) {
-        int64_t before = s->best->ns;
-        status = cut(s, s->now.choices);
+        int64_t ns = s->best->ns;
+        memcpy(s->before, s->now.choices, (size_t)s->now.layers * sizeof *s->before);
+        status = cut(s, s->before);
         if (status >= 0)
             status = judge(s);
-        changed = s->best->ns < before;
+        changed = s->best->ns < ns && !same_choices(s);
     }
     if (rounds > s->best->rounds)
         s->best->rounds = rounds;
@@ -200,7 +213,9 @@ static hbp_status find(search *s)
         if (status < 0 && (status != HBP_E_INFEASIBLE || o->memory == HBP_MEMORY_NONE))
             return status;
     }
-    if (o->memory != HBP_MEMORY_NONE) {
+    int ample = s->best->ns < INT64_MAX && !s->best->report.recompute_ns &&
+                (double)s->best->report.slack_bytes > AMPLE * (double)s->run->limit_bytes;
+    if (o->memory != HBP_MEMORY_NONE && !ample) {
         status = alternate(s, HBP_RECOMPUTE_LAYER);
         if (status == HBP_E_INFEASIBLE && s->best->ns < INT64_MAX)
             status = HBP_OK;
@@ -236,12 +251,16 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     if (status >= 0)
         status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
                                     (int32_t)most, &s.schedule);
+    if (status >= 0 &&
+        !(s.before = hbp__new(&run->context->memory, (uint64_t)s.layers->count, sizeof *s.before)))
+        status = hbp__fail_memory(run->context, "stages");
     if (status >= 0)
         status = set_scales(&s, data, reference);
     if (status >= 0)
         status = find(&s);
     if (status >= 0)
         status = measure_bytes(&s);
+    hbp__delete(&run->context->memory, s.before);
     hbp__schedule_close(&s.schedule);
     hbp__vlm_pipeline_close(&s.pipeline);
     hbp__vlm_stages_close(&s.now);

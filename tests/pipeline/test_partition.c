@@ -264,6 +264,39 @@ START_TEST(published_bytes_over_cuts)
 }
 END_TEST
 
+/* Where the run decides, it is never slower, and the bound of the formula stays. */
+START_TEST(the_run_decides_where_asked)
+{
+    static const int64_t ns[11] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
+    hbp_context *context = test_context();
+    hbp_layer_columns columns;
+    hbp_layer_columns_init(&columns, sizeof columns);
+    columns.count = 11;
+    columns.forward_ns = ns;
+    hbp_layers *layers = NULL;
+    OK(context, hbp_layers_create(context, &columns, &layers));
+    hbp_pipeline_options pipeline;
+    hbp_pipeline_options_init(&pipeline, sizeof pipeline);
+    pipeline.stages = 4;
+    pipeline.micro_batches = 8;
+    hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);
+    hbp_partition *formula, *run;
+    OK(context, hbp_partition_layers(context, layers, &pipeline, &options, &formula));
+    options.run = 1;
+    OK(context, hbp_partition_layers(context, layers, &pipeline, &options, &run));
+    hbp_partition_summary a = summary_of(context, formula), b = summary_of(context, run);
+    ck_assert(a.proven && b.proven);
+    ck_assert_int_eq(a.predicted_ns, a.bound_ns);
+    ck_assert_int_eq(a.bound_ns, b.bound_ns);
+    ck_assert_int_ge(b.predicted_ns, b.bound_ns);
+    ck_assert_int_lt(b.simulated_ns, a.simulated_ns); /* here it is faster */
+    hbp_partition_free(run);
+    hbp_partition_free(formula);
+    hbp_layers_free(layers);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* 101 layers as published: the optimum is no slower than any baseline, by formula and by simulation. */
 START_TEST(the_optimum_beats_the_baselines)
 {
@@ -347,7 +380,7 @@ START_TEST(bad_options_are_refused)
     ck_assert_ptr_null(hbp_partition_get_cuts(NULL, &count));
     ck_assert_int_eq(count, 0);
     ck_assert_int_eq(hbp_partition_count_candidates(NULL), 0);
-    ck_assert_uint_eq(sizeof(hbp_partition_options), 20);
+    ck_assert_uint_eq(sizeof(hbp_partition_options), 24);
     ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
     ck_assert_uint_eq(sizeof(hbp_partition_candidate), 40);
     hbp_layers_free(d.layers);
@@ -426,6 +459,6 @@ START_TEST(failing_allocations_and_cancelling_leave_nothing)
 END_TEST
 
 TEST_MAIN("partition", optimum_equals_every_partition_tried, optimum_in_rounds_equals_every_partition_tried,
-          modes_do_what_they_say, published_bytes_over_cuts, the_optimum_beats_the_baselines,
-          bad_options_are_refused, what_does_not_fit_names_stage_and_bytes,
+          modes_do_what_they_say, published_bytes_over_cuts, the_run_decides_where_asked,
+          the_optimum_beats_the_baselines, bad_options_are_refused, what_does_not_fit_names_stage_and_bytes,
           failing_allocations_and_cancelling_leave_nothing)

@@ -322,6 +322,8 @@ START_TEST(micro_batches_shrink_until_they_fit)
     hbp_vlm_plan *plan = make(&f, &s);
     check(&f, plan, &s);
     ck_assert_int_lt(s.max_vision, 16 * 5);
+    ck_assert_int_lt(s.pack_samples, 16);
+    ck_assert_int_gt(s.pack_samples, 0);
     hbp_vlm_plan_free(plan);
     /* With budgets of the caller's, that is for the caller to do. */
     f.options.max_vision = 400;
@@ -378,6 +380,14 @@ START_TEST(bad_options_are_named)
     FAILS(f.context, HBP_E_INVALID, "no vision units",
           hbp_plan_vlm(f.context, text, f.vlm, f.machine, &f.options, &plan));
     FAILS(f.context, HBP_E_INVALID, "vlm", hbp_plan_vlm(f.context, text, NULL, f.machine, NULL, &plan));
+    const uint32_t units[2] = {0, 0};
+    hbp_lengths_options columns;
+    hbp_lengths_options_init(&columns, sizeof columns);
+    columns.vision = units;
+    hbp_lengths_free(text);
+    OK(f.context, hbp_lengths_create_u32(f.context, tokens, 2, &columns, &text));
+    FAILS(f.context, HBP_E_INVALID, "none of 2 samples has vision units",
+          hbp_plan_vlm(f.context, text, f.vlm, f.machine, &f.options, &plan));
     hbp_lengths_free(text);
     teardown(&f);
 }

@@ -233,6 +233,44 @@ else
     grep -qF "built without it" err || fail "step --exact: $(cat err)"
 fi
 
+# Vision-language runs, and stages of given layers.
+"$draw" "$source/examples/data/vlm.csv" vlm.csv 3000 || fail "draw_lengths does not draw samples of two sizes"
+run="vlm.csv --vision-column vision --vlm internvl-1.5-26b --machine a100-80:4 --tensor-parallel 4 --stages 4"
+json "r['samples'] == 3000 and r['dropped'] == 0 and r['gpus'] == 32 and r['replicas'] == 2 and len(r['cuts']) == 5 and
+      r['cuts'][0] == 0 and r['cuts'][-1] == len(r['recompute']) and r['epoch_ns'] >= r['packs_bound_ns'] >= r['bound_ns'] > 0 and
+      max(r['stage_bytes']) == r['peak_bytes'] <= r['limit_bytes']" vlm $run -o vlm.msgpack
+good vlm $run && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
+good validate vlm.msgpack && has "keeps every promise"
+json "[w['way'] for w in r['ways']][0] == 'as usual' and len(r['ways']) == 7 and
+      r['ways'][5]['gpu_days'] < r['ways'][4]['gpu_days'] < r['ways'][1]['gpu_days'] < r['ways'][0]['gpu_days']" vlm $run --compare
+json "len(r['cuts']) == 9 and r['micro_batches'] % 4 == 0" vlm $run --virtual-stages 2
+json "r['data'] == 'random' and r['padding'] > .1 and r['max_tokens'] == 0" vlm $run --data random --partition parameters --memory all
+json "r['max_vision'] == 10 and r['max_tokens'] == 4096" vlm $run --max-vision 10 --max-tokens 4K --modality-order
+wrong 1 "--vlm" vlm vlm.csv --vision-column vision --machine a100-80
+wrong 1 "internvl-1.5-26b" vlm vlm.csv --vision-column vision --vlm internvl-1.5 --machine a100-80
+wrong 1 "no vision units" vlm l.npy --vlm qwen2-vl-7b --machine a100-80
+wrong 1 "give both or neither" vlm $run --max-vision 10
+wrong 1 "tensor_parallel" vlm $run --tensor-parallel 3
+wrong 2 "--data is 'best'" vlm $run --data best
+wrong 2 "--compare" vlm $run --compare --data isf
+cat >layers.csv <<'END'
+name,kind,forward_ms,backward_ms,state_mib,activation_mib,recomputed_mib,cut_mib
+a,vision,3,6,10,40,4,4
+b,vision,1,2,10,40,4,4
+c,language,4,8,10,60,6,6
+d,language,1,2,10,60,6,6
+e,language,5,10,10,60,6,6
+END
+json "r['cuts'] == [0, 2, 4, 5] and r['proven'] and r['predicted_ns'] == r['bound_ns'] == 147000000 and len(r['candidates']) >= 3 and
+      r['candidates'][0]['cuts'] == r['cuts']" stages layers.csv --stages 3 --micro-batches 8
+good stages layers.csv --stages 3 --all && has "best by" && has "the least there is"
+wrong 1 "stage" stages layers.csv --stages 3 --memory-limit 60
+wrong 1 "6" stages layers.csv --stages 6
+wrong 2 "--stages" stages layers.csv
+wrong 2 "--link is 'fast'" stages layers.csv --stages 3 --link fast
+printf 'name,forward_ms\na,-3\n' >bad.csv
+wrong 1 "line 2" stages bad.csv --stages 1
+
 json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
 json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.json
 json "r['fields']['nodes']['value'] == 2" probe --machine machine.json

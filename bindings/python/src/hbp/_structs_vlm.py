@@ -153,6 +153,7 @@ class PartitionOptions(Struct):
     candidates: I32
     radius: I32
     order: I32
+    run: I32
 
 
 @struct
@@ -297,6 +298,8 @@ class VlmPlanSummary(Struct):
     dist_tokens: F64
     digest: U64
     packs_bound_ns: I64
+    pack_samples: I32
+    reserved: I32
 
     def __str__(self) -> str:
         lines = [

@@ -206,16 +206,21 @@ def partition_layers(
     candidates: int = 0,
     radius: int = 0,
     order: bool = False,
+    run: bool = False,
     progress: Optional[ProgressFn] = None,
     **pipeline: Unpack[PipelineKeywords],
 ) -> Partition:
     """Cuts the layers into `stages` stages (OmniBal, section 3.3): "optimal" for the least pipeline time,
     "balanced", "parameters" and "uniform" as DeepSpeed does, "paper" as OmniBal does with cuts moved by up to
     `radius`. `candidates` is how many to list by each ranking; `order` puts each one's micro-batches in their
-    best order before it is run. The other options are those of hbp.pipeline.PipelineKeywords; micro_batches is
-    needed."""
+    best order before it is run; `run` takes the one that runs fastest where the formula would decide. The other
+    options are those of hbp.pipeline.PipelineKeywords; micro_batches is needed."""
     options = PartitionOptions(
-        mode=choice("mode", mode, MODES), candidates=candidates, radius=radius, order=bool(order)
+        mode=choice("mode", mode, MODES),
+        candidates=candidates,
+        radius=radius,
+        order=bool(order),
+        run=bool(run),
     )
     settings = Pipeline(layers, stages, **pipeline)
     return Partition._make(
