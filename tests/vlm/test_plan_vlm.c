@@ -316,7 +316,7 @@ END_TEST
 START_TEST(micro_batches_shrink_until_they_fit)
 {
     fixture f = setup(400);
-    OK(f.context, hbp_machine_set_field(f.context, f.machine, "hbm_bytes", 45e9, "given"));
+    OK(f.context, hbp_machine_set_field(f.context, f.machine, "hbm_bytes", 28e9, "given"));
     f.options.samples = 16;
     hbp_vlm_plan_summary s;
     hbp_vlm_plan *plan = make(&f, &s);
