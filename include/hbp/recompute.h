@@ -44,8 +44,8 @@ typedef struct hbp_recompute_report {
     int32_t recomputed;   /* layers recomputed in whole */
     int32_t selective;    /* layers recomputed in part */
     int64_t recompute_ns; /* of the mean micro-batch over all stages, each of speed 1 */
-    int64_t saved_ns;     /* against recomputing every layer */
-    int64_t slack_bytes;  /* left on the fullest stage; INT64_MAX where nothing limits */
+    int64_t saved_ns; /* against recomputing every layer; negative where only parts of layers free memory */
+    int64_t slack_bytes; /* left on the fullest stage; INT64_MAX where nothing limits */
 } hbp_recompute_report;
 
 HBP_API void hbp_recompute_report_init(hbp_recompute_report *report, uint32_t struct_size);

@@ -23,6 +23,7 @@
 enum {
     PART = 8192,   /* samples, or tied samples, that pairs are tried with */
     COLUMNS = 24,  /* vision budgets of the first round */
+    HELD = 4,      /* numbers of samples a pack where there is one vision budget */
     FINALISTS = 4, /* pairs that are refined, and pairs that are filled with all samples */
     MOST_PAIRS = 512,
     COMPARED = 1 << 17, /* samples up to which all of those are filled, else the first that holds enough */
@@ -35,6 +36,7 @@ static const int64_t above_mean[] = {2, 5, 10, 20, 40, 80};
 typedef struct pair {
     int64_t vision, tokens;
     double score;
+    double held; /* samples a pack */
 } pair;
 
 typedef struct plane {
@@ -136,32 +138,48 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
     hbp_budgets b = {.max_vision = vision, .max_tokens = tokens};
     judge(p, held, length, packing.packs, &b);
     int fits = holds_enough(p, p->part_samples, packing.packs);
-    p->pair[p->pairs] = (pair){vision, tokens, fits ? b.score : HOPELESS};
+    double average = (double)p->part_samples / (double)packing.packs;
+    p->pair[p->pairs] = (pair){vision, tokens, fits ? b.score : HOPELESS, average};
     *at = fits ? p->pairs : -1;
     p->pairs++;
     return HBP_OK;
 }
 
-/* Vision budgets of packs that hold the right number of samples, with token budgets above the mean. */
+/* A vision budget with token budgets above the mean of packs of `held` samples, none below the longest
+ * sample. */
+static hbp_status try_column(plane *p, int64_t vision, double held)
+{
+    double mean = (double)p->lengths->tokens / (double)p->lengths->count * held;
+    int64_t most = p->most_tokens / p->options->token_multiple * p->options->token_multiple, at;
+    for (size_t k = 0; k < sizeof above_mean / sizeof *above_mean; k++) {
+        double tokens = mean * (1 + (double)above_mean[k] / 512);
+        int64_t budget = tokens < (double)most ? (int64_t)tokens + 1 : most;
+        HBP__TRY(try_pair(p, vision, hbp__max_i64(budget, p->least_tokens), &at));
+    }
+    return HBP_OK;
+}
+
+/* Vision budgets of packs that hold the right number of samples. Where the sample with most units alone asks
+ * for more, that is the only one, and the tokens make the packs small enough; as the vision budget does where
+ * the longest sample asks for more tokens. */
 static hbp_status scan(plane *p, int64_t *step)
 {
     const hbp_lengths *l = p->lengths;
-    int64_t samples = p->options->samples, multiple = p->options->token_multiple, at;
-    int64_t most = p->most_tokens / multiple * multiple;
-    double mean_vision = (double)l->vision_sum / (double)l->count;
-    double mean_tokens = (double)l->tokens / (double)l->count;
-    int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean_vision * (double)samples));
-    int64_t high = hbp__min_i64(p->most_vision, (int64_t)(mean_vision * (p->options->most_samples + .1)) + 1);
-    low = hbp__min_i64(low, high);
+    double samples = p->options->samples, most_samples = p->options->most_samples;
+    double mean = (double)l->vision_sum / (double)l->count;
+    int64_t high = (int64_t)hbp__min_i64(p->most_vision, (int64_t)(mean * (most_samples + .1)) + 1);
+    int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean * samples));
+    *step = 1;
+    if (low > high) {
+        for (int k = 0; k <= HELD; k++)
+            HBP__TRY(try_column(p, p->least_vision, samples + (most_samples - samples) * k / HELD));
+        return HBP_OK;
+    }
     *step = hbp__max_i64(1, (high - low) / COLUMNS);
     for (int64_t vision = low; vision <= high; vision += *step) {
-        double held = (double)vision / (mean_vision > 0 ? mean_vision : 1);
-        held = held < (double)samples ? (double)samples : held;
-        held = held > p->options->most_samples ? p->options->most_samples : held;
-        for (size_t k = 0; k < sizeof above_mean / sizeof *above_mean; k++) {
-            double tokens = mean_tokens * held * (1 + (double)above_mean[k] / 512);
-            HBP__TRY(try_pair(p, vision, tokens < (double)most ? (int64_t)tokens + 1 : most, &at));
-        }
+        double held = (double)vision / (mean > 0 ? mean : 1);
+        held = held < samples ? samples : held;
+        HBP__TRY(try_column(p, vision, held > most_samples ? most_samples : held));
     }
     return HBP_OK;
 }
@@ -264,6 +282,29 @@ static hbp_status search(plane *p, hbp_budgets *out)
     return HBP_OK;
 }
 
+/* Says why there is no pair: often the least budgets that hold every sample hold too many others. */
+static hbp_status fail(plane *p, int32_t considered)
+{
+    const hbp_budgets_options *o = p->options;
+    int64_t tokens = hbp__round_up(p->least_tokens, o->token_multiple), at;
+    HBP__TRY(try_pair(p, p->least_vision, p->least_tokens, &at));
+    for (int64_t i = 0; i < p->pairs; i++)
+        if (p->pair[i].vision == p->least_vision && p->pair[i].tokens == tokens &&
+            p->pair[i].held > o->most_samples)
+            return hbp__fail(
+                p->context, HBP_E_INFEASIBLE,
+                "budgets: packs that hold the largest samples, %lld vision units and %lld tokens, hold "
+                "%.2f samples on average; %d to %g were asked for",
+                (long long)p->least_vision, (long long)tokens, p->pair[i].held, (int)o->samples,
+                o->most_samples);
+    return hbp__fail(
+        p->context, HBP_E_INFEASIBLE,
+        "budgets: none of %d pairs gives packs of %d to %g samples within %lld tokens and %lld vision "
+        "units",
+        (int)considered, (int)o->samples, o->most_samples, (long long)o->max_tokens,
+        (long long)o->max_vision);
+}
+
 hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_budgets_options *options, hbp_budgets *out)
 {
@@ -281,11 +322,7 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     hbp_budgets best = {.packs = 0};
     hbp_status status = search(p, &best);
     if (status == HBP_OK && !best.packs)
-        status = hbp__fail(context, HBP_E_INFEASIBLE,
-                           "budgets: none of %d pairs gives packs of %d to %g samples within %lld tokens and "
-                           "%lld vision units",
-                           (int)best.considered, (int)options->samples, options->most_samples,
-                           (long long)options->max_tokens, (long long)options->max_vision);
+        status = fail(p, best.considered);
     if (status == HBP_OK)
         *out = best;
     void *blocks[] = {p->vision, p->tokens, p->pack_of, p->load, p};

@@ -9,6 +9,8 @@
 #include "hbp/iterative_fill.h"
 #include "vlm/vlm.h"
 
+#define TOKEN_MULTIPLE 64
+
 /* Share of samples that a pack may hold over the number asked for. */
 #define SAMPLES_OVER .0625
 
@@ -20,7 +22,8 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 }
 
 /* Larger packs make steps of fewer micro-batches, whose pipelines stand idle longer, so packs shall hold
- * little more than was asked for. Where no budgets do that, up to one sample more. */
+ * little more than was asked for. Where no budgets do that, up to one sample more, and where the largest
+ * samples ask for more room, just that. */
 static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     const hbp_vlm_options *o = &run->options;
@@ -37,6 +40,12 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     if (status == HBP_E_INFEASIBLE) {
         options.most_samples = 0;
         status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
+    }
+    if (status == HBP_E_INFEASIBLE) {
+        /* The largest samples ask for budgets that hold more of the others: then the least that hold them. */
+        budgets.max_vision = run->lengths->max_vision;
+        budgets.max_tokens = hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], TOKEN_MULTIPLE);
+        status = hbp__enter(run->context);
     }
     HBP__TRY(status);
     out->max_vision = budgets.max_vision;

@@ -161,6 +161,45 @@ START_TEST(packs_hold_no_more_samples_than_asked)
 }
 END_TEST
 
+/* A sample that alone is larger than the packs that are asked for sets the budget of its size, and the other
+ * size makes packs small; two of them leave nothing. */
+START_TEST(single_large_samples_set_a_budget)
+{
+    hbp_context *context = test_context();
+    for (int large = 1; large <= 3; large++) {
+        uint32_t tokens[1000], vision[1000];
+        for (uint32_t i = 0; i < 1000; i++) {
+            tokens[i] = 500 + i % 97 * 4;
+            vision[i] = 1 + i % 7;
+        }
+        if (large & 1)
+            tokens[10] = 9000;
+        if (large & 2)
+            vision[20] = 60;
+        hbp_lengths_options columns;
+        hbp_lengths_options_init(&columns, sizeof columns);
+        columns.vision = vision;
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, tokens, 1000, &columns, &lengths));
+        hbp_budgets_options options;
+        hbp_budgets_options_init(&options, sizeof options);
+        hbp_budgets b = {.struct_size = sizeof b};
+        if (large == 3) {
+            FAILS(context, HBP_E_INFEASIBLE,
+                  "packs that hold the largest samples, 60 vision units and 9024 tokens, hold",
+                  hbp_choose_budgets(context, lengths, &options, &b));
+        } else {
+            b = choose(context, lengths, &options);
+            ck_assert(b.samples_per_pack >= 4 && b.samples_per_pack <= 5);
+            ck_assert_int_ge(b.max_tokens, large & 1 ? 9000 : 0);
+            ck_assert_int_ge(b.max_vision, large & 2 ? 60 : 0);
+        }
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(is_better_than_the_line)
 {
     static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
@@ -198,6 +237,6 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("budgets_plane", chooses_a_good_pair, packs_hold_no_more_samples_than_asked,
-          keeps_the_limits_and_says_when_there_is_no_pair, is_better_than_the_line,
-          keeps_its_word_when_memory_fails_or_it_is_cancelled)
+TEST_MAIN("budgets_plane", chooses_a_good_pair, single_large_samples_set_a_budget,
+          packs_hold_no_more_samples_than_asked, keeps_the_limits_and_says_when_there_is_no_pair,
+          is_better_than_the_line, keeps_its_word_when_memory_fails_or_it_is_cancelled)
