@@ -59,11 +59,12 @@ typedef struct hbp_vlm_options {
 HBP_API void hbp_vlm_options_init(hbp_vlm_options *options, uint32_t struct_size);
 
 /* Plans a run: budgets and packs, stages for the packs' mean, recomputation under every stage's memory, and
- * again, until none changes (or `rounds`); the best round is the answer. Where not even full recomputation
- * fits, and neither budgets nor micro_batches were given, packs of one sample less are planned, and so on;
- * the summary's pack_samples tells. HBP_E_INVALID for lengths without vision units and for options out of
- * range; HBP_E_INFEASIBLE names the stage that does not fit even with every layer recomputed; the errors of
- * its parts. Deterministic. Thread: one per context. */
+ * again, until none changes (or `rounds`); the best round is the answer. `vlm` may be NULL where
+ * options.layers are given, which are used in its place. Where not even full recomputation fits, and neither
+ * budgets nor micro_batches were given, packs of one sample less are planned, and so on; the summary's
+ * pack_samples tells. HBP_E_INVALID for lengths without vision units, for samples of fewer tokens than their
+ * vision units become, and for options out of range; HBP_E_INFEASIBLE names the stage that does not fit even
+ * with every layer recomputed; the errors of its parts. Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                                 const hbp_machine *machine, const hbp_vlm_options *options,
                                 hbp_vlm_plan **out);

@@ -159,27 +159,33 @@ static hbp_status try_column(plane *p, int64_t vision, double held)
     return HBP_OK;
 }
 
+/* The same for packs that the tokens make small enough, a few numbers of samples within what was asked for.
+ */
+static hbp_status try_columns(plane *p, int64_t vision)
+{
+    double least = p->options->samples, most = p->options->most_samples;
+    for (int k = 0; k <= HELD; k++)
+        HBP__TRY(try_column(p, vision, least + (most - least) * k / HELD));
+    return HBP_OK;
+}
+
 /* Vision budgets of packs that hold the right number of samples. Where the sample with most units alone asks
- * for more, that is the only one, and the tokens make the packs small enough; as the vision budget does where
- * the longest sample asks for more tokens. */
+ * for more, or the budget is a few units and one less is too little, the tokens make the packs small enough;
+ * as the vision budget does where the longest sample asks for more tokens. */
 static hbp_status scan(plane *p, int64_t *step)
 {
     const hbp_lengths *l = p->lengths;
     double samples = p->options->samples, most_samples = p->options->most_samples;
     double mean = (double)l->vision_sum / (double)l->count;
-    int64_t high = (int64_t)hbp__min_i64(p->most_vision, (int64_t)(mean * (most_samples + .1)) + 1);
+    int64_t high = hbp__min_i64(p->most_vision, (int64_t)(mean * (most_samples + .1)) + 1);
     int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean * samples));
-    *step = 1;
-    if (low > high) {
-        for (int k = 0; k <= HELD; k++)
-            HBP__TRY(try_column(p, p->least_vision, samples + (most_samples - samples) * k / HELD));
-        return HBP_OK;
-    }
     *step = hbp__max_i64(1, (high - low) / COLUMNS);
+    if (low > high)
+        return try_columns(p, hbp__max_i64(p->least_vision, high));
     for (int64_t vision = low; vision <= high; vision += *step) {
-        double held = (double)vision / (mean > 0 ? mean : 1);
-        held = held < samples ? samples : held;
-        HBP__TRY(try_column(p, vision, held > most_samples ? most_samples : held));
+        double held = mean > 0 ? (double)vision / mean : most_samples + 1;
+        HBP__TRY(held > most_samples ? try_columns(p, vision)
+                                     : try_column(p, vision, held < samples ? samples : held));
     }
     return HBP_OK;
 }
@@ -282,27 +288,46 @@ static hbp_status search(plane *p, hbp_budgets *out)
     return HBP_OK;
 }
 
-/* Says why there is no pair: often the least budgets that hold every sample hold too many others. */
-static hbp_status fail(plane *p, int32_t considered)
+/* How far a number of samples is from what was asked for. */
+static double miss(const plane *p, const pair *one)
+{
+    double least = p->options->samples, most = p->options->most_samples;
+    return one->held < least ? least - one->held : one->held > most ? one->held - most : 0;
+}
+
+/* Says why there is no pair: the least budgets that hold every sample hold too many others, or there are none
+ * in between. */
+static hbp_status fail(plane *p)
 {
     const hbp_budgets_options *o = p->options;
     int64_t tokens = hbp__round_up(p->least_tokens, o->token_multiple), at;
+    int32_t considered = (int32_t)p->pairs;
     HBP__TRY(try_pair(p, p->least_vision, p->least_tokens, &at));
-    for (int64_t i = 0; i < p->pairs; i++)
-        if (p->pair[i].vision == p->least_vision && p->pair[i].tokens == tokens &&
-            p->pair[i].held > o->most_samples)
+    if (p->least_vision > p->most_vision || tokens > p->most_tokens || !p->pairs)
+        return hbp__fail(
+            p->context, HBP_E_INFEASIBLE,
+            "budgets: the largest samples have %lld vision units and %lld tokens; budgets may be %lld and "
+            "%lld",
+            (long long)p->least_vision, (long long)p->least_tokens, (long long)p->most_vision,
+            (long long)p->most_tokens);
+    const pair *nearest = &p->pair[0];
+    for (int64_t i = 0; i < p->pairs; i++) {
+        const pair *one = &p->pair[i];
+        if (one->vision == p->least_vision && one->tokens == tokens && one->held > o->most_samples)
             return hbp__fail(
                 p->context, HBP_E_INFEASIBLE,
                 "budgets: packs that hold the largest samples, %lld vision units and %lld tokens, hold "
                 "%.2f samples on average; %d to %g were asked for",
-                (long long)p->least_vision, (long long)tokens, p->pair[i].held, (int)o->samples,
-                o->most_samples);
+                (long long)one->vision, (long long)tokens, one->held, (int)o->samples, o->most_samples);
+        if (miss(p, one) < miss(p, nearest))
+            nearest = one;
+    }
     return hbp__fail(
         p->context, HBP_E_INFEASIBLE,
-        "budgets: none of %d pairs gives packs of %d to %g samples within %lld tokens and %lld vision "
-        "units",
-        (int)considered, (int)o->samples, o->most_samples, (long long)o->max_tokens,
-        (long long)o->max_vision);
+        "budgets: none of %d pairs gives packs of %d to %g samples; the nearest, %lld vision units and "
+        "%lld tokens, gives %.2f",
+        (int)considered, (int)o->samples, o->most_samples, (long long)nearest->vision,
+        (long long)nearest->tokens, nearest->held);
 }
 
 hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
@@ -322,7 +347,7 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     hbp_budgets best = {.packs = 0};
     hbp_status status = search(p, &best);
     if (status == HBP_OK && !best.packs)
-        status = fail(p, best.considered);
+        status = fail(p);
     if (status == HBP_OK)
         *out = best;
     void *blocks[] = {p->vision, p->tokens, p->pack_of, p->load, p};

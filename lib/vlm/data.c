@@ -22,8 +22,8 @@ void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 }
 
 /* Larger packs make steps of fewer micro-batches, whose pipelines stand idle longer, so packs shall hold
- * little more than was asked for. Where no budgets do that, up to one sample more, and where the largest
- * samples ask for more room, just that. */
+ * little more than was asked for. Where no budgets do that, up to one sample more, then up to twice as many;
+ * where the largest samples ask for more room, just that. */
 static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     const hbp_vlm_options *o = &run->options;
@@ -39,6 +39,10 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     hbp_status status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
     if (status == HBP_E_INFEASIBLE) {
         options.most_samples = 0;
+        status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
+    }
+    if (status == HBP_E_INFEASIBLE) {
+        options.most_samples = 2.0 * samples;
         status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
     }
     if (status == HBP_E_INFEASIBLE) {
@@ -101,6 +105,12 @@ static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *
     hbp_status status = HBP_OK;
     if (!out->packs || !out->length)
         status = hbp__fail_memory(run->context, "micro-batches");
+    int64_t most = lengths->bin_length[lengths->bins - 1];
+    if (status >= 0 && most * samples > HBP_MAX_LENGTH)
+        status = hbp__fail(
+            run->context, HBP_E_OVERFLOW,
+            "vlm: %d samples padded to the longest, %lld tokens, pass the %lld that a micro-batch may hold",
+            (int)samples, (long long)most, (long long)HBP_MAX_LENGTH);
     for (int64_t p = 0; p < count && status >= 0; p++) {
         int64_t first = p * samples, end = hbp__min_i64(first + samples, lengths->count), longest = 0;
         for (int64_t i = first; i < end; i++) {
@@ -124,18 +134,6 @@ static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *
     return status;
 }
 
-hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
-{
-    *out = (hbp__vlm_packs){.memory = run->context->memory};
-    int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
-    hbp_status status = packed ? fill_packs(run, samples, out) : pad(run, samples, out);
-    if (status >= 0 && !out->packs->count)
-        status = hbp__fail(run->context, HBP_E_INVALID, "vlm: no sample is left to plan");
-    if (status < 0)
-        hbp__vlm_packs_close(out);
-    return status;
-}
-
 hbp__vlm_size hbp__vlm_pack_size(const hbp__vlm_packs *packs, int64_t p)
 {
     const hbp_packs *k = packs->packs;
@@ -152,7 +150,7 @@ hbp__vlm_size hbp__vlm_pack_size(const hbp__vlm_packs *packs, int64_t p)
 hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
 {
     hbp__vlm_size sum = {0, 0, 0};
-    double count = (double)packs->packs->count;
+    double count = packs->packs->count ? (double)packs->packs->count : 1;
     for (int64_t p = 0; p < packs->packs->count; p++) {
         hbp__vlm_size one = hbp__vlm_pack_size(packs, p);
         sum.vision += one.vision;
@@ -160,6 +158,20 @@ hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
         sum.squares += one.squares;
     }
     return (hbp__vlm_size){sum.vision / count, sum.tokens / count, sum.squares / count};
+}
+
+hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    *out = (hbp__vlm_packs){.memory = run->context->memory};
+    int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
+    hbp_status status = packed ? fill_packs(run, samples, out) : pad(run, samples, out);
+    if (status >= 0 && !(hbp__vlm_mean(out).vision > 0))
+        status = hbp__fail(run->context, HBP_E_INFEASIBLE,
+                           "vlm: no sample with vision units is left; %lld of %lld samples were dropped",
+                           (long long)out->packs->dropped, (long long)run->lengths->count);
+    if (status < 0)
+        hbp__vlm_packs_close(out);
+    return status;
 }
 
 int32_t hbp__vlm_micro_batches(const hbp__vlm_run *run, const hbp__vlm_packs *packs)

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/lengths.h"
+#include "data/vlm.h"
 #include "vlm/vlm.h"
 
 /* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */
@@ -118,6 +119,26 @@ static hbp_status place(hbp__vlm_run *run)
     return HBP_OK;
 }
 
+/* Tokens of the units are among a sample's tokens, or everything would be planned too cheap. */
+static hbp_status check_projected(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm)
+{
+    int64_t per_unit = vlm->fields.projected_per_unit, bad = 0, first = -1;
+    for (int64_t i = 0; i < lengths->count; i++)
+        if (hbp__lengths_vision(lengths, i) * per_unit > hbp__lengths_get(lengths, i)) {
+            first = bad ? first : i;
+            bad++;
+        }
+    if (!bad)
+        return HBP_OK;
+    return hbp__fail(
+        context, HBP_E_INVALID,
+        "vlm: %lld samples have fewer tokens than their vision units become, the first is sample %lld: "
+        "%lld tokens, %lld units of %lld; lengths count the language model's tokens of both",
+        (long long)bad, (long long)(lengths->origin ? lengths->origin[first] : first),
+        (long long)hbp__lengths_get(lengths, first), (long long)hbp__lengths_vision(lengths, first),
+        (long long)per_unit);
+}
+
 hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                          const hbp_machine *machine, const hbp_vlm_options *options, hbp__vlm_run *run)
 {
@@ -126,12 +147,16 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
     HBP__TRY(hbp__options_read(context, o, sizeof *o, options, "hbp_vlm_options"));
     HBP__TRY(check_ints(context, o));
     HBP__TRY(check_sizes(context, o));
+    if (!vlm && !o->layers)
+        return hbp__fail(context, HBP_E_INVALID, "vlm is NULL, and no layers are given in its place");
     if (!lengths->vision)
         return hbp__fail(context, HBP_E_INVALID,
                          "vlm: the lengths have no vision units; give them with the samples");
     if (!lengths->vision_sum)
         return hbp__fail(context, HBP_E_INVALID, "vlm: none of %lld samples has vision units",
                          (long long)lengths->count);
+    if (!o->layers)
+        HBP__TRY(check_projected(context, lengths, vlm));
     hbp_machine_fields_init(&run->fields, sizeof run->fields);
     HBP__TRY(hbp_machine_get_fields(context, machine, &run->fields));
     HBP__TRY(place(run));

@@ -173,10 +173,13 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
 static hbp_status plan_rounds(const hbp__vlm_run *run, hbp_vlm_plan **out)
 {
     char message[HBP__MESSAGE_BYTES];
-    int short_of_memory = 0, ours = !run->options.max_tokens && !run->options.micro_batches;
+    int short_of_memory = 0;
+    int ours = !run->options.max_tokens && !run->options.micro_batches;
     hbp_status status = plan_round(run, run->options.samples, out, &short_of_memory);
     memcpy(message, run->context->message, sizeof message);
-    for (int32_t samples = run->options.samples - 1; samples && short_of_memory && ours; samples--) {
+    ours = ours && short_of_memory;
+    for (int32_t samples = run->options.samples - 1; samples && status == HBP_E_INFEASIBLE && ours;
+         samples--) {
         status = plan_round(run, samples, out, &short_of_memory);
         if (status >= 0)
             (*out)->summary.pack_samples = samples;
@@ -193,7 +196,6 @@ hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const 
     HBP__TRY(hbp__require(context, out, "out"));
     *out = NULL;
     HBP__TRY(hbp__require(context, lengths, "lengths"));
-    HBP__TRY(hbp__require(context, vlm, "vlm"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__vlm_run run;
     HBP__TRY(hbp__vlm_open(context, lengths, vlm, machine, options, &run));

@@ -1,3 +1,4 @@
+#include "base/rng.h"
 #include "pack/budgets_plane.h"
 
 #include <math.h>
@@ -132,12 +133,12 @@ START_TEST(keeps_the_limits_and_says_when_there_is_no_pair)
     ck_assert(under.score < free_choice.score + .01);
     options.max_tokens = 0;
     options.max_vision = 6; /* a pack of 6 tiles holds no 4 samples */
-    FAILS(context, HBP_E_INFEASIBLE,
-          "gives packs of 4 to 5 samples within 2147483647 tokens and 6 vision units",
+    FAILS(context, HBP_E_INFEASIBLE, "gives packs of 4 to 5 samples; the nearest, 6 vision units and",
           hbp_choose_budgets(context, lengths, &options, &b));
     ck_assert_int_eq(b.packs, -7);
     options.max_vision = 4; /* not even the largest sample */
-    FAILS(context, HBP_E_INFEASIBLE, "none of 0 pairs", hbp_choose_budgets(context, lengths, &options, &b));
+    FAILS(context, HBP_E_INFEASIBLE, "budgets may be 4 and 2147483647",
+          hbp_choose_budgets(context, lengths, &options, &b));
     hbp_lengths_free(lengths);
     hbp_context_free(context);
 }
@@ -200,6 +201,48 @@ START_TEST(single_large_samples_set_a_budget)
 }
 END_TEST
 
+/* Mixes of text, images and long tails have budgets; where they have none, the message tells of the largest.
+ */
+START_TEST(ordinary_mixes_have_budgets)
+{
+    hbp_context *context = test_context();
+    int found = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 0, 9);
+        uint32_t tokens[1500], vision[1500], text = hbp__rng_below(&rng, 90),
+                                             most = 1 + hbp__rng_below(&rng, 12);
+        for (int i = 0; i < 1500; i++) {
+            vision[i] = hbp__rng_below(&rng, 100) < text ? 0 : 1 + hbp__rng_below(&rng, most);
+            tokens[i] = 256 * vision[i] + 20 + hbp__rng_below(&rng, seed % 2 ? 300 : 1500);
+            if (hbp__rng_below(&rng, 200) == 0)
+                tokens[i] *= 2 + hbp__rng_below(&rng, 8);
+        }
+        hbp_lengths_options columns;
+        hbp_lengths_options_init(&columns, sizeof columns);
+        columns.vision = vision;
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, tokens, 1500, &columns, &lengths));
+        hbp_budgets_options options;
+        hbp_budgets_options_init(&options, sizeof options);
+        options.samples = 1 + (int32_t)(seed % 6);
+        hbp_budgets b = {.struct_size = sizeof b};
+        hbp_status status = hbp_choose_budgets(context, lengths, &options, &b);
+        if (status == HBP_OK) {
+            found++;
+            ck_assert(b.samples_per_pack >= options.samples && b.samples_per_pack <= options.samples + 1);
+        } else {
+            ck_assert_int_eq(status, HBP_E_INFEASIBLE);
+            const char *message = hbp_context_message(context);
+            ck_assert_msg(strstr(message, "hold the largest samples") || strstr(message, "the nearest"),
+                          "seed %d: %s", (int)seed, message);
+        }
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_ge(found, 30);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(is_better_than_the_line)
 {
     static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
@@ -237,6 +280,7 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("budgets_plane", chooses_a_good_pair, single_large_samples_set_a_budget,
-          packs_hold_no_more_samples_than_asked, keeps_the_limits_and_says_when_there_is_no_pair,
-          is_better_than_the_line, keeps_its_word_when_memory_fails_or_it_is_cancelled)
+TEST_MAIN("budgets_plane", chooses_a_good_pair, ordinary_mixes_have_budgets,
+          single_large_samples_set_a_budget, packs_hold_no_more_samples_than_asked,
+          keeps_the_limits_and_says_when_there_is_no_pair, is_better_than_the_line,
+          keeps_its_word_when_memory_fails_or_it_is_cancelled)
