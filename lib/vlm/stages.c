@@ -12,9 +12,20 @@ typedef struct search {
     hbp__vlm_pipeline pipeline; /* time of a usual step, bytes of the largest packs */
     hbp__schedule schedule;
     hbp__vlm_stages now;
+    hbp__vlm_stages here; /* best since the last start */
     hbp__vlm_stages *best;
     int32_t *before; /* [layers] choices that the cuts were made for */
+    int32_t judged;  /* partitions, beyond those that the turns made */
 } search;
+
+/* Where there are no more partitions than this, all are judged. */
+#define FEW 512
+
+/* Partitions that the searches near their starts may judge. */
+#define MOST_JUDGED 4096
+
+/* Starts from partitions made without limits, by each ranking. */
+#define CANDIDATES 32
 
 /* Where nothing recomputes and so large a share of the memory is left, it did not stand in the way of the
  * cuts: there is nothing to find by starting from layers that recompute. */
@@ -115,8 +126,18 @@ static hbp_status simulate(search *s, const int32_t *cuts, const int32_t *choice
     return HBP_OK;
 }
 
-/* What `now`'s cuts come to: the least recomputation that fits them, and their time; kept when it is the best
- * so far. HBP_E_INFEASIBLE when they do not fit. */
+static void keep_less(const hbp__vlm_stages *now, hbp__vlm_stages *best)
+{
+    if (now->ns >= best->ns)
+        return;
+    best->ns = now->ns;
+    best->report = now->report;
+    memcpy(best->cuts, now->cuts, (size_t)(now->chunks + 1) * sizeof *now->cuts);
+    memcpy(best->choices, now->choices, (size_t)now->layers * sizeof *now->choices);
+}
+
+/* What `now`'s cuts come to: the least recomputation that fits them, and their time; kept where it is the
+ * best so far. HBP_E_INFEASIBLE when they do not fit. */
 static hbp_status judge(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
@@ -127,26 +148,30 @@ static hbp_status judge(search *s)
     HBP__TRY(hbp_choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
                                   s->now.choices, &s->now.report));
     HBP__TRY(simulate(s, s->now.cuts, s->now.choices, &s->now.ns));
-    if (s->now.ns < s->best->ns) {
-        s->best->ns = s->now.ns;
-        s->best->report = s->now.report;
-        memcpy(s->best->cuts, s->now.cuts, (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
-        memcpy(s->best->choices, s->now.choices, (size_t)s->now.layers * sizeof *s->now.choices);
-    }
+    keep_less(&s->now, &s->here);
+    keep_less(&s->now, s->best);
     return HBP_OK;
 }
 
-/* Cuts for layers that recompute `choices`, into `now`. */
-static hbp_status cut(search *s, const int32_t *choices)
+/* Cuts for layers that recompute `choices`, within `limit_bytes`. */
+static hbp_status partition_for(search *s, const int32_t *choices, const int64_t *limit_bytes,
+                                hbp_partition **out)
 {
     hbp_pipeline_options pipeline = s->pipeline.options;
     hbp_partition_options options;
-    hbp_partition *partition = NULL;
     pipeline.recompute = choices;
+    pipeline.limit_bytes = limit_bytes;
     hbp_partition_options_init(&options, sizeof options);
     options.mode = s->run->options.model;
     options.run = 1;
-    HBP__TRY(hbp_partition_layers(s->run->context, s->layers, &pipeline, &options, &partition));
+    options.candidates = limit_bytes ? 0 : CANDIDATES;
+    return hbp_partition_layers(s->run->context, s->layers, &pipeline, &options, out);
+}
+
+static hbp_status cut(search *s, const int32_t *choices)
+{
+    hbp_partition *partition = NULL;
+    HBP__TRY(partition_for(s, choices, s->pipeline.options.limit_bytes, &partition));
     memcpy(s->now.cuts, hbp_partition_get_cuts(partition, NULL),
            (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
     hbp_partition_free(partition);
@@ -164,65 +189,184 @@ static hbp_status alternate(search *s, int32_t choice)
 {
     int32_t rounds = 0, limit = s->run->options.rounds;
     hbp_status status = HBP_OK;
+    s->here.ns = INT64_MAX;
     for (int32_t i = 0; i < s->now.layers; i++)
         s->now.choices[i] = choice;
     for (int changed = 1; changed && rounds < limit && status >= 0; rounds++) {
-        int64_t ns = s->best->ns;
+        int64_t ns = s->here.ns;
         memcpy(s->before, s->now.choices, (size_t)s->now.layers * sizeof *s->before);
         status = cut(s, s->before);
         if (status >= 0)
             status = judge(s);
-        changed = s->best->ns < ns && !same_choices(s);
+        changed = s->here.ns < ns && !same_choices(s);
     }
     if (rounds > s->best->rounds)
         s->best->rounds = rounds;
     /* A later round that does not fit ends the search, it does not undo what was found. */
-    return status == HBP_E_INFEASIBLE && s->best->ns < INT64_MAX ? HBP_OK : status;
+    return status == HBP_E_INFEASIBLE && s->here.ns < INT64_MAX ? HBP_OK : status;
 }
 
-/* Moves single cuts of the best by one layer, recomputation chosen anew each time, until none helps. */
+/* Judges `now`; cuts that do not fit are passed over. */
+static hbp_status attempt(search *s)
+{
+    s->judged++;
+    hbp_status status = judge(s);
+    return status == HBP_E_INFEASIBLE ? HBP_OK : status;
+}
+
+static void set_cuts(search *s, const int32_t *cuts)
+{
+    memcpy(s->now.cuts, cuts, (size_t)(s->now.chunks + 1) * sizeof *cuts);
+}
+
+/* Judges the best cuts for layers that all recompute as `choice` says, whether these fit or not: what each
+ * stage then recomputes of its own may. */
+static hbp_status judge_unlimited(search *s, int32_t choice)
+{
+    hbp_partition *partition = NULL;
+    hbp_status status = HBP_OK;
+    for (int32_t i = 0; i < s->now.layers; i++)
+        s->before[i] = choice;
+    s->here.ns = INT64_MAX;
+    HBP__TRY(partition_for(s, s->before, NULL, &partition));
+    int64_t count = hbp_partition_count_candidates(partition);
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
+        const int32_t *cuts = NULL;
+        status = hbp_partition_get_candidate(s->run->context, partition, i, &candidate, &cuts);
+        if (status < 0)
+            break;
+        set_cuts(s, cuts);
+        status = attempt(s);
+    }
+    hbp_partition_free(partition);
+    return status;
+}
+
+/* `here` with cuts k .. l moved by `by` layers, and cut k by `more` beyond that. Cuts that are none
+ * are passed over. */
+static hbp_status attempt_move(search *s, int32_t k, int32_t l, int32_t by, int32_t more)
+{
+    set_cuts(s, s->here.cuts);
+    s->now.cuts[k] += more;
+    for (int32_t i = k; i <= l; i++)
+        s->now.cuts[i] += by;
+    for (int32_t i = 0; i < s->now.chunks; i++)
+        if (s->now.cuts[i] >= s->now.cuts[i + 1])
+            return HBP_OK;
+    return attempt(s);
+}
+
+/* Moves near `here` that change chunks k - 1 and l: a layer or two over one cut; a layer from the one to
+ * the other, all between moving up; one cut forth and the next one back. */
+static hbp_status attempt_moves(search *s, int32_t k, int32_t l)
+{
+    for (int32_t by = -1; by <= 1; by += 2) {
+        HBP__TRY(attempt_move(s, k, l, by, 0));
+        if (l == k)
+            HBP__TRY(attempt_move(s, k, k, 2 * by, 0));
+        if (l == k + 1)
+            HBP__TRY(attempt_move(s, k, l, by, -2 * by));
+    }
+    return HBP_OK;
+}
+
+/* Near moves of `here`, recomputation chosen anew each time, until none helps. */
 static hbp_status descend(search *s)
 {
     int32_t chunks = s->now.chunks;
-    int improved = 1;
-    for (int32_t turn = 0; improved && turn < 16; turn++) {
-        improved = 0;
-        for (int32_t k = 1; k < chunks; k++)
-            for (int32_t by = -1; by <= 1; by += 2) {
-                int64_t before = s->best->ns;
-                memcpy(s->now.cuts, s->best->cuts, (size_t)(chunks + 1) * sizeof *s->now.cuts);
-                s->now.cuts[k] += by;
-                if (s->now.cuts[k] <= s->now.cuts[k - 1] || s->now.cuts[k] >= s->now.cuts[k + 1])
-                    continue;
-                hbp_status status = judge(s);
-                if (status < 0 && status != HBP_E_INFEASIBLE)
-                    return status;
-                improved |= s->best->ns < before;
+    int64_t ns;
+    do {
+        ns = s->here.ns;
+        for (int32_t apart = 0; apart + 1 < chunks && s->here.ns == ns; apart++)
+            for (int32_t k = 1; k + apart < chunks && s->judged < MOST_JUDGED; k++) {
+                HBP__TRY(attempt_moves(s, k, k + apart));
+                HBP__TRY(hbp__tick(s->run->context, "stages", k, chunks));
             }
-        HBP__TRY(hbp__tick(s->run->context, "stages", turn, 16));
-    }
-    return hbp__enter(s->run->context); /* clears the message of cuts that did not fit */
+    } while (s->here.ns < ns && s->judged < MOST_JUDGED);
+    return HBP_OK;
+}
+
+/* Where nothing recomputes and much memory is left, memory did not stand in the way of the cuts. */
+static int is_ample(const search *s)
+{
+    return s->here.ns < INT64_MAX && !s->here.report.recompute_ns &&
+           (double)s->here.report.slack_bytes > AMPLE * (double)s->run->limit_bytes;
+}
+
+/* A start, and what lies near it. */
+static hbp_status turns(search *s, int32_t choice)
+{
+    HBP__TRY(alternate(s, choice));
+    return s->run->options.model == HBP_PARTITION_OPTIMAL ? descend(s) : HBP_OK;
+}
+
+static hbp_status unlimited(search *s, int32_t choice)
+{
+    HBP__TRY(judge_unlimited(s, choice));
+    return s->here.ns < INT64_MAX ? descend(s) : HBP_OK;
+}
+
+/* Partitions of the layers into chunks, or `most` when there are more. */
+static int64_t count_partitions(const search *s, int64_t most)
+{
+    int64_t count = 1;
+    /* C(layers - 1, k) for k = 1 .. chunks - 1; they rise at least up to the middle. */
+    int32_t cuts = s->now.layers - 1, inner = s->now.chunks - 1;
+    inner = inner < cuts - inner ? inner : cuts - inner;
+    for (int32_t k = 1; k <= inner && count < most; k++)
+        count = count * (cuts - k + 1) / k;
+    return hbp__min_i64(count, most);
+}
+
+/* Judges every partition, earlier cuts first. */
+static hbp_status judge_all(search *s)
+{
+    int32_t chunks = s->now.chunks, k;
+    for (int32_t i = 0; i < chunks; i++)
+        s->now.cuts[i] = i;
+    s->now.cuts[chunks] = s->now.layers;
+    s->best->rounds = 1;
+    do {
+        HBP__TRY(attempt(s));
+        for (k = chunks - 1; k > 0 && s->now.cuts[k] == s->now.layers - (chunks - k); k--)
+            ;
+        if (k > 0)
+            s->now.cuts[k]++;
+        for (int32_t i = k + 1; k > 0 && i < chunks; i++)
+            s->now.cuts[i] = s->now.cuts[i - 1] + 1;
+    } while (k > 0);
+    return HBP_OK;
 }
 
 static hbp_status find(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
-    hbp_status status = HBP_OK;
-    if (o->memory != HBP_MEMORY_ALL) {
-        status = alternate(s, HBP_RECOMPUTE_NONE);
-        if (status < 0 && (status != HBP_E_INFEASIBLE || o->memory == HBP_MEMORY_NONE))
-            return status;
+    if (o->model == HBP_PARTITION_OPTIMAL && s->now.chunks <= s->now.layers &&
+        count_partitions(s, FEW + 1) <= FEW) {
+        HBP__TRY(judge_all(s));
+        if (s->best->ns < INT64_MAX)
+            return hbp__enter(s->run->context);
     }
-    int ample = s->best->ns < INT64_MAX && !s->best->report.recompute_ns &&
-                (double)s->best->report.slack_bytes > AMPLE * (double)s->run->limit_bytes;
-    if (o->memory != HBP_MEMORY_NONE && !ample) {
-        status = alternate(s, HBP_RECOMPUTE_LAYER);
-        if (status == HBP_E_INFEASIBLE && s->best->ns < INT64_MAX)
-            status = HBP_OK;
-        if (status < 0)
-            return status;
+    char message[HBP__MESSAGE_BYTES] = "";
+    hbp_status status = HBP_E_INFEASIBLE;
+    if (o->memory != HBP_MEMORY_ALL)
+        status = turns(s, HBP_RECOMPUTE_NONE);
+    if (status >= 0 && is_ample(s))
+        return hbp__enter(s->run->context);
+    if ((status >= 0 || status == HBP_E_INFEASIBLE) && o->memory != HBP_MEMORY_NONE)
+        status = turns(s, HBP_RECOMPUTE_LAYER);
+    if (status < 0 && status != HBP_E_INFEASIBLE)
+        return status;
+    memcpy(message, s->run->context->message, sizeof message);
+    if (o->model == HBP_PARTITION_OPTIMAL && o->memory == HBP_MEMORY_OPTIMAL) {
+        HBP__TRY(unlimited(s, HBP_RECOMPUTE_NONE));
+        HBP__TRY(unlimited(s, HBP_RECOMPUTE_LAYER));
     }
-    return o->model == HBP_PARTITION_OPTIMAL ? descend(s) : hbp__enter(s->run->context);
+    if (s->best->ns < INT64_MAX)
+        return hbp__enter(s->run->context); /* clears the message of cuts that did not fit */
+    memcpy(s->run->context->message, message, sizeof message);
+    return HBP_E_INFEASIBLE;
 }
 
 static hbp_status measure_bytes(search *s)
@@ -247,6 +391,8 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     if (status >= 0)
         status = stages_new(run, s.layers, &s.now);
     if (status >= 0)
+        status = stages_new(run, s.layers, &s.here);
+    if (status >= 0)
         status = hbp__vlm_pipeline_open(run, (int32_t)most, &s.pipeline);
     if (status >= 0)
         status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
@@ -263,6 +409,7 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     hbp__delete(&run->context->memory, s.before);
     hbp__schedule_close(&s.schedule);
     hbp__vlm_pipeline_close(&s.pipeline);
+    hbp__vlm_stages_close(&s.here);
     hbp__vlm_stages_close(&s.now);
     if (status < 0)
         hbp__vlm_stages_close(stages);
