@@ -98,7 +98,8 @@ static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *par
     }
     table_end(&t);
     printf("\nstep %s (formula %s%s), bubble %s, %s over the cuts\n", show_time((double)s->simulated_ns).s,
-           show_time((double)s->predicted_ns).s, s->proven ? ", the least there is" : "",
+           show_time((double)s->predicted_ns).s,
+           s->proven && s->predicted_ns == s->bound_ns ? ", which no cuts go below" : "",
            show_share(s->bubble).s, show_bytes((double)s->cut_bytes).s);
     if (!s->proven && s->bound_ns > 0 && c->partition == HBP_PARTITION_OPTIMAL)
         printf("a limit cut the search short; no partition has less than %s by the formula\n",

@@ -14,14 +14,24 @@ typedef struct way {
 
 static const char *const data_names[] = {"packed", "isf", "random", "grouped", "sorted"};
 static const char *const model_names[] = {"optimal", "balanced", "parameters", "uniform", "paper"};
+static const char *const choice_names[] = {"none", "attention", "mlp", "layer"}; /* HBP_RECOMPUTE_* */
 static const char *const memory_names[] = {"optimal", "paper", "all", "none"};
 
 static hbp_status make_inputs(cli *c)
 {
-    if (!c->vlm_text)
-        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.5-26b", c->command);
+    if (!c->vlm_text && !c->layers_file)
+        return cli_own_failure("hbp %s needs --vlm, such as --vlm internvl-1.5-26b, or --layers FILE",
+                               c->command);
+    hbp_lengths_summary summary = {.struct_size = sizeof summary};
     hbp_status status = cli_read_lengths(c, c->file);
     if (status >= 0)
+        status = hbp_lengths_get_summary(c->context, c->lengths, &summary);
+    if (status >= 0 && summary.vision < 0)
+        return cli_own_failure(
+            "%s has no vision units; name their column by --vision-column, or a second file by "
+            "--vision",
+            c->file);
+    if (status >= 0 && c->vlm_text)
         status = hbp_vlm_create_preset(c->context, c->vlm_text, &c->vlm);
     if (status >= 0)
         status = cli_make_machine(c);
@@ -109,15 +119,23 @@ static int print_json(cli *c, const way *w)
     const int32_t *cut = hbp_vlm_plan_get_cuts(c->vlm_plan, &cuts);
     const int32_t *recompute = hbp_vlm_plan_get_recompute(c->vlm_plan, &layers);
     const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
-    json_t *cut_list = json_array(), *recompute_list = json_array();
+    json_t *cut_list = json_array(), *recompute_list = json_array(), *name_list = json_array();
     for (int64_t i = 0; i < cuts; i++)
         json_array_append_new(cut_list, json_integer(cut[i]));
-    for (int64_t i = 0; i < layers; i++)
-        json_array_append_new(recompute_list, json_integer(recompute[i]));
+    for (int64_t i = 0; i < layers; i++) {
+        json_array_append_new(recompute_list, json_string(choice_names[recompute[i]]));
+        json_array_append_new(name_list,
+                              json_string(hbp_layers_get_name(hbp_vlm_plan_get_layers(c->vlm_plan), i)));
+    }
     c->result = way_json(w);
     if (c->result) {
         json_object_set_new(c->result, "cuts", cut_list);
         json_object_set_new(c->result, "recompute", recompute_list);
+        json_object_set_new(c->result, "layers", name_list);
+        json_object_set_new(c->result, "pack_samples", json_integer(w->summary.pack_samples));
+        json_object_set_new(
+            c->result, "plan_digest",
+            json_string(show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s));
         json_object_set_new(c->result, "stage_ns", json_columns_i64(ns, stages));
         json_object_set_new(c->result, "stage_bytes",
                             json_columns_i64(hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL), stages));
@@ -157,6 +175,14 @@ static shown show_over(int64_t ns, int64_t bound_ns)
     return show_share(bound_ns > 0 ? (double)ns / (double)bound_ns - 1 : 0);
 }
 
+static double samples_per_pack(const cli *c)
+{
+    hbp_plan_summary data = {.struct_size = sizeof data};
+    hbp_plan_get_summary(c->context, hbp_vlm_plan_get_data(c->vlm_plan), &data);
+    int64_t packs = data.packs - data.dummy_packs;
+    return packs ? (double)data.samples / (double)packs : 0;
+}
+
 static int print_text(cli *c, const way *w)
 {
     const hbp_vlm_plan_summary *s = &w->summary;
@@ -167,11 +193,13 @@ static int print_text(cli *c, const way *w)
     const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
     printf("%s on %d GPUs: %d replicas of %d stages; %s samples in %s steps of %d micro-batches\n",
-           c->vlm_text, (int)s->gpus, (int)s->replicas, (int)s->stages, show_count(s->samples).s,
-           show_count(s->steps).s, (int)s->micro_batches);
+           c->vlm_text ? c->vlm_text : c->layers_file, (int)s->gpus, (int)s->replicas, (int)s->stages,
+           show_count(s->samples).s, show_count(s->steps).s, (int)s->micro_batches);
     if (s->max_tokens)
-        printf("a pack holds at most %s vision units and %s tokens\n", show_count(s->max_vision).s,
-               show_count(s->max_tokens).s);
+        printf("a pack holds at most %s vision units and %s tokens; %.2f samples on average\n",
+               show_count(s->max_vision).s, show_count(s->max_tokens).s, samples_per_pack(c));
+    if (s->pack_samples < (c->samples ? c->samples : 4))
+        printf("memory holds no more than %d samples a pack\n", (int)s->pack_samples);
     printf("padding %s; replicas apart by %s in vision, %s in tokens\n\n", show_share(s->padding).s,
            show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
     table t;
@@ -252,6 +280,9 @@ static void print_ways(const way *found)
     for (int i = 0; i < WAYS; i++)
         if (found[i].failed[0])
             printf("  %s: %s\n", found[i].name, found[i].failed);
+        else if (found[i].summary.dropped)
+            printf("  %s: %s of %s samples dropped\n", found[i].name, show_count(found[i].summary.dropped).s,
+                   show_count(found[i].summary.dropped + found[i].summary.samples).s);
 }
 
 static int compare(cli *c, hbp_vlm_options *options)
@@ -262,7 +293,7 @@ static int compare(cli *c, hbp_vlm_options *options)
         hbp_status status = measure(c, options, &found[i]);
         hbp_vlm_plan_free(c->vlm_plan);
         c->vlm_plan = NULL;
-        if (status < 0 && status != HBP_E_INFEASIBLE)
+        if (status < 0 && status != HBP_E_INFEASIBLE && (i == 0 || status == HBP_E_CANCELLED))
             return cli_failed(c);
     }
     cli_clear_progress();

@@ -82,7 +82,7 @@ class VlmPlan(Owned):
 
 def plan_vlm(
     lengths: Union[Lengths, npt.ArrayLike],
-    vlm: Vlm,
+    vlm: Optional[Vlm],
     machine: Machine,
     *,
     data: str = "packed",
@@ -123,7 +123,7 @@ def plan_vlm(
     max_tokens are the budgets of a pack (0: chosen). `order` orders the micro-batches of each step;
     `modality_order` lets all replicas meet the same kinds. reserve_bytes None keeps 5 GB free on each GPU,
     0 nothing. `layers` are measured ones for layers_vision vision units and layers_tokens tokens, instead of
-    those that follow from the shapes. The plan is a pure function of all of them."""
+    those that follow from the shapes; `vlm` may then be None. The plan is a pure function of all of them."""
     if layers is not None and not isinstance(layers, Layers):
         raise TypeError(f"layers is {layers!r}; it must be hbp.Layers")
     options = VlmOptions(
