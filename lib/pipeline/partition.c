@@ -263,9 +263,10 @@ static hbp_status improve(planner *p)
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     for (int moved = 1; moved && work > 0;) {
         moved = 0;
-        HBP__TRY(hbp__tick(p->context, "candidates", IMPROVE_WORK - work, IMPROVE_WORK));
         for (int32_t wide = 0; wide < 2 * made->stages; wide++)
             for (int32_t c = 1; c + wide < chunks && work > 0; c++) {
+                if (c % 8 == 1)
+                    HBP__TRY(hbp__tick(p->context, "candidates", IMPROVE_WORK - work, IMPROVE_WORK));
                 HBP__TRY(try_shift(p, c, c + wide, -1, &least, &work, &moved));
                 HBP__TRY(try_shift(p, c, c + wide, 1, &least, &work, &moved));
             }

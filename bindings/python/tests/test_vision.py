@@ -352,6 +352,13 @@ class TestPlan(unittest.TestCase):
         plan = self.plan(layers=layers, layers_vision=16.0, layers_tokens=4500.0)
         self.assertEqual(plan.layers.forward_ns.tolist(), layers.forward_ns.tolist())
         self.assertEqual((plan.layers.counts["vision"], int(plan.cuts[-1])), (20, 40))
+        alone = hbp.plan_vlm(
+            data(), None, self.machine, layers=layers, layers_vision=16.0, layers_tokens=4500.0,
+            tensor_parallel=4, pipeline_stages=4, batch_samples=64, max_tokens=6016, max_vision=18,
+        )  # fmt: skip
+        self.assertEqual(alone.summary().digest, plan.summary().digest)
+        with self.assertRaisesRegex(hbp.InvalidError, "no layers are given"):
+            hbp.plan_vlm(data(), None, self.machine)
         del layers
         gc.collect()
         self.assertEqual(plan.layers.names[39], "layer 39")
