@@ -338,6 +338,61 @@ START_TEST(bad_options_are_named)
 }
 END_TEST
 
+static hbp_status plan(hbp_context *context, void *user)
+{
+    const fixture *f = user;
+    hbp_vlm_plan *plan = NULL;
+    hbp_status status = hbp_plan_vlm(context, f->lengths, f->vlm, f->machine, &f->options, &plan);
+    ck_assert_int_eq(plan != NULL, status >= 0);
+    hbp_vlm_plan_free(plan);
+    return status;
+}
+
+/* Reports of a call that nobody cancels. */
+static int64_t count_reports(fixture *f)
+{
+    int64_t left = INT64_MAX;
+    failing memory;
+    hbp_context *context = failing_context(&memory, cancel_after, &left);
+    ck_assert_int_eq(plan(context, f), HBP_OK);
+    hbp_context_free(context);
+    return INT64_MAX - left;
+}
+
+/* A small run of measured layers, short of memory for what `samples` asks for, so that rounds follow. */
+START_TEST(failing_allocations_and_cancel)
+{
+    hbp__rng rng = hbp__rng_make(1, 0, 0);
+    fixture f = setup(16);
+    hbp_layers *layers = draw_measured(f.context, &rng, 3);
+    f.options.layers = layers;
+    f.options.layers_vision = 4;
+    f.options.layers_tokens = 1024;
+    f.options.pipeline_stages = 2;
+    f.options.batch_samples = 16;
+    f.options.max_vision = 12;
+    f.options.max_tokens = 4096;
+    failing_sweep(plan, &f);
+    ck_assert_int_gt(cancel_sweep(plan, &f), 1);
+    /* Over the rounds of smaller packs: what ends one call must not start the next round. */
+    f.options.max_vision = f.options.max_tokens = 0;
+    f.options.data = HBP_VLM_DATA_RANDOM;
+    hbp_vlm_plan_summary s = {.pack_samples = 4};
+    hbp_vlm_plan_free(make(&f, &s));
+    ck_assert_int_eq(s.pack_samples, 4);
+    int64_t all = s.limit_bytes + INT64_C(5000000000), limit = s.peak_bytes;
+    for (; s.pack_samples == 4; limit -= limit / 16) {
+        f.options.reserve_bytes = all - limit;
+        hbp_vlm_plan_free(make(&f, &s));
+    }
+    ck_assert_int_ge(s.pack_samples, 1);
+    failing_sweep(plan, &f);
+    ck_assert_int_eq(cancel_sweep(plan, &f), count_reports(&f));
+    hbp_layers_free(layers);
+    teardown(&f);
+}
+END_TEST
+
 TEST_MAIN("plan_vlm", parts_agree, every_way_of_data_model_and_memory, each_part_helps, the_same_again,
           measured_layers_take_the_place_of_derived_ones, micro_batches_shrink_until_they_fit,
-          bad_options_are_named)
+          bad_options_are_named, failing_allocations_and_cancel)
