@@ -39,11 +39,11 @@ typedef struct hbp_vlm_options {
     int32_t batch_samples;   /* of a step, all replicas; 0: 128 */
     int32_t samples;         /* of a micro-batch; 0: 4 */
     int32_t zero_stage;      /* 0: HBP_ZERO_1 */
-    int32_t over_long;       /* HBP_OVERLONG_ERROR or _DROP, of samples over a budget */
-    int32_t modality_order;  /* as in hbp_balance_options */
-    int32_t order;           /* -1: leave a step's micro-batches in the order drawn; 0: order them */
-    int32_t rounds;          /* at most so many rounds of data, model, memory; 0: 8 */
-    int32_t effort;          /* of the fill */
+    int32_t over_long;      /* HBP_OVERLONG_ERROR or _DROP, of samples over a budget; data ISF always drops */
+    int32_t modality_order; /* as in hbp_balance_options */
+    int32_t order;          /* -1: leave a step's micro-batches in the order drawn; 0: order them */
+    int32_t rounds;         /* at most so many rounds of data, model, memory; 0: 8 */
+    int32_t effort;         /* of the fill */
     int32_t fused_cross_entropy;
     int64_t max_vision; /* Q_v and Q_t; 0: hbp_choose_budgets */
     int64_t max_tokens;
