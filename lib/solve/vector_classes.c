@@ -6,6 +6,9 @@
 #include "solve/vector_mix.h"
 #include "solve/vector_run.h"
 
+/* Capacity times values up to which patterns are tried at effort 1: finding them takes tables of the
+ * capacity. */
+#define MOST_CELLS (INT64_C(1) << 24)
 /* Comparisons of patterns at effort 1. */
 #define MIX_WORK (INT64_C(1) << 24)
 
@@ -130,7 +133,7 @@ static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patter
 
 static hbp_status pack_classes(hbp__vector_run *r, few *f)
 {
-    if (!find_classes(r->vectors, f))
+    if (!find_classes(r->vectors, f) || f->capacity > (MOST_CELLS << (r->effort - 1)) / f->count)
         return HBP_OK;
     hbp__classes classes = {f->count, f->size, f->number, NULL};
     hbp__room room = {f->capacity, r->vectors->max_weight};

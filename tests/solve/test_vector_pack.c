@@ -196,6 +196,25 @@ static hbp_status pack_some(hbp_context *context, void *user)
     return status;
 }
 
+/* Few values of large numbers: tables of the capacity would not fit, nor end. */
+START_TEST(needs_no_table_of_a_large_capacity)
+{
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    uint32_t a[54], b[54], pack_of[54];
+    for (uint32_t i = 0; i < 54; i++) {
+        a[i] = 100000000 + i % 5 * 90000000;
+        b[i] = 1 + i % 7 * 300000;
+    }
+    hbp__vectors v = {54, a, b, NULL, INT64_C(1560000000), INT64_C(8388608), INT64_MAX};
+    int64_t before = f.bytes, bound;
+    for (int32_t effort = 1; effort <= 3; effort++)
+        ck_assert_int_ge(pack(context, &v, effort, 1, pack_of, &bound), bound);
+    ck_assert_int_lt(f.peak_bytes - before, INT64_C(16) << 20);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 {
     tiles t = make_tiles(300);
@@ -209,4 +228,5 @@ END_TEST
 
 TEST_MAIN("vector_pack", finds_the_optimum_of_few_items, is_never_worse_than_the_simple_ways,
           packs_tiles_to_the_bound_and_alike, packs_many_values_near_the_bound, draws_by_the_generator_alone,
-          holds_the_largest_numbers, keeps_its_word_when_memory_fails_or_it_is_cancelled)
+          holds_the_largest_numbers, needs_no_table_of_a_large_capacity,
+          keeps_its_word_when_memory_fails_or_it_is_cancelled)
