@@ -61,8 +61,8 @@ HBP_API hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_colum
                                      hbp_layers **out);
 
 /* Reads layers from CSV or JSON lines with columns named as in hbp_layer_columns (`forward_us`, `forward_ms`
- * and the like are converted; `kind` is a number or language, vision, fixed). HBP_E_FORMAT with the line.
- * Thread: one per context. */
+ * and the like are converted; `kind` is a number or language, vision, fixed); others are passed over, unless
+ * they end in a unit and so look misspelt. HBP_E_FORMAT with the line. Thread: one per context. */
 HBP_API hbp_status hbp_layers_read(hbp_context *context, const char *path, hbp_layers **out);
 
 HBP_API void hbp_layers_free(hbp_layers *layers);

@@ -52,6 +52,28 @@ int32_t hbp__layer_field(const char *name, int64_t bytes, double *unit)
     return -1;
 }
 
+hbp_status hbp__layer_check_name(const hbp__layer_rows *rows, int64_t line, const char *name, int64_t bytes)
+{
+    char raw[48], shown[48];
+    int ends = 0;
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        int64_t of = (int64_t)strlen(units[u].of), unit = (int64_t)strlen(units[u].unit);
+        ends |= bytes > of && is_text(name + bytes - of, of, units[u].of);
+        ends |= bytes > unit && is_text(name + bytes - unit, unit, units[u].unit);
+    }
+    if (!ends)
+        return HBP_OK;
+    int64_t length = bytes < (int64_t)sizeof raw - 1 ? bytes : (int64_t)sizeof raw - 1;
+    memcpy(raw, name, (size_t)length);
+    raw[length] = '\0';
+    hbp__printable(shown, sizeof shown, raw);
+    return hbp__fail(
+        rows->context, HBP_E_FORMAT,
+        "%s, line %lld: no column of layers is called '%s'; a time or a size of that name would count "
+        "for nothing",
+        hbp__stream_name(rows->in), (long long)line, shown);
+}
+
 const char *hbp__layer_field_name(int32_t field)
 {
     return names[field];

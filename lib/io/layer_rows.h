@@ -35,6 +35,9 @@ typedef struct hbp__layer_rows {
  * converted, of sizes forms in kib, mib and gib. -1: no field's name. */
 int32_t hbp__layer_field(const char *name, int64_t bytes, double *unit);
 
+/* HBP_E_FORMAT for a name that is no field and ends in a unit of time or size: a misspelling, most likely. */
+hbp_status hbp__layer_check_name(const hbp__layer_rows *rows, int64_t line, const char *name, int64_t bytes);
+
 /* A field's own name. */
 const char *hbp__layer_field_name(int32_t field);
 

@@ -41,6 +41,8 @@ static hbp_status read_header(const hbp__layer_rows *rows, hbp__fields *fields, 
         trim(&text, &bytes);
         int32_t field = hbp__layer_field(text, bytes, &h->unit[h->count]);
         h->field[h->count] = field;
+        if (field < 0)
+            HBP__TRY(hbp__layer_check_name(rows, fields->line, text, bytes));
         if (field >= 0 && seen >> field & 1)
             return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: two columns for %s",
                              hbp__stream_name(rows->in), (long long)fields->line,
@@ -98,6 +100,8 @@ static hbp_status read_member(const hbp__layer_rows *rows, hbp__json_scan *scan,
     double unit;
     int byte;
     int32_t field = scan->bytes <= HBP__JSON_TEXT ? hbp__layer_field(scan->text, scan->bytes, &unit) : -1;
+    if (field < 0 && scan->bytes <= HBP__JSON_TEXT)
+        HBP__TRY(hbp__layer_check_name(rows, scan->line, scan->text, scan->bytes));
     HBP__TRY(hbp__json_next(scan, &byte));
     if (byte != ':')
         return hbp__json_fail(scan, "a colon is missing after a key");

@@ -106,6 +106,21 @@ START_TEST(every_column_and_unit_has_a_name)
 }
 END_TEST
 
+/* A misspelt size would count for nothing. */
+START_TEST(names_that_end_in_a_unit_are_columns_or_refused)
+{
+    hbp_context *context = test_context();
+    hbp_layers *layers = NULL;
+    FAILS(context, HBP_E_FORMAT, "line 1: no column of layers is called 'actvation_mib'",
+          read_text(context, "forward_ns,actvation_mib\n1,2\n", &layers));
+    FAILS(context, HBP_E_FORMAT, "line 1: no column of layers is called 'bakward_ns'",
+          read_text(context, "{\"forward_ns\": 1, \"bakward_ns\": 2}\n", &layers));
+    OK(context, read_text(context, "forward_ns,device,module_class\n1,2,3\n", &layers));
+    hbp_layers_free(layers);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(bad_files_are_refused)
 {
     hbp_context *context = test_context();
@@ -201,5 +216,5 @@ START_TEST(failing_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("read_layers", columns_are_found_and_converted, every_column_and_unit_has_a_name,
-          bad_files_are_refused, files_are_read_by_path, long_names_are_cut_off,
-          failing_allocations_leave_nothing)
+          names_that_end_in_a_unit_are_columns_or_refused, bad_files_are_refused, files_are_read_by_path,
+          long_names_are_cut_off, failing_allocations_leave_nothing)
