@@ -48,3 +48,12 @@ hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *res
     memcpy(caller, &size, sizeof size);
     return HBP_OK;
 }
+
+hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
+            return hbp__fail(context, HBP_E_INVALID, "%s is %d; it must lie in %d..%d", fields[i].name,
+                             (int)fields[i].value, (int)fields[i].least, (int)fields[i].most);
+    return HBP_OK;
+}

@@ -15,6 +15,17 @@ void hbp__struct_init(void *structure, uint32_t struct_size);
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
+/* A field and what it may be. */
+typedef struct hbp__range {
+    const char *name;
+    int32_t value;
+    int32_t least;
+    int32_t most;
+} hbp__range;
+
+/* HBP_E_INVALID, naming it, for the first of `fields` [count] that is out of its range. */
+hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count);
+
 /* Copies a result into the caller's struct, no further than its struct_size, which stays as it is.
  * HBP_E_INVALID when `caller` is NULL or its struct_size is below 4. */
 hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,

@@ -37,12 +37,7 @@ void hbp_model_fields_init(hbp_model_fields *fields, uint32_t struct_size)
 
 static hbp_status check_ranges(hbp_context *context, const hbp_model_fields *f)
 {
-    const struct {
-        const char *name;
-        int32_t value;
-        int32_t least;
-        int32_t most;
-    } fields[] = {
+    const hbp__range fields[] = {
         {"mlp", f->mlp, HBP_MLP_GATED, HBP_MLP_PLAIN},
         {"learned_positions", f->learned_positions, 0, MOST_FIELD},
         {"layers", f->layers, 1, MOST_FIELD},
@@ -63,11 +58,7 @@ static hbp_status check_ranges(hbp_context *context, const hbp_model_fields *f)
         {"mla_rope_dim", f->mla_rope_dim, 0, MOST_FIELD},
         {"mla_v_dim", f->mla_v_dim, 0, MOST_FIELD},
     };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %d; it must lie in %d..%d", fields[i].name,
-                             (int)fields[i].value, (int)fields[i].least, (int)fields[i].most);
-    return HBP_OK;
+    return hbp__check_ranges(context, fields, sizeof fields / sizeof *fields);
 }
 
 /* Fills in kv_heads and head_dim. */

@@ -17,12 +17,7 @@ void hbp_vlm_fields_init(hbp_vlm_fields *fields, uint32_t struct_size)
 
 static hbp_status check_ranges(hbp_context *context, const hbp_vlm_fields *f)
 {
-    const struct {
-        const char *name;
-        int32_t value;
-        int32_t least;
-        int32_t most;
-    } fields[] = {
+    const hbp__range fields[] = {
         {"vision_mlp", f->vision_mlp, HBP_MLP_GATED, HBP_MLP_PLAIN},
         {"vision_layers", f->vision_layers, 1, MOST_FIELD},
         {"vision_hidden", f->vision_hidden, 1, MOST_FIELD},
@@ -36,11 +31,7 @@ static hbp_status check_ranges(hbp_context *context, const hbp_vlm_fields *f)
         {"projector_input", f->projector_input, 1, MOST_FIELD},
         {"projector_hidden", f->projector_hidden, 0, MOST_FIELD},
     };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %d; it must lie in %d..%d", fields[i].name,
-                             (int)fields[i].value, (int)fields[i].least, (int)fields[i].most);
-    return HBP_OK;
+    return hbp__check_ranges(context, fields, sizeof fields / sizeof *fields);
 }
 
 static hbp_status complete(hbp_context *context, hbp_vlm_fields *f, const hbp_model *language)
