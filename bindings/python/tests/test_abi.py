@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs, _structs_vlm
+from hbp import _native, _structs, _structs_stepper, _structs_vlm
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -43,10 +43,13 @@ def open_structs(text: str) -> "dict[str, list[str]]":
     return structs
 
 
+MODULES = (_structs, _structs_stepper, _structs_vlm)
+
+
 def python_struct(c_name: str):
     """hbp_cost_terms is CostTermsStruct: CostTerms is what users see."""
     name = python_name(c_name)
-    found = (getattr(module, name + end, None) for end in ("Struct", "") for module in (_structs, _structs_vlm))
+    found = (getattr(module, name + end, None) for end in ("Struct", "") for module in MODULES)
     return next(filter(None, found))
 
 

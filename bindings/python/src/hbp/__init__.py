@@ -10,7 +10,6 @@ parallelism and recomputation.
 from ._context import Progress
 from ._native import lib as _lib
 from ._structs import (
-    Communicator,
     FitReport,
     LengthsSummary,
     MachineFields,
@@ -19,8 +18,8 @@ from ._structs import (
     PlanSummary,
     Report,
     SpChoice,
-    StepperSummary,
 )
+from ._structs_stepper import Communicator, StepperSummary
 from ._structs_vlm import (
     Budgets,
     PartitionSummary,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _structs as s
+from . import _structs_stepper as stepper
 from . import _structs_vlm as v
 
 ABI_VERSION = 0
@@ -353,20 +354,20 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # communicators.h
     "hbp_list_communicators": (
         Status,
-        [Context, Cost, _to(s.StepOptions), Int32, _to(s.Communicator), UInt32, Int64, Count],
+        [Context, Cost, _to(s.StepOptions), Int32, _to(stepper.Communicator), UInt32, Int64, Count],
     ),
-    "hbp_find_communicator": (Int64, [_to(s.Communicator), UInt32, Int64, Int32, Int32]),
+    "hbp_find_communicator": (Int64, [_to(stepper.Communicator), UInt32, Int64, Int32, Int32]),
     # stepper.h
-    "hbp_stepper_options_init": _init(s.StepperOptions),
+    "hbp_stepper_options_init": _init(stepper.StepperOptions),
     "hbp_stepper_create": (
         Status,
-        [Context, Cost, _to(s.StepOptions), _to(s.StepperOptions), Out],
+        [Context, Cost, _to(s.StepOptions), _to(stepper.StepperOptions), Out],
     ),
     "hbp_stepper_free": (None, [Stepper]),
     "hbp_stepper_submit": (Status, [Context, Stepper, Array, Int64, _to(s.LengthsOptions)]),
     "hbp_stepper_submit_lengths": (Status, [Context, Stepper, Lengths]),
     "hbp_stepper_take": (Status, [Context, Stepper, Out]),
-    "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(s.StepperSummary)]),
+    "hbp_stepper_get_summary": (Status, [Context, Stepper, _to(stepper.StepperSummary)]),
     # iterative_fill.h
     "hbp_iterative_fill_options_init": _init(v.IterativeFillOptions),
     "hbp_iterative_fill": (Status, [Context, Lengths, _to(v.IterativeFillOptions), Out]),

@@ -15,7 +15,8 @@ from ._arrays import address, integers, sample_column
 from ._context import Handle, Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import int32
-from ._structs import Communicator, LengthsOptions, StepperOptions, StepperSummary
+from ._structs import LengthsOptions
+from ._structs_stepper import Communicator, StepperOptions, StepperSummary
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan
