@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/column.h"
 #include "base/options.h"
 
 void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size)
@@ -49,35 +50,21 @@ void hbp__groups_describe(const int64_t *pack_length, const int32_t *sp, int64_t
     }
 }
 
-/* A column getter: the values, and their number in *count when it is wanted; nothing for NULL groups. */
-#define GROUPS_GETTER(type, getter, member)                                                                  \
-    const type *hbp_groups_get_##getter(const hbp_groups *groups, int64_t *count)                            \
-    {                                                                                                        \
-        if (count)                                                                                           \
-            *count = groups ? groups->count : 0;                                                             \
-        return groups ? groups->member : NULL;                                                               \
-    }
-
-GROUPS_GETTER(int64_t, thresholds, threshold)
-GROUPS_GETTER(int64_t, pack_lengths, pack_length)
-GROUPS_GETTER(int32_t, sp, sp)
-GROUPS_GETTER(int32_t, recompute, recompute)
-GROUPS_GETTER(int64_t, packs, packs)
-GROUPS_GETTER(int64_t, micro_batches, micro_batches)
-GROUPS_GETTER(int64_t, tokens, tokens)
-GROUPS_GETTER(int64_t, step_ns, step_ns)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_thresholds, hbp_groups, threshold, count)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_pack_lengths, hbp_groups, pack_length, count)
+HBP__COLUMN_GETTER(int32_t, hbp_groups_get_sp, hbp_groups, sp, count)
+HBP__COLUMN_GETTER(int32_t, hbp_groups_get_recompute, hbp_groups, recompute, count)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_packs, hbp_groups, packs, count)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_micro_batches, hbp_groups, micro_batches, count)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_tokens, hbp_groups, tokens, count)
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_step_ns, hbp_groups, step_ns, count)
 
 int64_t hbp_groups_get_tokens_per_step(const hbp_groups *groups)
 {
     return groups ? groups->tokens_per_step : 0;
 }
 
-const int64_t *hbp_groups_get_candidate_ns(const hbp_groups *groups, int64_t *count)
-{
-    if (count)
-        *count = groups ? groups->candidates : 0;
-    return groups ? groups->candidate_ns : NULL;
-}
+HBP__COLUMN_GETTER(int64_t, hbp_groups_get_candidate_ns, hbp_groups, candidate_ns, candidates)
 
 const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index)
 {

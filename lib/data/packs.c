@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/column.h"
 #include "base/options.h"
 
 /* Samples between two reports of progress. */
@@ -111,22 +112,13 @@ void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size)
     hbp__struct_init(options, struct_size);
 }
 
-/* A column getter: the values, and their number in *count when it is wanted; nothing for NULL packs. */
-#define PACKS_GETTER(type, getter, member, rows)                                                             \
-    const type *hbp_packs_get_##getter(const hbp_packs *packs, int64_t *count)                               \
-    {                                                                                                        \
-        if (count)                                                                                           \
-            *count = packs ? packs->rows : 0;                                                                \
-        return packs ? packs->member : NULL;                                                                 \
-    }
-
-PACKS_GETTER(int32_t, groups, group, count)
-PACKS_GETTER(int64_t, tokens, tokens, count)
-PACKS_GETTER(int64_t, padded_tokens, padded, count)
-PACKS_GETTER(int64_t, squares, squares, count)
-PACKS_GETTER(uint32_t, samples, sample, samples)
-PACKS_GETTER(uint32_t, dropped, dropped_sample, dropped)
-PACKS_GETTER(int32_t, dropped_reasons, dropped_reason, dropped)
+HBP__COLUMN_GETTER(int32_t, hbp_packs_get_groups, hbp_packs, group, count)
+HBP__COLUMN_GETTER(int64_t, hbp_packs_get_tokens, hbp_packs, tokens, count)
+HBP__COLUMN_GETTER(int64_t, hbp_packs_get_padded_tokens, hbp_packs, padded, count)
+HBP__COLUMN_GETTER(int64_t, hbp_packs_get_squares, hbp_packs, squares, count)
+HBP__COLUMN_GETTER(uint32_t, hbp_packs_get_samples, hbp_packs, sample, samples)
+HBP__COLUMN_GETTER(uint32_t, hbp_packs_get_dropped, hbp_packs, dropped_sample, dropped)
+HBP__COLUMN_GETTER(int32_t, hbp_packs_get_dropped_reasons, hbp_packs, dropped_reason, dropped)
 
 const int64_t *hbp_packs_get_vision(const hbp_packs *packs, int64_t *count)
 {

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/column.h"
 #include "base/options.h"
 #include "pipeline/partition.h"
 
@@ -115,20 +116,11 @@ hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *
     return hbp__struct_write(context, summary, &partition->summary, sizeof partition->summary, "summary");
 }
 
-/* A column getter: the values, and their number in *count when it is wanted; nothing for NULL. */
-#define PARTITION_GETTER(type, getter, member, length)                                                       \
-    const type *hbp_partition_get_##getter(const hbp_partition *partition, int64_t *count)                   \
-    {                                                                                                        \
-        if (count)                                                                                           \
-            *count = partition ? partition->length : 0;                                                      \
-        return partition ? partition->member : NULL;                                                         \
-    }
-
-PARTITION_GETTER(int32_t, cuts, cuts, chunks + 1)
-PARTITION_GETTER(int64_t, stage_ns, stage_ns, stages)
-PARTITION_GETTER(int64_t, stage_busy_ns, stage_busy_ns, stages)
-PARTITION_GETTER(int64_t, stage_bytes, stage_bytes, stages)
-PARTITION_GETTER(int32_t, order, order, micro_batches)
+HBP__COLUMN_GETTER(int32_t, hbp_partition_get_cuts, hbp_partition, cuts, chunks + 1)
+HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_ns, hbp_partition, stage_ns, stages)
+HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_busy_ns, hbp_partition, stage_busy_ns, stages)
+HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_bytes, hbp_partition, stage_bytes, stages)
+HBP__COLUMN_GETTER(int32_t, hbp_partition_get_order, hbp_partition, order, micro_batches)
 
 int64_t hbp_partition_count_candidates(const hbp_partition *partition)
 {

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/column.h"
 #include "base/options.h"
 #include "simulate/pipeline.h"
 
@@ -160,20 +161,12 @@ hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline
     return hbp__struct_write(context, summary, &run->summary, sizeof run->summary, "summary");
 }
 
-/* The getters of columns: NULL and a count of 0 for no run. */
-#define GETTER(type, name, column, rows)                                                                     \
-    const type *hbp_pipeline_run_get_##name(const hbp_pipeline_run *run, int64_t *count)                     \
-    {                                                                                                        \
-        if (count)                                                                                           \
-            *count = run ? run->summary.rows : 0;                                                            \
-        return run ? run->column : NULL;                                                                     \
-    }
-
-GETTER(int64_t, busy_ns, busy_ns, stages)
-GETTER(int64_t, peak_bytes, peak_bytes, stages)
-GETTER(int32_t, stages, stage, operations)
-GETTER(int32_t, chunks, chunk, operations)
-GETTER(int32_t, micro_batches, micro_batch, operations)
-GETTER(int32_t, directions, direction, operations)
-GETTER(int64_t, starts, start_ns, operations)
-GETTER(int64_t, ends, end_ns, operations)
+HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_busy_ns, hbp_pipeline_run, busy_ns, summary.stages)
+HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_peak_bytes, hbp_pipeline_run, peak_bytes, summary.stages)
+HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_stages, hbp_pipeline_run, stage, summary.operations)
+HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_chunks, hbp_pipeline_run, chunk, summary.operations)
+HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_micro_batches, hbp_pipeline_run, micro_batch,
+                   summary.operations)
+HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_directions, hbp_pipeline_run, direction, summary.operations)
+HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_starts, hbp_pipeline_run, start_ns, summary.operations)
+HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_ends, hbp_pipeline_run, end_ns, summary.operations)

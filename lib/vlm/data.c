@@ -1,10 +1,7 @@
 /* The data of a run: budgets and packs, or the padded micro-batches that they replace; then replicas and
  * steps. */
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/rng.h"
-#include "base/sort.h"
 #include "hbp/epoch.h"
 #include "hbp/iterative_fill.h"
 #include "vlm/vlm.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
 #include "vlm/vlm.h"
@@ -220,15 +221,8 @@ const hbp_layers *hbp_vlm_plan_get_layers(const hbp_vlm_plan *plan)
     return plan ? plan->layers : NULL;
 }
 
-#define COLUMN(function, type, field, rows)                                                                  \
-    const type *function(const hbp_vlm_plan *plan, int64_t *count)                                           \
-    {                                                                                                        \
-        if (count)                                                                                           \
-            *count = plan ? plan->rows : 0;                                                                  \
-        return plan ? plan->field : NULL;                                                                    \
-    }
-COLUMN(hbp_vlm_plan_get_cuts, int32_t, cuts, cut_count)
-COLUMN(hbp_vlm_plan_get_recompute, int32_t, recompute, layer_count)
-COLUMN(hbp_vlm_plan_get_stage_ns, int64_t, stage_ns, stages)
-COLUMN(hbp_vlm_plan_get_stage_bytes, int64_t, stage_bytes, stages)
-COLUMN(hbp_vlm_plan_get_step_ns, int64_t, step_ns, steps)
+HBP__COLUMN_GETTER(int32_t, hbp_vlm_plan_get_cuts, hbp_vlm_plan, cuts, cut_count)
+HBP__COLUMN_GETTER(int32_t, hbp_vlm_plan_get_recompute, hbp_vlm_plan, recompute, layer_count)
+HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_stage_ns, hbp_vlm_plan, stage_ns, stages)
+HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_stage_bytes, hbp_vlm_plan, stage_bytes, stages)
+HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_step_ns, hbp_vlm_plan, step_ns, steps)
