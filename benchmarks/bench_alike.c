@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-enum { SAMPLES = 70706, TIMES = 17, KINDS = 3 };
+enum { TIMES = 17, KINDS = 3 };
 
 static hbp_cost *plain_cost(hbp_context *context, int32_t ranks)
 {
@@ -27,32 +27,6 @@ static hbp_cost *plain_cost(hbp_context *context, int32_t ranks)
     hbp_cost *cost = NULL;
     bench_need(context, hbp_cost_create_terms(context, &terms, &cost), "cost");
     return cost;
-}
-
-/* Both columns of the published data, `times` times over; NULL where they are absent. */
-static hbp_lengths *read(hbp_context *context, int64_t times)
-{
-    hbp_lengths_read_options options;
-    hbp_lengths_read_options_init(&options, sizeof options);
-    options.vision_path = BENCH_DATA "/vlm_images.npy";
-    hbp_lengths *once = NULL, *many = NULL;
-    if (hbp_lengths_read(context, BENCH_DATA "/vlm_tokens.npy", &options, &once) < 0) {
-        bench_line("vlm_tokens", "skipped: %s", hbp_context_message(context));
-        return NULL;
-    }
-    uint32_t *t = bench_allocate(times * SAMPLES, sizeof *t), *v = bench_allocate(times * SAMPLES, sizeof *v);
-    for (int64_t i = 0; i < times * SAMPLES; i++) {
-        t[i] = (uint32_t)hbp_lengths_get_length(once, i % SAMPLES);
-        v[i] = (uint32_t)hbp_lengths_get_vision(once, i % SAMPLES);
-    }
-    hbp_lengths_options create;
-    hbp_lengths_options_init(&create, sizeof create);
-    create.vision = v;
-    bench_need(context, hbp_lengths_create_u32(context, t, times * SAMPLES, &create, &many), "lengths");
-    hbp_lengths_free(once);
-    free(v);
-    free(t);
-    return many;
 }
 
 static hbp_packs *fill(hbp_context *context, const hbp_lengths *lengths, int64_t vision, int64_t tokens)
@@ -175,13 +149,13 @@ static void order(hbp_context *context, int64_t count, int32_t ranks)
 int main(void)
 {
     hbp_context *context = bench_context(NULL);
-    hbp_lengths *lengths = read(context, 1);
+    hbp_lengths *lengths = bench_vision_lengths(context, BENCH_VISION_SAMPLES);
     for (int32_t ranks = 8; lengths && ranks <= 64; ranks *= 8) {
         compare(context, lengths, 18, 6016, ranks);
         compare(context, lengths, 9, 4096, ranks);
     }
     hbp_lengths_free(lengths);
-    lengths = read(context, TIMES);
+    lengths = bench_vision_lengths(context, TIMES * BENCH_VISION_SAMPLES);
     if (lengths)
         compare(context, lengths, 18, 6016, 8);
     hbp_lengths_free(lengths);

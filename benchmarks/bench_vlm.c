@@ -2,47 +2,10 @@
  * published fill, the published ablation, pairs of models, and the time that planning takes. GPU time is
  * predicted. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common.h"
 
-enum { SAMPLES = 70706, MANY = 1200000 };
-
-static const char *folder(void)
-{
-    const char *named = getenv("HBP_DATA");
-    return named ? named : BENCH_DATA;
-}
-
-/* The files, one after another until there are `count` samples; NULL where they are absent. */
-static hbp_lengths *read_samples(hbp_context *context, int64_t count)
-{
-    char tokens[512], vision[512];
-    snprintf(tokens, sizeof tokens, "%s/vlm_tokens.npy", folder());
-    snprintf(vision, sizeof vision, "%s/vlm_images.npy", folder());
-    hbp_lengths_read_options options;
-    hbp_lengths_read_options_init(&options, sizeof options);
-    options.vision_path = vision;
-    hbp_lengths *once = NULL, *many = NULL;
-    if (hbp_lengths_read(context, tokens, &options, &once) < 0)
-        return NULL;
-    if (count == SAMPLES)
-        return once;
-    uint32_t *length = bench_allocate(count, sizeof *length), *units = bench_allocate(count, sizeof *units);
-    for (int64_t i = 0; i < count; i++) {
-        length[i] = (uint32_t)hbp_lengths_get_length(once, i % SAMPLES);
-        units[i] = (uint32_t)hbp_lengths_get_vision(once, i % SAMPLES);
-    }
-    hbp_lengths_options columns;
-    hbp_lengths_options_init(&columns, sizeof columns);
-    columns.vision = units;
-    bench_need(context, hbp_lengths_create_u32(context, length, count, &columns, &many), "lengths");
-    hbp_lengths_free(once);
-    free(length);
-    free(units);
-    return many;
-}
+enum { MANY = 1200000 };
 
 /* A cost of `ranks` replicas that charges tokens and vision units alike. */
 static hbp_cost *make_cost(hbp_context *context, int32_t ranks)
@@ -124,7 +87,8 @@ static void measure_packs(hbp_context *context, const hbp_lengths *lengths)
                (long long)budgets[i][1], (long long)theirs.packs, (long long)ours.packs,
                (long long)ours.bound, ours.report.dist_vision, ours.report.dist_tokens, padding);
         bench_check(ours.packs < theirs.packs && ours.report.dist_vision <= .02 &&
-                        ours.report.dist_tokens <= .02 && padding <= .01 && ours.summary.samples == SAMPLES,
+                        ours.report.dist_tokens <= .02 && padding <= .01 &&
+                        ours.summary.samples == BENCH_VISION_SAMPLES,
                     "fewer packs, none lost", "both <= .02", "%.5f, %.5f", ours.report.dist_vision,
                     ours.report.dist_tokens);
     }
@@ -222,7 +186,7 @@ static void compare_models(hbp_context *context, const hbp_lengths *lengths)
 
 static void time_many(hbp_context *context)
 {
-    hbp_lengths *lengths = read_samples(context, MANY);
+    hbp_lengths *lengths = bench_vision_lengths(context, MANY);
     bench_section("1.2M samples, one thread");
     dealt d = deal(context, lengths, HBP_ISF_DEFAULT, 18, 6016);
     bench_check(d.seconds < 2, "default data plan, 18 / 6016", "< 2 s", "%.2f s of CPU, %lld packs",
@@ -237,9 +201,8 @@ static void time_many(hbp_context *context)
 int main(void)
 {
     hbp_context *context = bench_context(NULL);
-    hbp_lengths *lengths = read_samples(context, SAMPLES);
+    hbp_lengths *lengths = bench_vision_lengths(context, BENCH_VISION_SAMPLES);
     if (!lengths) {
-        printf("vlm_tokens.npy and vlm_images.npy are not in %s: skipped\n", folder());
         hbp_context_free(context);
         return 0;
     }

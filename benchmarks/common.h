@@ -67,6 +67,11 @@ void bench_data_close(bench_data *data);
 /* Lengths of a data set, over-long samples dropped. */
 hbp_lengths *bench_lengths(hbp_context *context, const bench_data *data, int64_t longest);
 
+/* OmniBal's length files, tokens and tiles, one sample after another until there are `count`; NULL, and a
+ * line that says so, where they are absent. */
+#define BENCH_VISION_SAMPLES INT64_C(70706)
+hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count);
+
 /* A preset model on `nodes` nodes of 8 H100; NULL, and the reason in `reason`, when the model does not fit.
  */
 hbp_cost *bench_cost(hbp_context *context, const char *model, int32_t nodes, const char **reason);

@@ -130,6 +130,35 @@ int bench_data_open(hbp_context *context, int index, bench_data *data)
     return 0;
 }
 
+hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count)
+{
+    const char *named = getenv("HBP_DATA"), *folder = named ? named : BENCH_DATA;
+    char tokens[4096], vision[4096];
+    snprintf(tokens, sizeof tokens, "%s/vlm_tokens.npy", folder);
+    snprintf(vision, sizeof vision, "%s/vlm_images.npy", folder);
+    hbp_lengths_read_options options;
+    hbp_lengths_read_options_init(&options, sizeof options);
+    options.vision_path = vision;
+    hbp_lengths *once = NULL, *many = NULL;
+    if (hbp_lengths_read(context, tokens, &options, &once) < 0) {
+        bench_line("vlm_tokens, vlm_images", "skipped: %s", hbp_context_message(context));
+        return NULL;
+    }
+    uint32_t *length = bench_allocate(count, sizeof *length), *units = bench_allocate(count, sizeof *units);
+    for (int64_t i = 0; i < count; i++) {
+        length[i] = (uint32_t)hbp_lengths_get_length(once, i % BENCH_VISION_SAMPLES);
+        units[i] = (uint32_t)hbp_lengths_get_vision(once, i % BENCH_VISION_SAMPLES);
+    }
+    hbp_lengths_options columns;
+    hbp_lengths_options_init(&columns, sizeof columns);
+    columns.vision = units;
+    bench_need(context, hbp_lengths_create_u32(context, length, count, &columns, &many), "lengths");
+    hbp_lengths_free(once);
+    free(length);
+    free(units);
+    return many;
+}
+
 void bench_data_close(bench_data *data)
 {
     free(data->length);
