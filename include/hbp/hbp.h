@@ -8,6 +8,7 @@
 #include "hbp/cost.h"
 #include "hbp/epoch.h"
 #include "hbp/export.h"
+#include "hbp/graph.h"
 #include "hbp/groups.h"
 #include "hbp/iterative_fill.h"
 #include "hbp/layers.h"
@@ -26,7 +27,10 @@
 #include "hbp/status.h"
 #include "hbp/step.h"
 #include "hbp/stepper.h"
+#include "hbp/task_schedule.h"
+#include "hbp/tasks.h"
 #include "hbp/version.h"
 #include "hbp/vlm.h"
+#include "hbp/workloads.h"
 
 #endif

@@ -1,0 +1,63 @@
+/* How an operator's time falls with GPUs (Spindle, section 3.2). */
+#ifndef HBP_COST_SCALING_H
+#define HBP_COST_SCALING_H
+
+#include <stdint.h>
+
+#include "data/meta_graph.h"
+
+/* One curve: what a profile and the rules of degrees come to on N GPUs. */
+typedef struct hbp__curve {
+    const int32_t *gpus; /* [points] profiled, times made non-increasing by a running minimum; ascending */
+    const int64_t *ns;   /* [points] */
+    int32_t points;
+    int32_t sizes;          /* at least 1 */
+    const int32_t *size;    /* [sizes] numbers of GPUs it may run on, ascending, <= N; one that is no faster
+                               than a smaller one is left out */
+    const int64_t *time_ns; /* [sizes] one operator's time there: strictly falling, >= 1 */
+    int32_t tight;          /* of those, the ones on the lower convex hull of (time, GPUs x time), from the
+                               one of least area to the largest: no mixture of others is as fast on less area */
+    const int32_t *hull;    /* [tight] indices into size, ascending */
+} hbp__curve;
+
+typedef struct hbp__scaling {
+    hbp__memory memory;
+    int32_t gpus; /* N */
+    int32_t count;
+    hbp__curve *curve;       /* [count], each distinct one once */
+    const int32_t *curve_of; /* [MetaOps] */
+} hbp__scaling;
+
+/* Curves of every MetaOp on `gpus` GPUs. HBP_E_INVALID names an operator without a profile, or one that may
+ * run on none of 1..gpus, with the least number that it needs. */
+hbp_status hbp__scaling_open(hbp_context *context, const hbp_graph *graph, const hbp__meta_graph *meta,
+                             int32_t gpus, hbp__scaling *scaling);
+void hbp__scaling_close(hbp__scaling *scaling);
+
+static inline const hbp__curve *hbp__meta_curve(const hbp__scaling *scaling, int32_t meta_op)
+{
+    return &scaling->curve[scaling->curve_of[meta_op]];
+}
+
+/* Continuous time of one operator on n > 0 GPUs, ns: a / n + b through the profiled points on both sides of n
+ * (page: a = (T_i - T_i+1) / (1 / n_i - 1 / n_i+1), b = T_i - a / n_i); below the smallest valid size the
+ * speed-up goes through the origin; above the largest it is constant. Falls strictly between those two. */
+double hbp__curve_time(const hbp__curve *curve, double n);
+
+/* The least n with hbp__curve_time <= ns; infinity when there is none. */
+double hbp__curve_gpus(const hbp__curve *curve, double ns);
+
+/* Index of size `n`; -1 when the curve may not run on n GPUs, or no faster than on fewer. */
+int32_t hbp__curve_find(const hbp__curve *curve, int32_t n);
+
+/* Index of the largest size <= n; -1 for none. */
+int32_t hbp__curve_floor(const hbp__curve *curve, int32_t n);
+
+/* The continuous optimum of MetaOps that run side by side (section 3.3, Theorem 1): the least C with the sum
+ * of n_m = hbp__curve_gpus(curve m, C / L_m) at most `gpus`, by bisection to the last bits of a double; n_m
+ * goes to `share` [count], which may be NULL. When all run on their largest size and GPUs are left over, C is
+ * the longest of them and the others get what ends with it. */
+double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
+                  double *share);
+
+#endif

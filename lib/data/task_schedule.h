@@ -1,0 +1,98 @@
+/* The inside of a task schedule, and the piece that builds one. */
+#ifndef HBP_DATA_TASK_SCHEDULE_H
+#define HBP_DATA_TASK_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "data/meta_graph.h"
+#include "hbp/task_schedule.h"
+#include "hbp/tasks.h"
+
+/* Every column: X(name, type, table, extra rows). */
+#define HBP__TASK_COLUMNS(X)                                                                                 \
+    X(meta_op_offsets, int64_t, meta_ops, 1)                                                                 \
+    X(operators, int32_t, operators_total, 0)                                                                \
+    X(meta_op_levels, int32_t, meta_ops, 0)                                                                  \
+    X(meta_op_tasks, int32_t, meta_ops, 0)                                                                   \
+    X(level_ns, int64_t, levels, 0)                                                                          \
+    X(wave_offsets, int64_t, waves, 1)                                                                       \
+    X(slice_meta_ops, int32_t, slices, 0)                                                                    \
+    X(slice_firsts, int32_t, slices, 0)                                                                      \
+    X(slice_operators, int32_t, slices, 0)                                                                   \
+    X(slice_gpus, int32_t, slices, 0)                                                                        \
+    X(slice_groups, int32_t, slices, 0)                                                                      \
+    X(slice_starts, int64_t, slices, 0)                                                                      \
+    X(slice_ends, int64_t, slices, 0)                                                                        \
+    X(group_offsets, int64_t, groups, 1)                                                                     \
+    X(group_ranks, int32_t, group_ranks_total, 0)                                                            \
+    X(parameter_groups, int32_t, parameters, 0)                                                              \
+    X(rank_busy_ns, int64_t, ranks, 0)                                                                       \
+    X(rank_bytes, int64_t, ranks, 0)
+
+struct hbp_task_schedule {
+    hbp__memory memory;
+    hbp_task_summary summary; /* struct_size is not kept up */
+    int64_t meta_ops;
+    int64_t operators_total;
+    int64_t levels;
+    int64_t waves;
+    int64_t slices;
+    int64_t groups;
+    int64_t group_ranks_total;
+    int64_t parameters;
+    int64_t ranks;
+    int64_t tasks;
+    uint64_t graph_digest;
+    uint64_t
+        digest; /* over columns, names and the summary's mode, gpus, domain_gpus, makespan_ns; set by seal */
+    char **meta_op_names;    /* [meta_ops] */
+    char **task_names;       /* [tasks] */
+    char **parameters_names; /* [parameters] */
+#define HBP__TASK_FIELD(name, type, table, extra) type *name;
+    HBP__TASK_COLUMNS(HBP__TASK_FIELD)
+#undef HBP__TASK_FIELD
+};
+
+/* One slice, as planners make it. */
+typedef struct hbp__task_slice {
+    int32_t meta_op;
+    int32_t first; /* operator within the MetaOp */
+    int32_t count; /* operators, >= 1 */
+    int32_t gpus;
+    int32_t wave;
+    int64_t start_ns;
+    int64_t end_ns; /* start + count x time of one operator on `gpus` */
+} hbp__task_slice;
+
+/* A list of slices by (wave, order of choice within it). */
+typedef struct hbp__task_slices {
+    hbp__memory memory;
+    hbp__task_slice *slice; /* [count] */
+    int64_t count;
+    int64_t room;
+    int32_t waves;
+    int64_t makespan_ns;
+} hbp__task_slices;
+
+/* Appends; grows by doubling. */
+hbp_status hbp__task_slices_add(hbp_context *context, hbp__task_slices *slices, const hbp__task_slice *slice);
+void hbp__task_slices_close(hbp__task_slices *slices);
+
+/* Makes a schedule with columns of the given sizes (the counts set in `shape`, all else of it ignored),
+ * zeroed, names NULL. For the builder below and the reader of files. */
+hbp_status hbp__task_schedule_new(hbp_context *context, const hbp_task_schedule *shape,
+                                  hbp_task_schedule **out);
+
+/* Builds the schedule: tables from the graph, MetaOps, slices and their ranks (`ranks`: slice s has
+ * slice[s].gpus of them, ascending, one slice after the other), groups made distinct and numbered as they
+ * come, weights' groups, busy times and bytes of ranks, flows, idle, digest. `summary` gives mode, placement,
+ * gpus, domain_gpus, bounds and limit_bytes; the rest is computed. */
+hbp_status hbp__task_schedule_build(hbp_context *context, const hbp_graph *graph, const hbp__meta_graph *meta,
+                                    const hbp__task_slices *slices, const int32_t *ranks,
+                                    const int64_t *level_ns, const hbp_task_summary *summary,
+                                    hbp_task_schedule **out);
+
+/* The digest of what is there. */
+uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule);
+
+#endif

@@ -1,0 +1,20 @@
+/* What no schedule of many tasks beats. */
+#ifndef HBP_SIMULATE_TASK_BOUND_H
+#define HBP_SIMULATE_TASK_BOUND_H
+
+#include <stdint.h>
+
+#include "cost/scaling.h"
+
+typedef struct hbp__task_bounds {
+    int64_t critical_path_ns; /* longest path, every operator on its fastest size */
+    int64_t area_ns;          /* sum of operators' least GPU time / N, rounded up */
+    int64_t relaxed_ns;       /* sum over levels of C*, rounded; not a bound where levels may overlap */
+    int64_t bound_ns;         /* the largest proven: at least the first two */
+} hbp__task_bounds;
+
+/* `level_ns` [levels] gets each level's C*, rounded; may be NULL. */
+hbp_status hbp__task_bound(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *scaling,
+                           hbp__task_bounds *bounds, int64_t *level_ns);
+
+#endif
