@@ -86,6 +86,13 @@ typedef struct cli {
     double link_gb_per_s;
     double link_overlap;
 
+    int64_t placement;
+    int64_t barriers;
+    const char *trace_file;
+    const char *graph_out;
+    const char *schedule_file;
+    const char *previous_file;
+
     int64_t step; /* -1: not given */
     int64_t steps;
     int64_t rank; /* -1: not given */
@@ -109,6 +116,10 @@ typedef struct cli {
     hbp_vlm_plan *vlm_plan;
     hbp_layers *layers;
     hbp_partition *partition_found;
+    hbp_graph *graph;
+    hbp_task_schedule *schedule;
+    hbp_task_schedule *previous;
+    hbp_task_run *task_run;
     json_t *result; /* what --json prints */
 } cli;
 
@@ -126,10 +137,11 @@ enum {
     CLI_STEP = 512,
     CLI_VLM = 1024,
     CLI_STAGES = 2048,
+    CLI_TASKS = 4096,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
     CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP,
     CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_ALL = 4095
+    CLI_ALL = 8191
 };
 
 typedef struct cli_command {
@@ -153,6 +165,7 @@ int cli_dump(cli *c);
 int cli_step(cli *c);
 int cli_vlm(cli *c);
 int cli_stages(cli *c);
+int cli_tasks(cli *c);
 
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);

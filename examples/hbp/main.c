@@ -21,6 +21,8 @@ static const cli_command commands[] = {
     {"vlm", CLI_VLM, 1, "FILE",
      "Plan a vision-language run: packs under two budgets, pipeline stages, recomputation.", cli_vlm},
     {"stages", CLI_STAGES, 1, "LAYERS", "Cut layers into pipeline stages.", cli_stages},
+    {"tasks", CLI_TASKS, 1, "GRAPH",
+     "Plan many tasks on one machine: which operators on how many GPUs, on which, when.", cli_tasks},
     {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
     {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
      cli_compare},
@@ -54,6 +56,9 @@ static void print_help(void)
     printf("\nvision-language models: ");
     for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
         printf("%s%s", i ? ", " : "", hbp_vlm_get_preset_name(i));
+    printf("\nworkloads of many tasks: ");
+    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
+        printf("%s%s", i ? ", " : "", hbp_workload_get_preset_name(i));
     printf("\nmachines: ");
     for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
         printf("%s%s", i ? ", " : "", hbp_machine_get_preset_name(i));
@@ -77,6 +82,10 @@ static char *join(int argc, char **argv)
 static void free_objects(cli *c)
 {
     hbp_plan_file_free(c->plan_file);
+    hbp_task_run_free(c->task_run);
+    hbp_task_schedule_free(c->schedule);
+    hbp_task_schedule_free(c->previous);
+    hbp_graph_free(c->graph);
     hbp_partition_free(c->partition_found);
     hbp_layers_free(c->layers);
     hbp_vlm_plan_free(c->vlm_plan);
