@@ -82,6 +82,33 @@ START_TEST(shares_have_six_places)
 }
 END_TEST
 
+START_TEST(strings_are_quoted_and_always_utf8)
+{
+    const struct {
+        const char *text;
+        const char *want;
+    } cases[] = {
+        {"", "\"\""},
+        {"vision[3] of task B", "\"vision[3] of task B\""},
+        {"a \"b\" \\ c", "\"a \\u0022b\\u0022 \\u005c c\""},
+        {"\x01 tab\t end\n", "\"\\u0001 tab\\u0009 end\\u000a\""},
+        {"\x7f \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\x7f \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
+        {"\xed\x9f\xbf \xf4\x8f\xbf\xbf", "\"\xed\x9f\xbf \xf4\x8f\xbf\xbf\""},
+        {"\xff x", "\"\\ufffd x\""},                               /* no such byte */
+        {"\xc3", "\"\\ufffd\""},                                   /* cut off */
+        {"\xc0\xaf", "\"\\ufffd\\ufffd\""},                        /* overlong */
+        {"\xe0\x9f\xbf", "\"\\ufffd\\ufffd\\ufffd\""},             /* overlong */
+        {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},             /* surrogate */
+        {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}}; /* past the end */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        written w;
+        begin(&w);
+        hbp__json_put_string(&w.out, cases[i].text);
+        finish(&w, cases[i].want);
+    }
+}
+END_TEST
+
 START_TEST(after_a_failure_nothing_is_written)
 {
     written w;
@@ -98,4 +125,4 @@ START_TEST(after_a_failure_nothing_is_written)
 END_TEST
 
 TEST_MAIN("json_out", numbers_are_whole_to_their_ends, microseconds_have_three_places, shares_have_six_places,
-          after_a_failure_nothing_is_written)
+          strings_are_quoted_and_always_utf8, after_a_failure_nothing_is_written)
