@@ -24,12 +24,17 @@ typedef struct hbp__scaling {
     hbp__memory memory;
     int32_t gpus; /* N */
     int32_t count;
-    hbp__curve *curve;       /* [count], each distinct one once */
-    const int32_t *curve_of; /* [MetaOps] */
+    hbp__curve *curve; /* [count], each distinct one once */
+    int32_t *curve_of; /* [MetaOps] */
+    int32_t *counts;   /* what the curves' columns lie in */
+    int64_t *times;
 } hbp__scaling;
 
-/* Curves of every MetaOp on `gpus` GPUs. HBP_E_INVALID names an operator without a profile, or one that may
- * run on none of 1..gpus, with the least number that it needs. */
+/* Curves of every MetaOp on `gpus` GPUs; a size between two profiled ones has the time of the line a / n + b
+ * through them, rounded. HBP_E_INVALID names an operator without a profile, or one that may run on none of
+ * 1..gpus, with the least number that it needs; HBP_E_OVERFLOW when operators take more than 2^62 ns of GPU
+ * time in all, each on its most wasteful size: no sum of times overflows then. O(M + points + sizes tried).
+ */
 hbp_status hbp__scaling_open(hbp_context *context, const hbp_graph *graph, const hbp__meta_graph *meta,
                              int32_t gpus, hbp__scaling *scaling);
 void hbp__scaling_close(hbp__scaling *scaling);
@@ -39,9 +44,10 @@ static inline const hbp__curve *hbp__meta_curve(const hbp__scaling *scaling, int
     return &scaling->curve[scaling->curve_of[meta_op]];
 }
 
-/* Continuous time of one operator on n > 0 GPUs, ns: a / n + b through the profiled points on both sides of n
- * (page: a = (T_i - T_i+1) / (1 / n_i - 1 / n_i+1), b = T_i - a / n_i); below the smallest valid size the
- * speed-up goes through the origin; above the largest it is constant. Falls strictly between those two. */
+/* Continuous time of one operator on n > 0 GPUs, ns: a / n + b through the valid sizes on both sides of n (a
+ * = (T_i - T_i+1) / (1 / n_i - 1 / n_i+1), b = T_i - a / n_i), which is the line of the profile there unless
+ * it has sizes that are not valid; below the smallest valid size the speed-up goes through the origin; above
+ * the largest it is constant. Falls strictly up to there. */
 double hbp__curve_time(const hbp__curve *curve, double n);
 
 /* The least n with hbp__curve_time <= ns; infinity when there is none. */

@@ -1,0 +1,87 @@
+/* Curves as continuous functions, and the optimum of Theorem 1. Only operations that IEEE 754 fixes to the
+ * last bit. */
+#include "cost/scaling.h"
+
+#include <math.h>
+
+double hbp__curve_time(const hbp__curve *curve, double n)
+{
+    int32_t last = curve->sizes - 1;
+    if (n >= curve->size[last])
+        return (double)curve->time_ns[last];
+    if (n <= curve->size[0])
+        return (double)curve->time_ns[0] * ((double)curve->size[0] / n);
+    int32_t i = hbp__curve_floor(curve, (int32_t)n);
+    double j = curve->size[i], k = curve->size[i + 1];
+    double more = (double)(curve->time_ns[i] - curve->time_ns[i + 1]);
+    return (double)curve->time_ns[i + 1] + more * (j * (k - n) / (n * (k - j)));
+}
+
+double hbp__curve_gpus(const hbp__curve *curve, double ns)
+{
+    int32_t low = 0, high = curve->sizes - 1; /* the first size that is fast enough */
+    if (!(ns >= (double)curve->time_ns[high]))
+        return INFINITY;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if ((double)curve->time_ns[middle] <= ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    double time = (double)curve->time_ns[high], k = curve->size[high];
+    if (high == 0)
+        return k * (time / ns);
+    double j = curve->size[high - 1];
+    double a = (double)(curve->time_ns[high - 1] - curve->time_ns[high]) * (j * k / (k - j));
+    double n = a / (ns - time + a / k); /* b = time - a / k */
+    return n < j ? j : n > k ? k : n;
+}
+
+/* What MetaOp m needs to end by C; finite when C is no less than it takes on its largest size. */
+static double share_of(const hbp__curve *curve, int32_t operators, double optimum)
+{
+    double fastest = (double)curve->time_ns[curve->sizes - 1], each = optimum / operators;
+    return hbp__curve_gpus(curve, each < fastest ? fastest : each); /* L T / L may round below T */
+}
+
+static double sum_of(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double optimum)
+{
+    double sum = 0;
+    for (int32_t m = 0; m < count; m++)
+        sum += share_of(curves[m], operators[m], optimum);
+    return sum;
+}
+
+/* With every n_m at most its least size, n_m = n T(n) L_m / C by the line through the origin: so at the upper
+ * end below the sum is N or less. */
+double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
+                  double *share)
+{
+    double low = 0, high = 0, area = 0;
+    for (int32_t m = 0; m < count; m++) {
+        const hbp__curve *c = curves[m];
+        double most = (double)c->time_ns[0] * operators[m];
+        double least = (double)c->time_ns[c->sizes - 1] * operators[m];
+        area += most * c->size[0];
+        low = least > low ? least : low;
+        high = most > high ? most : high;
+    }
+    high = area / gpus > high ? area / gpus : high;
+    double optimum = low;
+    if (sum_of(curves, operators, count, low) > gpus) {
+        while (sum_of(curves, operators, count, high) > gpus) /* by rounding alone */
+            high += high * 0x1p-52;
+        for (double middle = low + (high - low) / 2; middle > low && middle < high;
+             middle = low + (high - low) / 2) {
+            if (sum_of(curves, operators, count, middle) > gpus)
+                low = middle;
+            else
+                high = middle;
+        }
+        optimum = high;
+    }
+    for (int32_t m = 0; share && m < count; m++)
+        share[m] = share_of(curves[m], operators[m], optimum);
+    return optimum;
+}
