@@ -1,0 +1,138 @@
+#include "tasks/problem.h"
+
+#include <string.h>
+
+#include "base/sort.h"
+
+typedef struct numbering {
+    hbp__memory memory;
+    uint32_t *order;        /* [slices] */
+    int64_t *key;           /* [slices] */
+    int64_t *first_rank;    /* [slices + 1] into ranks */
+    int32_t *wave_of;       /* [MetaOps] of its latest slice; -1: none yet */
+    int32_t *rank_wave;     /* [GPUs] of its latest slice */
+    hbp__task_slice *slice; /* [slices] sorted */
+    int32_t *rank;          /* [ranks] sorted */
+} numbering;
+
+static void close_numbering(numbering *n)
+{
+    hbp__delete(&n->memory, n->order);
+    hbp__delete(&n->memory, n->key);
+    hbp__delete(&n->memory, n->first_rank);
+    hbp__delete(&n->memory, n->wave_of);
+    hbp__delete(&n->memory, n->rank_wave);
+    hbp__delete(&n->memory, n->slice);
+    hbp__delete(&n->memory, n->rank);
+}
+
+static hbp_status open_numbering(hbp_context *context, const hbp__task_problem *problem,
+                                 const hbp__task_slices *slices, int with_ranks, numbering *n)
+{
+    *n = (numbering){.memory = context->memory};
+    const hbp__memory *memory = &n->memory;
+    uint64_t count = (uint64_t)slices->count;
+    n->first_rank = hbp__new(memory, count + 1, sizeof *n->first_rank);
+    if (!n->first_rank)
+        return hbp__fail_memory(context, "the waves of slices");
+    n->first_rank[0] = 0;
+    for (int64_t s = 0; s < slices->count; s++)
+        n->first_rank[s + 1] = n->first_rank[s] + slices->slice[s].gpus;
+    uint64_t ranks = with_ranks ? (uint64_t)n->first_rank[count] : 0;
+    n->order = hbp__new(memory, count, sizeof *n->order);
+    n->key = hbp__new(memory, count, sizeof *n->key);
+    n->wave_of = hbp__new(memory, (uint64_t)problem->meta->count, sizeof *n->wave_of);
+    n->rank_wave = hbp__new(memory, (uint64_t)problem->gpus, sizeof *n->rank_wave);
+    n->slice = hbp__new(memory, count, sizeof *n->slice);
+    n->rank = hbp__new(memory, ranks, sizeof *n->rank);
+    if (!n->order || !n->key || !n->wave_of || !n->rank_wave || !n->slice || !n->rank)
+        return hbp__fail_memory(context, "the waves of slices");
+    return HBP_OK;
+}
+
+static int32_t later(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One slice; all that start before it have their wave. */
+static int32_t next_wave(const numbering *n, const hbp__meta_graph *meta, const hbp__task_slice *slice,
+                         const int32_t *rank)
+{
+    int32_t m = slice->meta_op, wave = n->wave_of[m];
+    if (slice->first == 0)
+        for (int64_t e = meta->in_first[m]; e < meta->in_first[m + 1]; e++)
+            wave = later(wave, n->wave_of[meta->edges[meta->in_edges[e]].from]);
+    for (int32_t r = 0; rank && r < slice->gpus; r++)
+        wave = later(wave, n->rank_wave[rank[r]]);
+    return wave + 1;
+}
+
+static int sort_by(numbering *n, const hbp__task_slices *slices, char field)
+{
+    for (int64_t s = 0; s < slices->count; s++) {
+        const hbp__task_slice *slice = &slices->slice[s];
+        n->key[s] = field == 'w' ? slice->wave : field == 's' ? slice->start_ns : slice->meta_op;
+    }
+    return hbp__sort_by_i64(&n->memory, n->key, n->order, slices->count);
+}
+
+/* In order of start all that a slice waits for comes before it, for nothing takes no time. */
+static hbp_status number(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
+                         int32_t *ranks, numbering *n)
+{
+    const hbp__meta_graph *meta = problem->meta;
+    for (int64_t s = 0; s < slices->count; s++)
+        n->order[s] = (uint32_t)s;
+    if (!sort_by(n, slices, 'm') || !sort_by(n, slices, 's'))
+        return hbp__fail_memory(context, "the waves of slices");
+    for (int32_t m = 0; m < meta->count; m++)
+        n->wave_of[m] = -1;
+    for (int32_t r = 0; r < problem->gpus; r++)
+        n->rank_wave[r] = -1;
+    slices->waves = 0;
+    slices->makespan_ns = 0;
+    for (int64_t i = 0; i < slices->count; i++) {
+        uint32_t s = n->order[i];
+        hbp__task_slice *slice = &slices->slice[s];
+        const int32_t *rank = ranks ? ranks + n->first_rank[s] : NULL;
+        slice->wave = next_wave(n, meta, slice, rank);
+        n->wave_of[slice->meta_op] = slice->wave;
+        for (int32_t r = 0; rank && r < slice->gpus; r++)
+            n->rank_wave[rank[r]] = slice->wave;
+        slices->waves = later(slices->waves, slice->wave + 1);
+        slices->makespan_ns = slice->end_ns > slices->makespan_ns ? slice->end_ns : slices->makespan_ns;
+    }
+    if (!sort_by(n, slices, 'w'))
+        return hbp__fail_memory(context, "the waves of slices");
+    return HBP_OK;
+}
+
+/* Puts slices, and ranks with them, in the order found. */
+static void permute(numbering *n, hbp__task_slices *slices, int32_t *ranks)
+{
+    int64_t to = 0;
+    for (int64_t i = 0; i < slices->count; i++) {
+        uint32_t s = n->order[i];
+        n->slice[i] = slices->slice[s];
+        if (ranks)
+            memcpy(n->rank + to, ranks + n->first_rank[s], (size_t)slices->slice[s].gpus * sizeof *ranks);
+        to += slices->slice[s].gpus;
+    }
+    memcpy(slices->slice, n->slice, (size_t)slices->count * sizeof *n->slice);
+    if (ranks)
+        memcpy(ranks, n->rank, (size_t)to * sizeof *ranks);
+}
+
+hbp_status hbp__task_waves(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
+                           int32_t *ranks)
+{
+    numbering n;
+    hbp_status status = open_numbering(context, problem, slices, ranks != NULL, &n);
+    if (status == HBP_OK)
+        status = number(context, problem, slices, ranks, &n);
+    if (status == HBP_OK && slices->count > 0)
+        permute(&n, slices, ranks);
+    close_numbering(&n);
+    return status;
+}
