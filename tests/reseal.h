@@ -4,9 +4,11 @@
 
 #include <string.h>
 
+#include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
 #include "io/msgpack_scan.h"
 #include "io/plan_format.h"
+#include "io/zipped.h"
 
 /* Writes `crc` behind the text `key` in [at, end), where a 32-bit number stands there. */
 static inline void reseal_number(uint8_t *at, const uint8_t *end, const char *key, uint32_t crc)

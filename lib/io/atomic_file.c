@@ -8,20 +8,13 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "io/system_error.h"
 
 #define BUFFER 65536
 #define TRIES  1000
 
 /* Room after the path for ".<process>-<try>.tmp". */
 #define SUFFIX 40
-
-static hbp_status fail_system(hbp_context *context, const char *what, const char *path, int error)
-{
-    char text[96];
-    if (strerror_r(error, text, sizeof text) != 0)
-        text[0] = '\0';
-    return hbp__fail(context, HBP_E_SYSTEM, "cannot %s %s: %s", what, path, text);
-}
 
 static void release(hbp__atomic_file *file)
 {
@@ -74,7 +67,7 @@ hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_
     struct stat there;
     int exists = stat(path, &there) == 0;
     if (exists && S_ISDIR(there.st_mode))
-        return fail_system(context, "write", path, EISDIR);
+        return hbp__fail_system(context, "write", path, EISDIR);
     uint64_t bytes = strlen(path) + 1;
     file->path = hbp__new(&file->memory, bytes, 1);
     file->buffer = hbp__new(&file->memory, BUFFER, 1);
@@ -87,12 +80,12 @@ hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_
     memcpy(file->path, path, bytes);
     file->file = file->temporary ? open_temporary(file, bytes + SUFFIX) : open_again(path, O_WRONLY, 0);
     if (file->file < 0) {
-        hbp_status status = fail_system(context, "write", path, errno);
+        hbp_status status = hbp__fail_system(context, "write", path, errno);
         release(file);
         return status;
     }
     if (exists && file->temporary && fchmod(file->file, there.st_mode & 0777) != 0) {
-        hbp_status status = fail_system(context, "set the permissions of", file->temporary, errno);
+        hbp_status status = hbp__fail_system(context, "set the permissions of", file->temporary, errno);
         hbp__atomic_discard(file);
         return status;
     }
@@ -107,7 +100,7 @@ static hbp_status write_out(hbp_context *context, hbp__atomic_file *file)
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote < 0)
-            return fail_system(context, "write", file->path, errno);
+            return hbp__fail_system(context, "write", file->path, errno);
         next += wrote;
         file->held -= wrote;
     }
@@ -135,9 +128,9 @@ static hbp_status finish(hbp_context *context, hbp__atomic_file *file)
     if (!file->temporary)
         return HBP_OK;
     if (fsync(file->file) != 0)
-        return fail_system(context, "write", file->path, errno);
+        return hbp__fail_system(context, "write", file->path, errno);
     if (rename(file->temporary, file->path) != 0)
-        return fail_system(context, "write", file->path, errno);
+        return hbp__fail_system(context, "write", file->path, errno);
     return HBP_OK;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "io/plan_format.h"
+#include "io/little_endian.h"
 
 void hbp__buffer_free(hbp__buffer *buffer)
 {
@@ -61,6 +61,18 @@ void hbp__pack_text(msgpack_packer *packer, const char *text)
     size_t bytes = strlen(text);
     msgpack_pack_str(packer, bytes);
     msgpack_pack_str_body(packer, text, bytes);
+}
+
+void hbp__pack_named_i64(msgpack_packer *packer, const char *name, int64_t value)
+{
+    hbp__pack_text(packer, name);
+    msgpack_pack_int64(packer, value);
+}
+
+void hbp__pack_named_double(msgpack_packer *packer, const char *name, double value)
+{
+    hbp__pack_text(packer, name);
+    msgpack_pack_double(packer, value);
 }
 
 static uint8_t *begin_column(hbp__buffer *buffer, const char *name, const char *dtype, int64_t bytes)
@@ -123,6 +135,15 @@ int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out)
     return 1;
 }
 
+int hbp__unpack_i32(const msgpack_object *map, const char *key, int32_t *out)
+{
+    uint64_t value;
+    if (!hbp__unpack_u64(map, key, &value) || value > INT32_MAX)
+        return 0;
+    *out = (int32_t)value;
+    return 1;
+}
+
 const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, int64_t count, int size)
 {
     const msgpack_object *column = hbp__unpack_find(map, key);
@@ -134,4 +155,20 @@ const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, in
         data->via.bin.size / (uint32_t)size != (uint64_t)count)
         return NULL;
     return (const uint8_t *)(data->via.bin.size ? data->via.bin.ptr : "");
+}
+
+int hbp__unpack_column_i64(const msgpack_object *map, const char *key, int64_t count, int64_t *to)
+{
+    const uint8_t *from = hbp__unpack_column(map, key, count, 8);
+    for (int64_t i = 0; from && i < count; i++)
+        to[i] = (int64_t)hbp__get_le(from + 8 * i, 8);
+    return from != NULL;
+}
+
+int hbp__unpack_column_i32(const msgpack_object *map, const char *key, int64_t count, int32_t *to)
+{
+    const uint8_t *from = hbp__unpack_column(map, key, count, 4);
+    for (int64_t i = 0; from && i < count; i++)
+        to[i] = (int32_t)(uint32_t)hbp__get_le(from + 4 * i, 4);
+    return from != NULL;
 }

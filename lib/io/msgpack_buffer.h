@@ -29,6 +29,10 @@ msgpack_packer hbp__buffer_packer(hbp__buffer *buffer);
 
 void hbp__pack_text(msgpack_packer *packer, const char *text);
 
+/* An entry of a map: the name, then the value. */
+void hbp__pack_named_i64(msgpack_packer *packer, const char *name, int64_t value);
+void hbp__pack_named_double(msgpack_packer *packer, const char *name, double value);
+
 /* {"dtype": "<i8" or "<i4", "data": bin} under `name`, each value less `base`. */
 void hbp__pack_column_i64(hbp__buffer *buffer, const char *name, const int64_t *values, int64_t count,
                           int64_t base);
@@ -38,11 +42,23 @@ void hbp__pack_column_i32(hbp__buffer *buffer, const char *name, const int32_t *
 /* The value under `key` of a map; NULL when there is none, or no map. */
 const msgpack_object *hbp__unpack_find(const msgpack_object *map, const char *key);
 
-/* Values under `key`: 1 when there is one of that type and range, else 0. */
+/* Values under `key`, not negative: 1 when there is one of that type and range, else 0. */
+int hbp__unpack_i32(const msgpack_object *map, const char *key, int32_t *out);
 int hbp__unpack_u64(const msgpack_object *map, const char *key, uint64_t *out);
 int hbp__unpack_i64(const msgpack_object *map, const char *key, int64_t *out);
 
+/* The one of them that suits what `to` points to. */
+#define hbp__unpack_number(map, key, to)                                                                     \
+    _Generic((to), int32_t *                                                                                 \
+             : hbp__unpack_i32, int64_t *                                                                    \
+             : hbp__unpack_i64, uint64_t *                                                                   \
+             : hbp__unpack_u64)(map, key, to)
+
 /* The bytes of the column under `key`: `count` values of `size` bytes; NULL when there is no such column. */
 const uint8_t *hbp__unpack_column(const msgpack_object *map, const char *key, int64_t count, int size);
+
+/* Copies such a column: 1, or 0 when there is none. */
+int hbp__unpack_column_i64(const msgpack_object *map, const char *key, int64_t count, int64_t *to);
+int hbp__unpack_column_i32(const msgpack_object *map, const char *key, int64_t count, int32_t *to);
 
 #endif

@@ -2,60 +2,19 @@
  * is taken, and every byte lies under a CRC or is compared. */
 #include "io/plan_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
-#include "io/msgpack_scan.h"
+#include "io/zipped.h"
 
 /* Objects in a header (a cost's tables included) and in an index. */
 #define HEADER_OBJECTS 4096
 #define INDEX_OBJECTS  64
-
-static hbp_status fail_system(hbp_context *context, const char *what, const char *path, int error)
-{
-    char text[96];
-    if (strerror_r(error, text, sizeof text) != 0)
-        text[0] = '\0';
-    return hbp__fail(context, HBP_E_SYSTEM, "cannot %s %s: %s", what, path, text);
-}
-
-hbp_status hbp__plan_file_fail(hbp_context *context, const hbp_plan_file *file, int64_t offset,
-                               const char *what)
-{
-    return hbp__fail(context, HBP_E_FORMAT, "%s: byte %lld: %s", file->name, (long long)offset, what);
-}
-
-hbp_status hbp__plan_file_bytes(hbp_context *context, const hbp_plan_file *file, int64_t offset,
-                                int64_t bytes, uint8_t *to)
-{
-    if (file->descriptor < 0) {
-        if (bytes)
-            memcpy(to, file->data + offset, (size_t)bytes);
-        return HBP_OK;
-    }
-    while (bytes) {
-        ssize_t got =
-            pread(file->descriptor, to, (size_t)hbp__min_i64(bytes, INT64_C(1) << 30), (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_system(context, "read", file->name, errno);
-        if (got == 0)
-            return hbp__plan_file_fail(context, file, offset, "the file became shorter while it was read");
-        to += got;
-        offset += got;
-        bytes -= got;
-    }
-    return HBP_OK;
-}
 
 /* An object at [offset, offset + bytes) with this CRC-32, unpacked into `object`, whose texts and bins point
  * into *data. */
@@ -64,26 +23,17 @@ static hbp_status read_object(hbp_context *context, const hbp_plan_file *file, c
                               uint8_t **data, msgpack_unpacked *object)
 {
     char text[96];
-    uint64_t used;
     *data = hbp__new(&context->memory, (uint64_t)bytes, 1);
     if (!*data)
         return hbp__fail_memory(context, "the header of a plan file");
-    HBP__TRY(hbp__plan_file_bytes(context, file, offset, bytes, *data));
+    HBP__TRY(hbp__file_read(context, &file->source, offset, bytes, *data));
     if (hbp__crc32(*data, (uint64_t)bytes) != crc) {
         snprintf(text, sizeof text, "the CRC-32 of the %s differs", what);
-        return hbp__plan_file_fail(context, file, offset, text);
+        return hbp__file_fail(context, &file->source, offset, text);
     }
-    if (!hbp__msgpack_scan(*data, (uint64_t)bytes, max_objects, &used) || used != (uint64_t)bytes) {
-        snprintf(text, sizeof text, "the %s is not one msgpack object", what);
-        return hbp__plan_file_fail(context, file, offset + (int64_t)used, text);
-    }
-    size_t at = 0;
-    msgpack_unpack_return answer = msgpack_unpack_next(object, (const char *)*data, (size_t)bytes, &at);
-    if (answer == MSGPACK_UNPACK_NOMEM_ERROR)
-        return hbp__fail_memory(context, "the header of a plan file");
-    if (answer != MSGPACK_UNPACK_SUCCESS)
-        return hbp__plan_file_fail(context, file, offset, "msgpack-c cannot read this");
-    return HBP_OK;
+    snprintf(text, sizeof text, "the %s", what);
+    return hbp__file_unpack(context, &file->source, offset, text, *data, (uint64_t)bytes, max_objects,
+                            object);
 }
 
 static int is_plan_file(const uint8_t *data, int64_t bytes)
@@ -96,28 +46,30 @@ static int is_plan_file(const uint8_t *data, int64_t bytes)
 static hbp_status read_tail(hbp_context *context, hbp_plan_file *file, int64_t *index, uint32_t *crc)
 {
     uint8_t head[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES + 1], tail[HBP__PLAN_TAIL_BYTES];
-    int64_t known = hbp__min_i64(file->bytes, sizeof head), at = file->bytes - (int64_t)sizeof tail;
-    HBP__TRY(hbp__plan_file_bytes(context, file, 0, known, head));
+    int64_t known = hbp__min_i64(file->source.bytes, sizeof head),
+            at = file->source.bytes - (int64_t)sizeof tail;
+    HBP__TRY(hbp__file_read(context, &file->source, 0, known, head));
     if (!is_plan_file(head, known))
-        return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not a plan file", file->name,
-                         (long long)file->bytes);
+        return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not a plan file",
+                         file->source.name, (long long)file->source.bytes);
     file->version = head[sizeof head - 1];
     if (file->version < 1 || file->version > HBP__PLAN_FORMAT_VERSION)
         return hbp__fail(context, HBP_E_VERSION,
-                         "%s is of format version %d; this library reads versions 1 to %d", file->name,
+                         "%s is of format version %d; this library reads versions 1 to %d", file->source.name,
                          (int)file->version, HBP__PLAN_FORMAT_VERSION);
     if (at < (int64_t)sizeof head)
-        return hbp__plan_file_fail(context, file, file->bytes, "the file is cut off: it has no tail");
-    HBP__TRY(hbp__plan_file_bytes(context, file, at, sizeof tail, tail));
+        return hbp__file_fail(context, &file->source, file->source.bytes,
+                              "the file is cut off: it has no tail");
+    HBP__TRY(hbp__file_read(context, &file->source, at, sizeof tail, tail));
     if (memcmp(tail, HBP__PLAN_TAIL_HEAD, 6) != 0)
-        return hbp__plan_file_fail(context, file, at,
-                                   "there is no tail: the file is cut off or was added to");
+        return hbp__file_fail(context, &file->source, at,
+                              "there is no tail: the file is cut off or was added to");
     if (hbp__get_le(tail + 30, 4) != hbp__crc32(tail, 30) ||
         hbp__get_le(tail + 6, 4) != (uint64_t)file->version)
-        return hbp__plan_file_fail(context, file, at, "the tail is damaged");
+        return hbp__file_fail(context, &file->source, at, "the tail is damaged");
     uint64_t offset = hbp__get_le(tail + 10, 8);
-    if (hbp__get_le(tail + 18, 8) != (uint64_t)file->bytes || offset >= (uint64_t)at)
-        return hbp__plan_file_fail(context, file, at, "the tail is of a file of another size");
+    if (hbp__get_le(tail + 18, 8) != (uint64_t)file->source.bytes || offset >= (uint64_t)at)
+        return hbp__file_fail(context, &file->source, at, "the tail is of a file of another size");
     *index = (int64_t)offset;
     *crc = (uint32_t)hbp__get_le(tail + 26, 4);
     return HBP_OK;
@@ -132,23 +84,22 @@ static hbp_status check_chunks(hbp_context *context, hbp_plan_file *file, int64_
     for (int64_t i = 0; i < file->chunks; i++) {
         const hbp__plan_chunk *chunk = &file->chunk[i];
         if (chunk->offset != at || chunk->bytes < 1 || chunk->bytes > index - at)
-            return hbp__plan_file_fail(context, file, index, "the index has chunks where none can be");
+            return hbp__file_fail(context, &file->source, index, "the index has chunks where none can be");
         /* The index is read before the header says which columns there are: without the optional ones for
          * now. */
         int64_t columns = hbp__plan_chunk_bytes(&chunk->rows, 0);
-        if (columns < 1 || columns / HBP__PLAN_INFLATE_RATIO > chunk->bytes ||
-            columns > HBP__PLAN_CHUNK_MAX_BYTES)
-            return hbp__plan_file_fail(context, file, at,
-                                       "the chunk is smaller than the rows the index gives it");
+        if (columns < 1 || columns / HBP__INFLATE_RATIO > chunk->bytes || columns > HBP__ZIPPED_MAX_BYTES)
+            return hbp__file_fail(context, &file->source, at,
+                                  "the chunk is smaller than the rows the index gives it");
         at += chunk->bytes;
 #define ADD(table) file->start[i + 1].table = file->start[i].table + chunk->rows.table;
         HBP__PLAN_TABLES(ADD)
 #undef ADD
         if (chunk->rows.steps && file->start[i + 1].dropped)
-            return hbp__plan_file_fail(context, file, index, "the index has steps after dropped samples");
+            return hbp__file_fail(context, &file->source, index, "the index has steps after dropped samples");
     }
     if (at != index)
-        return hbp__plan_file_fail(context, file, index, "the chunks do not end where the index begins");
+        return hbp__file_fail(context, &file->source, index, "the chunks do not end where the index begins");
     return HBP_OK;
 }
 
@@ -158,7 +109,7 @@ static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const 
     int64_t crc;
     if (!hbp__unpack_i64(map, "chunks", &file->chunks) || !hbp__unpack_i64(map, "header_bytes", header) ||
         !hbp__unpack_i64(map, "header_crc32", &crc) || crc > UINT32_MAX || *header < 1 || *header > index)
-        return hbp__plan_file_fail(context, file, index, "the index lacks a number");
+        return hbp__file_fail(context, &file->source, index, "the index lacks a number");
     *header_crc = (uint32_t)crc;
     const struct {
         const char *name;
@@ -173,7 +124,7 @@ static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const 
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
         const uint8_t *values = hbp__unpack_column(map, columns[c].name, file->chunks, 8);
         if (!values)
-            return hbp__plan_file_fail(context, file, index, "the index lacks a column");
+            return hbp__file_fail(context, &file->source, index, "the index lacks a column");
         if (c == 0) { /* the count is now known to be what the file holds */
             file->chunk = hbp__new(&file->memory, (uint64_t)file->chunks, sizeof *file->chunk);
             file->start = hbp__new(&file->memory, (uint64_t)file->chunks + 1, sizeof *file->start);
@@ -188,35 +139,15 @@ static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const 
     return check_chunks(context, file, *header, index);
 }
 
-static int store_i32(int32_t *field, uint64_t value)
-{
-    *field = (int32_t)value;
-    return value <= INT32_MAX;
-}
-
-static int store_i64(int64_t *field, uint64_t value)
-{
-    *field = (int64_t)value;
-    return value <= INT64_MAX;
-}
-
-static int store_u64(uint64_t *field, uint64_t value)
-{
-    *field = value;
-    return 1;
-}
-
-#define STORE(field) _Generic((field), int32_t * : store_i32, int64_t * : store_i64, uint64_t * : store_u64)
-
 static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const msgpack_object *map)
 {
     hbp_plan_summary *summary = &file->summary;
-    uint64_t value, split = 2, loss = 2;
+    uint64_t split = 2, loss = 2;
     summary->struct_size = sizeof *summary;
     summary->vision = -1;
 #define FIELD(name)                                                                                          \
-    if (!hbp__unpack_u64(map, #name, &value) || !STORE(&summary->name)(&summary->name, value))               \
-        return hbp__plan_file_fail(context, file, 0, "the header lacks the number '" #name "'");
+    if (!hbp__unpack_number(map, #name, &summary->name))                                                     \
+        return hbp__file_fail(context, &file->source, 0, "the header lacks the number '" #name "'");
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (hbp__unpack_find(map, "bound_ns")) {
         FIELD(bound_ns)
@@ -231,23 +162,23 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     }
 #undef FIELD
     if (summary->bound_ns > summary->predicted_ns)
-        return hbp__plan_file_fail(context, file, 0, "the header's bound is above the predicted time");
+        return hbp__file_fail(context, &file->source, 0, "the header's bound is above the predicted time");
     summary->gap = hbp__plan_gap(summary->predicted_ns, summary->bound_ns);
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
-        return hbp__plan_file_fail(context, file, 0, "the header lacks 'split' or 'loss'");
+        return hbp__file_fail(context, &file->source, 0, "the header lacks 'split' or 'loss'");
     file->optional |= (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
     const hbp__plan_rows *rows = &file->start[file->chunks];
 #define SAME(table)                                                                                          \
     if (summary->table != rows->table)                                                                       \
-        return hbp__plan_file_fail(context, file, 0, "header and index differ in the number of " #table);
+        return hbp__file_fail(context, &file->source, 0, "header and index differ in the number of " #table);
     HBP__PLAN_TABLES(SAME)
 #undef SAME
     for (int64_t i = 0; i < file->chunks; i++)
-        if (hbp__plan_chunk_bytes(&file->chunk[i].rows, file->optional) / HBP__PLAN_INFLATE_RATIO >
+        if (hbp__plan_chunk_bytes(&file->chunk[i].rows, file->optional) / HBP__INFLATE_RATIO >
             file->chunk[i].bytes)
-            return hbp__plan_file_fail(context, file, file->chunk[i].offset,
-                                       "the chunk is smaller than the rows the index gives it");
+            return hbp__file_fail(context, &file->source, file->chunk[i].offset,
+                                  "the chunk is smaller than the rows the index gives it");
     return HBP_OK;
 }
 
@@ -259,8 +190,9 @@ static hbp_status read_parts(hbp_context *context, hbp_plan_file *file)
     HBP__TRY(read_tail(context, file, &index, &crc));
     msgpack_unpacked object;
     msgpack_unpacked_init(&object);
-    hbp_status status = read_object(context, file, "index", index, file->bytes - HBP__PLAN_TAIL_BYTES - index,
-                                    crc, INDEX_OBJECTS, &data, &object);
+    hbp_status status =
+        read_object(context, file, "index", index, file->source.bytes - HBP__PLAN_TAIL_BYTES - index, crc,
+                    INDEX_OBJECTS, &data, &object);
     if (status == HBP_OK)
         status = unpack_index(context, file, &object.data, index, &header, &header_crc);
     hbp__delete(&context->memory, data);
@@ -274,42 +206,12 @@ static hbp_status read_parts(hbp_context *context, hbp_plan_file *file)
     return status;
 }
 
-static void set_name(hbp_plan_file *file, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    size_t bytes = strlen(name);
-    if (bytes >= sizeof file->name)
-        bytes = sizeof file->name - 1;
-    memcpy(file->name, name, bytes);
-    file->name[bytes] = '\0';
-}
-
-static hbp_status open_path(hbp_context *context, hbp_plan_file *file, const char *path)
-{
-    struct stat info;
-    do
-        file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block here */
-    while (file->descriptor < 0 && errno == EINTR);
-    if (file->descriptor < 0)
-        return fail_system(context, "open", path, errno);
-    if (fstat(file->descriptor, &info) != 0)
-        return fail_system(context, "read", path, errno);
-    if (S_ISDIR(info.st_mode))
-        return fail_system(context, "read", path, EISDIR);
-    if (!S_ISREG(info.st_mode))
-        return hbp__fail(context, HBP_E_SYSTEM,
-                         "cannot read %s: it is not a file; a plan is read from its end", path);
-    file->bytes = (int64_t)info.st_size;
-    return HBP_OK;
-}
-
 static hbp_plan_file *new_file(hbp_context *context)
 {
     hbp_plan_file *file = hbp__new_zero(&context->memory, 1, sizeof *file);
     if (file) {
         file->memory = context->memory;
-        file->descriptor = -1;
+        file->source.descriptor = -1;
     }
     return file;
 }
@@ -332,8 +234,7 @@ hbp_status hbp__plan_file_open(hbp_context *context, const char *path, hbp_plan_
     hbp_plan_file *file = new_file(context);
     if (!file)
         return hbp__fail_memory(context, "a plan file");
-    set_name(file, path);
-    return finish_open(context, file, open_path(context, file, path), out);
+    return finish_open(context, file, hbp__file_open(context, path, &file->source), out);
 }
 
 hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, int64_t bytes,
@@ -342,9 +243,7 @@ hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, in
     hbp_plan_file *file = new_file(context);
     if (!file)
         return hbp__fail_memory(context, "a plan file");
-    set_name(file, "memory");
-    file->data = data;
-    file->bytes = bytes;
+    hbp__file_open_memory(data, bytes, &file->source);
     return finish_open(context, file, HBP_OK, out);
 }
 
@@ -363,8 +262,7 @@ void hbp_plan_file_free(hbp_plan_file *file)
     if (!file)
         return;
     hbp__memory memory = file->memory;
-    if (file->descriptor >= 0)
-        close(file->descriptor);
+    hbp__file_close(&file->source);
     hbp__delete(&memory, file->chunk);
     hbp__delete(&memory, file->start);
     hbp__delete(&memory, file);

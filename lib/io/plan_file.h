@@ -5,16 +5,12 @@
 #include <stdint.h>
 
 #include "hbp/plan_file.h"
+#include "io/file_bytes.h"
 #include "io/plan_format.h"
-
-#define HBP__PLAN_FILE_NAME 128
 
 struct hbp_plan_file {
     hbp__memory memory;
-    char name[HBP__PLAN_FILE_NAME]; /* the path's last part, for messages */
-    int descriptor;                 /* -1: memory */
-    const uint8_t *data;            /* the file in memory */
-    int64_t bytes;
+    hbp__file_bytes source;
     int32_t version;          /* of the format */
     hbp_plan_summary summary; /* of the header */
     int32_t optional;         /* HBP__PLAN_* */
@@ -31,14 +27,5 @@ hbp_status hbp__plan_file_open_memory(hbp_context *context, const void *data, in
 
 /* The whole plan of an open file, verified. */
 hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, hbp_plan **out);
-
-/* Copies bytes [offset, offset + bytes), which lie inside the file. HBP_E_SYSTEM, or HBP_E_FORMAT when it
- * shrank. */
-hbp_status hbp__plan_file_bytes(hbp_context *context, const hbp_plan_file *file, int64_t offset,
-                                int64_t bytes, uint8_t *to);
-
-/* HBP_E_FORMAT: "name: byte offset: what". */
-hbp_status hbp__plan_file_fail(hbp_context *context, const hbp_plan_file *file, int64_t offset,
-                               const char *what);
 
 #endif

@@ -37,30 +37,3 @@ int64_t hbp__plan_chunk_bytes(const hbp__plan_rows *rows, int32_t optional)
 #undef LEAVE_OUT
     return bytes;
 }
-
-uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
-{
-    uLong crc = crc32(0, NULL, 0);
-    while (bytes) {
-        uInt piece = bytes < 1 << 30 ? (uInt)bytes : 1 << 30;
-        crc = crc32(crc, data, piece);
-        data += piece;
-        bytes -= piece;
-    }
-    return (uint32_t)crc;
-}
-
-static voidpf zlib_alloc(voidpf user, uInt count, uInt size)
-{
-    return hbp__new(user, count, size);
-}
-
-static void zlib_free(voidpf user, voidpf block)
-{
-    hbp__delete(user, block);
-}
-
-z_stream hbp__zlib_stream(hbp__memory *memory)
-{
-    return (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = memory};
-}

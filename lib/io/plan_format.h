@@ -3,7 +3,6 @@
 #define HBP_IO_PLAN_FORMAT_H
 
 #include <stdint.h>
-#include <zlib.h>
 
 #include "data/plan.h"
 
@@ -34,10 +33,6 @@ int32_t hbp__plan_format_version(const hbp_plan *plan);
  * a ms. */
 #define HBP__PLAN_CHUNK_BYTES 65536
 #define HBP__PLAN_CHUNK_STEPS 256
-/* zlib's counters are 32 bits wide, and a msgpack bin ends at 4 GiB. */
-#define HBP__PLAN_CHUNK_MAX_BYTES (INT64_C(1) << 30)
-/* Deflate makes at most so many bytes of one (zlib's technical details: 1032). */
-#define HBP__PLAN_INFLATE_RATIO 1032
 
 /* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
  * known: files written before there was one are read, and written again byte for byte. From version 2 on, so
@@ -97,26 +92,5 @@ typedef struct hbp__plan_chunk {
     int64_t bytes;
     hbp__plan_rows rows;
 } hbp__plan_chunk;
-
-/* Little-endian numbers of `bytes` bytes. */
-static inline uint64_t hbp__get_le(const uint8_t *data, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= (uint64_t)data[i] << (8 * i);
-    return value;
-}
-
-static inline void hbp__put_le(uint8_t *data, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        data[i] = (uint8_t)(value >> (8 * i));
-}
-
-/* CRC-32 of any number of bytes. */
-uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes);
-
-/* A zlib stream that takes its memory from `memory`. */
-z_stream hbp__zlib_stream(hbp__memory *memory);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "io/msgpack_buffer.h"
-#include "io/msgpack_scan.h"
 #include "io/plan_file.h"
+#include "io/zipped.h"
 
 /* Objects in a chunk's map and in the map of its columns. */
 #define CHUNK_OBJECTS   64
@@ -21,52 +21,19 @@ typedef struct loading {
     hbp__buffer object;
     hbp__buffer columns;
     msgpack_unpacked unpacked;
-    z_stream z;
-    int z_ready;
+    hbp__zip zip;
 } loading;
 
 static hbp_status fail(const loading *l, int64_t chunk, const char *what)
 {
-    return hbp__plan_file_fail(l->context, l->file, l->file->chunk[chunk].offset, what);
+    return hbp__file_fail(l->context, &l->file->source, l->file->chunk[chunk].offset, what);
 }
 
 /* One msgpack object that takes all of `data`, into l->unpacked. */
 static hbp_status unpack(loading *l, int64_t chunk, const uint8_t *data, uint64_t bytes, uint64_t max_objects)
 {
-    uint64_t used;
-    if (!hbp__msgpack_scan(data, bytes, max_objects, &used) || used != bytes)
-        return fail(l, chunk, "the chunk is not one msgpack object");
-    size_t at = 0;
-    msgpack_unpack_return answer = msgpack_unpack_next(&l->unpacked, (const char *)data, (size_t)bytes, &at);
-    if (answer == MSGPACK_UNPACK_NOMEM_ERROR)
-        return hbp__fail_memory(l->context, "a chunk of a plan file");
-    return answer == MSGPACK_UNPACK_SUCCESS ? HBP_OK : fail(l, chunk, "msgpack-c cannot read the chunk");
-}
-
-static hbp_status inflate_columns(loading *l, int64_t chunk, const uint8_t *data, uint64_t bytes,
-                                  uint64_t raw)
-{
-    if (!l->z_ready) {
-        l->z = hbp__zlib_stream(&l->context->memory);
-        if (inflateInit(&l->z) != Z_OK)
-            return hbp__fail_memory(l->context, "zlib");
-        l->z_ready = 1;
-    }
-    hbp__buffer_clear(&l->columns);
-    uint8_t *to = hbp__buffer_extend(&l->columns, raw);
-    if (!to)
-        return hbp__fail_memory(l->context, "a chunk of a plan file");
-    inflateReset(&l->z);
-    l->z.next_in = (Bytef *)(uintptr_t)data;
-    l->z.avail_in = (uInt)bytes;
-    l->z.next_out = to;
-    l->z.avail_out = (uInt)raw;
-    int answer = inflate(&l->z, Z_FINISH);
-    if (answer == Z_MEM_ERROR)
-        return hbp__fail_memory(l->context, "zlib");
-    if (answer != Z_STREAM_END || l->z.avail_out || l->z.avail_in)
-        return fail(l, chunk, "the chunk's columns do not decompress to what it says");
-    return HBP_OK;
+    return hbp__file_unpack(l->context, &l->file->source, l->file->chunk[chunk].offset, "the chunk", data,
+                            bytes, max_objects, &l->unpacked);
 }
 
 /* The chunk's object: what it says of itself must agree with the index; then its columns, in l->columns. */
@@ -74,13 +41,13 @@ static hbp_status read_columns(loading *l, int64_t chunk)
 {
     const hbp__plan_chunk *row = &l->file->chunk[chunk];
     int64_t columns = hbp__plan_chunk_bytes(&row->rows, l->file->optional), value, raw, crc;
-    if (columns > HBP__PLAN_CHUNK_MAX_BYTES || row->bytes > 2 * HBP__PLAN_CHUNK_MAX_BYTES)
+    if (columns > HBP__ZIPPED_MAX_BYTES || row->bytes > 2 * HBP__ZIPPED_MAX_BYTES)
         return fail(l, chunk, "the chunk is too large");
     hbp__buffer_clear(&l->object);
     uint8_t *object = hbp__buffer_extend(&l->object, (uint64_t)row->bytes);
     if (!object)
         return hbp__fail_memory(l->context, "a chunk of a plan file");
-    HBP__TRY(hbp__plan_file_bytes(l->context, l->file, row->offset, row->bytes, object));
+    HBP__TRY(hbp__file_read(l->context, &l->file->source, row->offset, row->bytes, object));
     HBP__TRY(unpack(l, chunk, object, (uint64_t)row->bytes, CHUNK_OBJECTS));
     const msgpack_object *map = &l->unpacked.data, *data = hbp__unpack_find(map, "data");
     if (!hbp__unpack_i64(map, "first_step", &value) || value != l->file->start[chunk].steps)
@@ -97,21 +64,16 @@ static hbp_status read_columns(loading *l, int64_t chunk)
     const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
     if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
         return fail(l, chunk, "the chunk's CRC-32 differs");
-    HBP__TRY(inflate_columns(l, chunk, bytes, data->via.bin.size, (uint64_t)raw));
+    int whole;
+    HBP__TRY(hbp__zip_inflate(&l->zip, bytes, data->via.bin.size, (uint64_t)raw, &l->columns,
+                              "a chunk of a plan file", &whole));
+    if (!whole)
+        return fail(l, chunk, "the chunk's columns do not decompress to what it says");
     return unpack(l, chunk, l->columns.data, l->columns.bytes, COLUMNS_OBJECTS);
 }
 
-static void fill_int64_t(int64_t *to, const uint8_t *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = (int64_t)hbp__get_le(from + 8 * i, 8);
-}
-
-static void fill_int32_t(int32_t *to, const uint8_t *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = (int32_t)(uint32_t)hbp__get_le(from + 4 * i, 4);
-}
+#define unpack_column_int64_t hbp__unpack_column_i64
+#define unpack_column_int32_t hbp__unpack_column_i32
 
 /* A chunk's offsets run from 0 to `total`; the plan's go on from `base`. Wrong ones in between wrap and are
  * found by hbp__plan_check. */
@@ -131,12 +93,10 @@ static hbp_status load_chunk(loading *l, int64_t chunk)
     const msgpack_object *map = &l->unpacked.data;
     hbp_plan *plan = l->plan;
 #define FILL(name, type, table, extra)                                                                       \
-    if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table)) {                                          \
-        const uint8_t *from = hbp__unpack_column(map, #name, rows->table + (extra), (int)sizeof(type));      \
-        if (!from)                                                                                           \
-            return fail(l, chunk, "the chunk lacks the column '" #name "'");                                 \
-        fill_##type(plan->name + (start->table - l->first.table), from, rows->table + (extra));              \
-    }
+    if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table) &&                                          \
+        !unpack_column_##type(map, #name, rows->table + (extra),                                             \
+                              plan->name + (start->table - l->first.table)))                                 \
+        return fail(l, chunk, "the chunk lacks the column '" #name "'");
     HBP__PLAN_COLUMNS(FILL)
 #undef FILL
     if (!rows->steps)
@@ -174,7 +134,7 @@ static hbp_status check(hbp_context *context, const hbp_plan_file *file, const h
         return status;
     char breach[256];
     snprintf(breach, sizeof breach, "%s", hbp_context_message(context));
-    return hbp__plan_file_fail(context, file, offset, breach);
+    return hbp__file_fail(context, &file->source, offset, breach);
 }
 
 /* Chunks [first, end) as a plan, checked but not sealed. */
@@ -182,7 +142,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
                               hbp_plan **out)
 {
     const hbp__plan_rows *from = &file->start[first], *to = &file->start[end];
-    loading l = {.context = context, .file = file, .first = *from};
+    loading l = {.context = context, .file = file, .first = *from, .zip.context = context};
     l.plan = hbp__plan_new(&context->memory, to->steps - from->steps, to->micro_batches - from->micro_batches,
                            to->packs - from->packs, to->samples - from->samples, to->dropped - from->dropped,
                            file->optional);
@@ -200,8 +160,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
             status = load_chunk(&l, chunk);
     }
     msgpack_unpacked_destroy(&l.unpacked);
-    if (l.z_ready)
-        inflateEnd(&l.z);
+    hbp__zip_close(&l.zip);
     hbp__buffer_free(&l.object);
     hbp__buffer_free(&l.columns);
     if (status == HBP_OK)
@@ -218,15 +177,15 @@ hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, 
     hbp_plan *plan = NULL;
     hbp_plan_summary summary;
     if (!file->chunks)
-        return hbp__plan_file_fail(context, file, 0, "the plan has no steps");
+        return hbp__file_fail(context, &file->source, 0, "the plan has no steps");
     HBP__TRY(load_chunks(context, file, 0, file->chunks, &plan));
     hbp__plan_seal(plan);
     hbp__plan_summarise(plan, &summary);
     hbp_status status = HBP_OK;
     if (summary.digest != file->summary.digest)
-        status = hbp__plan_file_fail(context, file, 0, "the header's digest is not that of the columns");
+        status = hbp__file_fail(context, &file->source, 0, "the header's digest is not that of the columns");
     else if (memcmp(&summary, &file->summary, sizeof summary) != 0)
-        status = hbp__plan_file_fail(context, file, 0, "the header's sums are not those of the columns");
+        status = hbp__file_fail(context, &file->source, 0, "the header's sums are not those of the columns");
     if (status == HBP_OK)
         *out = plan;
     else

@@ -5,8 +5,10 @@
 #include "hbp/plan_file.h"
 #include "hbp/version.h"
 #include "io/atomic_file.h"
+#include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
 #include "io/plan_format.h"
+#include "io/zipped.h"
 
 #define NOTE_BYTES (1 << 20)
 
@@ -24,8 +26,7 @@ typedef struct saving {
     hbp__buffer chunks;  /* hbp__plan_chunk of each so far */
     uint64_t header_bytes;
     uint32_t header_crc;
-    z_stream z;
-    int z_ready;
+    hbp__zip zip;
 } saving;
 
 void hbp_plan_save_options_init(hbp_plan_save_options *options, uint32_t struct_size)
@@ -63,18 +64,6 @@ static hbp_status write_object(saving *s)
     return HBP_OK;
 }
 
-static void pack_named_double(msgpack_packer *packer, const char *name, double value)
-{
-    hbp__pack_text(packer, name);
-    msgpack_pack_double(packer, value);
-}
-
-static void pack_named_integer(msgpack_packer *packer, const char *name, int64_t value)
-{
-    hbp__pack_text(packer, name);
-    msgpack_pack_int64(packer, value);
-}
-
 /* The last of a cost's terms; a cost that does not charge vision units is written without them. */
 #define VISION_TERMS 3
 
@@ -108,11 +97,11 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
     const uint32_t all = sizeof terms / sizeof *terms, count = all - (charges_vision(t) ? 0 : VISION_TERMS);
     msgpack_pack_map(packer, count + 7);
     for (uint32_t i = 0; i < count; i++)
-        pack_named_double(packer, terms[i].name, terms[i].value);
-    pack_named_integer(packer, "ranks", t->ranks);
-    pack_named_integer(packer, "domain_ranks", t->domain_ranks);
-    pack_named_integer(packer, "layers", t->layers);
-    pack_named_integer(packer, "limit_bytes", t->limit_bytes);
+        hbp__pack_named_double(packer, terms[i].name, terms[i].value);
+    hbp__pack_named_i64(packer, "ranks", t->ranks);
+    hbp__pack_named_i64(packer, "domain_ranks", t->domain_ranks);
+    hbp__pack_named_i64(packer, "layers", t->layers);
+    hbp__pack_named_i64(packer, "limit_bytes", t->limit_bytes);
     const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
     for (int table = 0; table < 3; table++) {
         hbp__pack_text(packer, tables[table]);
@@ -232,48 +221,23 @@ static hbp_status pack_columns(saving *s, const hbp__plan_rows *rows)
     return s->columns.failed ? hbp__fail_memory(s->context, "a chunk of a plan file") : HBP_OK;
 }
 
-static hbp_status deflate_columns(saving *s)
-{
-    if (!s->z_ready) {
-        s->z = hbp__zlib_stream(&s->context->memory);
-        if (deflateInit(&s->z, s->options.level) != Z_OK)
-            return hbp__fail_memory(s->context, "zlib");
-        s->z_ready = 1;
-    }
-    hbp__buffer_clear(&s->packed);
-    uint64_t bound = deflateBound(&s->z, (uLong)s->columns.bytes);
-    uint8_t *to = hbp__buffer_extend(&s->packed, bound);
-    if (!to)
-        return hbp__fail_memory(s->context, "a chunk of a plan file");
-    deflateReset(&s->z);
-    s->z.next_in = s->columns.data;
-    s->z.avail_in = (uInt)s->columns.bytes;
-    s->z.next_out = to;
-    s->z.avail_out = (uInt)bound;
-    int answer = deflate(&s->z, Z_FINISH);
-    if (answer != Z_STREAM_END)
-        return hbp__fail(s->context, HBP_E_INTERNAL, "zlib answers %d", answer);
-    s->packed.bytes -= s->z.avail_out;
-    return HBP_OK;
-}
-
 static hbp_status write_chunk(saving *s, const hbp__plan_rows *rows, int32_t optional)
 {
-    if (hbp__plan_chunk_bytes(rows, optional) > HBP__PLAN_CHUNK_MAX_BYTES)
+    if (hbp__plan_chunk_bytes(rows, optional) > HBP__ZIPPED_MAX_BYTES)
         return hbp__fail(s->context, HBP_E_OVERFLOW,
                          "step %lld has %lld bytes of columns; a chunk holds at most %lld",
                          (long long)s->at.steps, (long long)hbp__plan_chunk_bytes(rows, optional),
-                         (long long)HBP__PLAN_CHUNK_MAX_BYTES);
+                         (long long)HBP__ZIPPED_MAX_BYTES);
     HBP__TRY(pack_columns(s, rows));
-    HBP__TRY(deflate_columns(s));
+    HBP__TRY(hbp__zip_deflate(&s->zip, s->options.level, &s->columns, &s->packed, "a chunk of a plan file"));
     msgpack_packer packer = hbp__buffer_packer(&s->object);
     msgpack_pack_map(&packer, 9);
-    pack_named_integer(&packer, "first_step", s->at.steps);
-#define PACK(table) pack_named_integer(&packer, #table, rows->table);
+    hbp__pack_named_i64(&packer, "first_step", s->at.steps);
+#define PACK(table) hbp__pack_named_i64(&packer, #table, rows->table);
     HBP__PLAN_TABLES(PACK)
 #undef PACK
-    pack_named_integer(&packer, "bytes", (int64_t)s->columns.bytes);
-    pack_named_integer(&packer, "crc32", hbp__crc32(s->packed.data, s->packed.bytes));
+    hbp__pack_named_i64(&packer, "bytes", (int64_t)s->columns.bytes);
+    hbp__pack_named_i64(&packer, "crc32", hbp__crc32(s->packed.data, s->packed.bytes));
     hbp__pack_text(&packer, "data");
     msgpack_pack_bin(&packer, (size_t)s->packed.bytes);
     msgpack_pack_bin_body(&packer, s->packed.data, (size_t)s->packed.bytes);
@@ -308,9 +272,9 @@ static hbp_status write_index(saving *s)
     const hbp__plan_chunk *chunks = (const void *)s->chunks.data;
     msgpack_packer packer = hbp__buffer_packer(&s->object);
     msgpack_pack_map(&packer, 10);
-    pack_named_integer(&packer, "header_bytes", (int64_t)s->header_bytes);
-    pack_named_integer(&packer, "header_crc32", s->header_crc);
-    pack_named_integer(&packer, "chunks", (int64_t)count);
+    hbp__pack_named_i64(&packer, "header_bytes", (int64_t)s->header_bytes);
+    hbp__pack_named_i64(&packer, "header_crc32", s->header_crc);
+    hbp__pack_named_i64(&packer, "chunks", (int64_t)count);
 #define PACK(name, field)                                                                                    \
     for (uint64_t i = 0; i < count; i++)                                                                     \
         column[i] = chunks[i].field;                                                                         \
@@ -346,7 +310,8 @@ hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char 
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
-    saving s = {.context = context, .plan = plan, .version = hbp__plan_format_version(plan)};
+    saving s = {
+        .context = context, .plan = plan, .version = hbp__plan_format_version(plan), .zip.context = context};
     HBP__TRY(read_options(context, options, &s.options));
     HBP__TRY(hbp__atomic_open(context, path, &s.file));
     s.columns.memory = s.packed.memory = s.object.memory = s.chunks.memory = context->memory;
@@ -355,8 +320,7 @@ hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char 
         hbp__atomic_discard(&s.file);
     else
         status = hbp__atomic_commit(context, &s.file);
-    if (s.z_ready)
-        deflateEnd(&s.z);
+    hbp__zip_close(&s.zip);
     hbp__buffer_free(&s.columns);
     hbp__buffer_free(&s.packed);
     hbp__buffer_free(&s.object);

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/checked.h"
+#include "io/system_error.h"
+#include "io/zipped.h"
 
 #define BLOCK      65536
 #define NAME_BYTES 128
@@ -48,24 +49,6 @@ int64_t hbp__stream_offset(const hbp__stream *stream)
     return stream->offset;
 }
 
-static hbp_status fail_system(hbp_context *context, const char *what, const char *path, int error)
-{
-    char text[96];
-    if (strerror_r(error, text, sizeof text) != 0)
-        text[0] = '\0';
-    return hbp__fail(context, HBP_E_SYSTEM, "cannot %s %s: %s", what, path, text);
-}
-
-static voidpf zip_alloc(voidpf user, uInt count, uInt size)
-{
-    return hbp__new(user, count, size);
-}
-
-static void zip_free(voidpf user, voidpf block)
-{
-    hbp__delete(user, block);
-}
-
 /* Up to `room` stored bytes into `to`; 0 at the end. */
 static hbp_status read_stored(hbp__stream *stream, unsigned char *to, int64_t room, int64_t *got)
 {
@@ -86,7 +69,7 @@ static hbp_status read_stored(hbp__stream *stream, unsigned char *to, int64_t ro
             bytes = read(stream->file, to, (size_t)room);
         while (bytes < 0 && errno == EINTR);
         if (bytes < 0)
-            return fail_system(stream->context, "read", stream->name, errno);
+            return hbp__fail_system(stream->context, "read", stream->name, errno);
         *got = bytes;
     }
     stream->stored_end = *got == 0;
@@ -213,7 +196,7 @@ static hbp_status begin_zip(hbp__stream *stream)
     if (bytes < 2 || data[0] != 0x1f || data[1] != 0x8b)
         return HBP_OK;
     stream->raw = hbp__new(&stream->context->memory, HBP__STREAM_AHEAD + BLOCK, 1);
-    stream->z = (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = &stream->context->memory};
+    stream->z = hbp__zlib_stream(&stream->context->memory);
     if (!stream->raw || inflateInit2(&stream->z, 15 + 16) != Z_OK)
         return hbp__fail_memory(stream->context, "gzip");
     stream->zip_ready = stream->zipped = stream->in_member = 1;
@@ -241,10 +224,10 @@ static hbp_status open_file(hbp__stream *stream, const char *path)
     stream->path = path;
     stream->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (stream->file < 0)
-        return fail_system(stream->context, "open", standard ? stream->name : path, errno);
+        return hbp__fail_system(stream->context, "open", standard ? stream->name : path, errno);
     struct stat about;
     if (fstat(stream->file, &about) != 0)
-        return fail_system(stream->context, "read", path, errno);
+        return hbp__fail_system(stream->context, "read", path, errno);
     if (S_ISDIR(about.st_mode))
         return hbp__fail(stream->context, HBP_E_SYSTEM, "cannot read %s: it is a directory", path);
     if (S_ISREG(about.st_mode))

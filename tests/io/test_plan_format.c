@@ -1,30 +1,6 @@
 #include "io/plan_format.h"
 
-#include "failing.h"
 #include "plans.h"
-
-START_TEST(numbers_are_little_endian)
-{
-    uint8_t bytes[8] = {0};
-    hbp__put_le(bytes, 0x0123456789abcdefu, 8);
-    const uint8_t want[] = {0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01};
-    ck_assert_mem_eq(bytes, want, 8);
-    ck_assert_uint_eq(hbp__get_le(bytes, 8), 0x0123456789abcdefu);
-    ck_assert_uint_eq(hbp__get_le(bytes, 4), 0x89abcdefu);
-    hbp__put_le(bytes, UINT64_MAX, 2);
-    ck_assert_uint_eq(hbp__get_le(bytes, 4), 0x89abffffu);
-}
-END_TEST
-
-/* The check value of CRC-32/ISO-HDLC, which zlib, gzip and PNG use. */
-START_TEST(the_crc_is_the_usual_one)
-{
-    const uint8_t digits[] = "123456789";
-    ck_assert_uint_eq(hbp__crc32(digits, 9), 0xcbf43926u);
-    ck_assert_uint_eq(hbp__crc32(digits, 0), 0);
-    ck_assert_uint_eq(hbp__crc32(NULL, 0), 0);
-}
-END_TEST
 
 /* The bytes of a chunk are those of a plan's columns, spelt out here. */
 START_TEST(bytes_of_a_chunk)
@@ -66,28 +42,4 @@ START_TEST(tables_of_a_chunk)
 }
 END_TEST
 
-/* zlib takes its memory from the hooks, and gives it back. */
-static hbp_status run_zlib(hbp_context *context, void *user)
-{
-    (void)user;
-    z_stream z = hbp__zlib_stream(&context->memory);
-    uint8_t in[100] = {1, 2, 3}, out[200];
-    if (deflateInit(&z, 1) != Z_OK)
-        return hbp__fail_memory(context, "zlib");
-    z.next_in = in;
-    z.avail_in = sizeof in;
-    z.next_out = out;
-    z.avail_out = sizeof out;
-    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
-    deflateEnd(&z);
-    return HBP_OK;
-}
-
-START_TEST(zlib_uses_the_hooks)
-{
-    failing_sweep(run_zlib, NULL);
-}
-END_TEST
-
-TEST_MAIN("plan_format", numbers_are_little_endian, the_crc_is_the_usual_one, bytes_of_a_chunk,
-          rows_that_cannot_be, tables_of_a_chunk, zlib_uses_the_hooks)
+TEST_MAIN("plan_format", bytes_of_a_chunk, rows_that_cannot_be, tables_of_a_chunk)

@@ -242,7 +242,8 @@ START_TEST(other_files_are_refused_by_what_they_are)
     ck_assert_ptr_null(plan);
     FAILS(context, HBP_E_SYSTEM, "irectory", hbp_plan_file_open(context, folder, &file));
     ck_assert_ptr_null(file);
-    FAILS(context, HBP_E_SYSTEM, "read from its end", hbp_plan_load(context, "/dev/null", &plan));
+    FAILS(context, HBP_E_SYSTEM, "not a file that can be read at any place",
+          hbp_plan_load(context, "/dev/null", &plan));
     FAILS(context, HBP_E_INVALID, "path is NULL", hbp_plan_load(context, NULL, &plan));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_plan_load(context, path, NULL));
     file_write(path, "", 0);
