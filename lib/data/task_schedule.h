@@ -74,7 +74,7 @@ typedef struct hbp__task_slices {
     int64_t makespan_ns;
 } hbp__task_slices;
 
-/* Appends; grows by doubling. */
+/* Appends; grows by doubling; keeps `waves` and `makespan_ns` up. A list starts out zeroed. */
 hbp_status hbp__task_slices_add(hbp_context *context, hbp__task_slices *slices, const hbp__task_slice *slice);
 void hbp__task_slices_close(hbp__task_slices *slices);
 
@@ -91,6 +91,21 @@ hbp_status hbp__task_schedule_build(hbp_context *context, const hbp_graph *graph
                                     const hbp__task_slices *slices, const int32_t *ranks,
                                     const int64_t *level_ns, const hbp_task_summary *summary,
                                     hbp_task_schedule **out);
+
+/* The slices of a schedule whose columns are sound, as a list; the inverse of building. */
+hbp_status hbp__task_schedule_slices(hbp_context *context, const hbp_task_schedule *schedule,
+                                     hbp__task_slices *slices);
+
+/* Writes the summary's kept_bytes and fetched_bytes, of a schedule of `graph`: states that a rank holds and
+ * held under `previous`, whose weights have the same name; those that it did not, though another rank had
+ * them. `previous` NULL: both are 0. O(ranks x operators) at worst. */
+hbp_status hbp__task_schedule_compare(hbp_context *context, hbp_task_schedule *schedule,
+                                      const hbp_graph *graph, const hbp_task_schedule *previous);
+
+/* The GPUs that tasks are planned on, and those of one NVLink domain, at most all. HBP_E_INVALID names a
+ * field that is 0 or unknown, HBP_E_OVERFLOW above 2^31 - 1 GPUs. */
+hbp_status hbp__task_machine(hbp_context *context, const hbp_machine *machine, int32_t *gpus,
+                             int32_t *domain_gpus);
 
 /* The digest of what is there. */
 uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule);

@@ -1,0 +1,223 @@
+#include "data/task_schedule.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/column.h"
+#include "base/digest.h"
+#include "base/options.h"
+#include "data/machine.h"
+
+hbp_status hbp__task_slices_add(hbp_context *context, hbp__task_slices *slices, const hbp__task_slice *slice)
+{
+    if (!slices->memory.alloc)
+        slices->memory = context->memory;
+    if (slices->count == slices->room) {
+        int64_t room = slices->room ? 2 * slices->room : 16;
+        hbp__task_slice *more = hbp__renew(&slices->memory, slices->slice, (uint64_t)room, sizeof *more);
+        if (!more)
+            return hbp__fail_memory(context, "slices");
+        slices->slice = more;
+        slices->room = room;
+    }
+    slices->slice[slices->count++] = *slice;
+    if (slices->waves <= slice->wave)
+        slices->waves = slice->wave + 1;
+    slices->makespan_ns = hbp__max_i64(slices->makespan_ns, slice->end_ns);
+    return HBP_OK;
+}
+
+void hbp__task_slices_close(hbp__task_slices *slices)
+{
+    if (slices->slice)
+        hbp__delete(&slices->memory, slices->slice);
+    *slices = (hbp__task_slices){.memory = slices->memory};
+}
+
+/* Columns and lists of names, zeroed; hbp_task_schedule_free takes what there is. */
+static int allocate(hbp_task_schedule *schedule)
+{
+    const hbp__memory *memory = &schedule->memory;
+#define ALLOCATE(name, type, table, extra)                                                                   \
+    schedule->name = hbp__new_zero(memory, (uint64_t)schedule->table + (extra), sizeof(type));               \
+    if (!schedule->name)                                                                                     \
+        return 0;
+    HBP__TASK_COLUMNS(ALLOCATE)
+#undef ALLOCATE
+    schedule->meta_op_names = hbp__new_zero(memory, (uint64_t)schedule->meta_ops, sizeof(char *));
+    schedule->task_names = hbp__new_zero(memory, (uint64_t)schedule->tasks, sizeof(char *));
+    schedule->parameters_names = hbp__new_zero(memory, (uint64_t)schedule->parameters, sizeof(char *));
+    return schedule->meta_op_names && schedule->task_names && schedule->parameters_names;
+}
+
+hbp_status hbp__task_schedule_new(hbp_context *context, const hbp_task_schedule *shape,
+                                  hbp_task_schedule **out)
+{
+    hbp_task_schedule *schedule = hbp__new_zero(&context->memory, 1, sizeof *schedule);
+    if (!schedule)
+        return hbp__fail_memory(context, "the schedule of tasks");
+    schedule->memory = context->memory;
+    schedule->meta_ops = shape->meta_ops;
+    schedule->operators_total = shape->operators_total;
+    schedule->levels = shape->levels;
+    schedule->waves = shape->waves;
+    schedule->slices = shape->slices;
+    schedule->groups = shape->groups;
+    schedule->group_ranks_total = shape->group_ranks_total;
+    schedule->parameters = shape->parameters;
+    schedule->ranks = shape->ranks;
+    schedule->tasks = shape->tasks;
+    if (!allocate(schedule)) {
+        hbp_task_schedule_free(schedule);
+        return hbp__fail_memory(context, "the schedule of tasks");
+    }
+    *out = schedule;
+    return HBP_OK;
+}
+
+static void free_names(const hbp__memory *memory, char **names, int64_t count)
+{
+    for (int64_t i = 0; names && i < count; i++)
+        hbp__delete(memory, names[i]);
+    hbp__delete(memory, names);
+}
+
+void hbp_task_schedule_free(hbp_task_schedule *schedule)
+{
+    if (!schedule)
+        return;
+    hbp__memory memory = schedule->memory;
+    free_names(&memory, schedule->meta_op_names, schedule->meta_ops);
+    free_names(&memory, schedule->task_names, schedule->tasks);
+    free_names(&memory, schedule->parameters_names, schedule->parameters);
+#define RELEASE(name, type, table, extra) hbp__delete(&memory, schedule->name);
+    HBP__TASK_COLUMNS(RELEASE)
+#undef RELEASE
+    hbp__delete(&memory, schedule);
+}
+
+/* Eight characters a word, the first one lowest, and the length: the same on every byte order. */
+static void digest_text(hbp__digest *digest, const char *text)
+{
+    uint64_t word = 0, length = 0;
+    for (; text && text[length]; length++) {
+        word |= (uint64_t)(unsigned char)text[length] << 8 * (length % 8);
+        if (length % 8 == 7) {
+            hbp__digest_u64(digest, word);
+            word = 0;
+        }
+    }
+    hbp__digest_u64(digest, word);
+    hbp__digest_u64(digest, length);
+}
+
+static void digest_names(hbp__digest *digest, char *const *names, int64_t count)
+{
+    hbp__digest_u64(digest, (uint64_t)count);
+    for (int64_t i = 0; i < count; i++)
+        digest_text(digest, names[i]);
+}
+
+#define digest_int64_t hbp__digest_column_i64
+#define digest_int32_t hbp__digest_column_i32
+
+uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule)
+{
+    const hbp_task_summary *s = &schedule->summary;
+    const int64_t fields[] = {s->mode, s->gpus, s->domain_gpus, s->makespan_ns};
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_column_i64(&digest, fields, sizeof fields / sizeof *fields);
+    hbp__digest_u64(&digest, schedule->graph_digest);
+#define DIGEST(name, type, table, extra) digest_##type(&digest, schedule->name, schedule->table + (extra));
+    HBP__TASK_COLUMNS(DIGEST)
+#undef DIGEST
+    digest_names(&digest, schedule->meta_op_names, schedule->meta_ops);
+    digest_names(&digest, schedule->task_names, schedule->tasks);
+    digest_names(&digest, schedule->parameters_names, schedule->parameters);
+    return hbp__digest_end(&digest);
+}
+
+hbp_status hbp__task_machine(hbp_context *context, const hbp_machine *machine, int32_t *gpus,
+                             int32_t *domain_gpus)
+{
+    const hbp_machine_fields *f = &machine->fields;
+    const struct {
+        const char *name;
+        int32_t value;
+    } needed[] = {{"nodes", f->nodes}, {"gpus_per_node", f->gpus_per_node}, {"domain_gpus", f->domain_gpus}};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i].value < 1)
+            return hbp__fail(context, HBP_E_INVALID, "%s of machine %s is %d; it needs 1 at least",
+                             needed[i].name, machine->name, (int)needed[i].value);
+    int64_t all = (int64_t)f->nodes * f->gpus_per_node;
+    if (all > INT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "machine %s has %lld GPUs; at most %d", machine->name,
+                         (long long)all, INT32_MAX);
+    *gpus = (int32_t)all;
+    *domain_gpus = f->domain_gpus < *gpus ? f->domain_gpus : *gpus;
+    return HBP_OK;
+}
+
+hbp_status hbp__task_schedule_slices(hbp_context *context, const hbp_task_schedule *schedule,
+                                     hbp__task_slices *slices)
+{
+    *slices = (hbp__task_slices){.memory = context->memory};
+    for (int32_t w = 0; w < schedule->waves; w++)
+        for (int64_t s = schedule->wave_offsets[w]; s < schedule->wave_offsets[w + 1]; s++) {
+            hbp_status status = hbp__task_slices_add(
+                context, slices,
+                &(hbp__task_slice){schedule->slice_meta_ops[s], schedule->slice_firsts[s],
+                                   schedule->slice_operators[s], schedule->slice_gpus[s], w,
+                                   schedule->slice_starts[s], schedule->slice_ends[s]});
+            if (status < 0) {
+                hbp__task_slices_close(slices);
+                return status;
+            }
+        }
+    return HBP_OK;
+}
+
+void hbp_task_summary_init(hbp_task_summary *summary, uint32_t struct_size)
+{
+    hbp__struct_init(summary, struct_size);
+}
+
+hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp_task_schedule *schedule,
+                                         hbp_task_summary *summary)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, schedule, "schedule"));
+    return hbp__struct_write(context, summary, &schedule->summary, sizeof schedule->summary,
+                             "hbp_task_summary");
+}
+
+uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule)
+{
+    return schedule ? schedule->digest : 0;
+}
+
+/* The getters' names follow from the columns'. */
+#define GETTER(name, type, table, extra)                                                                     \
+    HBP__COLUMN_GETTER(type, hbp_task_schedule_get_##name, hbp_task_schedule, name, table + (extra))
+HBP__TASK_COLUMNS(GETTER)
+#undef GETTER
+
+static const char *name_at(char *const *names, int64_t count, int64_t index)
+{
+    return index >= 0 && index < count ? names[index] : NULL;
+}
+
+const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op)
+{
+    return schedule ? name_at(schedule->meta_op_names, schedule->meta_ops, meta_op) : NULL;
+}
+
+const char *hbp_task_schedule_get_task_name(const hbp_task_schedule *schedule, int64_t task)
+{
+    return schedule ? name_at(schedule->task_names, schedule->tasks, task) : NULL;
+}
+
+const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedule *schedule, int64_t parameters)
+{
+    return schedule ? name_at(schedule->parameters_names, schedule->parameters, parameters) : NULL;
+}
