@@ -52,7 +52,8 @@ HBP_API void hbp_machine_fields_init(hbp_machine_fields *fields, uint32_t struct
 HBP_API hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields,
                                       hbp_machine **out);
 
-/* Makes `nodes` (>= 1) nodes of a preset: a100-40, a100-80, h100, h200, b200, gb200-nvl72. */
+/* Makes `nodes` (>= 1) nodes of a preset: a100-40, a100-80, a800-80, h100, h200, b200,
+ * gb200-nvl72. */
 HBP_API hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes,
                                              hbp_machine **out);
 HBP_API int64_t hbp_machine_count_presets(void);

@@ -14,7 +14,7 @@
 
 /* Dense bf16; bandwidth of NVLink one way, as NCCL reaches it. HBM as it is sold, in binary gigabytes:
  * drivers report up to 1 GiB less (81,559 MiB of an H100, 143,771 of an H200), which the cost's reserve
- * covers. */
+ * covers. The A800 is an A100 with 8 of its 12 NVLinks; its 8 share one network card of 400 Gb/s. */
 static const struct preset {
     const char *name;
     int32_t gpus_per_node;
@@ -27,6 +27,7 @@ static const struct preset {
 } presets[] = {
     {"a100-40", 8, 8, 312e12, 40 * GIB, 1555e9, 240e9, 25e9},
     {"a100-80", 8, 8, 312e12, 80 * GIB, 2039e9, 240e9, 25e9},
+    {"a800-80", 8, 8, 312e12, 80 * GIB, 2039e9, 160e9, 6.25e9},
     {"h100", 8, 8, 989e12, 80 * GIB, 3350e9, 371e9, 50e9},
     {"h200", 8, 8, 989e12, 141 * GIB, 4800e9, 371e9, 50e9},
     {"b200", 8, 8, 2250e12, 180 * GIB, 8000e9, 722e9, 50e9},

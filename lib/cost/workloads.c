@@ -1,0 +1,322 @@
+/* Graphs of the published models of many tasks, with times from a machine's figures (docs: workloads). */
+#include "hbp/workloads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/nearest.h"
+#include "cost/communication.h"
+#include "cost/states.h"
+#include "data/workload_presets.h"
+
+/* What every operator pays on each GPU however few tokens it gets there: kernels that a trainer launches
+ * forward and backward of one transformer layer, some 30 and 60, at 5 microseconds each. */
+#define LAUNCH_NS 450000.0
+
+/* Matrix products reach the machine's share of its peak where each GPU gets many tokens. A product of t
+ * tokens and h columns runs as t h / (128 x 128) tiles on some hundred multiprocessors, so at this many
+ * elements of output half of that is left. */
+#define HALF_ELEMENTS 500000.0
+
+/* Bytes per parameter of gradients as they are summed, and of activations on their way: bf16. */
+#define GRADIENT_BYTES   2
+#define ACTIVATION_BYTES 2
+
+/* An all-reduce behind attention and one behind the MLP, forward and backward (Shoeybi et al., 2019). */
+#define TENSOR_ALL_REDUCES 4
+
+/* Sharded weights are gathered forward and backward, their gradients scattered. */
+#define WEIGHT_GATHERS 3
+
+/* A component's states take at most this share of the memory of the least GPUs that it runs on. */
+#define LARGEST_SHARE .9
+
+/* A name such as "vision-audio-language/language[59]". */
+#define NAME_BYTES 96
+
+/* Powers of two in an int32. */
+#define MOST_POINTS 33
+
+/* What all operators of a graph read. */
+typedef struct maker {
+    const hbp__workload *workload;
+    hbp__fabric fabric;
+    hbp_graph *graph;
+} maker;
+
+/* One operator before it has a profile. */
+typedef struct work {
+    const hbp__component *component;
+    const hbp__task_step *step;
+    double product_flops; /* forward and backward, of the whole batch */
+    double attention_flops;
+    double all_reduces;
+    double gathered_bytes; /* weights that must be there, when they are sharded */
+    double output_width;   /* of its products, for how well they fill a GPU */
+    int32_t split;
+} work;
+
+/* The largest power of two that divides n > 0. */
+static int32_t even_part(int32_t n)
+{
+    return n & -n;
+}
+
+static int32_t min_i32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The most of n GPUs that data parallelism can use: divides the batch, and the others split the heads. 0:
+ * none. */
+static int32_t data_parallel(const work *w, int32_t n)
+{
+    for (int32_t p = min_i32(n, w->step->batch); p > 0; p--)
+        if (w->step->batch % p == 0 && n % p == 0 && w->split % (n / p) == 0)
+            return p;
+    return 0;
+}
+
+/* Time of collectives among the `ranks` GPUs that share an operator's tensors or weights. */
+static double collective_ns(const maker *m, int32_t collective, int32_t ranks, double calls, double bytes)
+{
+    const char *source;
+    hbp__fabric fabric = {m->fabric.machine, ranks, min_i32(ranks, m->fabric.domain)};
+    return hbp__cost_ring_ns(&fabric, collective, calls, calls * bytes, &source);
+}
+
+/* Time of one operator, forward and backward, on n = p q GPUs: p share the batch, q the heads. Weights that
+ * are sharded are gathered inside the NVLink domain while the layer before computes. */
+static int64_t operator_ns(const maker *m, const work *w, int32_t n, int32_t p)
+{
+    const hbp_machine_fields *machine = &m->fabric.machine->fields;
+    double q = n / p;
+    double tokens = (double)w->step->batch * w->step->sequence / p; /* of each GPU's products */
+    double elements = tokens * w->output_width / q;
+    double filled = elements / (elements + HALF_ELEMENTS);
+    double peak = machine->flops_per_s * n / 1e9;
+    double ns = LAUNCH_NS + w->product_flops / (peak * machine->gemm_efficiency * filled) +
+                w->attention_flops / (peak * machine->attention_efficiency);
+    ns += collective_ns(m, HBP_COLLECTIVE_ALL_REDUCE, n / p, w->all_reduces,
+                        ACTIVATION_BYTES * tokens * w->component->hidden);
+    double gathered = collective_ns(m, HBP_COLLECTIVE_ALL_GATHER, min_i32(n, m->fabric.domain),
+                                    w->gathered_bytes > 0 ? WEIGHT_GATHERS : 0, w->gathered_bytes);
+    return hbp__round_i64(ns > gathered ? ns : gathered);
+}
+
+/* A profile on `least`, twice as many, ... GPUs, and on all of the machine where the operator can use them.
+ */
+static hbp_status add_profile(hbp_context *context, const maker *m, const work *w, int32_t least,
+                              int32_t *profile)
+{
+    int32_t gpus[MOST_POINTS];
+    int64_t ns[MOST_POINTS];
+    int64_t points = 0;
+    for (int64_t n = least; points < MOST_POINTS; n *= 2) {
+        if (n > m->fabric.ranks)
+            n = m->fabric.ranks;
+        int32_t p = data_parallel(w, (int32_t)n);
+        if (p > 0 && (points == 0 || n > gpus[points - 1])) {
+            gpus[points] = (int32_t)n;
+            ns[points++] = operator_ns(m, w, (int32_t)n, p);
+        }
+        if (n == m->fabric.ranks)
+            break;
+    }
+    return hbp_graph_add_profile(context, m->graph, gpus, ns, points, profile);
+}
+
+/* The least power of two of GPUs that hold a sharded component's states. */
+static int32_t least_gpus(const maker *m, const hbp__component *component)
+{
+    double states = (HBP__WEIGHT_BYTES + HBP__GRADIENT_BYTES + HBP__OPTIMISER_BYTES) *
+                    (double)hbp__component_parameters(component);
+    double room = LARGEST_SHARE * (double)m->fabric.machine->fields.hbm_bytes;
+    int32_t n = 1;
+    while (m->workload->sharded && n < even_part(component->heads) && states / n > room)
+        n *= 2;
+    return n;
+}
+
+static void set_states(const maker *m, hbp_operator *fields, int64_t parameters)
+{
+    int64_t states = (int64_t)(HBP__WEIGHT_BYTES + HBP__GRADIENT_BYTES + HBP__OPTIMISER_BYTES) * parameters;
+    fields->state_bytes = m->workload->sharded ? 0 : states;
+    fields->sharded_bytes = m->workload->sharded ? states : 0;
+    fields->gradient_bytes = GRADIENT_BYTES * parameters;
+}
+
+/* Adds one operator behind `*last` (-1: none), which becomes it. */
+static hbp_status add_operator(hbp_context *context, const maker *m, const hbp_operator *fields,
+                               int32_t *last)
+{
+    int32_t added;
+    HBP__TRY(hbp_graph_add_operators(context, m->graph, fields, 1, &added));
+    if (*last >= 0)
+        HBP__TRY(hbp_graph_add_edge(context, m->graph, *last, added, -1));
+    *last = added;
+    return HBP_OK;
+}
+
+static hbp_operator operator_of(const hbp__task_shape *task, const hbp__task_step *step,
+                                const hbp__component *component, const char *type)
+{
+    hbp_operator fields;
+    hbp_operator_init(&fields, sizeof fields);
+    fields.task = task->name;
+    fields.type = type;
+    fields.batch = step->batch;
+    fields.sequence = step->sequence;
+    fields.width = component->hidden;
+    fields.output_bytes = ACTIVATION_BYTES * fields.batch * fields.sequence * fields.width;
+    return fields;
+}
+
+/* The similarity of every embedding with every other, one way and the other: a launch more than work. */
+static hbp_status add_contrast(hbp_context *context, const maker *m, const hbp__task_shape *task,
+                               const work *w, int32_t *first, int32_t *last)
+{
+    hbp_operator fields = operator_of(task, w->step, w->component, w->component->name);
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/%s", task->name, w->component->name);
+    fields.name = name;
+    fields.activation_bytes = 2 * fields.output_bytes + 4 * fields.batch * fields.batch;
+    HBP__TRY(add_profile(context, m, w, 1, &fields.profile));
+    HBP__TRY(add_operator(context, m, &fields, last));
+    *first = *last;
+    return HBP_OK;
+}
+
+static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__task_shape *task, const work *w,
+                             int32_t *first, int32_t *last)
+{
+    const hbp__component *c = w->component;
+    hbp__component_layer layer = hbp__component_layer_of(c);
+    hbp_operator fields = operator_of(task, w->step, c, c->name);
+    fields.least_gpus = least_gpus(m, c);
+    fields.split = w->split;
+    fields.activation_bytes = layer.activation_bytes * fields.batch * fields.sequence;
+    HBP__TRY(add_profile(context, m, w, fields.least_gpus, &fields.profile));
+    for (int32_t i = 0; i < c->layers; i++) {
+        char name[NAME_BYTES], weights[NAME_BYTES];
+        snprintf(name, sizeof name, "%s/%s[%d]", task->name, c->name, (int)i);
+        snprintf(weights, sizeof weights, "%s[%d]", c->name, (int)i);
+        fields.name = name;
+        fields.parameters = weights;
+        set_states(m, &fields,
+                   layer.parameters + (i == 0 ? c->first_parameters : 0) +
+                       (i == c->layers - 1 ? c->last_parameters : 0));
+        HBP__TRY(add_operator(context, m, &fields, last));
+        if (i == 0)
+            *first = *last;
+    }
+    return HBP_OK;
+}
+
+/* Output head and cross-entropy, with fp32 logits and their gradients kept (cost model: logits). */
+static hbp_status add_head(hbp_context *context, const maker *m, const hbp__task_shape *task,
+                           const work *layers, int32_t *last)
+{
+    const hbp__component *c = layers->component;
+    double tokens = (double)layers->step->batch * layers->step->sequence;
+    int64_t parameters = (int64_t)c->vocab * c->hidden;
+    work w = {
+        .component = c,
+        .step = layers->step,
+        .product_flops = 6 * (double)parameters * tokens,
+        .all_reduces = TENSOR_ALL_REDUCES / 2,
+        .gathered_bytes = m->workload->sharded ? HBP__WEIGHT_BYTES * (double)parameters : 0,
+        .output_width = c->vocab,
+        .split = layers->split,
+    };
+    char type[NAME_BYTES], name[NAME_BYTES];
+    snprintf(type, sizeof type, "%s-head", c->name);
+    snprintf(name, sizeof name, "%s/%s-head", task->name, c->name);
+    hbp_operator fields = operator_of(task, w.step, c, type);
+    fields.name = name;
+    fields.parameters = type;
+    fields.split = w.split;
+    fields.least_gpus = least_gpus(m, c);
+    fields.activation_bytes = fields.output_bytes + (2 + 4 + 4) * fields.batch * fields.sequence * c->vocab;
+    fields.output_bytes = 0;
+    set_states(m, &fields, parameters);
+    HBP__TRY(add_profile(context, m, &w, fields.least_gpus, &fields.profile));
+    return add_operator(context, m, &fields, last);
+}
+
+static work work_of(const maker *m, const hbp__task_step *step)
+{
+    const hbp__component *c = &m->workload->component[step->component];
+    double batch = step->batch, sequence = step->sequence;
+    work w = {.component = c, .step = step, .output_width = c->hidden, .split = 1};
+    if (c->kind == HBP__COMPONENT_CONTRAST) {
+        w.product_flops = 6 * 2 * batch * batch * c->hidden;
+        return w;
+    }
+    hbp__component_layer layer = hbp__component_layer_of(c);
+    w.product_flops = 6 * (double)layer.parameters * batch * sequence;
+    w.attention_flops = (1 + HBP__ATTENTION_BACKWARD) * layer.attention_flops * batch * sequence * sequence;
+    w.all_reduces = TENSOR_ALL_REDUCES;
+    w.gathered_bytes = m->workload->sharded ? HBP__WEIGHT_BYTES * (double)layer.parameters : 0;
+    w.split = even_part(c->kv_heads ? c->kv_heads : c->heads);
+    return w;
+}
+
+static hbp_status add_step(hbp_context *context, const maker *m, const hbp__task_shape *task,
+                           const hbp__task_step *step, int32_t *first, int32_t *last)
+{
+    work w = work_of(m, step);
+    *last = -1;
+    if (w.component->kind == HBP__COMPONENT_CONTRAST)
+        return add_contrast(context, m, task, &w, first, last);
+    HBP__TRY(add_layers(context, m, task, &w, first, last));
+    return w.component->vocab ? add_head(context, m, task, &w, last) : HBP_OK;
+}
+
+static hbp_status add_task(hbp_context *context, const maker *m, const hbp__task_shape *task)
+{
+    int32_t last[HBP__TASK_STEPS];
+    for (int32_t i = 0; i < task->steps; i++) {
+        int32_t first = -1;
+        HBP__TRY(add_step(context, m, task, &task->step[i], &first, &last[i]));
+        for (int32_t k = 0; k < i; k++)
+            if (task->step[i].needs >> k & 1)
+                HBP__TRY(hbp_graph_add_edge(context, m->graph, last[k], first, -1));
+    }
+    return HBP_OK;
+}
+
+static hbp_status find(hbp_context *context, const char *name, const hbp__workload **workload)
+{
+    for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
+        if (strcmp(hbp_workload_get_preset_name(i), name) == 0) {
+            *workload = hbp__workload_get(i);
+            return HBP_OK;
+        }
+    return hbp__fail(context, HBP_E_INVALID, "no workload preset '%.64s'; the nearest is '%s'", name,
+                     hbp__nearest(name, hbp_workload_get_preset_name, hbp_workload_count_presets()));
+}
+
+hbp_status hbp_graph_create_workload(hbp_context *context, const char *name, const hbp_machine *machine,
+                                     hbp_graph **out)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, out, "out"));
+    *out = NULL;
+    HBP__TRY(hbp__require(context, name, "name"));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    maker m = {0};
+    HBP__TRY(find(context, name, &m.workload));
+    HBP__TRY(hbp__cost_read_fabric(context, machine, &m.fabric));
+    HBP__TRY(hbp_graph_create(context, &m.graph));
+    hbp_status status = HBP_OK;
+    for (int32_t i = 0; i < m.workload->tasks && status == HBP_OK; i++)
+        status = add_task(context, &m, &m.workload->task[i]);
+    if (status < 0) {
+        hbp_graph_free(m.graph);
+        return status;
+    }
+    *out = m.graph;
+    return HBP_OK;
+}
