@@ -176,19 +176,24 @@ static int above_line(const int32_t *size, const int64_t *time_ns, int32_t i, in
                         time_ns[i] - time_ns[k], area_of(size, time_ns, j) - area_of(size, time_ns, i));
 }
 
-/* Andrew's monotone chain (1979), O(sizes). */
+int32_t hbp__curve_hull(const int32_t *size, const int64_t *time_ns, int32_t sizes, int32_t *hull)
+{
+    int32_t tight = 0;
+    for (int32_t i = 0; i < sizes; i++) {
+        while (tight && area_of(size, time_ns, i) <= area_of(size, time_ns, hull[tight - 1]))
+            tight--;
+        while (tight > 1 && above_line(size, time_ns, hull[tight - 2], hull[tight - 1], i))
+            tight--;
+        hull[tight++] = i;
+    }
+    return tight;
+}
+
 static void list_hull(builder *b, hbp__curve *c, layout *at)
 {
-    const int32_t *size = b->scaling->counts + at->size;
-    const int64_t *time_ns = b->scaling->times + at->time_ns;
-    int32_t *hull = b->scaling->counts + (at->hull = b->count_used);
-    for (int32_t i = 0; i < c->sizes; i++) {
-        while (c->tight && area_of(size, time_ns, i) <= area_of(size, time_ns, hull[c->tight - 1]))
-            c->tight--;
-        while (c->tight > 1 && above_line(size, time_ns, hull[c->tight - 2], hull[c->tight - 1], i))
-            c->tight--;
-        hull[c->tight++] = i;
-    }
+    at->hull = b->count_used;
+    c->tight = hbp__curve_hull(b->scaling->counts + at->size, b->scaling->times + at->time_ns, c->sizes,
+                               b->scaling->counts + at->hull);
     b->count_used += c->tight;
 }
 

@@ -39,6 +39,15 @@ hbp_status hbp__scaling_open(hbp_context *context, const hbp_graph *graph, const
                              int32_t gpus, hbp__scaling *scaling);
 void hbp__scaling_close(hbp__scaling *scaling);
 
+/* The same curves without sizes below `least` where there are larger ones: what is left when operators on few
+ * GPUs would not fit in memory. Columns stay those of `from`, which must outlive it. */
+hbp_status hbp__scaling_widen(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
+                              int32_t least, hbp__scaling *to);
+
+/* Writes the hull of a curve's sizes to `hull` [sizes]; returns how many they are. Andrew's monotone chain
+ * (1979), O(sizes). */
+int32_t hbp__curve_hull(const int32_t *size, const int64_t *time_ns, int32_t sizes, int32_t *hull);
+
 static inline const hbp__curve *hbp__meta_curve(const hbp__scaling *scaling, int32_t meta_op)
 {
     return &scaling->curve[scaling->curve_of[meta_op]];
