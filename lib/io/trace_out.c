@@ -1,0 +1,44 @@
+#include "io/trace_out.h"
+
+static void put_place(hbp__trace_out *trace, int64_t rank)
+{
+    hbp__json_member(&trace->json, "\"pid\":", rank / trace->domain_ranks);
+    hbp__json_member(&trace->json, ",\"tid\":", rank);
+}
+
+void hbp__trace_record(hbp__trace_out *trace, int64_t rank)
+{
+    hbp__json_put(&trace->json, ",\n{");
+    put_place(trace, rank);
+}
+
+void hbp__trace_begin(hbp__trace_out *trace)
+{
+    hbp__json_out *json = &trace->json;
+    hbp__json_put(json, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    for (int64_t rank = 0; rank < trace->ranks; rank++) {
+        if (rank % trace->domain_ranks == 0) {
+            hbp__json_put(json, rank ? ",\n{" : "\n{"); /* no comma before the array's first */
+            put_place(trace, rank);
+            hbp__json_member(json, ",\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"node ",
+                             rank / trace->domain_ranks);
+            hbp__json_put(json, "\"}}");
+        }
+        hbp__trace_record(trace, rank);
+        hbp__json_member(json, ",\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"rank ", rank);
+        hbp__json_put(json, "\"}}");
+    }
+}
+
+void hbp__trace_times(hbp__trace_out *trace, int64_t start_ns, int64_t ns)
+{
+    hbp__json_put(&trace->json, ",\"ts\":");
+    hbp__json_put_us(&trace->json, start_ns);
+    hbp__json_put(&trace->json, ",\"dur\":");
+    hbp__json_put_us(&trace->json, ns);
+}
+
+void hbp__trace_end(hbp__trace_out *trace)
+{
+    hbp__json_put(&trace->json, "\n]}\n");
+}
