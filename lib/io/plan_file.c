@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "io/file_head.h"
 #include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
 #include "io/zipped.h"
@@ -36,28 +37,14 @@ static hbp_status read_object(hbp_context *context, const hbp_plan_file *file, c
                             object);
 }
 
-static int is_plan_file(const uint8_t *data, int64_t bytes)
-{
-    return bytes > HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES && data[0] == 0xde &&
-           memcmp(data + HBP__PLAN_PREFIX_AT, HBP__PLAN_PREFIX, HBP__PLAN_PREFIX_BYTES) == 0;
-}
-
 /* First bytes and tail; *index gets the offset of the index, *crc its CRC. */
 static hbp_status read_tail(hbp_context *context, hbp_plan_file *file, int64_t *index, uint32_t *crc)
 {
-    uint8_t head[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES + 1], tail[HBP__PLAN_TAIL_BYTES];
-    int64_t known = hbp__min_i64(file->source.bytes, sizeof head),
-            at = file->source.bytes - (int64_t)sizeof tail;
-    HBP__TRY(hbp__file_read(context, &file->source, 0, known, head));
-    if (!is_plan_file(head, known))
-        return hbp__fail(context, HBP_E_FORMAT, "%s: byte 0: its %lld bytes are not a plan file",
-                         file->source.name, (long long)file->source.bytes);
-    file->version = head[sizeof head - 1];
-    if (file->version < 1 || file->version > HBP__PLAN_FORMAT_VERSION)
-        return hbp__fail(context, HBP_E_VERSION,
-                         "%s is of format version %d; this library reads versions 1 to %d", file->source.name,
-                         (int)file->version, HBP__PLAN_FORMAT_VERSION);
-    if (at < (int64_t)sizeof head)
+    uint8_t tail[HBP__PLAN_TAIL_BYTES];
+    int64_t at = file->source.bytes - (int64_t)sizeof tail;
+    HBP__TRY(hbp__file_version(context, &file->source, HBP__PLAN_FORMAT, "a plan file",
+                               HBP__PLAN_FORMAT_VERSION, &file->version));
+    if (at <= hbp__format_version_at(HBP__PLAN_FORMAT))
         return hbp__file_fail(context, &file->source, file->source.bytes,
                               "the file is cut off: it has no tail");
     HBP__TRY(hbp__file_read(context, &file->source, at, sizeof tail, tail));

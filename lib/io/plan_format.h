@@ -8,20 +8,9 @@
 
 /* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know; a
  * plan without any of them is written as version 1. */
+#define HBP__PLAN_FORMAT         "hbp-plan"
 #define HBP__PLAN_FORMAT_VERSION 2
 int32_t hbp__plan_format_version(const hbp_plan *plan);
-
-/* A header's first bytes, always the same: a map of 16 bits of count, "format": "hbp-plan", "version": one
- * byte. */
-#define HBP__PLAN_PREFIX                                                                                     \
-    "\xa6"                                                                                                   \
-    "format"                                                                                                 \
-    "\xa8"                                                                                                   \
-    "hbp-plan"                                                                                               \
-    "\xa7"                                                                                                   \
-    "version"
-#define HBP__PLAN_PREFIX_AT    3
-#define HBP__PLAN_PREFIX_BYTES 24
 
 /* The tail: a msgpack bin of 32 bytes. */
 #define HBP__PLAN_TAIL_HEAD                                                                                  \

@@ -10,8 +10,6 @@
 /* Objects in a chunk's map and in the map of its columns. */
 #define CHUNK_OBJECTS   64
 #define COLUMNS_OBJECTS 256
-/* Most bytes of msgpack around a chunk's columns. */
-#define COLUMNS_OVERHEAD 4096
 
 typedef struct loading {
     hbp_context *context;
@@ -40,7 +38,7 @@ static hbp_status unpack(loading *l, int64_t chunk, const uint8_t *data, uint64_
 static hbp_status read_columns(loading *l, int64_t chunk)
 {
     const hbp__plan_chunk *row = &l->file->chunk[chunk];
-    int64_t columns = hbp__plan_chunk_bytes(&row->rows, l->file->optional), value, raw, crc;
+    int64_t columns = hbp__plan_chunk_bytes(&row->rows, l->file->optional), value;
     if (columns > HBP__ZIPPED_MAX_BYTES || row->bytes > 2 * HBP__ZIPPED_MAX_BYTES)
         return fail(l, chunk, "the chunk is too large");
     hbp__buffer_clear(&l->object);
@@ -49,7 +47,7 @@ static hbp_status read_columns(loading *l, int64_t chunk)
         return hbp__fail_memory(l->context, "a chunk of a plan file");
     HBP__TRY(hbp__file_read(l->context, &l->file->source, row->offset, row->bytes, object));
     HBP__TRY(unpack(l, chunk, object, (uint64_t)row->bytes, CHUNK_OBJECTS));
-    const msgpack_object *map = &l->unpacked.data, *data = hbp__unpack_find(map, "data");
+    const msgpack_object *map = &l->unpacked.data;
     if (!hbp__unpack_i64(map, "first_step", &value) || value != l->file->start[chunk].steps)
         return fail(l, chunk, "chunk and index differ in the first step");
 #define SAME(table)                                                                                          \
@@ -57,18 +55,8 @@ static hbp_status read_columns(loading *l, int64_t chunk)
         return fail(l, chunk, "chunk and index differ in the number of " #table);
     HBP__PLAN_TABLES(SAME)
 #undef SAME
-    if (!hbp__unpack_i64(map, "bytes", &raw) || raw < columns || raw > columns + COLUMNS_OVERHEAD)
-        return fail(l, chunk, "the chunk's bytes are not those of its rows");
-    if (!data || data->type != MSGPACK_OBJECT_BIN || !hbp__unpack_i64(map, "crc32", &crc))
-        return fail(l, chunk, "the chunk lacks 'data' or 'crc32'");
-    const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
-    if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
-        return fail(l, chunk, "the chunk's CRC-32 differs");
-    int whole;
-    HBP__TRY(hbp__zip_inflate(&l->zip, bytes, data->via.bin.size, (uint64_t)raw, &l->columns,
-                              "a chunk of a plan file", &whole));
-    if (!whole)
-        return fail(l, chunk, "the chunk's columns do not decompress to what it says");
+    HBP__TRY(
+        hbp__unzip_entries(&l->zip, &l->file->source, row->offset, "the chunk", map, columns, &l->columns));
     return unpack(l, chunk, l->columns.data, l->columns.bytes, COLUMNS_OBJECTS);
 }
 

@@ -5,6 +5,7 @@
 #include "hbp/plan_file.h"
 #include "hbp/version.h"
 #include "io/atomic_file.h"
+#include "io/file_head.h"
 #include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
 #include "io/plan_format.h"
@@ -130,11 +131,7 @@ static hbp_status write_header(saving *s)
     entries += (summary.bound_ns > 0) + ((optional & HBP__PLAN_VISION) != 0) +
                ((optional & HBP__PLAN_MODALITIES) != 0) + (s->options.cost != NULL) +
                (s->options.note != NULL);
-    msgpack_pack_map(&packer, entries); /* more than 15, so that the count takes 16 bits */
-    hbp__pack_text(&packer, "format");
-    hbp__pack_text(&packer, "hbp-plan");
-    hbp__pack_text(&packer, "version");
-    msgpack_pack_uint8(&packer, (uint8_t)s->version);
+    hbp__pack_format(&packer, entries, HBP__PLAN_FORMAT, s->version);
     hbp__pack_text(&packer, "library");
     hbp__pack_text(&packer, HBP_VERSION_STRING);
 #define FIELD(name)                                                                                          \
@@ -229,18 +226,14 @@ static hbp_status write_chunk(saving *s, const hbp__plan_rows *rows, int32_t opt
                          (long long)s->at.steps, (long long)hbp__plan_chunk_bytes(rows, optional),
                          (long long)HBP__ZIPPED_MAX_BYTES);
     HBP__TRY(pack_columns(s, rows));
-    HBP__TRY(hbp__zip_deflate(&s->zip, s->options.level, &s->columns, &s->packed, "a chunk of a plan file"));
     msgpack_packer packer = hbp__buffer_packer(&s->object);
     msgpack_pack_map(&packer, 9);
     hbp__pack_named_i64(&packer, "first_step", s->at.steps);
 #define PACK(table) hbp__pack_named_i64(&packer, #table, rows->table);
     HBP__PLAN_TABLES(PACK)
 #undef PACK
-    hbp__pack_named_i64(&packer, "bytes", (int64_t)s->columns.bytes);
-    hbp__pack_named_i64(&packer, "crc32", hbp__crc32(s->packed.data, s->packed.bytes));
-    hbp__pack_text(&packer, "data");
-    msgpack_pack_bin(&packer, (size_t)s->packed.bytes);
-    msgpack_pack_bin_body(&packer, s->packed.data, (size_t)s->packed.bytes);
+    HBP__TRY(hbp__zip_entries(&s->zip, s->options.level, &s->columns, &s->packed, &packer,
+                              "a chunk of a plan file"));
     uint8_t *row = hbp__buffer_extend(&s->chunks, sizeof(hbp__plan_chunk));
     if (!row)
         return hbp__fail_memory(s->context, "the index of a plan file");

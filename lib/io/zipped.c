@@ -1,5 +1,7 @@
 #include "io/zipped.h"
 
+#include <stdio.h>
+
 uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
 {
     uLong crc = crc32(0, NULL, 0);
@@ -87,4 +89,43 @@ hbp_status hbp__zip_inflate(hbp__zip *zip, const uint8_t *data, uint64_t bytes, 
         return hbp__fail_memory(zip->context, "zlib");
     *whole = answer == Z_STREAM_END && !zip->z.avail_out && !zip->z.avail_in;
     return HBP_OK;
+}
+
+hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns, hbp__buffer *packed,
+                            msgpack_packer *packer, const char *what)
+{
+    HBP__TRY(hbp__zip_deflate(zip, level, columns, packed, what));
+    hbp__pack_named_i64(packer, "bytes", (int64_t)columns->bytes);
+    hbp__pack_named_i64(packer, "crc32", hbp__crc32(packed->data, packed->bytes));
+    hbp__pack_text(packer, "data");
+    msgpack_pack_bin(packer, (size_t)packed->bytes);
+    msgpack_pack_bin_body(packer, packed->data, (size_t)packed->bytes);
+    return HBP_OK;
+}
+
+static hbp_status fail(const hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
+                       const char *wrong)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s%s", what, wrong);
+    return hbp__file_fail(zip->context, file, offset, text);
+}
+
+hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
+                              const msgpack_object *map, int64_t columns, hbp__buffer *to)
+{
+    int64_t raw, crc;
+    int whole;
+    const msgpack_object *data = hbp__unpack_find(map, "data");
+    if (!hbp__unpack_i64(map, "bytes", &raw) || raw < columns || raw > columns + HBP__COLUMNS_OVERHEAD)
+        return fail(zip, file, offset, what, "'s bytes are not those of its rows");
+    if (!data || data->type != MSGPACK_OBJECT_BIN || !hbp__unpack_i64(map, "crc32", &crc))
+        return fail(zip, file, offset, what, " lacks 'data' or 'crc32'");
+    const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
+    if (columns / HBP__INFLATE_RATIO > data->via.bin.size)
+        return fail(zip, file, offset, what, " is smaller than its rows");
+    if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
+        return fail(zip, file, offset, what, "'s CRC-32 differs");
+    HBP__TRY(hbp__zip_inflate(zip, bytes, data->via.bin.size, (uint64_t)raw, to, what, &whole));
+    return whole ? HBP_OK : fail(zip, file, offset, what, "'s columns do not decompress to what it says");
 }

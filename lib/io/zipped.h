@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/context.h"
+#include "io/file_bytes.h"
 #include "io/msgpack_buffer.h"
 
 /* zlib's counters are 32 bits wide, and a msgpack bin ends at 4 GiB. */
@@ -32,6 +33,20 @@ void hbp__zip_close(hbp__zip *zip);
  * `level` is zlib's and that of the first call. `what` is for the message when memory is short. */
 hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, hbp__buffer *to,
                             const char *what);
+
+/* Deflates `columns` into `packed` and packs the three entries of a map that hold them: "bytes", "crc32",
+ * "data". */
+hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns, hbp__buffer *packed,
+                            msgpack_packer *packer, const char *what);
+
+/* Most bytes of msgpack around columns. */
+#define HBP__COLUMNS_OVERHEAD 4096
+
+/* Inflates what such entries of `map`, read at `offset`, hold into `to`: the msgpack of columns that take
+ * `columns` bytes in all. HBP_E_FORMAT when they are not that large, could not be inflated from so few bytes,
+ * or differ from their CRC-32. `what` is for messages: "the chunk". */
+hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
+                              const msgpack_object *map, int64_t columns, hbp__buffer *to);
 
 /* Inflates `data` [bytes] into `to` likewise; *whole says whether it came to `raw` bytes, neither one less
  * nor one more, and `data` had no more either. */

@@ -1,6 +1,8 @@
 #include "plan_files.h"
 #include "reseal.h"
 
+#include "io/file_head.h"
+
 START_TEST(a_plan_comes_back_as_it_was)
 {
     hbp_context *context = test_context();
@@ -99,7 +101,7 @@ static uint8_t *small_file(hbp_context *context, int32_t level, int version, siz
     uint8_t *data = saved(context, plan, &options, bytes);
     ck_assert(plan->sample_first_tokens && plan->sample_loss_tokens && plan->dropped == 2 && plan->steps > 2);
     ck_assert_int_eq(hbp__plan_format_version(plan), version);
-    ck_assert_int_eq(data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES], version);
+    ck_assert_int_eq(data[hbp__format_version_at(HBP__PLAN_FORMAT)], version);
     hbp_plan_free(plan);
     hbp_lengths_free(all);
     hbp_lengths_free(lengths);
@@ -259,7 +261,7 @@ START_TEST(other_files_are_refused_by_what_they_are)
     uint8_t *data = small_file(context, 0, 1, &bytes);
     file_write(path, data, bytes / 2);
     FAILS(context, HBP_E_FORMAT, "there is no tail", hbp_plan_load(context, path, &plan));
-    uint8_t *version = &data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES];
+    uint8_t *version = &data[hbp__format_version_at(HBP__PLAN_FORMAT)];
     ck_assert_int_eq(*version, 1);
     *version = 2;
     file_write(path, data, bytes);
@@ -398,10 +400,10 @@ START_TEST(the_version_is_the_oldest_that_holds_the_plan)
         int version = plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
         size_t bytes;
         uint8_t *data = saved(context, plan, NULL, &bytes);
-        ck_assert_int_eq(data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES], version);
+        ck_assert_int_eq(data[hbp__format_version_at(HBP__PLAN_FORMAT)], version);
         ck_assert_uint_eq(hbp__get_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 4), (uint64_t)version);
         /* A file of a second size that calls itself version 1 is no file of version 1. */
-        data[HBP__PLAN_PREFIX_AT + HBP__PLAN_PREFIX_BYTES] = 1;
+        data[hbp__format_version_at(HBP__PLAN_FORMAT)] = 1;
         hbp__put_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 1, 4);
         reseal(data, bytes);
         hbp_status status = load_memory(context, data, bytes, &back);
