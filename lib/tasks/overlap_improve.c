@@ -1,0 +1,254 @@
+#include "tasks/overlap_search.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/rng.h"
+
+#define TICK_TRIED 256
+
+typedef struct search {
+    hbp__placer *placer;
+    hbp__rng rng;
+    hbp__list now;
+    hbp__list next;
+    int32_t *chain; /* [room] pieces of `now`, each waiting for the end of the following one; the first ends
+                       last */
+    int32_t chained;
+} search;
+
+static int32_t draw(search *s, int32_t below)
+{
+    return (int32_t)hbp__rng_below(&s->rng, (uint64_t)below);
+}
+
+void hbp__overlap_join(hbp__placer *placer, hbp__list *list)
+{
+    int32_t *last = placer->left, kept = 0;
+    for (int32_t m = 0; m < placer->meta_ops; m++)
+        last[m] = -1;
+    for (int32_t i = 0; i < list->count; i++) {
+        const hbp__piece *piece = &list->piece[i];
+        hbp__piece *before = last[piece->meta_op] < 0 ? NULL : &list->piece[last[piece->meta_op]];
+        if (before && before->size == piece->size && before->end_ns == piece->start_ns) {
+            before->count += piece->count;
+            before->end_ns = piece->end_ns;
+            continue;
+        }
+        last[piece->meta_op] = kept;
+        list->piece[kept++] = *piece;
+    }
+    list->count = kept;
+    list->ends_ns = 0;
+    for (int32_t i = 0; i < kept; i++)
+        list->ends_ns = hbp__add_saturating(list->ends_ns, list->piece[i].end_ns);
+}
+
+/* One of the chains of pieces without a gap from the end to the start, by lot. */
+static void find_chain(search *s)
+{
+    const hbp__list *now = &s->now;
+    int32_t at = -1, seen = 0;
+    for (int32_t i = 0; i < now->count; i++)
+        if (now->piece[i].end_ns == now->makespan_ns && draw(s, ++seen) == 0)
+            at = i;
+    s->chained = 0;
+    while (at >= 0) {
+        s->chain[s->chained++] = at;
+        int64_t start = now->piece[at].start_ns;
+        int32_t found = -1;
+        seen = 0;
+        for (int32_t i = at - 1; i >= 0 && seen < 3; i--)
+            if (now->piece[i].end_ns == start && draw(s, ++seen) == 0)
+                found = i;
+        at = found;
+    }
+}
+
+static int32_t next_of_same(const hbp__list *list, int32_t i)
+{
+    for (int32_t j = i + 1; j < list->count; j++)
+        if (list->piece[j].meta_op == list->piece[i].meta_op)
+            return j;
+    return -1;
+}
+
+static int32_t before_of_same(const hbp__list *list, int32_t i)
+{
+    for (int32_t j = i - 1; j >= 0; j--)
+        if (list->piece[j].meta_op == list->piece[i].meta_op)
+            return j;
+    return -1;
+}
+
+static int set_size(search *s, hbp__piece *piece, int32_t size)
+{
+    const hbp__curve *c = s->placer->curve[piece->meta_op];
+    if (size < 0 || size >= c->sizes)
+        return 0;
+    piece->size = size;
+    piece->gpus = c->size[size];
+    return 1;
+}
+
+static int resize(search *s, hbp__list *list, int32_t i, int by)
+{
+    return set_size(s, &list->piece[i], list->piece[i].size + by);
+}
+
+static void remove_piece(hbp__list *list, int32_t i)
+{
+    list->count--;
+    memmove(list->piece + i, list->piece + i + 1, (size_t)(list->count - i) * sizeof *list->piece);
+}
+
+static void insert_piece(hbp__list *list, int32_t i, hbp__piece piece)
+{
+    memmove(list->piece + i + 1, list->piece + i, (size_t)(list->count - i) * sizeof *list->piece);
+    list->piece[i] = piece;
+    list->count++;
+}
+
+/* Cuts piece i after some of its operators; the rest is placed when it would start. Returns where it is, or
+ * -1. */
+static int32_t cut(search *s, hbp__list *list, int32_t i, int32_t first)
+{
+    if (list->count == s->placer->room)
+        return -1;
+    hbp__piece *piece = &list->piece[i], rest = *piece;
+    rest.count -= first;
+    rest.start_ns = piece->end_ns - rest.count * s->placer->curve[rest.meta_op]->time_ns[rest.size];
+    piece->count = first;
+    piece->end_ns = rest.start_ns;
+    int32_t j = i + 1;
+    while (j < list->count && list->piece[j].start_ns < rest.start_ns)
+        j++;
+    insert_piece(list, j, rest);
+    return j;
+}
+
+static int cut_and_resize(search *s, hbp__list *list, int32_t i)
+{
+    if (list->piece[i].count < 2)
+        return 0;
+    int32_t j = cut(s, list, i, 1 + draw(s, list->piece[i].count - 1));
+    return j >= 0 && resize(s, list, draw(s, 2) ? i : j, draw(s, 2) ? 1 : -1);
+}
+
+/* Operators go from one piece to the next of its MetaOp or back. */
+static int shift(search *s, hbp__list *list, int32_t i)
+{
+    int32_t j = draw(s, 2) ? next_of_same(list, i) : before_of_same(list, i);
+    if (j < 0)
+        return 0;
+    hbp__piece *from = &list->piece[i], *to = &list->piece[j];
+    int32_t count = draw(s, 2) ? 1 : 1 + draw(s, from->count);
+    from->count -= count;
+    to->count += count;
+    if (from->count == 0)
+        remove_piece(list, i);
+    return 1;
+}
+
+static int swap_with_next(search *s, hbp__list *list, int32_t i)
+{
+    int32_t j = next_of_same(list, i);
+    if (j < 0)
+        return 0;
+    hbp__piece a = list->piece[i], b = list->piece[j];
+    list->piece[i].count = b.count;
+    list->piece[j].count = a.count;
+    return set_size(s, &list->piece[i], b.size) && set_size(s, &list->piece[j], a.size);
+}
+
+/* To another place in the order, at most some places away. */
+static int move(search *s, hbp__list *list, int32_t i)
+{
+    int32_t reach = list->count < 24 ? list->count : 24, j = i + draw(s, 2 * reach) - reach;
+    j = j < 0 ? 0 : j >= list->count ? list->count - 1 : j;
+    if (j == i)
+        return 0;
+    hbp__piece piece = list->piece[i];
+    remove_piece(list, i);
+    insert_piece(list, j, piece);
+    return 1;
+}
+
+static int32_t pick(search *s)
+{
+    if (s->chained > 0 && draw(s, 2))
+        return s->chain[draw(s, s->chained)];
+    return draw(s, s->now.count);
+}
+
+static int change(search *s)
+{
+    int32_t i = pick(s);
+    hbp__list *list = &s->next;
+    switch (draw(s, 8)) {
+    case 0:
+        return resize(s, list, i, 1);
+    case 1:
+        return resize(s, list, i, -1);
+    case 2:
+    case 3:
+        return cut_and_resize(s, list, i);
+    case 4:
+    case 5:
+        return shift(s, list, i);
+    case 6:
+        return swap_with_next(s, list, i);
+    default:
+        return move(s, list, i);
+    }
+}
+
+static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64_t budget, hbp__list *best)
+{
+    hbp__placer *p = s->placer;
+    int64_t start = p->placed, end = start + budget;
+    hbp__list_copy(&s->now, best);
+    find_chain(s);
+    for (int64_t tried = 1; p->placed < end && best->makespan_ns > bound_ns; tried++) {
+        if (tried % TICK_TRIED == 0)
+            HBP__TRY(hbp__tick(context, "shorter schedules", p->placed - start, budget));
+        hbp__list_copy(&s->next, &s->now);
+        p->placed++;
+        if (!change(s))
+            continue;
+        int64_t slack =
+            (int64_t)((double)best->makespan_ns / 200 * (double)(end - p->placed) / (double)budget);
+        slack = slack < 0 ? 0 : slack;
+        if (!hbp__place_forward(p, &s->next, best->makespan_ns + slack))
+            continue;
+        hbp__list_justify(p, &s->next, 1);
+        if (hbp__list_compare(&s->next, &s->now) > 0 && s->next.makespan_ns > best->makespan_ns + slack)
+            continue;
+        hbp__overlap_join(p, &s->next);
+        hbp__list swap = s->now;
+        s->now = s->next;
+        s->next = swap;
+        find_chain(s);
+        if (hbp__list_compare(&s->now, best) < 0)
+            hbp__list_copy(best, &s->now);
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__overlap_improve(hbp_context *context, hbp__placer *placer, int64_t bound_ns, int32_t effort,
+                                hbp__list *best)
+{
+    search s = {.placer = placer, .rng = hbp__rng_make(placer->problem->seed, 0, 0)};
+    hbp_status status = hbp__list_open(context, placer, &s.now);
+    if (status == HBP_OK)
+        status = hbp__list_open(context, placer, &s.next);
+    s.chain = hbp__new(&placer->memory, (uint64_t)placer->room, sizeof *s.chain);
+    if (status == HBP_OK && !s.chain)
+        status = hbp__fail_memory(context, "a list of slices");
+    if (status == HBP_OK)
+        status = climb(context, &s, bound_ns, (int64_t)effort * 30000, best);
+    hbp__delete(&placer->memory, s.chain);
+    hbp__list_close(placer, &s.next);
+    hbp__list_close(placer, &s.now);
+    return status;
+}

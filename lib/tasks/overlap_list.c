@@ -1,0 +1,279 @@
+#include "tasks/overlap_list.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* Both directions of the edges between MetaOps, as lists of neighbours. */
+static void list_neighbours(hbp__placer *p)
+{
+    const hbp__meta_graph *meta = p->problem->meta;
+    int32_t out = 0, in = 0;
+    for (int32_t m = 0; m < p->meta_ops; m++) {
+        p->next_first[m] = out;
+        for (int64_t e = meta->out_first[m]; e < meta->out_first[m + 1]; e++)
+            p->next[out++] = meta->edges[e].to;
+        p->before_first[m] = in;
+        for (int64_t e = meta->in_first[m]; e < meta->in_first[m + 1]; e++)
+            p->before[in++] = meta->edges[meta->in_edges[e]].from;
+    }
+    p->next_first[p->meta_ops] = out;
+    p->before_first[p->meta_ops] = in;
+}
+
+hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
+                            hbp__placer *placer)
+{
+    const hbp__meta_graph *meta = problem->meta;
+    uint64_t count = (uint64_t)meta->count, edges = (uint64_t)meta->edge_count;
+    *placer = (hbp__placer){.memory = context->memory, .problem = problem, .meta_ops = meta->count};
+    hbp__placer *p = placer;
+    if (meta->edge_count > INT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%lld edges between MetaOps; at most 2147483647",
+                         (long long)meta->edge_count);
+    p->room = room;
+    p->curve = hbp__new(&p->memory, count, sizeof *p->curve);
+    p->ready = hbp__new(&p->memory, count, sizeof *p->ready);
+    p->left = hbp__new(&p->memory, count, sizeof *p->left);
+    p->waits = hbp__new(&p->memory, count, sizeof *p->waits);
+    p->next_first = hbp__new(&p->memory, count + 1, sizeof *p->next_first);
+    p->next = hbp__new(&p->memory, edges, sizeof *p->next);
+    p->before_first = hbp__new(&p->memory, count + 1, sizeof *p->before_first);
+    p->before = hbp__new(&p->memory, edges, sizeof *p->before);
+    p->time = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->time);
+    p->used = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->used);
+    p->scratch = hbp__new(&p->memory, (uint64_t)room, sizeof *p->scratch);
+    if (!p->curve || !p->ready || !p->left || !p->waits || !p->next_first || !p->next || !p->before_first ||
+        !p->before || !p->time || !p->used || !p->scratch)
+        return hbp__fail_memory(context, "the schedule's lists");
+    p->least_gpus = problem->gpus;
+    for (int32_t m = 0; m < p->meta_ops; m++) {
+        p->curve[m] = hbp__meta_curve(problem->scaling, m);
+        if (p->curve[m]->size[0] < p->least_gpus)
+            p->least_gpus = p->curve[m]->size[0];
+    }
+    list_neighbours(p);
+    return HBP_OK;
+}
+
+void hbp__placer_close(hbp__placer *placer)
+{
+    const hbp__memory *memory = &placer->memory;
+    hbp__delete(memory, placer->curve);
+    hbp__delete(memory, placer->ready);
+    hbp__delete(memory, placer->left);
+    hbp__delete(memory, placer->waits);
+    hbp__delete(memory, placer->next_first);
+    hbp__delete(memory, placer->next);
+    hbp__delete(memory, placer->before_first);
+    hbp__delete(memory, placer->before);
+    hbp__delete(memory, placer->time);
+    hbp__delete(memory, placer->used);
+    hbp__delete(memory, placer->scratch);
+}
+
+hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list)
+{
+    *list = (hbp__list){.makespan_ns = INT64_MAX};
+    list->piece = hbp__new(&placer->memory, (uint64_t)placer->room, sizeof *list->piece);
+    return list->piece ? HBP_OK : hbp__fail_memory(context, "a list of slices");
+}
+
+void hbp__list_close(const hbp__placer *placer, hbp__list *list)
+{
+    hbp__delete(&placer->memory, list->piece);
+}
+
+void hbp__list_copy(hbp__list *to, const hbp__list *from)
+{
+    hbp__piece *piece = to->piece;
+    *to = *from;
+    to->piece = piece;
+    memcpy(piece, from->piece, (size_t)from->count * sizeof *piece);
+}
+
+/* The breakpoint at or before `ns`, not before `from`. */
+static int32_t find_point(const hbp__placer *p, int32_t from, int64_t ns)
+{
+    int32_t low = from, high = p->points;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (p->time[middle] <= ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert_point(hbp__placer *p, int32_t at, int64_t ns)
+{
+    memmove(p->time + at + 1, p->time + at, (size_t)(p->points - at) * sizeof *p->time);
+    memmove(p->used + at + 1, p->used + at, (size_t)(p->points - at) * sizeof *p->used);
+    p->time[at] = ns;
+    p->used[at] = p->used[at - 1];
+    p->points++;
+}
+
+/* The earliest start from `ready` on with `gpus` free for `duration`; takes them. */
+static int64_t take(hbp__placer *p, int64_t ready, int64_t duration, int32_t gpus)
+{
+    int32_t room = p->problem->gpus - gpus, first = find_point(p, p->full, ready), last;
+    int64_t start = p->time[first] > ready ? p->time[first] : ready;
+    for (;;) {
+        if (p->used[first] > room) {
+            while (p->used[first] > room)
+                first++;
+            start = p->time[first];
+        }
+        last = first;
+        while (last + 1 < p->points && p->time[last + 1] < start + duration && p->used[last + 1] <= room)
+            last++;
+        if (last + 1 == p->points || p->time[last + 1] >= start + duration)
+            break;
+        first = last + 1;
+    }
+    if (last + 1 == p->points || p->time[last + 1] > start + duration)
+        insert_point(p, last + 1, start + duration);
+    if (p->time[first] < start) {
+        insert_point(p, ++first, start);
+        last++;
+    }
+    for (int32_t i = first; i <= last; i++)
+        p->used[i] += gpus;
+    while (p->used[p->full] > p->problem->gpus - p->least_gpus)
+        p->full++;
+    return start;
+}
+
+/* Places the pieces in their order, or in the reverse one against time's direction. */
+static int place(hbp__placer *p, hbp__list *list, int64_t latest_ns, int backward)
+{
+    const int32_t *after_first = backward ? p->before_first : p->next_first;
+    const int32_t *after = backward ? p->before : p->next;
+    const int32_t *before_first = backward ? p->next_first : p->before_first;
+    for (int32_t m = 0; m < p->meta_ops; m++) {
+        p->ready[m] = 0;
+        p->left[m] = p->problem->meta->meta_op[m].count;
+        p->waits[m] = before_first[m + 1] - before_first[m];
+    }
+    p->time[0] = 0;
+    p->used[0] = 0;
+    p->points = 1;
+    p->full = 0;
+    int64_t makespan = 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        hbp__piece *piece = &list->piece[backward ? list->count - 1 - i : i];
+        int32_t m = piece->meta_op;
+        if (p->waits[m] > 0)
+            return 0;
+        int64_t duration = piece->count * p->curve[m]->time_ns[piece->size];
+        piece->start_ns = take(p, p->ready[m], duration, piece->gpus);
+        piece->end_ns = p->ready[m] = piece->start_ns + duration;
+        p->placed++;
+        if (piece->end_ns > latest_ns)
+            return 0;
+        makespan = piece->end_ns > makespan ? piece->end_ns : makespan;
+        if ((p->left[m] -= piece->count) > 0)
+            continue;
+        for (int32_t k = after_first[m]; k < after_first[m + 1]; k++) {
+            p->waits[after[k]]--;
+            if (p->ready[after[k]] < piece->end_ns)
+                p->ready[after[k]] = piece->end_ns;
+        }
+    }
+    list->makespan_ns = makespan;
+    return 1;
+}
+
+static void sum_up(hbp__list *list)
+{
+    list->area_ns = list->ends_ns = 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        const hbp__piece *piece = &list->piece[i];
+        int64_t area = hbp__mul_saturating(piece->end_ns - piece->start_ns, piece->gpus);
+        list->area_ns = hbp__add_saturating(list->area_ns, area);
+        list->ends_ns = hbp__add_saturating(list->ends_ns, piece->end_ns);
+    }
+}
+
+int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns)
+{
+    if (!place(placer, list, latest_ns, 0))
+        return 0;
+    sum_up(list);
+    return 1;
+}
+
+/* Bottom-up merge sort that leaves alone what is in order: near n for lists nearly sorted. */
+static void sort_pieces(hbp__piece *piece, int32_t count, hbp__piece *scratch)
+{
+    for (int32_t width = 1; width<count; width = width> count / 2 ? count : 2 * width) {
+        for (int32_t low = 0; low + width < count; low += 2 * width) {
+            int32_t middle = low + width, high = count - middle > width ? middle + width : count;
+            if (piece[middle - 1].start_ns <= piece[middle].start_ns)
+                continue;
+            memcpy(scratch, piece + low, (size_t)width * sizeof *piece);
+            int32_t a = 0, b = middle, to = low;
+            while (a < width && b < high)
+                piece[to++] = piece[b].start_ns < scratch[a].start_ns ? piece[b++] : scratch[a++];
+            memcpy(piece + to, scratch + a, (size_t)(width - a) * sizeof *piece);
+            if (high == count)
+                break;
+        }
+    }
+}
+
+void hbp__list_sort(hbp__placer *placer, hbp__list *list)
+{
+    sort_pieces(list->piece, list->count, placer->scratch);
+}
+
+/* Turns time around, so that what ended last starts first. */
+static void mirror(hbp__list *list)
+{
+    for (int32_t i = 0; i < list->count; i++) {
+        hbp__piece *piece = &list->piece[i];
+        int64_t start = list->makespan_ns - piece->end_ns;
+        piece->end_ns = list->makespan_ns - piece->start_ns;
+        piece->start_ns = start;
+    }
+}
+
+static void reverse(hbp__list *list)
+{
+    for (int32_t a = 0, b = list->count - 1; a < b; a++, b--) {
+        hbp__piece piece = list->piece[a];
+        list->piece[a] = list->piece[b];
+        list->piece[b] = piece;
+    }
+}
+
+void hbp__list_justify(hbp__placer *placer, hbp__list *list, int32_t rounds)
+{
+    hbp__list_sort(placer, list);
+    for (int32_t round = 0; round < rounds; round++) {
+        int64_t before = list->makespan_ns;
+        mirror(list);
+        reverse(list);
+        hbp__list_sort(placer, list);
+        reverse(list);
+        place(placer, list, INT64_MAX, 1);
+        mirror(list);
+        hbp__list_sort(placer, list);
+        place(placer, list, INT64_MAX, 0);
+        hbp__list_sort(placer, list);
+        if (list->makespan_ns >= before)
+            break;
+    }
+    sum_up(list);
+}
+
+int hbp__list_compare(const hbp__list *a, const hbp__list *b)
+{
+    if (a->makespan_ns != b->makespan_ns)
+        return a->makespan_ns < b->makespan_ns ? -1 : 1;
+    if (a->area_ns != b->area_ns)
+        return a->area_ns < b->area_ns ? -1 : 1;
+    return a->ends_ns < b->ends_ns ? -1 : a->ends_ns > b->ends_ns;
+}

@@ -1,0 +1,74 @@
+/* Lists of pieces, and the schedule that a list stands for: the serial scheme of project scheduling with one
+ * resource (Kelley, 1963), forwards and backwards. */
+#ifndef HBP_TASKS_OVERLAP_LIST_H
+#define HBP_TASKS_OVERLAP_LIST_H
+
+#include "tasks/problem.h"
+
+/* Some operators of a MetaOp in a row on one size. */
+typedef struct hbp__piece {
+    int32_t meta_op;
+    int32_t size; /* index into the curve's sizes */
+    int32_t gpus;
+    int32_t count;    /* operators */
+    int64_t start_ns; /* as last placed */
+    int64_t end_ns;
+} hbp__piece;
+
+/* Pieces in the order in which they are placed; those of a MetaOp run in this order. */
+typedef struct hbp__list {
+    hbp__piece *piece; /* [room] */
+    int32_t count;
+    int64_t makespan_ns;
+    int64_t area_ns; /* GPU time */
+    int64_t ends_ns; /* sum of ends; both saturate */
+} hbp__list;
+
+/* What placing needs. */
+typedef struct hbp__placer {
+    hbp__memory memory;
+    const hbp__task_problem *problem;
+    const hbp__curve **curve; /* [MetaOps] */
+    int32_t meta_ops;
+    int32_t room;          /* pieces that a list may have */
+    int32_t least_gpus;    /* no piece takes less */
+    int64_t *ready;        /* [MetaOps] when the next piece may start */
+    int32_t *left;         /* [MetaOps] operators not yet placed */
+    int32_t *waits;        /* [MetaOps] neighbours not yet done */
+    int32_t *next_first;   /* [MetaOps + 1] */
+    int32_t *next;         /* [edges] MetaOps that need one */
+    int32_t *before_first; /* [MetaOps + 1] */
+    int32_t *before;       /* [edges] MetaOps that one needs */
+    int64_t *time;         /* [2 room + 2] breakpoints: used[i] GPUs from time[i] to time[i + 1] */
+    int32_t *used;         /* [2 room + 2] */
+    int32_t points;        /* the last of them starts what never ends: nothing used */
+    int32_t full;          /* breakpoints before this one have no GPU to give */
+    hbp__piece *scratch;   /* [room] */
+    int64_t placed;        /* pieces so far, the measure of work */
+} hbp__placer;
+
+hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
+                            hbp__placer *placer);
+void hbp__placer_close(hbp__placer *placer);
+
+/* An empty list with the placer's room. */
+hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list);
+void hbp__list_close(const hbp__placer *placer, hbp__list *list);
+void hbp__list_copy(hbp__list *to, const hbp__list *from);
+
+/* Places pieces in order, each as early as GPUs and what it needs allow. Zero, times then undefined, when the
+ * order breaks precedence or a piece would end after `latest_ns`. Placing a list again in order of its starts
+ * never makes anything later. O(pieces x breakpoints), in practice near the number of pieces. */
+int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns);
+
+/* Sorts by start and places again, first from the end backwards, then forwards, as long as that shortens it
+ * and at most `rounds` times (Li and Willis, 1992: never longer). The list is sorted by start afterwards. */
+void hbp__list_justify(hbp__placer *placer, hbp__list *list, int32_t rounds);
+
+/* Stable, by start. */
+void hbp__list_sort(hbp__placer *placer, hbp__list *list);
+
+/* Negative when `a` is better: shorter, then less GPU time, then earlier ends. */
+int hbp__list_compare(const hbp__list *a, const hbp__list *b);
+
+#endif
