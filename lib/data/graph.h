@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
+#include "data/names.h"
 #include "hbp/graph.h"
 
 /* Every number of hbp_operator that is kept as it is: X(name, type). */
@@ -24,7 +25,7 @@
 
 /* Defaults are filled in; names are numbers into the graph's lists. */
 typedef struct hbp__operator {
-    char *name;
+    char *name;   /* the graph's list has it */
     int32_t type; /* equal for equal types */
     int32_t task;
     int32_t parameters;
@@ -45,15 +46,6 @@ typedef struct hbp__profile {
     int64_t points;
 } hbp__profile;
 
-/* Distinct strings, numbered as they came; found by hash in O(1). */
-typedef struct hbp__names {
-    char **name; /* [count] */
-    int32_t count;
-    int32_t room;
-    int32_t *slot; /* [slots] number + 1, 0: free; open addressing */
-    int64_t slots;
-} hbp__names;
-
 struct hbp_graph {
     hbp__memory memory;
     hbp__operator *operators; /* [operator_count] */
@@ -62,6 +54,9 @@ struct hbp_graph {
     hbp__edge *edges; /* [edge_count], as they came */
     int64_t edge_count;
     int64_t edge_room;
+    int64_t *edge_slot;     /* [edge_slots] number + 1, 0: free; by hash of (from, to) */
+    int64_t edge_slots;     /* a power of two, or 0 */
+    int64_t bytes;          /* of all operators and edges, to keep sums below 2^62 */
     hbp__profile *profiles; /* [profile_count] */
     int32_t profile_count;
     int32_t profile_room;
