@@ -123,7 +123,7 @@ static hbp_status list_sizes(builder *b, const hbp__operator *o, int64_t most, h
     int32_t *size = b->scaling->counts + at->size;
     int64_t *time_ns = b->scaling->times + at->time_ns;
     int profiled = o->degrees == HBP_DEGREES_PROFILED;
-    int64_t least = o->least_gpus, step = profiled ? 1 : least, last = gpus[c->points - 1], k = 0, tried = 0;
+    int64_t step = profiled ? 1 : o->least_gpus, last = gpus[c->points - 1], k = 0, tried = 0;
     *needed = 0;
     for (int64_t n = hbp__round_up(gpus[0], step); n <= last; n += step) {
         if (++tried % TICK_SIZES == 0)
@@ -132,7 +132,7 @@ static hbp_status list_sizes(builder *b, const hbp__operator *o, int64_t most, h
             k++;
         if (profiled)
             n = gpus[k];
-        if (n < least || (!profiled && !divides(o, n)))
+        if (profiled ? n % o->least_gpus : !divides(o, n))
             continue;
         *needed = *needed ? *needed : n;
         if (n > most)
@@ -199,7 +199,7 @@ static void list_hull(builder *b, hbp__curve *c, layout *at)
 
 static hbp_status fail_sum(const builder *b, int32_t m)
 {
-    return hbp__fail(b->context, HBP_E_OVERFLOW, "operators up to %s take more than 2^62 ns of GPU time",
+    return hbp__fail(b->context, HBP_E_OVERFLOW, "operators up to '%.80s' take more than 2^62 ns of GPU time",
                      hbp__meta_operator(b->graph, b->meta, m)->name);
 }
 
@@ -208,7 +208,7 @@ static hbp_status make_curve(builder *b, int32_t m)
     hbp__scaling *s = b->scaling;
     const hbp__operator *o = hbp__meta_operator(b->graph, b->meta, m);
     if (o->profile < 0)
-        return hbp__fail(b->context, HBP_E_INVALID, "operator %s has no profile", o->name);
+        return hbp__fail(b->context, HBP_E_INVALID, "operator '%.80s' has no profile", o->name);
     const hbp__profile *profile = &b->graph->profiles[o->profile];
     int64_t last = profile->gpus[profile->points - 1], most = hbp__min_i64(last, s->gpus);
     int64_t tried = hbp__max_i64(most - profile->gpus[0] + 1, 0);
@@ -222,11 +222,11 @@ static hbp_status make_curve(builder *b, int32_t m)
     HBP__TRY(list_sizes(b, o, most, c, at, &needed));
     if (!needed)
         return hbp__fail(b->context, HBP_E_INVALID,
-                         "operator %s may run on no number of GPUs from the least profiled, %d, to the "
+                         "operator '%.80s' may run on no number of GPUs from the least profiled, %d, to the "
                          "largest, %d",
                          o->name, (int)profile->gpus[0], (int)last);
     if (!c->sizes)
-        return hbp__fail(b->context, HBP_E_INVALID, "operator %s needs at least %lld GPUs; there are %d",
+        return hbp__fail(b->context, HBP_E_INVALID, "operator '%.80s' needs at least %lld GPUs; there are %d",
                          o->name, (long long)needed, (int)s->gpus);
     if (at->largest_ns > MOST_NS)
         return fail_sum(b, m);
