@@ -6,9 +6,6 @@
 /* Above this no sum of times or of GPU times could be trusted to fit 63 bits. */
 #define MOST_NS (INT64_C(1) << 62)
 
-#define TICK_CURVES 256
-#define TICK_SIZES  (1 << 20)
-
 /* Where a curve's columns lie in the pools, which move while they grow. */
 typedef struct layout {
     int64_t gpus; /* in `counts` */
@@ -111,10 +108,9 @@ static void copy_points(builder *b, const hbp__profile *profile, hbp__curve *c, 
 }
 
 /* Sizes from the least profiled to the largest profiled, within `most`: how an operator does outside was not
- * measured, and no plan rests on a guess. *needed gets the least size that the rules allow at all, 0 for
- * none. O(points + sizes tried). */
-static hbp_status list_sizes(builder *b, const hbp__operator *o, int64_t most, hbp__curve *c, layout *at,
-                             int64_t *needed)
+ * measured, and no plan rests on a guess. Returns the least size that the rules allow at all, 0 for none.
+ * O(points + sizes tried). */
+static int64_t list_sizes(builder *b, const hbp__operator *o, int64_t most, hbp__curve *c, layout *at)
 {
     const int32_t *gpus = b->scaling->counts + at->gpus;
     const int64_t *ns = b->scaling->times + at->ns;
@@ -123,18 +119,15 @@ static hbp_status list_sizes(builder *b, const hbp__operator *o, int64_t most, h
     int32_t *size = b->scaling->counts + at->size;
     int64_t *time_ns = b->scaling->times + at->time_ns;
     int profiled = o->degrees == HBP_DEGREES_PROFILED;
-    int64_t step = profiled ? 1 : o->least_gpus, last = gpus[c->points - 1], k = 0, tried = 0;
-    *needed = 0;
+    int64_t step = profiled ? 1 : o->least_gpus, last = gpus[c->points - 1], k = 0, needed = 0;
     for (int64_t n = hbp__round_up(gpus[0], step); n <= last; n += step) {
-        if (++tried % TICK_SIZES == 0)
-            HBP__TRY(hbp__tick(b->context, "curves", tried, last));
         while (gpus[k] < n)
             k++;
         if (profiled)
             n = gpus[k];
         if (profiled ? n % o->least_gpus : !divides(o, n))
             continue;
-        *needed = *needed ? *needed : n;
+        needed = needed ? needed : n;
         if (n > most)
             break;
         int64_t time = time_between(gpus, ns, k, n);
@@ -146,7 +139,7 @@ static hbp_status list_sizes(builder *b, const hbp__operator *o, int64_t most, h
     }
     b->count_used += c->sizes;
     b->time_used += c->sizes;
-    return HBP_OK;
+    return needed;
 }
 
 /* a b < c d, exactly, for numbers of at most 62 bits. */
@@ -207,6 +200,7 @@ static hbp_status make_curve(builder *b, int32_t m)
 {
     hbp__scaling *s = b->scaling;
     const hbp__operator *o = hbp__meta_operator(b->graph, b->meta, m);
+    HBP__TRY(hbp__tick(b->context, "curves", m, b->meta->count));
     if (o->profile < 0)
         return hbp__fail(b->context, HBP_E_INVALID, "operator '%.80s' has no profile", o->name);
     const hbp__profile *profile = &b->graph->profiles[o->profile];
@@ -218,8 +212,7 @@ static hbp_status make_curve(builder *b, int32_t m)
     *c = (hbp__curve){0};
     *at = (layout){0};
     copy_points(b, profile, c, at);
-    int64_t needed;
-    HBP__TRY(list_sizes(b, o, most, c, at, &needed));
+    int64_t needed = list_sizes(b, o, most, c, at);
     if (!needed)
         return hbp__fail(b->context, HBP_E_INVALID,
                          "operator '%.80s' may run on no number of GPUs from the least profiled, %d, to the "
@@ -277,8 +270,6 @@ static hbp_status build(builder *b)
     if (!s->curve || !s->curve_of || !b->layout || !b->first_of || !b->slot)
         return hbp__fail_memory(b->context, "curves");
     for (int32_t m = 0; m < b->meta->count; m++) {
-        if (m % TICK_CURVES == 0)
-            HBP__TRY(hbp__tick(b->context, "curves", m, b->meta->count));
         HBP__TRY(find_or_make(b, m, &s->curve_of[m]));
     }
     HBP__TRY(check_sum(b));
