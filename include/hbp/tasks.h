@@ -69,8 +69,11 @@ HBP_API void hbp_task_run_options_init(hbp_task_run_options *options, uint32_t s
  * free and its inputs are there. An output of b bytes that goes from ranks A to ranks B leaves b (1 - |A and
  * B| / max(|A|, |B|)) bytes to move, there and back, shared by min(|A|, |B|) GPUs, over NVLink as far as both
  * have ranks in one domain, else over the network; links are not shared with other transfers. Then gradients
- * of each set of weights are summed over its ranks by ring all-reduce. The schedule is validated first.
- * Errors as there. O(slices x ranks). Thread: one per context. */
+ * of each set of weights, in their order, are summed over its ranks by ring all-reduce as soon as these have
+ * run their slices: over NVLink inside one domain, else over the network, where a ring leaves a domain
+ * through the cards of all its GPUs in the group. The schedule is validated first. With neither transfers,
+ * gradients nor barriers, total_ns is makespan_ns or less. Errors as there, and HBP_E_INVALID for a machine
+ * whose links' speeds are unknown. O(slices x ranks). Thread: one per context. */
 HBP_API hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph,
                                       const hbp_machine *machine, const hbp_task_schedule *schedule,
                                       const hbp_task_run_options *options, hbp_task_run **out);
