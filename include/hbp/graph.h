@@ -8,10 +8,11 @@
 
 #include "hbp/context.h"
 
-/* Which numbers of GPUs an operator may run on, out of those from its least profiled to its largest. */
+/* Which numbers of GPUs an operator may run on: of the multiples of least_gpus from its least profiled to its
+ * largest. */
 enum {
-    HBP_DEGREES_DIVISORS = 0, /* n = p q, a multiple of least_gpus, where p divides batch (data parallel) and
-                                 q divides split (tensor or sequence parallel) */
+    HBP_DEGREES_DIVISORS = 0, /* n = p q where p divides batch (data parallel) and q divides split (tensor or
+                                 sequence parallel) */
     HBP_DEGREES_PROFILED = 1  /* the profiled ones alone */
 };
 
@@ -28,18 +29,21 @@ HBP_API void hbp_graph_free(hbp_graph *graph);
 
 /* Adds a profile: an operator's measured time on gpus[i] GPUs is ns[i], forward and backward together; i <
  * points. Times that grow with GPUs are taken for the least before them. *profile gets its number, from 0;
- * may be NULL. Copies. HBP_E_INVALID names the point: none, gpus < 1 or not rising, ns < 1 or above 2^53. */
+ * may be NULL. Copies. HBP_E_INVALID names the point: none, gpus not rising within 1..2^20, ns < 1 or above
+ * 2^53. */
 HBP_API hbp_status hbp_graph_add_profile(hbp_context *context, hbp_graph *graph, const int32_t *gpus,
                                          const int64_t *ns, int64_t points, int32_t *profile);
 
-/* One operator: a layer of one task. Sizes are of the whole batch; zeros and NULL are none but where said. */
+/* One operator: a layer of one task. Sizes are of the whole batch; zeros and NULL are none but where said.
+ * Names are UTF-8 without control characters. */
 typedef struct hbp_operator {
     uint32_t struct_size;
     int32_t profile;        /* its times; -1: none, which planning refuses */
     const char *name;       /* unique; NULL: "operator K" */
     const char *type;       /* operators of one type, task and shape in a row are planned as one; needed */
     const char *task;       /* needed */
-    const char *parameters; /* name of its weights; operators that name the same share them. NULL: its own */
+    const char *parameters; /* name of its weights; operators that name the same share them. NULL: the
+                               operator's name */
     int64_t batch;          /* shape of its input: batch, sequence, width; at least 1 each, 0: 1 */
     int64_t sequence;
     int64_t width;
@@ -59,7 +63,7 @@ HBP_API void hbp_operator_init(hbp_operator *fields, uint32_t struct_size);
  * 1 are named name[0], name[1], ... and so are their weights. *first gets the number of the first, from 0;
  * may be NULL. Copies. HBP_E_INVALID names the operator, field and value: an unknown profile, a missing type
  * or task, a name that is taken, negative sizes. HBP_E_OVERFLOW above 2^31 - 1 operators or 2^62 bytes in
- * all. */
+ * all; after any failure the graph is as it was. */
 HBP_API hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
                                            int64_t count, int32_t *first);
 
@@ -73,7 +77,7 @@ HBP_API hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, in
  * O(V + E). */
 HBP_API hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph);
 
-/* Reads a graph from JSON or msgpack, told apart by content (docs/explanation/tasks.md has the format).
+/* Reads a graph from JSON or msgpack, told apart by content (docs/explanation/tasks-file.md has the format).
  * HBP_E_FORMAT with the place, or what the calls above return. Saved atomically. */
 HBP_API hbp_status hbp_graph_read(hbp_context *context, const char *path, hbp_graph **out);
 HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
