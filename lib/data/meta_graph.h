@@ -24,8 +24,7 @@ typedef struct hbp__meta_graph {
     int32_t *meta_of;      /* [operator_count] by operator: its MetaOp */
     int32_t *place_of;     /* [operator_count] by operator: its place in the chain */
     int32_t *level_first;  /* [levels + 1] MetaOps of a level are level_first[l] .. level_first[l + 1] - 1 */
-    int64_t edge_count;    /* E: edges of the graph between different MetaOps; several between two of them
-                              are one, bytes summed */
+    int64_t edge_count;    /* E: edges of the graph between different MetaOps; two have one at most */
     hbp__edge *edges;      /* [E] between MetaOps, by (from, to): from the last operator of one to the first
                               of the other */
     int64_t *out_first;    /* [count + 1] edges[out_first[m] ..] leave m */
@@ -35,7 +34,7 @@ typedef struct hbp__meta_graph {
 
 /* Merges i -> j while i has one edge out, j one in, and both have the same type, task, shape, profile,
  * degrees, least_gpus and split (sizes in bytes and weights may differ), until none is left; a unique result.
- * HBP_E_INVALID names the operators of a cycle. O(V + E), and sorting. */
+ * HBP_E_INVALID names the operators of a cycle. O(V + E). */
 hbp_status hbp__meta_graph_open(hbp_context *context, const hbp_graph *graph, hbp__meta_graph *meta);
 void hbp__meta_graph_close(hbp__meta_graph *meta);
 
