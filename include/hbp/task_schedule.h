@@ -114,15 +114,15 @@ HBP_API const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedul
 HBP_API hbp_status hbp_task_schedule_validate(hbp_context *context, const hbp_task_schedule *schedule,
                                               const hbp_graph *graph, const hbp_machine *machine);
 
-/* A file of msgpack: a header map, then the columns, with CRC and digest (docs: tasks). Saved atomically;
- * what is read is not trusted: HBP_E_FORMAT with the offset, HBP_E_VERSION. */
+/* A file of msgpack: a header map, then the columns, with CRC and digest (docs: file of a task schedule).
+ * Saved atomically; what is read is not trusted: HBP_E_FORMAT with the offset, HBP_E_VERSION. */
 HBP_API hbp_status hbp_task_schedule_save(hbp_context *context, const hbp_task_schedule *schedule,
                                           const char *path);
 HBP_API hbp_status hbp_task_schedule_load(hbp_context *context, const char *path, hbp_task_schedule **out);
 
-/* Writes a Chrome trace: a process per NVLink domain, a thread per rank, an event per slice and rank, a
- * counter of each rank's memory. `starts` and `ends` [slices] in ns are those of a run; NULL: the schedule's.
- * Saved atomically. */
+/* Writes a Chrome trace (Perfetto opens it): a process per NVLink domain, a thread per rank, an event per
+ * slice and rank. `starts` and `ends` [slices] in ns are those of a run, both or neither; NULL: the
+ * schedule's. HBP_E_INVALID names a slice that ends before it starts. Saved atomically. */
 HBP_API hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
                                            const int64_t *starts, const int64_t *ends, const char *path);
 

@@ -35,10 +35,9 @@ static int utf8_bytes(const unsigned char *text)
     return bytes;
 }
 
-void hbp__json_put_string(hbp__json_out *out, const char *text)
+void hbp__json_put_escaped(hbp__json_out *out, const char *text)
 {
     const char *plain = text; /* what has not been written yet */
-    hbp__json_put(out, "\"");
     for (const char *at = text; out->status == HBP_OK;) {
         const unsigned char *byte = (const unsigned char *)at;
         int bytes = utf8_bytes(byte);
@@ -56,6 +55,12 @@ void hbp__json_put_string(hbp__json_out *out, const char *text)
         hbp__json_put(out, bytes ? escape : "\\ufffd");
         plain = ++at;
     }
+}
+
+void hbp__json_put_string(hbp__json_out *out, const char *text)
+{
+    hbp__json_put(out, "\"");
+    hbp__json_put_escaped(out, text);
     hbp__json_put(out, "\"");
 }
 

@@ -16,8 +16,10 @@ typedef struct hbp__json_out {
 /* Text as it is: punctuation, keys, words. */
 void hbp__json_put(hbp__json_out *out, const char *text);
 
-/* Any text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
+/* Any text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. The second writes what
+ * stands between the quotes. */
 void hbp__json_put_string(hbp__json_out *out, const char *text);
+void hbp__json_put_escaped(hbp__json_out *out, const char *text);
 
 void hbp__json_put_i64(hbp__json_out *out, int64_t value);
 void hbp__json_put_u64(hbp__json_out *out, uint64_t value);
