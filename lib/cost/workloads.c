@@ -10,9 +10,11 @@
 #include "cost/states.h"
 #include "data/workload_presets.h"
 
-/* What every operator pays on each GPU however few tokens it gets there: kernels that a trainer launches
- * forward and backward of one transformer layer, some 30 and 60, at 5 microseconds each. */
-#define LAUNCH_NS 450000.0
+/* What every operator pays on each GPU however few tokens it gets there: a trainer launches some 30 kernels
+ * forward and 60 backward of one transformer layer, fewer for a loss. */
+#define KERNEL_NS        5000.0
+#define LAYER_KERNELS    90
+#define CONTRAST_KERNELS 20
 
 /* Matrix products reach the machine's share of its peak where each GPU gets many tokens. A product of t
  * tokens and h columns runs as t h / (128 x 128) tiles on some hundred multiprocessors, so at this many
@@ -22,6 +24,9 @@
 /* Bytes per parameter of gradients as they are summed, and of activations on their way: bf16. */
 #define GRADIENT_BYTES   2
 #define ACTIVATION_BYTES 2
+
+/* Kept per token and word: logits in bf16 and fp32, and their gradient (cost model: logits). */
+#define LOGIT_BYTES 10.0
 
 /* An all-reduce behind attention and one behind the MLP, forward and backward (Shoeybi et al., 2019). */
 #define TENSOR_ALL_REDUCES 4
@@ -49,10 +54,12 @@ typedef struct maker {
 typedef struct work {
     const hbp__component *component;
     const hbp__task_step *step;
+    double kernels;
     double product_flops; /* forward and backward, of the whole batch */
     double attention_flops;
     double all_reduces;
     double gathered_bytes; /* weights that must be there, when they are sharded */
+    double shared_bytes;   /* outputs that every GPU needs of all others */
     double output_width;   /* of its products, for how well they fill a GPU */
     int32_t split;
 } work;
@@ -96,10 +103,11 @@ static int64_t operator_ns(const maker *m, const work *w, int32_t n, int32_t p)
     double elements = tokens * w->output_width / q;
     double filled = elements / (elements + HALF_ELEMENTS);
     double peak = machine->flops_per_s * n / 1e9;
-    double ns = LAUNCH_NS + w->product_flops / (peak * machine->gemm_efficiency * filled) +
+    double ns = KERNEL_NS * w->kernels + w->product_flops / (peak * machine->gemm_efficiency * filled) +
                 w->attention_flops / (peak * machine->attention_efficiency);
     ns += collective_ns(m, HBP_COLLECTIVE_ALL_REDUCE, n / p, w->all_reduces,
                         ACTIVATION_BYTES * tokens * w->component->hidden);
+    ns += collective_ns(m, HBP_COLLECTIVE_ALL_GATHER, n, w->shared_bytes > 0, w->shared_bytes);
     double gathered = collective_ns(m, HBP_COLLECTIVE_ALL_GATHER, min_i32(n, m->fabric.domain),
                                     w->gathered_bytes > 0 ? WEIGHT_GATHERS : 0, w->gathered_bytes);
     return hbp__round_i64(ns > gathered ? ns : gathered);
@@ -173,7 +181,7 @@ static hbp_operator operator_of(const hbp__task_shape *task, const hbp__task_ste
     return fields;
 }
 
-/* The similarity of every embedding with every other, one way and the other: a launch more than work. */
+/* The similarity of every embedding of one tower with every one of the other: launches more than work. */
 static hbp_status add_contrast(hbp_context *context, const maker *m, const hbp__task_shape *task,
                                const work *w, int32_t *first, int32_t *last)
 {
@@ -196,7 +204,8 @@ static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__ta
     hbp_operator fields = operator_of(task, w->step, c, c->name);
     fields.least_gpus = least_gpus(m, c);
     fields.split = w->split;
-    fields.activation_bytes = layer.activation_bytes * fields.batch * fields.sequence;
+    fields.activation_bytes = (layer.activation_bytes + (int64_t)(LOGIT_BYTES / c->layers * c->vocab)) *
+                              fields.batch * fields.sequence;
     HBP__TRY(add_profile(context, m, w, fields.least_gpus, &fields.profile));
     for (int32_t i = 0; i < c->layers; i++) {
         char name[NAME_BYTES], weights[NAME_BYTES];
@@ -206,7 +215,7 @@ static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__ta
         fields.parameters = weights;
         set_states(m, &fields,
                    layer.parameters + (i == 0 ? c->first_parameters : 0) +
-                       (i == c->layers - 1 ? c->last_parameters : 0));
+                       (i == c->layers - 1 ? c->last_parameters + (int64_t)c->vocab * c->hidden : 0));
         HBP__TRY(add_operator(context, m, &fields, last));
         if (i == 0)
             *first = *last;
@@ -214,35 +223,11 @@ static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__ta
     return HBP_OK;
 }
 
-/* Output head and cross-entropy, with fp32 logits and their gradients kept (cost model: logits). */
-static hbp_status add_head(hbp_context *context, const maker *m, const hbp__task_shape *task,
-                           const work *layers, int32_t *last)
+/* Parameters of an output head, an equal part on every layer: published graphs have no operator of its own
+ * for it, and layers that differ would be no chain. */
+static double head_share(const hbp__component *component)
 {
-    const hbp__component *c = layers->component;
-    double tokens = (double)layers->step->batch * layers->step->sequence;
-    int64_t parameters = (int64_t)c->vocab * c->hidden;
-    work w = {
-        .component = c,
-        .step = layers->step,
-        .product_flops = 6 * (double)parameters * tokens,
-        .all_reduces = TENSOR_ALL_REDUCES / 2,
-        .gathered_bytes = m->workload->sharded ? HBP__WEIGHT_BYTES * (double)parameters : 0,
-        .output_width = c->vocab,
-        .split = layers->split,
-    };
-    char type[NAME_BYTES], name[NAME_BYTES];
-    snprintf(type, sizeof type, "%s-head", c->name);
-    snprintf(name, sizeof name, "%s/%s-head", task->name, c->name);
-    hbp_operator fields = operator_of(task, w.step, c, type);
-    fields.name = name;
-    fields.parameters = type;
-    fields.split = w.split;
-    fields.least_gpus = least_gpus(m, c);
-    fields.activation_bytes = fields.output_bytes + (2 + 4 + 4) * fields.batch * fields.sequence * c->vocab;
-    fields.output_bytes = 0;
-    set_states(m, &fields, parameters);
-    HBP__TRY(add_profile(context, m, &w, fields.least_gpus, &fields.profile));
-    return add_operator(context, m, &fields, last);
+    return (double)component->vocab * component->hidden / component->layers;
 }
 
 static work work_of(const maker *m, const hbp__task_step *step)
@@ -251,11 +236,14 @@ static work work_of(const maker *m, const hbp__task_step *step)
     double batch = step->batch, sequence = step->sequence;
     work w = {.component = c, .step = step, .output_width = c->hidden, .split = 1};
     if (c->kind == HBP__COMPONENT_CONTRAST) {
+        w.kernels = CONTRAST_KERNELS;
+        w.shared_bytes = 2 * ACTIVATION_BYTES * batch * c->hidden;
         w.product_flops = 6 * 2 * batch * batch * c->hidden;
         return w;
     }
     hbp__component_layer layer = hbp__component_layer_of(c);
-    w.product_flops = 6 * (double)layer.parameters * batch * sequence;
+    w.kernels = LAYER_KERNELS;
+    w.product_flops = 6 * ((double)layer.parameters + head_share(c)) * batch * sequence;
     w.attention_flops = (1 + HBP__ATTENTION_BACKWARD) * layer.attention_flops * batch * sequence * sequence;
     w.all_reduces = TENSOR_ALL_REDUCES;
     w.gathered_bytes = m->workload->sharded ? HBP__WEIGHT_BYTES * (double)layer.parameters : 0;
@@ -270,8 +258,7 @@ static hbp_status add_step(hbp_context *context, const maker *m, const hbp__task
     *last = -1;
     if (w.component->kind == HBP__COMPONENT_CONTRAST)
         return add_contrast(context, m, task, &w, first, last);
-    HBP__TRY(add_layers(context, m, task, &w, first, last));
-    return w.component->vocab ? add_head(context, m, task, &w, last) : HBP_OK;
+    return add_layers(context, m, task, &w, first, last);
 }
 
 static hbp_status add_task(hbp_context *context, const maker *m, const hbp__task_shape *task)

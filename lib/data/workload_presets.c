@@ -30,23 +30,24 @@ static const hbp__component clip_components[] = {
 #define MOTION_TOKENS  251
 
 /* Two towers side by side, then the loss of their embeddings. */
-#define PAIR(name, one, other, batch)                                                                        \
+#define CLIP_BATCH 160
+#define PAIR(name, one, other)                                                                               \
     {                                                                                                        \
         name, 3,                                                                                             \
         {                                                                                                    \
-            {one, batch, one##_TOKENS, 0}, {other, batch, other##_TOKENS, 0},                                \
+            {one, CLIP_BATCH, one##_TOKENS, 0}, {other, CLIP_BATCH, other##_TOKENS, 0},                      \
             {                                                                                                \
-                CONTRAST, batch, 1, 3                                                                        \
+                CONTRAST, CLIP_BATCH, 1, 3                                                                   \
             }                                                                                                \
         }                                                                                                    \
     }
 
 static const hbp__task_shape clip_tasks[] = {
-    PAIR("vision-text", VISION, TEXT, 128),      PAIR("audio-text", AUDIO, TEXT, 128),
-    PAIR("vision-depth", VISION, DEPTH, 64),     PAIR("audio-vision", AUDIO, VISION, 64),
-    PAIR("thermal-text", THERMAL, TEXT, 128),    PAIR("motion-text", MOTION, TEXT, 128),
-    PAIR("vision-thermal", VISION, THERMAL, 64), PAIR("depth-text", DEPTH, TEXT, 128),
-    PAIR("vision-motion", VISION, MOTION, 64),   PAIR("audio-motion", AUDIO, MOTION, 128),
+    PAIR("vision-text", VISION, TEXT),   PAIR("depth-text", DEPTH, TEXT),
+    PAIR("vision-depth", VISION, DEPTH), PAIR("vision-thermal", VISION, THERMAL),
+    PAIR("motion-text", MOTION, TEXT),   PAIR("vision-motion", VISION, MOTION),
+    PAIR("vision-audio", VISION, AUDIO), PAIR("thermal-text", THERMAL, TEXT),
+    PAIR("audio-motion", AUDIO, MOTION), PAIR("audio-text", AUDIO, TEXT),
 };
 
 /* OFASys: adaptors of modalities before one encoder-decoder, OFA-large's. */

@@ -23,7 +23,7 @@ typedef struct hbp__component {
     int32_t ffn;
     int32_t heads;
     int32_t kv_heads;         /* 0: heads */
-    int32_t vocab;            /* an output head of its own follows the last layer; 0: none */
+    int32_t vocab;            /* of an output head behind the last layer; 0: none */
     int64_t first_parameters; /* embeddings, which the first layer holds */
     int64_t last_parameters;  /* projection or adapter, which the last layer holds */
 } hbp__component;
