@@ -1,0 +1,164 @@
+#include "tasks/place.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "tasks/place_greedy.h"
+#include "tasks/place_improve.h"
+#include "tasks/place_keep.h"
+#include "tasks/place_memory.h"
+#include "tasks/place_paper.h"
+
+/* Work (see hbp__board) of improving a placement, and of wandering from the best. */
+#define IMPROVE_WORK (INT64_C(1) << 21)
+#define WANDER_WORK  (INT64_C(1) << 20)
+/* Placed slices of the search that backtracks. */
+#define MOST_NODES 20000
+
+typedef struct placing {
+    hbp__board board;
+    int32_t *best; /* [ranks] the best placement so far */
+    int32_t *first_fit;
+    int64_t best_over;
+    int64_t best_cost;
+    int32_t has_best;
+    uint64_t seed;
+} placing;
+
+static void load(placing *p, const int32_t *ranks)
+{
+    for (int32_t s = 0; s < p->board.count; s++) {
+        hbp__board_put(&p->board, s, ranks);
+        ranks += p->board.slice[s].gpus;
+    }
+    hbp__board_measure(&p->board);
+}
+
+/* Remembers the placement on the board when it is the best. */
+static void offer(placing *p)
+{
+    const hbp__board *board = &p->board;
+    if (p->has_best && (board->over_bytes > p->best_over ||
+                        (board->over_bytes == p->best_over && board->cost >= p->best_cost)))
+        return;
+    p->has_best = 1;
+    p->best_over = board->over_bytes;
+    p->best_cost = board->cost;
+    hbp__board_write(board, p->best);
+}
+
+static hbp_status improve_from(placing *p, int32_t how)
+{
+    HBP__TRY(hbp__board_greedy(&p->board, how));
+    HBP__TRY(hbp__board_keep(&p->board));
+    HBP__TRY(hbp__board_improve(&p->board, IMPROVE_WORK));
+    offer(p);
+    return HBP_OK;
+}
+
+static hbp_status fail_to_fit(placing *p, const hbp__tight_slice *tight)
+{
+    const hbp__board *board = &p->board;
+    const hbp__task_problem *problem = board->problem;
+    if (tight->slice < 0) {
+        int64_t bytes = 0;
+        for (int32_t s = 0; s < board->count; s++)
+            bytes =
+                hbp__add_saturating(bytes, hbp__mul_saturating(board->own_bytes[s], board->slice[s].gpus));
+        return hbp__fail(board->context, HBP_E_INFEASIBLE,
+                         "no placement found: slices take %lld bytes at least on %d GPUs of %lld bytes",
+                         (long long)bytes, (int)board->gpus, (long long)problem->limit_bytes);
+    }
+    const hbp__task_slice *slice = &board->slice[tight->slice];
+    int64_t o = problem->meta->meta_op[slice->meta_op].first + slice->first;
+    return hbp__fail(
+        board->context, HBP_E_INFEASIBLE,
+        "slice %d (%d operators from %s) needs %lld bytes on each of %d GPUs; of those free at its time %d "
+        "have them, and the freest has %lld of %lld left",
+        (int)tight->slice, (int)slice->count, problem->graph->operators[problem->meta->operators[o]].name,
+        (long long)tight->needs_bytes, (int)slice->gpus, (int)tight->fitting, (long long)tight->left_bytes,
+        (long long)problem->limit_bytes);
+}
+
+/* Ways that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
+static hbp_status fit(placing *p)
+{
+    static const int32_t ways[] = {HBP__GREEDY_SPREAD, HBP__GREEDY_THRIFT};
+    for (int32_t i = 0; i < 2 && p->best_over > 0; i++)
+        HBP__TRY(improve_from(p, ways[i]));
+    if (p->best_over == 0)
+        return HBP_OK;
+    int32_t found;
+    hbp__tight_slice tight;
+    HBP__TRY(hbp__board_backtrack(&p->board, MOST_NODES, &found, &tight));
+    if (!found)
+        return fail_to_fit(p, &tight);
+    HBP__TRY(hbp__board_improve(&p->board, IMPROVE_WORK));
+    offer(p);
+    return HBP_OK;
+}
+
+/* The best of several starts; where weights have drawn it to more flows than consecutive ranks have, these,
+ * with flows alone counted. */
+static hbp_status place_by_flows(placing *p)
+{
+    hbp__board *board = &p->board;
+    HBP__TRY(hbp__board_greedy(board, HBP__GREEDY_FIRST));
+    hbp__board_write(board, p->first_fit);
+    int fits = board->over_bytes == 0;
+    HBP__TRY(hbp__board_improve(board, IMPROVE_WORK / 2));
+    offer(p);
+    HBP__TRY(improve_from(p, HBP__GREEDY_FLOWS));
+    HBP__TRY(improve_from(p, HBP__GREEDY_BACKWARD));
+    if (p->best_over > 0)
+        HBP__TRY(fit(p));
+    load(p, p->best);
+    HBP__TRY(hbp__board_wander(board, p->seed, WANDER_WORK));
+    offer(p);
+    if (!fits || hbp__board_flow_cost(board, p->best) <= hbp__board_flow_cost(board, p->first_fit))
+        return HBP_OK;
+    board->counts_weights = 0;
+    load(p, p->first_fit);
+    HBP__TRY(hbp__board_improve(board, IMPROVE_WORK));
+    hbp__board_write(board, p->best);
+    return HBP_OK;
+}
+
+static hbp_status place(placing *p, int32_t placement)
+{
+    hbp__board *board = &p->board;
+    if (placement != HBP_PLACE_FLOWS) {
+        HBP__TRY(placement == HBP_PLACE_PAPER ? hbp__board_paper(board)
+                                              : hbp__board_greedy(board, HBP__GREEDY_FIRST));
+        if (board->over_bytes == 0) {
+            hbp__board_write(board, p->best);
+            return HBP_OK;
+        }
+    }
+    return place_by_flows(p);
+}
+
+hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *problem,
+                             const hbp__task_slices *slices, int32_t placement,
+                             const hbp_task_schedule *previous, int32_t *ranks)
+{
+    placing p = {.seed = problem->seed};
+    if (placement < HBP_PLACE_FLOWS || placement > HBP_PLACE_SEQUENTIAL)
+        return hbp__fail(context, HBP_E_INVALID, "placement %d; it is 0 to %d", (int)placement,
+                         HBP_PLACE_SEQUENTIAL);
+    HBP__TRY(hbp__board_open(context, problem, slices, previous, &p.board));
+    uint64_t total = 0;
+    for (int64_t s = 0; s < slices->count; s++)
+        total += (uint64_t)slices->slice[s].gpus;
+    const hbp__memory *memory = &context->memory;
+    p.best = hbp__new(memory, total, sizeof *p.best);
+    p.first_fit = hbp__new(memory, total, sizeof *p.first_fit);
+    hbp_status status =
+        p.best && p.first_fit ? place(&p, placement) : hbp__fail_memory(context, "the placement of slices");
+    if (status >= 0)
+        memcpy(ranks, p.best, (size_t)total * sizeof *ranks);
+    hbp__delete(memory, p.best);
+    hbp__delete(memory, p.first_fit);
+    hbp__board_close(&p.board);
+    return status;
+}

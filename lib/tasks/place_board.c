@@ -1,0 +1,448 @@
+#include "tasks/place_board.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/sort.h"
+#include "data/task_flows.h"
+
+/* No sum of costs passes this. */
+#define MOST_COST (INT64_C(1) << 60)
+
+void hbp__board_close(hbp__board *board)
+{
+    void *const blocks[] = {board->order,       board->at,          board->low,        board->high,
+                            board->set,         board->in_domain,   board->rank_bytes, board->flow,
+                            board->flow_first,  board->flow_of,     board->own_bytes,  board->own_gradient,
+                            board->own_span,    board->own_cost,    board->keep_first, board->keep,
+                            board->group_set,   board->bundle,      board->user,       board->share_first,
+                            board->share,       board->moved,       board->seen,       board->flow_seen,
+                            board->bundle_seen, board->bundles_hit, board->old_cost,   board->flow_hit,
+                            board->old_set,     board->old_domain,  board->old_bytes,  board->mask};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        hbp__delete(&board->memory, blocks[i]);
+    *board = (hbp__board){.memory = board->memory};
+}
+
+static hbp_status short_of_memory(hbp_context *context)
+{
+    return hbp__fail_memory(context, "the placement of slices");
+}
+
+/* By start; then, for each slice, where those that overlap it can be: before `high` all start before its end,
+ * and before `low` all have ended at its start. */
+static hbp_status sort_slices(hbp__board *board)
+{
+    int64_t *start = hbp__new(&board->memory, (uint64_t)board->count, sizeof *start);
+    if (!start)
+        return short_of_memory(board->context);
+    for (int32_t s = 0; s < board->count; s++) {
+        start[s] = board->slice[s].start_ns;
+        board->order[s] = (uint32_t)s;
+    }
+    int sorted = hbp__sort_by_i64(&board->memory, start, board->order, board->count);
+    hbp__delete(&board->memory, start);
+    if (!sorted)
+        return short_of_memory(board->context);
+    int64_t ends = INT64_MIN; /* latest of those before `low` and the one there */
+    for (int32_t i = 0, low = 0; i < board->count; i++) {
+        const hbp__task_slice *slice = &board->slice[board->order[i]];
+        int32_t below = i, above = board->count;
+        while (below < above) {
+            int32_t middle = below + (above - below) / 2;
+            if (board->slice[board->order[middle]].start_ns < slice->end_ns)
+                below = middle + 1;
+            else
+                above = middle;
+        }
+        for (; low < i; low++) {
+            int64_t end = board->slice[board->order[low]].end_ns;
+            ends = end > ends ? end : ends;
+            if (ends > slice->start_ns)
+                break;
+        }
+        board->at[board->order[i]] = i;
+        board->low[board->order[i]] = low;
+        board->high[board->order[i]] = below;
+    }
+    return HBP_OK;
+}
+
+/* Any assignment of free ranks can be completed when no moment needs more than all: intervals. */
+static hbp_status check_room(const hbp__board *board)
+{
+    for (int32_t i = 0; i < board->count; i++) {
+        int32_t s = (int32_t)board->order[i];
+        const hbp__task_slice *slice = &board->slice[s];
+        int64_t used = slice->gpus;
+        for (int32_t j = board->low[s]; j < i; j++) {
+            const hbp__task_slice *other = &board->slice[board->order[j]];
+            used += other->end_ns > slice->start_ns ? other->gpus : 0;
+        }
+        if (slice->gpus < 1 || used > board->gpus)
+            return hbp__fail(board->context, HBP_E_INVALID,
+                             "slice %d runs on %d GPUs when %lld of %d are taken", (int)s, (int)slice->gpus,
+                             (long long)(used - slice->gpus), (int)board->gpus);
+    }
+    return HBP_OK;
+}
+
+/* Flows from a slice to the same other are one. */
+static hbp_status open_flows(hbp__board *board, const hbp__task_slices *slices)
+{
+    const hbp__memory *memory = &board->memory;
+    hbp__task_flows flows;
+    HBP__TRY(
+        hbp__task_flows_open(board->context, board->problem->graph, board->problem->meta, slices, &flows));
+    board->flow = hbp__new(memory, (uint64_t)flows.count, sizeof *board->flow);
+    board->flow_of = hbp__new(memory, 2 * (uint64_t)flows.count, sizeof *board->flow_of);
+    board->flow_first = hbp__new_zero(memory, (uint64_t)board->count + 2, sizeof *board->flow_first);
+    int64_t *latest = hbp__new(memory, (uint64_t)board->count, sizeof *latest);
+    if (!board->flow || !board->flow_of || !board->flow_first || !latest) {
+        hbp__delete(memory, latest);
+        hbp__task_flows_close(&flows);
+        return short_of_memory(board->context);
+    }
+    for (int32_t s = 0; s < board->count; s++)
+        latest[s] = -1;
+    for (int32_t s = 0; s < board->count; s++) {
+        int64_t begin = board->flows;
+        for (int64_t f = flows.in_first[s]; f < flows.in_first[s + 1]; f++) {
+            const hbp__task_flow *flow = &flows.flow[f];
+            if (flow->bytes <= 0)
+                continue;
+            if (latest[flow->from] < begin) {
+                latest[flow->from] = board->flows;
+                board->flow[board->flows++] = (hbp__board_flow){flow->from, flow->to, 0, 0};
+            }
+            hbp__board_flow *sum = &board->flow[latest[flow->from]];
+            sum->bytes = hbp__add_saturating(sum->bytes, flow->bytes);
+        }
+    }
+    hbp__delete(memory, latest);
+    hbp__task_flows_close(&flows);
+    int64_t *first = board->flow_first;
+    for (int64_t f = 0; f < board->flows; f++) {
+        first[board->flow[f].from + 2]++;
+        first[board->flow[f].to + 2]++;
+    }
+    for (int32_t s = 0; s < board->count; s++)
+        first[s + 2] += first[s + 1];
+    for (int64_t f = 0; f < board->flows; f++) {
+        board->flow_of[first[board->flow[f].from + 1]++] = f;
+        board->flow_of[first[board->flow[f].to + 1]++] = f;
+    }
+    return HBP_OK;
+}
+
+/* All costs together, each at its worst, fit when bytes are divided by 2^shift. */
+static void scale(hbp__board *board)
+{
+    int64_t flows = 0, weights = 0, keeps = 0;
+    for (int64_t f = 0; f < board->flows; f++)
+        flows = hbp__add_saturating(flows, board->flow[f].bytes);
+    for (int32_t s = 0; s < board->count; s++) {
+        weights = hbp__add_saturating(weights, board->own_gradient[s]);
+        weights = hbp__add_saturating(weights, board->own_span[s]);
+    }
+    for (int32_t k = 0; k < board->bundles; k++)
+        weights = hbp__add_saturating(weights, board->bundle[k].gradient);
+    for (int64_t i = 0; i < board->keeps; i++)
+        keeps = hbp__add_saturating(keeps, board->keep[i].bytes);
+    int64_t worst = hbp__mul_saturating(flows, HBP__CROSSING);
+    worst = hbp__add_saturating(worst, hbp__mul_saturating(weights, HBP__CROSSING * (int64_t)board->gpus));
+    worst = hbp__add_saturating(worst, hbp__mul_saturating(keeps, board->gpus));
+    board->shift = worst == INT64_MAX ? 32 : 0;
+    while (worst >> board->shift > MOST_COST)
+        board->shift++;
+    for (int64_t f = 0; f < board->flows; f++)
+        board->flow[f].bytes >>= board->shift;
+    for (int32_t s = 0; s < board->count; s++) {
+        board->own_gradient[s] >>= board->shift;
+        board->own_span[s] >>= board->shift;
+    }
+    for (int32_t k = 0; k < board->bundles; k++)
+        board->bundle[k].gradient >>= board->shift;
+    for (int64_t i = 0; i < board->keeps; i++)
+        board->keep[i].bytes >>= board->shift;
+}
+
+static hbp_status allocate(hbp__board *board)
+{
+    const hbp__memory *memory = &board->memory;
+    uint64_t count = (uint64_t)board->count, words = (uint64_t)board->words;
+    uint64_t domains = (uint64_t)board->domains, gpus = (uint64_t)board->gpus;
+    board->order = hbp__new(memory, count, sizeof *board->order);
+    board->at = hbp__new(memory, count, sizeof *board->at);
+    board->low = hbp__new(memory, count, sizeof *board->low);
+    board->high = hbp__new(memory, count, sizeof *board->high);
+    board->set = hbp__new_zero(memory, count, words * sizeof *board->set);
+    board->in_domain = hbp__new_zero(memory, count, domains * sizeof *board->in_domain);
+    board->rank_bytes = hbp__new_zero(memory, gpus, sizeof *board->rank_bytes);
+    board->own_cost = hbp__new_zero(memory, count, sizeof *board->own_cost);
+    board->moved = hbp__new(memory, count, sizeof *board->moved);
+    board->seen = hbp__new_zero(memory, count, sizeof *board->seen);
+    board->old_set = hbp__new(memory, count, words * sizeof *board->old_set);
+    board->old_domain = hbp__new(memory, count, domains * sizeof *board->old_domain);
+    board->old_bytes = hbp__new(memory, gpus, sizeof *board->old_bytes);
+    board->mask = hbp__new(memory, words, sizeof *board->mask);
+    return board->order && board->at && board->low && board->high && board->set && board->in_domain &&
+                   board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_set &&
+                   board->old_domain && board->old_bytes && board->mask
+               ? HBP_OK
+               : short_of_memory(board->context);
+}
+
+static hbp_status fill(hbp__board *board, const hbp__task_slices *slices, const hbp_task_schedule *previous)
+{
+    const hbp__memory *memory = &board->memory;
+    HBP__TRY(allocate(board));
+    HBP__TRY(sort_slices(board));
+    HBP__TRY(check_room(board));
+    HBP__TRY(open_flows(board, slices));
+    HBP__TRY(hbp__board_weigh(board, previous));
+    scale(board);
+    uint64_t flows = (uint64_t)board->flows, bundles = (uint64_t)board->bundles;
+    board->flow_seen = hbp__new_zero(memory, flows, sizeof *board->flow_seen);
+    board->flow_hit = hbp__new(memory, flows, sizeof *board->flow_hit);
+    board->bundle_seen = hbp__new_zero(memory, bundles, sizeof *board->bundle_seen);
+    board->bundles_hit = hbp__new(memory, bundles, sizeof *board->bundles_hit);
+    board->old_cost = hbp__new(memory, flows + bundles + (uint64_t)board->count, sizeof *board->old_cost);
+    return board->flow_seen && board->flow_hit && board->bundle_seen && board->bundles_hit && board->old_cost
+               ? HBP_OK
+               : short_of_memory(board->context);
+}
+
+hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *problem,
+                           const hbp__task_slices *slices, const hbp_task_schedule *previous,
+                           hbp__board *board)
+{
+    *board = (hbp__board){.context = context,
+                          .memory = context->memory,
+                          .problem = problem,
+                          .slice = slices->slice,
+                          .gpus = problem->gpus,
+                          .domain_gpus = problem->domain_gpus < 1               ? 1
+                                         : problem->domain_gpus > problem->gpus ? problem->gpus
+                                                                                : problem->domain_gpus,
+                          .counts_weights = 1};
+    if (slices->count > INT32_MAX / 2)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%lld slices; at most %d can be placed",
+                         (long long)slices->count, INT32_MAX / 2);
+    board->count = (int32_t)slices->count;
+    board->domains = (int32_t)hbp__ceil_div(board->gpus, board->domain_gpus);
+    board->words = (board->gpus + 63) / 64;
+    hbp_status status = fill(board, slices, previous);
+    if (status < 0)
+        hbp__board_close(board);
+    return status;
+}
+
+void hbp__board_put(hbp__board *board, int32_t s, const int32_t *ranks)
+{
+    uint64_t *set = hbp__board_set(board, s);
+    int32_t *in_domain = hbp__board_domains(board, s);
+    memset(set, 0, (size_t)board->words * sizeof *set);
+    memset(in_domain, 0, (size_t)board->domains * sizeof *in_domain);
+    for (int32_t i = 0; i < board->slice[s].gpus; i++) {
+        hbp__flip_rank(set, ranks[i]);
+        in_domain[ranks[i] / board->domain_gpus]++;
+    }
+}
+
+void hbp__board_clear(hbp__board *board)
+{
+    memset(board->set, 0, (size_t)board->count * (size_t)board->words * sizeof *board->set);
+    memset(board->in_domain, 0, (size_t)board->count * (size_t)board->domains * sizeof *board->in_domain);
+    memset(board->rank_bytes, 0, (size_t)board->gpus * sizeof *board->rank_bytes);
+}
+
+void hbp__board_used(const hbp__board *board, int32_t s, uint64_t *used)
+{
+    const hbp__task_slice *slice = &board->slice[s];
+    memset(used, 0, (size_t)board->words * sizeof *used);
+    for (int32_t i = board->low[s]; i < board->high[s]; i++) {
+        int32_t t = (int32_t)board->order[i];
+        if (t == s || board->slice[t].end_ns <= slice->start_ns)
+            continue;
+        const uint64_t *set = hbp__board_set(board, t);
+        for (int64_t w = 0; w < board->words; w++)
+            used[w] |= set[w];
+    }
+}
+
+void hbp__board_write(const hbp__board *board, int32_t *ranks)
+{
+    for (int32_t s = 0; s < board->count; s++) {
+        const uint64_t *set = hbp__board_set(board, s);
+        for (int32_t r = 0; r < board->gpus; r++)
+            if (hbp__has_rank(set, r))
+                *ranks++ = r;
+    }
+}
+
+/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
+static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
+{
+    int64_t product;
+    if (hbp__mul_i64(bytes, part, &product))
+        return hbp__ceil_div(product, whole);
+    int64_t rest = bytes % whole;
+    return bytes / whole * part + hbp__ceil_div(hbp__mul_saturating(rest, part), whole);
+}
+
+int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flow)
+{
+    int64_t froms = board->slice[flow->from].gpus, tos = board->slice[flow->to].gpus;
+    int64_t larger = froms > tos ? froms : tos;
+    const uint64_t *from = hbp__board_set(board, flow->from), *to = hbp__board_set(board, flow->to);
+    int64_t apart = larger - hbp__count_common(from, to, board->words);
+    if (!apart)
+        return 0;
+    int64_t cost = share_up(flow->bytes, apart, larger);
+    if (board->domains == 1)
+        return cost;
+    const int32_t *a = hbp__board_domains(board, flow->from), *b = hbp__board_domains(board, flow->to);
+    int64_t stays = 0, whole = froms * tos;
+    for (int32_t i = 0; i < board->domains; i++) {
+        int64_t mine = a[i] * tos, theirs = b[i] * froms;
+        stays += mine < theirs ? mine : theirs;
+    }
+    return cost + (HBP__CROSSING - 1) * share_up(flow->bytes, whole - stays, whole);
+}
+
+int64_t hbp__board_flow_cost(const hbp__board *board, const int32_t *ranks)
+{
+    int64_t cost = 0;
+    const hbp__board *b = board;
+    int64_t *first = b->old_cost; /* as long as there are slices, at least */
+    int64_t at = 0;
+    for (int32_t s = 0; s < b->count; s++) {
+        first[s] = at;
+        at += b->slice[s].gpus;
+    }
+    for (int64_t f = 0; f < b->flows; f++) {
+        const hbp__board_flow *flow = &b->flow[f];
+        hbp__flow between =
+            hbp__flow_between(ranks + first[flow->from], b->slice[flow->from].gpus, ranks + first[flow->to],
+                              b->slice[flow->to].gpus, b->domain_gpus, flow->bytes);
+        cost = hbp__add_saturating(cost, between.moved);
+        cost = hbp__add_saturating(cost, hbp__mul_saturating(between.crossing, HBP__CROSSING - 1));
+    }
+    return cost;
+}
+
+/* Less what the ranks of `set` held before. */
+static int64_t kept(const hbp__board *board, int64_t begin, int64_t end, const uint64_t *set)
+{
+    int64_t bytes = 0;
+    for (int64_t i = begin; i < end; i++) {
+        const hbp__keep *keep = &board->keep[i];
+        bytes +=
+            keep->bytes * hbp__count_common(set, board->group_set + keep->group * board->words, board->words);
+    }
+    return bytes;
+}
+
+static int64_t count_domains(const int32_t *in_domain, int32_t domains)
+{
+    int64_t count = 0;
+    for (int32_t i = 0; i < domains; i++)
+        count += in_domain[i] > 0;
+    return count;
+}
+
+/* A ring over k > 1 domains crosses k times; its other links, one fewer than ranks, are the same whichever
+ * they are. Half of what an all-reduce moves, as flows go there and back. */
+int64_t hbp__board_cost_own(const hbp__board *board, int32_t s)
+{
+    if (!board->counts_weights)
+        return 0;
+    int64_t domains = count_domains(hbp__board_domains(board, s), board->domains);
+    int64_t cost = 0;
+    if (domains > 1)
+        cost = (HBP__CROSSING - 1) * domains * (board->own_gradient[s] + board->own_span[s]);
+    return cost - kept(board, board->keep_first[s], board->keep_first[s + 1], hbp__board_set(board, s));
+}
+
+int64_t hbp__board_cost_bundle(hbp__board *board, const hbp__bundle *bundle)
+{
+    if (!board->counts_weights)
+        return 0;
+    uint64_t *all = board->mask;
+    memset(all, 0, (size_t)board->words * sizeof *all);
+    for (int64_t u = bundle->first; u < bundle->end; u++) {
+        const uint64_t *set = hbp__board_set(board, board->user[u].slice);
+        for (int64_t w = 0; w < board->words; w++)
+            all[w] |= set[w];
+    }
+    int64_t ranks = 0, domains = 0;
+    for (int64_t w = 0; w < board->words; w++)
+        ranks += hbp__count_bits(all[w]);
+    for (int32_t i = 0; i < board->domains; i++)
+        for (int64_t u = bundle->first; u < bundle->end; u++)
+            if (hbp__board_domains(board, board->user[u].slice)[i]) {
+                domains++;
+                break;
+            }
+    int64_t cost = bundle->gradient * (ranks > 0 ? ranks - 1 : 0);
+    if (domains > 1)
+        cost += (HBP__CROSSING - 1) * domains * bundle->gradient;
+    return cost - kept(board, bundle->keep_first, bundle->keep_end, all);
+}
+
+int64_t hbp__board_held(const hbp__board *board, int32_t k, int32_t r)
+{
+    int64_t bytes = 0;
+    for (int64_t u = board->bundle[k].first; u < board->bundle[k].end; u++)
+        if (board->user[u].bytes > bytes && hbp__has_rank(hbp__board_set(board, board->user[u].slice), r))
+            bytes = board->user[u].bytes;
+    return bytes;
+}
+
+int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r)
+{
+    int64_t bytes = board->own_bytes[s];
+    for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
+        int64_t held = hbp__board_held(board, board->share[i].bundle, r);
+        if (board->share[i].bytes > held)
+            bytes = hbp__add_saturating(bytes, board->share[i].bytes - held);
+    }
+    return bytes;
+}
+
+static void measure_bytes(hbp__board *board)
+{
+    memset(board->rank_bytes, 0, (size_t)board->gpus * sizeof *board->rank_bytes);
+    for (int32_t s = 0; s < board->count; s++)
+        for (int32_t r = 0; r < board->gpus; r++)
+            if (hbp__has_rank(hbp__board_set(board, s), r))
+                board->rank_bytes[r] = hbp__add_saturating(board->rank_bytes[r], board->own_bytes[s]);
+    for (int32_t k = 0; k < board->bundles; k++)
+        for (int32_t r = 0; r < board->gpus; r++)
+            board->rank_bytes[r] = hbp__add_saturating(board->rank_bytes[r], hbp__board_held(board, k, r));
+    board->over_bytes = 0;
+    for (int32_t r = 0; r < board->gpus; r++)
+        if (board->rank_bytes[r] > board->problem->limit_bytes)
+            board->over_bytes =
+                hbp__add_saturating(board->over_bytes, board->rank_bytes[r] - board->problem->limit_bytes);
+}
+
+void hbp__board_measure(hbp__board *board)
+{
+    board->cost = 0;
+    for (int64_t f = 0; f < board->flows; f++) {
+        hbp__board_flow *flow = &board->flow[f];
+        flow->cost = hbp__board_cost_flow(board, flow);
+        board->cost += flow->cost;
+    }
+    for (int32_t k = 0; k < board->bundles; k++) {
+        board->bundle[k].cost = hbp__board_cost_bundle(board, &board->bundle[k]);
+        board->cost += board->bundle[k].cost;
+    }
+    for (int32_t s = 0; s < board->count; s++) {
+        board->own_cost[s] = hbp__board_cost_own(board, s);
+        board->cost += board->own_cost[s];
+    }
+    measure_bytes(board);
+}

@@ -1,0 +1,382 @@
+#include "tasks/place_improve.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/sort.h"
+
+enum { STREAM_PLACE = 0x706c6163 };
+
+/* Exchanges between two looks at whether to go on. */
+#define TICK_TRIES 4096
+/* Single pairs tried of a flow whose ranks cannot all be brought together. */
+#define MOST_PAIRS 8
+/* Random exchanges before the placement is improved again. */
+#define KICKS 3
+
+typedef struct improving {
+    hbp__board *board;
+    int32_t *first; /* [gpus] the exchange at hand */
+    int32_t *second;
+    int32_t *some; /* [gpus] ranks of one of two slices only */
+    int32_t *others;
+    uint8_t *paired; /* [gpus] */
+    uint64_t *key;   /* [flows] */
+    uint32_t *order; /* [flows] */
+    int64_t end;     /* work at which to stop */
+    int64_t tries;
+    uint64_t *best_set; /* [count x words] */
+} improving;
+
+static void close(improving *v)
+{
+    void *const blocks[] = {v->first,  v->second, v->some,  v->others,
+                            v->paired, v->key,    v->order, v->best_set};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        hbp__delete(&v->board->memory, blocks[i]);
+}
+
+static hbp_status open(hbp__board *board, int64_t work, improving *v)
+{
+    const hbp__memory *memory = &board->memory;
+    uint64_t gpus = (uint64_t)board->gpus, flows = (uint64_t)board->flows;
+    *v = (improving){.board = board, .end = board->work + work};
+    v->first = hbp__new(memory, gpus, sizeof *v->first);
+    v->second = hbp__new(memory, gpus, sizeof *v->second);
+    v->some = hbp__new(memory, gpus, sizeof *v->some);
+    v->others = hbp__new(memory, gpus, sizeof *v->others);
+    v->paired = hbp__new(memory, gpus, sizeof *v->paired);
+    v->key = hbp__new(memory, flows, sizeof *v->key);
+    v->order = hbp__new(memory, flows, sizeof *v->order);
+    return v->first && v->second && v->some && v->others && v->paired && v->key && v->order
+               ? HBP_OK
+               : hbp__fail_memory(board->context, "the placement of slices");
+}
+
+static int is_spent(const improving *v)
+{
+    return v->board->work >= v->end;
+}
+
+static int try(improving *v, int32_t at, int32_t pairs, int32_t s, int32_t reach)
+{
+    v->tries++;
+    hbp__exchange x = {v->first + at, v->second + at, pairs};
+    return !is_spent(v) && hbp__board_try(v->board, &x, s, reach);
+}
+
+static int try_reaches(improving *v, int32_t at, int32_t pairs, int32_t s)
+{
+    for (int32_t reach = 0; reach < HBP__REACHES; reach++)
+        if (try(v, at, pairs, s, reach))
+            return 1;
+    return 0;
+}
+
+/* Ranks in a and not in b, ascending. */
+static int32_t list_apart(const hbp__board *board, const uint64_t *a, const uint64_t *b, int32_t *ranks)
+{
+    int32_t count = 0;
+    for (int64_t w = 0; w < board->words; w++)
+        for (uint64_t word = a[w] & ~b[w]; word; word &= word - 1)
+            ranks[count++] = (int32_t)(w * 64) + hbp__count_bits((word & (~word + 1)) - 1);
+    return count;
+}
+
+/* Pairs each rank of `some` with one of `others`, first those of one domain; returns how many of these. */
+static int32_t pair(improving *v, int32_t somes, int32_t others, int32_t *pairs)
+{
+    int32_t domain_gpus = v->board->domain_gpus, count = 0;
+    memset(v->paired, 0, (size_t)v->board->gpus);
+    for (int32_t i = 0, j = 0; i < somes && j < others;) {
+        int32_t a = v->some[i], b = v->others[j];
+        if (a / domain_gpus == b / domain_gpus) {
+            v->paired[a] = v->paired[b] = 1;
+            v->first[count] = a;
+            v->second[count++] = b;
+        }
+        i += a / domain_gpus <= b / domain_gpus;
+        j += b / domain_gpus <= a / domain_gpus;
+    }
+    int32_t same = count;
+    for (int32_t i = 0, j = 0; i < somes && j < others;) {
+        if (v->paired[v->some[i]]) {
+            i++;
+        } else if (v->paired[v->others[j]]) {
+            j++;
+        } else {
+            v->first[count] = v->some[i++];
+            v->second[count++] = v->others[j++];
+        }
+    }
+    *pairs = count;
+    return same;
+}
+
+/* Brings the ranks of slices t and s together, by moving either. */
+static int align(improving *v, int32_t s, int32_t t)
+{
+    hbp__board *board = v->board;
+    const uint64_t *mine = hbp__board_set(board, s), *theirs = hbp__board_set(board, t);
+    int32_t somes = list_apart(board, mine, theirs, v->some);
+    int32_t others = list_apart(board, theirs, mine, v->others), pairs;
+    int32_t same = pair(v, somes, others, &pairs);
+    board->work += 2 * board->words + pairs;
+    if (!pairs)
+        return 0;
+    if (try_reaches(v, 0, pairs, s) || try_reaches(v, 0, pairs, t))
+        return 1;
+    if (same && same < pairs)
+        if (try_reaches(v, 0, same, s) || try_reaches(v, 0, same, t) ||
+            try_reaches(v, same, pairs - same, s) || try_reaches(v, same, pairs - same, t))
+            return 1;
+    for (int32_t i = 0; pairs > 1 && i < pairs && i < MOST_PAIRS; i++)
+        if (try_reaches(v, i, 1, s) || try_reaches(v, i, 1, t))
+            return 1;
+    /* Other partners: a rank that only one of them has may be dearer to others than the next. */
+    for (int32_t i = 0; i < somes && i < MOST_PAIRS; i++)
+        for (int32_t j = 0; j < others && j < MOST_PAIRS; j++) {
+            v->first[0] = v->some[i];
+            v->second[0] = v->others[j];
+            if (try_reaches(v, 0, 1, s) || try_reaches(v, 0, 1, t))
+                return 1;
+        }
+    return 0;
+}
+
+/* Ranks of slice s in domain x against others' in domain y, as many as can be. */
+static int shift(improving *v, int32_t s, int32_t x, int32_t y)
+{
+    hbp__board *board = v->board;
+    const uint64_t *set = hbp__board_set(board, s);
+    int32_t pairs = 0, last_x = (x + 1) * board->domain_gpus, last_y = (y + 1) * board->domain_gpus;
+    int32_t r = x * board->domain_gpus, q = y * board->domain_gpus;
+    last_x = last_x < board->gpus ? last_x : board->gpus;
+    last_y = last_y < board->gpus ? last_y : board->gpus;
+    for (;; r++, q++) {
+        while (r < last_x && !hbp__has_rank(set, r))
+            r++;
+        while (q < last_y && hbp__has_rank(set, q))
+            q++;
+        if (r >= last_x || q >= last_y)
+            break;
+        v->first[pairs] = r;
+        v->second[pairs++] = q;
+    }
+    if (!pairs)
+        return 0;
+    board->work += 2 * board->domain_gpus;
+    return try_reaches(v, 0, pairs, s) || (pairs > 1 && try_reaches(v, 0, 1, s));
+}
+
+/* All ranks of domain x against all of y. */
+static int swap_domains(improving *v, int32_t s, int32_t x, int32_t y)
+{
+    hbp__board *board = v->board;
+    int32_t pairs = 0, width = board->domain_gpus;
+    for (int32_t i = 0; i < width && x * width + i < board->gpus && y * width + i < board->gpus; i++) {
+        v->first[pairs] = x * width + i;
+        v->second[pairs++] = y * width + i;
+    }
+    return try_reaches(v, 0, pairs, s);
+}
+
+/* Moves slice s out of each of its domains into those of slice t, which it has a flow with, or shares weights
+ * with, or its own. */
+static int gather(improving *v, int32_t s, int32_t t)
+{
+    hbp__board *board = v->board;
+    const int32_t *mine = hbp__board_domains(board, s), *theirs = hbp__board_domains(board, t);
+    board->work += board->domains;
+    for (int32_t x = 0; x < board->domains; x++)
+        for (int32_t y = 0; mine[x] && y < board->domains; y++)
+            if (y != x && theirs[y])
+                if (shift(v, s, x, y) || (s != t && swap_domains(v, s, x, y)) || is_spent(v))
+                    return 1;
+    return 0;
+}
+
+static hbp_status tick(improving *v, int64_t *ticked)
+{
+    if (v->tries - *ticked < TICK_TRIES)
+        return HBP_OK;
+    *ticked = v->tries;
+    return hbp__tick(v->board->context, "exchange ranks", v->tries, -1);
+}
+
+/* Flows, the dearest first. */
+static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
+{
+    hbp__board *board = v->board;
+    for (int64_t f = 0; f < board->flows; f++) {
+        v->key[f] = ~(uint64_t)board->flow[f].cost;
+        v->order[f] = (uint32_t)f;
+    }
+    if (!hbp__sort_by_u64(&board->memory, v->key, v->order, board->flows))
+        return hbp__fail_memory(board->context, "the placement of slices");
+    for (int64_t i = 0; i < board->flows && !is_spent(v); i++) {
+        HBP__TRY(tick(v, ticked));
+        const hbp__board_flow *flow = &board->flow[v->order[i]];
+        if (flow->cost > 0 && align(v, flow->to, flow->from))
+            *better = 1;
+        if (flow->cost > 0 && board->domains > 1 &&
+            (gather(v, flow->to, flow->from) || gather(v, flow->from, flow->to)))
+            *better = 1;
+    }
+    return HBP_OK;
+}
+
+/* Slices that lie in several domains, and those that run the same weights elsewhere. */
+static hbp_status pass_weights(improving *v, int64_t *ticked, int *better)
+{
+    hbp__board *board = v->board;
+    for (int32_t s = 0; s < board->count && board->domains > 1 && !is_spent(v); s++) {
+        HBP__TRY(tick(v, ticked));
+        if (board->own_cost[s] > 0 && gather(v, s, s))
+            *better = 1;
+    }
+    for (int32_t k = 0; k < board->bundles && !is_spent(v); k++)
+        for (int64_t u = board->bundle[k].first + 1; u < board->bundle[k].end && !is_spent(v); u++) {
+            HBP__TRY(tick(v, ticked));
+            int32_t s = board->user[u - 1].slice, t = board->user[u].slice;
+            if (align(v, s, t) || (board->domains > 1 && (gather(v, s, t) || gather(v, t, s))))
+                *better = 1;
+        }
+    return HBP_OK;
+}
+
+/* Ranks that are too full against each other one. */
+static hbp_status pass_bytes(improving *v, int64_t *ticked, int *better)
+{
+    hbp__board *board = v->board;
+    int64_t limit = board->problem->limit_bytes;
+    for (int32_t r = 0; r < board->gpus && board->over_bytes && !is_spent(v); r++)
+        for (int32_t q = 0; q < board->gpus && board->rank_bytes[r] > limit && !is_spent(v); q++)
+            for (int32_t s = 0; s < board->count && q != r && board->rank_bytes[q] < limit; s++) {
+                HBP__TRY(tick(v, ticked));
+                v->first[0] = r;
+                v->second[0] = q;
+                if (hbp__has_rank(hbp__board_set(board, s), r) && try_reaches(v, 0, 1, s))
+                    *better = 1;
+            }
+    return HBP_OK;
+}
+
+/* Every pair of ranks of every slice. */
+static hbp_status pass_pairs(improving *v, int64_t *ticked, int *better)
+{
+    hbp__board *board = v->board;
+    for (int32_t i = 0; i < board->count; i++)
+        for (int32_t r = 0; r < board->gpus; r++)
+            for (int32_t q = 0; q < board->gpus; q++) {
+                const uint64_t *set = hbp__board_set(board, (int32_t)board->order[i]);
+                if (is_spent(v))
+                    return HBP_OK;
+                if (q == r || !hbp__has_rank(set, r) || hbp__has_rank(set, q))
+                    continue;
+                HBP__TRY(tick(v, ticked));
+                v->first[0] = r;
+                v->second[0] = q;
+                if (try_reaches(v, 0, 1, (int32_t)board->order[i]))
+                    *better = 1;
+            }
+    return HBP_OK;
+}
+
+static hbp_status improve(improving *v, int64_t *ticked)
+{
+    for (int better = 1; better && !is_spent(v);) {
+        better = 0;
+        HBP__TRY(pass_bytes(v, ticked, &better));
+        HBP__TRY(pass_flows(v, ticked, &better));
+        HBP__TRY(pass_weights(v, ticked, &better));
+        if (!better)
+            HBP__TRY(pass_pairs(v, ticked, &better));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__board_improve(hbp__board *board, int64_t work)
+{
+    improving v;
+    int64_t ticked = 0;
+    hbp_status status = open(board, work, &v);
+    if (status >= 0)
+        status = improve(&v, &ticked);
+    close(&v);
+    return status;
+}
+
+static int32_t draw_rank(const hbp__board *board, hbp__rng *rng, const uint64_t *set)
+{
+    int32_t r = (int32_t)hbp__rng_below(rng, (uint64_t)board->gpus);
+    while (!hbp__has_rank(set, r))
+        r = (r + 1) % board->gpus;
+    return r;
+}
+
+/* Exchanges that keep ranks or domains whole, of a slice drawn at random with a flow that costs. */
+static void kick(improving *v, hbp__rng *rng)
+{
+    hbp__board *board = v->board;
+    for (int32_t i = 0; i < KICKS; i++) {
+        int32_t s = (int32_t)hbp__rng_below(rng, (uint64_t)board->count);
+        int32_t r = draw_rank(board, rng, hbp__board_set(board, s));
+        int32_t q = (int32_t)hbp__rng_below(rng, (uint64_t)board->gpus);
+        int32_t reach = (int32_t)hbp__rng_below(rng, HBP__REACHES);
+        v->first[0] = r;
+        v->second[0] = q;
+        if (q != r)
+            hbp__board_force(board, &(hbp__exchange){v->first, v->second, 1}, s, reach);
+    }
+}
+
+static void restore(improving *v)
+{
+    hbp__board *board = v->board;
+    for (int32_t s = 0; s < board->count; s++) {
+        int32_t count = 0;
+        const uint64_t *set = v->best_set + s * board->words;
+        if (!memcmp(set, hbp__board_set(board, s), (size_t)board->words * sizeof *set))
+            continue;
+        for (int64_t w = 0; w < board->words; w++)
+            for (uint64_t word = set[w]; word; word &= word - 1)
+                v->some[count++] = (int32_t)(w * 64) + hbp__count_bits((word & (~word + 1)) - 1);
+        hbp__board_put(board, s, v->some);
+    }
+    hbp__board_measure(board);
+}
+
+hbp_status hbp__board_wander(hbp__board *board, uint64_t seed, int64_t work)
+{
+    improving v;
+    int64_t ticked = 0;
+    size_t bytes = (size_t)board->count * (size_t)board->words * sizeof *v.best_set;
+    hbp__rng rng = hbp__rng_make(seed, 0, STREAM_PLACE);
+    hbp_status status = open(board, work, &v);
+    if (status >= 0) {
+        v.best_set =
+            hbp__new(&board->memory, (uint64_t)board->count, (uint64_t)board->words * sizeof *v.best_set);
+        if (!v.best_set)
+            status = hbp__fail_memory(board->context, "the placement of slices");
+    }
+    int64_t cost = board->cost, over = board->over_bytes;
+    if (status >= 0)
+        memcpy(v.best_set, board->set, bytes);
+    while (status >= 0 && !is_spent(&v) && board->gpus > 1 && board->count) {
+        kick(&v, &rng);
+        status = improve(&v, &ticked);
+        v.board->work += board->flows + board->count;
+        if (status < 0)
+            break;
+        if (board->over_bytes < over || (board->over_bytes == over && board->cost < cost)) {
+            over = board->over_bytes;
+            cost = board->cost;
+            memcpy(v.best_set, board->set, bytes);
+        } else {
+            restore(&v);
+        }
+    }
+    close(&v);
+    return status;
+}
