@@ -1,12 +1,12 @@
 #include "data/task_columns.h"
 
-#include "task_schedules.h"
+#include "task_columns.h"
 
 START_TEST(drawn_schedules_are_safe)
 {
     hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 500; seed++) {
-        hbp_task_schedule *s = task_schedules_draw(context, seed);
+        hbp_task_schedule *s = task_columns_draw(context, seed);
         OK(context, hbp__task_columns_check(context, s));
         hbp_task_schedule_free(s);
     }
@@ -29,7 +29,7 @@ END_TEST
 static hbp_task_schedule *wide_schedule(hbp_context *context)
 {
     for (uint64_t seed = 0;; seed++) {
-        hbp_task_schedule *s = task_schedules_draw(context, seed);
+        hbp_task_schedule *s = task_columns_draw(context, seed);
         int64_t longest = 0;
         for (int64_t g = 0; g < s->groups; g++)
             if (longest < s->group_offsets[g + 1] - s->group_offsets[g])

@@ -4,7 +4,7 @@
 
 #include "failing.h"
 #include "files.h"
-#include "task_schedules.h"
+#include "task_columns.h"
 
 #include "io/task_format.h"
 

@@ -72,7 +72,7 @@ START_TEST(any_msgpack_reader_opens_the_file)
 {
     hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 20; seed++) {
-        hbp_task_schedule *s = task_schedules_draw(context, seed);
+        hbp_task_schedule *s = task_columns_draw(context, seed);
         size_t bytes, at = 0;
         uint8_t *data = saved(context, s, (int)(seed % 10), &bytes);
         msgpack_unpacked object;
@@ -96,7 +96,7 @@ END_TEST
 START_TEST(bad_arguments_and_full_disks_leave_nothing)
 {
     hbp_context *context = test_context();
-    hbp_task_schedule *s = task_schedules_draw(context, 4);
+    hbp_task_schedule *s = task_columns_draw(context, 4);
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "tasks");
@@ -147,7 +147,7 @@ static hbp_status save_once(hbp_context *context, void *user)
 START_TEST(short_memory_and_cancelling_leave_what_was_there)
 {
     hbp_context *context = test_context();
-    saving_case c = {.schedule = task_schedules_draw(context, 9)};
+    saving_case c = {.schedule = task_columns_draw(context, 9)};
     folder_make(c.folder);
     folder_path(c.path, c.folder, "tasks");
     failing_sweep(save_once, &c);
@@ -161,7 +161,7 @@ END_TEST
 START_TEST(bytes_of_columns_are_their_rows)
 {
     hbp_context *context = test_context();
-    hbp_task_schedule *s = task_schedules_draw(context, 3);
+    hbp_task_schedule *s = task_columns_draw(context, 3);
     int64_t bytes =
         8 * (3 + s->meta_ops + s->levels + s->waves + 2 * s->slices + s->groups + 2 * s->ranks) +
         4 * (s->operators_total + 2 * s->meta_ops + 5 * s->slices + s->group_ranks_total + s->parameters);
