@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "base/rng.h"
 
-#define TICK_TRIED 256
+#define TICK_TRIED   256
+#define MORE_PERCENT 30
 
 typedef struct search {
     hbp__placer *placer;
@@ -15,6 +16,8 @@ typedef struct search {
     int32_t *chain; /* [room] pieces of `now`, each waiting for the end of the following one; the first ends
                        last */
     int32_t chained;
+    int64_t floor_ns; /* nothing that starts before was changed in `next` */
+    int64_t aim_ns;   /* what is done by then is done early enough */
 } search;
 
 static int32_t draw(search *s, int32_t below)
@@ -65,6 +68,11 @@ static void find_chain(search *s)
     }
 }
 
+static void touch(search *s, const hbp__piece *piece)
+{
+    s->floor_ns = hbp__min_i64(s->floor_ns, piece->start_ns);
+}
+
 static int32_t next_of_same(const hbp__list *list, int32_t i)
 {
     for (int32_t j = i + 1; j < list->count; j++)
@@ -86,6 +94,7 @@ static int set_size(search *s, hbp__piece *piece, int32_t size)
     const hbp__curve *c = s->placer->curve[piece->meta_op];
     if (size < 0 || size >= c->sizes)
         return 0;
+    touch(s, piece);
     piece->size = size;
     piece->gpus = c->size[size];
     return 1;
@@ -116,6 +125,7 @@ static int32_t cut(search *s, hbp__list *list, int32_t i, int32_t first)
     if (list->count == s->placer->room)
         return -1;
     hbp__piece *piece = &list->piece[i], rest = *piece;
+    touch(s, piece);
     rest.count -= first;
     rest.start_ns = piece->end_ns - rest.count * s->placer->curve[rest.meta_op]->time_ns[rest.size];
     piece->count = first;
@@ -143,6 +153,8 @@ static int shift(search *s, hbp__list *list, int32_t i)
         return 0;
     hbp__piece *from = &list->piece[i], *to = &list->piece[j];
     int32_t count = draw(s, 2) ? 1 : 1 + draw(s, from->count);
+    touch(s, from);
+    touch(s, to);
     from->count -= count;
     to->count += count;
     if (from->count == 0)
@@ -169,19 +181,21 @@ static int move(search *s, hbp__list *list, int32_t i)
     if (j == i)
         return 0;
     hbp__piece piece = list->piece[i];
+    touch(s, &piece);
+    touch(s, &list->piece[j]);
     remove_piece(list, i);
     insert_piece(list, j, piece);
     return 1;
 }
 
+/* A piece of `next`: every other time one of the chain. */
 static int32_t pick(search *s)
 {
-    if (s->chained > 0 && draw(s, 2))
-        return s->chain[draw(s, s->chained)];
-    return draw(s, s->now.count);
+    int32_t i = s->chained > 0 && draw(s, 2) ? s->chain[draw(s, s->chained)] : draw(s, s->now.count);
+    return i < s->next.count ? i : s->next.count - 1;
 }
 
-static int change(search *s)
+static int change_once(search *s)
 {
     int32_t i = pick(s);
     hbp__list *list = &s->next;
@@ -203,34 +217,75 @@ static int change(search *s)
     }
 }
 
+/* One change, or some: what one piece takes another may have to give. */
+static int change(search *s)
+{
+    int changed = change_once(s);
+    while (draw(s, 100) < MORE_PERCENT)
+        changed |= change_once(s);
+    return changed;
+}
+
+/* What the search brings down: how late the last MetaOps end after the aim, summed, and the GPU time's share.
+ * The makespan alone says nothing of all that is not last. The placer has just placed the list. */
+static int64_t price(const search *s, const hbp__list *list)
+{
+    const hbp__placer *p = s->placer;
+    int64_t sum = list->area_ns / p->problem->gpus;
+    for (int32_t m = 0; m < p->meta_ops; m++)
+        if (p->next_first[m] == p->next_first[m + 1] && p->ready[m] > s->aim_ns)
+            sum = hbp__add_saturating(sum, p->ready[m] - s->aim_ns);
+    return sum;
+}
+
+static void aim(search *s, int64_t best_ns)
+{
+    s->aim_ns = best_ns - best_ns / 250;
+}
+
 static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64_t budget, hbp__list *best)
 {
     hbp__placer *p = s->placer;
     int64_t start = p->placed, end = start + budget;
     hbp__list_copy(&s->now, best);
+    hbp__place_forward(p, &s->now, INT64_MAX);
+    hbp__list_sort(p, &s->now);
     find_chain(s);
+    aim(s, best->makespan_ns);
+    int64_t now = price(s, &s->now);
     for (int64_t tried = 1; p->placed < end && best->makespan_ns > bound_ns; tried++) {
         if (tried % TICK_TRIED == 0)
             HBP__TRY(hbp__tick(context, "shorter schedules", p->placed - start, budget));
         hbp__list_copy(&s->next, &s->now);
         p->placed++;
+        s->floor_ns = INT64_MAX;
         if (!change(s))
             continue;
-        int64_t slack =
-            (int64_t)((double)best->makespan_ns / 200 * (double)(end - p->placed) / (double)budget);
-        slack = slack < 0 ? 0 : slack;
-        if (!hbp__place_forward(p, &s->next, best->makespan_ns + slack))
+        int64_t best_ns = best->makespan_ns;
+        if (!hbp__place_from(p, &s->next, s->floor_ns, best_ns + best_ns / 50))
+            continue;
+        double u = (double)draw(s, 1 << 20) / (1 << 20), heat = (double)(end - p->placed) / (double)budget;
+        int64_t slack = heat > 0 ? (int64_t)((double)best_ns / 50 * heat * u * u) : 0;
+        int64_t most = hbp__add_saturating(now, slack);
+        if (price(s, &s->next) > hbp__add_saturating(most, best_ns / 500))
             continue;
         hbp__list_justify(p, &s->next, 1);
-        if (hbp__list_compare(&s->next, &s->now) > 0 && s->next.makespan_ns > best->makespan_ns + slack)
+        int64_t next = price(s, &s->next);
+        if (next > most)
             continue;
         hbp__overlap_join(p, &s->next);
         hbp__list swap = s->now;
         s->now = s->next;
         s->next = swap;
+        now = next;
         find_chain(s);
-        if (hbp__list_compare(&s->now, best) < 0)
-            hbp__list_copy(best, &s->now);
+        if (hbp__list_compare(&s->now, best) >= 0)
+            continue;
+        if (s->now.makespan_ns < best->makespan_ns) {
+            aim(s, s->now.makespan_ns);
+            now = price(s, &s->now);
+        }
+        hbp__list_copy(best, &s->now);
     }
     return HBP_OK;
 }

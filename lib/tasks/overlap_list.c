@@ -146,44 +146,94 @@ static int64_t take(hbp__placer *p, int64_t ready, int64_t duration, int32_t gpu
     return start;
 }
 
-/* Places the pieces in their order, or in the reverse one against time's direction. */
-static int place(hbp__placer *p, hbp__list *list, int64_t latest_ns, int backward)
+/* Which way time runs while pieces are placed. */
+typedef struct way {
+    const int32_t *after_first;
+    const int32_t *after;
+    const int32_t *before_first;
+} way;
+
+static way way_of(const hbp__placer *p, int backward)
 {
-    const int32_t *after_first = backward ? p->before_first : p->next_first;
-    const int32_t *after = backward ? p->before : p->next;
-    const int32_t *before_first = backward ? p->next_first : p->before_first;
+    if (backward)
+        return (way){p->before_first, p->before, p->next_first};
+    return (way){p->next_first, p->next, p->before_first};
+}
+
+static void begin(hbp__placer *p, const way *w)
+{
     for (int32_t m = 0; m < p->meta_ops; m++) {
         p->ready[m] = 0;
         p->left[m] = p->problem->meta->meta_op[m].count;
-        p->waits[m] = before_first[m + 1] - before_first[m];
+        p->waits[m] = w->before_first[m + 1] - w->before_first[m];
     }
     p->time[0] = 0;
     p->used[0] = 0;
     p->points = 1;
     p->full = 0;
-    int64_t makespan = 0;
+}
+
+/* The piece's times hold from now on. */
+static void settle(hbp__placer *p, const way *w, const hbp__piece *piece)
+{
+    int32_t m = piece->meta_op;
+    p->ready[m] = piece->end_ns;
+    if ((p->left[m] -= piece->count) > 0)
+        return;
+    for (int32_t k = w->after_first[m]; k < w->after_first[m + 1]; k++) {
+        int32_t next = w->after[k];
+        p->waits[next]--;
+        p->ready[next] = hbp__max_i64(p->ready[next], piece->end_ns);
+    }
+}
+
+/* Zero when what the piece needs comes after it, or when it would end too late. */
+static int place(hbp__placer *p, const way *w, hbp__piece *piece, int64_t latest_ns)
+{
+    int32_t m = piece->meta_op;
+    if (p->waits[m] > 0)
+        return 0;
+    int64_t duration = piece->count * p->curve[m]->time_ns[piece->size];
+    piece->start_ns = take(p, p->ready[m], duration, piece->gpus);
+    piece->end_ns = piece->start_ns + duration;
+    p->placed++;
+    settle(p, w, piece);
+    return piece->end_ns <= latest_ns;
+}
+
+static int place_all(hbp__placer *p, hbp__list *list, int64_t latest_ns, int backward)
+{
+    way w = way_of(p, backward);
+    begin(p, &w);
+    list->makespan_ns = 0;
     for (int32_t i = 0; i < list->count; i++) {
         hbp__piece *piece = &list->piece[backward ? list->count - 1 - i : i];
-        int32_t m = piece->meta_op;
-        if (p->waits[m] > 0)
+        if (!place(p, &w, piece, latest_ns))
             return 0;
-        int64_t duration = piece->count * p->curve[m]->time_ns[piece->size];
-        piece->start_ns = take(p, p->ready[m], duration, piece->gpus);
-        piece->end_ns = p->ready[m] = piece->start_ns + duration;
-        p->placed++;
-        if (piece->end_ns > latest_ns)
-            return 0;
-        makespan = piece->end_ns > makespan ? piece->end_ns : makespan;
-        if ((p->left[m] -= piece->count) > 0)
-            continue;
-        for (int32_t k = after_first[m]; k < after_first[m + 1]; k++) {
-            p->waits[after[k]]--;
-            if (p->ready[after[k]] < piece->end_ns)
-                p->ready[after[k]] = piece->end_ns;
-        }
+        list->makespan_ns = hbp__max_i64(list->makespan_ns, piece->end_ns);
     }
-    list->makespan_ns = makespan;
     return 1;
+}
+
+/* What the first `keep` pieces leave of the GPUs from `floor_ns` on; all of them have started by then. */
+static void use_kept(hbp__placer *p, const hbp__list *list, int32_t keep, int64_t floor_ns)
+{
+    p->time[0] = floor_ns;
+    p->used[0] = 0;
+    for (int32_t i = 0; i < keep; i++) {
+        const hbp__piece *piece = &list->piece[i];
+        if (piece->end_ns <= floor_ns)
+            continue;
+        int32_t at = find_point(p, 0, piece->end_ns);
+        if (p->time[at] < piece->end_ns) {
+            insert_point(p, ++at, piece->end_ns);
+            p->used[at] = 0;
+        }
+        p->used[at] += piece->gpus;
+        p->used[0] += piece->gpus;
+    }
+    for (int32_t i = 1; i < p->points; i++)
+        p->used[i] = p->used[i - 1] - p->used[i];
 }
 
 static void sum_up(hbp__list *list)
@@ -199,8 +249,28 @@ static void sum_up(hbp__list *list)
 
 int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns)
 {
-    if (!place(placer, list, latest_ns, 0))
+    if (!place_all(placer, list, latest_ns, 0))
         return 0;
+    sum_up(list);
+    return 1;
+}
+
+int hbp__place_from(hbp__placer *placer, hbp__list *list, int64_t floor_ns, int64_t latest_ns)
+{
+    way w = way_of(placer, 0);
+    begin(placer, &w);
+    int32_t keep = 0;
+    list->makespan_ns = 0;
+    for (; keep < list->count && list->piece[keep].start_ns < floor_ns; keep++) {
+        settle(placer, &w, &list->piece[keep]);
+        list->makespan_ns = hbp__max_i64(list->makespan_ns, list->piece[keep].end_ns);
+    }
+    use_kept(placer, list, keep, floor_ns);
+    for (int32_t i = keep; i < list->count; i++) {
+        if (!place(placer, &w, &list->piece[i], latest_ns))
+            return 0;
+        list->makespan_ns = hbp__max_i64(list->makespan_ns, list->piece[i].end_ns);
+    }
     sum_up(list);
     return 1;
 }
@@ -258,10 +328,10 @@ void hbp__list_justify(hbp__placer *placer, hbp__list *list, int32_t rounds)
         reverse(list);
         hbp__list_sort(placer, list);
         reverse(list);
-        place(placer, list, INT64_MAX, 1);
+        place_all(placer, list, INT64_MAX, 1);
         mirror(list);
         hbp__list_sort(placer, list);
-        place(placer, list, INT64_MAX, 0);
+        place_all(placer, list, INT64_MAX, 0);
         hbp__list_sort(placer, list);
         if (list->makespan_ns >= before)
             break;

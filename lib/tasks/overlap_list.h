@@ -32,7 +32,7 @@ typedef struct hbp__placer {
     int32_t meta_ops;
     int32_t room;          /* pieces that a list may have */
     int32_t least_gpus;    /* no piece takes less */
-    int64_t *ready;        /* [MetaOps] when the next piece may start */
+    int64_t *ready;        /* [MetaOps] when the next piece may start; in the end: the end */
     int32_t *left;         /* [MetaOps] operators not yet placed */
     int32_t *waits;        /* [MetaOps] neighbours not yet done */
     int32_t *next_first;   /* [MetaOps + 1] */
@@ -60,6 +60,10 @@ void hbp__list_copy(hbp__list *to, const hbp__list *from);
  * order breaks precedence or a piece would end after `latest_ns`. Placing a list again in order of its starts
  * never makes anything later. O(pieces x breakpoints), in practice near the number of pieces. */
 int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns);
+
+/* The same, but pieces that come first in the order and start before `floor_ns` stay where they are, and none
+ * of the others starts before it: what a change of later pieces leaves alone. */
+int hbp__place_from(hbp__placer *placer, hbp__list *list, int64_t floor_ns, int64_t latest_ns);
 
 /* Sorts by start and places again, first from the end backwards, then forwards, as long as that shortens it
  * and at most `rounds` times (Li and Willis, 1992: never longer). The list is sorted by start afterwards. */
