@@ -13,7 +13,8 @@
 /* What every operator pays on each GPU however few tokens it gets there: a trainer launches some 30 kernels
  * forward and 60 backward of one transformer layer, fewer for a loss. */
 #define KERNEL_NS        5000.0
-#define LAYER_KERNELS    90
+#define FORWARD_KERNELS  30
+#define BACKWARD_KERNELS 60
 #define CONTRAST_KERNELS 20
 
 /* Matrix products reach the machine's share of its peak where each GPU gets many tokens. A product of t
@@ -26,10 +27,10 @@
 #define ACTIVATION_BYTES 2
 
 /* Kept per token and word: logits in bf16 and fp32, and their gradient (cost model: logits). */
-#define LOGIT_BYTES 10.0
+#define LOGIT_BYTES 10
 
-/* An all-reduce behind attention and one behind the MLP, forward and backward (Shoeybi et al., 2019). */
-#define TENSOR_ALL_REDUCES 4
+/* An all-reduce behind attention and one behind the MLP, in each pass (Shoeybi et al., 2019). */
+#define PASS_ALL_REDUCES 2
 
 /* Sharded weights are gathered forward and backward, their gradients scattered. */
 #define WEIGHT_GATHERS 3
@@ -43,11 +44,16 @@
 /* Powers of two in an int32. */
 #define MOST_POINTS 33
 
-/* What all operators of a graph read. */
+/* More than any workload has parts of tasks. */
+#define MOST_PROFILES 64
+
+/* What all operators of a graph read, and the profiles that there are. */
 typedef struct maker {
     const hbp__workload *workload;
     hbp__fabric fabric;
     hbp_graph *graph;
+    const hbp__task_step *profiled[MOST_PROFILES]; /* by number of profile */
+    int32_t profiles;
 } maker;
 
 /* One operator before it has a profile. */
@@ -113,11 +119,17 @@ static int64_t operator_ns(const maker *m, const work *w, int32_t n, int32_t p)
     return hbp__round_i64(ns > gathered ? ns : gathered);
 }
 
-/* A profile on `least`, twice as many, ... GPUs, and on all of the machine where the operator can use them.
- */
-static hbp_status add_profile(hbp_context *context, const maker *m, const work *w, int32_t least,
-                              int32_t *profile)
+/* A profile on `least`, twice as many, ... GPUs, and on all of the machine where the operator can use them;
+ * one for all steps of one shape. */
+static hbp_status set_profile(hbp_context *context, maker *m, const work *w, int32_t least, int32_t *profile)
 {
+    for (*profile = 0; *profile < m->profiles; ++*profile) {
+        const hbp__task_step *other = m->profiled[*profile];
+        if (other->component == w->step->component && other->batch == w->step->batch &&
+            other->sequence == w->step->sequence)
+            return HBP_OK;
+    }
+    m->profiled[m->profiles++] = w->step;
     int32_t gpus[MOST_POINTS];
     int64_t ns[MOST_POINTS];
     int64_t points = 0;
@@ -142,7 +154,7 @@ static int32_t least_gpus(const maker *m, const hbp__component *component)
                     (double)hbp__component_parameters(component);
     double room = LARGEST_SHARE * (double)m->fabric.machine->fields.hbm_bytes;
     int32_t n = 1;
-    while (m->workload->sharded && n < even_part(component->heads) && states / n > room)
+    while (m->workload->large && 2 * n <= m->fabric.ranks && states / n > room)
         n *= 2;
     return n;
 }
@@ -150,8 +162,8 @@ static int32_t least_gpus(const maker *m, const hbp__component *component)
 static void set_states(const maker *m, hbp_operator *fields, int64_t parameters)
 {
     int64_t states = (int64_t)(HBP__WEIGHT_BYTES + HBP__GRADIENT_BYTES + HBP__OPTIMISER_BYTES) * parameters;
-    fields->state_bytes = m->workload->sharded ? 0 : states;
-    fields->sharded_bytes = m->workload->sharded ? states : 0;
+    fields->state_bytes = m->workload->large ? 0 : states;
+    fields->sharded_bytes = m->workload->large ? states : 0;
     fields->gradient_bytes = GRADIENT_BYTES * parameters;
 }
 
@@ -182,21 +194,21 @@ static hbp_operator operator_of(const hbp__task_shape *task, const hbp__task_ste
 }
 
 /* The similarity of every embedding of one tower with every one of the other: launches more than work. */
-static hbp_status add_contrast(hbp_context *context, const maker *m, const hbp__task_shape *task,
-                               const work *w, int32_t *first, int32_t *last)
+static hbp_status add_contrast(hbp_context *context, maker *m, const hbp__task_shape *task, const work *w,
+                               int32_t *first, int32_t *last)
 {
     hbp_operator fields = operator_of(task, w->step, w->component, w->component->name);
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s/%s", task->name, w->component->name);
     fields.name = name;
     fields.activation_bytes = 2 * fields.output_bytes + 4 * fields.batch * fields.batch;
-    HBP__TRY(add_profile(context, m, w, 1, &fields.profile));
+    HBP__TRY(set_profile(context, m, w, 1, &fields.profile));
     HBP__TRY(add_operator(context, m, &fields, last));
     *first = *last;
     return HBP_OK;
 }
 
-static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__task_shape *task, const work *w,
+static hbp_status add_layers(hbp_context *context, maker *m, const hbp__task_shape *task, const work *w,
                              int32_t *first, int32_t *last)
 {
     const hbp__component *c = w->component;
@@ -204,9 +216,10 @@ static hbp_status add_layers(hbp_context *context, const maker *m, const hbp__ta
     hbp_operator fields = operator_of(task, w->step, c, c->name);
     fields.least_gpus = least_gpus(m, c);
     fields.split = w->split;
-    fields.activation_bytes = (layer.activation_bytes + (int64_t)(LOGIT_BYTES / c->layers * c->vocab)) *
-                              fields.batch * fields.sequence;
-    HBP__TRY(add_profile(context, m, w, fields.least_gpus, &fields.profile));
+    int64_t kept = m->workload->large ? ACTIVATION_BYTES * c->hidden : layer.activation_bytes;
+    int64_t logits = LOGIT_BYTES * c->vocab / c->layers;
+    fields.activation_bytes = (kept + logits) * fields.batch * fields.sequence;
+    HBP__TRY(set_profile(context, m, w, fields.least_gpus, &fields.profile));
     for (int32_t i = 0; i < c->layers; i++) {
         char name[NAME_BYTES], weights[NAME_BYTES];
         snprintf(name, sizeof name, "%s/%s[%d]", task->name, c->name, (int)i);
@@ -242,16 +255,19 @@ static work work_of(const maker *m, const hbp__task_step *step)
         return w;
     }
     hbp__component_layer layer = hbp__component_layer_of(c);
-    w.kernels = LAYER_KERNELS;
-    w.product_flops = 6 * ((double)layer.parameters + head_share(c)) * batch * sequence;
-    w.attention_flops = (1 + HBP__ATTENTION_BACKWARD) * layer.attention_flops * batch * sequence * sequence;
-    w.all_reduces = TENSOR_ALL_REDUCES;
-    w.gathered_bytes = m->workload->sharded ? HBP__WEIGHT_BYTES * (double)layer.parameters : 0;
-    w.split = even_part(c->kv_heads ? c->kv_heads : c->heads);
+    /* Backward does twice the products of forward; recomputing is one more forward. */
+    int32_t forwards = m->workload->large ? 2 : 1;
+    w.kernels = forwards * FORWARD_KERNELS + BACKWARD_KERNELS;
+    w.product_flops = (2 * forwards + 4) * ((double)layer.parameters + head_share(c)) * batch * sequence;
+    w.attention_flops =
+        (forwards + HBP__ATTENTION_BACKWARD) * layer.attention_flops * batch * sequence * sequence;
+    w.all_reduces = PASS_ALL_REDUCES * (forwards + 1);
+    w.gathered_bytes = m->workload->large ? HBP__WEIGHT_BYTES * (double)layer.parameters : 0;
+    w.split = even_part(c->heads);
     return w;
 }
 
-static hbp_status add_step(hbp_context *context, const maker *m, const hbp__task_shape *task,
+static hbp_status add_step(hbp_context *context, maker *m, const hbp__task_shape *task,
                            const hbp__task_step *step, int32_t *first, int32_t *last)
 {
     work w = work_of(m, step);
@@ -261,7 +277,7 @@ static hbp_status add_step(hbp_context *context, const maker *m, const hbp__task
     return add_layers(context, m, task, &w, first, last);
 }
 
-static hbp_status add_task(hbp_context *context, const maker *m, const hbp__task_shape *task)
+static hbp_status add_task(hbp_context *context, maker *m, const hbp__task_shape *task)
 {
     int32_t last[HBP__TASK_STEPS];
     for (int32_t i = 0; i < task->steps; i++) {

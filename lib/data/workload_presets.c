@@ -13,13 +13,13 @@
 enum { VISION, TEXT, AUDIO, DEPTH, THERMAL, MOTION, CONTRAST };
 
 static const hbp__component clip_components[] = {
-    [VISION] = {"vision", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 16, 0, 0, 1834240, 1310720},
-    [TEXT] = {"text", HBP__COMPONENT_ENCODER, 24, 1024, 4096, 16, 0, 0, 50672640, 1048576},
-    [AUDIO] = {"audio", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 0, 372480, 786432},
-    [DEPTH] = {"depth", HBP__COMPONENT_ENCODER, 12, 384, 1536, 8, 0, 0, 173952, 393216},
-    [THERMAL] = {"thermal", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 0, 347904, 786432},
-    [MOTION] = {"motion", HBP__COMPONENT_ENCODER, 6, 512, 2048, 8, 0, 0, 153088, 524288},
-    [CONTRAST] = {"contrast", HBP__COMPONENT_CONTRAST, 1, 1024, 0, 0, 0, 0, 0, 0},
+    [VISION] = {"vision", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 16, 0, 1834240, 1310720},
+    [TEXT] = {"text", HBP__COMPONENT_ENCODER, 24, 1024, 4096, 16, 0, 50672640, 1048576},
+    [AUDIO] = {"audio", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 372480, 786432},
+    [DEPTH] = {"depth", HBP__COMPONENT_ENCODER, 12, 384, 1536, 8, 0, 173952, 393216},
+    [THERMAL] = {"thermal", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 347904, 786432},
+    [MOTION] = {"motion", HBP__COMPONENT_ENCODER, 6, 512, 2048, 8, 0, 153088, 524288},
+    [CONTRAST] = {"contrast", HBP__COMPONENT_CONTRAST, 1, 1024, 0, 0, 0, 0, 0},
 };
 
 #define VISION_TOKENS  257
@@ -54,13 +54,13 @@ static const hbp__task_shape clip_tasks[] = {
 enum { IMAGE, SOUND, VIDEO, POSE, BOX, JOINT, WRITER };
 
 static const hbp__component ofasys_components[] = {
-    [IMAGE] = {"image", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 0, 741120, 787456},
-    [SOUND] = {"sound", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 0, 372480, 787456},
-    [VIDEO] = {"video", HBP__COMPONENT_ENCODER, 6, 768, 3072, 12, 0, 0, 1195008, 787456},
-    [POSE] = {"pose", HBP__COMPONENT_ENCODER, 8, 512, 2048, 8, 0, 0, 153088, 525312},
-    [BOX] = {"box", HBP__COMPONENT_ENCODER, 4, 512, 2048, 8, 0, 0, 512000, 525312},
-    [JOINT] = {"encoder", HBP__COMPONENT_ENCODER, 12, 1024, 4096, 16, 0, 0, 1048576, 0},
-    [WRITER] = {"decoder", HBP__COMPONENT_DECODER, 12, 1024, 4096, 16, 0, 59457, 1048576, 0},
+    [IMAGE] = {"image", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 741120, 787456},
+    [SOUND] = {"sound", HBP__COMPONENT_ENCODER, 12, 768, 3072, 12, 0, 372480, 787456},
+    [VIDEO] = {"video", HBP__COMPONENT_ENCODER, 6, 768, 3072, 12, 0, 1195008, 787456},
+    [POSE] = {"pose", HBP__COMPONENT_ENCODER, 8, 512, 2048, 8, 0, 153088, 525312},
+    [BOX] = {"box", HBP__COMPONENT_ENCODER, 4, 512, 2048, 8, 0, 512000, 525312},
+    [JOINT] = {"encoder", HBP__COMPONENT_ENCODER, 12, 1024, 4096, 16, 0, 1048576, 0},
+    [WRITER] = {"decoder", HBP__COMPONENT_DECODER, 12, 1024, 4096, 16, 59457, 1048576, 0},
 };
 
 /* An adaptor of `tokens`, the encoder over them and the prompt, the decoder over the answer. */
@@ -76,28 +76,30 @@ static const hbp__component ofasys_components[] = {
     }
 
 static const hbp__task_shape ofasys_tasks[] = {
-    ADAPTED("captioning", IMAGE, 64, 197, 59, 64),
-    ADAPTED("recognition", SOUND, 64, 229, 27, 64),
-    {"summarising", 2, {{JOINT, 64, 512, 0}, {WRITER, 64, 128, 1}}},
-    ADAPTED("grounding", IMAGE, 64, 197, 59, 16),
-    ADAPTED("video-answering", VIDEO, 32, 788, 44, 32),
-    ADAPTED("pose-captioning", POSE, 64, 251, 5, 64),
-    {"box-captioning", 4, {{IMAGE, 64, 197, 0}, {BOX, 64, 64, 0}, {JOINT, 64, 293, 3}, {WRITER, 64, 64, 4}}},
+    ADAPTED("captioning", IMAGE, 192, 197, 59, 64),
+    ADAPTED("recognition", SOUND, 192, 229, 27, 64),
+    {"summarising", 2, {{JOINT, 192, 512, 0}, {WRITER, 192, 128, 1}}},
+    ADAPTED("grounding", IMAGE, 192, 197, 59, 16),
+    ADAPTED("video-answering", VIDEO, 96, 788, 44, 32),
+    ADAPTED("pose-captioning", POSE, 192, 251, 5, 64),
+    {"box-captioning",
+     4,
+     {{IMAGE, 192, 197, 0}, {BOX, 192, 64, 0}, {JOINT, 192, 293, 3}, {WRITER, 192, 64, 4}}},
 };
 
 /* QWen-VAL: Qwen-VL's and Qwen-Audio's encoders before one language model. */
 enum { EYE, EAR, LANGUAGE };
 
 static const hbp__component qwen_components[] = {
-    [EYE] = {"vision", HBP__COMPONENT_ENCODER, 48, 1664, 8192, 16, 0, 0, 2682368, 80000000},
-    [EAR] = {"audio", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 20, 0, 0, 7142400, 5242880},
-    [LANGUAGE] = {"language", HBP__COMPONENT_LANGUAGE, 32, 4096, 11008, 32, 0, 32000, 131072000, 0},
+    [EYE] = {"vision", HBP__COMPONENT_ENCODER, 48, 1664, 8192, 16, 0, 2682368, 80000000},
+    [EAR] = {"audio", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 20, 0, 7142400, 5242880},
+    [LANGUAGE] = {"language", HBP__COMPONENT_LANGUAGE, 32, 4096, 11008, 32, 32000, 131072000, 0},
 };
 
 static const hbp__component qwen_30b_components[] = {
-    [EYE] = {"vision", HBP__COMPONENT_ENCODER, 48, 1664, 8192, 16, 0, 0, 2682368, 80000000},
-    [EAR] = {"audio", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 20, 0, 0, 7142400, 8519680},
-    [LANGUAGE] = {"language", HBP__COMPONENT_LANGUAGE, 60, 6656, 17920, 52, 0, 32000, 212992000, 0},
+    [EYE] = {"vision", HBP__COMPONENT_ENCODER, 48, 1664, 8192, 16, 0, 2682368, 80000000},
+    [EAR] = {"audio", HBP__COMPONENT_ENCODER, 32, 1280, 5120, 20, 0, 7142400, 7864320},
+    [LANGUAGE] = {"language", HBP__COMPONENT_LANGUAGE, 60, 6144, 16384, 48, 32000, 196608000, 0},
 };
 
 static const hbp__task_shape qwen_tasks[] = {
@@ -156,7 +158,7 @@ hbp__component_layer hbp__component_layer_of(const hbp__component *component)
         .hidden = component->hidden,
         .ffn = component->ffn,
         .heads = component->heads,
-        .kv_heads = component->kv_heads ? component->kv_heads : component->heads,
+        .kv_heads = component->heads,
         .head_dim = component->hidden / component->heads,
     };
     hbp__layer_shape shape;

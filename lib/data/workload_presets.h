@@ -22,7 +22,6 @@ typedef struct hbp__component {
     int32_t hidden;
     int32_t ffn;
     int32_t heads;
-    int32_t kv_heads;         /* 0: heads */
     int32_t vocab;            /* of an output head behind the last layer; 0: none */
     int64_t first_parameters; /* embeddings, which the first layer holds */
     int64_t last_parameters;  /* projection or adapter, which the last layer holds */
@@ -50,7 +49,7 @@ typedef struct hbp__workload {
     int32_t components;
     const hbp__task_shape *task; /* the first `tasks` of a longer list */
     int32_t tasks;
-    int32_t sharded; /* nonzero: states are shared out over an operator's GPUs */
+    int32_t large; /* nonzero: states are shared out over an operator's GPUs, and layers are recomputed */
 } hbp__workload;
 
 /* NULL for no such preset. */
