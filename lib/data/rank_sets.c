@@ -71,10 +71,11 @@ hbp_status hbp__rank_sets_add(hbp_context *context, hbp__rank_sets *sets, const 
 {
     if (!sets->memory.alloc)
         sets->memory = context->memory;
-    if (!grow(sets, count))
-        return hbp__fail_memory(context, "groups of ranks");
-    int64_t at = find_slot(sets, ranks, count);
-    if (!sets->slot[at]) {
+    int64_t at = sets->slots ? find_slot(sets, ranks, count) : 0;
+    if (!sets->slots || !sets->slot[at]) {
+        if (!grow(sets, count))
+            return hbp__fail_memory(context, "groups of ranks");
+        at = find_slot(sets, ranks, count);
         int64_t end = sets->offset[sets->count];
         memcpy(&sets->rank[end], ranks, (size_t)count * sizeof *ranks);
         sets->offset[++sets->count] = end + count;

@@ -45,27 +45,13 @@ static hbp_status open_progress(const hbp__task_checking *c, progress *p)
 static hbp_status check_slice(const hbp__task_checking *c, int64_t i)
 {
     const hbp_task_schedule *s = c->schedule;
-    int32_t m = s->slice_meta_ops[i], gpus = s->slice_gpus[i], group = s->slice_groups[i];
-    int64_t first = s->slice_firsts[i], count = s->slice_operators[i], right;
-    if (m < 0 || m >= c->meta.count)
-        return hbp__fail(c->context, HBP_E_INVALID, "slice %lld: MetaOp %d; there are %d", (long long)i,
-                         (int)m, (int)c->meta.count);
-    if (count < 1 || first < 0 || first + count > c->meta.meta_op[m].count)
-        return hbp__fail(c->context, HBP_E_INVALID,
-                         "slice %lld: %lld operators of MetaOp %d from its %lldth; it has %d", (long long)i,
-                         (long long)count, (int)m, (long long)first, (int)c->meta.meta_op[m].count);
+    int32_t m = s->slice_meta_ops[i], gpus = s->slice_gpus[i];
+    int64_t count = s->slice_operators[i], right;
     const hbp__operator *o = hbp__meta_operator(c->graph, &c->meta, m);
-    if (gpus < 1 || gpus > c->gpus || !hbp__operator_suits(o, &c->graph->profiles[o->profile], gpus))
+    if (!hbp__operator_suits(o, &c->graph->profiles[o->profile], gpus))
         return hbp__fail(c->context, HBP_E_INVALID,
                          "slice %lld: MetaOp %d ('%.100s') may not run on %d of %d GPUs", (long long)i,
                          (int)m, o->name, (int)gpus, (int)c->gpus);
-    if (s->group_offsets[group + 1] - s->group_offsets[group] != gpus)
-        return hbp__fail(c->context, HBP_E_INVALID, "slice %lld is for %d GPUs; its group %d has %lld ranks",
-                         (long long)i, (int)gpus, (int)group,
-                         (long long)(s->group_offsets[group + 1] - s->group_offsets[group]));
-    if (s->slice_starts[i] < 0)
-        return hbp__fail(c->context, HBP_E_INVALID, "slice %lld starts at %lld ns", (long long)i,
-                         (long long)s->slice_starts[i]);
     /* A size no faster than a smaller one takes that one's time. */
     const hbp__curve *curve = hbp__meta_curve(&c->scaling, m);
     int32_t size = hbp__curve_floor(curve, gpus);
