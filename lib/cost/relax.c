@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define STEPS 16 /* of false position */
+
 double hbp__curve_time(const hbp__curve *curve, double n)
 {
     int32_t last = curve->sizes - 1;
@@ -53,34 +55,61 @@ static double sum_of(const hbp__curve *const *curves, const int32_t *operators, 
     return sum;
 }
 
-/* With every n_m at most its least size, n_m = n T(n) L_m / C by the line through the origin: so at the upper
- * end below the sum is N or less. */
-double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
-                  double *share)
+/* What every C lies between. With every n_m at most its least size, n_m = n T(n) L_m / C by the line through
+ * the origin: so at the upper end the sum is N or less. */
+static void enclose(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
+                    double *low, double *high)
 {
-    double low = 0, high = 0, area = 0;
+    double area = 0;
+    *low = *high = 0;
     for (int32_t m = 0; m < count; m++) {
         const hbp__curve *c = curves[m];
         double most = (double)c->time_ns[0] * operators[m];
         double least = (double)c->time_ns[c->sizes - 1] * operators[m];
         area += most * c->size[0];
-        low = least > low ? least : low;
-        high = most > high ? most : high;
+        *low = least > *low ? least : *low;
+        *high = most > *high ? most : *high;
     }
-    high = area / gpus > high ? area / gpus : high;
-    double optimum = low;
-    if (sum_of(curves, operators, count, low) > gpus) {
-        while (sum_of(curves, operators, count, high) > gpus) /* by rounding alone */
-            high += high * 0x1p-52;
-        for (double middle = low + (high - low) / 2; middle > low && middle < high;
-             middle = low + (high - low) / 2) {
-            if (sum_of(curves, operators, count, middle) > gpus)
-                low = middle;
-            else
-                high = middle;
+    *high = area / gpus > *high ? area / gpus : *high;
+}
+
+double hbp__relax_near(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
+                       double guess, double tolerance)
+{
+    double low, high;
+    enclose(curves, operators, count, gpus, &low, &high);
+    double over = sum_of(curves, operators, count, low) - gpus, under;
+    if (over <= 0)
+        return low;
+    while ((under = sum_of(curves, operators, count, high) - gpus) > 0) /* by rounding alone */
+        high += high * 0x1p-52;
+    /* The sum is about linear in 1 / C, and so is false position (Illinois: Dowell and Jarratt 1971, halving
+     * the value of an end that stays); after some steps, halves. */
+    double x = guess > low && guess < high ? guess : low + (high - low) / 2;
+    for (int32_t step = 0, side = 0; high - low > tolerance * high && x > low && x < high; step++) {
+        double value = sum_of(curves, operators, count, x) - gpus;
+        if (value > 0) {
+            low = x;
+            over = value;
+            under = side > 0 ? under / 2 : under;
+            side = 1;
+        } else {
+            high = x;
+            under = value;
+            over = side < 0 ? over / 2 : over;
+            side = -1;
         }
-        optimum = high;
+        x = 1 / (1 / low + (1 / high - 1 / low) * (over / (over - under)));
+        if (step >= STEPS || !(x > low && x < high))
+            x = low + (high - low) / 2;
     }
+    return high;
+}
+
+double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
+                  double *share)
+{
+    double optimum = hbp__relax_near(curves, operators, count, gpus, 0, 0);
     for (int32_t m = 0; share && m < count; m++)
         share[m] = share_of(curves[m], operators[m], optimum);
     return optimum;
