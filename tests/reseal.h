@@ -1,4 +1,5 @@
-/* Makes the checksums of a changed plan file right again, so that what lies behind them gets tested. */
+/* Makes the checksums of a changed file of a plan or a task schedule right again, so that what lies behind
+ * them gets tested. */
 #ifndef HBP_TESTS_RESEAL_H
 #define HBP_TESTS_RESEAL_H
 
@@ -10,14 +11,14 @@
 #include "io/plan_format.h"
 #include "io/zipped.h"
 
-/* Writes `crc` behind the text `key` in [at, end), where a 32-bit number stands there. */
+/* Writes `crc` behind the short text `key` in [at, end), where a 32-bit number stands there. */
 static inline void reseal_number(uint8_t *at, const uint8_t *end, const char *key, uint32_t crc)
 {
     size_t bytes = strlen(key);
-    for (; end - at > (ptrdiff_t)bytes + 5; at++)
-        if (memcmp(at, key, bytes) == 0 && at[bytes] == 0xce) {
+    for (; end - at > (ptrdiff_t)bytes + 6; at++)
+        if (at[0] == (0xa0 | bytes) && memcmp(at + 1, key, bytes) == 0 && at[bytes + 1] == 0xce) {
             for (int i = 0; i < 4; i++)
-                at[bytes + 1 + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+                at[bytes + 2 + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
             return;
         }
 }
@@ -61,6 +62,17 @@ static inline void reseal(uint8_t *file, uint64_t bytes)
     if (index < end)
         hbp__put_le(tail + 26, hbp__crc32(file + index, end - index), 4);
     hbp__put_le(tail + 30, hbp__crc32(tail, 30), 4);
+}
+
+/* The same for a file of a task schedule: header, then body. */
+static inline void reseal_tasks(uint8_t *file, uint64_t bytes)
+{
+    uint64_t header, body;
+    if (!hbp__msgpack_scan(file, bytes, 4096, &header))
+        return;
+    reseal_number(file + header, file + bytes, "header_crc32", hbp__crc32(file, header));
+    if (hbp__msgpack_scan(file + header, bytes - header, 4096, &body))
+        reseal_chunk(file + header, body);
 }
 
 #endif
