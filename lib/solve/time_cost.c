@@ -53,6 +53,7 @@ typedef struct network {
     int64_t *distance;      /* [nodes] of a search; -1: not met */
     int64_t *parent;        /* [nodes] link that led there */
     int32_t *met;           /* [nodes] what a search has met */
+    int32_t *hand;          /* [nodes] of these, what is as near as the last that it left */
     heap search;
     heap longest;     /* components */
     int64_t *shorter; /* [components] minus the length of the longest augmenting path */
@@ -123,9 +124,10 @@ static void unite(int32_t *twin, int32_t i, int32_t j)
 
 static void close_network(const hbp__memory *memory, network *n)
 {
-    void *rooms[] = {n->arc,          n->length,       n->upto,          n->source,  n->sink, n->first_link,
-                     n->link,         n->potential,    n->distance,      n->parent,  n->met,  n->search.slot,
-                     n->search.place, n->longest.slot, n->longest.place, n->shorter, n->twin};
+    void *rooms[] = {n->arc,           n->length,  n->upto,        n->source,       n->sink,
+                     n->first_link,    n->link,    n->potential,   n->distance,     n->parent,
+                     n->met,           n->hand,    n->search.slot, n->search.place, n->longest.slot,
+                     n->longest.place, n->shorter, n->twin};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         hbp__delete(memory, rooms[i]);
 }
@@ -253,8 +255,9 @@ static int open_network(const hbp__memory *memory, network *n)
     n->distance = hbp__new(memory, nodes, sizeof *n->distance);
     n->parent = hbp__new(memory, nodes, sizeof *n->parent);
     n->met = hbp__new(memory, nodes, sizeof *n->met);
+    n->hand = hbp__new(memory, nodes, sizeof *n->hand);
     n->shorter = hbp__new(memory, (uint64_t)n->components, sizeof *n->shorter);
-    if (!n->potential || !n->distance || !n->parent || !n->met || !n->shorter)
+    if (!n->potential || !n->distance || !n->parent || !n->met || !n->hand || !n->shorter)
         return 0;
     return open_heap(memory, &n->search, n->distance, n->nodes) &&
            open_heap(memory, &n->longest, n->shorter, n->components);
@@ -353,28 +356,35 @@ static int32_t ahead(const network *n, int64_t link)
 }
 
 /* The longest augmenting path of a component, by Dijkstra on what links fall short of their potentials; nodes
- * farther than the sink keep theirs, up to the constant. */
-static void search_path(network *n, int32_t component)
+ * farther than the sink keep theirs, up to the constant. Most links fall short by nothing: what they lead to
+ * is on hand and need not go through the heap. Returns how many nodes it left. */
+static int64_t search_path(network *n, int32_t component)
 {
-    int32_t source = n->source[component], sink = n->sink[component], mets = 0;
+    int32_t source = n->source[component], sink = n->sink[component], mets = 0, hands = 0, left = 0;
     n->distance[source] = 0;
     n->met[mets++] = source;
-    lift(&n->search, source);
-    for (int32_t v; (v = pop(&n->search)) != sink;)
+    n->hand[hands++] = source;
+    for (; hands || n->search.slot[0] != sink; left++) {
+        int32_t v = hands ? n->hand[--hands] : pop(&n->search);
         for (int64_t k = n->first_link[v]; k < n->first_link[v + 1]; k++) {
             int64_t length;
             if (!room_of(n, n->link[k], &length))
                 continue;
             int32_t w = ahead(n, n->link[k]);
             int64_t distance = n->distance[v] + n->potential[w] - n->potential[v] - length;
-            if (n->distance[w] >= 0 && n->distance[w] <= distance)
+            int is_new = n->distance[w] < 0;
+            if (!is_new && n->distance[w] <= distance)
                 continue;
-            if (n->distance[w] < 0)
-                n->met[mets++] = w;
             n->distance[w] = distance;
             n->parent[w] = n->link[k];
-            lift(&n->search, w);
+            if (is_new)
+                n->met[mets++] = w;
+            if (is_new && distance == n->distance[v] && w != sink)
+                n->hand[hands++] = w;
+            else
+                lift(&n->search, w);
         }
+    }
     int64_t most = n->distance[sink];
     for (int32_t i = 0; i < mets; i++) {
         int32_t v = n->met[i];
@@ -384,6 +394,7 @@ static void search_path(network *n, int32_t component)
     }
     n->search.count = 0;
     n->shorter[component] = n->potential[source] - n->potential[sink];
+    return left;
 }
 
 /* Sends along the component's path what fits, `most` at most; returns it. */
@@ -404,10 +415,12 @@ static int64_t augment(network *n, int32_t component, int64_t most)
     return most;
 }
 
-/* Traces the trade-off until the quotient no longer rises; *value is that of the flow, *steps goes down. */
+/* Traces the trade-off until the quotient no longer rises; *value is that of the flow, *steps goes down,
+ * below 1 when they did not suffice. */
 static hbp_status trace(hbp_context *context, network *n, int64_t *steps, int64_t *value)
 {
     double cost = 0, total = n->rate;
+    int64_t ticks = 0;
     for (int32_t a = 0; a < n->project->activities; a++)
         cost += n->project->cost[n->project->first[a + 1] - 1];
     fill_steps(n);
@@ -418,18 +431,18 @@ static hbp_status trace(hbp_context *context, network *n, int64_t *steps, int64_
         search_path(n, c);
         lift(&n->longest, c);
     }
-    for (*value = 0; *value<FLOW_MOST && * steps> 0; --*steps) {
+    for (*value = 0; *value < FLOW_MOST; ticks++) {
         int32_t c = n->longest.slot[0];
         double length = (double)-n->shorter[c] / n->scale;
-        if (length * total < cost)
+        if (length * total < cost || *steps <= 0)
             break;
-        if (*steps % 256 == 0)
+        if (ticks % 256 == 0)
             HBP__TRY(hbp__tick(context, "time and cost", 0, 0));
         int64_t more = augment(n, c, FLOW_MOST - *value);
         *value += more;
         total += (double)more * n->unit;
         cost += (double)more * n->unit * length;
-        search_path(n, c);
+        *steps -= search_path(n, c);
         sink_down(&n->longest, 0, c);
     }
     return HBP_OK;

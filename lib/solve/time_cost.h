@@ -21,8 +21,10 @@ typedef struct hbp__project {
 } hbp__project;
 
 /* *least gets a time no greater than, and within a relative 1e-9 of, the least C for which durations exist
- * with every path's sum at most C and the costs' sum at most rate x C; or a smaller lower bound when `limit`
- * steps of the method (0: no limit) did not suffice, and then *exact is 0. */
+ * with every path's sum at most C and the costs' sum at most rate x C (rate > 0); or a smaller lower bound
+ * when `limit` steps (0: no limit) did not suffice, and then *exact is 0. Steps are nodes that searches for
+ * paths leave: for each component at most its nodes times, in practice, its points. The same on every
+ * machine. */
 hbp_status hbp__time_cost(hbp_context *context, const hbp__project *project, double rate, int64_t limit,
                           double *least, int32_t *exact);
 

@@ -356,7 +356,7 @@ START_TEST(limits)
         draw_tangled(&p, &rng, 30, 6, 5, 2);
         double best = least_of(context, &p, 10), before = 0, least;
         int32_t exact = 0;
-        for (int64_t limit = 1; !exact; limit++) {
+        for (int64_t limit = 1; !exact; limit += 1 + limit / 20) {
             OK(context, hbp__time_cost(context, &p.project, 10, limit, &least, &exact));
             ck_assert(least >= before * (1 - 1e-12) && least <= best);
             cut += !exact && least < best;
