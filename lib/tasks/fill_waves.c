@@ -103,9 +103,9 @@ static hbp_status run_wave(filling *f)
 /* The shortest item of a wave ends with it, so there are at most as many waves as tuples. */
 static hbp_status fill(filling *f)
 {
-    const hbp__level_waves *w = f->waves;
-    double optimum;
-    HBP__TRY(hbp__allocate_level(f->context, w->problem, w->base, w->end, &optimum, f->tuples, &f->left));
+    hbp__level_waves *w = f->waves;
+    HBP__TRY(
+        hbp__allocate_level(f->context, w->problem, w->base, w->end, &w->optimum_ns, f->tuples, &f->left));
     for (int32_t i = 0; i < f->left; i++) {
         const hbp__tuple *t = &f->tuples[i];
         f->pool[i] = (hbp__wave_item){.meta_op = t->meta_op, .count = t->count};

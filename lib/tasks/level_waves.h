@@ -27,6 +27,7 @@ typedef struct hbp__level_waves {
     int32_t count;  /* at most 2 (end - base) */
     int64_t *last;  /* [end - base] each MetaOp's latest item, -1: none */
     int64_t length_ns;
+    double optimum_ns; /* C*; by hbp__fill_waves */
 } hbp__level_waves;
 
 hbp_status hbp__level_waves_open(hbp_context *context, const hbp__task_problem *problem, int32_t level,

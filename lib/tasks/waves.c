@@ -1,9 +1,13 @@
 #include "tasks/waves.h"
 
+#include "base/checked.h"
 #include "tasks/level_waves.h"
 
-/* Levels wider than this get the first rule alone: the others' gain is in how few tuples meet. */
-#define NARROW 64
+/* Levels wider than this get the first rule alone: the more MetaOps share waves, the less their ends matter.
+ */
+#define NARROW 256
+
+#define NEAR 1.005 /* of C*: no other rule is tried */
 
 /* Values of `rest` that did best on the workloads of section 5, each on some. */
 static const hbp__wave_rule rules[] = {{0, 1.1}, {1, 1.1}, {0, 1.03}, {1, 1.03}, {0, 1.2}, {1, 1.2}};
@@ -11,8 +15,9 @@ static const hbp__wave_rule rules[] = {{0, 1.1}, {1, 1.1}, {0, 1.03}, {1, 1.03},
 static hbp_status plan_level(hbp_context *context, hbp__level_waves *best, hbp__level_waves *other)
 {
     HBP__TRY(hbp__fill_waves(context, best));
-    size_t tried = best->end - best->base > NARROW ? 1 : sizeof rules / sizeof *rules;
-    for (size_t i = 0; i < tried; i++) {
+    int64_t near = hbp__round_i64(best->optimum_ns * NEAR);
+    size_t count = best->end - best->base > NARROW ? 1 : sizeof rules / sizeof *rules;
+    for (size_t i = 0; i < count && best->length_ns > near; i++) {
         HBP__TRY(hbp__share_waves(context, &rules[i], other));
         if (other->length_ns < best->length_ns) {
             hbp__level_waves shorter = *other;
