@@ -34,7 +34,7 @@ hbp_status hbp__plan_uniform(hbp_context *context, const hbp__task_problem *prob
     int32_t share = problem->gpus / jobs.count + (problem->gpus % jobs.count > 0);
     for (int32_t j = 0; gpus && j < jobs.count; j++) {
         int32_t least = hbp__job_least(problem, &jobs, j);
-        gpus[j] = share > least ? share : least;
+        gpus[j] = hbp__job_most(problem, &jobs, j, share > least ? share : least);
     }
     return run_and_close(context, problem, &jobs, gpus, slices);
 }

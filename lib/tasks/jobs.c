@@ -81,6 +81,16 @@ static int64_t meta_op_ns(const hbp__task_problem *problem, int32_t m, int32_t g
     return problem->meta->meta_op[m].count * curve->time_ns[i];
 }
 
+int32_t hbp__job_most(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job, int32_t gpus)
+{
+    int32_t most = 0, size;
+    for (int32_t i = jobs->first[job]; i < jobs->first[job + 1]; i++) {
+        meta_op_ns(problem, jobs->meta_op[i], gpus, &size);
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
 int64_t hbp__job_ns(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job, int32_t gpus)
 {
     int64_t sum = 0;

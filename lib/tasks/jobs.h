@@ -19,6 +19,9 @@ void hbp__jobs_close(hbp__jobs *jobs);
 /* The least GPUs that every MetaOp of a job runs on, on at most as many. */
 int32_t hbp__job_least(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job);
 
+/* The largest size that its MetaOps take on `gpus` >= the least. */
+int32_t hbp__job_most(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job, int32_t gpus);
+
 /* Time of a job whose MetaOps run one after another, each on its largest size that fits in `gpus` >= the
  * least. */
 int64_t hbp__job_ns(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job, int32_t gpus);

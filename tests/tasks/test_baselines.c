@@ -1,0 +1,384 @@
+#include "graphs.h"
+#include "tasks/baselines.h"
+#include "tasks/planned.h"
+#include "tasks/waves.h"
+
+typedef hbp_status planner(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices);
+
+static planner *const planners[] = {hbp__plan_sequential, hbp__plan_uniform, hbp__plan_optimus,
+                                    hbp__plan_distmm};
+
+static hbp__task_slices plan(hbp_context *context, planner *how, const planned *p)
+{
+    hbp__task_slices slices = {0};
+    OK(context, how(context, &p->problem, &slices));
+    check_slices(p, &slices);
+    return slices;
+}
+
+static int64_t makespan(hbp_context *context, planner *how, const planned *p)
+{
+    hbp__task_slices slices = plan(context, how, p);
+    int64_t ns = slices.makespan_ns;
+    hbp__task_slices_close(&slices);
+    return ns;
+}
+
+/* A task of one chain with these times on 1, 2, 4 GPUs, 0 for none. */
+static void add_task(hbp_context *context, hbp_graph *graph, const char *name, int64_t count, int64_t on_1,
+                     int64_t on_2, int64_t on_4)
+{
+    static const int32_t gpus[] = {1, 2, 4};
+    const int64_t ns[] = {on_1, on_2, on_4};
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.degrees = HBP_DEGREES_PROFILED;
+    OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 1 + (on_2 > 0) + (on_4 > 0), &o.profile));
+    add_chain(context, graph, &o, name, "layer", name, count);
+}
+
+START_TEST(two_tasks_by_hand)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    add_task(context, graph, "long", 1, 100, 60, 40);
+    add_task(context, graph, "short", 1, 50, 30, 0);
+    planned p;
+    open_planned(context, graph, 4, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 40 + 30);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 60);
+    ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 40 + 30);
+    /* 40 a GPU for the first step of `long`, then 20 for that of `short`; 10 a GPU comes too late. */
+    hbp__task_slices slices = plan(context, hbp__plan_optimus, &p);
+    ck_assert_int_eq(slices.count, 2);
+    ck_assert_int_eq(slices.slice[0].gpus, 2);
+    ck_assert_int_eq(slices.slice[1].gpus, 2);
+    ck_assert_int_eq(slices.waves, 1);
+    ck_assert_int_eq(slices.makespan_ns, 60);
+    hbp__task_slices_close(&slices);
+    close_planned(&p);
+    /* On 5 the last step still does not fit: it takes two more of one that is left. */
+    open_planned(context, graph, 5, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), 60);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 60); /* 3 each, of which 2 are of use */
+    close_planned(&p);
+    open_planned(context, graph, 6, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), 40);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_longest_goes_first)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    add_task(context, graph, "a", 1, 4, 0, 0);
+    add_task(context, graph, "b", 1, 5, 0, 0);
+    add_task(context, graph, "c", 7, 1, 0, 0);
+    planned p;
+    open_planned(context, graph, 2, &p);
+    hbp__task_slices slices = plan(context, hbp__plan_optimus, &p);
+    ck_assert_int_eq(slices.makespan_ns, 9);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 9);
+    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 16);
+    hbp__task_slices_close(&slices);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Two towers of one task, and another task: the towers run side by side, the tasks do not. */
+START_TEST(towers_of_a_task_run_side_by_side)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    static const int32_t gpus[] = {1, 2};
+    static const int64_t ns[] = {10, 8};
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.degrees = HBP_DEGREES_PROFILED;
+    OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 2, &o.profile));
+    int32_t left = add_chain(context, graph, &o, "left", "left", "pair", 2);
+    int32_t right = add_chain(context, graph, &o, "right", "right", "pair", 2);
+    int32_t loss = add_chain(context, graph, &o, "loss", "loss", "pair", 1);
+    OK(context, hbp_graph_add_edge(context, graph, left + 1, loss, -1));
+    OK(context, hbp_graph_add_edge(context, graph, right + 1, loss, -1));
+    add_chain(context, graph, &o, "alone", "alone", "other", 1);
+    planned p;
+    open_planned(context, graph, 2, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 6 * 8);
+    ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 20 + 8 + 8);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 50);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Tasks that feed one another count as one, and nothing waits for ever. */
+START_TEST(tasks_with_edges_between_them_are_one)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    add_task(context, graph, "a0", 1, 10, 6, 0);
+    add_task(context, graph, "b0", 1, 10, 6, 0);
+    add_task(context, graph, "c", 1, 25, 14, 0);
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.degrees = HBP_DEGREES_PROFILED;
+    int32_t a1 = add_chain(context, graph, &o, "a1", "end", "a0", 1); /* b0 -> a1 and a0 -> b1 */
+    int32_t b1 = add_chain(context, graph, &o, "b1", "end", "b0", 1);
+    OK(context, hbp_graph_add_edge(context, graph, 1, a1, -1));
+    OK(context, hbp_graph_add_edge(context, graph, 0, b1, -1));
+    planned p;
+    open_planned(context, graph, 2, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 4 * 6 + 14);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 40);
+    ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), 40);
+    ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 10 + 10 + 14);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Of a task whose MetaOps run one after another on the largest sizes within `gpus`; 0: one needs more. */
+static int64_t task_ns(const planned *p, int32_t task, int32_t gpus)
+{
+    int64_t sum = 0;
+    for (int32_t m = 0; m < p->meta.count; m++) {
+        const hbp__curve *curve = hbp__meta_curve(&p->scaling, m);
+        int64_t each = 0;
+        if (p->meta.meta_op[m].task != task)
+            continue;
+        for (int32_t i = 0; i < curve->sizes && curve->size[i] <= gpus; i++)
+            each = curve->time_ns[i];
+        if (!each)
+            return 0;
+        sum += each * p->meta.meta_op[m].count;
+    }
+    return sum;
+}
+
+/* List scheduling one GPU at a time: longest first, each where it can start soonest, none before the one
+ * ahead of it. */
+static int64_t longest_first(const planned *p, int32_t tasks, const int32_t *gpus)
+{
+    int64_t free_at[64] = {0}, end = 0, last = 0;
+    int32_t done[16] = {0};
+    for (int32_t k = 0; k < tasks; k++) {
+        int32_t best = -1;
+        for (int32_t t = 0; t < tasks; t++)
+            if (!done[t] && (best < 0 || task_ns(p, t, gpus[t]) > task_ns(p, best, gpus[best])))
+                best = t;
+        done[best] = 1;
+        for (int32_t i = 0; i < p->problem.gpus; i++) /* soonest free first */
+            for (int32_t j = i + 1; j < p->problem.gpus; j++)
+                if (free_at[j] < free_at[i]) {
+                    int64_t swap = free_at[i];
+                    free_at[i] = free_at[j];
+                    free_at[j] = swap;
+                }
+        int64_t start = free_at[gpus[best] - 1] > last ? free_at[gpus[best] - 1] : last;
+        last = start;
+        for (int32_t i = 0; i < gpus[best]; i++)
+            free_at[i] = start + task_ns(p, best, gpus[best]);
+        end = free_at[0] > end ? free_at[0] : end;
+    }
+    return end;
+}
+
+/* Optimus by its definition: every step of every task is looked at anew. */
+static int64_t optimus(const planned *p, int32_t tasks)
+{
+    int32_t gpus[16], left = p->problem.gpus;
+    for (int32_t t = 0; t < tasks; t++) {
+        for (gpus[t] = 1; !task_ns(p, t, gpus[t]);)
+            gpus[t]++;
+        left -= gpus[t];
+    }
+    for (int moved = 1; moved;) {
+        int32_t best = -1, to = 0;
+        long double most = 0;
+        for (int32_t t = 0; t < tasks; t++)
+            for (int32_t n = gpus[t] + 1; n <= gpus[t] + left; n++)
+                if (task_ns(p, t, n) < task_ns(p, t, gpus[t])) {
+                    long double saved =
+                        (long double)(task_ns(p, t, gpus[t]) - task_ns(p, t, n)) / (n - gpus[t]);
+                    if (saved > most) {
+                        most = saved;
+                        best = t;
+                        to = n;
+                    }
+                    break; /* the next valid step alone */
+                }
+        moved = best >= 0;
+        if (moved) {
+            left -= to - gpus[best];
+            gpus[best] = to;
+        }
+    }
+    return longest_first(p, tasks, gpus);
+}
+
+static int64_t uniform(const planned *p, int32_t tasks)
+{
+    int32_t gpus[16];
+    for (int32_t t = 0; t < tasks; t++) {
+        int32_t share = (p->problem.gpus + tasks - 1) / tasks;
+        while (!task_ns(p, t, share))
+            share++;
+        for (gpus[t] = 1; !task_ns(p, t, gpus[t]) || task_ns(p, t, gpus[t]) > task_ns(p, t, share);)
+            gpus[t]++;
+    }
+    return longest_first(p, tasks, gpus);
+}
+
+START_TEST(random_graphs_as_defined)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(17, 0, 0);
+    int32_t together = 0, apart = 0;
+    for (int32_t round = 0; round < 1500; round++) {
+        graph_sizes sizes = {.most_gpus = 16};
+        hbp_graph *graph = random_graph(context, &rng, &sizes);
+        int32_t gpus = (int32_t)random_between(&rng, 4, 24);
+        int32_t tasks = (int32_t)hbp_graph_count_tasks(graph);
+        planned p;
+        open_planned(context, graph, gpus, &p);
+        int64_t sum = 0;
+        for (int32_t t = 0; t < tasks; t++)
+            sum += task_ns(&p, t, gpus);
+        ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), sum);
+        ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), optimus(&p, tasks));
+        ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), uniform(&p, tasks));
+        hbp__task_slices slices = plan(context, hbp__plan_uniform, &p);
+        int64_t starts = 0;
+        for (int64_t s = 0; s < slices.count; s++)
+            starts += slices.slice[s].start_ns == 0;
+        together += starts == tasks;
+        apart += starts < tasks;
+        hbp__task_slices_close(&slices);
+        close_planned(&p);
+        hbp_graph_free(graph);
+    }
+    ck_assert_int_gt(together, 200);
+    ck_assert_int_gt(apart, 200);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The part of a graph that one task is. */
+static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32_t task)
+{
+    hbp_graph *alone = new_graph(context);
+    int64_t count = hbp_graph_count_operators(graph);
+    const int32_t *tasks = hbp_graph_get_operator_tasks(graph, NULL);
+    int32_t *number = calloc((size_t)count, sizeof *number);
+    for (int64_t i = 0; i < hbp_graph_count_profiles(graph); i++) {
+        const int32_t *gpus;
+        const int64_t *ns;
+        int64_t points;
+        OK(context, hbp_graph_get_profile(context, graph, i, &gpus, &ns, &points));
+        OK(context, hbp_graph_add_profile(context, alone, gpus, ns, points, NULL));
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (tasks[i] == task) {
+            hbp_operator o = {.struct_size = sizeof o};
+            OK(context, hbp_graph_get_operator(context, graph, i, &o));
+            OK(context, hbp_graph_add_operators(context, alone, &o, 1, &number[i]));
+        }
+    for (int64_t e = 0; e < hbp_graph_count_edges(graph); e++) {
+        int32_t from, to;
+        int64_t bytes;
+        OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, &bytes));
+        if (tasks[from] == task)
+            OK(context, hbp_graph_add_edge(context, alone, number[from], number[to], bytes));
+    }
+    free(number);
+    return alone;
+}
+
+START_TEST(distmm_is_the_published_method_on_each_task_alone)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(23, 0, 0);
+    int32_t faster = 0;
+    for (int32_t round = 0; round < 400; round++) {
+        hbp_graph *graph = random_graph(context, &rng, NULL);
+        int32_t gpus = (int32_t)random_between(&rng, 4, 16);
+        planned p;
+        open_planned(context, graph, gpus, &p);
+        int64_t sum = 0;
+        for (int32_t t = 0; t < (int32_t)hbp_graph_count_tasks(graph); t++) {
+            hbp_graph *alone = task_alone(context, graph, t);
+            planned part;
+            open_planned(context, alone, gpus, &part);
+            sum += makespan(context, hbp__plan_waves, &part);
+            close_planned(&part);
+            hbp_graph_free(alone);
+        }
+        int64_t ns = makespan(context, hbp__plan_distmm, &p);
+        ck_assert_int_eq(ns, sum);
+        faster += ns < makespan(context, hbp__plan_sequential, &p);
+        close_planned(&p);
+        hbp_graph_free(graph);
+    }
+    ck_assert_int_gt(faster, 40);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_same_again)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(5, 0, 0);
+    for (int32_t round = 0; round < 50; round++) {
+        hbp_graph *graph = random_graph(context, &rng, NULL);
+        planned p;
+        open_planned(context, graph, 8, &p);
+        for (int32_t i = 0; i < 4; i++) {
+            hbp__task_slices a = plan(context, planners[i], &p), b = plan(context, planners[i], &p);
+            ck_assert_int_eq(a.count, b.count);
+            ck_assert_mem_eq(a.slice, b.slice, (size_t)a.count * sizeof *a.slice);
+            hbp__task_slices_close(&a);
+            hbp__task_slices_close(&b);
+        }
+        close_planned(&p);
+        hbp_graph_free(graph);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const planned *p = user;
+    for (int32_t i = 0; i < 4; i++) {
+        hbp__task_slices slices = {0};
+        hbp_status status = planners[i](context, &p->problem, &slices);
+        hbp__task_slices_close(&slices);
+        HBP__TRY(status);
+    }
+    return HBP_OK;
+}
+
+START_TEST(failed_allocations_leave_nothing)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = page_graph(context);
+    planned p;
+    open_planned(context, graph, 8, &p);
+    failing_sweep(plan_once, &p);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("baselines", two_tasks_by_hand, the_longest_goes_first, towers_of_a_task_run_side_by_side,
+          tasks_with_edges_between_them_are_one, random_graphs_as_defined,
+          distmm_is_the_published_method_on_each_task_alone, the_same_again, failed_allocations_leave_nothing)
