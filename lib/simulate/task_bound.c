@@ -6,7 +6,12 @@
 #include "base/checked.h"
 #include "solve/time_cost.h"
 
-/* Activities are MetaOps, their points the hulls of curves; room for all of their sizes. */
+/* Ways to weigh GPUs, the plain one among them. */
+enum { RULES = 5 };
+
+/* Of hbp__time_cost: far more than graphs of real tasks need. */
+#define STEPS 4000000
+
 typedef struct bounder {
     const hbp__meta_graph *meta;
     const hbp__scaling *scaling;
@@ -16,6 +21,8 @@ typedef struct bounder {
     double *cost;             /* [points] */
     int32_t *from;            /* [edges] */
     int32_t *to;              /* [edges] */
+    int32_t *weight;          /* [most sizes of a curve] */
+    int32_t *hull;            /* [most sizes of a curve] */
     const hbp__curve **curve; /* [MetaOps of a level] */
     int32_t *operators;       /* [MetaOps of a level] */
 } bounder;
@@ -29,8 +36,14 @@ static double double_below(int64_t x)
 static int open_bounder(const hbp__memory *memory, bounder *b)
 {
     uint64_t count = (uint64_t)b->meta->count, edges = (uint64_t)b->meta->edge_count, points = 0;
-    for (int32_t m = 0; m < b->meta->count; m++)
-        points += (uint64_t)hbp__meta_curve(b->scaling, m)->tight;
+    uint64_t most = 0;
+    for (int32_t m = 0; m < b->meta->count; m++) {
+        uint64_t sizes = (uint64_t)hbp__meta_curve(b->scaling, m)->sizes;
+        points += sizes;
+        most = sizes > most ? sizes : most;
+    }
+    b->weight = hbp__new(memory, most, sizeof *b->weight);
+    b->hull = hbp__new(memory, most, sizeof *b->hull);
     b->end = hbp__new(memory, count, sizeof *b->end);
     b->first = hbp__new(memory, count + 1, sizeof *b->first);
     b->duration = hbp__new(memory, points, sizeof *b->duration);
@@ -50,6 +63,8 @@ static void close_bounder(const hbp__memory *memory, bounder *b)
     hbp__delete(memory, b->cost);
     hbp__delete(memory, b->from);
     hbp__delete(memory, b->to);
+    hbp__delete(memory, b->weight);
+    hbp__delete(memory, b->hull);
     hbp__delete(memory, b->curve);
     hbp__delete(memory, b->operators);
 }
@@ -100,32 +115,61 @@ static int64_t relaxed(bounder *b, int64_t *level_ns)
     return sum;
 }
 
-/* Largest size first: it takes the least time. */
-static void fill_points(bounder *b)
+/* What n GPUs weigh under rule k, the machine weighing N max(k, 1). Rule 0 counts GPUs; the others round
+ * shares x = n / N of the machine: to x where (k + 1) x is whole, else to floor((k + 1) x) / k. */
+static int64_t weigh(int64_t n, int64_t gpus, int32_t k)
+{
+    if (k == 0 || (k + 1) * n % gpus == 0)
+        return n * (k > 0 ? k : 1);
+    return (k + 1) * n / gpus * gpus;
+}
+
+/* No rule that weighs no size more than its share adds to rule 0. */
+static int rounds_up(const bounder *b, int32_t k)
+{
+    int64_t gpus = b->scaling->gpus;
+    for (int32_t i = 0; i < b->scaling->count; i++)
+        for (int32_t j = 0; j < b->scaling->curve[i].sizes; j++)
+            if (weigh(b->scaling->curve[i].size[j], gpus, k) > k * (int64_t)b->scaling->curve[i].size[j])
+                return 1;
+    return 0;
+}
+
+/* Points of all MetaOps under rule k, the largest size first: it takes the least time. */
+static void fill_points(bounder *b, int32_t k)
 {
     int64_t at = 0;
     for (int32_t m = 0; m < b->meta->count; m++) {
         const hbp__curve *c = hbp__meta_curve(b->scaling, m);
         int64_t count = b->meta->meta_op[m].count;
+        for (int32_t i = 0; i < c->sizes; i++)
+            b->weight[i] = (int32_t)weigh(c->size[i], b->scaling->gpus, k);
         b->first[m] = at;
-        for (int32_t i = c->tight - 1; i >= 0; i--, at++) {
-            int64_t ns = count * c->time_ns[c->hull[i]];
+        for (int32_t i = hbp__curve_hull(b->weight, c->time_ns, c->sizes, b->hull) - 1; i >= 0; i--, at++) {
+            int64_t ns = count * c->time_ns[b->hull[i]];
             b->duration[at] = double_below(ns);
-            b->cost[at] = double_below(ns * c->size[c->hull[i]]);
+            b->cost[at] = double_below(ns * b->weight[b->hull[i]]);
         }
     }
     b->first[b->meta->count] = at;
-    for (int64_t e = 0; e < b->meta->edge_count; e++) {
-        b->from[e] = b->meta->edges[e].from;
-        b->to[e] = b->meta->edges[e].to;
-    }
 }
 
-static hbp_status bound_tasks(hbp_context *context, bounder *b, hbp__task_bounds *bounds, int64_t *level_ns)
+/* Whether no sum of weights times ns overflows; they are at most k + 1 times the GPUs. */
+static int is_small(const bounder *b, int32_t k)
 {
-    double least;
-    int32_t exact;
-    fill_points(b);
+    int64_t sum = 0;
+    for (int32_t m = 0; m < b->meta->count; m++) {
+        const hbp__curve *c = hbp__meta_curve(b->scaling, m);
+        int64_t most = 0;
+        for (int32_t i = 0; i < c->sizes; i++)
+            most = hbp__max_i64(most, c->size[i] * c->time_ns[i]);
+        sum += b->meta->meta_op[m].count * most; /* at most 2^62: hbp__scaling_open */
+    }
+    return sum <= INT64_MAX / (k + 1) && b->scaling->gpus <= INT32_MAX / (k + 1);
+}
+
+static hbp_status bound_by_rules(hbp_context *context, bounder *b, int64_t *bound_ns)
+{
     hbp__project project = {.activities = b->meta->count,
                             .first = b->first,
                             .duration = b->duration,
@@ -133,13 +177,29 @@ static hbp_status bound_tasks(hbp_context *context, bounder *b, hbp__task_bounds
                             .arcs = b->meta->edge_count,
                             .from = b->from,
                             .to = b->to};
-    HBP__TRY(hbp__time_cost(context, &project, b->scaling->gpus, 0, &least, &exact));
+    for (int64_t e = 0; e < b->meta->edge_count; e++) {
+        b->from[e] = b->meta->edges[e].from;
+        b->to[e] = b->meta->edges[e].to;
+    }
+    for (int32_t k = 0; k < RULES; k++) {
+        double least, rate = (double)b->scaling->gpus * (k > 0 ? k : 1);
+        int32_t exact;
+        if (k > 0 && (!rounds_up(b, k) || !is_small(b, k)))
+            continue;
+        fill_points(b, k);
+        HBP__TRY(hbp__time_cost(context, &project, rate, STEPS, &least, &exact));
+        *bound_ns = hbp__max_i64(*bound_ns, (int64_t)ceil(least));
+    }
+    return HBP_OK;
+}
+
+static hbp_status bound_tasks(hbp_context *context, bounder *b, hbp__task_bounds *bounds, int64_t *level_ns)
+{
     bounds->critical_path_ns = critical_path(b);
     bounds->area_ns = area(b);
     bounds->relaxed_ns = relaxed(b, level_ns);
     bounds->bound_ns = hbp__max_i64(bounds->critical_path_ns, bounds->area_ns);
-    bounds->bound_ns = hbp__max_i64(bounds->bound_ns, (int64_t)ceil(least));
-    return HBP_OK;
+    return bound_by_rules(context, b, &bounds->bound_ns);
 }
 
 hbp_status hbp__task_bound(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *scaling,
