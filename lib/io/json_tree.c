@@ -29,12 +29,18 @@ hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status st
 hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *text, int64_t bytes,
                           json_t **out)
 {
+    return hbp__json_tree_of(context, name, text, bytes, HBP__JSON_MOST, out);
+}
+
+hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char *text, int64_t bytes,
+                             int64_t most, json_t **out)
+{
     *out = NULL;
     if (bytes < 0)
         return hbp__fail(context, HBP_E_INVALID, "bytes is %lld; it must be at least 0", (long long)bytes);
-    if (bytes > HBP__JSON_MOST)
+    if (bytes > most)
         return hbp__fail(context, HBP_E_FORMAT, "%.100s has %lld bytes; at most %lld", name, (long long)bytes,
-                         (long long)HBP__JSON_MOST);
+                         (long long)most);
     json_error_t error;
     json_t *root = json_loadb(bytes ? text : "", (size_t)bytes, JSON_REJECT_DUPLICATES, &error);
     if (!root && json_error_code(&error) == json_error_out_of_memory)

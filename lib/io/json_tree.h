@@ -15,6 +15,10 @@
 hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *text, int64_t bytes,
                           json_t **out);
 
+/* The same for files that may be larger, of at most `most` bytes. */
+hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char *text, int64_t bytes,
+                             int64_t most, json_t **out);
+
 /* After a failed check of what a file says: puts "NAME: " before the message and turns HBP_E_INVALID and
  * HBP_E_OVERFLOW into HBP_E_FORMAT. */
 hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status status);
