@@ -8,7 +8,7 @@
 #include "io/msgpack_tree.h"
 #include "io/whole_file.h"
 
-#define PLACE_BYTES 96
+#define PLACE_BYTES 128
 #define MOST_POINTS (INT64_C(1) << 20)
 #define WHOLE       9007199254740992.0 /* 2^53: up to here a double tells whole numbers apart */
 #define TICK        4096
@@ -21,6 +21,7 @@ typedef struct chain {
 
 typedef struct reading {
     hbp_context *context;
+    const char *name; /* of the file */
     hbp_graph *graph;
     hbp__names profiles; /* numbers are the graph's */
     hbp__names chains;   /* of more than one operator */
@@ -419,8 +420,9 @@ static hbp_status read_list(reading *r, const char *key, const json_t *list, int
     return HBP_OK;
 }
 
-static hbp_status check_header(hbp_context *context, const json_t *root)
+static hbp_status check_header(const reading *r, const json_t *root)
 {
+    hbp_context *context = r->context;
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || strcmp(format, HBP__GRAPH_FORMAT) != 0)
         return hbp__fail(context, HBP_E_FORMAT, "'format' is not \"" HBP__GRAPH_FORMAT "\"");
@@ -428,14 +430,14 @@ static hbp_status check_header(hbp_context *context, const json_t *root)
     HBP__TRY(
         read_whole(context, "the file", "version", json_object_get(root, "version"), 1, INT64_MAX, &version));
     if (version > HBP__GRAPH_VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "version is %lld; this library reads up to %d",
-                         (long long)version, HBP__GRAPH_VERSION);
+        return hbp__fail(context, HBP_E_VERSION, "%.100s: version is %lld; this library reads up to %d",
+                         r->name, (long long)version, HBP__GRAPH_VERSION);
     return check_keys(context, "the file", root, file_key, (int64_t)(sizeof file_keys / sizeof *file_keys));
 }
 
 static hbp_status read_graph(reading *r, const json_t *root)
 {
-    HBP__TRY(check_header(r->context, root));
+    HBP__TRY(check_header(r, root));
     HBP__TRY(read_profiles(r, json_object_get(root, "profiles")));
     HBP__TRY(read_list(r, "operators", json_object_get(root, "operators"), 1, read_operator));
     return read_list(r, "edges", json_object_get(root, "edges"), 0, read_edge);
@@ -445,7 +447,7 @@ hbp_status hbp__graph_read(hbp_context *context, const char *name, const char *d
                            hbp_graph **out)
 {
     json_t *root;
-    reading r = {.context = context};
+    reading r = {.context = context, .name = name};
     *out = NULL;
     if (hbp__msgpack_map(data, bytes))
         HBP__TRY(hbp__msgpack_tree(context, name, data, bytes, &root));
