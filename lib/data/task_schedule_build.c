@@ -18,7 +18,7 @@ typedef struct building {
     hbp__rank_sets sets;
     int32_t *slice_group;     /* [slices] */
     int32_t *parameter_group; /* [parameters] */
-    int32_t *runner;          /* [operators] groups that run weights p: runner[first[p]] .. */
+    int32_t *runner;          /* [operators run] groups that run weights p: runner[first[p]] .. */
     int64_t *first;           /* [parameters + 1] */
     int32_t *mark;            /* [ranks] 1 + the weights whose union it was last in */
     int32_t *joined;          /* [ranks] a union */
@@ -39,10 +39,12 @@ static void close_building(building *b)
 static hbp_status open_building(building *b)
 {
     const hbp__memory *memory = &b->context->memory;
-    uint64_t parameters = (uint64_t)b->graph->parameters.count, gpus = (uint64_t)b->gpus;
+    uint64_t parameters = (uint64_t)b->graph->parameters.count, gpus = (uint64_t)b->gpus, runs = 0;
+    for (int64_t s = 0; s < b->slices->count; s++)
+        runs += (uint64_t)b->slices->slice[s].count; /* the graph's operators, but for a planner's mistake */
     b->slice_group = hbp__new(memory, (uint64_t)b->slices->count, sizeof *b->slice_group);
     b->parameter_group = hbp__new(memory, parameters, sizeof *b->parameter_group);
-    b->runner = hbp__new(memory, (uint64_t)b->graph->operator_count, sizeof *b->runner);
+    b->runner = hbp__new(memory, runs, sizeof *b->runner);
     b->first = hbp__new_zero(memory, parameters + 1, sizeof *b->first);
     b->mark = hbp__new_zero(memory, gpus, sizeof *b->mark);
     b->joined = hbp__new(memory, gpus, sizeof *b->joined);

@@ -3,7 +3,7 @@
 #include "data/graph_check.h"
 #include "simulate/task_check.h"
 
-#define TICK_RANKS 1000000
+#define TICK_RANKS (1 << 18)
 
 #define NONE (-1)
 

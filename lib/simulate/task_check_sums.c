@@ -6,7 +6,7 @@
 #include "data/task_flows.h"
 #include "simulate/task_check.h"
 
-#define TICK_RANKS 1000000
+#define TICK_RANKS (1 << 18)
 
 /* Memory, gathered weights by weights, where building goes rank by rank. */
 typedef struct memory_sums {

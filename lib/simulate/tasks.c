@@ -7,7 +7,7 @@
 #include "data/task_flows.h"
 #include "simulate/task_check.h"
 
-#define TICK_RANKS 1000000
+#define TICK_RANKS (1 << 18)
 
 struct hbp_task_run {
     hbp__memory memory;
