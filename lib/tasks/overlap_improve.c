@@ -188,10 +188,10 @@ static int move(search *s, hbp__list *list, int32_t i)
     return 1;
 }
 
-/* A piece of `next`: every other time one of the chain. */
+/* A piece of `next`: three times of four one of the chain. */
 static int32_t pick(search *s)
 {
-    int32_t i = s->chained > 0 && draw(s, 2) ? s->chain[draw(s, s->chained)] : draw(s, s->now.count);
+    int32_t i = s->chained > 0 && draw(s, 4) ? s->chain[draw(s, s->chained)] : draw(s, s->now.count);
     return i < s->next.count ? i : s->next.count - 1;
 }
 
@@ -231,7 +231,7 @@ static int change(search *s)
 static int64_t price(const search *s, const hbp__list *list)
 {
     const hbp__placer *p = s->placer;
-    int64_t sum = list->area_ns / p->problem->gpus;
+    int64_t sum = hbp__mul_saturating(list->area_ns / p->problem->gpus, 2);
     for (int32_t m = 0; m < p->meta_ops; m++)
         if (p->next_first[m] == p->next_first[m + 1] && p->ready[m] > s->aim_ns)
             sum = hbp__add_saturating(sum, p->ready[m] - s->aim_ns);
@@ -261,13 +261,13 @@ static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64
         s->floor_ns = INT64_MAX;
         if (!change(s))
             continue;
-        int64_t best_ns = best->makespan_ns;
-        if (!hbp__place_from(p, &s->next, s->floor_ns, best_ns + best_ns / 50))
+        int64_t best_ns = best->makespan_ns, grain_ns = best_ns / (best->count + 2);
+        if (!hbp__place_from(p, &s->next, s->floor_ns, hbp__add_saturating(best_ns, grain_ns)))
             continue;
         double u = (double)draw(s, 1 << 20) / (1 << 20), heat = (double)(end - p->placed) / (double)budget;
-        int64_t slack = heat > 0 ? (int64_t)((double)best_ns / 50 * heat * u * u) : 0;
+        int64_t slack = heat > 0 ? (int64_t)((double)grain_ns * 0.75 * heat * u * u) : 0;
         int64_t most = hbp__add_saturating(now, slack);
-        if (price(s, &s->next) > hbp__add_saturating(most, best_ns / 500))
+        if (price(s, &s->next) > hbp__add_saturating(most, grain_ns / 10))
             continue;
         hbp__list_justify(p, &s->next, 1);
         int64_t next = price(s, &s->next);
