@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs, _structs_stepper, _structs_vlm
+from hbp import _native, _structs, _structs_stepper, _structs_tasks, _structs_vlm
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -43,7 +43,7 @@ def open_structs(text: str) -> "dict[str, list[str]]":
     return structs
 
 
-MODULES = (_structs, _structs_stepper, _structs_vlm)
+MODULES = (_structs, _structs_stepper, _structs_tasks, _structs_vlm)
 
 
 def python_struct(c_name: str):
@@ -129,8 +129,8 @@ class TestEnumerations(unittest.TestCase):
 
     def test_values(self):
         import hbp
-        from hbp import cost, epoch, groups, layers, lengths, machine, model, packs, pipeline, plan, recompute, vision
-        from hbp import vlm_plan
+        from hbp import cost, epoch, graph, groups, layers, lengths, machine, model, packs, pipeline, plan, recompute, vision
+        from hbp import tasks, vlm_plan
 
         text = headers()
         values = dict(re.findall(r"\b(HBP_[A-Z0-9_]+)\s*=\s*(-?\d+)", text))
@@ -150,6 +150,10 @@ class TestEnumerations(unittest.TestCase):
             "HBP_RANKED_": pipeline.RANKED,
             "HBP_MEMORY_": recompute.MODES,
             "HBP_VLM_DATA_": vlm_plan.DATA_MODES,
+            "HBP_DEGREES_": graph.DEGREES,
+            "HBP_GRAPH_": graph.FORMATS,
+            "HBP_TASKS_": tasks.MODES,
+            "HBP_PLACE_": tasks.PLACEMENTS,
         }
         counts = ("_COUNT", "_KINDS", "_CHOICES")
         for prefix, table in tables.items():

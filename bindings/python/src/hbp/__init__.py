@@ -20,6 +20,7 @@ from ._structs import (
     SpChoice,
 )
 from ._structs_stepper import Communicator, StepperSummary
+from ._structs_tasks import TaskRunSummary, TaskSummary
 from ._structs_vlm import (
     Budgets,
     PartitionSummary,
@@ -44,6 +45,7 @@ from .errors import (
     TooLargeError,
     VersionError,
 )
+from .graph import Edge, Graph, Operator, Profile
 from .groups import Groups, plan_groups
 from .layers import Layers
 from .lengths import Lengths, LengthsBuilder
@@ -64,6 +66,7 @@ from .recompute import LayerBytes, RecomputeChoice, choose_recompute, fit_layer_
 from .report import bound_epoch, simulate
 from .step import plan_step
 from .stepper import Stepper, list_communicators
+from .tasks import TaskRun, TaskSchedule, TaskSlice, plan_tasks, simulate_tasks
 from .vision import choose_budgets, iterative_fill
 from .vlm import Vlm
 from .vlm_plan import VlmPlan, plan_vlm
@@ -78,8 +81,10 @@ __all__ = [
     "Communicator",
     "Cost",
     "CostTerms",
+    "Edge",
     "FitReport",
     "FormatError",
+    "Graph",
     "Groups",
     "HbpError",
     "InfeasibleError",
@@ -96,6 +101,7 @@ __all__ = [
     "Model",
     "ModelFields",
     "ModelSummary",
+    "Operator",
     "OutOfMemory",
     "Pack",
     "Packs",
@@ -107,6 +113,7 @@ __all__ = [
     "Plan",
     "PlanFile",
     "PlanSummary",
+    "Profile",
     "Progress",
     "RecomputeChoice",
     "RecomputeReport",
@@ -117,6 +124,11 @@ __all__ = [
     "Stepper",
     "StepperSummary",
     "SystemFailure",
+    "TaskRun",
+    "TaskRunSummary",
+    "TaskSchedule",
+    "TaskSlice",
+    "TaskSummary",
     "TooLargeError",
     "VersionError",
     "Vlm",
@@ -141,8 +153,10 @@ __all__ = [
     "plan_epoch",
     "plan_groups",
     "plan_step",
+    "plan_tasks",
     "plan_vlm",
     "simulate",
     "simulate_pipeline",
+    "simulate_tasks",
     "torch",
 ]

@@ -16,6 +16,7 @@ from typing import Any
 
 from . import _structs as s
 from . import _structs_stepper as stepper
+from . import _structs_tasks as t
 from . import _structs_vlm as v
 
 ABI_VERSION = 0
@@ -127,6 +128,18 @@ class PipelineRun(Opaque):
 
 
 class VlmPlan(Opaque):
+    pass
+
+
+class Graph(Opaque):
+    pass
+
+
+class TaskSchedule(Opaque):
+    pass
+
+
+class TaskRun(Opaque):
     pass
 
 
@@ -457,6 +470,81 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_get_stage_ns": _column(VlmPlan),
     "hbp_vlm_plan_get_stage_bytes": _column(VlmPlan),
     "hbp_vlm_plan_get_step_ns": _column(VlmPlan),
+    # graph.h
+    "hbp_graph_create": (Status, [Context, Out]),
+    "hbp_graph_free": (None, [Graph]),
+    "hbp_graph_add_profile": (Status, [Context, Graph, Array, Array, Int64, POINTER(Int32)]),
+    "hbp_operator_init": _init(t.OperatorStruct),
+    "hbp_graph_add_operators": (
+        Status,
+        [Context, Graph, _to(t.OperatorStruct), Int64, POINTER(Int32)],
+    ),
+    "hbp_graph_add_edge": (Status, [Context, Graph, Int32, Int32, Int64]),
+    "hbp_graph_check": (Status, [Context, Graph]),
+    "hbp_graph_read": (Status, [Context, Text, Out]),
+    "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
+    "hbp_graph_count_operators": (Int64, [Graph]),
+    "hbp_graph_count_edges": (Int64, [Graph]),
+    "hbp_graph_count_profiles": (Int64, [Graph]),
+    "hbp_graph_count_tasks": (Int64, [Graph]),
+    "hbp_graph_count_parameters": (Int64, [Graph]),
+    "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
+    "hbp_graph_get_edge": (
+        Status,
+        [Context, Graph, Int64, POINTER(Int32), POINTER(Int32), Count],
+    ),
+    "hbp_graph_get_profile": (Status, [Context, Graph, Int64, Out, Out, Count]),
+    "hbp_graph_get_operator_tasks": _column(Graph),
+    "hbp_graph_get_operator_parameters": _column(Graph),
+    "hbp_graph_get_task_name": (Text, [Graph, Int64]),
+    "hbp_graph_get_parameters_name": (Text, [Graph, Int64]),
+    # workloads.h
+    "hbp_workload_count_presets": (Int64, []),
+    "hbp_workload_get_preset_name": (Text, [Int64]),
+    "hbp_workload_get_preset_parameters": (Int64, [Int64]),
+    "hbp_graph_create_workload": (Status, [Context, Text, Machine, Out]),
+    # task_schedule.h
+    "hbp_task_schedule_free": (None, [TaskSchedule]),
+    "hbp_task_summary_init": _init(t.TaskSummary),
+    "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(t.TaskSummary)]),
+    "hbp_task_schedule_get_digest": (UInt64, [TaskSchedule]),
+    "hbp_task_schedule_get_meta_op_offsets": _column(TaskSchedule),
+    "hbp_task_schedule_get_operators": _column(TaskSchedule),
+    "hbp_task_schedule_get_meta_op_levels": _column(TaskSchedule),
+    "hbp_task_schedule_get_meta_op_tasks": _column(TaskSchedule),
+    "hbp_task_schedule_get_level_ns": _column(TaskSchedule),
+    "hbp_task_schedule_get_wave_offsets": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_meta_ops": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_firsts": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_operators": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_gpus": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_groups": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_starts": _column(TaskSchedule),
+    "hbp_task_schedule_get_slice_ends": _column(TaskSchedule),
+    "hbp_task_schedule_get_group_offsets": _column(TaskSchedule),
+    "hbp_task_schedule_get_group_ranks": _column(TaskSchedule),
+    "hbp_task_schedule_get_parameter_groups": _column(TaskSchedule),
+    "hbp_task_schedule_get_rank_busy_ns": _column(TaskSchedule),
+    "hbp_task_schedule_get_rank_bytes": _column(TaskSchedule),
+    "hbp_task_schedule_get_meta_op_name": (Text, [TaskSchedule, Int64]),
+    "hbp_task_schedule_get_task_name": (Text, [TaskSchedule, Int64]),
+    "hbp_task_schedule_get_parameters_name": (Text, [TaskSchedule, Int64]),
+    "hbp_task_schedule_validate": (Status, [Context, TaskSchedule, Graph, Machine]),
+    "hbp_task_schedule_save": (Status, [Context, TaskSchedule, Text]),
+    "hbp_task_schedule_load": (Status, [Context, Text, Out]),
+    "hbp_task_schedule_trace": (Status, [Context, TaskSchedule, Array, Array, Text]),
+    # tasks.h
+    "hbp_tasks_options_init": _init(t.TasksOptions),
+    "hbp_plan_tasks": (Status, [Context, Graph, Machine, _to(t.TasksOptions), Out]),
+    "hbp_task_run_options_init": _init(t.TaskRunOptions),
+    "hbp_simulate_tasks": (
+        Status,
+        [Context, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions), Out],
+    ),
+    "hbp_task_run_free": (None, [TaskRun]),
+    "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(t.TaskRunSummary)]),
+    "hbp_task_run_get_starts": _column(TaskRun),
+    "hbp_task_run_get_ends": _column(TaskRun),
 }
 
 

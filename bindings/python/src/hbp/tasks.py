@@ -1,0 +1,307 @@
+"""Which operators of many tasks run on which GPUs, when; and such schedules run on paper."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Iterator, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._arrays import Column, address
+from ._context import Owned, ProgressFn, call, call_long
+from ._files import Path, file_bytes, from_file_bytes, path_bytes
+from ._native import lib
+from ._numbers import choice
+from ._structs_tasks import TaskRunOptions, TaskRunSummary, TasksOptions, TaskSummary
+from .graph import Graph
+from .machine import Machine
+
+MODES = {"overlap": 0, "paper": 1, "sequential": 2, "uniform": 3, "optimus": 4, "distmm": 5}
+PLACEMENTS = {"flows": 0, "paper": 1, "sequential": 2}
+
+
+class TaskSlice:
+    """Some operators of one MetaOp in a row, run by a group of ranks."""
+
+    __slots__ = ("schedule", "index")
+
+    def __init__(self, schedule: TaskSchedule, index: int) -> None:
+        self.schedule = schedule
+        self.index = index
+
+    @property
+    def wave(self) -> int:
+        return int(np.searchsorted(self.schedule.wave_offsets, self.index, "right")) - 1
+
+    @property
+    def meta_op(self) -> int:
+        return int(self.schedule.slice_meta_ops[self.index])
+
+    @property
+    def name(self) -> str:
+        """Of the MetaOp."""
+        return self.schedule.meta_op_name(self.meta_op)
+
+    @property
+    def task(self) -> str:
+        return self.schedule.task_name(int(self.schedule.meta_op_tasks[self.meta_op]))
+
+    @property
+    def operators(self) -> npt.NDArray[np.int32]:
+        """Numbers of the graph's operators, in the order in which they run."""
+        first = int(self.schedule.meta_op_offsets[self.meta_op] + self.schedule.slice_firsts[self.index])
+        return self.schedule.operators[first : first + len(self)]
+
+    @property
+    def gpus(self) -> int:
+        return int(self.schedule.slice_gpus[self.index])
+
+    @property
+    def ranks(self) -> npt.NDArray[np.int32]:
+        """The ranks that run it, ascending."""
+        return self.schedule.group(int(self.schedule.slice_groups[self.index]))
+
+    @property
+    def start_ns(self) -> int:
+        return int(self.schedule.slice_starts[self.index])
+
+    @property
+    def end_ns(self) -> int:
+        return int(self.schedule.slice_ends[self.index])
+
+    def __len__(self) -> int:
+        """Operators."""
+        return int(self.schedule.slice_operators[self.index])
+
+    def __repr__(self) -> str:
+        return f"<hbp.TaskSlice {self.index}: {self.name} x {len(self)} on {self.gpus} GPUs>"
+
+
+class TaskSchedule(Owned):
+    """One step of many tasks: waves of slices, each some operators on a set of ranks. Immutable; any thread
+    may read it.
+
+    Columns are read-only numpy views of the library's memory and keep the schedule alive. Times leave
+    transfers out, which simulate_tasks adds; a trainer runs the slices in order for the forward pass, in
+    reverse for the backward pass."""
+
+    _opaque = _native.TaskSchedule
+    _free = "hbp_task_schedule_free"
+
+    meta_op_offsets = Column(
+        "hbp_task_schedule_get_meta_op_offsets", np.int64, "First place of each MetaOp in `operators`."
+    )
+    operators = Column(
+        "hbp_task_schedule_get_operators", np.int32, "Operators of the graph, by MetaOp, in the chain's order."
+    )
+    meta_op_levels = Column(
+        "hbp_task_schedule_get_meta_op_levels", np.int32, "Edges of the longest path to each MetaOp."
+    )
+    meta_op_tasks = Column("hbp_task_schedule_get_meta_op_tasks", np.int32, "Task of each MetaOp.")
+    level_ns = Column(
+        "hbp_task_schedule_get_level_ns", np.int64, "Continuous optimum of each level, had it all GPUs."
+    )
+    wave_offsets = Column("hbp_task_schedule_get_wave_offsets", np.int64, "First slice of each wave.")
+    slice_meta_ops = Column("hbp_task_schedule_get_slice_meta_ops", np.int32, "MetaOp of each slice.")
+    slice_firsts = Column(
+        "hbp_task_schedule_get_slice_firsts", np.int32, "First operator of each slice within its MetaOp."
+    )
+    slice_operators = Column("hbp_task_schedule_get_slice_operators", np.int32, "How many operators.")
+    slice_gpus = Column("hbp_task_schedule_get_slice_gpus", np.int32, "On how many GPUs.")
+    slice_groups = Column("hbp_task_schedule_get_slice_groups", np.int32, "On which group of ranks.")
+    slice_starts = Column("hbp_task_schedule_get_slice_starts", np.int64, "When each slice starts, in ns.")
+    slice_ends = Column("hbp_task_schedule_get_slice_ends", np.int64, "When each slice ends, in ns.")
+    group_offsets = Column(
+        "hbp_task_schedule_get_group_offsets", np.int64, "First place of each group in `group_ranks`."
+    )
+    group_ranks = Column(
+        "hbp_task_schedule_get_group_ranks", np.int32, "Ranks of every group, each group's ascending."
+    )
+    parameter_groups = Column(
+        "hbp_task_schedule_get_parameter_groups",
+        np.int32,
+        "Group that sums the gradient of each set of weights; -1: none.",
+    )
+    rank_busy_ns = Column("hbp_task_schedule_get_rank_busy_ns", np.int64, "Time that each rank works.")
+    rank_bytes = Column("hbp_task_schedule_get_rank_bytes", np.int64, "Peak of each rank.")
+
+    @classmethod
+    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> TaskSchedule:
+        """From a file that `save` wrote."""
+        return cls._make(lib.hbp_task_schedule_load, path_bytes(path), progress=progress)
+
+    def save(self, path: Path) -> None:
+        """Into a file, whole or not at all."""
+        call_long(lib.hbp_task_schedule_save, self, path_bytes(path))
+
+    def trace(self, path: Path, run: Optional[TaskRun] = None) -> None:
+        """Writes a Chrome trace, which Perfetto opens, with the schedule's times or those of a run."""
+        starts = ends = None
+        if run is not None:
+            if not isinstance(run, TaskRun):
+                raise TypeError(f"run is {run!r}; it must be hbp.TaskRun")
+            if len(run) != len(self):
+                raise ValueError(f"run has {len(run)} slices, the schedule {len(self)}")
+            starts, ends = address(run.starts), address(run.ends)
+        call_long(lib.hbp_task_schedule_trace, self, starts, ends, path_bytes(path))
+
+    def validate(self, graph: Graph, machine: Machine) -> None:
+        """Checks every promise against the graph and the machine; InvalidError names the first broken one."""
+        call_long(lib.hbp_task_schedule_validate, self, graph, machine)
+
+    def summary(self) -> TaskSummary:
+        """The schedule in numbers; print it."""
+        summary = TaskSummary()
+        call(lib.hbp_task_schedule_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    @property
+    def digest(self) -> int:
+        """64 bits that ranks compare: equal schedules, and only those, agree."""
+        return lib.hbp_task_schedule_get_digest(self)
+
+    def _name(self, function: Any, what: str, index: int) -> str:
+        name = function(self, index)
+        if name is None:
+            raise IndexError(f"there is no {what} {index}")
+        return name.decode()
+
+    def meta_op_name(self, meta_op: int) -> str:
+        """Of its first operator."""
+        return self._name(lib.hbp_task_schedule_get_meta_op_name, "MetaOp", meta_op)
+
+    def task_name(self, task: int) -> str:
+        return self._name(lib.hbp_task_schedule_get_task_name, "task", task)
+
+    def parameters_name(self, parameters: int) -> str:
+        """Of a set of weights, a row of parameter_groups."""
+        return self._name(lib.hbp_task_schedule_get_parameters_name, "set of weights", parameters)
+
+    def group(self, group: int) -> npt.NDArray[np.int32]:
+        """Ranks of a group, ascending."""
+        row = range(len(self.group_offsets) - 1)[group]
+        return self.group_ranks[int(self.group_offsets[row]) : int(self.group_offsets[row + 1])]
+
+    def groups(self) -> list[npt.NDArray[np.int32]]:
+        """Every communicator that a run needs, each once: make them in this order on all ranks."""
+        return [self.group(index) for index in range(len(self.group_offsets) - 1)]
+
+    def wave(self, index: int) -> list[TaskSlice]:
+        """The slices of a wave."""
+        row = range(len(self.wave_offsets) - 1)[index]
+        return [self[i] for i in range(int(self.wave_offsets[row]), int(self.wave_offsets[row + 1]))]
+
+    def for_rank(self, rank: int) -> list[TaskSlice]:
+        """What one rank runs, in order."""
+        if not 0 <= rank < len(self.rank_bytes):
+            raise IndexError(f"there is no rank {rank}; there are {len(self.rank_bytes)}")
+        lengths = np.diff(self.group_offsets)
+        groups = np.repeat(np.arange(len(lengths)), lengths)[self.group_ranks == rank]
+        return [TaskSlice(self, int(index)) for index in np.flatnonzero(np.isin(self.slice_groups, groups))]
+
+    def __len__(self) -> int:
+        """Slices."""
+        return len(self.slice_meta_ops)
+
+    def __getitem__(self, index: int) -> TaskSlice:
+        return TaskSlice(self, range(len(self))[index])
+
+    def __iter__(self) -> Iterator[TaskSlice]:
+        return (TaskSlice(self, index) for index in range(len(self)))
+
+    def __reduce__(self) -> Any:
+        return TaskSchedule._from_bytes, (file_bytes(self.save),)
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> TaskSchedule:
+        return from_file_bytes(cls.load, data)
+
+    def __repr__(self) -> str:
+        return (
+            f"<hbp.TaskSchedule: {len(self):,} slices on {len(self.rank_bytes):,} GPUs, "
+            f"digest {self.digest:016x}>"
+        )
+
+
+def plan_tasks(
+    graph: Graph,
+    machine: Machine,
+    *,
+    mode: str = "overlap",
+    placement: str = "flows",
+    effort: int = 0,
+    reserve_bytes: Optional[int] = None,
+    limit_bytes: int = 0,
+    previous: Optional[TaskSchedule] = None,
+    seed: int = 0,
+    progress: Optional[ProgressFn] = None,
+) -> TaskSchedule:
+    """Plans one step of all tasks of the graph on all GPUs of the machine (Spindle): which operators run on
+    how many GPUs, on which, when.
+
+    `mode` is "overlap" (levels may overlap, gaps are filled; `effort` 1..9), "paper" (Spindle's waves), or a
+    baseline: "sequential", "uniform", "optimus", "distmm". `placement` is "flows" (few bytes between GPUs and
+    domains), "paper" or "sequential". reserve_bytes None keeps 5 GB free on each GPU, 0 nothing; limit_bytes
+    takes the place of the GPU's memory less the reserve, -1: no limit. `previous` is the schedule from before
+    some task joined or left: states stay on their ranks where they can. The schedule is a pure function of
+    all of them."""
+    if previous is not None and not isinstance(previous, TaskSchedule):
+        raise TypeError(f"previous is {previous!r}; it must be hbp.TaskSchedule")
+    options = TasksOptions(
+        mode=choice("mode", mode, MODES),
+        placement=choice("placement", placement, PLACEMENTS),
+        effort=effort,
+        reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
+        limit_bytes=limit_bytes,
+        previous=None if previous is None else previous._handle.pointer,
+        seed=seed,
+    )
+    return TaskSchedule._make(
+        lib.hbp_plan_tasks, graph, machine, ctypes.byref(options), progress=progress
+    )
+
+
+class TaskRun(Owned):
+    """A step of many tasks that was run on paper, with transfers. Immutable."""
+
+    _opaque = _native.TaskRun
+    _free = "hbp_task_run_free"
+
+    starts = Column("hbp_task_run_get_starts", np.int64, "When each slice of the schedule starts, in ns.")
+    ends = Column("hbp_task_run_get_ends", np.int64, "When each slice ends, in ns.")
+
+    def summary(self) -> TaskRunSummary:
+        """The step in numbers; print it."""
+        summary = TaskRunSummary()
+        call(lib.hbp_task_run_get_summary, self, ctypes.byref(summary))
+        return summary
+
+    def __len__(self) -> int:
+        """Slices."""
+        return len(self.starts)
+
+    def __repr__(self) -> str:
+        return f"<hbp.TaskRun: {len(self):,} slices in {self.summary().total_ns / 1e6:,.3f} ms>"
+
+
+def simulate_tasks(
+    graph: Graph,
+    machine: Machine,
+    schedule: TaskSchedule,
+    *,
+    barriers: bool = False,
+    transfers: bool = True,
+    gradients: bool = True,
+    progress: Optional[ProgressFn] = None,
+) -> TaskRun:
+    """Runs one step of a schedule on paper: every rank works through its slices in order, each as soon as its
+    ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.
+    `barriers`: a wave starts when the one before has ended; without `transfers` outputs take no time."""
+    options = TaskRunOptions(
+        barriers=bool(barriers), transfers=0 if transfers else -1, gradients=0 if gradients else -1
+    )
+    return TaskRun._make(
+        lib.hbp_simulate_tasks, graph, machine, schedule, ctypes.byref(options), progress=progress
+    )
