@@ -1,0 +1,296 @@
+/* Many tasks on one machine: how near waves and overlapping slices come to the continuous optimum and to the
+ * bound, the speed-ups that Spindle publishes, what placement leaves to move, and the time to plan. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common.h"
+
+enum { SIZES = 4, MODES = 6, PLACEMENTS = 3, RUNS = 7 };
+
+static const int32_t sizes[SIZES] = {8, 16, 32, 64};
+static const char *const ways[MODES] = {"overlap", "paper", "sequential", "uniform", "optimus", "distmm"};
+
+/* Spindle, section 5: speed-ups over DeepSpeed, which runs task after task; 0: not printed. */
+static const struct published {
+    const char *workload;
+    double speed_up[SIZES];
+} published[] = {
+    {"clip-4", {1.21, 1.22, 1.52, 0}},
+    {"clip-7", {1.31, 1.26, 1.54, 0}},
+    {"clip-10", {1.37, 1.33, 1.71, 0}},
+    {"qwen-val-3", {0, 0, 1.16, 1.63}},
+};
+
+/* What one plan comes to. */
+typedef struct planned {
+    hbp_status status;
+    hbp_task_summary summary;
+    hbp_task_run_summary run;
+    double seconds;
+} planned;
+
+static planned plan(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine, int32_t mode,
+                    int32_t placement, int64_t limit_bytes)
+{
+    planned p = {.summary = {.struct_size = sizeof p.summary}, .run = {.struct_size = sizeof p.run}};
+    hbp_tasks_options options;
+    hbp_tasks_options_init(&options, sizeof options);
+    options.mode = mode;
+    options.placement = placement;
+    options.limit_bytes = limit_bytes;
+    hbp_task_schedule *schedule = NULL;
+    p.seconds = bench_cpu();
+    p.status = hbp_plan_tasks(context, graph, machine, &options, &schedule);
+    p.seconds = bench_cpu() - p.seconds;
+    if (p.status < 0) {
+        if (p.status != HBP_E_INFEASIBLE)
+            bench_need(context, p.status, "a plan");
+        return p;
+    }
+    bench_need(context, hbp_task_schedule_validate(context, schedule, graph, machine), "a valid schedule");
+    bench_need(context, hbp_task_schedule_get_summary(context, schedule, &p.summary), "summary");
+    hbp_task_run *run = NULL;
+    bench_need(context, hbp_simulate_tasks(context, graph, machine, schedule, NULL, &run), "a run");
+    bench_need(context, hbp_task_run_get_summary(context, run, &p.run), "summary of a run");
+    hbp_task_run_free(run);
+    hbp_task_schedule_free(schedule);
+    return p;
+}
+
+/* One workload on one machine, every way. */
+typedef struct results {
+    planned way[MODES];
+    planned placed[PLACEMENTS]; /* of the default mode */
+    double seconds;             /* median of planning in the default mode */
+    int32_t operators;
+} results;
+
+static hbp_machine *machine_of(hbp_context *context, int32_t gpus)
+{
+    hbp_machine *machine = NULL;
+    bench_need(context, hbp_machine_create_preset(context, "a800-80", gpus / 8, &machine), "a800-80");
+    return machine;
+}
+
+static void measure(hbp_context *context, const char *name, int32_t gpus, results *r)
+{
+    hbp_machine *machine = machine_of(context, gpus);
+    hbp_graph *graph = NULL;
+    bench_need(context, hbp_graph_create_workload(context, name, machine, &graph), name);
+    r->operators = (int32_t)hbp_graph_count_operators(graph);
+    for (int32_t mode = 0; mode < MODES; mode++)
+        r->way[mode] = plan(context, graph, machine, mode, HBP_PLACE_FLOWS, 0);
+    for (int32_t placement = 0; placement < PLACEMENTS; placement++)
+        r->placed[placement] = plan(context, graph, machine, HBP_TASKS_PAPER, placement, 0);
+    double seconds[RUNS];
+    for (int i = 0; i < RUNS; i++)
+        seconds[i] = plan(context, graph, machine, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, 0).seconds;
+    r->seconds = bench_median(seconds, RUNS);
+    hbp_graph_free(graph);
+    hbp_machine_free(machine);
+}
+
+static double over(int64_t ns, int64_t least)
+{
+    return (double)ns / (double)least;
+}
+
+static const char *heading(const char *name, int32_t gpus)
+{
+    static char text[48];
+    snprintf(text, sizeof text, "%s, %d GPUs", name, (int)gpus);
+    return text;
+}
+
+static void tell_quality(const char *name, int32_t gpus, const results *r)
+{
+    const planned *overlap = &r->way[HBP_TASKS_OVERLAP], *paper = &r->way[HBP_TASKS_PAPER];
+    if (overlap->status < 0 || paper->status < 0) {
+        bench_line(heading(name, gpus), "does not fit in memory");
+        return;
+    }
+    double ours = over(overlap->summary.makespan_ns, overlap->summary.relaxed_ns);
+    double theirs = over(paper->summary.makespan_ns, paper->summary.relaxed_ns);
+    bench_check(ours <= 1.04 && theirs <= 1.07, heading(name, gpus), "<= 1.04, paper <= 1.07",
+                "%.3f (%.3f of bound), paper %.3f", ours,
+                over(overlap->summary.makespan_ns, overlap->summary.bound_ns), theirs);
+}
+
+static double speed_up(const results *r, int32_t mode)
+{
+    if (r->way[mode].status < 0 || r->way[HBP_TASKS_SEQUENTIAL].status < 0)
+        return 0;
+    return over(r->way[HBP_TASKS_SEQUENTIAL].summary.makespan_ns, r->way[mode].summary.makespan_ns);
+}
+
+static void tell_speed_ups(const char *name, int size, const results *r)
+{
+    char text[120];
+    int used = snprintf(text, sizeof text, "paper %.3f,", speed_up(r, HBP_TASKS_PAPER));
+    static const int32_t others[] = {HBP_TASKS_OVERLAP, HBP_TASKS_OPTIMUS, HBP_TASKS_UNIFORM,
+                                     HBP_TASKS_DISTMM};
+    for (int i = 0; i < 4; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s %.3f", ways[others[i]],
+                         speed_up(r, others[i]));
+    double target = 0;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++)
+        if (strcmp(published[i].workload, name) == 0)
+            target = published[i].speed_up[size];
+    double off = target > 0 ? speed_up(r, HBP_TASKS_PAPER) / target - 1 : 0;
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "%.2f +- 20 %%, %+.0f %%", target, 100 * off);
+    if (target > 0)
+        bench_check(off >= -.2 && off <= .2, heading(name, sizes[size]), wanted, "%s", text);
+    else
+        bench_line(heading(name, sizes[size]), "%s", text);
+}
+
+/* Of schedules made the published way: bytes that leave a GPU, and its domain, beside the sequential
+ * placement's. */
+static void tell_placement(const char *name, int32_t gpus, const results *r, double *sum, int *count)
+{
+    const planned *flows = &r->placed[HBP_PLACE_FLOWS], *released = &r->placed[HBP_PLACE_PAPER],
+                  *plain = &r->placed[HBP_PLACE_SEQUENTIAL];
+    if (flows->status < 0 || released->status < 0 || plain->status < 0 || plain->summary.moved_bytes == 0)
+        return;
+    double least = (double)plain->summary.moved_bytes;
+    double ours = (double)flows->summary.moved_bytes / least;
+    double wide = (double)plain->summary.crossing_bytes;
+    bench_line(heading(name, gpus),
+               "moved %5.3f (released %5.3f) of %8.1f MB, across domains %5.3f of %8.1f MB; run %.3f", ours,
+               (double)released->summary.moved_bytes / least, 1e-6 * least,
+               wide > 0 ? (double)flows->summary.crossing_bytes / wide : 0, 1e-6 * wide,
+               over(flows->run.total_ns, plain->run.total_ns));
+    *sum += ours;
+    ++*count;
+}
+
+static void tell_times(const char *name, int32_t gpus, const results *r)
+{
+    bench_check(r->seconds < .02, heading(name, gpus), "< 20 ms (3 s published)", "%.2f ms, paper %.2f ms",
+                1e3 * r->seconds, 1e3 * r->way[HBP_TASKS_PAPER].seconds);
+}
+
+/* With transfers and gradients. */
+static void tell_runs(const char *name, int32_t gpus, const results *r)
+{
+    char text[160];
+    int used = 0;
+    for (int32_t mode = 0; mode < MODES; mode++)
+        if (r->way[mode].status >= 0)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s %.1f", mode ? ", " : "",
+                             ways[mode], 1e-6 * (double)r->way[mode].run.total_ns);
+    if (used)
+        bench_line(heading(name, gpus), "%s ms", text);
+}
+
+static void whole_table(hbp_context *context)
+{
+    static results all[16][SIZES];
+    int64_t workloads = hbp_workload_count_presets();
+    for (int64_t w = 0; w < workloads && w < 16; w++)
+        for (int s = 0; s < SIZES; s++)
+            measure(context, hbp_workload_get_preset_name(w), sizes[s], &all[w][s]);
+    double sum = 0;
+    int count = 0;
+    static const char *const sections[] = {
+        "Makespan over the sum of C*, the continuous optimum of levels one after another",
+        "Speed-ups over sequential, transfers left out",
+        "One step with transfers and gradients",
+        "Placement of the published waves: bytes between GPUs beside consecutive ranks",
+        "Planning, on the CPU, median of 7",
+    };
+    for (int section = 0; section < 5; section++) {
+        bench_section("%s", sections[section]);
+        for (int64_t w = 0; w < workloads && w < 16; w++)
+            for (int s = 0; s < SIZES; s++) {
+                const char *name = hbp_workload_get_preset_name(w);
+                if (section == 0)
+                    tell_quality(name, sizes[s], &all[w][s]);
+                else if (section == 1)
+                    tell_speed_ups(name, s, &all[w][s]);
+                else if (section == 2)
+                    tell_runs(name, sizes[s], &all[w][s]);
+                else if (section == 3)
+                    tell_placement(name, sizes[s], &all[w][s], &sum, &count);
+                else
+                    tell_times(name, sizes[s], &all[w][s]);
+            }
+        if (section == 3 && count)
+            bench_check(sum / count <= 1. / 3, "moved, mean", "<= .333", "%.3f of consecutive ranks",
+                        sum / count);
+    }
+}
+
+/* 100 tasks of two encoders, what joins them and a head, on all powers of two up to 1,024 GPUs. */
+static hbp_graph *many_tasks(hbp_context *context, int32_t tasks, int32_t gpus)
+{
+    hbp_graph *graph = NULL;
+    uint64_t state = 1;
+    bench_need(context, hbp_graph_create(context, &graph), "a graph");
+    for (int32_t t = 0; t < tasks; t++) {
+        int32_t first[4], count[4];
+        char task[16];
+        snprintf(task, sizeof task, "task %d", (int)t);
+        for (int c = 0; c < 4; c++) {
+            static const char *const types[] = {"vision", "text", "joint", "head"};
+            int32_t points = 0, at[32];
+            int64_t ns[32];
+            int64_t work = 2000000 + (int64_t)(bench_random(&state) % 60000000);
+            int64_t fixed = 200000 + (int64_t)(bench_random(&state) % 500000);
+            for (int32_t n = 1; n <= gpus; n *= 2, points++) {
+                at[points] = n;
+                ns[points] = work / n + fixed;
+            }
+            hbp_operator o;
+            hbp_operator_init(&o, sizeof o);
+            char name[32];
+            snprintf(name, sizeof name, "%s %s", task, types[c]);
+            bench_need(context, hbp_graph_add_profile(context, graph, at, ns, points, &o.profile),
+                       "a profile");
+            o.name = name;
+            o.type = types[c];
+            o.task = task;
+            o.parameters = types[c];
+            o.batch = 1024;
+            o.state_bytes = INT64_C(1) << 27;
+            o.activation_bytes = INT64_C(1) << 30;
+            o.output_bytes = INT64_C(1) << 25;
+            o.gradient_bytes = INT64_C(1) << 24;
+            count[c] = 6 + (int32_t)(bench_random(&state) % 43);
+            bench_need(context, hbp_graph_add_operators(context, graph, &o, count[c], &first[c]),
+                       "operators");
+        }
+        for (int c = 0; c < 3; c++)
+            bench_need(context,
+                       hbp_graph_add_edge(context, graph, first[c] + count[c] - 1, first[c < 2 ? 2 : 3], -1),
+                       "an edge");
+    }
+    return graph;
+}
+
+static void largest(hbp_context *context)
+{
+    bench_section("100 tasks of four chains on 1,024 GPUs");
+    hbp_graph *graph = many_tasks(context, 100, 1024);
+    hbp_machine *machine = machine_of(context, 1024);
+    planned p = plan(context, graph, machine, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, 0);
+    planned paper = plan(context, graph, machine, HBP_TASKS_PAPER, HBP_PLACE_FLOWS, 0);
+    if (p.status < 0 || paper.status < 0)
+        bench_line("it", "does not fit in memory");
+    else
+        bench_check(p.seconds < 1, "planning", "< 1 s", "%.3f s (paper %.3f s), %.3f of bound, paper %.3f",
+                    p.seconds, paper.seconds, over(p.summary.makespan_ns, p.summary.bound_ns),
+                    over(paper.summary.makespan_ns, paper.summary.bound_ns));
+    hbp_machine_free(machine);
+    hbp_graph_free(graph);
+}
+
+int main(void)
+{
+    hbp_context *context = bench_context(NULL);
+    whole_table(context);
+    largest(context);
+    hbp_context_free(context);
+    return bench_end();
+}
