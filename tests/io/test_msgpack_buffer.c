@@ -8,7 +8,7 @@ static hbp_status fill(hbp_context *context, void *user)
     (void)user;
     hbp__buffer buffer = {.memory = context->memory};
     msgpack_packer packer = hbp__buffer_packer(&buffer);
-    msgpack_pack_map(&packer, 5);
+    msgpack_pack_map(&packer, 7);
     const int64_t wide[] = {10, 11, INT64_MAX};
     const int32_t narrow[] = {-1, 7};
     hbp__pack_column_i64(&buffer, "wide", wide, 3, 10);
@@ -18,6 +18,8 @@ static hbp_status fill(hbp_context *context, void *user)
     msgpack_pack_uint64(&packer, UINT64_MAX);
     hbp__pack_text(&packer, "text");
     hbp__pack_text(&packer, "a");
+    hbp__pack_named_i64(&packer, "seven", 7);
+    hbp__pack_named_double(&packer, "half", .5);
     if (buffer.failed) {
         hbp__buffer_free(&buffer);
         return hbp__fail_memory(context, "the test");
@@ -39,6 +41,16 @@ static hbp_status fill(hbp_context *context, void *user)
     ck_assert_ptr_nonnull(column);
     ck_assert_int_eq(memcmp(column, narrow_bytes, sizeof narrow_bytes), 0);
     ck_assert_ptr_nonnull(hbp__unpack_column(map, "empty", 0, 8));
+    int64_t wide_back[3];
+    int32_t narrow_back[2] = {3, 3};
+    ck_assert_int_eq(hbp__unpack_column_i64(map, "wide", 3, wide_back), 1);
+    ck_assert(wide_back[0] == 0 && wide_back[1] == 1 && wide_back[2] == INT64_MAX - 10);
+    ck_assert_int_eq(hbp__unpack_column_i32(map, "wide", 3, narrow_back), 0);
+    ck_assert_int_eq(hbp__unpack_column_i32(map, "narrow", 3, narrow_back), 0);
+    ck_assert(narrow_back[0] == 3 && narrow_back[1] == 3);
+    ck_assert_int_eq(hbp__unpack_column_i32(map, "narrow", 2, narrow_back), 1);
+    ck_assert(narrow_back[0] == -1 && narrow_back[1] == 7);
+    ck_assert_int_eq(hbp__unpack_column_i64(map, "narrow", 2, wide_back), 0);
     ck_assert_ptr_null(hbp__unpack_column(map, "wide", 2, 8)); /* another count */
     ck_assert_ptr_null(hbp__unpack_column(map, "wide", 6, 4)); /* another type */
     ck_assert_ptr_null(hbp__unpack_column(map, "none", 0, 8));
@@ -48,6 +60,13 @@ static hbp_status fill(hbp_context *context, void *user)
     ck_assert_int_eq(hbp__unpack_u64(map, "number", &number), 1);
     ck_assert_uint_eq(number, UINT64_MAX);
     ck_assert_int_eq(hbp__unpack_i64(map, "number", &small), 0); /* past int64 */
+    int32_t smaller = 6;
+    ck_assert_int_eq(hbp__unpack_number(map, "number", &smaller), 0); /* past int32 */
+    ck_assert_int_eq(hbp__unpack_number(map, "seven", &smaller), 1);
+    ck_assert_int_eq(hbp__unpack_number(map, "seven", &small), 1);
+    ck_assert(smaller == 7 && small == 7);
+    ck_assert_int_eq(hbp__unpack_number(map, "half", &smaller), 0);
+    ck_assert(hbp__unpack_find(map, "half")->via.f64 == .5);
     ck_assert_int_eq(hbp__unpack_u64(map, "text", &number), 0);
     ck_assert_int_eq(hbp__unpack_u64(map, "numbe", &number), 0);
     ck_assert_ptr_null(hbp__unpack_find(hbp__unpack_find(map, "text"), "a"));

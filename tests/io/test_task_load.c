@@ -346,6 +346,9 @@ START_TEST(other_files_are_refused_by_what_they_are)
     file_write(path, data, bytes - 1);
     FAILS(context, HBP_E_FORMAT, "the body is not one msgpack object",
           hbp_task_schedule_load(context, path, &s));
+    file_write(path, data, bytes);
+    ck_assert_int_eq(truncate(path, INT64_C(5) << 30), 0); /* nothing but a hole */
+    FAILS(context, HBP_E_FORMAT, "byte 0: the file is too large", hbp_task_schedule_load(context, path, &s));
     uint8_t *version = &data[hbp__format_version_at(HBP__TASK_FORMAT)];
     ck_assert_int_eq(*version, 1);
     for (uint8_t wrong = 0; wrong < 3; wrong += 2) {
