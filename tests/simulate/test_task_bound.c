@@ -169,8 +169,8 @@ START_TEST(adds_up_levels)
     ck_assert_int_eq(bounds.critical_path_ns, 8 * 120000000);
     ck_assert_int_eq(bounds.area_ns, (8 * 220000000LL + 12 * 118333333LL + 6 * 100000000LL + 3) / 4);
     ck_assert_int_eq(level_ns[0], 1009027612);
-    /* (C1 + s1 d1 + C2 + s2 d2 + 6 x .1 s) / (4 + s1 + s2), d and C on two GPUs, s = (C - d1) / (d1 - d):
-     * whole GPUs need longer than C*, which shares them. */
+    /* (A1 + s1 D1 + A2 + s2 D2 + 6 x .1 s) / (4 + s1 + s2): D time and A area on two GPUs, s what a ns less
+     * costs next to them. Whole GPUs take longer than C*, which shares them. */
     ck_assert_int_eq(bounds.bound_ns, 1018832116);
     many_close(&t);
     many_open(context, page_graph(context), 8, &t);
