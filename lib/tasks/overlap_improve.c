@@ -290,6 +290,14 @@ static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64
     return HBP_OK;
 }
 
+/* Pieces to place: more of them for more pieces, of which there are more changes, as far as that takes less
+ * than a second at effort 5; twice as many for every step of effort. */
+static int64_t budget_of(const hbp__list *list, int32_t effort)
+{
+    int64_t squared = (int64_t)list->count * list->count;
+    return hbp__min_i64(4600 + squared / 4, 60000) << effort;
+}
+
 hbp_status hbp__overlap_improve(hbp_context *context, hbp__placer *placer, int64_t bound_ns, int32_t effort,
                                 hbp__list *best)
 {
@@ -301,7 +309,7 @@ hbp_status hbp__overlap_improve(hbp_context *context, hbp__placer *placer, int64
     if (status == HBP_OK && !s.chain)
         status = hbp__fail_memory(context, "a list of slices");
     if (status == HBP_OK)
-        status = climb(context, &s, bound_ns, (int64_t)effort * 30000, best);
+        status = climb(context, &s, bound_ns, budget_of(best, effort), best);
     hbp__delete(&placer->memory, s.chain);
     hbp__list_close(placer, &s.next);
     hbp__list_close(placer, &s.now);
