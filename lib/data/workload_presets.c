@@ -43,11 +43,11 @@ static const hbp__component clip_components[] = {
     }
 
 static const hbp__task_shape clip_tasks[] = {
-    PAIR("vision-text", VISION, TEXT),   PAIR("depth-text", DEPTH, TEXT),
-    PAIR("vision-depth", VISION, DEPTH), PAIR("vision-thermal", VISION, THERMAL),
-    PAIR("motion-text", MOTION, TEXT),   PAIR("vision-motion", VISION, MOTION),
-    PAIR("vision-audio", VISION, AUDIO), PAIR("thermal-text", THERMAL, TEXT),
-    PAIR("audio-motion", AUDIO, MOTION), PAIR("audio-text", AUDIO, TEXT),
+    PAIR("vision-text", VISION, TEXT),       PAIR("audio-motion", AUDIO, MOTION),
+    PAIR("vision-motion", VISION, MOTION),   PAIR("vision-depth", VISION, DEPTH),
+    PAIR("vision-thermal", VISION, THERMAL), PAIR("motion-text", MOTION, TEXT),
+    PAIR("vision-audio", VISION, AUDIO),     PAIR("thermal-text", THERMAL, TEXT),
+    PAIR("depth-text", DEPTH, TEXT),         PAIR("audio-text", AUDIO, TEXT),
 };
 
 /* OFASys: adaptors of modalities before one encoder-decoder, OFA-large's. */

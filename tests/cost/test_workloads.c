@@ -53,7 +53,7 @@ START_TEST(graphs_have_all_layers_of_all_tasks)
         int64_t operators, tasks, parameters;
     } rows[] = {
         /* Towers: vision 32, text 24, audio 12, depth 12, thermal 12, motion 6; a loss each. */
-        {"clip-4", 56 + 36 + 44 + 44 + 4, 4, 32 + 24 + 12 + 12 + 4},
+        {"clip-4", 56 + 18 + 38 + 44 + 4, 4, 32 + 24 + 12 + 12 + 6 + 4},
         {"clip-10", 5 * 32 + 5 * 24 + 3 * 12 + 2 * 12 + 2 * 12 + 3 * 6 + 10, 10, 98 + 10},
         {"ofasys-7", 3 * 12 + 12 + 6 + 8 + 4 + 7 * 24, 7, 12 + 12 + 6 + 8 + 4 + 24},
         {"qwen-val-3", 2 * 48 + 2 * 32 + 3 * 32, 3, 48 + 32 + 32},
@@ -109,7 +109,7 @@ END_TEST
 START_TEST(fields_by_hand)
 {
     hbp_context *context = test_context();
-    hbp_graph *graph = workload(context, "clip-4", 4);
+    hbp_graph *graph = workload(context, "clip-10", 4);
     hbp_operator o, first;
     int64_t at = index_of(context, graph, "vision-text/text[1]", &o);
     int64_t of_depth = index_of(context, graph, "depth-text/text[1]", &first);
