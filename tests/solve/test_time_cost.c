@@ -394,6 +394,27 @@ START_TEST(scales)
 }
 END_TEST
 
+/* The same bits from every compiler. */
+START_TEST(same_everywhere)
+{
+    static plan p;
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(7, 0, 0);
+    uint64_t digest = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        draw_tangled(&p, &rng, 40, 8, 6, 2);
+        for (int64_t i = 0; i < p.first[40]; i++)
+            p.duration[i] *= .3;
+        double least = least_of(context, &p, 7);
+        uint64_t bits;
+        memcpy(&bits, &least, sizeof bits);
+        digest = digest * UINT64_C(0x9e3779b97f4a7c15) + bits;
+    }
+    ck_assert_uint_eq(digest, UINT64_C(12917782682498006450));
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status solve_one(hbp_context *context, void *user)
 {
     const plan *p = user;
@@ -414,8 +435,8 @@ END_TEST
 
 #ifdef HBP_TESTS_GLPK
 TEST_MAIN("time_cost", one_activity, composed_projects, steep_costs, any_precedence, limits, scales,
-          keeps_its_word_when_memory_fails_or_it_is_cancelled)
+          same_everywhere, keeps_its_word_when_memory_fails_or_it_is_cancelled)
 #else
-TEST_MAIN("time_cost", one_activity, composed_projects, steep_costs, limits, scales,
+TEST_MAIN("time_cost", one_activity, composed_projects, steep_costs, limits, scales, same_everywhere,
           keeps_its_word_when_memory_fails_or_it_is_cancelled)
 #endif
