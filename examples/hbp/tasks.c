@@ -92,7 +92,7 @@ static json_t *way_json(const way *w)
     json_t *rest = json_pack(
         "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
         "gpus", (int)s->gpus, "tasks", (int)s->tasks, "operators", (int)s->operators, "meta_ops",
-        (int)s->meta_ops, "levels", (int)s->levels, "waves", (int)s->waves, "slices", (int)s->slices,
+        (int)s->meta_ops, "levels", (int)s->levels, "waves", (int)s->waves, "slice_count", (int)s->slices,
         "makespan_ns", (json_int_t)s->makespan_ns, "bound_ns", (json_int_t)s->bound_ns, "critical_path_ns",
         (json_int_t)s->critical_path_ns, "area_ns", (json_int_t)s->area_ns, "relaxed_ns",
         (json_int_t)s->relaxed_ns, "flow_bytes", (json_int_t)s->flow_bytes, "moved_bytes",

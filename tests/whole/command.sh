@@ -275,6 +275,31 @@ wrong 2 "--link is 'fast'" stages layers.csv --stages 3 --link fast
 printf 'name,forward_ms\na,-3\n' >bad.csv
 wrong 1 "line 2" stages bad.csv --stages 1
 
+# Many tasks on one machine.
+tasks="clip-4 --machine a800-80:2"
+json "r['mode'] == 'overlap' and r['tasks'] == 4 and r['gpus'] == 16 and r['makespan_ns'] >= r['bound_ns'] >= r['area_ns'] > 0 and
+      r['total_ns'] > r['makespan_ns'] and r['peak_bytes'] <= r['limit_bytes'] and len(r['slices']) == r['slice_count'] and
+      max(s['end_ns'] for s in r['slices']) == r['makespan_ns'] and
+      sum(s['operators'] for s in r['slices']) == r['operators']" tasks $tasks -o tasks.msgpack --trace tasks.json --graph-out graph.json
+good tasks $tasks && has "4 tasks" && has "vision-text" && has "above the best there can be" && has "communicators"
+[ -z "$python" ] || "$python" -c "import json; assert len(json.load(open('tasks.json'))) > 50" || fail "tasks --trace is no JSON"
+json "r['makespan_ns'] > 0 and r['mode'] == 'overlap'" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack
+json "r['kept_bytes'] > 0 and r['fetched_bytes'] == 0" tasks $tasks --previous tasks.msgpack
+json "[w['mode'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
+      r[0]['makespan_ns'] <= r[1]['makespan_ns'] < r[5]['makespan_ns']" tasks $tasks --compare
+good tasks "$source/examples/data/tasks.json" --machine a800-80:2 --compare && has "no schedule takes less than"
+json "r['mode'] == 'optimus'" tasks $tasks --mode optimus --placement sequential --memory-limit 200000
+good tasks graph.json --machine a800-80:2 --graph-out graph.msgpack && good tasks graph.msgpack --machine a800-80:2 --all
+wrong 2 "--machine" tasks clip-4
+wrong 1 "clip-5" tasks clip-5 --machine a800-80
+wrong 1 "bytes" tasks $tasks --memory-limit 100
+wrong 2 "--compare" tasks $tasks --compare -o x.msgpack
+wrong 2 "--mode is 'best'" tasks $tasks --mode best
+wrong 1 "graph" tasks clip-7 --machine a800-80:2 --schedule tasks.msgpack
+wrong 1 "GPUs" tasks clip-4 --machine a800-80:4 --schedule tasks.msgpack
+printf '{"operators": [{"name": "a", "type": "t", "task": "x", "wdith": 3}]}' >bad.json
+wrong 1 "wdith" tasks bad.json --machine h100
+
 json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
 json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.json
 json "r['fields']['nodes']['value'] == 2" probe --machine machine.json
