@@ -10,8 +10,13 @@
 #include "tasks/place_paper.h"
 
 /* Work (see hbp__board) of improving a placement, and of wandering from the best. */
-#define IMPROVE_WORK (INT64_C(1) << 21)
+#define IMPROVE_WORK (INT64_C(1) << 20)
 #define WANDER_WORK  (INT64_C(1) << 20)
+/* Both in full for FULL_PAIRS to MANY_PAIRS pairs of a slice and a GPU; below less in proportion, in 16ths,
+ * above more. */
+#define FULL_PAIRS 1024
+#define MANY_PAIRS 4096
+enum { PARTS = 16, LEAST_PARTS = 2, MOST_PARTS = 48 * PARTS };
 /* Placed slices of the search that backtracks. */
 #define MOST_NODES 20000
 
@@ -22,7 +27,8 @@ typedef struct placing {
     int64_t best_over;
     int64_t best_cost;
     int32_t has_best;
-    uint64_t seed;
+    int64_t improve_work;
+    int64_t wander_work;
 } placing;
 
 static void load(placing *p, const int32_t *ranks)
@@ -51,7 +57,7 @@ static hbp_status improve_from(placing *p, int32_t how)
 {
     HBP__TRY(hbp__board_greedy(&p->board, how));
     HBP__TRY(hbp__board_keep(&p->board));
-    HBP__TRY(hbp__board_improve(&p->board, IMPROVE_WORK));
+    HBP__TRY(hbp__board_improve(&p->board, p->improve_work));
     offer(p);
     return HBP_OK;
 }
@@ -80,6 +86,19 @@ static hbp_status fail_to_fit(placing *p, const hbp__tight_slice *tight)
         (long long)problem->limit_bytes);
 }
 
+/* A slice that no GPU holds even alone, which no search would find room for. */
+static hbp_status check_bytes(placing *p)
+{
+    const hbp__board *board = &p->board;
+    int64_t limit = board->problem->limit_bytes;
+    for (int32_t s = 0; s < board->count; s++) {
+        int64_t bytes = hbp__board_added(board, s, 0);
+        if (bytes > limit)
+            return fail_to_fit(p, &(hbp__tight_slice){s, 0, bytes, limit});
+    }
+    return HBP_OK;
+}
+
 /* Ways that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
 static hbp_status fit(placing *p)
 {
@@ -93,7 +112,7 @@ static hbp_status fit(placing *p)
     HBP__TRY(hbp__board_backtrack(&p->board, MOST_NODES, &found, &tight));
     if (!found)
         return fail_to_fit(p, &tight);
-    HBP__TRY(hbp__board_improve(&p->board, IMPROVE_WORK));
+    HBP__TRY(hbp__board_improve(&p->board, p->improve_work));
     offer(p);
     return HBP_OK;
 }
@@ -106,20 +125,20 @@ static hbp_status place_by_flows(placing *p)
     HBP__TRY(hbp__board_greedy(board, HBP__GREEDY_FIRST));
     hbp__board_write(board, p->first_fit);
     int fits = board->over_bytes == 0;
-    HBP__TRY(hbp__board_improve(board, IMPROVE_WORK / 2));
+    HBP__TRY(hbp__board_improve(board, p->improve_work / 2));
     offer(p);
     HBP__TRY(improve_from(p, HBP__GREEDY_FLOWS));
     HBP__TRY(improve_from(p, HBP__GREEDY_BACKWARD));
     if (p->best_over > 0)
         HBP__TRY(fit(p));
     load(p, p->best);
-    HBP__TRY(hbp__board_wander(board, p->seed, WANDER_WORK));
+    HBP__TRY(hbp__board_wander(board, board->problem->seed, p->wander_work));
     offer(p);
     if (!fits || hbp__board_flow_cost(board, p->best) <= hbp__board_flow_cost(board, p->first_fit))
         return HBP_OK;
     board->counts_weights = 0;
     load(p, p->first_fit);
-    HBP__TRY(hbp__board_improve(board, IMPROVE_WORK));
+    HBP__TRY(hbp__board_improve(board, p->improve_work));
     hbp__board_write(board, p->best);
     return HBP_OK;
 }
@@ -127,6 +146,7 @@ static hbp_status place_by_flows(placing *p)
 static hbp_status place(placing *p, int32_t placement)
 {
     hbp__board *board = &p->board;
+    HBP__TRY(check_bytes(p));
     if (placement != HBP_PLACE_FLOWS) {
         HBP__TRY(placement == HBP_PLACE_PAPER ? hbp__board_paper(board)
                                               : hbp__board_greedy(board, HBP__GREEDY_FIRST));
@@ -142,11 +162,16 @@ hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *prob
                              const hbp__task_slices *slices, int32_t placement,
                              const hbp_task_schedule *previous, int32_t *ranks)
 {
-    placing p = {.seed = problem->seed};
+    placing p = {0};
     if (placement < HBP_PLACE_FLOWS || placement > HBP_PLACE_SEQUENTIAL)
         return hbp__fail(context, HBP_E_INVALID, "placement %d; it is 0 to %d", (int)placement,
                          HBP_PLACE_SEQUENTIAL);
     HBP__TRY(hbp__board_open(context, problem, slices, previous, &p.board));
+    int64_t pairs = (int64_t)p.board.count * p.board.gpus;
+    int64_t parts = hbp__max_i64(hbp__min_i64(PARTS * pairs / FULL_PAIRS, PARTS), PARTS * pairs / MANY_PAIRS);
+    parts = hbp__max_i64(LEAST_PARTS, hbp__min_i64(parts, MOST_PARTS));
+    p.improve_work = parts * (IMPROVE_WORK / PARTS);
+    p.wander_work = parts * (WANDER_WORK / PARTS);
     uint64_t total = 0;
     for (int64_t s = 0; s < slices->count; s++)
         total += (uint64_t)slices->slice[s].gpus;

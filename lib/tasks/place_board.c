@@ -11,14 +11,14 @@
 
 void hbp__board_close(hbp__board *board)
 {
-    void *const blocks[] = {board->order,       board->at,          board->low,        board->high,
-                            board->set,         board->in_domain,   board->rank_bytes, board->flow,
-                            board->flow_first,  board->flow_of,     board->own_bytes,  board->own_gradient,
-                            board->own_span,    board->own_cost,    board->keep_first, board->keep,
-                            board->group_set,   board->bundle,      board->user,       board->share_first,
-                            board->share,       board->moved,       board->seen,       board->flow_seen,
-                            board->bundle_seen, board->bundles_hit, board->old_cost,   board->flow_hit,
-                            board->old_set,     board->old_domain,  board->old_bytes,  board->mask};
+    void *const blocks[] = {
+        board->order,       board->at,           board->low,      board->high,       board->set,
+        board->in_domain,   board->rank_bytes,   board->flow,     board->flow_first, board->flow_of,
+        board->own_bytes,   board->own_gradient, board->own_span, board->own_cost,   board->keep_first,
+        board->keep,        board->group_set,    board->bundle,   board->user,       board->share_first,
+        board->share,       board->moved,        board->seen,     board->flow_seen,  board->bundle_seen,
+        board->bundles_hit, board->old_cost,     board->flow_hit, board->old_set,    board->old_domain,
+        board->old_bytes,   board->mask,         board->changed,  board->domain_of};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&board->memory, blocks[i]);
     *board = (hbp__board){.memory = board->memory};
@@ -158,11 +158,11 @@ static void scale(hbp__board *board)
     for (int64_t f = 0; f < board->flows; f++)
         board->flow[f].bytes >>= board->shift;
     for (int32_t s = 0; s < board->count; s++) {
-        board->own_gradient[s] >>= board->shift;
-        board->own_span[s] >>= board->shift;
+        board->own_gradient[s] = (board->own_gradient[s] >> board->shift) / HBP__GRADIENT_PART;
+        board->own_span[s] = (board->own_span[s] >> board->shift) / HBP__GRADIENT_PART;
     }
     for (int32_t k = 0; k < board->bundles; k++)
-        board->bundle[k].gradient >>= board->shift;
+        board->bundle[k].gradient = (board->bundle[k].gradient >> board->shift) / HBP__GRADIENT_PART;
     for (int64_t i = 0; i < board->keeps; i++)
         board->keep[i].bytes >>= board->shift;
 }
@@ -186,9 +186,11 @@ static hbp_status allocate(hbp__board *board)
     board->old_domain = hbp__new(memory, count, domains * sizeof *board->old_domain);
     board->old_bytes = hbp__new(memory, gpus, sizeof *board->old_bytes);
     board->mask = hbp__new(memory, words, sizeof *board->mask);
+    board->changed = hbp__new_zero(memory, count, sizeof *board->changed);
+    board->domain_of = hbp__new(memory, gpus, sizeof *board->domain_of);
     return board->order && board->at && board->low && board->high && board->set && board->in_domain &&
                    board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_set &&
-                   board->old_domain && board->old_bytes && board->mask
+                   board->old_domain && board->old_bytes && board->mask && board->changed && board->domain_of
                ? HBP_OK
                : short_of_memory(board->context);
 }
@@ -197,6 +199,8 @@ static hbp_status fill(hbp__board *board, const hbp__task_slices *slices, const 
 {
     const hbp__memory *memory = &board->memory;
     HBP__TRY(allocate(board));
+    for (int32_t r = 0; r < board->gpus; r++)
+        board->domain_of[r] = r / board->domain_gpus;
     HBP__TRY(sort_slices(board));
     HBP__TRY(check_room(board));
     HBP__TRY(open_flows(board, slices));
@@ -246,7 +250,7 @@ void hbp__board_put(hbp__board *board, int32_t s, const int32_t *ranks)
     memset(in_domain, 0, (size_t)board->domains * sizeof *in_domain);
     for (int32_t i = 0; i < board->slice[s].gpus; i++) {
         hbp__flip_rank(set, ranks[i]);
-        in_domain[ranks[i] / board->domain_gpus]++;
+        in_domain[board->domain_of[ranks[i]]]++;
     }
 }
 

@@ -10,6 +10,10 @@
 /* A byte that leaves its NVLink domain weighs as much as so many that stay inside: about what separates the
  * two links' speeds. */
 #define HBP__CROSSING 8
+/* A byte of gradients, and of what a slice's GPUs hand one another, weighs as much as a 16th of one that goes
+ * from slice to slice: what made steps of the preset workloads shortest, with transfers between slices at a
+ * third of what they take on consecutive ranks. */
+#define HBP__GRADIENT_PART 16
 /* Fetching a state is paid once in so many steps. */
 #define HBP__KEEP_STEPS 64
 
@@ -17,7 +21,7 @@
 typedef struct hbp__board_flow {
     int32_t from;
     int32_t to;
-    int64_t bytes; /* shifted */
+    int64_t bytes; /* scaled */
     int64_t cost;
 } hbp__board_flow;
 
@@ -25,7 +29,7 @@ typedef struct hbp__board_flow {
 typedef struct hbp__bundle {
     int64_t first; /* in users */
     int64_t end;
-    int64_t gradient;   /* bytes, shifted */
+    int64_t gradient;   /* bytes, scaled */
     int64_t keep_first; /* in keeps */
     int64_t keep_end;
     int64_t cost;
@@ -48,7 +52,7 @@ typedef struct hbp__share {
 /* States that ranks of a group of the schedule before held. */
 typedef struct hbp__keep {
     int32_t group;
-    int64_t bytes; /* shifted, and divided by HBP__KEEP_STEPS */
+    int64_t bytes; /* scaled, and divided by HBP__KEEP_STEPS */
 } hbp__keep;
 
 typedef struct hbp__board {
@@ -60,8 +64,9 @@ typedef struct hbp__board {
     int32_t gpus;
     int32_t domain_gpus;
     int32_t domains;
-    int64_t words; /* of a set of ranks */
-    int32_t shift; /* bytes are divided by 2^shift so that no cost overflows */
+    int32_t *domain_of; /* [gpus] */
+    int64_t words;      /* of a set of ranks */
+    int32_t shift;      /* bytes are divided by 2^shift so that no cost overflows */
 
     uint32_t *order; /* [count] slices by start */
     int32_t *at;     /* [count] place of a slice in it */
@@ -81,8 +86,8 @@ typedef struct hbp__board {
 
     int64_t *own_bytes;    /* [count] on each of its ranks: activations, states of weights that no other slice
                               runs */
-    int64_t *own_gradient; /* [count] gradients of those weights, shifted */
-    int64_t *own_span;     /* [count] what a slice pays for a domain more, shifted */
+    int64_t *own_gradient; /* [count] gradients of those weights, scaled */
+    int64_t *own_span;     /* [count] what a slice pays for a domain more, scaled */
     int64_t *own_cost;     /* [count] domains that it spans, less what it keeps */
     int64_t *keep_first;   /* [count + 1] keeps of a slice's own weights */
     hbp__keep *keep;
@@ -99,6 +104,8 @@ typedef struct hbp__board {
 
     /* Scratch of moves (place_move.c). */
     int32_t *moved;        /* [count] slices that a move changes */
+    int64_t *changed;      /* [count] number of the last exchange kept that changed a slice */
+    int64_t changes;       /* exchanges kept */
     uint32_t *seen;        /* [count] number of the move that last saw a slice */
     uint32_t *flow_seen;   /* [flows] */
     uint32_t *bundle_seen; /* [bundles] */

@@ -25,15 +25,28 @@ typedef struct improving {
     uint32_t *order; /* [flows] */
     int64_t end;     /* work at which to stop */
     int64_t tries;
-    uint64_t *best_set; /* [count x words] */
+    int64_t *flow_tried;  /* [flows] exchanges kept when nothing was found for it; -1: never */
+    int64_t *user_tried;  /* [users] */
+    int64_t *slice_tried; /* [count] */
+    int64_t *pair_tried;  /* [count] */
+    uint64_t *best_set;   /* [count x words] */
 } improving;
 
 static void close(improving *v)
 {
-    void *const blocks[] = {v->first,  v->second, v->some,  v->others,
-                            v->paired, v->key,    v->order, v->best_set};
+    void *const blocks[] = {v->first,      v->second,     v->some,        v->others,
+                            v->paired,     v->key,        v->order,       v->best_set,
+                            v->flow_tried, v->user_tried, v->slice_tried, v->pair_tried};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&v->board->memory, blocks[i]);
+}
+
+static int64_t *never(const hbp__memory *memory, uint64_t count)
+{
+    int64_t *tried = hbp__new(memory, count, sizeof *tried);
+    if (tried)
+        memset(tried, 0xff, (size_t)count * sizeof *tried);
+    return tried;
 }
 
 static hbp_status open(hbp__board *board, int64_t work, improving *v)
@@ -48,9 +61,22 @@ static hbp_status open(hbp__board *board, int64_t work, improving *v)
     v->paired = hbp__new(memory, gpus, sizeof *v->paired);
     v->key = hbp__new(memory, flows, sizeof *v->key);
     v->order = hbp__new(memory, flows, sizeof *v->order);
-    return v->first && v->second && v->some && v->others && v->paired && v->key && v->order
+    uint64_t users = board->bundles ? (uint64_t)board->bundle[board->bundles - 1].end : 0;
+    uint64_t count = (uint64_t)board->count;
+    v->flow_tried = never(memory, flows);
+    v->user_tried = never(memory, users);
+    v->slice_tried = never(memory, count);
+    v->pair_tried = never(memory, count);
+    return v->first && v->second && v->some && v->others && v->paired && v->key && v->order &&
+                   v->flow_tried && v->user_tried && v->slice_tried && v->pair_tried
                ? HBP_OK
                : hbp__fail_memory(board->context, "the placement of slices");
+}
+
+/* Whether what was tried for slices s and t is worth another try: one of them has changed. */
+static int is_stale(const improving *v, int64_t tried, int32_t s, int32_t t)
+{
+    return v->board->changed[s] > tried || v->board->changed[t] > tried;
 }
 
 static int is_spent(const improving *v)
@@ -215,13 +241,16 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
     if (!hbp__sort_by_u64(&board->memory, v->key, v->order, board->flows))
         return hbp__fail_memory(board->context, "the placement of slices");
     for (int64_t i = 0; i < board->flows && !is_spent(v); i++) {
-        HBP__TRY(tick(v, ticked));
         const hbp__board_flow *flow = &board->flow[v->order[i]];
-        if (flow->cost > 0 && align(v, flow->to, flow->from))
-            *better = 1;
-        if (flow->cost > 0 && board->domains > 1 &&
-            (gather(v, flow->to, flow->from) || gather(v, flow->from, flow->to)))
-            *better = 1;
+        if (flow->cost <= 0 || !is_stale(v, v->flow_tried[v->order[i]], flow->from, flow->to))
+            continue;
+        HBP__TRY(tick(v, ticked));
+        int found = align(v, flow->to, flow->from);
+        if (board->domains > 1)
+            found |= gather(v, flow->to, flow->from) || gather(v, flow->from, flow->to);
+        *better |= found;
+        if (!found)
+            v->flow_tried[v->order[i]] = board->changes;
     }
     return HBP_OK;
 }
@@ -231,16 +260,24 @@ static hbp_status pass_weights(improving *v, int64_t *ticked, int *better)
 {
     hbp__board *board = v->board;
     for (int32_t s = 0; s < board->count && board->domains > 1 && !is_spent(v); s++) {
+        if (board->own_cost[s] <= 0 || !is_stale(v, v->slice_tried[s], s, s))
+            continue;
         HBP__TRY(tick(v, ticked));
-        if (board->own_cost[s] > 0 && gather(v, s, s))
+        if (gather(v, s, s))
             *better = 1;
+        else
+            v->slice_tried[s] = board->changes;
     }
     for (int32_t k = 0; k < board->bundles && !is_spent(v); k++)
         for (int64_t u = board->bundle[k].first + 1; u < board->bundle[k].end && !is_spent(v); u++) {
-            HBP__TRY(tick(v, ticked));
             int32_t s = board->user[u - 1].slice, t = board->user[u].slice;
+            if (!board->counts_weights || !is_stale(v, v->user_tried[u], s, t))
+                continue;
+            HBP__TRY(tick(v, ticked));
             if (align(v, s, t) || (board->domains > 1 && (gather(v, s, t) || gather(v, t, s))))
                 *better = 1;
+            else
+                v->user_tried[u] = board->changes;
         }
     return HBP_OK;
 }
@@ -262,24 +299,38 @@ static hbp_status pass_bytes(improving *v, int64_t *ticked, int *better)
     return HBP_OK;
 }
 
-/* Every pair of ranks of every slice. */
+/* Every pair of ranks of a slice. */
+static hbp_status try_pairs(improving *v, int32_t s, int64_t *ticked, int *better)
+{
+    hbp__board *board = v->board;
+    const uint64_t *set = hbp__board_set(board, s);
+    for (int32_t r = 0; r < board->gpus; r++)
+        for (int32_t q = 0; q < board->gpus && hbp__has_rank(set, r); q++) {
+            if (is_spent(v))
+                return HBP_OK;
+            if (hbp__has_rank(set, q))
+                continue;
+            HBP__TRY(tick(v, ticked));
+            v->first[0] = r;
+            v->second[0] = q;
+            *better |= try_reaches(v, 0, 1, s);
+        }
+    return HBP_OK;
+}
+
 static hbp_status pass_pairs(improving *v, int64_t *ticked, int *better)
 {
     hbp__board *board = v->board;
-    for (int32_t i = 0; i < board->count; i++)
-        for (int32_t r = 0; r < board->gpus; r++)
-            for (int32_t q = 0; q < board->gpus; q++) {
-                const uint64_t *set = hbp__board_set(board, (int32_t)board->order[i]);
-                if (is_spent(v))
-                    return HBP_OK;
-                if (q == r || !hbp__has_rank(set, r) || hbp__has_rank(set, q))
-                    continue;
-                HBP__TRY(tick(v, ticked));
-                v->first[0] = r;
-                v->second[0] = q;
-                if (try_reaches(v, 0, 1, (int32_t)board->order[i]))
-                    *better = 1;
-            }
+    for (int32_t i = 0; i < board->count && !is_spent(v); i++) {
+        int32_t s = (int32_t)board->order[i];
+        int found = 0;
+        if (!is_stale(v, v->pair_tried[s], s, s))
+            continue;
+        HBP__TRY(try_pairs(v, s, ticked, &found));
+        *better |= found;
+        if (!found)
+            v->pair_tried[s] = board->changes;
+    }
     return HBP_OK;
 }
 
@@ -343,6 +394,7 @@ static void restore(improving *v)
             for (uint64_t word = set[w]; word; word &= word - 1)
                 v->some[count++] = (int32_t)(w * 64) + hbp__count_bits((word & (~word + 1)) - 1);
         hbp__board_put(board, s, v->some);
+        board->changed[s] = board->changes;
     }
     hbp__board_measure(board);
 }

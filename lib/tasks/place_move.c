@@ -86,12 +86,11 @@ static void exchange_ranks(hbp__board *board, const hbp__exchange *x, int32_t s)
     uint64_t *set = hbp__board_set(board, s);
     int32_t *in_domain = hbp__board_domains(board, s);
     for (int32_t i = 0; i < x->pairs; i++) {
-        int32_t a = x->first[i], b = x->second[i];
-        if (hbp__has_rank(set, a) == hbp__has_rank(set, b))
+        int32_t a = x->first[i], b = x->second[i], has_a = hbp__has_rank(set, a);
+        if (has_a == hbp__has_rank(set, b))
             continue;
-        int32_t gone = hbp__has_rank(set, a) ? a : b;
-        in_domain[gone / board->domain_gpus]--;
-        in_domain[(a + b - gone) / board->domain_gpus]++;
+        in_domain[board->domain_of[a]] += 1 - 2 * has_a;
+        in_domain[board->domain_of[b]] += 2 * has_a - 1;
         hbp__flip_rank(set, a);
         hbp__flip_rank(set, b);
     }
@@ -161,6 +160,14 @@ static void restore_costs(hbp__board *board, int32_t moved, int64_t flows, int32
         board->own_cost[board->moved[i]] = *old++;
 }
 
+static void keep(hbp__board *board, int32_t moved, int64_t change)
+{
+    board->cost += change;
+    board->changes++;
+    for (int32_t i = 0; i < moved; i++)
+        board->changed[board->moved[i]] = board->changes;
+}
+
 /* Bytes are looked at only when the cost does not settle it already. */
 static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, int32_t reach, int32_t forced)
 {
@@ -176,7 +183,7 @@ static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, in
     int32_t taken = 0;
     if (board->problem->limit_bytes == INT64_MAX) {
         if (forced || change < 0) {
-            board->cost += change;
+            keep(board, moved, change);
             return 1;
         }
     } else if (forced || change < 0 || over > 0) {
@@ -197,7 +204,7 @@ static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, in
         taken = over < board->over_bytes || (over == board->over_bytes && (forced || change < 0));
         if (taken) {
             board->over_bytes = over;
-            board->cost += change;
+            keep(board, moved, change);
             return 1;
         }
         for (int32_t i = 0; i < x->pairs; i++) {
