@@ -73,6 +73,7 @@ run_all() {
     $programs/bench_order
     $programs/bench_stages
     $programs/bench_vlm
+    $programs/bench_tasks
     if [ "$mode" = --long ] && [ -x $programs/bench_milp ]; then
         $programs/bench_milp
     fi
