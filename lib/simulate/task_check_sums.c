@@ -14,7 +14,9 @@ typedef struct memory_sums {
     int64_t *first;     /* [weights + 1] */
     int32_t *operators; /* operators[first[p]] .. share weights p */
     int64_t *bytes;     /* [ranks] in all */
-    int64_t *largest;   /* [ranks] of the states of these weights; -1: the rank does not run them */
+    int64_t *largest;   /* [ranks] of the states of some weights; -1: the rank does not run them */
+    int32_t *runner;    /* [runners] ranks that do */
+    int32_t runners;
 } memory_sums;
 
 static void close_sums(const hbp__task_checking *c, memory_sums *m)
@@ -24,6 +26,7 @@ static void close_sums(const hbp__task_checking *c, memory_sums *m)
     hbp__delete(&c->context->memory, m->operators);
     hbp__delete(&c->context->memory, m->bytes);
     hbp__delete(&c->context->memory, m->largest);
+    hbp__delete(&c->context->memory, m->runner);
 }
 
 static hbp_status open_sums(const hbp__task_checking *c, memory_sums *m)
@@ -38,8 +41,11 @@ static hbp_status open_sums(const hbp__task_checking *c, memory_sums *m)
     m->operators = hbp__new(memory, operators, sizeof *m->operators);
     m->bytes = hbp__new_zero(memory, ranks, sizeof *m->bytes);
     m->largest = hbp__new(memory, ranks, sizeof *m->largest);
-    if (!m->slice_of || !m->first || !m->operators || !m->bytes || !m->largest)
+    m->runner = hbp__new(memory, ranks, sizeof *m->runner);
+    if (!m->slice_of || !m->first || !m->operators || !m->bytes || !m->largest || !m->runner)
         return hbp__fail_memory(c->context, "the check of memory");
+    for (uint64_t r = 0; r < ranks; r++)
+        m->largest[r] = -1;
     for (int64_t i = 0; i < s->slices; i++)
         for (int32_t k = 0; k < s->slice_operators[i]; k++) {
             int64_t place = s->meta_op_offsets[s->slice_meta_ops[i]] + s->slice_firsts[i] + k;
@@ -54,30 +60,35 @@ static hbp_status open_sums(const hbp__task_checking *c, memory_sums *m)
     return HBP_OK;
 }
 
-/* The ranks that run weights p, in m->largest, are those of its group. */
+/* The ranks that run weights p, which m->runner lists, are those of its group. */
 static hbp_status check_union(const hbp__task_checking *c, const memory_sums *m, int32_t p)
 {
     const hbp_task_schedule *s = c->schedule;
     int32_t group = s->parameter_groups[p];
     int64_t at = group < 0 ? 0 : s->group_offsets[group], end = group < 0 ? 0 : s->group_offsets[group + 1];
-    for (int32_t r = 0; r < c->gpus; r++) {
+    int64_t common = 0;
+    for (int64_t i = at; i < end; i++)
+        common += m->largest[s->group_ranks[i]] >= 0;
+    if (common == end - at && common == m->runners)
+        return HBP_OK;
+    int32_t r = 0; /* the first that makes the difference */
+    for (; r < c->gpus; r++) {
         int in_group = at < end && s->group_ranks[at] == r;
         at += in_group;
         if (in_group != (m->largest[r] >= 0))
-            return hbp__fail(
-                c->context, HBP_E_INVALID, "weights '%.100s': rank %d %s, and its group %d %s it",
-                c->graph->parameters.name[p], (int)r, in_group ? "does not run them" : "runs them",
-                (int)group, in_group ? "has" : "lacks");
+            break;
     }
-    return HBP_OK;
+    int runs = m->largest[r] >= 0;
+    return hbp__fail(c->context, HBP_E_INVALID, "weights '%.100s': rank %d %s, and its group %d %s it",
+                     c->graph->parameters.name[p], (int)r, runs ? "runs them" : "does not run them",
+                     (int)group, runs ? "lacks" : "has");
 }
 
 /* Adds what the operators of weights p take on each rank. */
 static hbp_status add_weights(const hbp__task_checking *c, memory_sums *m, int32_t p, int64_t *visited)
 {
     const hbp_task_schedule *s = c->schedule;
-    for (int32_t r = 0; r < c->gpus; r++)
-        m->largest[r] = -1;
+    m->runners = 0;
     for (int64_t i = m->first[p]; i < m->first[p + 1]; i++) {
         const hbp__operator *o = &c->graph->operators[m->operators[i]];
         int32_t slice = m->slice_of[m->operators[i]], gpus = s->slice_gpus[slice];
@@ -85,16 +96,20 @@ static hbp_status add_weights(const hbp__task_checking *c, memory_sums *m, int32
         int64_t states = hbp__operator_states(o, gpus), kept = hbp__operator_activation(o, gpus);
         for (int64_t j = s->group_offsets[group]; j < s->group_offsets[group + 1]; j++) {
             int32_t r = s->group_ranks[j];
+            if (m->largest[r] < 0)
+                m->runner[m->runners++] = r;
             m->largest[r] = hbp__max_i64(m->largest[r], states);
             m->bytes[r] = hbp__add_saturating(m->bytes[r], kept);
         }
         *visited += gpus;
     }
-    for (int32_t r = 0; r < c->gpus; r++)
-        if (m->largest[r] > 0)
-            m->bytes[r] = hbp__add_saturating(m->bytes[r], m->largest[r]);
-    *visited += c->gpus;
-    return check_union(c, m, p);
+    HBP__TRY(check_union(c, m, p));
+    for (int32_t i = 0; i < m->runners; i++) {
+        int32_t r = m->runner[i];
+        m->bytes[r] = hbp__add_saturating(m->bytes[r], m->largest[r]);
+        m->largest[r] = -1;
+    }
+    return HBP_OK;
 }
 
 static hbp_status add_all(const hbp__task_checking *c, memory_sums *m)
