@@ -10,7 +10,7 @@ static hbp_status count_room(hbp_context *context, const hbp__task_problem *prob
     int64_t most = 2 * (int64_t)problem->meta->count;
     for (int32_t g = 0; g < givens; g++)
         most = hbp__max_i64(most, given[g]->count);
-    most += most / 2 + 32;
+    most = 8 * most + 64;
     if (most > INT32_MAX / 4)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld slices to schedule; at most %d", (long long)most,
                          INT32_MAX / 4);
@@ -43,7 +43,7 @@ static hbp_status search(hbp_context *context, hbp__placer *placer, const hbp__t
 {
     HBP__TRY(hbp__list_open(context, placer, best));
     HBP__TRY(hbp__list_open(context, placer, spare));
-    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, effort, best, spare));
+    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, best, spare));
     return hbp__overlap_improve(context, placer, bound_ns, effort, best);
 }
 

@@ -10,9 +10,10 @@ static int32_t root_of(int32_t *parent, int32_t m)
     return m;
 }
 
-/* Lists MetaOps by part, in ascending order within each. `parent` and `number` are scratch. */
-static void list_parts(hbp__allot *a, int32_t *parent, int32_t *number)
+/* Lists MetaOps by part, in ascending order within each. `parent` is scratch. */
+static void list_parts(hbp__allot *a, int32_t *parent)
 {
+    int32_t *number = a->part_of;
     const hbp__placer *p = a->placer;
     for (int32_t m = 0; m < p->meta_ops; m++)
         parent[m] = m;
@@ -58,16 +59,11 @@ static int64_t hull_area(const hbp__curve *c, int32_t step)
     return c->size[c->hull[step]] * hull_time(c, step);
 }
 
-static int32_t operators_of(const hbp__allot *a, int32_t m)
-{
-    return a->placer->problem->meta->meta_op[m].count;
-}
-
 static void set_time(hbp__allot *a, int32_t m)
 {
     const hbp__curve *c = curve_of(a, m);
     const hbp__share *s = &a->share[m];
-    a->time_ns[m] = (operators_of(a, m) - s->fast) * hull_time(c, s->step);
+    a->time_ns[m] = (a->count[m] - s->fast) * hull_time(c, s->step);
     if (s->fast > 0)
         a->time_ns[m] += s->fast * hull_time(c, s->step + 1);
 }
@@ -77,22 +73,26 @@ hbp_status hbp__allot_open(hbp_context *context, const hbp__placer *placer, hbp_
     const hbp__memory *memory = &placer->memory;
     uint64_t count = (uint64_t)placer->meta_ops;
     *allot = (hbp__allot){.placer = placer};
+    allot->count = hbp__new(memory, count, sizeof *allot->count);
     allot->share = hbp__new_zero(memory, count, sizeof *allot->share);
     allot->time_ns = hbp__new(memory, count, sizeof *allot->time_ns);
     allot->head_ns = hbp__new(memory, count, sizeof *allot->head_ns);
     allot->tail_ns = hbp__new(memory, count, sizeof *allot->tail_ns);
     allot->part_first = hbp__new(memory, count + 1, sizeof *allot->part_first);
     allot->part = hbp__new(memory, count, sizeof *allot->part);
-    int32_t *scratch = hbp__new(memory, count, 2 * sizeof *scratch);
-    if (!allot->share || !allot->time_ns || !allot->head_ns || !allot->tail_ns || !allot->part_first ||
-        !allot->part || !scratch) {
+    allot->part_of = hbp__new(memory, count, sizeof *allot->part_of);
+    int32_t *scratch = hbp__new(memory, count, sizeof *scratch);
+    if (!allot->count || !allot->share || !allot->time_ns || !allot->head_ns || !allot->tail_ns ||
+        !allot->part_first || !allot->part || !allot->part_of || !scratch) {
         hbp__delete(memory, scratch);
         return hbp__fail_memory(context, "shares of MetaOps");
     }
-    list_parts(allot, scratch, scratch + count);
+    list_parts(allot, scratch);
     hbp__delete(memory, scratch);
-    for (int32_t m = 0; m < placer->meta_ops; m++)
+    for (int32_t m = 0; m < placer->meta_ops; m++) {
+        allot->count[m] = placer->problem->meta->meta_op[m].count;
         set_time(allot, m);
+    }
     return HBP_OK;
 }
 
@@ -105,6 +105,8 @@ void hbp__allot_close(hbp__allot *allot)
     hbp__delete(memory, allot->tail_ns);
     hbp__delete(memory, allot->part_first);
     hbp__delete(memory, allot->part);
+    hbp__delete(memory, allot->part_of);
+    hbp__delete(memory, allot->count);
 }
 
 /* Heads and tails of a part; returns its longest path. */
@@ -149,9 +151,9 @@ static double slope(const hbp__curve *c, int32_t step)
 static void speed_up(hbp__allot *a, int32_t m, int64_t operators)
 {
     hbp__share *s = &a->share[m];
-    int32_t slow = operators_of(a, m) - s->fast;
+    int32_t slow = a->count[m] - s->fast;
     s->fast += operators < slow ? (int32_t)operators : slow;
-    if (s->fast == operators_of(a, m)) {
+    if (s->fast == a->count[m]) {
         s->fast = 0;
         s->step++;
     }
@@ -162,7 +164,7 @@ static void slow_down(hbp__allot *a, int32_t m, int64_t operators)
 {
     hbp__share *s = &a->share[m];
     if (s->fast == 0) {
-        s->fast = operators_of(a, m);
+        s->fast = a->count[m];
         s->step--;
     }
     s->fast -= operators < s->fast ? (int32_t)operators : s->fast;
@@ -179,7 +181,7 @@ static void shorten(hbp__allot *a, int32_t part, int64_t ns)
         for (int32_t i = a->part_first[part]; i < a->part_first[part + 1]; i++) {
             int32_t m = a->part[i];
             const hbp__curve *c = curve_of(a, m);
-            if (path_through(a, m) < longest || a->share[m].step + 1 >= c->tight)
+            if (a->count[m] == 0 || path_through(a, m) < longest || a->share[m].step + 1 >= c->tight)
                 continue;
             double s = slope(c, a->share[m].step);
             if (best < 0 || s < least) {
@@ -192,7 +194,7 @@ static void shorten(hbp__allot *a, int32_t part, int64_t ns)
         const hbp__curve *c = curve_of(a, best);
         int32_t step = a->share[best].step;
         int64_t need = hbp__ceil_div(longest - ns, hull_time(c, step) - hull_time(c, step + 1));
-        speed_up(a, best, hbp__min_i64(need, hbp__ceil_div(operators_of(a, best), 4)));
+        speed_up(a, best, hbp__min_i64(need, hbp__ceil_div(a->count[best], 4)));
     }
 }
 
@@ -205,7 +207,7 @@ static void give_back(hbp__allot *a, int32_t part, int64_t ns)
         double most = 0;
         for (int32_t i = a->part_first[part]; i < a->part_first[part + 1]; i++) {
             int32_t m = a->part[i], step = a->share[m].step - (a->share[m].fast == 0);
-            if (step < 0)
+            if (step < 0 || a->count[m] == 0)
                 continue;
             const hbp__curve *c = curve_of(a, m);
             slack = (longest - path_through(a, m)) / (hull_time(c, step) - hull_time(c, step + 1));
@@ -232,13 +234,23 @@ void hbp__allot_reach(hbp__allot *allot, int64_t ns)
     }
 }
 
+void hbp__allot_reach_part(hbp__allot *allot, int32_t part, int64_t ns)
+{
+    for (int32_t i = allot->part_first[part]; i < allot->part_first[part + 1]; i++) {
+        allot->share[allot->part[i]] = (hbp__share){0, 0};
+        set_time(allot, allot->part[i]);
+    }
+    shorten(allot, part, ns);
+    give_back(allot, part, ns);
+}
+
 int64_t hbp__allot_area(const hbp__allot *allot)
 {
     int64_t sum = 0;
     for (int32_t m = 0; m < allot->placer->meta_ops; m++) {
         const hbp__curve *c = curve_of(allot, m);
         const hbp__share *s = &allot->share[m];
-        int64_t area = (operators_of(allot, m) - s->fast) * hull_area(c, s->step);
+        int64_t area = (allot->count[m] - s->fast) * hull_area(c, s->step);
         if (s->fast > 0)
             area += s->fast * hull_area(c, s->step + 1);
         sum = hbp__add_saturating(sum, area);

@@ -13,12 +13,14 @@ typedef struct hbp__share {
 
 typedef struct hbp__allot {
     const hbp__placer *placer;
+    int32_t *count;      /* [MetaOps] operators that are left to run: all */
     hbp__share *share;   /* [MetaOps] */
     int64_t *time_ns;    /* [MetaOps] */
     int64_t *head_ns;    /* [MetaOps] longest path before it */
     int64_t *tail_ns;    /* [MetaOps] longest path after it */
     int32_t *part_first; /* [parts + 1] */
     int32_t *part;       /* [MetaOps] by connected part, ascending within it */
+    int32_t *part_of;    /* [MetaOps] */
     int32_t parts;
 } hbp__allot;
 
@@ -31,7 +33,10 @@ void hbp__allot_close(hbp__allot *allot);
  * from the last one. O(MetaOps x hull x (MetaOps + edges) of a part). */
 void hbp__allot_reach(hbp__allot *allot, int64_t ns);
 
-/* Least GPU time over all, saturating. */
+/* The same for one connected part, from the size of least GPU time on. */
+void hbp__allot_reach_part(hbp__allot *allot, int32_t part, int64_t ns);
+
+/* GPU time over all. */
 int64_t hbp__allot_area(const hbp__allot *allot);
 
 /* Index into the curve's sizes of the fast operators (`fast`) or the others of MetaOp m. */

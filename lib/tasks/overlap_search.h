@@ -7,8 +7,7 @@
 /* Offers a list for each of `given`, without barriers, and for shares of the whole graph that end together;
  * *best gets the best of them, placed, sorted by start. `spare` is scratch. */
 hbp_status hbp__overlap_seeds(hbp_context *context, hbp__placer *placer, const hbp__task_slices *const *given,
-                              int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best,
-                              hbp__list *spare);
+                              int32_t givens, int64_t bound_ns, hbp__list *best, hbp__list *spare);
 
 /* Improves `best` by small changes until some number of pieces were placed, which `effort` and the size of
  * the problem set, or its makespan is `bound_ns`. */

@@ -1,4 +1,4 @@
-#include "tasks/overlap_allot.h"
+#include "tasks/overlap_roll.h"
 #include "tasks/overlap_search.h"
 
 #include "base/checked.h"
@@ -69,27 +69,66 @@ static void seed_shares(hbp__placer *p, const hbp__allot *a, int way, hbp__list 
 }
 
 /* Times to aim at, in hundredths of the bound, falling. */
-static const int32_t aims[] = {200, 160, 140, 130, 124, 119, 115, 112, 109, 107, 105, 103, 101, 100, 97, 94};
+static const int32_t share_aims[] = {160, 130, 115, 107, 100, 94};
+static const int32_t roll_aims[] = {108, 103, 101, 98};
+
+enum {
+    SHARE_AIMS = sizeof share_aims / sizeof *share_aims,
+    ROLL_AIMS = sizeof roll_aims / sizeof *roll_aims
+};
+
+static int64_t hundredths(int64_t ns, int32_t hundredths)
+{
+    return ns / 100 * hundredths + ns % 100 * hundredths / 100;
+}
+
+static void seed_roll(hbp__placer *p, hbp__roll *roll, int64_t aim_ns, int32_t spans, hbp__list *best,
+                      hbp__list *spare)
+{
+    if (!hbp__roll_fill(roll, aim_ns, spans, spare))
+        return;
+    hbp__list_sort(p, spare);
+    if (hbp__place_forward(p, spare, INT64_MAX)) {
+        hbp__list_justify(p, spare, JUSTIFY_ROUNDS);
+        offer(p, best, spare);
+    }
+}
+
+static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allot *allot, hbp__roll *roll,
+                            int64_t bound_ns, hbp__list *best, hbp__list *spare)
+{
+    for (int32_t i = 0; i < SHARE_AIMS; i++) {
+        if (best->count > 0 && best->makespan_ns <= bound_ns)
+            return HBP_OK;
+        HBP__TRY(hbp__tick(context, "first schedules", i, SHARE_AIMS + ROLL_AIMS));
+        hbp__allot_reach(allot, hundredths(bound_ns, share_aims[i]));
+        for (int way = 0; way < WAYS; way++)
+            seed_shares(placer, allot, way, best, spare);
+    }
+    for (int32_t i = 0; i < ROLL_AIMS; i++) {
+        if (best->makespan_ns <= bound_ns)
+            return HBP_OK;
+        HBP__TRY(hbp__tick(context, "first schedules", SHARE_AIMS + i, SHARE_AIMS + ROLL_AIMS));
+        for (int32_t spans = 16; spans <= 32; spans *= 2)
+            seed_roll(placer, roll, hundredths(bound_ns, roll_aims[i]), spans, best, spare);
+    }
+    return HBP_OK;
+}
 
 hbp_status hbp__overlap_seeds(hbp_context *context, hbp__placer *placer, const hbp__task_slices *const *given,
-                              int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best,
-                              hbp__list *spare)
+                              int32_t givens, int64_t bound_ns, hbp__list *best, hbp__list *spare)
 {
-    (void)effort;
     best->count = 0;
     for (int32_t g = 0; g < givens; g++)
         seed_given(placer, given[g], best, spare);
     hbp__allot allot;
+    hbp__roll roll;
     hbp_status status = hbp__allot_open(context, placer, &allot);
-    for (size_t i = 0; status == HBP_OK && i < sizeof aims / sizeof *aims; i++) {
-        if (best->count > 0 && best->makespan_ns <= bound_ns)
-            break;
-        status = hbp__tick(context, "first schedules", (int64_t)i, (int64_t)(sizeof aims / sizeof *aims));
-        if (status != HBP_OK)
-            break;
-        hbp__allot_reach(&allot, bound_ns / 100 * aims[i] + bound_ns % 100 * aims[i] / 100);
-        for (int way = 0; way < WAYS; way++)
-            seed_shares(placer, &allot, way, best, spare);
+    if (status == HBP_OK) {
+        status = hbp__roll_open(context, &allot, &roll);
+        if (status == HBP_OK)
+            status = seed_aims(context, placer, &allot, &roll, bound_ns, best, spare);
+        hbp__roll_close(&roll);
     }
     hbp__allot_close(&allot);
     return status;
