@@ -87,7 +87,6 @@ static hbp_status check_room(const hbp__board *board)
     return HBP_OK;
 }
 
-/* Flows from a slice to the same other are one. */
 static hbp_status open_flows(hbp__board *board, const hbp__task_slices *slices)
 {
     const hbp__memory *memory = &board->memory;
@@ -97,29 +96,14 @@ static hbp_status open_flows(hbp__board *board, const hbp__task_slices *slices)
     board->flow = hbp__new(memory, (uint64_t)flows.count, sizeof *board->flow);
     board->flow_of = hbp__new(memory, 2 * (uint64_t)flows.count, sizeof *board->flow_of);
     board->flow_first = hbp__new_zero(memory, (uint64_t)board->count + 2, sizeof *board->flow_first);
-    int64_t *latest = hbp__new(memory, (uint64_t)board->count, sizeof *latest);
-    if (!board->flow || !board->flow_of || !board->flow_first || !latest) {
-        hbp__delete(memory, latest);
+    if (!board->flow || !board->flow_of || !board->flow_first) {
         hbp__task_flows_close(&flows);
         return short_of_memory(board->context);
     }
-    for (int32_t s = 0; s < board->count; s++)
-        latest[s] = -1;
-    for (int32_t s = 0; s < board->count; s++) {
-        int64_t begin = board->flows;
-        for (int64_t f = flows.in_first[s]; f < flows.in_first[s + 1]; f++) {
-            const hbp__task_flow *flow = &flows.flow[f];
-            if (flow->bytes <= 0)
-                continue;
-            if (latest[flow->from] < begin) {
-                latest[flow->from] = board->flows;
-                board->flow[board->flows++] = (hbp__board_flow){flow->from, flow->to, 0, 0};
-            }
-            hbp__board_flow *sum = &board->flow[latest[flow->from]];
-            sum->bytes = hbp__add_saturating(sum->bytes, flow->bytes);
-        }
-    }
-    hbp__delete(memory, latest);
+    for (int64_t f = 0; f < flows.count; f++)
+        if (flows.flow[f].bytes > 0)
+            board->flow[board->flows++] =
+                (hbp__board_flow){flows.flow[f].from, flows.flow[f].to, flows.flow[f].bytes, 0};
     hbp__task_flows_close(&flows);
     int64_t *first = board->flow_first;
     for (int64_t f = 0; f < board->flows; f++) {
