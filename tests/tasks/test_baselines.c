@@ -1,28 +1,9 @@
 #include "graphs.h"
+#include "tasks/alone.h"
 #include "tasks/baselines.h"
-#include "tasks/planned.h"
-#include "tasks/waves.h"
-
-typedef hbp_status planner(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices);
 
 static planner *const planners[] = {hbp__plan_sequential, hbp__plan_uniform, hbp__plan_optimus,
                                     hbp__plan_distmm};
-
-static hbp__task_slices plan(hbp_context *context, planner *how, const planned *p)
-{
-    hbp__task_slices slices = {0};
-    OK(context, how(context, &p->problem, &slices));
-    check_slices(p, &slices);
-    return slices;
-}
-
-static int64_t makespan(hbp_context *context, planner *how, const planned *p)
-{
-    hbp__task_slices slices = plan(context, how, p);
-    int64_t ns = slices.makespan_ns;
-    hbp__task_slices_close(&slices);
-    return ns;
-}
 
 /* A task of one chain with these times on 1, 2, 4 GPUs, 0 for none. */
 static void add_task(hbp_context *context, hbp_graph *graph, const char *name, int64_t count, int64_t on_1,
@@ -90,34 +71,6 @@ START_TEST(the_longest_goes_first)
 }
 END_TEST
 
-/* Two towers of one task, and another task: the towers run side by side, the tasks do not. */
-START_TEST(towers_of_a_task_run_side_by_side)
-{
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
-    static const int32_t gpus[] = {1, 2};
-    static const int64_t ns[] = {10, 8};
-    hbp_operator o;
-    hbp_operator_init(&o, sizeof o);
-    o.degrees = HBP_DEGREES_PROFILED;
-    OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 2, &o.profile));
-    int32_t left = add_chain(context, graph, &o, "left", "left", "pair", 2);
-    int32_t right = add_chain(context, graph, &o, "right", "right", "pair", 2);
-    int32_t loss = add_chain(context, graph, &o, "loss", "loss", "pair", 1);
-    OK(context, hbp_graph_add_edge(context, graph, left + 1, loss, -1));
-    OK(context, hbp_graph_add_edge(context, graph, right + 1, loss, -1));
-    add_chain(context, graph, &o, "alone", "alone", "other", 1);
-    planned p;
-    open_planned(context, graph, 2, &p);
-    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 6 * 8);
-    ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 20 + 8 + 8);
-    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 50);
-    close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
-}
-END_TEST
-
 /* Tasks that feed one another count as one, and nothing waits for ever. */
 START_TEST(tasks_with_edges_between_them_are_one)
 {
@@ -144,52 +97,6 @@ START_TEST(tasks_with_edges_between_them_are_one)
     hbp_context_free(context);
 }
 END_TEST
-
-/* Of a task whose MetaOps run one after another on the largest sizes within `gpus`; 0: one needs more. */
-static int64_t task_ns(const planned *p, int32_t task, int32_t gpus)
-{
-    int64_t sum = 0;
-    for (int32_t m = 0; m < p->meta.count; m++) {
-        const hbp__curve *curve = hbp__meta_curve(&p->scaling, m);
-        int64_t each = 0;
-        if (p->meta.meta_op[m].task != task)
-            continue;
-        for (int32_t i = 0; i < curve->sizes && curve->size[i] <= gpus; i++)
-            each = curve->time_ns[i];
-        if (!each)
-            return 0;
-        sum += each * p->meta.meta_op[m].count;
-    }
-    return sum;
-}
-
-/* List scheduling one GPU at a time: longest first, each where it can start soonest, none before the one
- * ahead of it. */
-static int64_t longest_first(const planned *p, int32_t tasks, const int32_t *gpus)
-{
-    int64_t free_at[64] = {0}, end = 0, last = 0;
-    int32_t done[16] = {0};
-    for (int32_t k = 0; k < tasks; k++) {
-        int32_t best = -1;
-        for (int32_t t = 0; t < tasks; t++)
-            if (!done[t] && (best < 0 || task_ns(p, t, gpus[t]) > task_ns(p, best, gpus[best])))
-                best = t;
-        done[best] = 1;
-        for (int32_t i = 0; i < p->problem.gpus; i++) /* soonest free first */
-            for (int32_t j = i + 1; j < p->problem.gpus; j++)
-                if (free_at[j] < free_at[i]) {
-                    int64_t swap = free_at[i];
-                    free_at[i] = free_at[j];
-                    free_at[j] = swap;
-                }
-        int64_t start = free_at[gpus[best] - 1] > last ? free_at[gpus[best] - 1] : last;
-        last = start;
-        for (int32_t i = 0; i < gpus[best]; i++)
-            free_at[i] = start + task_ns(p, best, gpus[best]);
-        end = free_at[0] > end ? free_at[0] : end;
-    }
-    return end;
-}
 
 /* Optimus by its definition: every step of every task is looked at anew. */
 static int64_t optimus(const planned *p, int32_t tasks)
@@ -271,67 +178,6 @@ START_TEST(random_graphs_as_defined)
 }
 END_TEST
 
-/* The part of a graph that one task is. */
-static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32_t task)
-{
-    hbp_graph *alone = new_graph(context);
-    int64_t count = hbp_graph_count_operators(graph);
-    const int32_t *tasks = hbp_graph_get_operator_tasks(graph, NULL);
-    int32_t *number = calloc((size_t)count, sizeof *number);
-    for (int64_t i = 0; i < hbp_graph_count_profiles(graph); i++) {
-        const int32_t *gpus;
-        const int64_t *ns;
-        int64_t points;
-        OK(context, hbp_graph_get_profile(context, graph, i, &gpus, &ns, &points));
-        OK(context, hbp_graph_add_profile(context, alone, gpus, ns, points, NULL));
-    }
-    for (int64_t i = 0; i < count; i++)
-        if (tasks[i] == task) {
-            hbp_operator o = {.struct_size = sizeof o};
-            OK(context, hbp_graph_get_operator(context, graph, i, &o));
-            OK(context, hbp_graph_add_operators(context, alone, &o, 1, &number[i]));
-        }
-    for (int64_t e = 0; e < hbp_graph_count_edges(graph); e++) {
-        int32_t from, to;
-        int64_t bytes;
-        OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, &bytes));
-        if (tasks[from] == task)
-            OK(context, hbp_graph_add_edge(context, alone, number[from], number[to], bytes));
-    }
-    free(number);
-    return alone;
-}
-
-START_TEST(distmm_is_the_published_method_on_each_task_alone)
-{
-    hbp_context *context = test_context();
-    hbp__rng rng = hbp__rng_make(23, 0, 0);
-    int32_t faster = 0;
-    for (int32_t round = 0; round < 400; round++) {
-        hbp_graph *graph = random_graph(context, &rng, NULL);
-        int32_t gpus = (int32_t)random_between(&rng, 4, 16);
-        planned p;
-        open_planned(context, graph, gpus, &p);
-        int64_t sum = 0;
-        for (int32_t t = 0; t < (int32_t)hbp_graph_count_tasks(graph); t++) {
-            hbp_graph *alone = task_alone(context, graph, t);
-            planned part;
-            open_planned(context, alone, gpus, &part);
-            sum += makespan(context, hbp__plan_waves, &part);
-            close_planned(&part);
-            hbp_graph_free(alone);
-        }
-        int64_t ns = makespan(context, hbp__plan_distmm, &p);
-        ck_assert_int_eq(ns, sum);
-        faster += ns < makespan(context, hbp__plan_sequential, &p);
-        close_planned(&p);
-        hbp_graph_free(graph);
-    }
-    ck_assert_int_gt(faster, 40);
-    hbp_context_free(context);
-}
-END_TEST
-
 static void same_slice(const hbp__task_slice *a, const hbp__task_slice *b)
 {
     ck_assert_int_eq(a->meta_op, b->meta_op);
@@ -391,6 +237,5 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("baselines", two_tasks_by_hand, the_longest_goes_first, towers_of_a_task_run_side_by_side,
-          tasks_with_edges_between_them_are_one, random_graphs_as_defined,
-          distmm_is_the_published_method_on_each_task_alone, the_same_again, failed_allocations_leave_nothing)
+TEST_MAIN("baselines", two_tasks_by_hand, the_longest_goes_first, tasks_with_edges_between_them_are_one,
+          random_graphs_as_defined, the_same_again, failed_allocations_leave_nothing)

@@ -1,0 +1,118 @@
+#include "graphs.h"
+#include "tasks/alone.h"
+#include "tasks/baselines.h"
+#include "tasks/waves.h"
+
+/* Two towers of one task, and another task: the towers run side by side, the tasks do not. */
+START_TEST(towers_of_a_task_run_side_by_side)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    static const int32_t gpus[] = {1, 2};
+    static const int64_t ns[] = {10, 8};
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.degrees = HBP_DEGREES_PROFILED;
+    OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 2, &o.profile));
+    int32_t left = add_chain(context, graph, &o, "left", "left", "pair", 2);
+    int32_t right = add_chain(context, graph, &o, "right", "right", "pair", 2);
+    int32_t loss = add_chain(context, graph, &o, "loss", "loss", "pair", 1);
+    OK(context, hbp_graph_add_edge(context, graph, left + 1, loss, -1));
+    OK(context, hbp_graph_add_edge(context, graph, right + 1, loss, -1));
+    add_chain(context, graph, &o, "alone", "alone", "other", 1);
+    planned p;
+    open_planned(context, graph, 2, &p);
+    ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 6 * 8);
+    ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 20 + 8 + 8);
+    ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 50);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The part of a graph that one task is. */
+static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32_t task)
+{
+    hbp_graph *alone = new_graph(context);
+    int64_t count = hbp_graph_count_operators(graph);
+    const int32_t *tasks = hbp_graph_get_operator_tasks(graph, NULL);
+    int32_t *number = calloc((size_t)count, sizeof *number);
+    for (int64_t i = 0; i < hbp_graph_count_profiles(graph); i++) {
+        const int32_t *gpus;
+        const int64_t *ns;
+        int64_t points;
+        OK(context, hbp_graph_get_profile(context, graph, i, &gpus, &ns, &points));
+        OK(context, hbp_graph_add_profile(context, alone, gpus, ns, points, NULL));
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (tasks[i] == task) {
+            hbp_operator o = {.struct_size = sizeof o};
+            OK(context, hbp_graph_get_operator(context, graph, i, &o));
+            OK(context, hbp_graph_add_operators(context, alone, &o, 1, &number[i]));
+        }
+    for (int64_t e = 0; e < hbp_graph_count_edges(graph); e++) {
+        int32_t from, to;
+        int64_t bytes;
+        OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, &bytes));
+        if (tasks[from] == task)
+            OK(context, hbp_graph_add_edge(context, alone, number[from], number[to], bytes));
+    }
+    free(number);
+    return alone;
+}
+
+START_TEST(distmm_is_the_published_method_on_each_task_alone)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(23, 0, 0);
+    int32_t faster = 0;
+    for (int32_t round = 0; round < 400; round++) {
+        hbp_graph *graph = random_graph(context, &rng, NULL);
+        int32_t gpus = (int32_t)random_between(&rng, 4, 16);
+        planned p;
+        open_planned(context, graph, gpus, &p);
+        int64_t sum = 0;
+        for (int32_t t = 0; t < (int32_t)hbp_graph_count_tasks(graph); t++) {
+            hbp_graph *alone = task_alone(context, graph, t);
+            planned part;
+            open_planned(context, alone, gpus, &part);
+            sum += makespan(context, hbp__plan_waves, &part);
+            close_planned(&part);
+            hbp_graph_free(alone);
+        }
+        int64_t ns = makespan(context, hbp__plan_distmm, &p);
+        ck_assert_int_eq(ns, sum);
+        faster += ns < makespan(context, hbp__plan_sequential, &p);
+        close_planned(&p);
+        hbp_graph_free(graph);
+    }
+    ck_assert_int_gt(faster, 40);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const planned *p = user;
+    hbp__task_slices slices = {0};
+    hbp_status status = hbp__plan_distmm(context, &p->problem, &slices);
+    hbp__task_slices_close(&slices);
+    return status;
+}
+
+START_TEST(failed_allocations_leave_nothing)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = page_graph(context);
+    planned p;
+    open_planned(context, graph, 8, &p);
+    failing_sweep(plan_once, &p);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("distmm", towers_of_a_task_run_side_by_side, distmm_is_the_published_method_on_each_task_alone,
+          failed_allocations_leave_nothing)
