@@ -1,4 +1,5 @@
-/* Ways to run many tasks that Spindle is compared with (section 5.1). */
+/* Ways to run many tasks that Spindle is compared with (section 5.1). Tasks with edges between them count as
+ * one. */
 #ifndef HBP_TASKS_BASELINES_H
 #define HBP_TASKS_BASELINES_H
 
@@ -18,8 +19,8 @@ hbp_status hbp__plan_uniform(hbp_context *context, const hbp__task_problem *prob
 hbp_status hbp__plan_optimus(hbp_context *context, const hbp__task_problem *problem,
                              hbp__task_slices *slices);
 
-/* DistMM: task after task; the MetaOps of a level of a task side by side, by hbp__allocate_level's method on
- * that task alone. */
+/* DistMM: task after task; the MetaOps of a level of a task side by side, by hbp__plan_waves on that task
+ * alone. */
 hbp_status hbp__plan_distmm(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices);
 
 #endif

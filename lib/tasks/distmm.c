@@ -8,7 +8,7 @@ typedef struct part {
     hbp__scaling scaling;
     hbp__task_problem problem;
     int32_t *curve_of; /* scaling's, which is read-only there */
-    int32_t *number;   /* [MetaOps of the whole] its number here; told apart by `meta_op` */
+    int32_t *number;   /* [MetaOps of the whole] its number here, for those of the job alone */
 } part;
 
 static void close_part(hbp_context *context, part *p)
