@@ -116,6 +116,8 @@ START_TEST(summaries)
     FAILS(d.context, HBP_E_INVALID, "hbp_task_summary",
           hbp_task_schedule_get_summary(d.context, d.schedule, NULL));
     ck_assert_int_eq(hbp_task_schedule_get_summary(NULL, d.schedule, &summary), HBP_E_INVALID);
+    ck_assert_uint_eq(sizeof(hbp_task_summary), 168);
+    ck_assert_uint_eq(offsetof(hbp_task_summary, makespan_ns), 56);
     drawn_close(&d);
 }
 END_TEST

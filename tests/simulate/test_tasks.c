@@ -395,6 +395,8 @@ START_TEST(bad_arguments)
     FAILS(d.context, HBP_E_INVALID, "run is NULL", hbp_task_run_get_summary(d.context, NULL, &summary));
     FAILS(d.context, HBP_E_INVALID, "hbp_task_run_summary",
           hbp_task_run_get_summary(d.context, run, &summary));
+    ck_assert_uint_eq(sizeof(hbp_task_run_options), 16);
+    ck_assert_uint_eq(sizeof(hbp_task_run_summary), 80);
     int64_t count = 7;
     ck_assert_ptr_null(hbp_task_run_get_starts(NULL, &count));
     ck_assert_int_eq(count, 0);
