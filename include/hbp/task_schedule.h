@@ -90,7 +90,7 @@ HBP_API const int32_t *hbp_task_schedule_get_slice_groups(const hbp_task_schedul
 HBP_API const int64_t *hbp_task_schedule_get_slice_starts(const hbp_task_schedule *schedule,
                                                           int64_t *count); /* ns */
 HBP_API const int64_t *hbp_task_schedule_get_slice_ends(const hbp_task_schedule *schedule, int64_t *count);
-/* Groups; then for each set of weights the group that sums its gradient, -1 for none: */
+/* Groups; then for each set of weights the group of all ranks that hold it, which sums its gradient: */
 HBP_API const int64_t *hbp_task_schedule_get_group_offsets(const hbp_task_schedule *schedule,
                                                            int64_t *count); /* [groups + 1] */
 HBP_API const int32_t *hbp_task_schedule_get_group_ranks(const hbp_task_schedule *schedule, int64_t *count);
