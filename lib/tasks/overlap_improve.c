@@ -243,6 +243,15 @@ static void aim(search *s, int64_t best_ns)
     s->aim_ns = best_ns - best_ns / 250;
 }
 
+/* How far from the best the search may stray: about what one change of one piece makes, more where pieces are
+ * few and several must change at once. */
+static int64_t grain_of(const hbp__list *best)
+{
+    int64_t count = best->count;
+    int64_t more_ns = hbp__mul_saturating(best->makespan_ns / (count * count + 1), 4);
+    return hbp__add_saturating(best->makespan_ns / (count + 2), more_ns);
+}
+
 static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64_t budget, hbp__list *best)
 {
     hbp__placer *p = s->placer;
@@ -261,7 +270,7 @@ static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64
         s->floor_ns = INT64_MAX;
         if (!change(s))
             continue;
-        int64_t best_ns = best->makespan_ns, grain_ns = best_ns / (best->count + 2);
+        int64_t best_ns = best->makespan_ns, grain_ns = grain_of(best);
         if (!hbp__place_from(p, &s->next, s->floor_ns, hbp__add_saturating(best_ns, grain_ns)))
             continue;
         double u = (double)draw(s, 1 << 20) / (1 << 20), heat = (double)(end - p->placed) / (double)budget;
