@@ -242,7 +242,16 @@ START_TEST(what_is_wrong_is_named)
         ck_assert_int_eq(strncmp(hbp_context_message(context), "memory: byte ", 13), 0);
         free(changed);
     }
-    uint8_t *changed = with_number(data, bytes, "header_bytes", 1, &grown);
+    hbp_task_schedule many = *original;
+    many.slices = 1000000;
+    uint8_t *claimed = with_number(data, bytes, "slices", (uint64_t)many.slices, &grown), *changed;
+    changed = with_number(claimed, grown, "bytes", (uint64_t)hbp__task_columns_bytes(&many), &grown);
+    changed = rehead(changed, &grown);
+    FAILS(context, HBP_E_FORMAT, "the body is smaller than its rows",
+          load_memory(context, changed, grown, &back));
+    free(changed);
+    free(claimed);
+    changed = with_number(data, bytes, "header_bytes", 1, &grown);
     FAILS(context, HBP_E_FORMAT, "'header_bytes' is not", load_memory(context, changed, grown, &back));
     free(changed);
     changed = with_number(data, bytes, "header_crc32", 1, &grown);
