@@ -138,6 +138,19 @@ START_TEST(known_gradients)
 }
 END_TEST
 
+/* Four cards of 50 GB/s are faster than the 100 GB/s that a GPU sends inside its domain. */
+START_TEST(fast_network)
+{
+    drawn d;
+    hbp_task_run_summary summary;
+    pair(&d, 4, 1000000, 1, 0, 4, 4, 4);
+    OK(d.context, hbp_machine_set_field(d.context, d.machine, "network_bytes_per_s", 5e10, "test"));
+    hbp_task_run_free(run_with(&d, 0, -1, 0, &summary));
+    ck_assert_int_eq(summary.gradient_ns, 17500 + 10000);
+    drawn_close(&d);
+}
+END_TEST
+
 /* --- against a run that looks at everything again until nothing changes -----------------------------------
  */
 
@@ -480,5 +493,5 @@ START_TEST(cancelled)
 }
 END_TEST
 
-TEST_MAIN("tasks", known_transfers, known_gradients, matches_the_reference, order_of_runs, bad_arguments,
-          unknown_links, allocations_fail, cancelled)
+TEST_MAIN("tasks", known_transfers, known_gradients, fast_network, matches_the_reference, order_of_runs,
+          bad_arguments, unknown_links, allocations_fail, cancelled)
