@@ -10,8 +10,8 @@
 #include "tasks/place_paper.h"
 
 /* Work (see hbp__board) of improving a placement, and of wandering from the best. */
-#define IMPROVE_WORK (INT64_C(1) << 20)
-#define WANDER_WORK  (INT64_C(1) << 20)
+#define IMPROVE_WORK (INT64_C(1) << 19)
+#define WANDER_WORK  (INT64_C(5) << 19)
 /* Both in full for FULL_PAIRS to MANY_PAIRS pairs of a slice and a GPU; below less in proportion, in 16ths,
  * above more. */
 #define FULL_PAIRS 1024
@@ -137,6 +137,7 @@ static hbp_status place_by_flows(placing *p)
     if (!fits || hbp__board_flow_cost(board, p->best) <= hbp__board_flow_cost(board, p->first_fit))
         return HBP_OK;
     board->counts_weights = 0;
+    board->least_cost = 0;
     load(p, p->first_fit);
     HBP__TRY(hbp__board_improve(board, p->improve_work));
     hbp__board_write(board, p->best);

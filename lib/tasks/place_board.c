@@ -11,14 +11,14 @@
 
 void hbp__board_close(hbp__board *board)
 {
-    void *const blocks[] = {
-        board->order,       board->at,           board->low,      board->high,       board->set,
-        board->in_domain,   board->rank_bytes,   board->flow,     board->flow_first, board->flow_of,
-        board->own_bytes,   board->own_gradient, board->own_span, board->own_cost,   board->keep_first,
-        board->keep,        board->group_set,    board->bundle,   board->user,       board->share_first,
-        board->share,       board->moved,        board->seen,     board->flow_seen,  board->bundle_seen,
-        board->bundles_hit, board->old_cost,     board->flow_hit, board->old_set,    board->old_domain,
-        board->old_bytes,   board->mask,         board->changed,  board->domain_of};
+    void *const blocks[] = {board->order,       board->at,          board->low,        board->high,
+                            board->set,         board->in_domain,   board->rank_bytes, board->flow,
+                            board->flow_first,  board->flow_of,     board->own_bytes,  board->own_gradient,
+                            board->own_span,    board->own_cost,    board->keep_first, board->keep,
+                            board->group_set,   board->bundle,      board->user,       board->share_first,
+                            board->share,       board->moved,       board->seen,       board->flow_seen,
+                            board->bundle_seen, board->bundles_hit, board->old_cost,   board->flow_hit,
+                            board->old_bytes,   board->mask,        board->changed,    board->domain_of};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&board->memory, blocks[i]);
     *board = (hbp__board){.memory = board->memory};
@@ -151,6 +151,45 @@ static void scale(hbp__board *board)
         board->keep[i].bytes >>= board->shift;
 }
 
+/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
+static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
+{
+    int64_t product;
+    if (hbp__mul_i64(bytes, part, &product))
+        return hbp__ceil_div(product, whole);
+    int64_t rest = bytes % whole;
+    return bytes / whole * part + hbp__ceil_div(hbp__mul_saturating(rest, part), whole);
+}
+
+/* What a set of `ranks` ranks pays for the domains that it cannot but span. */
+static int64_t least_domains(const hbp__board *board, int32_t ranks)
+{
+    int64_t domains = hbp__ceil_div(ranks, board->domain_gpus);
+    return domains > 1 ? (HBP__CROSSING - 1) * domains : 0;
+}
+
+/* Every flow, slice and bundle on the ranks that suit it best, and all that was held before kept. */
+static void bound(hbp__board *board)
+{
+    int64_t least = 0;
+    for (int64_t f = 0; f < board->flows; f++) {
+        int64_t a = board->slice[board->flow[f].from].gpus, b = board->slice[board->flow[f].to].gpus;
+        least += share_up(board->flow[f].bytes, a > b ? a - b : b - a, a > b ? a : b);
+    }
+    for (int32_t s = 0; s < board->count; s++)
+        least += least_domains(board, board->slice[s].gpus) * (board->own_gradient[s] + board->own_span[s]);
+    for (int32_t k = 0; k < board->bundles; k++) {
+        int32_t ranks = 1;
+        for (int64_t u = board->bundle[k].first; u < board->bundle[k].end; u++)
+            if (board->slice[board->user[u].slice].gpus > ranks)
+                ranks = board->slice[board->user[u].slice].gpus;
+        least += (least_domains(board, ranks) + ranks - 1) * board->bundle[k].gradient;
+    }
+    for (int64_t i = 0; i < board->keeps; i++)
+        least -= board->keep[i].bytes * board->gpus;
+    board->least_cost = least;
+}
+
 static hbp_status allocate(hbp__board *board)
 {
     const hbp__memory *memory = &board->memory;
@@ -166,15 +205,13 @@ static hbp_status allocate(hbp__board *board)
     board->own_cost = hbp__new_zero(memory, count, sizeof *board->own_cost);
     board->moved = hbp__new(memory, count, sizeof *board->moved);
     board->seen = hbp__new_zero(memory, count, sizeof *board->seen);
-    board->old_set = hbp__new(memory, count, words * sizeof *board->old_set);
-    board->old_domain = hbp__new(memory, count, domains * sizeof *board->old_domain);
     board->old_bytes = hbp__new(memory, gpus, sizeof *board->old_bytes);
     board->mask = hbp__new(memory, words, sizeof *board->mask);
     board->changed = hbp__new_zero(memory, count, sizeof *board->changed);
     board->domain_of = hbp__new(memory, gpus, sizeof *board->domain_of);
     return board->order && board->at && board->low && board->high && board->set && board->in_domain &&
-                   board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_set &&
-                   board->old_domain && board->old_bytes && board->mask && board->changed && board->domain_of
+                   board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_bytes &&
+                   board->mask && board->changed && board->domain_of
                ? HBP_OK
                : short_of_memory(board->context);
 }
@@ -190,6 +227,7 @@ static hbp_status fill(hbp__board *board, const hbp__task_slices *slices, const 
     HBP__TRY(open_flows(board, slices));
     HBP__TRY(hbp__board_weigh(board, previous));
     scale(board);
+    bound(board);
     uint64_t flows = (uint64_t)board->flows, bundles = (uint64_t)board->bundles;
     board->flow_seen = hbp__new_zero(memory, flows, sizeof *board->flow_seen);
     board->flow_hit = hbp__new(memory, flows, sizeof *board->flow_hit);
@@ -267,16 +305,6 @@ void hbp__board_write(const hbp__board *board, int32_t *ranks)
             if (hbp__has_rank(set, r))
                 *ranks++ = r;
     }
-}
-
-/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
-static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
-{
-    int64_t product;
-    if (hbp__mul_i64(bytes, part, &product))
-        return hbp__ceil_div(product, whole);
-    int64_t rest = bytes % whole;
-    return bytes / whole * part + hbp__ceil_div(hbp__mul_saturating(rest, part), whole);
 }
 
 int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flow)

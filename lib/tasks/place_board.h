@@ -78,6 +78,7 @@ typedef struct hbp__board {
     int64_t *rank_bytes; /* [gpus] */
     int64_t over_bytes;  /* above limit_bytes, summed over ranks */
     int64_t cost;
+    int64_t least_cost; /* no placement costs less */
 
     hbp__board_flow *flow; /* [flows] */
     int64_t flows;
@@ -112,8 +113,6 @@ typedef struct hbp__board {
     int32_t *bundles_hit;  /* [bundles] */
     int64_t *old_cost;     /* [flows + bundles + count] */
     int64_t *flow_hit;     /* [flows] */
-    uint64_t *old_set;     /* [count x words] */
-    int32_t *old_domain;   /* [count x domains] */
     int64_t *old_bytes;    /* [gpus] */
     uint64_t *mask;        /* [2 x words] */
     uint32_t stamp;

@@ -14,6 +14,15 @@ enum { STREAM_PLACE = 0x706c6163 };
 /* Random exchanges before the placement is improved again. */
 #define KICKS 3
 
+/* Neighbourhoods, the one that pays most for its work first; each is searched when those before it have
+ * nothing left. */
+enum {
+    LEVEL_SLICES = 0, /* one slice moves, with those in its way */
+    LEVEL_REST = 1,   /* and all slices before or after it */
+    LEVEL_ALL = 2,    /* other partners for ranks; whole domains */
+    LEVELS = 3
+};
+
 typedef struct improving {
     hbp__board *board;
     int32_t *first; /* [gpus] the exchange at hand */
@@ -25,18 +34,28 @@ typedef struct improving {
     uint32_t *order; /* [flows] */
     int64_t end;     /* work at which to stop */
     int64_t tries;
-    int64_t *flow_tried;  /* [flows] exchanges kept when nothing was found for it; -1: never */
-    int64_t *user_tried;  /* [users] */
-    int64_t *slice_tried; /* [count] */
+    int32_t level;
+    int64_t users;
+    int64_t *flow_tried;  /* [LEVELS x flows] exchanges kept when nothing was found for it; -1: never */
+    int64_t *user_tried;  /* [LEVELS x users] */
+    int64_t *slice_tried; /* [LEVELS x count] */
     int64_t *pair_tried;  /* [count] */
-    uint64_t *best_set;   /* [count x words] */
 } improving;
+
+/* A placement to come back to, with all that is known of it. */
+typedef struct memo {
+    uint64_t *set;      /* [count x words] */
+    int32_t *in_domain; /* [count x domains] */
+    int64_t *costs;     /* [flows + bundles + count + gpus] */
+    int64_t changes;    /* exchanges kept when it was remembered */
+    int64_t cost;
+    int64_t over_bytes;
+} memo;
 
 static void close(improving *v)
 {
-    void *const blocks[] = {v->first,      v->second,     v->some,        v->others,
-                            v->paired,     v->key,        v->order,       v->best_set,
-                            v->flow_tried, v->user_tried, v->slice_tried, v->pair_tried};
+    void *const blocks[] = {v->first, v->second,     v->some,       v->others,      v->paired,    v->key,
+                            v->order, v->flow_tried, v->user_tried, v->slice_tried, v->pair_tried};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&v->board->memory, blocks[i]);
 }
@@ -61,11 +80,11 @@ static hbp_status open(hbp__board *board, int64_t work, improving *v)
     v->paired = hbp__new(memory, gpus, sizeof *v->paired);
     v->key = hbp__new(memory, flows, sizeof *v->key);
     v->order = hbp__new(memory, flows, sizeof *v->order);
-    uint64_t users = board->bundles ? (uint64_t)board->bundle[board->bundles - 1].end : 0;
     uint64_t count = (uint64_t)board->count;
-    v->flow_tried = never(memory, flows);
-    v->user_tried = never(memory, users);
-    v->slice_tried = never(memory, count);
+    v->users = board->bundles ? board->bundle[board->bundles - 1].end : 0;
+    v->flow_tried = never(memory, LEVELS * flows);
+    v->user_tried = never(memory, LEVELS * (uint64_t)v->users);
+    v->slice_tried = never(memory, LEVELS * count);
     v->pair_tried = never(memory, count);
     return v->first && v->second && v->some && v->others && v->paired && v->key && v->order &&
                    v->flow_tried && v->user_tried && v->slice_tried && v->pair_tried
@@ -79,9 +98,11 @@ static int is_stale(const improving *v, int64_t tried, int32_t s, int32_t t)
     return v->board->changed[s] > tried || v->board->changed[t] > tried;
 }
 
+/* Or nothing can be better. */
 static int is_spent(const improving *v)
 {
-    return v->board->work >= v->end;
+    const hbp__board *board = v->board;
+    return board->work >= v->end || (board->cost <= board->least_cost && !board->over_bytes);
 }
 
 static int try(improving *v, int32_t at, int32_t pairs, int32_t s, int32_t reach)
@@ -93,7 +114,9 @@ static int try(improving *v, int32_t at, int32_t pairs, int32_t s, int32_t reach
 
 static int try_reaches(improving *v, int32_t at, int32_t pairs, int32_t s)
 {
-    for (int32_t reach = 0; reach < HBP__REACHES; reach++)
+    int32_t begin = v->level == LEVEL_REST ? HBP__REACH_ONE + 1 : HBP__REACH_ONE;
+    int32_t end = v->level == LEVEL_SLICES ? HBP__REACH_ONE + 1 : HBP__REACHES;
+    for (int32_t reach = begin; reach < end; reach++)
         if (try(v, at, pairs, s, reach))
             return 1;
     return 0;
@@ -150,12 +173,13 @@ static int align(improving *v, int32_t s, int32_t t)
     board->work += 2 * board->words + pairs;
     if (!pairs)
         return 0;
-    if (try_reaches(v, 0, pairs, s) || try_reaches(v, 0, pairs, t))
-        return 1;
-    if (same && same < pairs)
-        if (try_reaches(v, 0, same, s) || try_reaches(v, 0, same, t) ||
-            try_reaches(v, same, pairs - same, s) || try_reaches(v, same, pairs - same, t))
+    if (v->level < LEVEL_ALL) {
+        if (try_reaches(v, 0, pairs, s) || try_reaches(v, 0, pairs, t))
             return 1;
+        return same && same < pairs &&
+               (try_reaches(v, 0, same, s) || try_reaches(v, 0, same, t) ||
+                try_reaches(v, same, pairs - same, s) || try_reaches(v, same, pairs - same, t));
+    }
     for (int32_t i = 0; pairs > 1 && i < pairs && i < MOST_PAIRS; i++)
         if (try_reaches(v, i, 1, s) || try_reaches(v, i, 1, t))
             return 1;
@@ -217,7 +241,8 @@ static int gather(improving *v, int32_t s, int32_t t)
     for (int32_t x = 0; x < board->domains; x++)
         for (int32_t y = 0; mine[x] && y < board->domains; y++)
             if (y != x && theirs[y])
-                if (shift(v, s, x, y) || (s != t && swap_domains(v, s, x, y)) || is_spent(v))
+                if ((v->level < LEVEL_ALL ? shift(v, s, x, y) : s != t && swap_domains(v, s, x, y)) ||
+                    is_spent(v))
                     return 1;
     return 0;
 }
@@ -234,6 +259,7 @@ static hbp_status tick(improving *v, int64_t *ticked)
 static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
 {
     hbp__board *board = v->board;
+    int64_t *tried = v->flow_tried + v->level * board->flows;
     for (int64_t f = 0; f < board->flows; f++) {
         v->key[f] = ~(uint64_t)board->flow[f].cost;
         v->order[f] = (uint32_t)f;
@@ -242,7 +268,7 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
         return hbp__fail_memory(board->context, "the placement of slices");
     for (int64_t i = 0; i < board->flows && !is_spent(v); i++) {
         const hbp__board_flow *flow = &board->flow[v->order[i]];
-        if (flow->cost <= 0 || !is_stale(v, v->flow_tried[v->order[i]], flow->from, flow->to))
+        if (flow->cost <= 0 || !is_stale(v, tried[v->order[i]], flow->from, flow->to))
             continue;
         HBP__TRY(tick(v, ticked));
         int found = align(v, flow->to, flow->from);
@@ -250,7 +276,7 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
             found |= gather(v, flow->to, flow->from) || gather(v, flow->from, flow->to);
         *better |= found;
         if (!found)
-            v->flow_tried[v->order[i]] = board->changes;
+            tried[v->order[i]] = board->changes;
     }
     return HBP_OK;
 }
@@ -259,25 +285,27 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
 static hbp_status pass_weights(improving *v, int64_t *ticked, int *better)
 {
     hbp__board *board = v->board;
+    int64_t *slice_tried = v->slice_tried + (int64_t)v->level * board->count;
+    int64_t *user_tried = v->user_tried + v->level * v->users;
     for (int32_t s = 0; s < board->count && board->domains > 1 && !is_spent(v); s++) {
-        if (board->own_cost[s] <= 0 || !is_stale(v, v->slice_tried[s], s, s))
+        if (board->own_cost[s] <= 0 || !is_stale(v, slice_tried[s], s, s))
             continue;
         HBP__TRY(tick(v, ticked));
         if (gather(v, s, s))
             *better = 1;
         else
-            v->slice_tried[s] = board->changes;
+            slice_tried[s] = board->changes;
     }
     for (int32_t k = 0; k < board->bundles && !is_spent(v); k++)
         for (int64_t u = board->bundle[k].first + 1; u < board->bundle[k].end && !is_spent(v); u++) {
             int32_t s = board->user[u - 1].slice, t = board->user[u].slice;
-            if (!board->counts_weights || !is_stale(v, v->user_tried[u], s, t))
+            if (!board->counts_weights || !is_stale(v, user_tried[u], s, t))
                 continue;
             HBP__TRY(tick(v, ticked));
             if (align(v, s, t) || (board->domains > 1 && (gather(v, s, t) || gather(v, t, s))))
                 *better = 1;
             else
-                v->user_tried[u] = board->changes;
+                user_tried[u] = board->changes;
         }
     return HBP_OK;
 }
@@ -334,15 +362,16 @@ static hbp_status pass_pairs(improving *v, int64_t *ticked, int *better)
     return HBP_OK;
 }
 
-static hbp_status improve(improving *v, int64_t *ticked)
+static hbp_status improve(improving *v, int32_t levels, int64_t *ticked)
 {
-    for (int better = 1; better && !is_spent(v);) {
-        better = 0;
+    for (v->level = 0; v->level < levels && !is_spent(v);) {
+        int better = 0;
         HBP__TRY(pass_bytes(v, ticked, &better));
         HBP__TRY(pass_flows(v, ticked, &better));
         HBP__TRY(pass_weights(v, ticked, &better));
-        if (!better)
+        if (!better && v->level == LEVEL_ALL)
             HBP__TRY(pass_pairs(v, ticked, &better));
+        v->level = better ? 0 : v->level + 1;
     }
     return HBP_OK;
 }
@@ -353,7 +382,7 @@ hbp_status hbp__board_improve(hbp__board *board, int64_t work)
     int64_t ticked = 0;
     hbp_status status = open(board, work, &v);
     if (status >= 0)
-        status = improve(&v, &ticked);
+        status = improve(&v, LEVELS, &ticked);
     close(&v);
     return status;
 }
@@ -382,53 +411,116 @@ static void kick(improving *v, hbp__rng *rng)
     }
 }
 
-static void restore(improving *v)
+static void forget(const hbp__board *board, memo *m)
+{
+    hbp__delete(&board->memory, m->set);
+    hbp__delete(&board->memory, m->in_domain);
+    hbp__delete(&board->memory, m->costs);
+}
+
+static hbp_status open_memo(const hbp__board *board, memo *m)
+{
+    const hbp__memory *memory = &board->memory;
+    uint64_t count = (uint64_t)board->count;
+    uint64_t costs = (uint64_t)board->flows + (uint64_t)board->bundles + count + (uint64_t)board->gpus;
+    *m = (memo){.changes = -1};
+    m->set = hbp__new(memory, count, (uint64_t)board->words * sizeof *m->set);
+    m->in_domain = hbp__new(memory, count, (uint64_t)board->domains * sizeof *m->in_domain);
+    m->costs = hbp__new(memory, costs, sizeof *m->costs);
+    return m->set && m->in_domain && m->costs ? HBP_OK
+                                              : hbp__fail_memory(board->context, "the placement of slices");
+}
+
+/* Copies slices that have changed since the memo was written, or all; from the board to the memo or back. */
+static void copy(hbp__board *board, memo *m, int back)
+{
+    size_t set_bytes = (size_t)board->words * sizeof *m->set;
+    size_t domain_bytes = (size_t)board->domains * sizeof *m->in_domain;
+    for (int32_t s = 0; s < board->count; s++) {
+        if (board->changed[s] <= m->changes)
+            continue;
+        uint64_t *set = m->set + s * board->words;
+        int32_t *in_domain = m->in_domain + (int64_t)s * board->domains;
+        if (back) {
+            memcpy(hbp__board_set(board, s), set, set_bytes);
+            memcpy(hbp__board_domains(board, s), in_domain, domain_bytes);
+        } else {
+            memcpy(set, hbp__board_set(board, s), set_bytes);
+            memcpy(in_domain, hbp__board_domains(board, s), domain_bytes);
+        }
+    }
+    board->work += board->count + board->flows + board->bundles + board->gpus;
+}
+
+static void remember(hbp__board *board, memo *m)
+{
+    int64_t *at = m->costs;
+    copy(board, m, 0);
+    for (int64_t f = 0; f < board->flows; f++)
+        *at++ = board->flow[f].cost;
+    for (int32_t k = 0; k < board->bundles; k++)
+        *at++ = board->bundle[k].cost;
+    memcpy(at, board->own_cost, (size_t)board->count * sizeof *at);
+    memcpy(at + board->count, board->rank_bytes, (size_t)board->gpus * sizeof *at);
+    m->changes = board->changes;
+    m->cost = board->cost;
+    m->over_bytes = board->over_bytes;
+}
+
+static void go_back(hbp__board *board, memo *m)
+{
+    const int64_t *at = m->costs;
+    copy(board, m, 1);
+    for (int64_t f = 0; f < board->flows; f++)
+        board->flow[f].cost = *at++;
+    for (int32_t k = 0; k < board->bundles; k++)
+        board->bundle[k].cost = *at++;
+    memcpy(board->own_cost, at, (size_t)board->count * sizeof *at);
+    memcpy(board->rank_bytes, at + board->count, (size_t)board->gpus * sizeof *at);
+    board->cost = m->cost;
+    board->over_bytes = m->over_bytes;
+    /* What was tried since was tried on other ranks. */
+    board->changes++;
+    for (int32_t s = 0; s < board->count; s++)
+        if (board->changed[s] > m->changes)
+            board->changed[s] = board->changes;
+    m->changes = board->changes;
+}
+
+static int is_better(const hbp__board *board, const memo *m)
+{
+    return board->over_bytes < m->over_bytes || (board->over_bytes == m->over_bytes && board->cost < m->cost);
+}
+
+static hbp_status wander(improving *v, uint64_t seed, memo *best)
 {
     hbp__board *board = v->board;
-    for (int32_t s = 0; s < board->count; s++) {
-        int32_t count = 0;
-        const uint64_t *set = v->best_set + s * board->words;
-        if (!memcmp(set, hbp__board_set(board, s), (size_t)board->words * sizeof *set))
-            continue;
-        for (int64_t w = 0; w < board->words; w++)
-            for (uint64_t word = set[w]; word; word &= word - 1)
-                v->some[count++] = (int32_t)(w * 64) + hbp__count_bits((word & (~word + 1)) - 1);
-        hbp__board_put(board, s, v->some);
-        board->changed[s] = board->changes;
+    hbp__rng rng = hbp__rng_make(seed, 0, STREAM_PLACE);
+    int64_t ticked = 0;
+    remember(board, best);
+    while (!is_spent(v)) {
+        kick(v, &rng);
+        HBP__TRY(improve(v, LEVEL_SLICES + 1, &ticked));
+        if (is_better(board, best))
+            remember(board, best);
+        else
+            go_back(board, best);
     }
-    hbp__board_measure(board);
+    return HBP_OK;
 }
 
 hbp_status hbp__board_wander(hbp__board *board, uint64_t seed, int64_t work)
 {
+    if (board->gpus < 2 || !board->count)
+        return HBP_OK;
     improving v;
-    int64_t ticked = 0;
-    size_t bytes = (size_t)board->count * (size_t)board->words * sizeof *v.best_set;
-    hbp__rng rng = hbp__rng_make(seed, 0, STREAM_PLACE);
+    memo best = {0};
     hbp_status status = open(board, work, &v);
-    if (status >= 0) {
-        v.best_set =
-            hbp__new(&board->memory, (uint64_t)board->count, (uint64_t)board->words * sizeof *v.best_set);
-        if (!v.best_set)
-            status = hbp__fail_memory(board->context, "the placement of slices");
-    }
-    int64_t cost = board->cost, over = board->over_bytes;
     if (status >= 0)
-        memcpy(v.best_set, board->set, bytes);
-    while (status >= 0 && !is_spent(&v) && board->gpus > 1 && board->count) {
-        kick(&v, &rng);
-        status = improve(&v, &ticked);
-        v.board->work += board->flows + board->count;
-        if (status < 0)
-            break;
-        if (board->over_bytes < over || (board->over_bytes == over && board->cost < cost)) {
-            over = board->over_bytes;
-            cost = board->cost;
-            memcpy(v.best_set, board->set, bytes);
-        } else {
-            restore(&v);
-        }
-    }
+        status = open_memo(board, &best);
+    if (status >= 0)
+        status = wander(&v, seed, &best);
+    forget(board, &best);
     close(&v);
     return status;
 }

@@ -26,6 +26,7 @@ static void try_all(brute *b, int32_t s)
         for (int32_t t = 0; t < s; t++)
             hbp__board_put(&b->board, t, c->ranks + c->first[t]);
         hbp__board_measure(&b->board);
+        ck_assert_int_ge(b->board.cost, b->board.least_cost);
         b->least_cost = b->board.cost < b->least_cost ? b->board.cost : b->least_cost;
         return;
     }
@@ -133,7 +134,7 @@ START_TEST(random_slices_are_placed)
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     double sum = 0;
     int32_t compared = 0, tight = 0, fitted = 0;
-    for (int32_t i = 0; i < 1000; i++) {
+    for (int32_t i = 0; i < 600; i++) {
         static const int32_t counts[] = {1, 2, 3, 5, 8, 8, 12, 16, 24};
         place_case c;
         int32_t gpus = counts[hbp__rng_below(&rng, 9)];
@@ -176,7 +177,7 @@ START_TEST(random_slices_are_placed)
     }
     printf("random: flows %.3f of consecutive ranks'; %d of %d fit a tight limit\n", sum / compared, fitted,
            tight);
-    ck_assert_int_gt(compared, 500);
+    ck_assert_int_gt(compared, 300);
     ck_assert(sum / compared < .8);
     hbp_context_free(context);
 }
