@@ -1,6 +1,8 @@
 /* hbp_plan_tasks: contraction, curves, bounds, slices, ranks, one after the other. */
 #include "hbp/tasks.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/machine.h"
@@ -8,6 +10,7 @@
 #include "tasks/baselines.h"
 #include "tasks/overlap.h"
 #include "tasks/place.h"
+#include "tasks/place_board.h"
 #include "tasks/waves.h"
 
 #define RESERVE_BYTES  INT64_C(5000000000)
@@ -80,16 +83,22 @@ static hbp_status read_machine(planning *p)
     return read_limit(p, &p->machine->fields);
 }
 
-/* The schedule of slices placed; INFEASIBLE when their memory is not to be had. */
-static hbp_status place(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
-                        hbp_task_schedule **out)
+/* Room for the ranks of slices; NULL after a message. */
+static int32_t *new_ranks(planning *p, const hbp__task_slices *slices)
 {
     int64_t places = 0;
     for (int64_t i = 0; i < slices->count; i++)
         places += slices->slice[i].gpus;
     int32_t *ranks = hbp__new(&p->context->memory, (uint64_t)places, sizeof *ranks);
     if (!ranks)
-        return hbp__fail_memory(p->context, "the ranks of slices");
+        hbp__fail_memory(p->context, "the ranks of slices");
+    return ranks;
+}
+
+/* The schedule of slices on their ranks. */
+static hbp_status build(planning *p, const hbp__task_slices *slices, const int32_t *ranks,
+                        hbp_task_schedule **out)
+{
     hbp_task_summary summary = {.struct_size = sizeof summary,
                                 .mode = p->options.mode,
                                 .placement = p->options.placement,
@@ -100,15 +109,31 @@ static hbp_status place(planning *p, const hbp__task_problem *problem, hbp__task
                                 .area_ns = p->bounds.area_ns,
                                 .relaxed_ns = p->bounds.relaxed_ns,
                                 .limit_bytes = p->limit_bytes == INT64_MAX ? 0 : p->limit_bytes};
+    hbp_task_schedule *schedule = NULL;
+    HBP__TRY(hbp__task_schedule_build(p->context, p->graph, &p->meta, slices, ranks, p->level_ns, &summary,
+                                      &schedule));
+    hbp_status status = hbp__task_schedule_compare(p->context, schedule, p->graph, p->options.previous);
+    if (status < 0) {
+        hbp_task_schedule_free(schedule);
+        return status;
+    }
+    *out = schedule;
+    return HBP_OK;
+}
+
+/* The schedule of slices placed; INFEASIBLE when their memory is not to be had. */
+static hbp_status place(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
+                        hbp_task_schedule **out)
+{
+    int32_t *ranks = new_ranks(p, slices);
+    if (!ranks)
+        return HBP_E_NO_MEMORY;
     hbp_status status =
         hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks);
     if (status >= 0 && p->options.mode != HBP_TASKS_PAPER)
         status = hbp__task_waves(p->context, problem, slices, ranks);
     if (status >= 0)
-        status = hbp__task_schedule_build(p->context, p->graph, &p->meta, slices, ranks, p->level_ns,
-                                          &summary, out);
-    if (status >= 0 && p->options.previous)
-        status = hbp__task_schedule_compare(p->context, *out, p->graph, p->options.previous);
+        status = build(p, slices, ranks, out);
     hbp__delete(&p->context->memory, ranks);
     return status;
 }
@@ -128,7 +153,15 @@ enum { GIVENS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
  * tile domains. */
 enum { ALL_SIZES = 2, CANDIDATES = 4 };
 
-/* Simulated time of a schedule, transfers and gradients included. */
+/* Time that fetching states adds to each of the steps over which it is paid, all GPUs fetching at once. */
+static int64_t fetch_time(const planning *p, int64_t bytes)
+{
+    const hbp_machine_fields *fields = &p->machine->fields;
+    double link = p->gpus > p->domain_gpus ? fields->network_bytes_per_s : fields->nvlink_bytes_per_s;
+    return link > 0 ? hbp__round_i64((double)bytes / (link * p->gpus * HBP__KEEP_STEPS) * 1e9) : 0;
+}
+
+/* Simulated time of a schedule, transfers and gradients included, and states fetched. */
 static hbp_status run_time(planning *p, const hbp_task_schedule *schedule, int64_t *ns)
 {
     hbp_task_run *run = NULL;
@@ -136,22 +169,16 @@ static hbp_status run_time(planning *p, const hbp_task_schedule *schedule, int64
     HBP__TRY(hbp_simulate_tasks(p->context, p->graph, p->machine, schedule, NULL, &run));
     hbp_status status = hbp_task_run_get_summary(p->context, run, &summary);
     hbp_task_run_free(run);
-    *ns = summary.total_ns;
+    *ns = hbp__add_saturating(summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
     return status;
 }
 
-/* Places `slices` and keeps the schedule in *best when it runs faster than the one there. Slices that do not
- * fit in memory are passed over. */
-static hbp_status consider(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
-                           hbp_task_schedule **best, int64_t *best_ns)
+/* Keeps `schedule` in *best when it runs faster than the one there, else frees it. */
+static hbp_status keep_faster(planning *p, hbp_task_schedule *schedule, hbp_task_schedule **best,
+                              int64_t *best_ns)
 {
-    hbp_task_schedule *schedule = NULL;
     int64_t ns = 0;
-    hbp_status status = place(p, problem, slices, &schedule);
-    if (status == HBP_E_INFEASIBLE)
-        return HBP_OK;
-    if (status >= 0)
-        status = run_time(p, schedule, &ns);
+    hbp_status status = run_time(p, schedule, &ns);
     if (status < 0 || (*best && ns >= *best_ns)) {
         hbp_task_schedule_free(schedule);
         return status;
@@ -160,6 +187,46 @@ static hbp_status consider(planning *p, const hbp__task_problem *problem, hbp__t
     *best = schedule;
     *best_ns = ns;
     return HBP_OK;
+}
+
+/* Places `slices` and keeps the schedule when it is faster. Slices that do not fit in memory are passed over.
+ */
+static hbp_status consider(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
+                           hbp_task_schedule **best, int64_t *best_ns)
+{
+    hbp_task_schedule *schedule = NULL;
+    hbp_status status = place(p, problem, slices, &schedule);
+    if (status == HBP_E_INFEASIBLE)
+        return HBP_OK;
+    return status < 0 ? status : keep_faster(p, schedule, best, best_ns);
+}
+
+/* Where nothing has changed, the schedule before is one to choose, as it stands: of the same graph, within
+ * `most` ns and the memory. */
+static hbp_status consider_previous(planning *p, int64_t most, hbp_task_schedule **best, int64_t *best_ns)
+{
+    const hbp_task_schedule *previous = p->options.previous;
+    if (!previous || previous->graph_digest != hbp__graph_digest(p->graph) ||
+        previous->summary.makespan_ns > most || previous->summary.peak_bytes > p->limit_bytes ||
+        previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus)
+        return HBP_OK;
+    hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
+    if (status == HBP_E_INVALID)
+        return HBP_OK; /* a schedule that no planner made */
+    HBP__TRY(status);
+    hbp__task_slices slices = {.memory = p->context->memory};
+    HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));
+    hbp_task_schedule *schedule = NULL;
+    int32_t *ranks = new_ranks(p, &slices);
+    status = ranks ? HBP_OK : HBP_E_NO_MEMORY;
+    for (int64_t s = 0, at = 0; ranks && s < slices.count; at += slices.slice[s++].gpus)
+        memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
+               (size_t)slices.slice[s].gpus * sizeof *ranks);
+    if (status >= 0)
+        status = build(p, &slices, ranks, &schedule);
+    hbp__delete(&p->context->memory, ranks);
+    hbp__task_slices_close(&slices);
+    return status < 0 ? status : keep_faster(p, schedule, best, best_ns);
 }
 
 /* The search's slices and the published waves of one problem. */
@@ -190,6 +257,7 @@ static hbp_status choose(planning *p, const hbp__task_problem *const *problems, 
                          hbp_task_schedule **out)
 {
     int64_t ns = 0, most = candidates[1].makespan_ns;
+    HBP__TRY(consider_previous(p, most, out, &ns));
     for (int longer = 0; longer < 2 && !*out; longer++)
         for (int i = 0; i < CANDIDATES; i++)
             if ((candidates[i].makespan_ns > most) == longer)
@@ -254,7 +322,7 @@ static hbp_status plan_wider(planning *p, const hbp__scaling *scaling, hbp_task_
         hbp_status status = plan_least(p, scaling, least, out);
         if (*out || (status < 0 && status != HBP_E_INFEASIBLE))
             return status;
-        if (least == p->gpus || p->options.mode != HBP_TASKS_OVERLAP)
+        if (least == p->gpus)
             return HBP_E_INFEASIBLE; /* placement left the message */
     }
 }
