@@ -142,7 +142,10 @@ static int cut_and_resize(search *s, hbp__list *list, int32_t i)
     if (list->piece[i].count < 2)
         return 0;
     int32_t j = cut(s, list, i, 1 + draw(s, list->piece[i].count - 1));
-    return j >= 0 && resize(s, list, draw(s, 2) ? i : j, draw(s, 2) ? 1 : -1);
+    if (j < 0)
+        return 0;
+    int32_t which = draw(s, 2) ? i : j; /* drawn one after the other: compilers order arguments differently */
+    return resize(s, list, which, draw(s, 2) ? 1 : -1);
 }
 
 /* Operators go from one piece to the next of its MetaOp or back. */

@@ -103,7 +103,7 @@ static hbp_status improve(hbp_context *context, void *user)
     bench *b = user;
     hbp__memory memory = b->placer.memory;
     b->placer.memory = context->memory;
-    hbp_status status = hbp__overlap_improve(context, &b->placer, 1, 1, &b->list);
+    hbp_status status = hbp__overlap_improve(context, &b->placer, 1, 3, &b->list);
     b->placer.memory = memory;
     return status;
 }
