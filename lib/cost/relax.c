@@ -73,37 +73,45 @@ static void enclose(const hbp__curve *const *curves, const int32_t *operators, i
     *high = area / gpus > *high ? area / gpus : *high;
 }
 
+/* Sums fall at least as fast as 1 / C where more GPUs waste more, so that from either side x sum / N lies on
+ * the other. From then on false position in 1 / C (Illinois: Dowell and Jarratt 1971, halving the value of an
+ * end that stays); after some steps, halves. */
 double hbp__relax_near(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
                        double guess, double tolerance)
 {
-    double low, high;
-    enclose(curves, operators, count, gpus, &low, &high);
-    double over = sum_of(curves, operators, count, low) - gpus, under;
-    if (over <= 0)
-        return low;
-    while ((under = sum_of(curves, operators, count, high) - gpus) > 0) /* by rounding alone */
-        high += high * 0x1p-52;
-    /* The sum is about linear in 1 / C, and so is false position (Illinois: Dowell and Jarratt 1971, halving
-     * the value of an end that stays); after some steps, halves. */
-    double x = guess > low && guess < high ? guess : low + (high - low) / 2;
-    for (int32_t step = 0, side = 0; high - low > tolerance * high && x > low && x < high; step++) {
-        double value = sum_of(curves, operators, count, x) - gpus;
-        if (value > 0) {
+    double least, high, over = 0, under = 0; /* what the sum has too much at low, too little at high; 0: not
+                                                looked at yet */
+    enclose(curves, operators, count, gpus, &least, &high);
+    double low = least, x = guess > low && guess < high ? guess : low;
+    for (int32_t step = 0, side = 0;; step++) {
+        double sum = sum_of(curves, operators, count, x);
+        if (sum > gpus) {
             low = x;
-            over = value;
+            over = sum - gpus;
             under = side > 0 ? under / 2 : under;
             side = 1;
+            high = x < high ? high : x + x * 0x1p-52; /* by rounding alone */
         } else {
             high = x;
-            under = value;
+            under = sum - gpus;
             over = side < 0 ? over / 2 : over;
             side = -1;
+            if (sum == gpus || x <= least)
+                return x;
         }
-        x = 1 / (1 / low + (1 / high - 1 / low) * (over / (over - under)));
-        if (step >= STEPS || !(x > low && x < high))
-            x = low + (high - low) / 2;
+        if (under < 0 && high - low <= tolerance * high)
+            return high;
+        if (over > 0 && under < 0) {
+            double middle = low + (high - low) / 2;
+            x = 1 / (1 / low + (1 / high - 1 / low) * (over / (over - under)));
+            x = step < STEPS && x > low && x < high ? x : middle;
+            if (!(x > low && x < high))
+                return high;
+        } else {
+            double next = x * (sum / gpus), other = over > 0 ? high : low;
+            x = step < STEPS && next > low && next < high ? next : other;
+        }
     }
-    return high;
 }
 
 double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 
 /* Ends of a wave that are tried: fewer where a level is wide, so that all of them take about as long. */
-#define TRIED_WORK  4000000
+#define TRIED_WORK  2000000
 #define LEAST_TRIED 6
 
 #define TOLERANCE 1e-4 /* of the optimum of what a wave leaves */

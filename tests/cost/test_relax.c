@@ -91,6 +91,12 @@ START_TEST(conditions_of_the_theorem)
             between += share[m] > curves[m]->size[0];
         }
         ck_assert_double_le(sum, gpus);
+        double guess = optimum * (double)hbp__rng_below(&rng, 2000) / 1000;
+        double near = hbp__relax_near(curves, operators, count, gpus, guess, 1e-3);
+        ck_assert_double_ge(near, optimum * (1 - 1e-12));
+        ck_assert_double_le(near, optimum * (1 + 1e-3));
+        ck_assert_double_eq_tol(hbp__relax_near(curves, operators, count, gpus, guess, 0) / optimum, 1,
+                                1e-12);
         if (optimum > longest)
             ck_assert_double_eq_tol(sum / gpus, 1, 1e-9);
         else
