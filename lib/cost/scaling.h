@@ -71,9 +71,9 @@ int32_t hbp__curve_find(const hbp__curve *curve, int32_t n);
 int32_t hbp__curve_floor(const hbp__curve *curve, int32_t n);
 
 /* The continuous optimum of MetaOps that run side by side (section 3.3, Theorem 1): the least C with the sum
- * of n_m = hbp__curve_gpus(curve m, C / L_m) at most `gpus`, to the last bits of a double; n_m
- * goes to `share` [count], which may be NULL. When all run on their largest size and GPUs are left over, C is
- * the longest of them and the others get what ends with it. */
+ * of n_m = hbp__curve_gpus(curve m, C / L_m) at most `gpus`, to the last bits of a double; n_m goes to
+ * `share` [count], which may be NULL. When all run on their largest size and GPUs are left over, C is the
+ * longest of them and the others get what ends with it. */
 double hbp__relax(const hbp__curve *const *curves, const int32_t *operators, int32_t count, double gpus,
                   double *share);
 
