@@ -108,6 +108,35 @@ START_TEST(graphs_that_cannot_be_planned)
 }
 END_TEST
 
+/* An operator that suits, then one that differs in a single field and does not. */
+START_TEST(each_operator_is_looked_at)
+{
+    static const int32_t gpus[] = {2, 4}, three[] = {3};
+    static const struct {
+        hbp_operator good, bad;
+    } pairs[] = {
+        {{.profile = 0, .split = 2}, {.profile = 1, .split = 2}},
+        {{.batch = 2}, {.batch = 5}},
+        {{.split = 2}, {.split = 5}},
+        {{.least_gpus = 2, .split = 4}, {.least_gpus = 3, .split = 4}},
+        {{.degrees = HBP_DEGREES_PROFILED, .batch = 5}, {.degrees = HBP_DEGREES_DIVISORS, .batch = 5}}};
+    hbp_context *context = test_context();
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        hbp_graph *graph = new_graph(context);
+        hbp_operator good = pairs[i].good, bad = pairs[i].bad;
+        one_of(context, graph, gpus, 2);
+        one_of(context, graph, three, 1);
+        good.struct_size = bad.struct_size = sizeof good;
+        add_chain(context, graph, &good, "good", "type", "task", 2);
+        OK(context, hbp_graph_check(context, graph));
+        add_chain(context, graph, &bad, "bad", "type", "task", 1);
+        FAILS(context, HBP_E_INVALID, "operator 'bad' is profiled on", hbp_graph_check(context, graph));
+        hbp_graph_free(graph);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 /* The widest profile there may be, and nothing that suits it. */
 START_TEST(wide_profiles_end)
 {
@@ -150,6 +179,15 @@ START_TEST(cycles_are_named)
         context, HBP_E_INVALID,
         "the graph has a cycle: 'c[1]' -> 'c[2]' -> 'c[3]' -> 'c[4]' -> 'c[5]' -> 'c[6]' -> 2 more -> 'c[1]'",
         hbp_graph_check(context, graph));
+    hbp_graph_free(graph);
+    graph = new_graph(context);
+    add_chain(context, graph, &(hbp_operator){.struct_size = sizeof(hbp_operator), .profile = -1}, "c",
+              "type", "task", 6);
+    OK(context, hbp_graph_add_edge(context, graph, 5, 0, -1));
+    hbp__graph_order order;
+    FAILS(context, HBP_E_INVALID,
+          "the graph has a cycle: 'c[0]' -> 'c[1]' -> 'c[2]' -> 'c[3]' -> 'c[4]' -> 'c[5]' -> 'c[0]'",
+          hbp__graph_order_open(context, graph, &order));
     hbp_graph_free(graph);
     hbp_context_free(context);
 }
@@ -267,5 +305,6 @@ START_TEST(failing_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("graph_check", degrees_as_defined, graphs_that_cannot_be_planned, wide_profiles_end,
-          cycles_are_named, orders_and_cycles_of_random_graphs, failing_allocations_leave_nothing)
+TEST_MAIN("graph_check", degrees_as_defined, graphs_that_cannot_be_planned, each_operator_is_looked_at,
+          wide_profiles_end, cycles_are_named, orders_and_cycles_of_random_graphs,
+          failing_allocations_leave_nothing)
