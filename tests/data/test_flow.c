@@ -128,7 +128,8 @@ START_TEST(bytes_round_up)
     for (int i = 0; i < 20000; i++) {
         int32_t from[MOST], to[MOST], domain = 1 + (int32_t)hbp__rng_below(&rng, MOST);
         int32_t froms = draw_ranks(&rng, from), tos = draw_ranks(&rng, to), common = 0, stays = 0;
-        int64_t bytes = (int64_t)(hbp__rng_next(&rng) >> (2 + hbp__rng_below(&rng, 62)));
+        uint64_t bits = hbp__rng_next(&rng);
+        int64_t bytes = (int64_t)(bits >> (2 + hbp__rng_below(&rng, 62)));
         for (int32_t a = 0; a < froms; a++)
             for (int32_t b = 0; b < tos; b++)
                 common += from[a] == to[b];
