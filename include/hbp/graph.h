@@ -68,7 +68,7 @@ HBP_API hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *grap
                                            int64_t count, int32_t *first);
 
 /* `to` needs the output of `from`; bytes -1: its output_bytes. HBP_E_INVALID for an operator that is not
- * there (yet), for an edge to itself, for one that is there. */
+ * there (yet), for an edge to itself, for one that is there; HBP_E_OVERFLOW above 2^62 bytes in all. */
 HBP_API hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t from, int32_t to,
                                       int64_t bytes);
 
@@ -78,7 +78,8 @@ HBP_API hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, in
 HBP_API hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph);
 
 /* Reads a graph from JSON or msgpack, told apart by content (docs/explanation/tasks-file.md has the format).
- * HBP_E_FORMAT with the place, or what the calls above return. Saved atomically. */
+ * HBP_E_FORMAT with the place, also for what the calls above refuse; HBP_E_VERSION. Saved atomically, and
+ * read back the same; HBP_E_OVERFLOW for more than a file may hold. */
 HBP_API hbp_status hbp_graph_read(hbp_context *context, const char *path, hbp_graph **out);
 HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
                                   int32_t format);
