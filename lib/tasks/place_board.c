@@ -162,10 +162,15 @@ static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
 }
 
 /* What a set of `ranks` ranks pays for the domains that it cannot but span. */
-static int64_t least_domains(const hbp__board *board, int32_t ranks)
+static int64_t least_span(const hbp__board *board, int32_t ranks, int64_t bytes)
 {
     int64_t domains = hbp__ceil_div(ranks, board->domain_gpus);
-    return domains > 1 ? (HBP__CROSSING - 1) * domains : 0;
+    return domains > 1 ? (HBP__CROSSING - 1) * domains * bytes : 0;
+}
+
+static int64_t least_crossing(const hbp__board *board, int32_t ranks, int64_t bytes)
+{
+    return ranks > board->domain_gpus ? (HBP__CROSSING - 1) * (bytes * (ranks - 1) / board->domain_gpus) : 0;
 }
 
 /* Every flow, slice and bundle on the ranks that suit it best, and all that was held before kept. */
@@ -177,13 +182,15 @@ static void bound(hbp__board *board)
         least += share_up(board->flow[f].bytes, a > b ? a - b : b - a, a > b ? a : b);
     }
     for (int32_t s = 0; s < board->count; s++)
-        least += least_domains(board, board->slice[s].gpus) * (board->own_gradient[s] + board->own_span[s]);
+        least += least_crossing(board, board->slice[s].gpus, board->own_gradient[s]) +
+                 least_span(board, board->slice[s].gpus, board->own_span[s]);
     for (int32_t k = 0; k < board->bundles; k++) {
         int32_t ranks = 1;
         for (int64_t u = board->bundle[k].first; u < board->bundle[k].end; u++)
             if (board->slice[board->user[u].slice].gpus > ranks)
                 ranks = board->slice[board->user[u].slice].gpus;
-        least += (least_domains(board, ranks) + ranks - 1) * board->bundle[k].gradient;
+        least +=
+            least_crossing(board, ranks, board->bundle[k].gradient) + (ranks - 1) * board->bundle[k].gradient;
     }
     for (int64_t i = 0; i < board->keeps; i++)
         least -= board->keep[i].bytes * board->gpus;
@@ -360,24 +367,43 @@ static int64_t kept(const hbp__board *board, int64_t begin, int64_t end, const u
     return bytes;
 }
 
-static int64_t count_domains(const int32_t *in_domain, int32_t domains)
+/* Ranks of a set in [begin, end). */
+static int64_t count_between(const uint64_t *set, int64_t begin, int64_t end)
 {
     int64_t count = 0;
-    for (int32_t i = 0; i < domains; i++)
-        count += in_domain[i] > 0;
+    for (int64_t w = begin >> 6; w << 6 < end; w++) {
+        uint64_t bits = set[w];
+        if (w << 6 < begin)
+            bits &= ~UINT64_C(0) << (begin & 63);
+        if (end - (w << 6) < 64)
+            bits &= ~(~UINT64_C(0) << (end & 63));
+        count += hbp__count_bits(bits);
+    }
     return count;
 }
 
-/* A ring over k > 1 domains crosses k times; its other links, one fewer than ranks, are the same whichever
- * they are. Half of what an all-reduce moves, as flows go there and back. */
+/* What a ring over `ranks` ranks, at least `least` of them in each of its domains, pays for `bytes` where it
+ * crosses domains: it does so over as many network cards at once. */
+static int64_t crossing_cost(int64_t bytes, int64_t ranks, int64_t least)
+{
+    return least < ranks ? (HBP__CROSSING - 1) * (bytes * (ranks - 1) / least) : 0;
+}
+
+/* Half of what an all-reduce moves, as flows go there and back. */
 int64_t hbp__board_cost_own(const hbp__board *board, int32_t s)
 {
     if (!board->counts_weights)
         return 0;
-    int64_t domains = count_domains(hbp__board_domains(board, s), board->domains);
-    int64_t cost = 0;
+    const int32_t *in_domain = hbp__board_domains(board, s);
+    int64_t domains = 0, least = board->slice[s].gpus;
+    for (int32_t i = 0; i < board->domains; i++)
+        if (in_domain[i]) {
+            domains++;
+            least = in_domain[i] < least ? in_domain[i] : least;
+        }
+    int64_t cost = crossing_cost(board->own_gradient[s], board->slice[s].gpus, least);
     if (domains > 1)
-        cost = (HBP__CROSSING - 1) * domains * (board->own_gradient[s] + board->own_span[s]);
+        cost += (HBP__CROSSING - 1) * domains * board->own_span[s];
     return cost - kept(board, board->keep_first[s], board->keep_first[s + 1], hbp__board_set(board, s));
 }
 
@@ -392,18 +418,15 @@ int64_t hbp__board_cost_bundle(hbp__board *board, const hbp__bundle *bundle)
         for (int64_t w = 0; w < board->words; w++)
             all[w] |= set[w];
     }
-    int64_t ranks = 0, domains = 0;
-    for (int64_t w = 0; w < board->words; w++)
-        ranks += hbp__count_bits(all[w]);
-    for (int32_t i = 0; i < board->domains; i++)
-        for (int64_t u = bundle->first; u < bundle->end; u++)
-            if (hbp__board_domains(board, board->user[u].slice)[i]) {
-                domains++;
-                break;
-            }
-    int64_t cost = bundle->gradient * (ranks > 0 ? ranks - 1 : 0);
-    if (domains > 1)
-        cost += (HBP__CROSSING - 1) * domains * bundle->gradient;
+    int64_t ranks = 0, least = INT64_MAX;
+    for (int64_t i = 0, begin = 0; i < board->domains; i++, begin += board->domain_gpus) {
+        int64_t end = begin + board->domain_gpus;
+        int64_t here = count_between(all, begin, end < board->gpus ? end : board->gpus);
+        ranks += here;
+        least = here && here < least ? here : least;
+    }
+    int64_t cost =
+        ranks > 0 ? bundle->gradient * (ranks - 1) + crossing_cost(bundle->gradient, ranks, least) : 0;
     return cost - kept(board, bundle->keep_first, bundle->keep_end, all);
 }
 

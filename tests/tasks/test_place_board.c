@@ -13,7 +13,7 @@ static int64_t slow_cost(place_case *c, const hbp__board *board)
     /* Each set of weights by itself; on a board they are in bundles, so it may round up to once a set less.
      */
     for (int32_t p = 0; p < c->graph->parameters.count; p++) {
-        int64_t gradient = 0, ranks = 0, domains = 0;
+        int64_t gradient = 0, ranks = 0, least = INT64_MAX;
         memset(holds, 0, (size_t)gpus);
         for (int64_t s = 0; s < c->slices.count; s++) {
             const hbp__task_slice *slice = &c->slices.slice[s];
@@ -30,13 +30,13 @@ static int64_t slow_cost(place_case *c, const hbp__board *board)
         for (int32_t r = 0; r < gpus; r++)
             ranks += holds[r];
         for (int32_t d = 0; d * domain_gpus < gpus; d++) {
-            int held = 0;
+            int64_t held = 0;
             for (int32_t r = d * domain_gpus; r < gpus && r < (d + 1) * domain_gpus; r++)
-                held |= holds[r];
-            domains += held;
+                held += holds[r];
+            least = held && held < least ? held : least;
         }
         int64_t part = gradient / HBP__GRADIENT_PART;
-        cost += domains > 1 ? (HBP__CROSSING - 1) * domains * part : 0;
+        cost += least < ranks ? (HBP__CROSSING - 1) * (part * (ranks - 1) / least) : 0;
         cost += part * (ranks > 0 ? ranks - 1 : 0);
     }
     for (int64_t s = 0; s < c->slices.count; s++) {
