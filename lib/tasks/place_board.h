@@ -10,10 +10,10 @@
 /* A byte that leaves its NVLink domain weighs as much as so many that stay inside: about what separates the
  * two links' speeds. */
 #define HBP__CROSSING 8
-/* A byte of gradients, and of what a slice's GPUs hand one another, weighs as much as an 8th of one that goes
+/* A byte of gradients, and of what a slice's GPUs hand one another, weighs as much as a 24th of one that goes
  * from slice to slice: what made steps of the preset workloads shortest, with transfers between slices at a
- * third of what they take on consecutive ranks. */
-#define HBP__GRADIENT_PART 8
+ * third of what crosses domains on consecutive ranks. */
+#define HBP__GRADIENT_PART 24
 /* Fetching a state is paid once in so many steps. */
 #define HBP__KEEP_STEPS 64
 
