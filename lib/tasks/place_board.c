@@ -326,8 +326,14 @@ int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flo
     if (board->domains == 1)
         return cost;
     const int32_t *a = hbp__board_domains(board, flow->from), *b = hbp__board_domains(board, flow->to);
-    int64_t stays = 0, whole = froms * tos;
-    for (int32_t i = 0; i < board->domains; i++) {
+    int64_t stays = 0, whole = froms * tos, low = 0, high = board->words - 1;
+    while (low < high && !from[low])
+        low++;
+    while (low < high && !from[high])
+        high--;
+    int32_t begin = board->domain_of[64 * low];
+    int32_t end = 64 * high + 63 < board->gpus ? board->domain_of[64 * high + 63] + 1 : board->domains;
+    for (int32_t i = begin; i < end; i++) {
         int64_t mine = a[i] * tos, theirs = b[i] * froms;
         stays += mine < theirs ? mine : theirs;
     }
