@@ -254,15 +254,24 @@ static hbp_status make_slices(planning *p, const hbp__task_problem *problem, hbp
 /* Of the candidates that take no longer than the published waves, the one that runs fastest: some move more
  * bytes than others. Where none of them fits in memory, of the others. */
 static hbp_status choose(planning *p, const hbp__task_problem *const *problems, hbp__task_slices *candidates,
-                         hbp_task_schedule **out)
+                         int count, hbp_task_schedule **out)
 {
     int64_t ns = 0, most = candidates[1].makespan_ns;
     HBP__TRY(consider_previous(p, most, out, &ns));
     for (int longer = 0; longer < 2 && !*out; longer++)
-        for (int i = 0; i < CANDIDATES; i++)
+        for (int i = 0; i < count; i++)
             if ((candidates[i].makespan_ns > most) == longer)
                 HBP__TRY(consider(p, problems[i / ALL_SIZES], &candidates[i], out, &ns));
     return HBP_OK;
+}
+
+/* Whether every size tiles domains, so that those that do are all. */
+static int same_sizes(const hbp__scaling *a, const hbp__scaling *b)
+{
+    for (int32_t i = 0; i < a->count; i++)
+        if (a->curve[i].sizes != b->curve[i].sizes)
+            return 0;
+    return 1;
 }
 
 static hbp_status plan_own(planning *p, const hbp__task_problem *problem, hbp_task_schedule **out)
@@ -276,10 +285,11 @@ static hbp_status plan_own(planning *p, const hbp__task_problem *problem, hbp_ta
     tiled.scaling = &tiling;
     const hbp__task_problem *problems[] = {problem, &tiled};
     hbp_status status = HBP_OK;
-    for (int i = 0; i < CANDIDATES && status >= 0; i += ALL_SIZES)
+    int count = same_sizes(problem->scaling, &tiling) ? ALL_SIZES : CANDIDATES;
+    for (int i = 0; i < count && status >= 0; i += ALL_SIZES)
         status = make_slices(p, problems[i / ALL_SIZES], &candidates[i], &candidates[i + 1]);
     if (status >= 0)
-        status = choose(p, problems, candidates, out);
+        status = choose(p, problems, candidates, count, out);
     for (int i = 0; i < CANDIDATES; i++)
         hbp__task_slices_close(&candidates[i]);
     hbp__scaling_close(&tiling);
