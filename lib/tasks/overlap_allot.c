@@ -72,7 +72,7 @@ hbp_status hbp__allot_open(hbp_context *context, const hbp__placer *placer, hbp_
 {
     const hbp__memory *memory = &placer->memory;
     uint64_t count = (uint64_t)placer->meta_ops;
-    *allot = (hbp__allot){.placer = placer};
+    *allot = (hbp__allot){.placer = placer, .looks = INT64_MAX};
     allot->count = hbp__new(memory, count, sizeof *allot->count);
     allot->share = hbp__new_zero(memory, count, sizeof *allot->share);
     allot->time_ns = hbp__new(memory, count, sizeof *allot->time_ns);
@@ -115,6 +115,7 @@ static int64_t measure(hbp__allot *a, int32_t part)
     const hbp__placer *p = a->placer;
     int32_t begin = a->part_first[part], end = a->part_first[part + 1];
     int64_t longest = 0;
+    a->looked += end - begin;
     for (int32_t i = begin; i < end; i++) {
         int32_t m = a->part[i];
         a->head_ns[m] = 0;
@@ -189,7 +190,7 @@ static void shorten(hbp__allot *a, int32_t part, int64_t ns)
                 least = s;
             }
         }
-        if (best < 0)
+        if (best < 0 || a->looked > a->looks)
             return;
         const hbp__curve *c = curve_of(a, best);
         int32_t step = a->share[best].step;
@@ -220,7 +221,7 @@ static void give_back(hbp__allot *a, int32_t part, int64_t ns)
                 operators = slack;
             }
         }
-        if (best < 0)
+        if (best < 0 || a->looked > a->looks)
             return;
         slow_down(a, best, operators);
     }

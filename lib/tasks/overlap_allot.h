@@ -22,6 +22,8 @@ typedef struct hbp__allot {
     int32_t *part;       /* [MetaOps] by connected part, ascending within it */
     int32_t *part_of;    /* [MetaOps] */
     int32_t parts;
+    int64_t looked; /* MetaOps looked at so far, the measure of work */
+    int64_t looks;  /* at most so many, shares then stay as they are; INT64_MAX: no limit */
 } hbp__allot;
 
 /* Everything on the size of least GPU time. */

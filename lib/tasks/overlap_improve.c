@@ -202,7 +202,7 @@ static int change_once(search *s)
 {
     int32_t i = pick(s);
     hbp__list *list = &s->next;
-    switch (draw(s, 8)) {
+    switch (draw(s, 12)) {
     case 0:
         return resize(s, list, i, 1);
     case 1:
@@ -211,12 +211,11 @@ static int change_once(search *s)
     case 3:
         return cut_and_resize(s, list, i);
     case 4:
-    case 5:
-        return shift(s, list, i);
-    case 6:
         return swap_with_next(s, list, i);
-    default:
+    case 5:
         return move(s, list, i);
+    default: /* the finest change, and often there is no other piece to change with */
+        return shift(s, list, i);
     }
 }
 

@@ -40,11 +40,10 @@ hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *probl
     p->next = hbp__new(&p->memory, edges, sizeof *p->next);
     p->before_first = hbp__new(&p->memory, count + 1, sizeof *p->before_first);
     p->before = hbp__new(&p->memory, edges, sizeof *p->before);
-    p->time = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->time);
-    p->used = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->used);
+    p->point = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->point);
     p->scratch = hbp__new(&p->memory, (uint64_t)room, sizeof *p->scratch);
     if (!p->curve || !p->ready || !p->left || !p->waits || !p->next_first || !p->next || !p->before_first ||
-        !p->before || !p->time || !p->used || !p->scratch)
+        !p->before || !p->point || !p->scratch)
         return hbp__fail_memory(context, "the schedule's lists");
     p->least_gpus = problem->gpus;
     for (int32_t m = 0; m < p->meta_ops; m++) {
@@ -67,8 +66,7 @@ void hbp__placer_close(hbp__placer *placer)
     hbp__delete(memory, placer->next);
     hbp__delete(memory, placer->before_first);
     hbp__delete(memory, placer->before);
-    hbp__delete(memory, placer->time);
-    hbp__delete(memory, placer->used);
+    hbp__delete(memory, placer->point);
     hbp__delete(memory, placer->scratch);
 }
 
@@ -98,7 +96,7 @@ static int32_t find_point(const hbp__placer *p, int32_t from, int64_t ns)
     int32_t low = from, high = p->points;
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        if (p->time[middle] <= ns)
+        if (p->point[middle].ns <= ns)
             low = middle;
         else
             high = middle;
@@ -106,42 +104,51 @@ static int32_t find_point(const hbp__placer *p, int32_t from, int64_t ns)
     return low;
 }
 
-static void insert_point(hbp__placer *p, int32_t at, int64_t ns)
+/* Makes room for `more` (1 or 2) points before point `at`. A loop, for mostly few are behind. */
+static void shift_points(hbp__placer *p, int32_t at, int32_t more)
 {
-    memmove(p->time + at + 1, p->time + at, (size_t)(p->points - at) * sizeof *p->time);
-    memmove(p->used + at + 1, p->used + at, (size_t)(p->points - at) * sizeof *p->used);
-    p->time[at] = ns;
-    p->used[at] = p->used[at - 1];
-    p->points++;
+    for (int32_t i = p->points; i-- > at;)
+        p->point[i + more] = p->point[i];
+    p->points += more;
 }
 
 /* The earliest start from `ready` on with `gpus` free for `duration`; takes them. */
 static int64_t take(hbp__placer *p, int64_t ready, int64_t duration, int32_t gpus)
 {
-    int32_t room = p->problem->gpus - gpus, first = find_point(p, p->full, ready), last;
-    int64_t start = p->time[first] > ready ? p->time[first] : ready;
+    hbp__point *point = p->point;
+    int64_t room = p->problem->gpus - gpus;
+    int32_t first = find_point(p, p->full, ready), last;
+    int64_t start = hbp__max_i64(point[first].ns, ready);
     for (;;) {
-        if (p->used[first] > room) {
-            while (p->used[first] > room)
+        if (point[first].used > room) {
+            while (point[first].used > room)
                 first++;
-            start = p->time[first];
+            start = point[first].ns;
         }
-        last = first;
-        while (last + 1 < p->points && p->time[last + 1] < start + duration && p->used[last + 1] <= room)
+        last = first + 1;
+        while (last < p->points && point[last].ns < start + duration && point[last].used <= room)
             last++;
-        if (last + 1 == p->points || p->time[last + 1] >= start + duration)
+        if (last == p->points || point[last].ns >= start + duration)
             break;
-        first = last + 1;
+        first = last;
     }
-    if (last + 1 == p->points || p->time[last + 1] > start + duration)
-        insert_point(p, last + 1, start + duration);
-    if (p->time[first] < start) {
-        insert_point(p, ++first, start);
+    int64_t end = start + duration, after = point[last - 1].used;
+    int at_start = point[first].ns == start, at_end = last < p->points && point[last].ns == end;
+    if (!at_end) {
+        shift_points(p, last, 2 - at_start);
+        point[last + 1 - at_start] = (hbp__point){end, after};
+    } else if (!at_start) {
+        shift_points(p, last, 1);
+    }
+    if (!at_start) {
+        for (int32_t i = last; i > first; i--)
+            point[i] = point[i - 1];
+        point[++first].ns = start;
         last++;
     }
-    for (int32_t i = first; i <= last; i++)
-        p->used[i] += gpus;
-    while (p->used[p->full] > p->problem->gpus - p->least_gpus)
+    for (int32_t i = first; i < last; i++)
+        point[i].used += gpus;
+    while (point[p->full].used > p->problem->gpus - p->least_gpus)
         p->full++;
     return start;
 }
@@ -167,8 +174,7 @@ static void begin(hbp__placer *p, const way *w)
         p->left[m] = p->problem->meta->meta_op[m].count;
         p->waits[m] = w->before_first[m + 1] - w->before_first[m];
     }
-    p->time[0] = 0;
-    p->used[0] = 0;
+    p->point[0] = (hbp__point){0, 0};
     p->points = 1;
     p->full = 0;
 }
@@ -218,22 +224,22 @@ static int place_all(hbp__placer *p, hbp__list *list, int64_t latest_ns, int bac
 /* What the first `keep` pieces leave of the GPUs from `floor_ns` on; all of them have started by then. */
 static void use_kept(hbp__placer *p, const hbp__list *list, int32_t keep, int64_t floor_ns)
 {
-    p->time[0] = floor_ns;
-    p->used[0] = 0;
+    hbp__point *point = p->point;
+    point[0] = (hbp__point){floor_ns, 0};
     for (int32_t i = 0; i < keep; i++) {
         const hbp__piece *piece = &list->piece[i];
         if (piece->end_ns <= floor_ns)
             continue;
         int32_t at = find_point(p, 0, piece->end_ns);
-        if (p->time[at] < piece->end_ns) {
-            insert_point(p, ++at, piece->end_ns);
-            p->used[at] = 0;
+        if (point[at].ns < piece->end_ns) {
+            shift_points(p, ++at, 1);
+            point[at] = (hbp__point){piece->end_ns, 0};
         }
-        p->used[at] += piece->gpus;
-        p->used[0] += piece->gpus;
+        point[at].used += piece->gpus; /* how many come free there, for now */
+        point[0].used += piece->gpus;
     }
     for (int32_t i = 1; i < p->points; i++)
-        p->used[i] = p->used[i - 1] - p->used[i];
+        point[i].used = point[i - 1].used - point[i].used;
 }
 
 static void sum_up(hbp__list *list)

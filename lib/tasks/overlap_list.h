@@ -24,6 +24,12 @@ typedef struct hbp__list {
     int64_t ends_ns; /* sum of ends; both saturate */
 } hbp__list;
 
+/* GPUs in use from a time on to the next point's. */
+typedef struct hbp__point {
+    int64_t ns;
+    int64_t used;
+} hbp__point;
+
 /* What placing needs. */
 typedef struct hbp__placer {
     hbp__memory memory;
@@ -39,8 +45,7 @@ typedef struct hbp__placer {
     int32_t *next;         /* [edges] MetaOps that need one */
     int32_t *before_first; /* [MetaOps + 1] */
     int32_t *before;       /* [edges] MetaOps that one needs */
-    int64_t *time;         /* [2 room + 2] breakpoints: used[i] GPUs from time[i] to time[i + 1] */
-    int32_t *used;         /* [2 room + 2] */
+    hbp__point *point;     /* [2 room + 2] rising */
     int32_t points;        /* the last of them starts what never ends: nothing used */
     int32_t full;          /* breakpoints before this one have no GPU to give */
     hbp__piece *scratch;   /* [room] */

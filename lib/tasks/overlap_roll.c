@@ -2,6 +2,9 @@
 
 #include "base/checked.h"
 
+/* MetaOps of a part whose shares are found anew whenever one of its pieces starts. */
+#define ASK_PART 8
+
 hbp_status hbp__roll_open(hbp_context *context, hbp__allot *allot, hbp__roll *roll)
 {
     const hbp__memory *memory = &allot->placer->memory;
@@ -111,6 +114,26 @@ static void share_out(hbp__roll *r, int32_t free)
     }
 }
 
+/* How many operators of MetaOp m run on size k in a span of time, at least one; takes them from what is left,
+ * and from the fast ones where k is their size. */
+static int32_t spend(hbp__allot *a, int32_t m, int32_t k, int64_t span_ns)
+{
+    int64_t ns = a->placer->curve[m]->time_ns[k];
+    int64_t operators = hbp__max_i64((span_ns + ns / 2) / ns, 1);
+    int32_t count = (int32_t)hbp__min_i64(operators, a->count[m]);
+    hbp__share *share = &a->share[m];
+    if (share->fast > 0 && k == hbp__allot_size(a, m, 1)) {
+        count = count > share->fast ? share->fast : count;
+        share->fast -= count;
+    }
+    a->count[m] -= count;
+    if (share->fast >= a->count[m] && share->fast > 0) { /* all that is left is fast */
+        share->fast = 0;
+        share->step++;
+    }
+    return count;
+}
+
 /* Starts the pieces chosen, takes what they use from *free and them from those that wait. */
 static int start(hbp__roll *r, int64_t now_ns, int64_t span_ns, int32_t *free, hbp__list *list)
 {
@@ -124,17 +147,13 @@ static int start(hbp__roll *r, int64_t now_ns, int64_t span_ns, int32_t *free, h
         }
         if (list->count == a->placer->room)
             return 0;
-        const hbp__curve *c = a->placer->curve[m];
-        int64_t operators = hbp__max_i64((span_ns + c->time_ns[k] / 2) / c->time_ns[k], 1);
-        int32_t count = (int32_t)hbp__min_i64(operators, a->count[m]);
-        if (a->share[m].fast > 0 && k == hbp__allot_size(a, m, 1) && count > a->share[m].fast)
-            count = a->share[m].fast;
-        r->busy_ns[m] = now_ns + count * c->time_ns[k];
-        r->busy_gpus[m] = c->size[k];
-        *free -= c->size[k];
-        a->count[m] -= count;
-        r->asked_ns[a->part_of[m]] = -1;
-        list->piece[list->count++] = (hbp__piece){m, k, c->size[k], count, now_ns, r->busy_ns[m]};
+        int32_t count = spend(a, m, k, span_ns), part = a->part_of[m];
+        r->busy_ns[m] = now_ns + count * a->placer->curve[m]->time_ns[k];
+        r->busy_gpus[m] = a->placer->curve[m]->size[k];
+        *free -= r->busy_gpus[m];
+        if (a->part_first[part + 1] - a->part_first[part] <= ASK_PART)
+            r->asked_ns[part] = -1;
+        list->piece[list->count++] = (hbp__piece){m, k, r->busy_gpus[m], count, now_ns, r->busy_ns[m]};
     }
     r->readies = waiting;
     return 1;
@@ -176,6 +195,9 @@ int hbp__roll_fill(hbp__roll *roll, int64_t aim_ns, int32_t spans, hbp__list *li
         if (!start(roll, now, span, &free, list))
             return 0;
         freed = end_next(roll, &now);
+        roll->allot->looked += roll->readies + roll->allot->placer->meta_ops;
+        if (roll->allot->looked > roll->allot->looks)
+            return 0;
     }
     return 1;
 }

@@ -5,6 +5,10 @@
 
 #define JUSTIFY_ROUNDS 4
 
+/* Where graphs are large, first schedules take no longer than this: pieces to place, MetaOps to look at. */
+#define MOST_PLACED 1000000
+#define MOST_LOOKS  30000000
+
 /* Appends a piece; `key` orders it. */
 static void add(const hbp__placer *p, hbp__list *list, int32_t m, int32_t size, int32_t count, int64_t key)
 {
@@ -94,11 +98,16 @@ static void seed_roll(hbp__placer *p, hbp__roll *roll, int64_t aim_ns, int32_t s
     }
 }
 
+static int is_enough(const hbp__placer *p, const hbp__allot *a, int64_t bound_ns, const hbp__list *best)
+{
+    return best->makespan_ns <= bound_ns || p->placed > MOST_PLACED || a->looked > a->looks;
+}
+
 static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allot *allot, hbp__roll *roll,
                             int64_t bound_ns, hbp__list *best, hbp__list *spare)
 {
     for (int32_t i = 0; i < SHARE_AIMS; i++) {
-        if (best->count > 0 && best->makespan_ns <= bound_ns)
+        if (i > 0 && is_enough(placer, allot, bound_ns, best))
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", i, SHARE_AIMS + ROLL_AIMS));
         hbp__allot_reach(allot, hundredths(bound_ns, share_aims[i]));
@@ -106,7 +115,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allo
             seed_shares(placer, allot, way, best, spare);
     }
     for (int32_t i = 0; i < ROLL_AIMS; i++) {
-        if (best->makespan_ns <= bound_ns)
+        if (is_enough(placer, allot, bound_ns, best))
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", SHARE_AIMS + i, SHARE_AIMS + ROLL_AIMS));
         for (int32_t spans = 16; spans <= 32; spans *= 2)
@@ -125,6 +134,7 @@ hbp_status hbp__overlap_seeds(hbp_context *context, hbp__placer *placer, const h
     hbp__roll roll;
     hbp_status status = hbp__allot_open(context, placer, &allot);
     if (status == HBP_OK) {
+        allot.looks = MOST_LOOKS;
         status = hbp__roll_open(context, &allot, &roll);
         if (status == HBP_OK)
             status = seed_aims(context, placer, &allot, &roll, bound_ns, best, spare);

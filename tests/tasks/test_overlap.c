@@ -206,6 +206,36 @@ START_TEST(the_same_again)
 }
 END_TEST
 
+/* And on every compiler: ranks that plan for themselves must agree. The digest changes when the planner does.
+ */
+START_TEST(the_same_everywhere)
+{
+    hbp__rng rng = hbp__rng_make(46, 0, 0);
+    uint64_t digest = 0;
+    for (int trial = 0; trial < 40; trial++) {
+        hbp_context *context = test_context();
+        hbp_graph *graph = random_graph(context, &rng, NULL);
+        planned p;
+        open_planned(context, graph, 12, &p);
+        hbp__task_slices made = {0};
+        OK(context,
+           hbp__plan_overlap(context, &p.problem, NULL, 0, bounds_of(context, &p).bound_ns, 3, &made));
+        for (int64_t s = 0; s < made.count; s++) {
+            const hbp__task_slice *x = &made.slice[s];
+            const int64_t column[] = {x->meta_op, x->first,    x->count, x->gpus,
+                                      x->wave,    x->start_ns, x->end_ns};
+            for (int c = 0; c < 7; c++)
+                digest = hbp__splitmix64(&digest) ^ (uint64_t)column[c];
+        }
+        hbp__task_slices_close(&made);
+        close_planned(&p);
+        hbp_graph_free(graph);
+        hbp_context_free(context);
+    }
+    ck_assert_msg(digest == UINT64_C(0x5342bceb4d64c833), "digest %#llx", (unsigned long long)digest);
+}
+END_TEST
+
 /* One MetaOp alone runs as fast as it can; beside one that does not scale it only needs to be done in time.
  */
 START_TEST(simple_ones_are_optimal)
@@ -274,5 +304,5 @@ START_TEST(memory_may_run_out_and_users_may_cancel)
 END_TEST
 
 TEST_MAIN("overlap", never_longer_than_given, near_the_shortest_of_all, more_effort_is_as_good,
-          workloads_are_near_the_continuous_optimum, the_same_again, simple_ones_are_optimal,
-          memory_may_run_out_and_users_may_cancel)
+          workloads_are_near_the_continuous_optimum, the_same_again, the_same_everywhere,
+          simple_ones_are_optimal, memory_may_run_out_and_users_may_cancel)
