@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/rng.h"
 
-#define TICK_TRIED   256
+#define TICK_PLACED  4096
 #define MORE_PERCENT 30
 
 typedef struct search {
@@ -257,16 +257,18 @@ static int64_t grain_of(const hbp__list *best)
 static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64_t budget, hbp__list *best)
 {
     hbp__placer *p = s->placer;
-    int64_t start = p->placed, end = start + budget;
+    int64_t start = p->placed, end = start + budget, tick = start;
     hbp__list_copy(&s->now, best);
     hbp__place_forward(p, &s->now, INT64_MAX);
     hbp__list_sort(p, &s->now);
     find_chain(s);
     aim(s, best->makespan_ns);
     int64_t now = price(s, &s->now);
-    for (int64_t tried = 1; p->placed < end && best->makespan_ns > bound_ns; tried++) {
-        if (tried % TICK_TRIED == 0)
+    while (p->placed < end && best->makespan_ns > bound_ns) {
+        if (p->placed >= tick) {
             HBP__TRY(hbp__tick(context, "shorter schedules", p->placed - start, budget));
+            tick = p->placed + TICK_PLACED;
+        }
         hbp__list_copy(&s->next, &s->now);
         p->placed++;
         s->floor_ns = INT64_MAX;

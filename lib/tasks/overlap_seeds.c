@@ -107,7 +107,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allo
                             int64_t bound_ns, hbp__list *best, hbp__list *spare)
 {
     for (int32_t i = 0; i < SHARE_AIMS; i++) {
-        if (i > 0 && is_enough(placer, allot, bound_ns, best))
+        if (is_enough(placer, allot, bound_ns, best))
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", i, SHARE_AIMS + ROLL_AIMS));
         hbp__allot_reach(allot, hundredths(bound_ns, share_aims[i]));
@@ -128,8 +128,11 @@ hbp_status hbp__overlap_seeds(hbp_context *context, hbp__placer *placer, const h
                               int32_t givens, int64_t bound_ns, hbp__list *best, hbp__list *spare)
 {
     best->count = 0;
-    for (int32_t g = 0; g < givens; g++)
+    best->makespan_ns = INT64_MAX;
+    for (int32_t g = 0; g < givens; g++) {
+        HBP__TRY(hbp__tick(context, "first schedules", 0, SHARE_AIMS + ROLL_AIMS));
         seed_given(placer, given[g], best, spare);
+    }
     hbp__allot allot;
     hbp__roll roll;
     hbp_status status = hbp__allot_open(context, placer, &allot);
