@@ -173,10 +173,10 @@ static void tell_placement(const char *name, int32_t gpus, const results *r, dou
     double wide = (double)plain->summary.crossing_bytes;
     bench_line(heading(name, gpus),
                "moved %5.3f (released %5.3f) of %8.1f MB, across domains %5.3f of %8.1f MB; adds %5.2f %% "
-               "(released %5.2f, consecutive %5.2f)",
+               "(released %5.2f, consecutive %5.2f); run with gradients %.3f",
                ours, (double)released->summary.moved_bytes / least, 1e-6 * least,
                wide > 0 ? (double)flows->summary.crossing_bytes / wide : 0, 1e-6 * wide, 100 * added(flows),
-               100 * added(released), 100 * added(plain));
+               100 * added(released), 100 * added(plain), over(flows->run.total_ns, plain->run.total_ns));
     sum[0] += ours;
     sum[1] += added(flows);
     sum[2] += added(plain);
