@@ -1,0 +1,328 @@
+/* Many tasks planned in one call: promises over random graphs, memory, joining and leaving, the published
+ * workloads. */
+#include "failing.h"
+#include "graphs.h"
+
+#include "base/rng.h"
+#include "data/task_schedule.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOW 1
+#endif
+#endif
+
+/* Graphs of the large property test: the figure to reach is 10,000; sanitizers make each ten times as slow.
+ */
+#ifdef SLOW
+#define RANDOM_GRAPHS 500
+#else
+#define RANDOM_GRAPHS 10000
+#endif
+
+static hbp_machine *make_machine(hbp_context *context, const char *preset, int32_t nodes)
+{
+    hbp_machine *machine = NULL;
+    OK(context, hbp_machine_create_preset(context, preset, nodes, &machine));
+    return machine;
+}
+
+static hbp_machine *small_machine(hbp_context *context, int32_t nodes, int32_t gpus)
+{
+    hbp_machine_fields fields;
+    hbp_machine_fields_init(&fields, sizeof fields);
+    fields.nodes = nodes;
+    fields.gpus_per_node = gpus;
+    fields.domain_gpus = gpus;
+    fields.hbm_bytes = INT64_C(80000000000);
+    fields.nvlink_bytes_per_s = 200e9;
+    fields.network_bytes_per_s = 25e9;
+    hbp_machine *machine = NULL;
+    OK(context, hbp_machine_create(context, &fields, &machine));
+    return machine;
+}
+
+static hbp_task_summary summary_of(hbp_context *context, const hbp_task_schedule *schedule)
+{
+    hbp_task_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_task_schedule_get_summary(context, schedule, &summary));
+    return summary;
+}
+
+static hbp_task_summary planned(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                                const hbp_tasks_options *options, hbp_task_schedule **schedule)
+{
+    hbp_task_schedule *made = NULL;
+    OK(context, hbp_plan_tasks(context, graph, machine, options, &made));
+    OK(context, hbp_task_schedule_validate(context, made, graph, machine));
+    hbp_task_summary summary = summary_of(context, made);
+    if (schedule)
+        *schedule = made;
+    else
+        hbp_task_schedule_free(made);
+    return summary;
+}
+
+static int64_t simulated(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                         const hbp_task_schedule *schedule)
+{
+    hbp_task_run *run = NULL;
+    hbp_task_run_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_simulate_tasks(context, graph, machine, schedule, NULL, &run));
+    OK(context, hbp_task_run_get_summary(context, run, &summary));
+    hbp_task_run_free(run);
+    return summary.total_ns;
+}
+
+/* Every promise on random graphs: the validator finds nothing, no makespan is below the bound, and the
+ * default runs no longer than the published waves placed the same way. */
+START_TEST(random_graphs_keep_every_promise)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(5, 1, 0);
+    for (int i = 0; i < RANDOM_GRAPHS; i++) {
+        int32_t nodes = 1 << hbp__rng_below(&rng, 2), gpus = 1 << hbp__rng_below(&rng, 4);
+        graph_sizes sizes = {.most_gpus = nodes * gpus};
+        hbp_graph *graph = random_graph(context, &rng, &sizes);
+        hbp_machine *machine = small_machine(context, nodes, gpus);
+        hbp_tasks_options options;
+        hbp_tasks_options_init(&options, sizeof options);
+        options.effort = 1;
+        options.limit_bytes = -1;
+        options.mode = i % 4 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
+        hbp_task_schedule *own = NULL;
+        hbp_task_summary s = planned(context, graph, machine, &options, &own);
+        ck_assert_int_ge(s.makespan_ns, s.bound_ns);
+        ck_assert_int_ge(s.bound_ns, s.critical_path_ns);
+        ck_assert_int_ge(s.bound_ns, s.area_ns);
+        ck_assert_int_eq(s.proven, s.makespan_ns == s.bound_ns);
+        if (options.mode == HBP_TASKS_OVERLAP && i % 16 == 0) {
+            hbp_task_schedule *paper = NULL;
+            options.mode = HBP_TASKS_PAPER;
+            hbp_task_summary published = planned(context, graph, machine, &options, &paper);
+            ck_assert_int_le(s.makespan_ns, published.makespan_ns);
+            ck_assert_int_le(simulated(context, graph, machine, own),
+                             simulated(context, graph, machine, paper));
+            hbp_task_schedule_free(paper);
+        }
+        hbp_task_schedule_free(own);
+        hbp_machine_free(machine);
+        hbp_graph_free(graph);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A limit that shrinks: what is planned stays within it (the validator adds the bytes up again), until a
+ * message says that nothing fits; never a limit that fits below one that did not. */
+START_TEST(memory_is_never_exceeded)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(5, 2, 0);
+    int fitted = 0, refused = 0;
+    for (int i = 0; i < 24; i++) {
+        hbp_graph *graph = random_graph(context, &rng, NULL);
+        hbp_machine *machine = small_machine(context, 2, 4);
+        hbp_tasks_options options;
+        hbp_tasks_options_init(&options, sizeof options);
+        options.effort = 1;
+        options.limit_bytes = -1;
+        hbp_task_summary s = planned(context, graph, machine, &options, NULL);
+        ck_assert_int_eq(s.limit_bytes, 0);
+        int64_t peak = s.peak_bytes > 0 ? s.peak_bytes : 1;
+        for (int k = 8; k > 0; k--) {
+            options.limit_bytes = peak / 8 * k;
+            if (options.limit_bytes < 1)
+                break;
+            hbp_task_schedule *schedule = NULL;
+            hbp_status status = hbp_plan_tasks(context, graph, machine, &options, &schedule);
+            if (status == HBP_E_INFEASIBLE) {
+                ck_assert_ptr_null(schedule);
+                ck_assert_str_ne(hbp_context_message(context), "");
+                refused++;
+                break;
+            }
+            OK(context, status);
+            OK(context, hbp_task_schedule_validate(context, schedule, graph, machine));
+            ck_assert_int_le(summary_of(context, schedule).peak_bytes, options.limit_bytes);
+            fitted += k < 8;
+            hbp_task_schedule_free(schedule);
+        }
+        hbp_machine_free(machine);
+        hbp_graph_free(graph);
+    }
+    ck_assert_int_gt(fitted, 24);
+    ck_assert_int_gt(refused, 0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Figures of the published workloads at 8 to 64 GPUs: 1.07 of the sum of C* as published, 1.04 by default. */
+START_TEST(workloads_come_near_the_optimum)
+{
+    hbp_context *context = test_context();
+    for (int64_t w = 0; w < hbp_workload_count_presets(); w++)
+        for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
+            hbp_machine *machine = make_machine(context, "a800-80", nodes);
+            hbp_graph *graph = NULL;
+            const char *name = hbp_workload_get_preset_name(w);
+            OK(context, hbp_graph_create_workload(context, name, machine, &graph));
+            hbp_tasks_options options;
+            hbp_tasks_options_init(&options, sizeof options);
+            hbp_task_schedule *schedule = NULL;
+            hbp_status status = hbp_plan_tasks(context, graph, machine, &options, &schedule);
+            if (status == HBP_E_INFEASIBLE && nodes == 1) { /* 9 and 30 billion parameters on 8 GPUs */
+                options.limit_bytes = -1;
+                status = hbp_plan_tasks(context, graph, machine, &options, &schedule);
+            }
+            OK(context, status);
+            hbp_task_summary own = summary_of(context, schedule);
+            hbp_task_schedule_free(schedule);
+            options.mode = HBP_TASKS_PAPER;
+            options.limit_bytes = -1;
+            hbp_task_summary paper = planned(context, graph, machine, &options, NULL);
+            double c = (double)own.relaxed_ns;
+            ck_assert_msg((double)paper.makespan_ns <= 1.07 * c, "%s on %d: paper %.4f", name, 8 * nodes,
+                          (double)paper.makespan_ns / c);
+            ck_assert_msg((double)own.makespan_ns <= 1.04 * c, "%s on %d: own %.4f", name, 8 * nodes,
+                          (double)own.makespan_ns / c);
+            hbp_graph_free(graph);
+            hbp_machine_free(machine);
+        }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A task leaves, and comes back: most states stay where they were, more than without a look at the past. */
+START_TEST(states_stay_when_tasks_come_and_go)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = make_machine(context, "a800-80", 2);
+    hbp_graph *many = NULL, *few = NULL;
+    OK(context, hbp_graph_create_workload(context, "clip-10", machine, &many));
+    OK(context, hbp_graph_create_workload(context, "clip-7", machine, &few));
+    hbp_task_schedule *before = NULL, *after = NULL, *again = NULL;
+    hbp_task_summary first = planned(context, many, machine, NULL, &before);
+    ck_assert_int_eq(first.kept_bytes, 0);
+    ck_assert_int_eq(first.fetched_bytes, 0);
+    hbp_tasks_options options;
+    hbp_tasks_options_init(&options, sizeof options);
+    options.previous = before;
+    hbp_task_summary left = planned(context, few, machine, &options, &after);
+    ck_assert_int_gt(left.kept_bytes, left.fetched_bytes);
+    options.previous = after;
+    hbp_task_summary joined = planned(context, many, machine, &options, &again);
+    ck_assert_int_gt(joined.kept_bytes, joined.fetched_bytes);
+    /* Nothing changed: everything stays. */
+    hbp_task_schedule *same = NULL;
+    options.previous = again;
+    hbp_task_summary still = planned(context, many, machine, &options, &same);
+    ck_assert_int_eq(still.fetched_bytes, 0);
+    hbp_task_schedule_free(before);
+    hbp_task_schedule_free(after);
+    hbp_task_schedule_free(again);
+    hbp_task_schedule_free(same);
+    hbp_graph_free(many);
+    hbp_graph_free(few);
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_named)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = small_machine(context, 1, 8);
+    hbp__rng rng = hbp__rng_make(5, 3, 0);
+    hbp_graph *graph = random_graph(context, &rng, NULL), *empty = NULL;
+    hbp_task_schedule *out = NULL;
+    hbp_tasks_options options;
+    OK(context, hbp_graph_create(context, &empty));
+    hbp_tasks_options_init(&options, sizeof options);
+    FAILS(context, HBP_E_INVALID, "graph", hbp_plan_tasks(context, NULL, machine, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "machine", hbp_plan_tasks(context, graph, NULL, NULL, &out));
+    FAILS(context, HBP_E_INVALID, "out", hbp_plan_tasks(context, graph, machine, NULL, NULL));
+    FAILS(context, HBP_E_INVALID, "no operators", hbp_plan_tasks(context, empty, machine, NULL, &out));
+    options.mode = 6;
+    FAILS(context, HBP_E_INVALID, "mode is 6", hbp_plan_tasks(context, graph, machine, &options, &out));
+    options.mode = 0;
+    options.placement = -1;
+    FAILS(context, HBP_E_INVALID, "placement is -1", hbp_plan_tasks(context, graph, machine, &options, &out));
+    options.placement = 0;
+    options.effort = 10;
+    FAILS(context, HBP_E_INVALID, "effort is 10", hbp_plan_tasks(context, graph, machine, &options, &out));
+    options.effort = 0;
+    options.reserve_bytes = -2;
+    FAILS(context, HBP_E_INVALID, "reserve_bytes is -2",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
+    options.reserve_bytes = INT64_C(90000000000);
+    FAILS(context, HBP_E_INFEASIBLE, "nothing is left",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
+    options.reserve_bytes = 0;
+    options.limit_bytes = -2;
+    FAILS(context, HBP_E_INVALID, "limit_bytes is -2",
+          hbp_plan_tasks(context, graph, machine, &options, &out));
+    ck_assert_ptr_null(out);
+    hbp_graph_free(graph);
+    hbp_graph_free(empty);
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct call {
+    hbp_graph *graph;
+    hbp_machine *machine;
+    hbp_tasks_options options;
+} call;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const call *c = user;
+    hbp_task_schedule *schedule = NULL;
+    hbp_status status = hbp_plan_tasks(context, c->graph, c->machine, &c->options, &schedule);
+    ck_assert_int_eq(status >= 0, schedule != NULL);
+    hbp_task_schedule_free(schedule);
+    return status;
+}
+
+START_TEST(allocations_may_fail_and_calls_be_cancelled)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(5, 4, 0);
+    graph_sizes sizes = {.most_gpus = 4};
+    call c = {.machine = small_machine(context, 1, 4), .graph = random_graph(context, &rng, &sizes)};
+    hbp_tasks_options_init(&c.options, sizeof c.options);
+    c.options.effort = 1;
+    c.options.limit_bytes = -1;
+    failing_sweep(plan_once, &c);
+    cancel_sweep(plan_once, &c);
+    hbp_graph_free(c.graph);
+    hbp_machine_free(c.machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_same_call_gives_the_same_schedule)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = make_machine(context, "a800-80", 2);
+    hbp_graph *graph = NULL;
+    OK(context, hbp_graph_create_workload(context, "ofasys-7", machine, &graph));
+    hbp_task_schedule *a = NULL, *b = NULL;
+    planned(context, graph, machine, NULL, &a);
+    planned(context, graph, machine, NULL, &b);
+    ck_assert_uint_eq(hbp_task_schedule_get_digest(a), hbp_task_schedule_get_digest(b));
+    hbp_task_schedule_free(a);
+    hbp_task_schedule_free(b);
+    hbp_graph_free(graph);
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_tasks", random_graphs_keep_every_promise, memory_is_never_exceeded,
+          workloads_come_near_the_optimum, states_stay_when_tasks_come_and_go, wrong_arguments_are_named,
+          allocations_may_fail_and_calls_be_cancelled, the_same_call_gives_the_same_schedule)
