@@ -6,6 +6,10 @@
 #define TRIED_WORK  2000000
 #define LEAST_TRIED 6
 
+/* MetaOps whose ends are tried, times those of the level: on many GPUs more run than can be looked at. */
+#define ENDING_WORK  800000
+#define LEAST_ENDING 32
+
 #define TOLERANCE 1e-4 /* of the optimum of what a wave leaves */
 #define EXACT     1e-9 /* shares nearer than this to a size are that size */
 
@@ -20,6 +24,7 @@ typedef struct sharing {
     const hbp__curve **curves2; /* [active] of what a wave leaves */
     int32_t *left2;
     double *share;      /* [active] */
+    int32_t *ending;    /* [active] items whose ends are tried */
     int32_t unfinished; /* waves in which no MetaOp ended: as many as there are MetaOps, and no more */
 } sharing;
 
@@ -98,13 +103,38 @@ static int64_t price(sharing *s, int64_t end_ns, double now)
     return hbp__add_saturating(longest, hbp__round_i64(after * s->rule->rest));
 }
 
-/* Whether an item before i ends wherever i does. */
-static int told_before(const sharing *s, int32_t i)
+/* Lists items of the wave, of those that end wherever another does the first alone; returns how many. */
+static int32_t list_ending(sharing *s)
 {
-    for (int32_t j = 0; j < i; j++)
-        if (s->item[j].gpus && s->item[j].each_ns == s->item[i].each_ns && s->left[j] == s->left[i])
-            return 1;
-    return 0;
+    int32_t count = 0;
+    for (int32_t i = 0; i < s->active; i++) {
+        int32_t j = s->item[i].gpus ? 0 : count + 1;
+        while (j < count &&
+               (s->item[s->ending[j]].each_ns != s->item[i].each_ns || s->left[s->ending[j]] != s->left[i]))
+            j++;
+        if (j == count)
+            s->ending[count++] = i;
+    }
+    return count;
+}
+
+/* Keeps of the list what there is time for: the slowest, at whose ends all others have run an operator, and
+ * every k-th of the rest. */
+static int32_t thin_ending(sharing *s, int32_t count)
+{
+    int64_t most = hbp__max_i64(ENDING_WORK / s->active, LEAST_ENDING), k = hbp__ceil_div(count, most);
+    int32_t slowest = 0, kept = 0;
+    if (k < 2)
+        return count;
+    for (int32_t e = 1; e < count; e++)
+        if (s->item[s->ending[e]].each_ns > s->item[s->ending[slowest]].each_ns)
+            slowest = e;
+    int32_t first = s->ending[0];
+    s->ending[0] = s->ending[slowest];
+    s->ending[slowest] = first;
+    for (int64_t e = 0; e < count; e += k)
+        s->ending[kept++] = s->ending[e];
+    return kept;
 }
 
 /* The end of an operator that is best to stop at. Every item runs at least once, and a MetaOp ends where
@@ -114,17 +144,16 @@ static int64_t choose_end(sharing *s, double now)
     int64_t least = 0, ends = 0, best = 0, best_price = INT64_MAX;
     int64_t most = hbp__max_i64(TRIED_WORK / ((int64_t)s->active * s->active), LEAST_TRIED);
     int partly = s->unfinished < s->waves->end - s->waves->base;
-    for (int32_t i = 0; i < s->active; i++)
-        if (s->item[i].gpus) {
-            least = hbp__max_i64(least, s->item[i].each_ns);
-            ends += told_before(s, i) ? 0 : s->left[i];
-        }
+    int32_t count = thin_ending(s, list_ending(s));
+    for (int32_t e = 0; e < count; e++) {
+        least = hbp__max_i64(least, s->item[s->ending[e]].each_ns);
+        ends += s->left[s->ending[e]];
+    }
     int64_t step = hbp__ceil_div(ends, most);
-    for (int32_t i = 0; i < s->active; i++) {
-        if (!s->item[i].gpus || told_before(s, i))
-            continue;
-        for (int64_t count = s->left[i]; count > 0; count = partly ? count - step : 0) {
-            int64_t end = count * s->item[i].each_ns;
+    for (int32_t e = 0; e < count; e++) {
+        int32_t i = s->ending[e];
+        for (int64_t left = s->left[i]; left > 0; left = partly ? left - step : 0) {
+            int64_t end = left * s->item[i].each_ns;
             if (end < least)
                 break;
             int64_t its = price(s, end, now);
@@ -202,8 +231,9 @@ hbp_status hbp__share_waves(hbp_context *context, const hbp__wave_rule *rule, hb
     s.curves2 = hbp__new(memory, own, sizeof *s.curves2);
     s.left2 = hbp__new(memory, own, sizeof *s.left2);
     s.share = hbp__new(memory, own, sizeof *s.share);
+    s.ending = hbp__new(memory, own, sizeof *s.ending);
     hbp__level_waves_clear(waves);
-    hbp_status status = s.item && s.curves && s.left && s.curves2 && s.left2 && s.share
+    hbp_status status = s.item && s.curves && s.left && s.curves2 && s.left2 && s.share && s.ending
                             ? share(&s)
                             : hbp__fail_memory(context, "waves");
     hbp__delete(memory, s.item);
@@ -212,5 +242,6 @@ hbp_status hbp__share_waves(hbp_context *context, const hbp__wave_rule *rule, hb
     hbp__delete(memory, s.curves2);
     hbp__delete(memory, s.left2);
     hbp__delete(memory, s.share);
+    hbp__delete(memory, s.ending);
     return status;
 }

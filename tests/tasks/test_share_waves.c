@@ -169,6 +169,35 @@ START_TEST(near_brute_force)
 }
 END_TEST
 
+/* More MetaOps at a time, no two alike, than ends can be tried of; the slowest has the highest number. */
+START_TEST(wide_levels_end)
+{
+    hbp_context *context = test_context();
+    hbp_graph *graph = new_graph(context);
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.batch = 16;
+    for (int32_t t = 0; t < 1500; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", (int)t);
+        o.profile = add_falling_profile(context, graph, 1000000 + 1009 * t, 50000, 16);
+        add_chain(context, graph, &o, name, name, name, 1 + t % 7);
+    }
+    planned p;
+    open_planned(context, graph, 1200, &p);
+    hbp__level_waves w;
+    OK(context, hbp__level_waves_open(context, &p.problem, 0, &w));
+    for (int r = 0; r < 2; r++) {
+        OK(context, hbp__share_waves(context, &rules[r], &w));
+        check_waves(&p, &w);
+    }
+    hbp__level_waves_close(&w);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status share_first(hbp_context *context, hbp__level_waves *waves)
 {
     return hbp__share_waves(context, &rules[0], waves);
@@ -181,4 +210,4 @@ START_TEST(no_allocation_is_taken_for_granted)
 END_TEST
 
 TEST_MAIN("share_waves", invariants_on_random_levels, one_wave_where_one_will_do, near_brute_force,
-          no_allocation_is_taken_for_granted)
+          wide_levels_end, no_allocation_is_taken_for_granted)
