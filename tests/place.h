@@ -74,7 +74,7 @@ static inline void open_case(hbp_context *context, hbp_graph *graph, int32_t gpu
     *c = (place_case){.context = context, .graph = graph, .slices = {.memory = hbp__memory_default()}};
     OK(context, hbp__meta_graph_open(context, graph, &c->meta));
     OK(context, hbp__scaling_open(context, graph, &c->meta, gpus, &c->scaling));
-    c->problem = (hbp__task_problem){graph, &c->meta, &c->scaling, gpus, domain_gpus, limit_bytes, 7};
+    c->problem = (hbp__task_problem){graph, &c->meta, &c->scaling, gpus, domain_gpus, limit_bytes, 7, 0, 0};
 }
 
 /* Once slices are there. */

@@ -16,7 +16,7 @@
  * above more. */
 #define FULL_PAIRS 1024
 #define MANY_PAIRS 4096
-enum { PARTS = 16, LEAST_PARTS = 2, MOST_PARTS = 48 * PARTS };
+enum { PARTS = 16, LEAST_PARTS = 2, MOST_PARTS = 16 * PARTS };
 /* Placed slices of the search that backtracks. */
 #define MOST_NODES 20000
 
@@ -117,6 +117,14 @@ static hbp_status fit(placing *p)
     return HBP_OK;
 }
 
+/* One start, a short search; where that does not fit, the ways that look at memory. */
+static hbp_status place_hastily(placing *p)
+{
+    p->improve_work /= 2;
+    HBP__TRY(improve_from(p, HBP__GREEDY_FLOWS));
+    return p->best_over > 0 ? fit(p) : HBP_OK;
+}
+
 /* The best of several starts; where weights have drawn it to more flows than consecutive ranks have, these,
  * with flows alone counted. */
 static hbp_status place_by_flows(placing *p)
@@ -134,7 +142,8 @@ static hbp_status place_by_flows(placing *p)
     load(p, p->best);
     HBP__TRY(hbp__board_wander(board, board->problem->seed, p->wander_work));
     offer(p);
-    if (!fits || hbp__board_flow_cost(board, p->best) <= hbp__board_flow_cost(board, p->first_fit))
+    if (!fits || board->problem->gradient_part ||
+        hbp__board_flow_cost(board, p->best) <= hbp__board_flow_cost(board, p->first_fit))
         return HBP_OK;
     board->counts_weights = 0;
     board->least_cost = 0;
@@ -156,7 +165,7 @@ static hbp_status place(placing *p, int32_t placement)
             return HBP_OK;
         }
     }
-    return place_by_flows(p);
+    return board->problem->hasty ? place_hastily(p) : place_by_flows(p);
 }
 
 hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *problem,

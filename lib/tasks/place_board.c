@@ -11,14 +11,14 @@
 
 void hbp__board_close(hbp__board *board)
 {
-    void *const blocks[] = {board->order,       board->at,          board->low,        board->high,
-                            board->set,         board->in_domain,   board->rank_bytes, board->flow,
-                            board->flow_first,  board->flow_of,     board->own_bytes,  board->own_gradient,
-                            board->own_span,    board->own_cost,    board->keep_first, board->keep,
-                            board->group_set,   board->bundle,      board->user,       board->share_first,
-                            board->share,       board->moved,       board->seen,       board->flow_seen,
-                            board->bundle_seen, board->bundles_hit, board->old_cost,   board->flow_hit,
-                            board->old_bytes,   board->mask,        board->changed,    board->domain_of};
+    void *const blocks[] = {
+        board->order,       board->at,           board->low,      board->high,       board->set,
+        board->in_domain,   board->rank_bytes,   board->flow,     board->flow_first, board->flow_of,
+        board->own_bytes,   board->own_gradient, board->own_span, board->own_cost,   board->keep_first,
+        board->keep,        board->group_set,    board->bundle,   board->user,       board->share_first,
+        board->share,       board->moved,        board->seen,     board->flow_seen,  board->bundle_seen,
+        board->bundles_hit, board->old_cost,     board->flow_hit, board->old_bytes,  board->mask,
+        board->changed,     board->domain_of,    board->held};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         hbp__delete(&board->memory, blocks[i]);
     *board = (hbp__board){.memory = board->memory};
@@ -141,12 +141,13 @@ static void scale(hbp__board *board)
         board->shift++;
     for (int64_t f = 0; f < board->flows; f++)
         board->flow[f].bytes >>= board->shift;
+    int64_t part = board->problem->gradient_part ? board->problem->gradient_part : HBP__GRADIENT_PART;
     for (int32_t s = 0; s < board->count; s++) {
-        board->own_gradient[s] = (board->own_gradient[s] >> board->shift) / HBP__GRADIENT_PART;
-        board->own_span[s] = (board->own_span[s] >> board->shift) / HBP__GRADIENT_PART;
+        board->own_gradient[s] = (board->own_gradient[s] >> board->shift) / part;
+        board->own_span[s] = (board->own_span[s] >> board->shift) / part;
     }
     for (int32_t k = 0; k < board->bundles; k++)
-        board->bundle[k].gradient = (board->bundle[k].gradient >> board->shift) / HBP__GRADIENT_PART;
+        board->bundle[k].gradient = (board->bundle[k].gradient >> board->shift) / part;
     for (int64_t i = 0; i < board->keeps; i++)
         board->keep[i].bytes >>= board->shift;
 }
@@ -214,11 +215,12 @@ static hbp_status allocate(hbp__board *board)
     board->seen = hbp__new_zero(memory, count, sizeof *board->seen);
     board->old_bytes = hbp__new(memory, gpus, sizeof *board->old_bytes);
     board->mask = hbp__new(memory, words, sizeof *board->mask);
+    board->held = hbp__new_zero(memory, gpus, sizeof *board->held);
     board->changed = hbp__new_zero(memory, count, sizeof *board->changed);
     board->domain_of = hbp__new(memory, gpus, sizeof *board->domain_of);
     return board->order && board->at && board->low && board->high && board->set && board->in_domain &&
                    board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_bytes &&
-                   board->mask && board->changed && board->domain_of
+                   board->mask && board->held && board->changed && board->domain_of
                ? HBP_OK
                : short_of_memory(board->context);
 }
@@ -436,43 +438,6 @@ int64_t hbp__board_cost_bundle(hbp__board *board, const hbp__bundle *bundle)
     return cost - kept(board, bundle->keep_first, bundle->keep_end, all);
 }
 
-int64_t hbp__board_held(const hbp__board *board, int32_t k, int32_t r)
-{
-    int64_t bytes = 0;
-    for (int64_t u = board->bundle[k].first; u < board->bundle[k].end; u++)
-        if (board->user[u].bytes > bytes && hbp__has_rank(hbp__board_set(board, board->user[u].slice), r))
-            bytes = board->user[u].bytes;
-    return bytes;
-}
-
-int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r)
-{
-    int64_t bytes = board->own_bytes[s];
-    for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
-        int64_t held = hbp__board_held(board, board->share[i].bundle, r);
-        if (board->share[i].bytes > held)
-            bytes = hbp__add_saturating(bytes, board->share[i].bytes - held);
-    }
-    return bytes;
-}
-
-static void measure_bytes(hbp__board *board)
-{
-    memset(board->rank_bytes, 0, (size_t)board->gpus * sizeof *board->rank_bytes);
-    for (int32_t s = 0; s < board->count; s++)
-        for (int32_t r = 0; r < board->gpus; r++)
-            if (hbp__has_rank(hbp__board_set(board, s), r))
-                board->rank_bytes[r] = hbp__add_saturating(board->rank_bytes[r], board->own_bytes[s]);
-    for (int32_t k = 0; k < board->bundles; k++)
-        for (int32_t r = 0; r < board->gpus; r++)
-            board->rank_bytes[r] = hbp__add_saturating(board->rank_bytes[r], hbp__board_held(board, k, r));
-    board->over_bytes = 0;
-    for (int32_t r = 0; r < board->gpus; r++)
-        if (board->rank_bytes[r] > board->problem->limit_bytes)
-            board->over_bytes =
-                hbp__add_saturating(board->over_bytes, board->rank_bytes[r] - board->problem->limit_bytes);
-}
-
 void hbp__board_measure(hbp__board *board)
 {
     board->cost = 0;
@@ -489,5 +454,5 @@ void hbp__board_measure(hbp__board *board)
         board->own_cost[s] = hbp__board_cost_own(board, s);
         board->cost += board->own_cost[s];
     }
-    measure_bytes(board);
+    hbp__board_measure_bytes(board);
 }

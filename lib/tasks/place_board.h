@@ -115,6 +115,7 @@ typedef struct hbp__board {
     int64_t *flow_hit;     /* [flows] */
     int64_t *old_bytes;    /* [gpus] */
     uint64_t *mask;        /* [2 x words] */
+    int64_t *held;         /* [gpus] zeros between calls */
     uint32_t stamp;
     int64_t work; /* done so far, in words looked at: what bounds searches */
 } hbp__board;
@@ -152,11 +153,17 @@ void hbp__board_clear(hbp__board *board);
 /* Computes rank_bytes, over_bytes and all costs anew. Slices that are not placed take and cost nothing. */
 void hbp__board_measure(hbp__board *board);
 
+/* The same of rank_bytes and over_bytes alone. */
+void hbp__board_measure_bytes(hbp__board *board);
+
 /* Bytes that bundle k takes on rank r. */
 int64_t hbp__board_held(const hbp__board *board, int32_t k, int32_t r);
 
 /* Bytes that rank r would take more with slice s. */
 int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r);
+
+/* The same for every rank at once: `added` [gpus]. O(gpus x bundles of the slice + ranks of their users). */
+void hbp__board_added_all(hbp__board *board, int32_t s, int64_t *added);
 
 /* Flows' cost by data/flow.h, in bytes: moved + (HBP__CROSSING - 1) crossing; saturates. */
 int64_t hbp__board_flow_cost(const hbp__board *board, const int32_t *ranks);

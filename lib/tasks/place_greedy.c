@@ -239,10 +239,12 @@ static void place(greedy *g, int32_t s)
     list_free(g);
     int32_t count = g->begin[board->domains];
     int weighs = g->how != HBP__GREEDY_FIRST;
+    if (weighs)
+        hbp__board_added_all(board, s, g->after);
     for (int32_t i = 0; i < count; i++) {
         int32_t r = g->free[i];
         g->score[r] = 0;
-        g->after[r] = weighs ? board->rank_bytes[r] + hbp__board_added(board, s, r) : 0;
+        g->after[r] = weighs ? board->rank_bytes[r] + g->after[r] : 0;
         if (g->how == HBP__GREEDY_THRIFT)
             g->score[r] = board->rank_bytes[r] - g->after[r];
     }

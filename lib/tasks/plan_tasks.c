@@ -17,6 +17,9 @@
 #define DEFAULT_EFFORT 5
 #define MOST_GPUS      65536
 
+/* A part of a byte that flows, as which a byte of gradients weighs in placements that spare them. */
+#define HEAVY_GRADIENTS 3
+
 /* One call: what was given, and what it was turned into on the way. */
 typedef struct planning {
     hbp_context *context;
@@ -121,16 +124,17 @@ static hbp_status build(planning *p, const hbp__task_slices *slices, const int32
     return HBP_OK;
 }
 
-/* The schedule of slices placed; INFEASIBLE when their memory is not to be had. */
+/* The schedule of slices placed; INFEASIBLE when their memory is not to be had. Slices that are not in waves
+ * yet are put in waves. */
 static hbp_status place(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
-                        hbp_task_schedule **out)
+                        int32_t in_waves, hbp_task_schedule **out)
 {
     int32_t *ranks = new_ranks(p, slices);
     if (!ranks)
         return HBP_E_NO_MEMORY;
     hbp_status status =
         hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks);
-    if (status >= 0 && p->options.mode != HBP_TASKS_PAPER)
+    if (status >= 0 && !in_waves)
         status = hbp__task_waves(p->context, problem, slices, ranks);
     if (status >= 0)
         status = build(p, slices, ranks, out);
@@ -189,26 +193,43 @@ static hbp_status keep_faster(planning *p, hbp_task_schedule *schedule, hbp_task
     return HBP_OK;
 }
 
-/* Places `slices` and keeps the schedule when it is faster. Slices that do not fit in memory are passed over.
- */
-static hbp_status consider(planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
-                           hbp_task_schedule **best, int64_t *best_ns)
+/* One of the candidates, placed in one of the ways. */
+typedef struct choice {
+    const hbp__task_problem *problem;
+    hbp__task_slices *slices;
+    int32_t in_waves; /* the published waves */
+    int32_t gradient_part;
+} choice;
+
+/* Places slices and keeps the schedule when it is faster, and then the choice in *chosen. Slices that do not
+ * fit in memory are passed over. */
+static hbp_status consider(planning *p, const choice *one, int32_t hasty, hbp_task_schedule **best,
+                           int64_t *best_ns, choice *chosen)
 {
     hbp_task_schedule *schedule = NULL;
-    hbp_status status = place(p, problem, slices, &schedule);
+    const hbp_task_schedule *before = *best;
+    hbp__task_problem problem = *one->problem;
+    problem.gradient_part = one->gradient_part;
+    problem.hasty = hasty;
+    hbp_status status = place(p, &problem, one->slices, one->in_waves, &schedule);
     if (status == HBP_E_INFEASIBLE)
         return HBP_OK;
-    return status < 0 ? status : keep_faster(p, schedule, best, best_ns);
+    if (status >= 0)
+        status = keep_faster(p, schedule, best, best_ns);
+    if (*best != before)
+        *chosen = *one;
+    return status;
 }
 
-/* Where nothing has changed, the schedule before is one to choose, as it stands: of the same graph, within
- * `most` ns and the memory. */
-static hbp_status consider_previous(planning *p, int64_t most, hbp_task_schedule **best, int64_t *best_ns)
+/* The schedule before, as it stands, where nothing has changed: the same graph, machine, way and placement,
+ * and memory that suffices. Its bytes kept and fetched are then those of staying. */
+static hbp_status stay(planning *p, hbp_task_schedule **out)
 {
     const hbp_task_schedule *previous = p->options.previous;
     if (!previous || previous->graph_digest != hbp__graph_digest(p->graph) ||
-        previous->summary.makespan_ns > most || previous->summary.peak_bytes > p->limit_bytes ||
-        previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus)
+        previous->summary.mode != p->options.mode || previous->summary.placement != p->options.placement ||
+        previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus ||
+        previous->summary.peak_bytes > p->limit_bytes)
         return HBP_OK;
     hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
     if (status == HBP_E_INVALID)
@@ -216,53 +237,66 @@ static hbp_status consider_previous(planning *p, int64_t most, hbp_task_schedule
     HBP__TRY(status);
     hbp__task_slices slices = {.memory = p->context->memory};
     HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));
-    hbp_task_schedule *schedule = NULL;
     int32_t *ranks = new_ranks(p, &slices);
     status = ranks ? HBP_OK : HBP_E_NO_MEMORY;
     for (int64_t s = 0, at = 0; ranks && s < slices.count; at += slices.slice[s++].gpus)
         memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
                (size_t)slices.slice[s].gpus * sizeof *ranks);
     if (status >= 0)
-        status = build(p, &slices, ranks, &schedule);
+        status = build(p, &slices, ranks, out);
     hbp__delete(&p->context->memory, ranks);
     hbp__task_slices_close(&slices);
-    return status < 0 ? status : keep_faster(p, schedule, best, best_ns);
+    return status;
 }
 
-/* The search's slices and the published waves of one problem. */
-static hbp_status make_slices(planning *p, const hbp__task_problem *problem, hbp__task_slices *own,
-                              hbp__task_slices *waves)
+/* The search's slices and the published waves of one problem; the search starts from `givens` published ways.
+ */
+static hbp_status make_slices(planning *p, const hbp__task_problem *problem, int32_t effort, int32_t givens,
+                              hbp__task_slices *own, hbp__task_slices *waves)
 {
     hbp__task_slices given[GIVENS];
     const hbp__task_slices *all[GIVENS];
     hbp_status status = HBP_OK;
-    for (int i = 0; i < GIVENS; i++) {
+    for (int i = 0; i < givens; i++) {
         given[i] = (hbp__task_slices){.memory = p->context->memory};
         all[i] = &given[i];
         if (status >= 0)
             status = planners[HBP_TASKS_PAPER + i](p->context, problem, &given[i]);
     }
     if (status >= 0)
-        status =
-            hbp__plan_overlap(p->context, problem, all, GIVENS, p->bounds.bound_ns, p->options.effort, own);
+        status = hbp__plan_overlap(p->context, problem, all, givens, p->bounds.bound_ns, effort, own);
     *waves = given[0];
-    for (int i = 1; i < GIVENS; i++)
+    for (int i = 1; i < givens; i++)
         hbp__task_slices_close(&given[i]);
     return status;
 }
 
-/* Of the candidates that take no longer than the published waves, the one that runs fastest: some move more
- * bytes than others. Where none of them fits in memory, of the others. */
+/* Ways to weigh gradients when placing: one domain has no rings that cross. */
+static int32_t count_parts(const planning *p)
+{
+    return p->options.placement == HBP_PLACE_FLOWS && p->gpus > p->domain_gpus ? 2 : 1;
+}
+
+/* Of the candidates that take no longer than the published waves, the one that runs fastest, for some move
+ * more bytes than others; where none of them fits in memory, of the others. All are placed hastily, the one
+ * chosen then with care; the published waves as well, as mode paper would. */
 static hbp_status choose(planning *p, const hbp__task_problem *const *problems, hbp__task_slices *candidates,
                          int count, hbp_task_schedule **out)
 {
+    static const int32_t parts[] = {0, HEAVY_GRADIENTS};
     int64_t ns = 0, most = candidates[1].makespan_ns;
-    HBP__TRY(consider_previous(p, most, out, &ns));
+    choice chosen = {NULL, NULL, 0, 0};
     for (int longer = 0; longer < 2 && !*out; longer++)
         for (int i = 0; i < count; i++)
-            if ((candidates[i].makespan_ns > most) == longer)
-                HBP__TRY(consider(p, problems[i / ALL_SIZES], &candidates[i], out, &ns));
-    return HBP_OK;
+            for (int k = 0; k < count_parts(p) && (candidates[i].makespan_ns > most) == longer; k++) {
+                choice one = {problems[i / ALL_SIZES], &candidates[i], i % ALL_SIZES, parts[k]};
+                HBP__TRY(consider(p, &one, 1, out, &ns, &chosen));
+            }
+    choice published = {problems[0], &candidates[1], 1, 0};
+    if (chosen.slices)
+        HBP__TRY(consider(p, &chosen, 0, out, &ns, &chosen));
+    int done = chosen.slices == published.slices && chosen.gradient_part == 0;
+    return done ? HBP_OK : consider(p, &published, 0, out, &ns, &chosen);
 }
 
 /* Whether every size tiles domains, so that those that do are all. */
@@ -272,6 +306,12 @@ static int same_sizes(const hbp__scaling *a, const hbp__scaling *b)
         if (a->curve[i].sizes != b->curve[i].sizes)
             return 0;
     return 1;
+}
+
+/* Sizes that tile are fewer, and so need less of a search: a quarter of it. */
+static int32_t effort_of(const planning *p, int candidate)
+{
+    return candidate < ALL_SIZES || p->options.effort < 3 ? p->options.effort : p->options.effort - 2;
 }
 
 static hbp_status plan_own(planning *p, const hbp__task_problem *problem, hbp_task_schedule **out)
@@ -287,7 +327,8 @@ static hbp_status plan_own(planning *p, const hbp__task_problem *problem, hbp_ta
     hbp_status status = HBP_OK;
     int count = same_sizes(problem->scaling, &tiling) ? ALL_SIZES : CANDIDATES;
     for (int i = 0; i < count && status >= 0; i += ALL_SIZES)
-        status = make_slices(p, problems[i / ALL_SIZES], &candidates[i], &candidates[i + 1]);
+        status = make_slices(p, problems[i / ALL_SIZES], effort_of(p, i), i < ALL_SIZES ? GIVENS : 1,
+                             &candidates[i], &candidates[i + 1]);
     if (status >= 0)
         status = choose(p, problems, candidates, count, out);
     for (int i = 0; i < CANDIDATES; i++)
@@ -301,7 +342,7 @@ static hbp_status plan_published(planning *p, const hbp__task_problem *problem, 
     hbp__task_slices slices = {.memory = p->context->memory};
     hbp_status status = planners[p->options.mode](p->context, problem, &slices);
     if (status >= 0)
-        status = place(p, problem, &slices, out);
+        status = place(p, problem, &slices, p->options.mode == HBP_TASKS_PAPER, out);
     hbp__task_slices_close(&slices);
     return status;
 }
@@ -349,6 +390,8 @@ static hbp_status plan(planning *p, hbp_task_schedule **out)
     if (status >= 0)
         status = hbp__task_bound(p->context, &p->meta, &scaling, &p->bounds, p->level_ns);
     if (status >= 0)
+        status = stay(p, out);
+    if (status >= 0 && !*out)
         status = plan_wider(p, &scaling, out);
     hbp__scaling_close(&scaling);
     return status;

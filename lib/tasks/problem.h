@@ -16,6 +16,9 @@ typedef struct hbp__task_problem {
     int32_t domain_gpus;
     int64_t limit_bytes; /* INT64_MAX: none */
     uint64_t seed;
+    int32_t gradient_part; /* placing: a byte of gradients weighs as much as this part of a byte that flows;
+                              0: as usual */
+    int32_t hasty;         /* placing: nonzero: a first look, without the long search */
 } hbp__task_problem;
 
 /* Numbers slices' waves so that a wave is one more than the latest among the slices that a slice waits for:

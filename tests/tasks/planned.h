@@ -15,7 +15,7 @@ static inline void open_planned(hbp_context *context, const hbp_graph *graph, in
 {
     OK(context, hbp__meta_graph_open(context, graph, &p->meta));
     OK(context, hbp__scaling_open(context, graph, &p->meta, gpus, &p->scaling));
-    p->problem = (hbp__task_problem){graph, &p->meta, &p->scaling, gpus, gpus, INT64_MAX, 0};
+    p->problem = (hbp__task_problem){graph, &p->meta, &p->scaling, gpus, gpus, INT64_MAX, 0, 0, 0};
 }
 
 static inline void close_planned(planned *p)

@@ -94,6 +94,11 @@ START_TEST(costs_and_bytes_are_true)
         ck_assert_int_le(slow, fast + slack);
         ck_assert_int_le(fast, slow + slack);
         check_board(&c, &board);
+        int64_t added[80];
+        int32_t one = (int32_t)hbp__rng_below(&rng, (uint64_t)board.count);
+        hbp__board_added_all(&board, one, added);
+        for (int32_t r = 0; r < gpus; r++)
+            ck_assert_int_eq(added[r], hbp__board_added(&board, one, r));
         hbp__board_close(&board);
         close_case(&c);
     }
