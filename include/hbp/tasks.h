@@ -43,13 +43,15 @@ typedef struct hbp_tasks_options {
 
 HBP_API void hbp_tasks_options_init(hbp_tasks_options *options, uint32_t struct_size);
 
-/* Plans one step of all tasks on all GPUs of the machine (nodes x gpus_per_node, domain_gpus, hbm_bytes and
- * links are read). Contraction to MetaOps, levels, the continuous optimum of each, two-point rounding, waves;
- * then, by default, the search for shorter ones; then placement under each GPU's memory. Where slices do not
- * fit in memory, others are tried that spread wider, to the schedule that runs each operator on all GPUs.
- * HBP_E_INVALID for what hbp_graph_check refuses, an operator that fits on no number of these GPUs, options
- * out of range; HBP_E_INFEASIBLE when memory does not suffice (the message has the figures). HBP_NOT_PROVEN
- * (> 0) is not returned: gap says how far the bound is. Deterministic. Thread: one per context. */
+/* Plans one step of all tasks on all GPUs of the machine (nodes x gpus_per_node, at most 65,536; domain_gpus,
+ * hbm_bytes and links are read). Contraction to MetaOps, levels, the continuous optimum of each, two-point
+ * rounding, waves; then, by default, the search for shorter ones; then placement under each GPU's memory.
+ * Where slices do not fit in memory, others are tried on more GPUs, which share out activations and sharded
+ * states, and on fewer, which hold fewer copies of the rest. Of the same graph, machine, mode and placement
+ * `previous` is the answer as it stands. HBP_E_INVALID for what hbp_graph_check refuses, an operator that may
+ * run on no number of these GPUs, options out of range; HBP_E_INFEASIBLE when nothing that was tried fits in
+ * memory (a proof only where the message counts all bytes). The summary's gap says how far the bound is.
+ * Deterministic. Thread: one per context. */
 HBP_API hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
                                   const hbp_tasks_options *options, hbp_task_schedule **out);
 

@@ -39,12 +39,19 @@ hbp_status hbp__scaling_open(hbp_context *context, const hbp_graph *graph, const
                              int32_t gpus, hbp__scaling *scaling);
 void hbp__scaling_close(hbp__scaling *scaling);
 
-/* The same curves with fewer sizes: none below `least`, where there are larger ones, for when operators on
- * few GPUs would not fit in memory; and, unless domain_gpus is 0, only those that divide a domain or are made
- * of whole ones, where there are such: they fill domains without a rest. Profiled points stay those of
+/* Sizes to plan with. */
+typedef struct hbp__size_range {
+    int32_t least;
+    int32_t most;
+    int32_t domain_gpus; /* only sizes that divide a domain or are made of whole ones, where there are such:
+                            they fill domains without a rest; 0: any */
+} hbp__size_range;
+
+/* The same curves with the sizes of a range, the nearest one where a curve has none there: more GPUs share
+ * out activations and sharded states, fewer hold fewer copies of the rest. Profiled points stay those of
  * `from`, which must outlive it. */
 hbp_status hbp__scaling_narrow(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
-                               int32_t least, int32_t domain_gpus, hbp__scaling *to);
+                               const hbp__size_range *range, hbp__scaling *to);
 
 /* Writes the hull of a curve's sizes to `hull` [sizes]; returns how many they are. Andrew's monotone chain
  * (1979), O(sizes). */

@@ -8,16 +8,18 @@ static int tiles(int32_t n, int32_t domain_gpus)
     return domain_gpus == 0 || domain_gpus % n == 0 || n % domain_gpus == 0;
 }
 
-/* Writes the sizes that are left of a curve; all of at least `least` where none tiles, the largest where all
- * are below. Returns how many. */
-static int32_t keep_sizes(const hbp__curve *from, int32_t least, int32_t domain_gpus, int32_t *size,
+/* Writes the sizes that are left of a curve: from `least` to `most`, of these the ones that tile where there
+ * are such; the nearest one where none is in the range. Returns how many. */
+static int32_t keep_sizes(const hbp__curve *from, const hbp__size_range *range, int32_t *size,
                           int64_t *time_ns)
 {
-    int32_t first = hbp__curve_floor(from, least - 1) + 1, kept = 0;
-    first = first < from->sizes ? first : from->sizes - 1;
+    int32_t first = hbp__curve_floor(from, range->least - 1) + 1, last = hbp__curve_floor(from, range->most);
+    last = last < 0 ? 0 : last;
+    first = first > last ? last : first;
+    int32_t kept = 0;
     for (int pass = 0; pass < 2 && kept == 0; pass++)
-        for (int32_t i = first; i < from->sizes; i++)
-            if (tiles(from->size[i], pass ? 0 : domain_gpus)) {
+        for (int32_t i = first; i <= last; i++)
+            if (tiles(from->size[i], pass ? 0 : range->domain_gpus)) {
                 size[kept] = from->size[i];
                 time_ns[kept++] = from->time_ns[i];
             }
@@ -25,7 +27,7 @@ static int32_t keep_sizes(const hbp__curve *from, int32_t least, int32_t domain_
 }
 
 static hbp_status narrow(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
-                         int32_t least, int32_t domain_gpus, hbp__scaling *to)
+                         const hbp__size_range *range, hbp__scaling *to)
 {
     int64_t sizes = 0;
     for (int32_t i = 0; i < from->count; i++)
@@ -42,7 +44,7 @@ static hbp_status narrow(hbp_context *context, const hbp__meta_graph *meta, cons
     for (to->count = 0; to->count < from->count; to->count++) {
         hbp__curve *c = &to->curve[to->count];
         *c = from->curve[to->count];
-        c->sizes = keep_sizes(&from->curve[to->count], least, domain_gpus, size, time_ns);
+        c->sizes = keep_sizes(&from->curve[to->count], range, size, time_ns);
         c->size = size;
         c->time_ns = time_ns;
         c->hull = hull;
@@ -55,10 +57,10 @@ static hbp_status narrow(hbp_context *context, const hbp__meta_graph *meta, cons
 }
 
 hbp_status hbp__scaling_narrow(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
-                               int32_t least, int32_t domain_gpus, hbp__scaling *to)
+                               const hbp__size_range *range, hbp__scaling *to)
 {
     *to = (hbp__scaling){.memory = context->memory, .gpus = from->gpus};
-    hbp_status status = narrow(context, meta, from, least, domain_gpus, to);
+    hbp_status status = narrow(context, meta, from, range, to);
     if (status < 0)
         hbp__scaling_close(to);
     return status;

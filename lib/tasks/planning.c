@@ -1,0 +1,144 @@
+#include "tasks/planning.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "data/machine.h"
+#include "tasks/baselines.h"
+#include "tasks/place.h"
+#include "tasks/place_board.h"
+#include "tasks/waves.h"
+
+hbp_status hbp__planning_slices(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
+                                hbp__task_slices *slices)
+{
+    switch (mode) {
+    case HBP_TASKS_PAPER:
+        return hbp__plan_waves(p->context, problem, slices);
+    case HBP_TASKS_SEQUENTIAL:
+        return hbp__plan_sequential(p->context, problem, slices);
+    case HBP_TASKS_UNIFORM:
+        return hbp__plan_uniform(p->context, problem, slices);
+    case HBP_TASKS_OPTIMUS:
+        return hbp__plan_optimus(p->context, problem, slices);
+    case HBP_TASKS_DISTMM:
+        return hbp__plan_distmm(p->context, problem, slices);
+    default:
+        return hbp__fail(p->context, HBP_E_INTERNAL, "mode %d has no slices of its own", (int)mode);
+    }
+}
+
+/* Room for the ranks of slices; NULL after a message. */
+static int32_t *new_ranks(hbp__planning *p, const hbp__task_slices *slices)
+{
+    int64_t places = 0;
+    for (int64_t i = 0; i < slices->count; i++)
+        places += slices->slice[i].gpus;
+    int32_t *ranks = hbp__new(&p->context->memory, (uint64_t)places, sizeof *ranks);
+    if (!ranks)
+        hbp__fail_memory(p->context, "the ranks of slices");
+    return ranks;
+}
+
+/* The schedule of slices on their ranks. */
+static hbp_status build(hbp__planning *p, const hbp__task_slices *slices, const int32_t *ranks,
+                        hbp_task_schedule **out)
+{
+    hbp_task_summary summary = {.struct_size = sizeof summary,
+                                .mode = p->options.mode,
+                                .placement = p->options.placement,
+                                .gpus = p->gpus,
+                                .domain_gpus = p->domain_gpus,
+                                .bound_ns = p->bounds.bound_ns,
+                                .critical_path_ns = p->bounds.critical_path_ns,
+                                .area_ns = p->bounds.area_ns,
+                                .relaxed_ns = p->bounds.relaxed_ns,
+                                .limit_bytes = p->limit_bytes == INT64_MAX ? 0 : p->limit_bytes};
+    hbp_task_schedule *schedule = NULL;
+    HBP__TRY(hbp__task_schedule_build(p->context, p->graph, &p->meta, slices, ranks, p->level_ns, &summary,
+                                      &schedule));
+    hbp_status status = hbp__task_schedule_compare(p->context, schedule, p->graph, p->options.previous);
+    if (status < 0) {
+        hbp_task_schedule_free(schedule);
+        return status;
+    }
+    *out = schedule;
+    return HBP_OK;
+}
+
+hbp_status hbp__planning_place(hbp__planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
+                               int32_t in_waves, hbp_task_schedule **out)
+{
+    int32_t *ranks = new_ranks(p, slices);
+    if (!ranks)
+        return HBP_E_NO_MEMORY;
+    hbp_status status =
+        hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks);
+    if (status >= 0 && !in_waves)
+        status = hbp__task_waves(p->context, problem, slices, ranks);
+    if (status >= 0)
+        status = build(p, slices, ranks, out);
+    hbp__delete(&p->context->memory, ranks);
+    return status;
+}
+
+/* Time that fetching states adds to each of the steps over which it is paid, all GPUs fetching at once. */
+static int64_t fetch_time(const hbp__planning *p, int64_t bytes)
+{
+    const hbp_machine_fields *fields = &p->machine->fields;
+    double link = p->gpus > p->domain_gpus ? fields->network_bytes_per_s : fields->nvlink_bytes_per_s;
+    return link > 0 ? hbp__round_i64((double)bytes / (link * p->gpus * HBP__KEEP_STEPS) * 1e9) : 0;
+}
+
+/* Simulated time of a schedule, transfers and gradients included, and states fetched. */
+static hbp_status run_time(hbp__planning *p, const hbp_task_schedule *schedule, int64_t *ns)
+{
+    hbp_task_run *run = NULL;
+    hbp_task_run_summary summary = {.struct_size = sizeof summary};
+    HBP__TRY(hbp_simulate_tasks(p->context, p->graph, p->machine, schedule, NULL, &run));
+    hbp_status status = hbp_task_run_get_summary(p->context, run, &summary);
+    hbp_task_run_free(run);
+    *ns = hbp__add_saturating(summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
+    return status;
+}
+
+hbp_status hbp__planning_keep_faster(hbp__planning *p, hbp_task_schedule *schedule, hbp_task_schedule **best,
+                                     int64_t *best_ns)
+{
+    int64_t ns = 0;
+    hbp_status status = run_time(p, schedule, &ns);
+    if (status < 0 || (*best && ns >= *best_ns)) {
+        hbp_task_schedule_free(schedule);
+        return status;
+    }
+    hbp_task_schedule_free(*best);
+    *best = schedule;
+    *best_ns = ns;
+    return HBP_OK;
+}
+
+hbp_status hbp__planning_stay(hbp__planning *p, hbp_task_schedule **out)
+{
+    const hbp_task_schedule *previous = p->options.previous;
+    if (!previous || previous->graph_digest != hbp__graph_digest(p->graph) ||
+        previous->summary.mode != p->options.mode || previous->summary.placement != p->options.placement ||
+        previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus ||
+        previous->summary.peak_bytes > p->limit_bytes)
+        return HBP_OK;
+    hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
+    if (status == HBP_E_INVALID)
+        return HBP_OK; /* a schedule that no planner made */
+    HBP__TRY(status);
+    hbp__task_slices slices = {.memory = p->context->memory};
+    HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));
+    int32_t *ranks = new_ranks(p, &slices);
+    status = ranks ? HBP_OK : HBP_E_NO_MEMORY;
+    for (int64_t s = 0, at = 0; ranks && s < slices.count; at += slices.slice[s++].gpus)
+        memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
+               (size_t)slices.slice[s].gpus * sizeof *ranks);
+    if (status >= 0)
+        status = build(p, &slices, ranks, out);
+    hbp__delete(&p->context->memory, ranks);
+    hbp__task_slices_close(&slices);
+    return status;
+}
