@@ -91,7 +91,7 @@ START_TEST(random_graphs_keep_every_promise)
         hbp_tasks_options_init(&options, sizeof options);
         options.effort = 1;
         options.limit_bytes = -1;
-        options.mode = i % 4 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
+        options.mode = i % 8 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
         hbp_task_schedule *own = NULL;
         hbp_task_summary s = planned(context, graph, machine, &options, &own);
         ck_assert_int_ge(s.makespan_ns, s.bound_ns);
@@ -292,7 +292,7 @@ START_TEST(allocations_may_fail_and_calls_be_cancelled)
 {
     hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 4, 0);
-    graph_sizes sizes = {.most_gpus = 4};
+    graph_sizes sizes = {.tasks = 2, .encoders = 1, .heads = 1, .chain = 2, .most_gpus = 4, .all_tasks = 1};
     call c = {.machine = small_machine(context, 1, 4), .graph = random_graph(context, &rng, &sizes)};
     hbp_tasks_options_init(&c.options, sizeof c.options);
     c.options.effort = 1;
