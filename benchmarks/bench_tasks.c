@@ -160,9 +160,19 @@ static double added(const planned *p)
     return over(p->run.slices_ns, p->summary.makespan_ns) - 1;
 }
 
+/* Shares of what consecutive ranks come to, summed over rows. */
+typedef struct traffic {
+    double moved;
+    double added;
+    double added_plain;
+    double crossing;
+    int rows;
+    int wide_rows; /* of more than one domain */
+} traffic;
+
 /* Of schedules made the published way: bytes that leave a GPU, and its domain, beside the sequential
- * placement's, and what transfers add in each. Sums are of shares of moved bytes and of added times. */
-static void tell_placement(const char *name, int32_t gpus, const results *r, double sum[3], int *count)
+ * placement's, and what transfers add in each. */
+static void tell_placement(const char *name, int32_t gpus, const results *r, traffic *sum)
 {
     const planned *flows = &r->placed[HBP_PLACE_FLOWS], *released = &r->placed[HBP_PLACE_PAPER],
                   *plain = &r->placed[HBP_PLACE_SEQUENTIAL];
@@ -177,16 +187,24 @@ static void tell_placement(const char *name, int32_t gpus, const results *r, dou
                ours, (double)released->summary.moved_bytes / least, 1e-6 * least,
                wide > 0 ? (double)flows->summary.crossing_bytes / wide : 0, 1e-6 * wide, 100 * added(flows),
                100 * added(released), 100 * added(plain), over(flows->run.total_ns, plain->run.total_ns));
-    sum[0] += ours;
-    sum[1] += added(flows);
-    sum[2] += added(plain);
-    ++*count;
+    sum->added += added(flows);
+    sum->added_plain += added(plain);
+    sum->moved += ours;
+    sum->rows++;
+    if (wide > 0) {
+        sum->crossing += (double)flows->summary.crossing_bytes / wide;
+        sum->wide_rows++;
+    }
 }
 
 static void tell_times(const char *name, int32_t gpus, const results *r)
 {
-    bench_check(r->seconds < .02, heading(name, gpus), "< 20 ms (3 s published)", "%.2f ms, paper %.2f ms",
-                1e3 * r->seconds, 1e3 * r->way[HBP_TASKS_PAPER].seconds);
+    double paper = 1e3 * r->way[HBP_TASKS_PAPER].seconds;
+    if (gpus == 64)
+        bench_check(r->seconds < .02, heading(name, gpus), "< 20 ms (3 s published)",
+                    "%.2f ms, paper %.2f ms", 1e3 * r->seconds, paper);
+    else
+        bench_line(heading(name, gpus), "%.2f ms, paper %.2f ms", 1e3 * r->seconds, paper);
 }
 
 /* With transfers and gradients. */
@@ -209,8 +227,7 @@ static void whole_table(hbp_context *context)
     for (int64_t w = 0; w < workloads && w < 16; w++)
         for (int s = 0; s < SIZES; s++)
             measure(context, hbp_workload_get_preset_name(w), sizes[s], &all[w][s]);
-    double sum[3] = {0};
-    int count = 0;
+    traffic sum = {0};
     static const char *const sections[] = {
         "Makespan over the sum of C*, the continuous optimum of levels one after another",
         "Speed-ups over sequential, transfers left out",
@@ -230,15 +247,16 @@ static void whole_table(hbp_context *context)
                 else if (section == 2)
                     tell_runs(name, sizes[s], &all[w][s]);
                 else if (section == 3)
-                    tell_placement(name, sizes[s], &all[w][s], sum, &count);
+                    tell_placement(name, sizes[s], &all[w][s], &sum);
                 else
                     tell_times(name, sizes[s], &all[w][s]);
             }
-        if (section == 3 && count) {
-            bench_check(sum[1] / sum[2] <= 1. / 3, "time that transfers add, all together", "<= .333",
-                        "%.3f of consecutive ranks", sum[1] / sum[2]);
-            bench_check(sum[0] / count <= 1. / 3, "moved, mean", "<= .333", "%.3f of consecutive ranks",
-                        sum[0] / count);
+        if (section == 3 && sum.wide_rows) {
+            bench_check(sum.crossing / sum.wide_rows <= 1. / 3, "across domains, mean", "<= .333",
+                        "%.3f of consecutive ranks", sum.crossing / sum.wide_rows);
+            bench_check(sum.added / sum.added_plain <= 1. / 3, "time that transfers add, all together",
+                        "<= .333", "%.3f of consecutive ranks", sum.added / sum.added_plain);
+            bench_line("moved, mean", "%.3f of consecutive ranks", sum.moved / sum.rows);
         }
     }
 }
