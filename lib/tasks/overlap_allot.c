@@ -2,6 +2,9 @@
 
 #include "base/checked.h"
 
+/* MetaOps and edges looked at between two looks at whether to go on: some milliseconds. */
+#define TICK_LOOKS 1000000
+
 /* Parts of the graph by union of neighbours with path halving; a part's least MetaOp stands for it. */
 static int32_t root_of(int32_t *parent, int32_t m)
 {
@@ -72,7 +75,7 @@ hbp_status hbp__allot_open(hbp_context *context, const hbp__placer *placer, hbp_
 {
     const hbp__memory *memory = &placer->memory;
     uint64_t count = (uint64_t)placer->meta_ops;
-    *allot = (hbp__allot){.placer = placer, .looks = INT64_MAX};
+    *allot = (hbp__allot){.placer = placer, .context = context, .looks = INT64_MAX};
     allot->count = hbp__new(memory, count, sizeof *allot->count);
     allot->share = hbp__new_zero(memory, count, sizeof *allot->share);
     allot->time_ns = hbp__new(memory, count, sizeof *allot->time_ns);
@@ -109,16 +112,27 @@ void hbp__allot_close(hbp__allot *allot)
     hbp__delete(memory, allot->count);
 }
 
+void hbp__allot_look(hbp__allot *allot, int64_t more)
+{
+    allot->looked += more;
+    if (allot->looked < allot->tick || allot->status < 0)
+        return;
+    allot->tick = allot->looked + TICK_LOOKS;
+    allot->status = hbp__tick(allot->context, "first schedules", 0, 0);
+    if (allot->status < 0)
+        allot->looks = -1;
+}
+
 /* Heads and tails of a part; returns its longest path. */
 static int64_t measure(hbp__allot *a, int32_t part)
 {
     const hbp__placer *p = a->placer;
     int32_t begin = a->part_first[part], end = a->part_first[part + 1];
-    int64_t longest = 0;
-    a->looked += end - begin;
+    int64_t longest = 0, edges = 0;
     for (int32_t i = begin; i < end; i++) {
         int32_t m = a->part[i];
         a->head_ns[m] = 0;
+        edges += p->before_first[m + 1] - p->before_first[m];
         for (int32_t k = p->before_first[m]; k < p->before_first[m + 1]; k++) {
             int32_t b = p->before[k];
             a->head_ns[m] = hbp__max_i64(a->head_ns[m], a->head_ns[b] + a->time_ns[b]);
@@ -133,6 +147,7 @@ static int64_t measure(hbp__allot *a, int32_t part)
             a->tail_ns[m] = hbp__max_i64(a->tail_ns[m], a->tail_ns[b] + a->time_ns[b]);
         }
     }
+    hbp__allot_look(a, hbp__max_i64(end - begin, edges));
     return longest;
 }
 

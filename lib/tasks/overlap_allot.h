@@ -13,6 +13,7 @@ typedef struct hbp__share {
 
 typedef struct hbp__allot {
     const hbp__placer *placer;
+    hbp_context *context;
     int32_t *count;      /* [MetaOps] operators that are left to run: all */
     hbp__share *share;   /* [MetaOps] */
     int64_t *time_ns;    /* [MetaOps] */
@@ -22,8 +23,10 @@ typedef struct hbp__allot {
     int32_t *part;       /* [MetaOps] by connected part, ascending within it */
     int32_t *part_of;    /* [MetaOps] */
     int32_t parts;
-    int64_t looked; /* MetaOps looked at so far, the measure of work */
-    int64_t looks;  /* at most so many, shares then stay as they are; INT64_MAX: no limit */
+    int64_t looked;    /* MetaOps, or edges where there are more, looked at so far: the measure of work */
+    int64_t looks;     /* at most so many, shares then stay as they are; INT64_MAX: no limit */
+    int64_t tick;      /* of looked, when to ask whether to go on */
+    hbp_status status; /* below 0: cancelled, and no more is looked at */
 } hbp__allot;
 
 /* Everything on the size of least GPU time. */
@@ -37,6 +40,9 @@ void hbp__allot_reach(hbp__allot *allot, int64_t ns);
 
 /* The same for one connected part, from the size of least GPU time on. */
 void hbp__allot_reach_part(hbp__allot *allot, int32_t part, int64_t ns);
+
+/* Counts work, and asks now and then whether to go on; `status` has the answer. */
+void hbp__allot_look(hbp__allot *allot, int64_t more);
 
 /* GPU time over all. */
 int64_t hbp__allot_area(const hbp__allot *allot);

@@ -195,7 +195,7 @@ int hbp__roll_fill(hbp__roll *roll, int64_t aim_ns, int32_t spans, hbp__list *li
         if (!start(roll, now, span, &free, list))
             return 0;
         freed = end_next(roll, &now);
-        roll->allot->looked += roll->readies + roll->allot->placer->meta_ops;
+        hbp__allot_look(roll->allot, roll->readies + roll->allot->placer->meta_ops);
         if (roll->allot->looked > roll->allot->looks)
             return 0;
     }

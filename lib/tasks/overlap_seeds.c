@@ -111,6 +111,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allo
             return HBP_OK;
         HBP__TRY(hbp__tick(context, "first schedules", i, SHARE_AIMS + ROLL_AIMS));
         hbp__allot_reach(allot, hundredths(bound_ns, share_aims[i]));
+        HBP__TRY(allot->status);
         for (int way = 0; way < WAYS; way++)
             seed_shares(placer, allot, way, best, spare);
     }
@@ -120,6 +121,7 @@ static hbp_status seed_aims(hbp_context *context, hbp__placer *placer, hbp__allo
         HBP__TRY(hbp__tick(context, "first schedules", SHARE_AIMS + i, SHARE_AIMS + ROLL_AIMS));
         for (int32_t spans = 16; spans <= 32; spans *= 2)
             seed_roll(placer, roll, hundredths(bound_ns, roll_aims[i]), spans, best, spare);
+        HBP__TRY(allot->status);
     }
     return HBP_OK;
 }

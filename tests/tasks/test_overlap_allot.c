@@ -179,6 +179,60 @@ START_TEST(the_cheapest_on_the_path_gets_more)
 }
 END_TEST
 
+static int32_t count_ticks(void *user, const hbp_progress *progress)
+{
+    int *ticks = user;
+    return strcmp(progress->stage, "first schedules") == 0 && ++*ticks == 3;
+}
+
+/* Edges are work, too; many of them between few MetaOps do not keep the caller waiting. */
+START_TEST(edges_are_counted_and_users_may_cancel)
+{
+    enum { SIDE = 200, ROUNDS = 100 };
+    int ticks = 0;
+    hbp_context_options options;
+    hbp_context_options_init(&options, sizeof options);
+    options.progress = count_ticks;
+    options.progress_user = &ticks;
+    hbp_context *context = NULL;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    hbp_graph *graph = new_graph(context);
+    hbp_operator o;
+    hbp_operator_init(&o, sizeof o);
+    o.profile = add_falling_profile(context, graph, 1000000, 50000, 8);
+    o.batch = 8;
+    for (int32_t i = 0; i < 2 * SIDE; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "o%d", (int)i);
+        add_chain(context, graph, &o, name, name, "t", 1);
+    }
+    for (int32_t i = 0; i < SIDE; i++)
+        for (int32_t j = 0; j < SIDE; j++)
+            OK(context, hbp_graph_add_edge(context, graph, i, SIDE + j, 0));
+    planned p;
+    open_planned(context, graph, 16, &p);
+    hbp__placer placer;
+    OK(context, hbp__placer_open(context, &p.problem, 8 * SIDE, &placer));
+    hbp__allot a;
+    OK(context, hbp__allot_open(context, &placer, &a));
+    ticks = 0;
+    int64_t before = 0;
+    for (int round = 0; round < ROUNDS && a.status >= 0; round++) {
+        hbp__allot_reach(&a, 2200000 - 1000 * round);
+        ck_assert_int_ge(a.looked - before, SIDE * SIDE);
+        before = a.looked;
+    }
+    ck_assert_int_eq(a.status, HBP_E_CANCELLED);
+    ck_assert_int_eq(ticks, 3);
+    ck_assert_int_lt(a.looks, 0);
+    hbp__allot_close(&a);
+    hbp__placer_close(&placer);
+    close_planned(&p);
+    hbp_graph_free(graph);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status open_and_close(hbp_context *context, void *user)
 {
     hbp__placer *placer = user;
@@ -202,4 +256,4 @@ START_TEST(memory_may_run_out)
 END_TEST
 
 TEST_MAIN("overlap_allot", paths_are_as_short_as_asked, little_more_gpu_time_than_the_best_trade,
-          the_cheapest_on_the_path_gets_more, memory_may_run_out)
+          the_cheapest_on_the_path_gets_more, edges_are_counted_and_users_may_cancel, memory_may_run_out)
