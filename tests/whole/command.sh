@@ -282,7 +282,7 @@ json "r['mode'] == 'overlap' and r['tasks'] == 4 and r['gpus'] == 16 and r['make
       max(s['end_ns'] for s in r['slices']) == r['makespan_ns'] and
       sum(s['operators'] for s in r['slices']) == r['operators']" tasks $tasks -o tasks.msgpack --trace tasks.json --graph-out graph.json
 good tasks $tasks && has "4 tasks" && has "vision-text" && has "above the best there can be" && has "communicators"
-[ -z "$python" ] || "$python" -c "import json; assert len(json.load(open('tasks.json'))) > 50" || fail "tasks --trace is no JSON"
+[ -z "$python" ] || "$python" -c "import json; assert len(json.load(open('tasks.json'))['traceEvents']) > 50" || fail "tasks --trace is no JSON"
 json "r['makespan_ns'] > 0 and r['mode'] == 'overlap'" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack
 json "r['kept_bytes'] > 0 and r['fetched_bytes'] == 0" tasks $tasks --previous tasks.msgpack
 json "[w['mode'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
@@ -296,8 +296,8 @@ wrong 1 "bytes" tasks $tasks --memory-limit 100
 wrong 2 "--compare" tasks $tasks --compare -o x.msgpack
 wrong 2 "--mode is 'best'" tasks $tasks --mode best
 wrong 1 "graph" tasks clip-7 --machine a800-80:2 --schedule tasks.msgpack
-wrong 1 "GPUs" tasks clip-4 --machine a800-80:4 --schedule tasks.msgpack
-printf '{"operators": [{"name": "a", "type": "t", "task": "x", "wdith": 3}]}' >bad.json
+wrong 1 "GPUs" tasks graph.json --machine a800-80:4 --schedule tasks.msgpack
+printf '{"format": "hbp-graph", "version": 1, "operators": [{"name": "a", "type": "t", "task": "x", "wdith": 3}]}' >bad.json
 wrong 1 "wdith" tasks bad.json --machine h100
 
 json "'fields' in r and r['fields']['cores']['value'] >= 1" probe
