@@ -1,0 +1,62 @@
+/* Task schedules of fixed inputs have fixed digests, as test_determinism.c says of plans. */
+#include "hbp/hbp.h"
+#include "test.h"
+
+typedef struct golden {
+    const char *workload;
+    int32_t nodes;
+    int32_t mode, placement;
+    uint64_t digest;
+    int64_t makespan_ns;
+} golden;
+
+static const golden goldens[] = {
+    {"clip-10", 2, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, UINT64_C(0xb8a67f62bfba2e32), INT64_C(497012394)},
+    {"ofasys-7", 8, HBP_TASKS_OVERLAP, HBP_PLACE_FLOWS, UINT64_C(0x0abbf3ae1f78743d), INT64_C(103630662)},
+    {"clip-7", 4, HBP_TASKS_PAPER, HBP_PLACE_PAPER, UINT64_C(0x4d3f5e4439e13279), INT64_C(238871908)},
+    {"qwen-val-3", 4, HBP_TASKS_OPTIMUS, HBP_PLACE_SEQUENTIAL, UINT64_C(0x91fbfbac33ba8aaf),
+     INT64_C(1377806640)},
+    {"qwen-val-3", 4, HBP_TASKS_DISTMM, HBP_PLACE_FLOWS, UINT64_C(0x9138250f175227e1), INT64_C(1501839772)},
+};
+
+START_TEST(fixed_inputs_give_fixed_schedules)
+{
+    const golden *g = &goldens[_i];
+    hbp_context *context = test_context();
+    hbp_machine *machine = NULL;
+    hbp_graph *graph = NULL;
+    hbp_task_schedule *schedule = NULL;
+    OK(context, hbp_machine_create_preset(context, "a800-80", g->nodes, &machine));
+    OK(context, hbp_graph_create_workload(context, g->workload, machine, &graph));
+    hbp_tasks_options options;
+    hbp_tasks_options_init(&options, sizeof options);
+    options.mode = g->mode;
+    options.placement = g->placement;
+    options.seed = 7;
+    OK(context, hbp_plan_tasks(context, graph, machine, &options, &schedule));
+    hbp_task_summary s = {.struct_size = sizeof s};
+    OK(context, hbp_task_schedule_get_summary(context, schedule, &s));
+    uint64_t digest = hbp_task_schedule_get_digest(schedule);
+    ck_assert_msg(digest == g->digest && s.makespan_ns == g->makespan_ns,
+                  "row %d: digest is 0x%016llx, makespan_ns %lld", _i, (unsigned long long)digest,
+                  (long long)s.makespan_ns);
+    hbp_task_schedule_free(schedule);
+    hbp_graph_free(graph);
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("determinism_tasks");
+    TCase *cases = tcase_create("determinism_tasks");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, fixed_inputs_give_fixed_schedules, 0, (int)(sizeof goldens / sizeof *goldens));
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
