@@ -38,7 +38,7 @@ typedef struct hbp_tasks_options {
     int64_t limit_bytes;   /* of each GPU, instead of its memory less the reserve; 0: that; -1: no limit */
     const hbp_task_schedule *previous; /* planned before some task joined or left: states stay on their ranks
                                           where they can, weights told by name; NULL */
-    uint64_t seed;
+    uint64_t seed;                     /* of the searches' draws */
 } hbp_tasks_options;
 
 HBP_API void hbp_tasks_options_init(hbp_tasks_options *options, uint32_t struct_size);

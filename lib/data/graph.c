@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 
 #define MOST_NS     (INT64_C(1) << 53)
-#define MOST_GPUS   (INT32_C(1) << 20)
 #define MOST_BYTES  (INT64_C(1) << 62)
 #define FIRST_SLOTS 64
 #define FIRST_ROOM  32
@@ -65,9 +64,9 @@ static hbp_status check_points(hbp_context *context, const int32_t *gpus, const 
     HBP__TRY(hbp__require(context, gpus, "gpus"));
     HBP__TRY(hbp__require(context, ns, "ns"));
     for (int64_t i = 0; i < points; i++) {
-        if (gpus[i] < 1 || gpus[i] > MOST_GPUS)
+        if (gpus[i] < 1 || gpus[i] > HBP__PROFILE_GPUS)
             return hbp__fail(context, HBP_E_INVALID, "gpus of point %lld is %d; it must lie in 1..%d",
-                             (long long)i, (int)gpus[i], (int)MOST_GPUS);
+                             (long long)i, (int)gpus[i], (int)HBP__PROFILE_GPUS);
         if (i && gpus[i] <= gpus[i - 1])
             return hbp__fail(context, HBP_E_INVALID,
                              "gpus of point %lld is %d, after %d; points must come with rising gpus",

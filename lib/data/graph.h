@@ -8,6 +8,9 @@
 #include "data/names.h"
 #include "hbp/graph.h"
 
+/* GPUs of a profile's point are at most so many. */
+#define HBP__PROFILE_GPUS (INT32_C(1) << 20)
+
 /* Every number of hbp_operator that is kept as it is: X(name, type). */
 #define HBP__OPERATOR_NUMBERS(X)                                                                             \
     X(profile, int32_t)                                                                                      \

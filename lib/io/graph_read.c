@@ -129,7 +129,7 @@ static hbp_status read_point(hbp_context *context, const char *place, const json
     if (!json_is_array(point) || json_array_size(point) != 2)
         return hbp__fail(context, HBP_E_FORMAT, "%s is not a list of two, GPUs and time", place);
     int64_t number;
-    HBP__TRY(read_whole(context, place, "GPUs", json_array_get(point, 0), INT32_MIN, INT32_MAX, &number));
+    HBP__TRY(read_whole(context, place, "GPUs", json_array_get(point, 0), 1, HBP__PROFILE_GPUS, &number));
     *gpus = (int32_t)number;
     const json_t *time = json_array_get(point, 1);
     if (!json_is_number(time))

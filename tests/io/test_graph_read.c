@@ -176,9 +176,8 @@ START_TEST(profiles_that_are_none)
                    "x.json: profile 'p', point 0: 'GPUs' is 1.5; it must be a whole number");
     refuse_profile(context, "[[\"1\", 2]]",
                    "x.json: profile 'p', point 0: 'GPUs' is text; it must be a whole number");
-    refuse_profile(
-        context, "[[5000000000, 2]]",
-        "x.json: profile 'p', point 0: 'GPUs' is 5000000000; it must lie in -2147483648..2147483647");
+    refuse_profile(context, "[[5000000000, 2]]",
+                   "x.json: profile 'p', point 0: 'GPUs' is 5000000000; it must lie in 1..1048576");
     refuse_profile(context, "[[1, null]]",
                    "x.json: profile 'p', point 0: the time is no value; it must be a number");
     refuse_profile(context, "[[1, -2.5]]",
@@ -236,7 +235,7 @@ START_TEST(operators_that_are_none)
     REFUSE("\"degrees\": 2", ": 'degrees' is 2; it must lie in 0..1");
     REFUSE("\"profile\": \"q\"", ": there is no profile 'q'");
     REFUSE("\"profile\": 0", " is neither a list of points nor a map");
-    REFUSE("\"profile\": [[0, 1]]", ": gpus of point 0 is 0; it must lie in 1..1048576");
+    REFUSE("\"profile\": [[0, 1]]", ", point 0: 'GPUs' is 0; it must lie in 1..1048576");
     REFUSE("\"shape\": 5", ": 'shape' must be a list of one to three numbers: batch, sequence, width");
     REFUSE("\"shape\": []", ": 'shape' must be a list of one to three numbers");
     REFUSE("\"shape\": [1, 2, 3, 4]", ": 'shape' must be a list of one to three numbers");
