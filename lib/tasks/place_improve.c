@@ -252,7 +252,7 @@ static hbp_status tick(improving *v, int64_t *ticked)
     if (v->tries - *ticked < TICK_TRIES)
         return HBP_OK;
     *ticked = v->tries;
-    return hbp__tick(v->board->context, "exchange ranks", v->tries, -1);
+    return hbp__tick(v->board->context, "exchange ranks", v->tries, 0);
 }
 
 /* Flows, the dearest first. */

@@ -140,10 +140,11 @@ static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, hbp_
             HBP__TRY(plan_range(p, scaling, &(hbp__size_range){1, p->gpus / k, 0}, 1, best, &best_ns));
     }
     return *best ? HBP_OK
-                 : hbp__fail(p->context, HBP_E_INFEASIBLE,
-                             "%.300s; nor do slices on more or fewer GPUs fit: give more GPUs or memory, or "
-                             "share out states (sharded_bytes)",
-                             message);
+                 : hbp__fail(
+                       p->context, HBP_E_INFEASIBLE,
+                       "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or memory, "
+                       "or share out states (sharded_bytes)",
+                       message);
 }
 
 static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
