@@ -84,7 +84,7 @@ START_TEST(random_graphs_keep_every_promise)
     hbp__rng rng = hbp__rng_make(5, 1, 0);
     for (int i = 0; i < RANDOM_GRAPHS; i++) {
         int32_t nodes = 1 << hbp__rng_below(&rng, 2), gpus = 1 << hbp__rng_below(&rng, 4);
-        graph_sizes sizes = {.most_gpus = nodes * gpus};
+        graph_sizes sizes = {.tasks = 4, .most_gpus = nodes * gpus};
         hbp_graph *graph = random_graph(context, &rng, &sizes);
         hbp_machine *machine = small_machine(context, nodes, gpus);
         hbp_tasks_options options;
@@ -92,6 +92,7 @@ START_TEST(random_graphs_keep_every_promise)
         options.effort = 1;
         options.limit_bytes = -1;
         options.mode = i % 8 ? (int32_t)hbp__rng_below(&rng, HBP_TASKS_DISTMM + 1) : HBP_TASKS_OVERLAP;
+        options.placement = (int32_t)hbp__rng_below(&rng, HBP_PLACE_SEQUENTIAL + 1);
         hbp_task_schedule *own = NULL;
         hbp_task_summary s = planned(context, graph, machine, &options, &own);
         ck_assert_int_ge(s.makespan_ns, s.bound_ns);
