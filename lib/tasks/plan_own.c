@@ -39,7 +39,7 @@ typedef struct choosing {
 static hbp_status consider(choosing *c, const choice *one, int32_t hasty)
 {
     hbp_task_schedule *schedule = NULL;
-    const hbp_task_schedule *before = *c->best;
+    int64_t before = *c->best ? *c->best_ns : INT64_MAX;
     hbp__task_problem problem = *one->of->problem;
     problem.gradient_part = one->gradient_part;
     problem.hasty = hasty;
@@ -49,7 +49,7 @@ static hbp_status consider(choosing *c, const choice *one, int32_t hasty)
         return HBP_OK;
     if (status >= 0)
         status = hbp__planning_keep_faster(c->planning, schedule, c->best, c->best_ns);
-    if (*c->best != before)
+    if (*c->best && *c->best_ns < before)
         c->chosen = *one;
     return status;
 }
