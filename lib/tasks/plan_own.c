@@ -48,10 +48,23 @@ static hbp_status consider(choosing *c, const choice *one, int32_t hasty)
     if (status == HBP_E_INFEASIBLE)
         return HBP_OK;
     if (status >= 0)
-        status = hbp__planning_keep_faster(c->planning, schedule, c->best, c->best_ns);
+        status = hbp__planning_keep(c->planning, schedule, 0, c->best, c->best_ns);
     if (*c->best && *c->best_ns < before)
         c->chosen = *one;
     return status;
+}
+
+/* The published waves, as mode paper would have them. */
+static hbp_status consider_published(choosing *c, int32_t *fits)
+{
+    candidate *waves = &c->candidate[WAVES];
+    hbp_task_schedule *schedule = NULL;
+    hbp_status status =
+        hbp__planning_place(c->planning, waves->problem, &waves->slices, waves->in_waves, &schedule);
+    *fits = status >= 0;
+    if (status == HBP_E_INFEASIBLE)
+        return HBP_OK;
+    return status < 0 ? status : hbp__planning_keep(c->planning, schedule, 1, c->best, c->best_ns);
 }
 
 /* Ways to weigh gradients when placing: one domain has no rings that cross. */
@@ -76,7 +89,7 @@ static hbp_status consider_all(choosing *c, int64_t most, int longer)
 /* Of the candidates that take no longer than the published waves, the one that runs fastest, for some move
  * more bytes than others; where none of them fits in memory, of the others. All are placed hastily, the one
  * chosen then with care; the published waves as well, as mode paper would. */
-static hbp_status choose(choosing *c, int32_t short_of_memory)
+static hbp_status choose(choosing *c, int32_t short_of_memory, int32_t *published)
 {
     int64_t most = c->candidate[WAVES].slices.makespan_ns;
     HBP__TRY(consider_all(c, most, 0));
@@ -86,9 +99,7 @@ static hbp_status choose(choosing *c, int32_t short_of_memory)
         choice with_care = c->chosen;
         HBP__TRY(consider(c, &with_care, 0));
     }
-    choice published = {&c->candidate[WAVES], 0};
-    int done = c->chosen.of == published.of && c->chosen.gradient_part == 0;
-    return done || short_of_memory ? HBP_OK : consider(c, &published, 0);
+    return consider_published(c, published);
 }
 
 /* The search's slices and the published waves of one problem. The search starts from all published ways, of
@@ -133,12 +144,13 @@ static hbp_status make_tiled(choosing *c, const hbp__task_problem *tiled)
     return make_slices(c, tiled, effort < 3 ? effort : effort - 2, 1, 0);
 }
 
-static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem, int32_t short_of_memory)
+static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem, int32_t short_of_memory,
+                                  int32_t *published)
 {
     hbp__planning *p = c->planning;
     if (short_of_memory) {
         HBP__TRY(make_slices(c, problem, 1, WAYS, WAYS));
-        return choose(c, 1);
+        return choose(c, 1, published);
     }
     HBP__TRY(make_slices(c, problem, p->options.effort, WAYS, 0));
     const hbp__size_range range = {1, INT32_MAX, p->domain_gpus};
@@ -148,16 +160,17 @@ static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem,
     tiled.scaling = &tiling;
     hbp_status status = same_sizes(problem->scaling, &tiling) ? HBP_OK : make_tiled(c, &tiled);
     if (status >= 0)
-        status = choose(c, 0);
+        status = choose(c, 0, published);
     hbp__scaling_close(&tiling);
     return status;
 }
 
 hbp_status hbp__planning_own(hbp__planning *planning, const hbp__task_problem *problem,
-                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns)
+                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns,
+                             int32_t *published)
 {
     choosing c = {.planning = planning, .best = best, .best_ns = best_ns};
-    hbp_status status = make_and_choose(&c, problem, short_of_memory);
+    hbp_status status = make_and_choose(&c, problem, short_of_memory, published);
     for (int32_t i = 0; i < c.count; i++)
         hbp__task_slices_close(&c.candidate[i].slices);
     return status;

@@ -64,9 +64,29 @@ static hbp_status read_machine(hbp__planning *p)
     return read_limit(p, &p->machine->fields);
 }
 
+/* One of the published ways. */
+static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
+                                 hbp_task_schedule **best, int64_t *best_ns)
+{
+    hbp__task_slices slices = {.memory = p->context->memory};
+    hbp_task_schedule *schedule = NULL;
+    hbp_status status = hbp__planning_slices(p, mode, problem, &slices);
+    if (status >= 0)
+        status = hbp__planning_place(p, problem, &slices, mode == HBP_TASKS_PAPER, &schedule);
+    hbp__task_slices_close(&slices);
+    return status < 0 ? status : hbp__planning_keep(p, schedule, 1, best, best_ns);
+}
+
+/* What plan_range found. */
+typedef struct found {
+    hbp_task_schedule *best; /* NULL: none */
+    int64_t best_ns;
+    int32_t published; /* the mode's own slices fit; for HBP_TASKS_OVERLAP: the published waves */
+} answer;
+
 /* Plans with sizes of a range alone. Nothing happens where that does not fit in memory. */
-static hbp_status plan_range(hbp__planning *p, const hbp__scaling *scaling, const hbp__size_range *range,
-                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns)
+static hbp_status plan_range(hbp__planning *p, int32_t mode, const hbp__scaling *scaling,
+                             const hbp__size_range *range, int32_t short_of_memory, answer *found)
 {
     hbp__scaling some;
     HBP__TRY(hbp__scaling_narrow(p->context, &p->meta, scaling, range, &some));
@@ -78,20 +98,30 @@ static hbp_status plan_range(hbp__planning *p, const hbp__scaling *scaling, cons
                                  .limit_bytes = p->limit_bytes,
                                  .seed = p->options.seed};
     hbp_status status;
-    if (p->options.mode == HBP_TASKS_OVERLAP) {
-        status = hbp__planning_own(p, &problem, short_of_memory, best, best_ns);
+    if (mode == HBP_TASKS_OVERLAP) {
+        status =
+            hbp__planning_own(p, &problem, short_of_memory, &found->best, &found->best_ns, &found->published);
     } else {
-        hbp__task_slices slices = {.memory = p->context->memory};
-        hbp_task_schedule *schedule = NULL;
-        status = hbp__planning_slices(p, p->options.mode, &problem, &slices);
-        if (status >= 0)
-            status = hbp__planning_place(p, &problem, &slices, p->options.mode == HBP_TASKS_PAPER, &schedule);
-        hbp__task_slices_close(&slices);
-        if (status >= 0)
-            status = hbp__planning_keep_faster(p, schedule, best, best_ns);
+        status = plan_published(p, mode, &problem, &found->best, &found->best_ns);
+        found->published = status >= 0;
     }
     hbp__scaling_close(&some);
     return status == HBP_E_INFEASIBLE ? HBP_OK : status;
+}
+
+/* Larger sizes, which share out activations and sharded states, and smaller ones, which hold fewer copies of
+ * the rest, further and further, until something fits. */
+static hbp_status plan_ranges(hbp__planning *p, int32_t mode, const hbp__scaling *scaling, answer *found)
+{
+    for (int32_t k = 1; k <= p->gpus; k *= 2) {
+        const hbp__size_range wide = {k, p->gpus, 0}, slim = {1, p->gpus / k, 0};
+        HBP__TRY(plan_range(p, mode, scaling, &wide, 1, found));
+        if (k > 1 && !found->published)
+            HBP__TRY(plan_range(p, mode, scaling, &slim, 1, found));
+        if (found->published || (mode == HBP_TASKS_OVERLAP && found->best))
+            break;
+    }
+    return HBP_OK;
 }
 
 /* What cannot be: every operator's activations, and every set of weights once on the fewest GPUs that each of
@@ -123,28 +153,35 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
                      (long long)sum, (int)p->gpus, (long long)p->limit_bytes, (long long)all);
 }
 
-/* All sizes; where memory is short, larger ones, which share out activations and sharded states, and smaller
- * ones, which hold fewer copies of the rest, further and further. */
-static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, hbp_task_schedule **best)
+/* All sizes; then, where memory is short, others. Where the published waves do not fit with the sizes of the
+ * answer, they are tried with others: the answer is not to be longer than they. */
+static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answer *found)
 {
-    int64_t best_ns = 0;
+    int32_t mode = p->options.mode;
     HBP__TRY(check_bytes(p, scaling));
-    HBP__TRY(plan_range(p, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, best, &best_ns));
-    if (*best)
+    HBP__TRY(plan_range(p, mode, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, found));
+    if (found->published)
         return HBP_OK;
     char message[HBP__MESSAGE_BYTES]; /* of what was wanted most */
     memcpy(message, p->context->message, sizeof message);
-    for (int32_t k = 1; k <= p->gpus && !*best; k *= 2) {
-        HBP__TRY(plan_range(p, scaling, &(hbp__size_range){k, p->gpus, 0}, 1, best, &best_ns));
-        if (k > 1)
-            HBP__TRY(plan_range(p, scaling, &(hbp__size_range){1, p->gpus / k, 0}, 1, best, &best_ns));
-    }
-    return *best ? HBP_OK
-                 : hbp__fail(
-                       p->context, HBP_E_INFEASIBLE,
-                       "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or memory, "
-                       "or share out states (sharded_bytes)",
-                       message);
+    if (!found->best)
+        HBP__TRY(plan_ranges(p, mode, scaling, found));
+    if (mode == HBP_TASKS_OVERLAP && !found->published)
+        HBP__TRY(plan_ranges(p, HBP_TASKS_PAPER, scaling, found));
+    return found->best
+               ? HBP_OK
+               : hbp__fail(p->context, HBP_E_INFEASIBLE,
+                           "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or "
+                           "memory, or share out states (sharded_bytes)",
+                           message);
+}
+
+static hbp_status plan_any(hbp__planning *p, const hbp__scaling *scaling, hbp_task_schedule **out)
+{
+    answer found = {NULL, 0, 0};
+    hbp_status status = plan_sizes(p, scaling, &found);
+    *out = found.best;
+    return status;
 }
 
 static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
@@ -161,7 +198,7 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
     if (status >= 0)
         status = hbp__planning_stay(p, out);
     if (status >= 0 && !*out)
-        status = plan_sizes(p, &scaling, out);
+        status = plan_any(p, &scaling, out);
     hbp__scaling_close(&scaling);
     return status;
 }

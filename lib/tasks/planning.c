@@ -102,12 +102,13 @@ static hbp_status run_time(hbp__planning *p, const hbp_task_schedule *schedule, 
     return status;
 }
 
-hbp_status hbp__planning_keep_faster(hbp__planning *p, hbp_task_schedule *schedule, hbp_task_schedule **best,
-                                     int64_t *best_ns)
+hbp_status hbp__planning_keep(hbp__planning *p, hbp_task_schedule *schedule, int32_t published,
+                              hbp_task_schedule **best, int64_t *best_ns)
 {
     int64_t ns = 0;
     hbp_status status = run_time(p, schedule, &ns);
-    if (status < 0 || (*best && ns >= *best_ns)) {
+    int longer = published && *best && (*best)->summary.makespan_ns > schedule->summary.makespan_ns;
+    if (status < 0 || (*best && ns >= *best_ns && !longer)) {
         hbp_task_schedule_free(schedule);
         return status;
     }

@@ -36,13 +36,16 @@ hbp_status hbp__planning_place(hbp__planning *planning, const hbp__task_problem 
 hbp_status hbp__planning_stay(hbp__planning *planning, hbp_task_schedule **out);
 
 /* Keeps `schedule` in *best, whose time is *best_ns, when it runs faster than the one there (transfers,
- * gradients and states fetched included), else frees it. */
-hbp_status hbp__planning_keep_faster(hbp__planning *planning, hbp_task_schedule *schedule,
-                                     hbp_task_schedule **best, int64_t *best_ns);
+ * gradients and states fetched included), else frees it. The published waves also take the place of a
+ * schedule of longer makespan, for none is to be longer than they. */
+hbp_status hbp__planning_keep(hbp__planning *planning, hbp_task_schedule *schedule, int32_t published,
+                              hbp_task_schedule **best, int64_t *best_ns);
 
-/* The default way: the fastest of several schedules goes to *best if it beats *best_ns; nothing happens where
- * none fits in memory. `short_of_memory`: more ways are tried, with less effort. */
+/* The default way: the fastest of several schedules goes to *best; nothing happens where none fits in memory.
+ * `short_of_memory`: more ways are tried, with less effort. *published is set where the published waves fit,
+ * too; then *best is not longer than they. */
 hbp_status hbp__planning_own(hbp__planning *planning, const hbp__task_problem *problem,
-                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns);
+                             int32_t short_of_memory, hbp_task_schedule **best, int64_t *best_ns,
+                             int32_t *published);
 
 #endif
