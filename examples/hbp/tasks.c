@@ -4,6 +4,7 @@
 
 #include "cli.h"
 
+static const char *const placement_names[] = {"flows", "paper", "sequential"};
 static const char *const mode_names[] = {"overlap", "paper", "sequential", "uniform", "optimus", "distmm"};
 
 enum { PRINTED_SLICES = 40 };
@@ -28,7 +29,7 @@ static hbp_status read_graph(cli *c)
     hbp_status status = cli_make_machine(c);
     if (status < 0)
         return status;
-    if (named && access(c->file, R_OK) != 0)
+    if (access(c->file, R_OK) != 0 && (named || !strpbrk(c->file, "./"))) /* the library names the nearest */
         return hbp_graph_create_workload(c->context, c->file, c->machine, &c->graph);
     return hbp_graph_read(c->context, c->file, &c->graph);
 }
@@ -82,7 +83,8 @@ static json_t *way_json(const way *w)
 {
     const hbp_task_summary *s = &w->summary;
     const hbp_task_run_summary *r = &w->run;
-    json_t *row = json_pack("{s:s}", "mode", w->name);
+    json_t *row = json_pack("{s:s,s:s,s:s}", "way", w->name, "mode", mode_names[w->mode], "placement",
+                            placement_names[w->placement]);
     if (!row)
         return NULL;
     if (w->failed[0]) {
@@ -90,7 +92,8 @@ static json_t *way_json(const way *w)
         return row;
     }
     json_t *rest = json_pack(
-        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:"
+        "o,s:I}",
         "gpus", (int)s->gpus, "tasks", (int)s->tasks, "operators", (int)s->operators, "meta_ops",
         (int)s->meta_ops, "levels", (int)s->levels, "waves", (int)s->waves, "slice_count", (int)s->slices,
         "makespan_ns", (json_int_t)s->makespan_ns, "bound_ns", (json_int_t)s->bound_ns, "critical_path_ns",
@@ -100,7 +103,8 @@ static json_t *way_json(const way *w)
         (json_int_t)s->limit_bytes, "peak_bytes", (json_int_t)s->peak_bytes, "kept_bytes",
         (json_int_t)s->kept_bytes, "fetched_bytes", (json_int_t)s->fetched_bytes, "total_ns",
         (json_int_t)r->total_ns, "slices_ns", (json_int_t)r->slices_ns, "gradient_ns",
-        (json_int_t)r->gradient_ns, "gap", json_number(s->gap), "idle", json_number(s->idle));
+        (json_int_t)r->gradient_ns, "gap", json_number(s->gap), "idle", json_number(s->idle), "run_idle",
+        json_number(r->idle), "transfer_ns", (json_int_t)r->transfer_ns);
     json_object_update_missing(row, rest);
     json_decref(rest);
     return row;
@@ -126,13 +130,16 @@ static json_t *slices_json(const hbp_task_schedule *s)
         while (waves[wave + 1] <= i)
             wave++;
         json_array_append_new(
-            list, json_pack("{s:I,s:i,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op",
-                            (int)meta_op[i], "name", hbp_task_schedule_get_meta_op_name(s, meta_op[i]),
-                            "first", (int)hbp_task_schedule_get_slice_firsts(s, NULL)[i], "operators",
-                            (int)hbp_task_schedule_get_slice_operators(s, NULL)[i], "start_ns",
-                            (json_int_t)hbp_task_schedule_get_slice_starts(s, NULL)[i], "end_ns",
-                            (json_int_t)hbp_task_schedule_get_slice_ends(s, NULL)[i], "ranks",
-                            ranks_json(s, hbp_task_schedule_get_slice_groups(s, NULL)[i])));
+            list,
+            json_pack(
+                "{s:I,s:i,s:s,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op", (int)meta_op[i],
+                "name", hbp_task_schedule_get_meta_op_name(s, meta_op[i]), "task",
+                hbp_task_schedule_get_task_name(s, hbp_task_schedule_get_meta_op_tasks(s, NULL)[meta_op[i]]),
+                "first", (int)hbp_task_schedule_get_slice_firsts(s, NULL)[i], "operators",
+                (int)hbp_task_schedule_get_slice_operators(s, NULL)[i], "start_ns",
+                (json_int_t)hbp_task_schedule_get_slice_starts(s, NULL)[i], "end_ns",
+                (json_int_t)hbp_task_schedule_get_slice_ends(s, NULL)[i], "ranks",
+                ranks_json(s, hbp_task_schedule_get_slice_groups(s, NULL)[i])));
     }
     return list;
 }
@@ -281,7 +288,7 @@ static int compare(cli *c)
         table_add_text(&t, show_time((double)w->run.total_ns));
         table_add_text(&t, show_bytes((double)w->summary.moved_bytes));
         table_add_text(&t, show_bytes((double)w->summary.crossing_bytes));
-        table_add_text(&t, show_share(w->summary.idle));
+        table_add_text(&t, show_share(w->run.idle));
         table_add_text(&t, show_bytes((double)w->summary.peak_bytes));
         table_add_text(&t, show_time(w->seconds * 1e9));
     }
@@ -308,12 +315,30 @@ static hbp_status write_files(cli *c)
     return status;
 }
 
+/* A schedule may be from a machine with more memory. */
+static hbp_status check_memory(cli *c, const hbp_task_summary *s)
+{
+    hbp_machine_fields fields;
+    hbp_machine_fields_init(&fields, sizeof fields);
+    hbp_status status = hbp_machine_get_fields(c->context, c->machine, &fields);
+    int64_t limit = c->memory_mib ? c->memory_mib << 20 : fields.hbm_bytes;
+    if (status >= 0 && limit > 0 && s->peak_bytes > limit)
+        return cli_own_failure("%s: the fullest GPU needs %s; there are %s", c->schedule_file,
+                               show_bytes((double)s->peak_bytes).s, show_bytes((double)limit).s);
+    return status;
+}
+
 int cli_tasks(cli *c)
 {
     if (!c->machine_text)
         return cli_usage("hbp tasks needs --machine, such as --machine a800-80:2");
-    if (c->compare && (c->output || c->trace_file || c->schedule_file))
-        return cli_usage("--compare writes no schedule; leave out -o, --trace and --schedule");
+    if (c->compare && (c->output || c->trace_file || c->graph_out || c->schedule_file || c->mode))
+        return cli_usage(
+            "--compare plans every mode and writes nothing; leave out --mode, -o, --trace, --graph-out "
+            "and --schedule");
+    if (c->schedule_file && (c->previous_file || c->mode || c->placement || c->effort || c->reserve_mib))
+        return cli_usage("--schedule plans nothing; leave out --previous, --mode, --placement, --effort and "
+                         "--reserve");
     CLI_TRY(c, read_graph(c));
     if (c->previous_file)
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->previous_file, &c->previous));
@@ -323,6 +348,9 @@ int cli_tasks(cli *c)
     if (c->schedule_file) {
         CLI_TRY(c, hbp_task_schedule_load(c->context, c->schedule_file, &c->schedule));
         CLI_TRY(c, run_schedule(c, &w));
+        CLI_TRY(c, check_memory(c, &w.summary));
+        w.mode = w.summary.mode;
+        w.placement = w.summary.placement;
     } else {
         hbp_tasks_options options;
         read_options(c, &options);

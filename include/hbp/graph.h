@@ -35,6 +35,9 @@ HBP_API hbp_status hbp_graph_add_profile(hbp_context *context, hbp_graph *graph,
                                          const int64_t *ns, int64_t points, int32_t *profile);
 
 /* One operator: a layer of one task. Sizes are of the whole batch; zeros and NULL are none but where said.
+ * Where batch and split are both left out (0), nothing is known of what divides it, and the profiled numbers
+ * of GPUs count, as with HBP_DEGREES_PROFILED. Of operators that share weights the largest state, sharded and
+ * gradient bytes count.
  * Names are UTF-8 without control characters. */
 typedef struct hbp_operator {
     uint32_t struct_size;

@@ -96,6 +96,7 @@ typedef struct hbp_task_run_summary {
     double idle; /* share of GPU time, 0 to slices_ns, without a slice */
 } hbp_task_run_summary;
 
+HBP_API void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size);
 HBP_API hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                             hbp_task_run_summary *summary);
 

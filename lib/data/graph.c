@@ -327,6 +327,8 @@ static hbp_status put_operator(hbp_context *context, hbp_graph *graph, const hbp
     HBP__OPERATOR_NUMBERS(COPY)
 #undef COPY
     o.name = graph->operator_names.name[graph->operator_count];
+    if (o.batch == 0 && o.split == 0) /* nothing is known of what divides it */
+        o.degrees = HBP_DEGREES_PROFILED;
     o.batch += !o.batch;
     o.sequence += !o.sequence;
     o.width += !o.width;

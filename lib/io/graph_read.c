@@ -138,6 +138,12 @@ static hbp_status read_point(hbp_context *context, const char *place, const json
     if (json_number_value(time) < 0)
         return hbp__fail(context, HBP_E_FORMAT, "%s: the time is %.17g; it must not be negative", place,
                          json_number_value(time));
+    if (scale == 1 && json_number_value(time) < 1e15 &&
+        json_number_value(time) > (double)(int64_t)json_number_value(time))
+        return hbp__fail(
+            context, HBP_E_FORMAT,
+            "%s: the time is %.6g ns, a fraction; name its unit, as in {\"ms\": [[1, 9.5], ...]}", place,
+            json_number_value(time));
     *ns = json_is_integer(time) ? hbp__mul_saturating(json_integer_value(time), scale)
                                 : hbp__round_i64(json_real_value(time) * (double)scale);
     return HBP_OK;

@@ -320,6 +320,11 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
     return status;
 }
 
+void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size)
+{
+    hbp__struct_init(summary, struct_size);
+}
+
 hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                     hbp_task_run_summary *summary)
 {

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/sort.h"
 
-#define TICK_SLICES 1024
+#define TICK_SLICES 16
 
 typedef struct greedy {
     hbp__board *board;

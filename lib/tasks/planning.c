@@ -74,6 +74,8 @@ hbp_status hbp__planning_place(hbp__planning *p, const hbp__task_problem *proble
         return HBP_E_NO_MEMORY;
     hbp_status status =
         hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks);
+    if (status >= 0 && p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
+        status = hbp__task_compact(p->context, problem, slices, ranks);
     if (status >= 0 && !in_waves)
         status = hbp__task_waves(p->context, problem, slices, ranks);
     if (status >= 0)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/sort.h"
 
 typedef struct numbering {
@@ -11,6 +12,8 @@ typedef struct numbering {
     int64_t *first_rank;    /* [slices + 1] into ranks */
     int32_t *wave_of;       /* [MetaOps] of its latest slice; -1: none yet */
     int32_t *rank_wave;     /* [GPUs] of its latest slice */
+    int64_t *meta_end;      /* [MetaOps] of its latest slice, ns */
+    int64_t *rank_end;      /* [GPUs] the same */
     hbp__task_slice *slice; /* [slices] sorted */
     int32_t *rank;          /* [ranks] sorted */
 } numbering;
@@ -22,6 +25,8 @@ static void close_numbering(numbering *n)
     hbp__delete(&n->memory, n->first_rank);
     hbp__delete(&n->memory, n->wave_of);
     hbp__delete(&n->memory, n->rank_wave);
+    hbp__delete(&n->memory, n->meta_end);
+    hbp__delete(&n->memory, n->rank_end);
     hbp__delete(&n->memory, n->slice);
     hbp__delete(&n->memory, n->rank);
 }
@@ -43,9 +48,12 @@ static hbp_status open_numbering(hbp_context *context, const hbp__task_problem *
     n->key = hbp__new(memory, count, sizeof *n->key);
     n->wave_of = hbp__new(memory, (uint64_t)problem->meta->count, sizeof *n->wave_of);
     n->rank_wave = hbp__new(memory, (uint64_t)problem->gpus, sizeof *n->rank_wave);
+    n->meta_end = hbp__new_zero(memory, (uint64_t)problem->meta->count, sizeof *n->meta_end);
+    n->rank_end = hbp__new_zero(memory, (uint64_t)problem->gpus, sizeof *n->rank_end);
     n->slice = hbp__new(memory, count, sizeof *n->slice);
     n->rank = hbp__new(memory, ranks, sizeof *n->rank);
-    if (!n->order || !n->key || !n->wave_of || !n->rank_wave || !n->slice || !n->rank)
+    if (!n->order || !n->key || !n->wave_of || !n->rank_wave || !n->meta_end || !n->rank_end || !n->slice ||
+        !n->rank)
         return hbp__fail_memory(context, "the waves of slices");
     return HBP_OK;
 }
@@ -133,6 +141,53 @@ hbp_status hbp__task_waves(hbp_context *context, const hbp__task_problem *proble
         status = number(context, problem, slices, ranks, &n);
     if (status == HBP_OK && slices->count > 0)
         permute(&n, slices, ranks);
+    close_numbering(&n);
+    return status;
+}
+
+/* As early as its ranks are free and what it needs has ended; all that start before it are where they go. */
+static int64_t earliest(const numbering *n, const hbp__meta_graph *meta, const hbp__task_slice *slice,
+                        const int32_t *rank)
+{
+    int32_t m = slice->meta_op;
+    int64_t start = n->meta_end[m];
+    if (slice->first == 0)
+        for (int64_t e = meta->in_first[m]; e < meta->in_first[m + 1]; e++)
+            start = hbp__max_i64(start, n->meta_end[meta->edges[meta->in_edges[e]].from]);
+    for (int32_t r = 0; r < slice->gpus; r++)
+        start = hbp__max_i64(start, n->rank_end[rank[r]]);
+    return start;
+}
+
+static hbp_status compact(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
+                          const int32_t *ranks, numbering *n)
+{
+    for (int64_t s = 0; s < slices->count; s++)
+        n->order[s] = (uint32_t)s;
+    if (!sort_by(n, slices, 'm') || !sort_by(n, slices, 's'))
+        return hbp__fail_memory(context, "the starts of slices");
+    slices->makespan_ns = 0;
+    for (int64_t i = 0; i < slices->count; i++) {
+        hbp__task_slice *slice = &slices->slice[n->order[i]];
+        const int32_t *rank = ranks + n->first_rank[n->order[i]];
+        int64_t start = earliest(n, problem->meta, slice, rank);
+        slice->end_ns += start - slice->start_ns;
+        slice->start_ns = start;
+        n->meta_end[slice->meta_op] = slice->end_ns;
+        for (int32_t r = 0; r < slice->gpus; r++)
+            n->rank_end[rank[r]] = slice->end_ns;
+        slices->makespan_ns = hbp__max_i64(slices->makespan_ns, slice->end_ns);
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__task_compact(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
+                             const int32_t *ranks)
+{
+    numbering n;
+    hbp_status status = open_numbering(context, problem, slices, 1, &n);
+    if (status == HBP_OK)
+        status = compact(context, problem, slices, ranks, &n);
     close_numbering(&n);
     return status;
 }

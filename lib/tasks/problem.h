@@ -28,4 +28,9 @@ typedef struct hbp__task_problem {
 hbp_status hbp__task_waves(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
                            int32_t *ranks);
 
+/* Starts every slice as early as its ranks are free and what it needs has ended, in the order of their
+ * starts: none starts later than before. */
+hbp_status hbp__task_compact(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
+                             const int32_t *ranks);
+
 #endif

@@ -84,6 +84,7 @@ START_TEST(what_is_left_out_has_its_default)
     add_profile(context, graph);
     hbp_operator o, expected = {.name = "operator 0", .type = "t", .task = "u", .parameters = "operator 0"};
     expected.batch = expected.sequence = expected.width = expected.split = expected.least_gpus = 1;
+    expected.degrees = HBP_DEGREES_PROFILED; /* nothing says what divides it */
     hbp_operator_init(&o, sizeof o);
     o.type = "t";
     o.task = "u";

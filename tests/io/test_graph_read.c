@@ -69,7 +69,7 @@ START_TEST(everything_that_can_be_said)
     hbp_graph *graph = read_text(
         context, HEAD
         "\"comment\": 1, \"_mine\": {}, \"edges\": [[\"b\", \"x\"], [\"x\", \"c\", 5], [\"a[0]\", "
-        "\"c\", 6.0]], \"profiles\": {\"_none\": 7, \"in ns\": [[1, 4000], [2, 2100.4]], \"in us\": "
+        "\"c\", 6.0]], \"profiles\": {\"_none\": 7, \"in ns\": [[1, 4000], [2, 2100.0]], \"in us\": "
         "{\"us\": [[1, 4], [2, 2.1004]], \"comment on it\": 1}, \"in ms\": {\"ms\": [[3, 0.0015]]}, "
         "\"in s\": {\"s\": [[3, 2]]}}, \"operators\": ["
         "{\"name\": \"a\", \"type\": \"t\", \"task\": \"u\", \"count\": 3, \"profile\": \"in us\", "
@@ -182,7 +182,10 @@ START_TEST(profiles_that_are_none)
                    "x.json: profile 'p', point 0: the time is no value; it must be a number");
     refuse_profile(context, "[[1, -2.5]]",
                    "x.json: profile 'p', point 0: the time is -2.5; it must not be negative");
-    refuse_profile(context, "[[1, 0.1]]", "x.json: profile 'p': ns of point 0 is 0; it must lie in 1..2^53");
+    refuse_profile(
+        context, "[[1, 9.71]]",
+        "x.json: profile 'p', point 0: the time is 9.71 ns, a fraction; name its unit, as in {\"ms\":");
+    refuse_profile(context, "[[1, 0]]", "x.json: profile 'p': ns of point 0 is 0; it must lie in 1..2^53");
     refuse_profile(context, "{\"s\": [[1, 9223372036854775807]]}",
                    "x.json: profile 'p': ns of point 0 is 9223372036854775807; it must lie in 1..2^53");
     refuse_profile(context, "{\"s\": [[1, 1e300]]}",

@@ -185,11 +185,56 @@ static hbp_status number(hbp_context *context, void *user)
     return hbp__task_waves(context, &problem, &d->slices, d->ranks);
 }
 
+/* Slices with gaps between them start when the last of what they wait for ends, no earlier and no later. */
+START_TEST(gaps_are_closed)
+{
+    hbp__rng rng = hbp__rng_make(33, 0, 0);
+    for (int trial = 0; trial < 400; trial++) {
+        drawn d;
+        drawn_random(&d, &rng);
+        int64_t most = (int64_t)hbp__rng_below(&rng, 3) + 1;
+        for (int64_t s = 0; s < d.slices.count; s++) {
+            hbp__task_slice *slice = &d.slices.slice[s];
+            slice->end_ns += (most - 1) * slice->start_ns;
+            slice->start_ns *= most;
+        }
+        hbp__task_problem problem = problem_of(&d);
+        size_t bytes = (size_t)d.slices.count * sizeof *d.slices.slice;
+        hbp__task_slice *old = malloc(bytes);
+        memcpy(old, d.slices.slice, bytes);
+        OK(d.context, hbp__task_compact(d.context, &problem, &d.slices, d.ranks));
+        int64_t at = 0, last = 0;
+        for (int64_t s = 0; s < d.slices.count; at += d.slices.slice[s++].gpus) {
+            const hbp__task_slice *slice = &d.slices.slice[s];
+            int64_t from = 0, ready = 0;
+            for (int64_t t = 0; t < d.slices.count; from += d.slices.slice[t++].gpus)
+                if (waits(&d, &old[t], d.ranks + from, &old[s], d.ranks + at))
+                    ready = d.slices.slice[t].end_ns > ready ? d.slices.slice[t].end_ns : ready;
+            ck_assert_int_eq(slice->start_ns, ready);
+            ck_assert_int_le(slice->start_ns, old[s].start_ns);
+            ck_assert_int_eq(slice->end_ns - slice->start_ns, old[s].end_ns - old[s].start_ns);
+            last = slice->end_ns > last ? slice->end_ns : last;
+        }
+        ck_assert_int_eq(d.slices.makespan_ns, last);
+        free(old);
+        drawn_close(&d);
+    }
+}
+END_TEST
+
+static hbp_status close_gaps(hbp_context *context, void *user)
+{
+    drawn *d = user;
+    hbp__task_problem problem = problem_of(d);
+    return hbp__task_compact(context, &problem, &d->slices, d->ranks);
+}
+
 START_TEST(memory_may_run_out)
 {
     hbp__rng rng = hbp__rng_make(32, 0, 0);
     drawn d;
     drawn_random(&d, &rng);
+    failing_sweep(close_gaps, &d);
     failing_sweep(number, &d);
     check_waves(&d, &d.slices, d.ranks);
     drawn_close(&d);
@@ -197,4 +242,4 @@ START_TEST(memory_may_run_out)
 END_TEST
 
 TEST_MAIN("problem", waves_follow_what_slices_wait_for, waves_of_an_example, no_slices_have_no_waves,
-          memory_may_run_out)
+          gaps_are_closed, memory_may_run_out)

@@ -285,16 +285,18 @@ good tasks $tasks && has "4 tasks" && has "vision-text" && has "above the best t
 [ -z "$python" ] || "$python" -c "import json; assert len(json.load(open('tasks.json'))['traceEvents']) > 50" || fail "tasks --trace is no JSON"
 json "r['makespan_ns'] > 0 and r['mode'] == 'overlap'" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack
 json "r['kept_bytes'] > 0 and r['fetched_bytes'] == 0" tasks $tasks --previous tasks.msgpack
-json "[w['mode'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
+json "[w['way'] for w in r] == ['this plan', 'Spindle', 'DistMM', 'Optimus', 'uniform', 'sequential'] and
       r[0]['makespan_ns'] <= r[1]['makespan_ns'] < r[5]['makespan_ns']" tasks $tasks --compare
 good tasks "$source/examples/data/tasks.json" --machine a800-80:2 --compare && has "no schedule takes less than"
 json "r['mode'] == 'optimus'" tasks $tasks --mode optimus --placement sequential --memory-limit 200000
 good tasks graph.json --machine a800-80:2 --graph-out graph.msgpack && good tasks graph.msgpack --machine a800-80:2 --all
 wrong 2 "--machine" tasks clip-4
-wrong 1 "clip-5" tasks clip-5 --machine a800-80
+wrong 1 "nearest is 'clip-4'" tasks clip-5 --machine a800-80
 wrong 1 "bytes" tasks $tasks --memory-limit 100
 wrong 2 "--compare" tasks $tasks --compare -o x.msgpack
 wrong 2 "--mode is 'best'" tasks $tasks --mode best
+wrong 2 "leave out" tasks $tasks --schedule tasks.msgpack --previous tasks.msgpack
+wrong 1 "fullest GPU" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack --memory-limit 1000
 wrong 1 "graph" tasks clip-7 --machine a800-80:2 --schedule tasks.msgpack
 wrong 1 "GPUs" tasks graph.json --machine a800-80:4 --schedule tasks.msgpack
 printf '{"format": "hbp-graph", "version": 1, "operators": [{"name": "a", "type": "t", "task": "x", "wdith": 3}]}' >bad.json

@@ -75,7 +75,7 @@ class TestGraph(unittest.TestCase):
         self.assertEqual(graph.add_operators("lm", "b", count=3, profile=None, name="lm"), range(1, 4))
         self.assertEqual(graph.operator(0), hbp.Operator(name="t", type="text", task="été", parameters="w", **fields))
         last = graph.operator(-1)
-        self.assertEqual((last.name, last.profile, last.batch, last.degrees), ("lm[2]", None, 1, "divisors"))
+        self.assertEqual((last.name, last.profile, last.batch, last.degrees), ("lm[2]", None, 1, "profiled"))
         graph.add_edge(0, 1, bytes=77)
         self.assertEqual(graph.edges, [(1, 2, 0), (2, 3, 0), (0, 1, 77)])
         graph.add_edge(np.int64(0), 3)
@@ -107,7 +107,7 @@ class TestGraph(unittest.TestCase):
             (hbp.InvalidError, "", lambda: graph.add_profile([], [])),
             (hbp.InvalidError, "", lambda: graph.add_profile([1], [0])),
             (OverflowError, "gpus", lambda: graph.add_profile([2**31], [1])),
-            (TypeError, "ns holds", lambda: graph.add_profile([1], [0.5])),
+            (TypeError, "ns holds", lambda: graph.add_profile([1], ["fast"])),
             (hbp.InvalidError, "listen/text\\[0\\]",
              lambda: graph.add_operators("a", "t", name="listen/text[0]", profile=0)),
             (hbp.InvalidError, "profile", lambda: graph.add_operators("a", "t", profile=99)),

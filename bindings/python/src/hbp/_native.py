@@ -506,6 +506,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     # task_schedule.h
     "hbp_task_schedule_free": (None, [TaskSchedule]),
     "hbp_task_summary_init": _init(t.TaskSummary),
+    "hbp_task_run_summary_init": _init(t.TaskRunSummary),
     "hbp_task_schedule_get_summary": (Status, [Context, TaskSchedule, _to(t.TaskSummary)]),
     "hbp_task_schedule_get_digest": (UInt64, [TaskSchedule]),
     "hbp_task_schedule_get_meta_op_offsets": _column(TaskSchedule),

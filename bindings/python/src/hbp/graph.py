@@ -105,7 +105,7 @@ class Graph(Owned):
     def add_profile(
         self, gpus: Union[Mapping[int, int], npt.ArrayLike], ns: Optional[npt.ArrayLike] = None
     ) -> int:
-        """Adds measured times, {gpus: ns} or two lists of as many values; returns the profile's number."""
+        """Adds measured times, {gpus: ns} or two lists of as many values; returns the profile's number. Floats are rounded to ns."""
         if isinstance(gpus, Mapping):
             if ns is not None:
                 raise TypeError("ns is given beside a mapping that has the times")
@@ -114,6 +114,8 @@ class Graph(Owned):
         if ns is None:
             raise TypeError("ns is missing; give two lists, or one mapping {gpus: ns}")
         points = integers("gpus", gpus, np.int32)
+        if np.asarray(ns).dtype.kind == "f":
+            ns = np.rint(ns).astype(np.int64)
         times = same_count("ns", integers("ns", ns, np.int64), len(points))
         number = ctypes.c_int32()
         call(
@@ -135,12 +137,12 @@ class Graph(Owned):
         count: int = 1,
         name: Optional[str] = None,
         parameters: Optional[str] = None,
-        batch: int = 1,
+        batch: int = 0,
         sequence: int = 1,
         width: int = 1,
         degrees: str = "divisors",
         least_gpus: int = 1,
-        split: int = 1,
+        split: int = 0,
         state_bytes: int = 0,
         sharded_bytes: int = 0,
         activation_bytes: int = 0,
@@ -153,7 +155,7 @@ class Graph(Owned):
         Operators of one type, task and shape (batch, sequence, width) in a row are planned as one. Those that
         name the same `parameters` share weights; None: its own. It may run on n GPUs where n = p q is a
         multiple of least_gpus, p divides batch and q divides `split` (heads, say); degrees "profiled": on
-        the profiled numbers alone. Sizes are of the whole batch: state_bytes lie in full on every GPU that
+        the profiled numbers alone, as where batch and split are both left out. Sizes are of the whole batch: state_bytes lie in full on every GPU that
         runs it, sharded_bytes and activation_bytes are shared out, output_bytes go along each edge,
         gradient_bytes are summed over all GPUs that hold the weights."""
         fields = OperatorStruct(
