@@ -11,12 +11,12 @@
 
 /* Work (see hbp__board) of improving a placement, and of wandering from the best. */
 #define IMPROVE_WORK (INT64_C(1) << 19)
-#define WANDER_WORK  (INT64_C(5) << 19)
+#define WANDER_WORK  (INT64_C(2) << 19)
 /* Both in full for FULL_PAIRS to MANY_PAIRS pairs of a slice and a GPU; below less in proportion, in 16ths,
  * above more. */
 #define FULL_PAIRS 1024
 #define MANY_PAIRS 4096
-enum { PARTS = 16, LEAST_PARTS = 2, MOST_PARTS = 16 * PARTS };
+enum { PARTS = 16, LEAST_PARTS = 2, MOST_PARTS = 12 * PARTS };
 /* Placed slices of the search that backtracks. */
 #define MOST_NODES 20000
 

@@ -4,7 +4,7 @@
 #include "tasks/level_waves.h"
 
 /* Rules tried, times MetaOps: the more of them share waves, the less it matters where each wave ends. */
-#define RULE_WORK   400
+#define RULE_WORK   260
 #define LEAST_RULES 2
 
 #define NEAR 1.005 /* of C*: no other rule is tried */
