@@ -308,7 +308,7 @@ static hbp_status climb(hbp_context *context, search *s, int64_t bound_ns, int64
 static int64_t budget_of(const hbp__list *list, int32_t effort)
 {
     int64_t squared = (int64_t)list->count * list->count;
-    return hbp__min_i64(1700 + squared / 9, 24000) << effort;
+    return hbp__min_i64(1700 + squared / 9, 14000) << effort;
 }
 
 hbp_status hbp__overlap_improve(hbp_context *context, hbp__placer *placer, int64_t bound_ns, int32_t effort,
