@@ -13,7 +13,7 @@
 /* How slices are made. */
 enum {
     HBP_TASKS_OVERLAP = 0, /* the library's: levels may overlap, gaps are filled; never longer than PAPER */
-    HBP_TASKS_PAPER = 1,   /* Spindle: level by level in waves (section 3.4) */
+    HBP_TASKS_PAPER = 1,   /* Spindle: level by level in waves (section 3.4; docs: tasks) */
     HBP_TASKS_SEQUENTIAL = 2, /* task after task, each operator on as many GPUs as make it fastest */
     HBP_TASKS_UNIFORM = 3,    /* ceil(N / tasks) GPUs a task */
     HBP_TASKS_OPTIMUS = 4,    /* GPUs to tasks one by one, where they save most (Optimus) */
