@@ -216,6 +216,12 @@ static inline int32_t hbp__count_bits(uint64_t word)
     return (int32_t)(word * UINT64_C(0x0101010101010101) >> 56);
 }
 
+/* Number of the lowest bit set in `word`, which is not 0. */
+static inline int32_t hbp__lowest_bit(uint64_t word)
+{
+    return hbp__count_bits((word & (~word + 1)) - 1);
+}
+
 static inline int32_t hbp__count_common(const uint64_t *a, const uint64_t *b, int64_t words)
 {
     int32_t common = 0;

@@ -24,18 +24,12 @@ int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r)
     return bytes;
 }
 
-/* The rank of the lowest bit set in `rest`, bits of word w. */
-static int64_t lowest(int64_t w, uint64_t rest)
-{
-    return w * 64 + hbp__count_bits((rest & (0 - rest)) - 1);
-}
-
 /* Makes held[r] the most of it and `bytes` for the ranks of a set; bytes 0: zero. */
 static void hold(hbp__board *board, const uint64_t *set, int64_t bytes)
 {
     for (int64_t w = 0; w < board->words; w++)
         for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
-            int64_t *held = &board->held[lowest(w, rest)];
+            int64_t *held = &board->held[w * 64 + hbp__lowest_bit(rest)];
             *held = bytes == 0 || bytes > *held ? bytes : *held;
         }
 }
@@ -53,7 +47,7 @@ static void settle(hbp__board *board, const uint64_t *set)
 {
     for (int64_t w = 0; w < board->words; w++)
         for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
-            int64_t r = lowest(w, rest);
+            int64_t r = w * 64 + hbp__lowest_bit(rest);
             board->rank_bytes[r] = hbp__add_saturating(board->rank_bytes[r], board->held[r]);
             board->held[r] = 0;
         }

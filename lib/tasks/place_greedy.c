@@ -71,7 +71,7 @@ static void add_to(const hbp__board *board, const uint64_t *set, int64_t amount,
 {
     for (int64_t w = 0; w < board->words; w++)
         for (uint64_t word = set[w]; word; word &= word - 1)
-            sum[w * 64 + hbp__count_bits((word & (~word + 1)) - 1)] += amount;
+            sum[w * 64 + hbp__lowest_bit(word)] += amount;
 }
 
 static int32_t other_end(const hbp__board_flow *flow, int32_t s)

@@ -128,7 +128,7 @@ static int32_t list_apart(const hbp__board *board, const uint64_t *a, const uint
     int32_t count = 0;
     for (int64_t w = 0; w < board->words; w++)
         for (uint64_t word = a[w] & ~b[w]; word; word &= word - 1)
-            ranks[count++] = (int32_t)(w * 64) + hbp__count_bits((word & (~word + 1)) - 1);
+            ranks[count++] = (int32_t)(w * 64) + hbp__lowest_bit(word);
     return count;
 }
 

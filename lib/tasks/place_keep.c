@@ -52,7 +52,7 @@ static void add_keeps(keeping *k, int32_t r, int64_t begin, int64_t end)
         const uint64_t *set = board->group_set + board->keep[i].group * board->words;
         for (int64_t w = 0; w < board->words; w++)
             for (uint64_t word = set[w]; word; word &= word - 1)
-                value[w * 64 + hbp__count_bits((word & (~word + 1)) - 1)] += board->keep[i].bytes;
+                value[w * 64 + hbp__lowest_bit(word)] += board->keep[i].bytes;
     }
 }
 
