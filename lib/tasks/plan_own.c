@@ -1,5 +1,4 @@
 /* The library's own schedules: several, of which the one that runs fastest is kept. */
-#include "base/checked.h"
 #include "tasks/overlap.h"
 #include "tasks/planning.h"
 
@@ -11,7 +10,7 @@ enum { WAYS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
 
 /* Schedules to choose from: the search's; the published waves; then both with the sizes that tile domains
  * alone, or, short of memory, the other published ways. */
-enum { OWN = 0, WAVES = 1, OTHERS = 2, CANDIDATES = OTHERS + WAYS - 1 };
+enum { WAVES = 1, CANDIDATES = 1 + WAYS };
 
 typedef struct candidate {
     const hbp__task_problem *problem;
@@ -77,12 +76,12 @@ static int32_t count_parts(const hbp__planning *p)
 static hbp_status consider_all(choosing *c, int64_t most, int longer)
 {
     static const int32_t parts[] = {0, HEAVY_GRADIENTS};
-    for (int32_t i = 0; i < c->count; i++)
-        for (int32_t k = 0;
-             k < count_parts(c->planning) && (c->candidate[i].slices.makespan_ns > most) == longer; k++) {
-            choice one = {&c->candidate[i], parts[k]};
-            HBP__TRY(consider(c, &one, 1));
-        }
+    for (int32_t i = 0; i < c->count; i++) {
+        if ((c->candidate[i].slices.makespan_ns > most) != longer)
+            continue;
+        for (int32_t k = 0; k < count_parts(c->planning); k++)
+            HBP__TRY(consider(c, &(choice){&c->candidate[i], parts[k]}, 1));
+    }
     return HBP_OK;
 }
 
@@ -95,10 +94,10 @@ static hbp_status choose(choosing *c, int32_t short_of_memory, int32_t *publishe
     HBP__TRY(consider_all(c, most, 0));
     if (!*c->best || short_of_memory)
         HBP__TRY(consider_all(c, most, 1));
-    if (c->chosen.of) {
-        choice with_care = c->chosen;
+    choice with_care = c->chosen;
+    int is_published = with_care.of == &c->candidate[WAVES] && with_care.gradient_part == 0;
+    if (with_care.of && !is_published)
         HBP__TRY(consider(c, &with_care, 0));
-    }
     return consider_published(c, published);
 }
 
