@@ -16,6 +16,15 @@ enum {
     HBP_COLLECTIVE_COUNT = 4
 };
 
+/* Rates of one device that were measured at a size. */
+enum {
+    HBP_RATE_GEMM = 0,      /* flop/s of a bf16 (CPU: fp32) product of size x size matrices */
+    HBP_RATE_ATTENTION = 1, /* flop/s of causal attention over one document of `size` tokens, forward and
+                               backward, 7 s^2 a d_h flops */
+    HBP_RATE_COPY = 2,      /* bytes/s read and written by a copy of `size` bytes */
+    HBP_RATE_COUNT = 3
+};
+
 /* What a probe looks at. */
 enum { HBP_PROBE_THIS_MACHINE = 0, HBP_PROBE_XML_FILE = 1, HBP_PROBE_SYNTHETIC = 2 };
 
@@ -90,6 +99,38 @@ HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine 
 /* Sets one field of hbp_machine_fields by its name. */
 HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field,
                                          double value, const char *source);
+
+/* A measured rate: `per_s` is the median of repeats and `spread` (their interquartile range) / median. */
+typedef struct hbp_machine_rate {
+    uint32_t struct_size;
+    int32_t rate; /* HBP_RATE_* */
+    int64_t size;
+    double per_s;
+    double spread;
+    const char *source; /* device and date, at most 63 characters; owned by the machine when read back */
+} hbp_machine_rate;
+
+HBP_API void hbp_machine_rate_init(hbp_machine_rate *rate, uint32_t struct_size);
+
+/* Adds a rate or replaces the one of the same kind and size. Rates are kept in profiles for whoever reads
+ * them; costs are made from the fields alone. */
+HBP_API hbp_status hbp_machine_set_rate(hbp_context *context, hbp_machine *machine,
+                                        const hbp_machine_rate *rate);
+
+/* The rates, ascending in kind, then size: 0 <= index < count. Thread: shareable. */
+HBP_API int64_t hbp_machine_count_rates(const hbp_machine *machine);
+HBP_API hbp_status hbp_machine_get_rate(hbp_context *context, const hbp_machine *machine, int64_t index,
+                                        hbp_machine_rate *rate);
+
+/* How many repeats of one measured collective differed: the spread that goes with hbp_machine_set_collective;
+ * -1 when it was not measured or its spread is not known. */
+HBP_API hbp_status hbp_machine_set_collective_spread(hbp_context *context, hbp_machine *machine,
+                                                     int32_t collective, int32_t ranks, double spread);
+HBP_API double hbp_machine_get_collective_spread(const hbp_machine *machine, int32_t collective,
+                                                 int32_t ranks);
+
+/* Names the machine, at most 63 characters: what a profile's reader is told. */
+HBP_API hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name);
 
 HBP_API void hbp_machine_free(hbp_machine *machine);
 
