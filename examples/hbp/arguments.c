@@ -25,7 +25,7 @@ typedef struct option {
 
 static const option options[] = {
     {"model", KIND_TEXT, AT(model_text), CLI_COSTS, "NAME",
-     "preset, config.json, or layers=32,hidden=4096,...", 0},
+     "preset or config.json, ,layers=4,... behind it replaces fields; or fields alone", 0},
     {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "NAME[:N]",
      "preset and its number of nodes, or profile.json", 0},
     {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "N", "number of nodes",

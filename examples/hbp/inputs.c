@@ -1,11 +1,10 @@
-#include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "objects.h"
 
 /* Failures of the command's own get status -100, so that CLI_TRY prints the message kept here, not the
  * context's. */
@@ -123,140 +122,34 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     return status;
 }
 
-static int ends_in(const char *text, const char *tail)
+/* Keeps the message of objects.h where there is one. */
+static hbp_status keep(hbp_status status, const char *message)
 {
-    size_t length = strlen(text);
-    return length >= strlen(tail) && strcmp(text + length - strlen(tail), tail) == 0;
-}
-
-/* Calls `set` for each "name=number" of a list separated by commas. */
-static hbp_status each_field(cli *c, const char *list,
-                             hbp_status (*set)(cli *c, void *user, const char *name, double value),
-                             void *user)
-{
-    for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ",");
-        char name[64];
-        const char *equals = memchr(at, '=', length);
-        char *end = NULL;
-        double value = equals ? strtod(equals + 1, &end) : 0;
-        if (!equals || (size_t)(equals - at) >= sizeof name || end == equals + 1 || end != at + length)
-            return cli_own_failure("'%.*s' is not FIELD=NUMBER", (int)length, at);
-        memcpy(name, at, (size_t)(equals - at));
-        name[equals - at] = 0;
-        hbp_status status = set(c, user, name, value);
-        if (status < 0)
-            return status;
-        at += length;
-        at += *at == ',';
-    }
-    return HBP_OK;
-}
-
-static hbp_status set_model_field(cli *c, void *user, const char *name, double value)
-{
-#define FIELD(field)                                                                                         \
-    {                                                                                                        \
-#field, offsetof(hbp_model_fields, field)                                                            \
-    }
-    static const struct {
-        const char *name;
-        size_t offset;
-    } fields[] = {FIELD(mlp),
-                  FIELD(tied_embeddings),
-                  FIELD(learned_positions),
-                  FIELD(layers),
-                  FIELD(dense_layers),
-                  FIELD(hidden),
-                  FIELD(ffn),
-                  FIELD(heads),
-                  FIELD(kv_heads),
-                  FIELD(head_dim),
-                  FIELD(vocab),
-                  FIELD(experts),
-                  FIELD(experts_active),
-                  FIELD(experts_shared),
-                  FIELD(moe_ffn),
-                  FIELD(mla_q_lora),
-                  FIELD(mla_kv_lora),
-                  FIELD(mla_nope_dim),
-                  FIELD(mla_rope_dim),
-                  FIELD(mla_v_dim),
-                  FIELD(qkv_bias)};
-#undef FIELD
-    (void)c;
-    if (!(value >= 0 && value <= INT32_MAX) || value != (double)(int32_t)value)
-        return cli_own_failure("--model: %s is %g; it takes a whole number", name, value);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (strcmp(fields[i].name, name) == 0) {
-            int32_t integer = (int32_t)value;
-            memcpy((char *)user + fields[i].offset, &integer, sizeof integer);
-            return HBP_OK;
-        }
-    return cli_own_failure("--model: there is no field '%s'", name);
+    return status < 0 ? cli_own_failure("%s", message) : status;
 }
 
 static hbp_status make_model(cli *c)
 {
+    char message[OBJECTS_MESSAGE_BYTES];
     if (!c->model_text)
         return cli_own_failure("hbp %s needs --model, such as --model llama-3.1-8b", c->command);
-    if (ends_in(c->model_text, ".json"))
-        return hbp_model_load_config(c->context, c->model_text, &c->model);
-    if (!strchr(c->model_text, '='))
-        return hbp_model_create_preset(c->context, c->model_text, &c->model);
-    hbp_model_fields fields;
-    hbp_model_fields_init(&fields, sizeof fields);
-    hbp_status status = each_field(c, c->model_text, set_model_field, &fields);
-    return status < 0 ? status : hbp_model_create(c->context, &fields, &c->model);
-}
-
-static hbp_status set_machine_field(cli *c, void *user, const char *name, double value)
-{
-    (void)user;
-    return hbp_machine_set_field(c->context, c->machine, name, value, "given");
-}
-
-/* "h100:4" is four nodes of preset h100. */
-static hbp_status make_preset(cli *c)
-{
-    char name[64];
-    size_t length = strcspn(c->machine_text, ":");
-    int64_t nodes = 1;
-    if (length >= sizeof name)
-        return cli_own_failure("--machine is '%s'; it takes a preset such as h100:4 or a profile.json",
-                               c->machine_text);
-    memcpy(name, c->machine_text, length);
-    name[length] = 0;
-    if (c->machine_text[length] == ':') {
-        char *end;
-        const char *number = c->machine_text + length + 1;
-        errno = 0;
-        nodes = strtoll(number, &end, 10);
-        if (end == number || *end || errno || nodes < 1 || nodes > INT32_MAX)
-            return cli_own_failure("--machine is '%s'; ':%s' is not a number of nodes", c->machine_text,
-                                   number);
-    }
-    return hbp_machine_create_preset(c->context, name, (int32_t)nodes, &c->machine);
+    return keep(objects_make_model(c->context, c->model_text, &c->model, message), message);
 }
 
 /* --nodes and --set replace fields of whatever machine there is. */
 hbp_status cli_set_machine(cli *c)
 {
-    hbp_status status = HBP_OK;
-    if (c->nodes > 0)
-        status = hbp_machine_set_field(c->context, c->machine, "nodes", (double)c->nodes, "given");
-    if (status >= 0 && c->set)
-        status = each_field(c, c->set, set_machine_field, NULL);
-    return status;
+    char message[OBJECTS_MESSAGE_BYTES];
+    return keep(objects_set_machine(c->context, c->machine, c->nodes, c->set, message), message);
 }
 
 hbp_status cli_make_machine(cli *c)
 {
+    char message[OBJECTS_MESSAGE_BYTES];
     if (!c->machine_text)
         return cli_own_failure("hbp %s needs --machine, such as --machine h100:4", c->command);
-    hbp_status status = ends_in(c->machine_text, ".json")
-                            ? hbp_machine_load(c->context, c->machine_text, &c->machine)
-                            : make_preset(c);
+    hbp_status status =
+        keep(objects_make_machine(c->context, c->machine_text, &c->machine, message), message);
     return status < 0 ? status : cli_set_machine(c);
 }
 
