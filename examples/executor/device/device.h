@@ -142,7 +142,8 @@ struct ex_device {
     char name[128];    /* "Intel Xeon", "NVIDIA H100 80GB HBM3" */
     int64_t allocated; /* bytes now, kept by allocate and release; and the most since it was last set */
     int64_t most_allocated;
-    void *stream; /* CUDA: the cudaStream_t all work is given to; else NULL */
+    void *stream;    /* CUDA: the cudaStream_t all work is given to; else NULL */
+    int host_memory; /* 1: the host may read and write device memory itself (the CPU) */
 };
 
 /* 0, or -1 when something failed on the device, now or before (device->fault). */
