@@ -75,7 +75,9 @@ HBP_API const char *hbp_machine_get_preset_name(int64_t index);
  * at most 4,096 processing units. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
 
-/* The profile file of the project: JSON, one object a field {value, source, date}. Saved atomically. */
+/* The profile file of the project: JSON, an object {value, source} for each field, and lists of measured
+ * collectives and rates. Saved atomically. A library from before there were rates and spreads reads such a
+ * profile and leaves them out. */
 HBP_API hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out);
 HBP_API hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path);
 
@@ -95,6 +97,13 @@ HBP_API hbp_status hbp_machine_apply_nccl_topology(hbp_context *context, hbp_mac
 HBP_API hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
                                               int32_t ranks, double latency_ns, double bytes_per_s,
                                               const char *source);
+
+/* Sets one collective over `ranks` GPUs from own timings [count]: the same fit. `bytes` are sizes as
+ * nccl-tests counts them: a rank's send buffer, or of an all-gather what it receives. HBP_E_INVALID for fewer
+ * than two sizes, and where time does not grow with the size. */
+HBP_API hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
+                                              int32_t ranks, const double *bytes, const double *ns,
+                                              int64_t count, const char *source);
 
 /* Sets one field of hbp_machine_fields by its name. */
 HBP_API hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field,

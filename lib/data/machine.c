@@ -1,4 +1,4 @@
-/* Fields with their sources, and measured collectives. */
+/* Fields with their sources. */
 #include "data/machine.h"
 
 #include <math.h>
@@ -113,16 +113,16 @@ static hbp_status check_value(hbp_context *context, int32_t index, double value)
     return HBP_OK;
 }
 
-static hbp_status check_source(hbp_context *context, const char *source)
+hbp_status hbp__machine_check_text(hbp_context *context, const char *what, const char *text)
 {
-    size_t bytes = strlen(source);
+    size_t bytes = strlen(text);
     if (!bytes || bytes >= HBP__SOURCE_BYTES)
-        return hbp__fail(context, HBP_E_INVALID, "the source has %lld characters; it must have 1..%d",
+        return hbp__fail(context, HBP_E_INVALID, "the %s has %lld characters; it must have 1..%d", what,
                          (long long)bytes, HBP__SOURCE_BYTES - 1);
     for (size_t i = 0; i < bytes; i++)
-        if ((unsigned char)source[i] < 0x20 || source[i] == 0x7f)
-            return hbp__fail(context, HBP_E_INVALID, "byte %lld of the source is a control character",
-                             (long long)i);
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return hbp__fail(context, HBP_E_INVALID, "byte %lld of the %s is a control character",
+                             (long long)i, what);
     return HBP_OK;
 }
 
@@ -164,12 +164,23 @@ void hbp_machine_free(hbp_machine *machine)
         return;
     hbp__memory memory = machine->memory;
     hbp__delete(&memory, machine->collectives);
+    hbp__delete(&memory, machine->rates);
     hbp__delete(&memory, machine);
 }
 
 const char *hbp_machine_get_name(const hbp_machine *machine)
 {
     return machine ? machine->name : NULL;
+}
+
+hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, name, "name"));
+    HBP__TRY(hbp__machine_check_text(context, "name", name));
+    snprintf(machine->name, sizeof machine->name, "%s", name);
+    return HBP_OK;
 }
 
 hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
@@ -196,7 +207,7 @@ hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, co
         return hbp__fail(context, HBP_E_INVALID, "a machine has no field '%.64s'; the nearest is '%s'", field,
                          hbp__nearest(field, field_name, HBP__MACHINE_FIELD_COUNT));
     HBP__TRY(check_value(context, index, value));
-    HBP__TRY(check_source(context, source));
+    HBP__TRY(hbp__machine_check_text(context, "source", source));
     write_field(&machine->fields, index, value);
     snprintf(machine->source[index], sizeof machine->source[index], "%s", source);
     return HBP_OK;
@@ -209,88 +220,4 @@ hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, con
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, field, "field"));
     return hbp__machine_set_field(context, machine, field, value, source ? source : "given");
-}
-
-/* The first row not before (collective, ranks). */
-static int64_t find_collective(const hbp_machine *machine, int32_t collective, int32_t ranks)
-{
-    int64_t i = 0;
-    while (i < machine->collective_count &&
-           (machine->collectives[i].collective < collective ||
-            (machine->collectives[i].collective == collective && machine->collectives[i].ranks < ranks)))
-        i++;
-    return i;
-}
-
-static int is_collective(const hbp_machine *machine, int64_t row, int32_t collective, int32_t ranks)
-{
-    return row < machine->collective_count && machine->collectives[row].collective == collective &&
-           machine->collectives[row].ranks == ranks;
-}
-
-static hbp_status check_collective(hbp_context *context, const hbp__collective *c)
-{
-    if (c->collective < 0 || c->collective >= HBP_COLLECTIVE_COUNT)
-        return hbp__fail(context, HBP_E_INVALID, "collective is %d; it must be a HBP_COLLECTIVE_* value",
-                         (int)c->collective);
-    if (c->ranks < 2)
-        return hbp__fail(context, HBP_E_INVALID, "ranks is %d; a collective has at least 2", (int)c->ranks);
-    if (!(c->latency_ns >= 0 && isfinite(c->latency_ns)))
-        return hbp__fail(context, HBP_E_INVALID, "latency_ns is %g; it must be finite and at least 0",
-                         c->latency_ns);
-    if (!(c->bytes_per_s > 0 && isfinite(c->bytes_per_s)))
-        return hbp__fail(context, HBP_E_INVALID, "bytes_per_s is %g; it must be finite and above 0",
-                         c->bytes_per_s);
-    return HBP_OK;
-}
-
-hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                       int32_t ranks, double latency_ns, double bytes_per_s,
-                                       const char *source)
-{
-    hbp__collective fresh = {collective, ranks, latency_ns, bytes_per_s, ""};
-    HBP__TRY(check_collective(context, &fresh));
-    HBP__TRY(check_source(context, source));
-    snprintf(fresh.source, sizeof fresh.source, "%s", source);
-    int64_t row = find_collective(machine, collective, ranks);
-    if (!is_collective(machine, row, collective, ranks)) {
-        int64_t count = machine->collective_count + 1;
-        hbp__collective *rows =
-            hbp__renew(&machine->memory, machine->collectives, (uint64_t)count, sizeof *rows);
-        if (!rows)
-            return hbp__fail_memory(context, "collectives");
-        memmove(rows + row + 1, rows + row, (size_t)(count - 1 - row) * sizeof *rows);
-        machine->collectives = rows;
-        machine->collective_count = count;
-    }
-    machine->collectives[row] = fresh;
-    return HBP_OK;
-}
-
-hbp_status hbp_machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
-                                      int32_t ranks, double latency_ns, double bytes_per_s,
-                                      const char *source)
-{
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, machine, "machine"));
-    return hbp__machine_set_collective(context, machine, collective, ranks, latency_ns, bytes_per_s,
-                                       source ? source : "given");
-}
-
-int32_t hbp_machine_get_collective(const hbp_machine *machine, int32_t collective, int32_t ranks,
-                                   double *latency_ns, double *bytes_per_s, const char **source)
-{
-    if (!machine)
-        return 0;
-    int64_t row = find_collective(machine, collective, ranks);
-    if (!is_collective(machine, row, collective, ranks))
-        return 0;
-    const hbp__collective *found = &machine->collectives[row];
-    if (latency_ns)
-        *latency_ns = found->latency_ns;
-    if (bytes_per_s)
-        *bytes_per_s = found->bytes_per_s;
-    if (source)
-        *source = found->source;
-    return 1;
 }

@@ -1,4 +1,4 @@
-/* The inside of a machine: fields with sources, and measured collectives. */
+/* The inside of a machine: fields with sources, measured collectives and rates. */
 #ifndef HBP_DATA_MACHINE_H
 #define HBP_DATA_MACHINE_H
 
@@ -41,8 +41,23 @@ typedef struct hbp__collective {
     int32_t ranks;
     double latency_ns;
     double bytes_per_s; /* bus bandwidth */
+    double spread;      /* interquartile range / median of the repeats; -1: unknown */
     char source[HBP__SOURCE_BYTES];
 } hbp__collective;
+
+typedef struct hbp__rate {
+    int32_t rate; /* HBP_RATE_* */
+    int64_t size;
+    double per_s;
+    double spread;
+    char source[HBP__SOURCE_BYTES];
+} hbp__rate;
+
+/* One run of a collective: the size as nccl-tests prints it. */
+typedef struct hbp__timing {
+    double bytes;
+    double ns;
+} hbp__timing;
 
 struct hbp_machine {
     hbp__memory memory;
@@ -51,6 +66,8 @@ struct hbp_machine {
     char source[HBP__MACHINE_FIELD_COUNT][HBP__SOURCE_BYTES]; /* "" = unknown */
     hbp__collective *collectives;                             /* sorted by (collective, ranks) */
     int64_t collective_count;
+    hbp__rate *rates; /* sorted by (rate, size) */
+    int64_t rate_count;
 };
 
 /* An empty machine with a name; NULL when memory is short. */
@@ -66,6 +83,23 @@ hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, co
 hbp_status hbp__machine_set_collective(hbp_context *context, hbp_machine *machine, int32_t collective,
                                        int32_t ranks, double latency_ns, double bytes_per_s,
                                        const char *source);
+hbp_status hbp__machine_set_collective_spread(hbp_context *context, hbp_machine *machine, int32_t collective,
+                                              int32_t ranks, double spread);
+hbp_status hbp__machine_set_rate(hbp_context *context, hbp_machine *machine, int32_t rate, int64_t size,
+                                 double per_s, double spread, const char *source);
+
+/* HBP_E_INVALID unless `text`, a "source" or "name", has 1..63 characters that are no control characters. */
+hbp_status hbp__machine_check_text(hbp_context *context, const char *what, const char *text);
+
+/* Bytes that cross a rank's link per byte of the size that nccl-tests prints: what turns its algbw into
+ * busbw. */
+double hbp__bus_factor(int32_t collective, int32_t ranks);
+
+/* The line time = latency + moved / bandwidth, where moved = factor x bytes, that has the least sum of
+ * squared relative errors, so that latency is fitted where it matters; latency is at least 0. HBP_E_INVALID
+ * when the timings, all above 0, do not tell the two apart. O(count). */
+hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, int64_t count, double factor,
+                            double *latency_ns, double *bytes_per_s);
 
 /* Sets what the preset of a GPU named `gpu` ("h100") knows of one GPU and its links, with source "preset
  * h100"; not the number of nodes and GPUs. HBP_E_INVALID for an unknown name. */

@@ -13,6 +13,7 @@
 
 static const char *const collective_names[HBP_COLLECTIVE_COUNT] = {"all_to_all", "all_gather",
                                                                    "reduce_scatter", "all_reduce"};
+static const char *const rate_names[HBP_RATE_COUNT] = {"gemm", "attention", "copy"};
 
 /* Gives `value` to `parent`, which releases it also on failure; 0 when either is NULL or memory is short. */
 static int put(json_t *parent, const char *key, json_t *value)
@@ -61,7 +62,22 @@ static int put_collectives(json_t *rows, const hbp_machine *machine)
         if (json_array_append_new(rows, row) != 0 ||
             !put(row, "collective", json_string(collective_names[c->collective])) ||
             !put(row, "ranks", json_integer(c->ranks)) || !put(row, "latency_ns", number(c->latency_ns)) ||
-            !put(row, "bytes_per_s", number(c->bytes_per_s)) || !put(row, "source", printable(c->source)))
+            !put(row, "bytes_per_s", number(c->bytes_per_s)) ||
+            (c->spread >= 0 && !put(row, "spread", number(c->spread))) ||
+            !put(row, "source", printable(c->source)))
+            return 0;
+    }
+    return 1;
+}
+
+static int put_rates(json_t *rows, const hbp_machine *machine)
+{
+    for (int64_t i = 0; i < machine->rate_count; i++) {
+        const hbp__rate *r = &machine->rates[i];
+        json_t *row = json_object();
+        if (json_array_append_new(rows, row) != 0 || !put(row, "rate", json_string(rate_names[r->rate])) ||
+            !put(row, "size", json_integer(r->size)) || !put(row, "per_s", number(r->per_s)) ||
+            !put(row, "spread", number(r->spread)) || !put(row, "source", printable(r->source)))
             return 0;
     }
     return 1;
@@ -73,12 +89,15 @@ static json_t *build(const hbp_machine *machine)
     json_t *root = json_object();
     json_t *fields = json_object();
     json_t *rows = json_array();
+    json_t *rates = json_array();
     int whole = put(root, "format", json_string(FORMAT)) && put(root, "version", json_integer(VERSION)) &&
                 put(root, "name", printable(machine->name)) && put(root, "fields", json_incref(fields)) &&
                 put(root, "collectives", json_incref(rows)) && put_fields(fields, machine) &&
-                put_collectives(rows, machine);
+                put_collectives(rows, machine) && put_rates(rates, machine) &&
+                (!machine->rate_count || put(root, "rates", json_incref(rates)));
     json_decref(fields);
     json_decref(rows);
+    json_decref(rates);
     if (whole)
         return root;
     json_decref(root);
@@ -163,6 +182,15 @@ static hbp_status read_field(hbp_context *context, hbp_machine *machine, const c
                      printable);
 }
 
+/* Place of a JSON text in `names` [count]; `count` when it is none of them. */
+static int32_t find_name(const char *const *names, int32_t count, const json_t *name)
+{
+    int32_t i = 0;
+    while (i < count && !(json_is_string(name) && strcmp(names[i], json_string_value(name)) == 0))
+        i++;
+    return i;
+}
+
 static hbp_status read_collective(hbp_context *context, hbp_machine *machine, size_t index, const json_t *row)
 {
     const json_t *name = json_object_get(row, "collective");
@@ -170,21 +198,39 @@ static hbp_status read_collective(hbp_context *context, hbp_machine *machine, si
     const json_t *latency = json_object_get(row, "latency_ns");
     const json_t *bandwidth = json_object_get(row, "bytes_per_s");
     const json_t *source = json_object_get(row, "source");
-    int32_t collective = 0;
-    while (collective < HBP_COLLECTIVE_COUNT && json_is_string(name) &&
-           strcmp(collective_names[collective], json_string_value(name)) != 0)
-        collective++;
-    if (!json_is_string(name) || collective == HBP_COLLECTIVE_COUNT || !json_is_integer(ranks) ||
+    const json_t *spread = json_object_get(row, "spread");
+    int32_t collective = find_name(collective_names, HBP_COLLECTIVE_COUNT, name);
+    if (collective == HBP_COLLECTIVE_COUNT || !json_is_integer(ranks) ||
         json_integer_value(ranks) > INT32_MAX || json_integer_value(ranks) < 0 || !json_is_number(latency) ||
-        !json_is_number(bandwidth) || !json_is_string(source))
+        !json_is_number(bandwidth) || !json_is_string(source) || (spread && !json_is_number(spread)))
         return hbp__fail(
             context, HBP_E_FORMAT,
             "collective %lld lacks one of collective, ranks, latency_ns, bytes_per_s and source, or it "
             "is of the wrong kind",
             (long long)index);
-    return hbp__machine_set_collective(context, machine, collective, (int32_t)json_integer_value(ranks),
-                                       json_number_value(latency), json_number_value(bandwidth),
-                                       json_string_value(source));
+    int32_t group = (int32_t)json_integer_value(ranks);
+    HBP__TRY(hbp__machine_set_collective(context, machine, collective, group, json_number_value(latency),
+                                         json_number_value(bandwidth), json_string_value(source)));
+    if (!spread)
+        return HBP_OK;
+    return hbp__machine_set_collective_spread(context, machine, collective, group, json_number_value(spread));
+}
+
+static hbp_status read_rate(hbp_context *context, hbp_machine *machine, size_t index, const json_t *row)
+{
+    const json_t *size = json_object_get(row, "size");
+    const json_t *per_s = json_object_get(row, "per_s");
+    const json_t *spread = json_object_get(row, "spread");
+    const json_t *source = json_object_get(row, "source");
+    int32_t rate = find_name(rate_names, HBP_RATE_COUNT, json_object_get(row, "rate"));
+    if (rate == HBP_RATE_COUNT || !json_is_integer(size) || !json_is_number(per_s) ||
+        !json_is_number(spread) || !json_is_string(source))
+        return hbp__fail(
+            context, HBP_E_FORMAT,
+            "rate %lld lacks one of rate, size, per_s, spread and source, or it is of the wrong kind",
+            (long long)index);
+    return hbp__machine_set_rate(context, machine, rate, json_integer_value(size), json_number_value(per_s),
+                                 json_number_value(spread), json_string_value(source));
 }
 
 /* `machine` is the caller's also on failure. */
@@ -192,14 +238,18 @@ static hbp_status read_profile(hbp_context *context, const json_t *root, hbp_mac
 {
     json_t *fields = json_object_get(root, "fields");
     const json_t *rows = json_object_get(root, "collectives");
+    const json_t *rates = json_object_get(root, "rates");
     const char *key;
     json_t *field;
     size_t index;
     json_t *row;
     if (!json_is_object(fields) || (rows && !json_is_array(rows)))
         return wrong(context, "'fields' is no object or 'collectives' no array");
+    if (rates && !json_is_array(rates))
+        return wrong(context, "'rates' is no array");
     json_object_foreach(fields, key, field) HBP__TRY(read_field(context, machine, key, field));
     json_array_foreach(rows, index, row) HBP__TRY(read_collective(context, machine, index, row));
+    json_array_foreach(rates, index, row) HBP__TRY(read_rate(context, machine, index, row));
     return HBP_OK;
 }
 

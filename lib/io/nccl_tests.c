@@ -251,54 +251,6 @@ hbp_status hbp__nccl_read(hbp_context *context, const char *data, int64_t bytes,
     return read_text(context, data, bytes, timings);
 }
 
-hbp_status hbp__nccl_fit(hbp_context *context, const hbp__timings *timings, double factor, double *latency_ns,
-                         double *bytes_per_s)
-{
-    /* Weighted by 1 / time squared, about the weighted means. */
-    double weights = 0, mean_moved = 0, mean_ns = 0;
-    for (int64_t i = 0; i < timings->count; i++) {
-        double ns = timings->rows[i].ns, moved = factor * timings->rows[i].bytes, weight = 1 / ns / ns;
-        weights += weight;
-        mean_moved += weight * moved;
-        mean_ns += weight * ns;
-    }
-    mean_moved /= weights;
-    mean_ns /= weights;
-    double spread = 0, rise = 0, squares = 0, products = 0;
-    for (int64_t i = 0; i < timings->count; i++) {
-        double ns = timings->rows[i].ns, moved = factor * timings->rows[i].bytes, weight = 1 / ns / ns;
-        spread += weight * (moved - mean_moved) * (moved - mean_moved);
-        rise += weight * (moved - mean_moved) * (ns - mean_ns);
-        squares += weight * moved * moved;
-        products += weight * moved * ns;
-    }
-    if (!(spread > 0))
-        return hbp__fail(context, HBP_E_INVALID,
-                         NAME
-                         ": %lld timings of fewer than two sizes; latency and bandwidth need at least two",
-                         (long long)timings->count);
-    double slope = rise / spread;
-    double latency = mean_ns - slope * mean_moved;
-    if (latency < 0) { /* the best line through 0 */
-        latency = 0;
-        slope = products / squares;
-    }
-    double bandwidth = 1e9 / slope;
-    if (!(slope > 0 && bandwidth < 1e18))
-        return hbp__fail(context, HBP_E_INVALID, NAME ": the times do not grow with the size");
-    *latency_ns = latency;
-    *bytes_per_s = bandwidth;
-    return HBP_OK;
-}
-
-/* Bytes that cross a rank's link per byte of the size that nccl-tests prints: what turns its algbw into
- * busbw. */
-static double bus_factor(int32_t collective, int32_t ranks)
-{
-    double share = (double)(ranks - 1) / ranks;
-    return collective == HBP_COLLECTIVE_ALL_REDUCE ? 2 * share : share;
-}
-
 hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machine, int32_t collective,
                                         int32_t ranks, const char *data, int64_t bytes)
 {
@@ -314,7 +266,8 @@ hbp_status hbp_machine_apply_nccl_tests(hbp_context *context, hbp_machine *machi
     double latency = 0, bandwidth = 0;
     hbp_status status = hbp__nccl_read(context, data, bytes, &timings);
     if (status == HBP_OK)
-        status = hbp__nccl_fit(context, &timings, bus_factor(collective, ranks), &latency, &bandwidth);
+        status = hbp__fit_timings(context, timings.rows, timings.count, hbp__bus_factor(collective, ranks),
+                                  &latency, &bandwidth);
     if (status == HBP_OK)
         status = hbp__machine_set_collective(context, machine, collective, ranks, latency, bandwidth,
                                              timings.source);

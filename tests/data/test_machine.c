@@ -141,54 +141,23 @@ START_TEST(wrong_structs_are_refused)
 }
 END_TEST
 
-/* Collectives set in any order stay sorted; the last of two for the same ranks counts. */
-START_TEST(collectives_are_found_again)
+START_TEST(a_machine_is_named)
 {
     hbp_context *context = test_context();
     hbp_machine *machine = make(context);
-    static const int32_t ranks[] = {8, 2, 64, 16, 8};
-    for (int round = 0; round < 5; round++)
-        for (int32_t c = HBP_COLLECTIVE_COUNT - 1; c >= 0; c--)
-            OK(context, hbp_machine_set_collective(context, machine, c, ranks[round], c * 100 + round,
-                                                   1e9 + round, round == 4 ? NULL : "test"));
-    ck_assert_int_eq(machine->collective_count, 4 * HBP_COLLECTIVE_COUNT);
-    for (int64_t i = 1; i < machine->collective_count; i++)
-        ck_assert_int_lt(machine->collectives[i - 1].collective * 1000 + machine->collectives[i - 1].ranks,
-                         machine->collectives[i].collective * 1000 + machine->collectives[i].ranks);
-    double latency = 0, bandwidth = 0;
-    const char *source = NULL;
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 16, &latency, &bandwidth, &source), 1);
-    ck_assert_double_eq(latency, 203);
-    ck_assert_double_eq(bandwidth, 1e9 + 3);
-    ck_assert_str_eq(source, "test");
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 8, &latency, NULL, &source), 1);
-    ck_assert_double_eq(latency, 204);
-    ck_assert_str_eq(source, "given");
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 2, 32, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 4, 8, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(NULL, 2, 8, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(hbp_machine_get_collective(machine, 3, 64, NULL, NULL, NULL), 1);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
-}
-END_TEST
-
-START_TEST(wrong_collectives_are_refused)
-{
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
-#define REFUSED(text, ...)                                                                                   \
-    FAILS(context, HBP_E_INVALID, text, hbp_machine_set_collective(context, machine, __VA_ARGS__, "test"))
-    REFUSED("collective is 4", 4, 8, 0, 1);
-    REFUSED("collective is -1", -1, 8, 0, 1);
-    REFUSED("ranks is 1; a collective has at least 2", 0, 1, 0, 1);
-    REFUSED("latency_ns is -1", 0, 2, -1, 1);
-    REFUSED("latency_ns is inf", 0, 2, INFINITY, 1);
-    REFUSED("bytes_per_s is 0; it must be finite and above 0", 0, 2, 0, 0);
-    REFUSED("bytes_per_s is", 0, 2, 0, NAN);
-    FAILS(context, HBP_E_INVALID, "machine is NULL",
-          hbp_machine_set_collective(context, NULL, 0, 2, 0, 1, "test"));
-    ck_assert_int_eq(machine->collective_count, 0);
+    char name[65];
+    memset(name, 'n', 64);
+    name[64] = '\0';
+    FAILS(context, HBP_E_INVALID, "the name has 64 characters; it must have 1..63",
+          hbp_machine_set_name(context, machine, name));
+    FAILS(context, HBP_E_INVALID, "the name has 0 characters", hbp_machine_set_name(context, machine, ""));
+    FAILS(context, HBP_E_INVALID, "byte 2 of the name is a control character",
+          hbp_machine_set_name(context, machine, "ab\x7f"));
+    FAILS(context, HBP_E_INVALID, "name is NULL", hbp_machine_set_name(context, machine, NULL));
+    FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_set_name(context, NULL, "x"));
+    ck_assert_str_eq(hbp_machine_get_name(machine), "given");
+    OK(context, hbp_machine_set_name(context, machine, name + 1));
+    ck_assert_str_eq(hbp_machine_get_name(machine), name + 1);
     hbp_machine_free(machine);
     hbp_context_free(context);
 }
@@ -200,8 +169,6 @@ static hbp_status build_once(hbp_context *context, void *user)
     hbp_machine *machine;
     (void)user;
     hbp_status status = hbp_machine_create(context, &f, &machine);
-    for (int32_t i = 0; i < 3 && status == HBP_OK; i++)
-        status = hbp_machine_set_collective(context, machine, 0, 2 + i, 1, 1, "test");
     hbp_machine_free(machine);
     return status;
 }
@@ -213,5 +180,5 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("machine", fields_keep_their_values_and_sources, every_field_is_reached_by_name,
-          wrong_values_change_nothing, wrong_structs_are_refused, collectives_are_found_again,
-          wrong_collectives_are_refused, failed_allocations_leave_nothing)
+          wrong_values_change_nothing, wrong_structs_are_refused, a_machine_is_named,
+          failed_allocations_leave_nothing)

@@ -1,4 +1,5 @@
-/* Reads any bytes as a machine's profile; what comes out has legal fields and sorted collectives. */
+/* Reads any bytes as a machine's profile; what comes out has legal fields, and sorted collectives and rates.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,9 +21,14 @@ static void check_whole(const hbp_machine *machine)
     }
     for (int64_t i = 0; i < machine->collective_count; i++) {
         const hbp__collective *c = &machine->collectives[i];
-        CHECK(c->ranks >= 2 && c->latency_ns >= 0 && c->bytes_per_s > 0);
+        CHECK(c->ranks >= 2 && c->latency_ns >= 0 && c->bytes_per_s > 0 && c->spread >= -1);
         CHECK(i == 0 || c[-1].collective < c->collective ||
               (c[-1].collective == c->collective && c[-1].ranks < c->ranks));
+    }
+    for (int64_t i = 0; i < machine->rate_count; i++) {
+        const hbp__rate *r = &machine->rates[i];
+        CHECK(r->size >= 1 && r->per_s > 0 && isfinite(r->per_s) && r->spread >= 0);
+        CHECK(i == 0 || r[-1].rate < r->rate || (r[-1].rate == r->rate && r[-1].size < r->size));
     }
 }
 

@@ -23,6 +23,13 @@ static hbp_machine *some_machine(hbp_context *context)
     OK(context, hbp_machine_set_field(context, machine, "cores", 64, "hwloc"));
     OK(context, hbp_machine_set_collective(context, machine, 0, 8, 20500.25, 3.1e11, "nccl-tests 2.19"));
     OK(context, hbp_machine_set_collective(context, machine, 3, 24, 40000, 4.2e10, "given"));
+    OK(context, hbp_machine_set_collective_spread(context, machine, 3, 24, .0625));
+    static const hbp_machine_rate rates[] = {
+        {sizeof *rates, HBP_RATE_COPY, INT64_C(1) << 40, 1.9e9, 0, "copied"},
+        {sizeof *rates, HBP_RATE_GEMM, 512, 1.5e11, .3, "test, 2026-11-22"},
+        {sizeof *rates, HBP_RATE_ATTENTION, 2048, 6e13, .5, NULL}};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        OK(context, hbp_machine_set_rate(context, machine, &rates[i]));
     return machine;
 }
 
@@ -39,6 +46,15 @@ static void check_same(const hbp_machine *a, const hbp_machine *b)
         ck_assert(x->collective == y->collective && x->ranks == y->ranks);
         ck_assert_double_eq(x->latency_ns, y->latency_ns);
         ck_assert_double_eq(x->bytes_per_s, y->bytes_per_s);
+        ck_assert_double_eq(x->spread, y->spread);
+        ck_assert_str_eq(x->source, y->source);
+    }
+    ck_assert_int_eq(a->rate_count, b->rate_count);
+    for (int64_t i = 0; i < a->rate_count; i++) {
+        const hbp__rate *x = &a->rates[i], *y = &b->rates[i];
+        ck_assert(x->rate == y->rate && x->size == y->size);
+        ck_assert_double_eq(x->per_s, y->per_s);
+        ck_assert_double_eq(x->spread, y->spread);
         ck_assert_str_eq(x->source, y->source);
     }
 }
@@ -61,6 +77,9 @@ START_TEST(what_is_saved_is_loaded)
     /* Numbers that need every digit, and one that a locale could spell with a comma. */
     OK(context, hbp_machine_set_field(context, machine, "flops_per_s", 1e15 / 7, "measured"));
     OK(context, hbp_machine_set_field(context, machine, "gemm_efficiency", .1 + .2, "measured"));
+    OK(context, hbp_machine_set_rate(context, machine,
+                                     &(hbp_machine_rate){sizeof(hbp_machine_rate), HBP_RATE_GEMM, 64,
+                                                         1e12 / 7, .1 + .2, NULL}));
     OK(context, hbp_machine_set_field(context, machine, "nvlink_latency_ns", 1e-300, "measured"));
     OK(context, hbp_machine_set_field(context, machine, "network_bytes_per_s", 1e300, "measured"));
     OK(context, hbp_machine_set_field(context, machine, "cpu_memory_bytes", 9007199254740991., "measured"));
@@ -93,6 +112,10 @@ START_TEST(a_profile_reads_well)
     ck_assert_ptr_nonnull(strstr(text, "\"value\": 0.45,"));
     ck_assert_ptr_nonnull(strstr(text, "\"value\": 151397597184,"));
     ck_assert_ptr_nonnull(strstr(text, "\"latency_ns\": 20500.25"));
+    ck_assert_ptr_nonnull(strstr(text, "\"rate\": \"gemm\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"size\": 1099511627776,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"spread\": 0.0625"));
+    ck_assert_ptr_null(strstr(text, "\"spread\": -1")); /* unknown ones are left out */
     ck_assert_ptr_null(strstr(text, "numa_nodes"));
     hbp__delete(&context->memory, text);
     hbp_machine_free(machine);
@@ -154,11 +177,30 @@ START_TEST(bad_profiles_are_refused)
     REFUSED("m.json: ranks is 1", ROW("1", "0"));
     REFUSED("m.json: collective 0 lacks", ROW("99999999999", "0"));
     REFUSED("m.json: latency_ns is -1", ROW("2", "-1"));
+    REFUSED("m.json: 'rates' is no array", HEAD "\"fields\": {}, \"rates\": 3}");
+    REFUSED("m.json: collective 0 lacks", ROW("2", "0, \"spread\": \"much\""));
+    REFUSED("m.json: spread is -2", ROW("2", "0, \"spread\": -2"));
+#define RATE(name, size, spread)                                                                             \
+    HEAD "\"fields\": {}, \"rates\": [{\"rate\": \"gemm\", \"size\": 8, \"per_s\": 1, \"spread\": 0, "       \
+         "\"source\": \"s\"}, {\"rate\": \"" name "\", \"size\": " size                                      \
+         ", \"per_s\": 2, \"spread\": " spread ", \"source\": \"s\"}]}"
+    REFUSED("m.json: rate 1 lacks one of rate, size, per_s, spread and source", RATE("gem", "8", "0"));
+    REFUSED("m.json: rate 1 lacks", RATE("gemm", "8.5", "0"));
+    REFUSED("m.json: rate 1 lacks", RATE("gemm", "8", "null"));
+    REFUSED("m.json: size is 0; it must be at least 1", RATE("gemm", "0", "0"));
+    REFUSED("m.json: spread is -1; it must be", RATE("copy", "8", "-1"));
+    REFUSED("m.json: rate 0 lacks", HEAD "\"fields\": {}, \"rates\": [3]}");
     FAILS(context, HBP_E_VERSION, "a machine's profile of version 2; this library reads 1",
           parse(context, "{\"format\": \"hbp-machine\", \"version\": 2, \"name\": \"x\"}", &machine));
     ck_assert_ptr_null(machine);
     OK(context, parse(context, ROW("2", "0"), &machine));
     ck_assert_int_eq(machine->collective_count, 1);
+    ck_assert_int_eq(machine->rate_count, 0);
+    ck_assert_double_eq(hbp_machine_get_collective_spread(machine, HBP_COLLECTIVE_ALL_REDUCE, 2), -1);
+    hbp_machine_free(machine);
+    OK(context, parse(context, RATE("attention", "8", "0.5"), &machine));
+    ck_assert_int_eq(machine->rate_count, 2);
+    ck_assert_double_eq(machine->rates[1].per_s, 2);
     hbp_machine_free(machine);
     OK(context,
        parse(context, HEAD "\"fields\": {\"nodes\": {\"value\": 3, \"source\": \"s\", \"date\": \"2026\"}}}",

@@ -1,8 +1,5 @@
 #include "failing.h"
 
-#include <math.h>
-
-#include "base/rng.h"
 #include "data/machine.h"
 #include "io/nccl_tests.h"
 #include "io/whole_file.h"
@@ -157,50 +154,6 @@ START_TEST(bad_outputs_are_refused_by_line)
 }
 END_TEST
 
-static double squared_error(const hbp__timings *t, double factor, double latency, double bandwidth)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        double error = (latency + factor * t->rows[i].bytes / bandwidth * 1e9) / t->rows[i].ns - 1;
-        sum += error * error;
-    }
-    return sum;
-}
-
-/* No line nearby is better than the fitted one. */
-START_TEST(the_fit_is_the_least_of_squares)
-{
-    hbp_context *context = test_context();
-    hbp__rng rng = hbp__rng_make(3, 1, 4);
-    int flat = 0;
-    for (int round = 0; round < 300; round++) {
-        hbp__timing rows[20];
-        hbp__timings t = {.rows = rows, .count = 2 + hbp__rng_below(&rng, 19)};
-        double base = round % 3 ? 1000 + hbp__rng_below(&rng, 50000) : 0;
-        for (int64_t i = 0; i < t.count; i++) {
-            rows[i].bytes = 1000 + (double)i * 100000 + hbp__rng_below(&rng, 100000);
-            rows[i].ns = (base + rows[i].bytes / 100) * (.8 + .4 * hbp__rng_below(&rng, 1000) / 1000);
-        }
-        double latency, bandwidth;
-        hbp_status status = hbp__nccl_fit(context, &t, .875, &latency, &bandwidth);
-        if (status < 0) {
-            ck_assert_int_eq(status, HBP_E_INVALID); /* noise outweighs the size */
-            flat++;
-            continue;
-        }
-        ck_assert_double_ge(latency, 0);
-        double least = squared_error(&t, .875, latency, bandwidth);
-        for (int change = 0; change < 8; change++) {
-            double l = latency + (change % 3 - 1) * 10., b = bandwidth * (1 + (change / 3 - 1) * 1e-3);
-            if (l >= 0)
-                ck_assert_double_ge(squared_error(&t, .875, l, b) * (1 + 1e-9), least);
-        }
-    }
-    ck_assert_int_lt(flat, 100);
-    hbp_context_free(context);
-}
-END_TEST
-
 static hbp_status apply_once(hbp_context *context, void *user)
 {
     const struct output *r = user;
@@ -222,4 +175,4 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("nccl_tests", outputs_of_each_version_are_fitted, columns_are_found_by_name,
-          bad_outputs_are_refused_by_line, the_fit_is_the_least_of_squares, failed_allocations_leave_nothing)
+          bad_outputs_are_refused_by_line, failed_allocations_leave_nothing)

@@ -142,6 +142,7 @@ class TestEnumerations(unittest.TestCase):
             "HBP_EPOCH_": epoch.EPOCH_MODES,
             "HBP_LOSS_": plan.LOSS,
             "HBP_COLLECTIVE_": machine.COLLECTIVES,
+            "HBP_RATE_": machine.RATES,
             "HBP_ISF_": vision.FILL_MODES,
             "HBP_BUDGETS_": vision.BUDGETS_MODES,
             "HBP_LAYER_": layers.KINDS,

@@ -113,6 +113,37 @@ class TestMachine(unittest.TestCase):
         with self.assertRaises(hbp.FormatError):
             machine.apply_nccl_tests("all_to_all", 8, "nothing of the kind")
 
+    def test_rates_and_names(self):
+        machine = hbp.Machine.preset("h100")
+        self.assertEqual(machine.rates, [])
+        machine.set_rate("copy", 2**40, 2e12, 0.5)
+        machine.set_rate("gemm", 4096, 6e14, 0.02, "H100, 2026-11-22")
+        machine.set_rate("gemm", 512, 1e14, 0.03)
+        machine.name = "two racks"
+        machine.fit_collective("all_to_all", 8, [8e6, 16e6], [12e3 + 7e4, 12e3 + 14e4], "measured")
+        latency, bandwidth, source = machine.collective("all_to_all", 8)
+        self.assertAlmostEqual(latency, 12e3, delta=1)
+        self.assertAlmostEqual(bandwidth / 1e11, 1, delta=1e-6)
+        self.assertEqual(source, "measured")
+        self.assertIsNone(machine.collective_spread("all_to_all", 8))
+        machine.set_collective_spread("all_to_all", 8, 0.125)
+        for again in (machine, pickle.loads(pickle.dumps(machine))):
+            self.assertEqual(again.name, "two racks")
+            self.assertEqual(again.collective_spread("all_to_all", 8), 0.125)
+            self.assertEqual([(r.rate, r.size) for r in again.rates],
+                             [("gemm", 512), ("gemm", 4096), ("copy", 2**40)])
+            self.assertEqual(again.rates[1], hbp.Rate("gemm", 4096, 6e14, 0.02, "H100, 2026-11-22"))
+        with self.assertRaises(ValueError):
+            machine.set_rate("norm", 1, 1, 0)
+        with self.assertRaises(ValueError):
+            machine.fit_collective("all_to_all", 8, [1], [])
+        with self.assertRaises(hbp.InvalidError):
+            machine.set_rate("gemm", 0, 1, 0)
+        with self.assertRaises(hbp.InvalidError):
+            machine.name = "x" * 64
+        with self.assertRaises(hbp.InvalidError):
+            machine.set_collective_spread("all_gather", 8, 0.1)
+
 
 class TestCost(unittest.TestCase):
     def test_vision_units(self):

@@ -49,7 +49,7 @@ from .graph import Edge, Graph, Operator, Profile
 from .groups import Groups, plan_groups
 from .layers import Layers
 from .lengths import Lengths, LengthsBuilder
-from .machine import Collective, Machine
+from .machine import Collective, Machine, Rate
 from .model import Model
 from .packs import Packs, greedy_fill
 from .pipeline import (
@@ -115,6 +115,7 @@ __all__ = [
     "PlanSummary",
     "Profile",
     "Progress",
+    "Rate",
     "RecomputeChoice",
     "RecomputeReport",
     "Report",

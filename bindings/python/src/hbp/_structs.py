@@ -271,6 +271,15 @@ class MachineFields(Struct):
 
 
 @struct
+class MachineRate(Struct):
+    rate: I32
+    size: I64
+    per_s: F64
+    spread: F64
+    source: Text
+
+
+@struct
 class CostOptions(Struct):
     zero_stage: I32
     fused_cross_entropy: I32

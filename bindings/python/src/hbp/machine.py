@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import _native
 from ._context import Owned, call
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32
-from ._structs import MachineFields
+from ._structs import MachineFields, MachineRate
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
+RATES = {"gemm": 0, "attention": 1, "copy": 2}
 
 
 class Collective(NamedTuple):
@@ -20,6 +21,18 @@ class Collective(NamedTuple):
 
     latency_ns: float
     bytes_per_s: float
+    source: str
+
+
+class Rate(NamedTuple):
+    """A measured rate of one device: flop/s of a matrix product of `size` x `size` matrices ("gemm") or of
+    causal attention over `size` tokens ("attention"), bytes/s of a copy of `size` bytes ("copy"). `per_s` is the
+    median of repeats, `spread` their interquartile range over it."""
+
+    rate: str
+    size: int
+    per_s: float
+    spread: float
     source: str
 
 
@@ -86,6 +99,35 @@ class Machine(Owned):
         number = int32("ranks", ranks)
         call(lib.hbp_machine_set_collective, self, kind, number, latency_ns, bytes_per_s, text_bytes(source))
 
+    def fit_collective(
+        self, collective: str, ranks: int, sizes: Sequence[float], ns: Sequence[float], source: str = "given"
+    ) -> None:
+        """Fits latency and bus bandwidth to timings: `sizes` in bytes as nccl-tests counts them."""
+        if len(sizes) != len(ns):
+            raise ValueError(f"{len(sizes)} sizes and {len(ns)} times")
+        kind = choice("collective", collective, COLLECTIVES)
+        rows = (ctypes.c_double * len(sizes))(*sizes), (ctypes.c_double * len(ns))(*ns)
+        number = int32("ranks", ranks)
+        call(lib.hbp_machine_fit_collective, self, kind, number, *rows, len(ns), text_bytes(source))
+
+    def set_rate(self, rate: str, size: int, per_s: float, spread: float, source: str = "given") -> None:
+        """Adds a measured rate or replaces the one of the same kind and size."""
+        kind = choice("rate", rate, RATES)
+        row = MachineRate(rate=kind, size=size, per_s=per_s, spread=spread, source=text_bytes(source))
+        call(lib.hbp_machine_set_rate, self, ctypes.byref(row))
+
+    @property
+    def rates(self) -> list[Rate]:
+        """What was measured of one device, by kind, then size."""
+        names = list(RATES)
+        rates = []
+        for index in range(lib.hbp_machine_count_rates(self)):
+            row = MachineRate()
+            call(lib.hbp_machine_get_rate, self, index, ctypes.byref(row))
+            source = (row.source or b"").decode(errors="replace")
+            rates.append(Rate(names[row.rate], row.size, row.per_s, row.spread, source))
+        return rates
+
     def set_field(self, field: str, value: float, source: str = "given") -> None:
         """Sets one field of hbp.MachineFields by its name."""
         call(lib.hbp_machine_set_field, self, text_bytes(field), value, text_bytes(source))
@@ -93,6 +135,10 @@ class Machine(Owned):
     @property
     def name(self) -> str:
         return lib.hbp_machine_get_name(self).decode()
+
+    @name.setter
+    def name(self, name: str) -> None:
+        call(lib.hbp_machine_set_name, self, text_bytes(name))
 
     @property
     def fields(self) -> MachineFields:
@@ -116,6 +162,17 @@ class Machine(Owned):
         if not lib.hbp_machine_get_collective(self, kind, int32("ranks", ranks), *results):
             return None
         return Collective(latency.value, bandwidth.value, (source.value or b"").decode())
+
+    def set_collective_spread(self, collective: str, ranks: int, spread: float) -> None:
+        """How much repeats of a measured collective differed: interquartile range over median."""
+        kind = choice("collective", collective, COLLECTIVES)
+        call(lib.hbp_machine_set_collective_spread, self, kind, int32("ranks", ranks), spread)
+
+    def collective_spread(self, collective: str, ranks: int) -> Optional[float]:
+        """The spread of a measured collective; None when it is not known."""
+        kind = choice("collective", collective, COLLECTIVES)
+        spread = lib.hbp_machine_get_collective_spread(self, kind, int32("ranks", ranks))
+        return None if spread < 0 else spread
 
     def __reduce__(self) -> Any:
         return Machine._from_bytes, (file_bytes(self.save),)
