@@ -1,0 +1,421 @@
+#include "walk/walk.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/transformer.h"
+#include "walk/batch.h"
+#include "walk/check.h"
+#include "walk/state.h"
+
+enum { MAX_DEGREES = 31 };
+
+/* A pack as this rank runs it. */
+typedef struct item {
+    int64_t pack; /* row of the plan; -1: a sample of its own */
+    int64_t first, count;
+    const ex_group *group;
+    int32_t recompute;
+} item;
+
+typedef struct walk {
+    const ex_walk_options *o;
+    hbp_context *context;
+    ex_device *device;
+    ex_comm *comm;
+    ex_fault *fault;
+    ex_parameters parameters;
+    ex_model model;
+    int has_parameters, has_model;
+    ex_group alone;
+    ex_group groups[MAX_DEGREES]; /* this rank's, a degree each */
+    int32_t group_count;
+    ex_batch batch;
+    double *weights; /* [samples of the step] */
+    int64_t weight_room;
+    ex_measured *measured; /* [items of the step] */
+    int64_t measured_room;
+    int64_t zero_ns; /* when the run began */
+    int64_t updates;
+    int64_t epoch_first; /* the epoch's step of the plan's row 0 */
+    float *kept;         /* gradients while a pack is repeated */
+} walk;
+
+/* Passes on what stuck on the device or the communicator. */
+static int check_faults(walk *w)
+{
+    if (w->device->fault.failed)
+        return ex_fail(w->fault, "%s: %s", w->comm->where, w->device->fault.text);
+    if (w->comm->fault.failed)
+        return ex_fail(w->fault, "%s", w->comm->fault.text);
+    return w->fault->failed ? -1 : 0;
+}
+
+/* What must be the same on every rank for the run to make sense. */
+typedef struct agreement {
+    uint64_t digest;
+    ex_shape shape;
+    int64_t first_step, steps, updates;
+    uint64_t seed;
+    int32_t normaliser, recompute, unpacked, repeat;
+    ex_adam adam;
+    double max_norm;
+    int32_t type, failed;
+} agreement;
+
+static int agree(walk *w, int64_t first, int64_t steps, int failed)
+{
+    const ex_walk_options *o = w->o;
+    agreement own;
+    memset(&own, 0, sizeof own);
+    own.digest = hbp_plan_get_digest(o->plan);
+    own.shape = *o->shape;
+    own.first_step = first;
+    own.steps = steps;
+    own.updates = w->updates;
+    own.seed = o->seed;
+    own.normaliser = o->normaliser;
+    own.recompute = o->recompute;
+    own.unpacked = o->unpacked;
+    own.repeat = o->repeat;
+    own.adam = o->adam;
+    own.max_norm = o->max_norm;
+    own.type = w->device->type;
+    own.failed = failed;
+    agreement *all = calloc((size_t)w->comm->ranks, sizeof *all);
+    if (!all)
+        return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
+    w->comm->ops->gather_host(w->comm, &own, all, sizeof own);
+    int bad = check_faults(w);
+    for (int32_t r = 0; r < w->comm->ranks && !bad; r++)
+        if (all[r].failed)
+            bad = ex_fail(w->fault, "rank %d cannot begin; its message says why", (int)r);
+    for (int32_t r = 1; r < w->comm->ranks && !bad; r++)
+        if (memcmp(&all[r], &all[0], sizeof own) != 0)
+            bad = ex_fail(w->fault,
+                          "ranks 0 and %d differ: plan digest %016llx and %016llx, first step %lld and %lld; "
+                          "every rank "
+                          "needs the same plan, model and options",
+                          (int)r, (unsigned long long)all[0].digest, (unsigned long long)all[r].digest,
+                          (long long)all[0].first_step, (long long)all[r].first_step);
+    free(all);
+    return bad;
+}
+
+/* Makes the groups of every degree that the steps hold: collective, in the same order on every rank. */
+static int make_groups(walk *w, int64_t first, int64_t steps)
+{
+    const hbp_plan *plan = w->o->plan;
+    const int64_t *step_offsets = hbp_plan_get_step_offsets(plan, NULL);
+    const int64_t *packs = hbp_plan_get_micro_batch_offsets(plan, NULL);
+    const int32_t *sp = hbp_plan_get_pack_sp(plan, NULL);
+    w->alone = (ex_group){.first = w->comm->rank, .size = 1};
+    if (w->o->unpacked)
+        return 0;
+    int32_t degrees[MAX_DEGREES];
+    int32_t count = 0;
+    for (int64_t p = packs[step_offsets[first]]; p < packs[step_offsets[first + steps]]; p++) {
+        int32_t at = 0;
+        while (at < count && degrees[at] < sp[p])
+            at++;
+        if (sp[p] == 1 || (at < count && degrees[at] == sp[p]))
+            continue;
+        if (count == MAX_DEGREES || w->comm->ranks % sp[p])
+            return ex_fail(w->fault, "pack %lld has SP degree %d, which does not divide %d ranks",
+                           (long long)p, (int)sp[p], (int)w->comm->ranks);
+        memmove(degrees + at + 1, degrees + at, (size_t)(count - at) * sizeof *degrees);
+        degrees[at] = sp[p];
+        count++;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        ex_group *g = &w->groups[i];
+        int32_t place = w->comm->rank % degrees[i];
+        *g = (ex_group){.first = w->comm->rank - place, .size = degrees[i], .rank = place};
+        w->comm->ops->make_group(w->comm, g);
+        w->group_count = i + 1;
+    }
+    return check_faults(w);
+}
+
+static const ex_group *find_group(const walk *w, int32_t sp)
+{
+    for (int32_t i = 0; i < w->group_count; i++)
+        if (w->groups[i].size == sp)
+            return &w->groups[i];
+    return &w->alone;
+}
+
+static int prepare(walk *w, int64_t *first, int64_t *steps)
+{
+    const ex_walk_options *o = w->o;
+    int64_t all = 0;
+    hbp_plan_get_step_ns(o->plan, &all);
+    hbp_plan_summary s;
+    s.struct_size = sizeof s;
+    if (hbp_plan_get_summary(w->context, o->plan, &s) < 0)
+        return ex_fail(w->fault, "%s", hbp_context_message(w->context));
+    w->epoch_first = s.first_step;
+    *first = o->first_step < 0 ? 0 : o->first_step;
+    w->has_parameters = ex_parameters_create(w->device, o->shape, o->seed, &w->parameters) == 0;
+    if (!w->has_parameters)
+        return check_faults(w);
+    if (o->resume) {
+        int64_t at;
+        if (ex_state_load(o->resume, w->context, o->plan, &at, &w->updates, &w->parameters, w->fault) < 0)
+            return -1;
+        *first = o->first_step < 0 ? at - w->epoch_first : *first;
+    }
+    if (*first >= all)
+        return ex_fail(w->fault, "step %lld is not in the plan, which has %lld", (long long)*first,
+                       (long long)all);
+    if (o->repeat > EX_REPEATS)
+        return ex_fail(w->fault, "%d repeats of a pack; at most %d", (int)o->repeat, EX_REPEATS);
+    *steps = o->steps > 0 && o->steps < all - *first ? o->steps : all - *first;
+    w->has_model = ex_model_create(w->device, w->comm, &w->parameters, o->arena_bytes, &w->model) == 0;
+    if (!w->has_model)
+        return check_faults(w);
+    w->model.measure_communication = o->measure_communication;
+    if (o->repeat > 1)
+        w->kept = w->device->ops->allocate(w->device, w->parameters.elements * 4);
+    return check_faults(w);
+}
+
+/* Runs one pack `repeat` times for its time; all but the last time its gradients are put back. */
+static int run_item(walk *w, const item *it, int64_t step_first, ex_measured *m)
+{
+    ex_device *device = w->device;
+    ex_parameters *p = &w->parameters;
+    if (ex_batch_fill(&w->batch, w->context, w->o->plan, it->pack, it->first, it->count, w->weights,
+                      step_first, w->o->tokens, it->group, it->recompute, w->fault) < 0)
+        return -1;
+    int32_t repeat = w->o->repeat > 1 ? w->o->repeat : 1;
+    m->repeats = repeat;
+    double loss = repeat > 1 ? ex_model_take_loss(&w->model) : 0;
+    if (repeat > 1)
+        device->ops->copy(device, w->kept, p->gradients, p->elements * 4);
+    for (int32_t i = 0; i < repeat; i++) {
+        if (i > 0) {
+            device->ops->copy(device, p->gradients, w->kept, p->elements * 4);
+            ex_model_take_loss(&w->model);
+        }
+        ex_device_sync(device);
+        w->model.arena_most = 0;
+        w->model.communication_ns = 0;
+        int64_t start = ex_now_ns();
+        if (ex_model_run(&w->model, &w->batch.pack) < 0)
+            return check_faults(w);
+        m->start_ns[i] = start - w->zero_ns;
+        m->end_ns[i] = ex_now_ns() - w->zero_ns;
+        m->communication_ns[i] = w->model.communication_ns;
+    }
+    if (repeat > 1)
+        loss += ex_model_take_loss(&w->model);
+    m->peak_bytes = device->allocated - w->model.arena_bytes + w->model.arena_most;
+    m->tokens = w->batch.pack.pack_tokens;
+    m->sum_squares = w->batch.sum_squares;
+    m->recompute = it->recompute;
+    if (repeat > 1)
+        device->ops->copy_in(device, w->model.loss, &loss, sizeof loss);
+    return check_faults(w);
+}
+
+static int make_weights(walk *w, int64_t step, int64_t samples)
+{
+    if (samples > w->weight_room) {
+        double *grown = realloc(w->weights, (size_t)samples * sizeof *grown);
+        if (!grown)
+            return ex_fail(w->fault, "no memory for a step of %lld samples", (long long)samples);
+        w->weights = grown;
+        w->weight_room = samples;
+    }
+    int64_t count = 0;
+    if (samples > 0 && hbp_plan_copy_loss_weights(w->context, w->o->plan, step, w->o->normaliser, w->weights,
+                                                  samples, &count) < 0)
+        return ex_fail(w->fault, "%s", hbp_context_message(w->context));
+    return 0;
+}
+
+static int make_measured(walk *w, int64_t count)
+{
+    if (count <= w->measured_room)
+        return 0;
+    ex_measured *grown = realloc(w->measured, (size_t)count * sizeof *grown);
+    if (!grown)
+        return ex_fail(w->fault, "no memory for a step of %lld packs", (long long)count);
+    w->measured = grown;
+    w->measured_room = count;
+    return 0;
+}
+
+/* This rank's packs of a step, in order. */
+static int run_packs(walk *w, int64_t step, int64_t *samples)
+{
+    const ex_walk_options *o = w->o;
+    const hbp_plan *plan = o->plan;
+    const int64_t *micro = hbp_plan_get_step_offsets(plan, NULL) + step;
+    const int64_t *packs = hbp_plan_get_micro_batch_offsets(plan, NULL);
+    const int64_t *rows = hbp_plan_get_pack_offsets(plan, NULL);
+    int64_t first = rows[packs[micro[0]]];
+    int64_t end = rows[packs[micro[1]]];
+    *samples = end - first;
+    if (make_weights(w, step, end - first) < 0)
+        return -1;
+    const ex_check check = {.plan = plan, .recompute = o->recompute};
+    if (o->unpacked) {
+        ex_measured ignored;
+        memset(&ignored, 0, sizeof ignored);
+        for (int64_t i = first + w->comm->rank; i < end; i += w->comm->ranks) {
+            item it = {-1, i, 1, &w->alone, ex_check_recompute(&check, -1)};
+            if (run_item(w, &it, first, &ignored) < 0)
+                return -1;
+        }
+        return 0;
+    }
+    int64_t count = micro[1] - micro[0];
+    if (make_measured(w, count) < 0)
+        return -1;
+    memset(w->measured, 0, (size_t)count * sizeof *w->measured);
+    for (int64_t m = 0; m < count; m++) {
+        int64_t pack = hbp_plan_get_rank_pack(plan, step, m, w->comm->rank);
+        snprintf(w->comm->where, sizeof w->comm->where, "step %lld, micro-batch %lld",
+                 (long long)(w->epoch_first + step), (long long)m);
+        item it = {pack, rows[pack], rows[pack + 1] - rows[pack],
+                   find_group(w, hbp_plan_get_pack_sp(plan, NULL)[pack]), ex_check_recompute(&check, pack)};
+        w->measured[m].pack = pack;
+        w->measured[m].micro_batch = (int32_t)m;
+        w->measured[m].step = w->epoch_first + step;
+        if (run_item(w, &it, first, &w->measured[m]) < 0)
+            return -1;
+    }
+    return o->record ? ex_record_add(o->record, w->comm, plan, w->measured, count, w->fault) : 0;
+}
+
+/* The sum over ranks, in their order. */
+static int sum_loss(walk *w, double *loss)
+{
+    double own = ex_model_take_loss(&w->model);
+    double *all = calloc((size_t)w->comm->ranks, sizeof *all);
+    if (!all)
+        return ex_fail(w->fault, "no memory for %d losses", (int)w->comm->ranks);
+    w->comm->ops->gather_host(w->comm, &own, all, sizeof own);
+    *loss = 0;
+    for (int32_t r = 0; r < w->comm->ranks; r++)
+        *loss += all[r];
+    free(all);
+    return check_faults(w);
+}
+
+static int optimise(walk *w, ex_step *s)
+{
+    const ex_walk_options *o = w->o;
+    ex_adam adam = o->adam;
+    w->updates++;
+    adam.correction1 = (float)(1 - pow(adam.beta1, (double)w->updates));
+    adam.correction2 = (float)(1 - pow(adam.beta2, (double)w->updates));
+    adam.gradient_scale = 1;
+    if (o->no_update) {
+        adam.learning_rate = 0;
+        adam.weight_decay = 0;
+    }
+    if (ex_model_step(&w->model, adam, o->max_norm, &s->norm) < 0)
+        return check_faults(w);
+    if (!isfinite(s->loss) || !isfinite(s->norm))
+        return ex_fail(
+            w->fault,
+            "step %lld: the loss is %g and the gradients' norm %g; a smaller --learning-rate may help",
+            (long long)s->step, s->loss, s->norm);
+    return check_faults(w);
+}
+
+static int run_step(walk *w, int64_t row, int is_last)
+{
+    const ex_walk_options *o = w->o;
+    ex_step s = {.step = w->epoch_first + row,
+                 .predicted_ns = hbp_plan_get_step_ns(o->plan, NULL)[row],
+                 .tokens = hbp_plan_get_step_tokens(o->plan, NULL)[row]};
+    const int64_t *micro = hbp_plan_get_step_offsets(o->plan, NULL) + row;
+    s.micro_batches = micro[1] - micro[0];
+    int64_t start = ex_now_ns();
+    if (run_packs(w, row, &s.samples) < 0)
+        return -1;
+    int64_t packed = ex_now_ns();
+    snprintf(w->comm->where, sizeof w->comm->where, "step %lld, gradients", (long long)s.step);
+    if (sum_loss(w, &s.loss) < 0)
+        return -1;
+    if (w->comm->ranks > 1)
+        w->comm->ops->all_reduce(w->comm, &w->comm->world, w->parameters.gradients, w->parameters.elements);
+    if (ex_device_sync(w->device) < 0 || check_faults(w) < 0)
+        return check_faults(w);
+    int64_t reduced = ex_now_ns();
+    if (o->gradients && is_last && w->comm->rank == 0 &&
+        ex_state_write_gradients(o->gradients, &w->parameters, w->fault) < 0)
+        return -1;
+    int64_t written = ex_now_ns();
+    if (optimise(w, &s) < 0)
+        return -1;
+    int64_t end = ex_now_ns();
+    s.packs_ns = packed - start;
+    s.reduce_ns = reduced - packed;
+    s.optimise_ns = end - written;
+    s.ns = end - start - (written - reduced);
+    if (o->on_step)
+        o->on_step(o->user, &s);
+    return 0;
+}
+
+static int run_steps(walk *w, int64_t first, int64_t steps)
+{
+    const ex_walk_options *o = w->o;
+    for (int64_t i = 0; i < steps; i++) {
+        if (run_step(w, first + i, i + 1 == steps) < 0)
+            return -1;
+        int due = i + 1 == steps || (o->save_every > 0 && (i + 1) % o->save_every == 0);
+        if (o->save && due && w->comm->rank == 0 &&
+            ex_state_save(o->save, w->context, o->plan, w->epoch_first + first + i + 1, w->updates,
+                          &w->parameters, w->fault) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run(walk *w)
+{
+    int64_t first = 0;
+    int64_t steps = 0;
+    snprintf(w->comm->where, sizeof w->comm->where, "the beginning");
+    int failed = prepare(w, &first, &steps);
+    /* Ranks that cannot begin still say so, or the others would wait for them. */
+    if (agree(w, first, steps, failed != 0) < 0 || failed)
+        return -1;
+    if (make_groups(w, first, steps) < 0)
+        return -1;
+    int ready = 1;
+    int *all = calloc((size_t)w->comm->ranks, sizeof *all);
+    if (!all)
+        return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
+    w->comm->ops->gather_host(w->comm, &ready, all, sizeof ready); /* clocks begin together */
+    free(all);
+    w->zero_ns = ex_now_ns();
+    return check_faults(w) < 0 ? -1 : run_steps(w, first, steps);
+}
+
+int ex_walk(const ex_walk_options *options, hbp_context *context, ex_device *device, ex_comm *comm,
+            ex_fault *fault)
+{
+    walk w = {.o = options, .context = context, .device = device, .comm = comm, .fault = fault};
+    int failed = run(&w);
+    for (int32_t i = 0; i < w.group_count; i++)
+        comm->ops->free_group(comm, &w.groups[i]);
+    if (w.kept)
+        device->ops->release(device, w.kept);
+    if (w.has_model)
+        ex_model_free(&w.model);
+    if (w.has_parameters)
+        ex_parameters_free(&w.parameters);
+    ex_batch_free(&w.batch);
+    free(w.weights);
+    free(w.measured);
+    return failed;
+}
