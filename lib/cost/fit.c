@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "base/sort.h"
 #include "cost/cost.h"
 #include "cost/least_squares.h"
 #include "hbp/lengths.h"
+#include "solve/relative_errors.h"
 
 #define TICK_ROWS 32768
 
@@ -204,26 +204,11 @@ static hbp_status fit_bytes(fit *f, int used[BYTES_COLUMNS])
     return status;
 }
 
-/* Relative errors in ascending order, for quantiles. */
-typedef struct errors {
-    uint64_t *bits; /* [count] doubles >= 0 by their bits, which order as they do */
-    uint32_t *order;
-    int64_t count;
-} errors;
-
-/* The smallest error that at least a share percent/100 of the rows does not exceed. */
-static double quantile(const errors *e, int64_t percent)
-{
-    int64_t rank = hbp__ceil_div(e->count * percent, 100);
-    double value;
-    memcpy(&value, &e->bits[e->order[rank - 1]], sizeof value);
-    return value;
-}
-
 /* Errors of `cost` on the measurements, in time or (bytes != 0) in memory. */
-static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, errors *e)
+static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, hbp__relative_errors *e)
 {
     const hbp_measurements *m = f->measured;
+    e->count = 0;
     for (int64_t i = 0; i < m->count; i++) {
         HBP__TRY(tick(f, i));
         int32_t row = hbp__cost_row(cost, m->sp[i]);
@@ -231,13 +216,9 @@ static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, err
         int64_t predicted =
             bytes ? hbp__cost_pack_bytes(cost, row, m->recompute[i], m->tokens[i])
                   : hbp__cost_pack_ns(cost, row, m->recompute[i], m->tokens[i], (double)m->sum_squares[i]);
-        double error = ((double)predicted - measured) / measured;
-        if (error < 0)
-            error = -error;
-        memcpy(&e->bits[i], &error, sizeof error);
-        e->order[i] = (uint32_t)i;
+        hbp__relative_errors_add(e, (double)predicted, measured);
     }
-    if (!hbp__sort_by_u64(&f->context->memory, e->bits, e->order, m->count))
+    if (!hbp__relative_errors_sort(&f->context->memory, e))
         return hbp__fail_memory(f->context, "a fit's errors");
     return HBP_OK;
 }
@@ -245,32 +226,31 @@ static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, err
 static hbp_status make_report(const fit *f, hbp_fit_report *report)
 {
     const hbp__memory *memory = &f->context->memory;
-    errors e = {.count = f->measured->count};
+    hbp__relative_errors e;
     hbp_fit_report r = {.struct_size = sizeof r, .terms_fitted = f->fitted};
-    e.bits = hbp__new(memory, (uint64_t)e.count, sizeof *e.bits);
-    e.order = hbp__new(memory, (uint64_t)e.count, sizeof *e.order);
-    hbp_status status = e.bits && e.order ? HBP_OK : hbp__fail_memory(f->context, "a fit's errors");
+    hbp_status status = hbp__relative_errors_begin(memory, f->measured->count, &e)
+                            ? HBP_OK
+                            : hbp__fail_memory(f->context, "a fit's errors");
     if (status == HBP_OK)
         status = find_errors(f, f->cost, 0, &e);
     if (status == HBP_OK) {
-        r.median_time_error = quantile(&e, 50);
-        r.p95_time_error = quantile(&e, 95);
-        r.max_time_error = quantile(&e, 100);
+        r.median_time_error = hbp__relative_errors_quantile(&e, 50);
+        r.p95_time_error = hbp__relative_errors_quantile(&e, 95);
+        r.max_time_error = hbp__relative_errors_quantile(&e, 100);
         status = find_errors(f, f->prior, 0, &e);
     }
     if (status == HBP_OK) {
-        r.prior_median_time_error = quantile(&e, 50);
+        r.prior_median_time_error = hbp__relative_errors_quantile(&e, 50);
         if (f->measured->peak_bytes)
             status = find_errors(f, f->cost, 1, &e);
     }
     if (status == HBP_OK && f->measured->peak_bytes) {
-        r.median_bytes_error = quantile(&e, 50);
-        r.max_bytes_error = quantile(&e, 100);
+        r.median_bytes_error = hbp__relative_errors_quantile(&e, 50);
+        r.max_bytes_error = hbp__relative_errors_quantile(&e, 100);
     }
     if (status == HBP_OK)
         status = hbp__struct_write(f->context, report, &r, sizeof r, "hbp_fit_report");
-    hbp__delete(memory, e.bits);
-    hbp__delete(memory, e.order);
+    hbp__relative_errors_end(memory, &e);
     return status;
 }
 

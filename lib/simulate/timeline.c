@@ -1,0 +1,174 @@
+/* How far a cost's predictions are from what a run measured. */
+#include "data/timeline.h"
+
+#include "base/options.h"
+#include "base/sort.h"
+#include "cost/cost.h"
+#include "solve/relative_errors.h"
+
+#define TICK_ROWS 32768
+
+typedef struct comparing {
+    hbp_context *context;
+    const hbp_timeline *timeline;
+    const hbp_cost *cost;
+    int64_t *predicted; /* [rows] ns */
+    uint32_t *order;    /* [rows] by step and micro-batch */
+    hbp__relative_errors errors;
+    hbp_timeline_report report;
+} comparing;
+
+void hbp_timeline_report_init(hbp_timeline_report *report, uint32_t struct_size)
+{
+    hbp__struct_init(report, struct_size);
+}
+
+static hbp_status tick(const comparing *c, int64_t i)
+{
+    return i % TICK_ROWS ? HBP_OK : hbp__tick(c->context, "compare", i, c->timeline->count);
+}
+
+static hbp_status sort_errors(comparing *c)
+{
+    if (!hbp__relative_errors_sort(&c->context->memory, &c->errors))
+        return hbp__fail_memory(c->context, "errors of a timeline");
+    return HBP_OK;
+}
+
+static hbp_status predict(comparing *c)
+{
+    const hbp_timeline *t = c->timeline;
+    const hbp_cost *cost = c->cost;
+    for (int64_t i = 0; i < t->count; i++) {
+        HBP__TRY(tick(c, i));
+        int32_t row = hbp__cost_row(cost, t->sp[i]);
+        if (row < 0)
+            return hbp__fail(c->context, HBP_E_INVALID,
+                             "row %lld ran on %d ranks, which is not an SP degree of the cost", (long long)i,
+                             (int)t->sp[i]);
+        if (t->recompute[i] > cost->terms.layers)
+            return hbp__fail(c->context, HBP_E_INVALID, "row %lld recomputed %d layers; the cost has %d",
+                             (long long)i, (int)t->recompute[i], (int)cost->terms.layers);
+        c->predicted[i] =
+            hbp__cost_pack_ns(cost, row, t->recompute[i], t->tokens[i], (double)t->sum_squares[i]);
+    }
+    return HBP_OK;
+}
+
+static hbp_status compare_packs(comparing *c)
+{
+    const hbp_timeline *t = c->timeline;
+    hbp_timeline_report *r = &c->report;
+    for (int64_t i = 0; i < t->count; i++)
+        if (!hbp__timeline_is_dummy(t, i))
+            hbp__relative_errors_add(&c->errors, (double)c->predicted[i], (double)t->time_ns[i]);
+    HBP__TRY(sort_errors(c));
+    r->packs = c->errors.count;
+    r->median_pack_error = hbp__relative_errors_quantile(&c->errors, 50);
+    r->p95_pack_error = hbp__relative_errors_quantile(&c->errors, 95);
+    r->max_pack_error = hbp__relative_errors_quantile(&c->errors, 100);
+    return HBP_OK;
+}
+
+static hbp_status compare_bytes(comparing *c)
+{
+    const hbp_timeline *t = c->timeline;
+    c->errors.count = 0;
+    for (int64_t i = 0; i < t->count && t->peak_bytes; i++)
+        if (!hbp__timeline_is_dummy(t, i)) {
+            int32_t row = hbp__cost_row(c->cost, t->sp[i]);
+            int64_t predicted = hbp__cost_pack_bytes(c->cost, row, t->recompute[i], t->tokens[i]);
+            hbp__relative_errors_add(&c->errors, (double)predicted, (double)t->peak_bytes[i]);
+        }
+    HBP__TRY(sort_errors(c));
+    c->report.median_bytes_error = hbp__relative_errors_quantile(&c->errors, 50);
+    c->report.max_bytes_error = hbp__relative_errors_quantile(&c->errors, 100);
+    return HBP_OK;
+}
+
+/* Rows by step, and by micro-batch within a step: the sort is stable, so the lesser key goes first. */
+static hbp_status sort_rows(comparing *c)
+{
+    const hbp_timeline *t = c->timeline;
+    const hbp__memory *memory = &c->context->memory;
+    int64_t *key = hbp__new(memory, (uint64_t)t->count, sizeof *key);
+    int sorted = key != NULL;
+    for (int64_t i = 0; sorted && i < t->count; i++) {
+        key[i] = t->micro_batch[i];
+        c->order[i] = (uint32_t)i;
+    }
+    sorted = sorted && hbp__sort_by_i64(memory, key, c->order, t->count) &&
+             hbp__sort_by_i64(memory, t->step, c->order, t->count);
+    hbp__delete(memory, key);
+    return sorted ? HBP_OK : hbp__fail_memory(c->context, "rows of a timeline");
+}
+
+/* A micro-batch takes as long as its slowest pack, so a step is compared by that sum: of a step that was
+ * measured in part, the same part is predicted. */
+static hbp_status compare_steps(comparing *c)
+{
+    const hbp_timeline *t = c->timeline;
+    hbp_timeline_report *r = &c->report;
+    c->errors.count = 0;
+    for (int64_t i = 0; i < t->count;) {
+        int64_t step = t->step[c->order[i]], measured = 0, predicted = 0;
+        while (i < t->count && t->step[c->order[i]] == step) {
+            int32_t micro_batch = t->micro_batch[c->order[i]];
+            int64_t slowest = 0, slowest_predicted = 0;
+            for (; i < t->count && t->step[c->order[i]] == step && t->micro_batch[c->order[i]] == micro_batch;
+                 i++) {
+                uint32_t row = c->order[i];
+                HBP__TRY(tick(c, i));
+                if (hbp__timeline_is_dummy(t, row))
+                    continue;
+                slowest = hbp__max_i64(slowest, t->time_ns[row]);
+                slowest_predicted = hbp__max_i64(slowest_predicted, c->predicted[row]);
+            }
+            measured = hbp__add_saturating(measured, slowest);
+            predicted = hbp__add_saturating(predicted, slowest_predicted);
+        }
+        r->measured_ns = hbp__add_saturating(r->measured_ns, measured);
+        r->predicted_ns = hbp__add_saturating(r->predicted_ns, predicted);
+        if (measured) /* else of dummies alone */
+            hbp__relative_errors_add(&c->errors, (double)predicted, (double)measured);
+    }
+    HBP__TRY(sort_errors(c));
+    r->steps = c->errors.count;
+    r->median_step_error = hbp__relative_errors_quantile(&c->errors, 50);
+    r->p95_step_error = hbp__relative_errors_quantile(&c->errors, 95);
+    r->max_step_error = hbp__relative_errors_quantile(&c->errors, 100);
+    return HBP_OK;
+}
+
+static hbp_status compare(comparing *c, hbp_timeline_report *report)
+{
+    const hbp__memory *memory = &c->context->memory;
+    uint64_t rows = (uint64_t)c->timeline->count;
+    int enough = hbp__relative_errors_begin(memory, c->timeline->count, &c->errors);
+    c->predicted = hbp__new(memory, rows, sizeof *c->predicted);
+    c->order = hbp__new(memory, rows, sizeof *c->order);
+    if (!enough || !c->predicted || !c->order)
+        return hbp__fail_memory(c->context, "rows of a timeline");
+    c->report = (hbp_timeline_report){.struct_size = sizeof c->report, .ranks = c->timeline->ranks};
+    HBP__TRY(predict(c));
+    HBP__TRY(compare_packs(c));
+    HBP__TRY(compare_bytes(c));
+    HBP__TRY(sort_rows(c));
+    HBP__TRY(compare_steps(c));
+    return hbp__struct_write(c->context, report, &c->report, sizeof c->report, "hbp_timeline_report");
+}
+
+hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeline, const hbp_cost *cost,
+                                hbp_timeline_report *report)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, timeline, "timeline"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    HBP__TRY(hbp__require(context, report, "report"));
+    comparing c = {.context = context, .timeline = timeline, .cost = cost};
+    hbp_status status = compare(&c, report);
+    hbp__delete(&context->memory, c.predicted);
+    hbp__delete(&context->memory, c.order);
+    hbp__relative_errors_end(&context->memory, &c.errors);
+    return status;
+}
