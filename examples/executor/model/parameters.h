@@ -9,7 +9,7 @@
 
 typedef struct ex_tensor {
     char name[48]; /* "embedding", "layers.3.qkv", ... */
-    int64_t rows;  /* 1 for norms and biases */
+    int64_t rows;  /* 1 for norms and biases; a matrix takes `columns` numbers to `rows`: y = x W^T */
     int64_t columns;
     int64_t offset; /* in elements; a multiple of 64 */
 } ex_tensor;
@@ -30,9 +30,13 @@ typedef struct ex_parameters {
     float *variance;
 } ex_parameters;
 
-/* Allocates all five arrays (bytes an element: 16 + the type's) and draws the masters: normal, standard
- * deviation .02 (/ sqrt(2 layers) for the two output projections), norms 1, biases 0, from `seed` and the
- * element's place alone, so that every rank, backend and number of ranks begins alike. -1: device->fault. */
+/* Lays the tensors out and allocates all five arrays (bytes an element: 16 + the type's); masters, gradients
+ * and the optimiser's state are zeros, weights are not set. -1: device->fault. */
+int ex_parameters_allocate(ex_device *device, const ex_shape *shape, ex_parameters *parameters);
+
+/* Allocates and draws the masters: bell-shaped, standard deviation .02 (/ sqrt(2 layers) for the two output
+ * projections), norms 1, biases 0, from `seed` and the element's place alone and with the same bits on every
+ * host, so that every rank, backend and number of ranks begins alike. -1: device->fault. */
 int ex_parameters_create(ex_device *device, const ex_shape *shape, uint64_t seed, ex_parameters *parameters);
 void ex_parameters_free(ex_parameters *parameters);
 
