@@ -243,6 +243,8 @@ hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const h
             cost->heads = a.model->heads;
             cost->kv_heads = a.model->mla_kv_lora > 0 ? a.model->heads : a.model->kv_heads;
             cost->zero_stage = a.options.zero_stage;
+            hbp__cost_set_name(cost->model_name, model->name);
+            hbp__cost_set_name(cost->machine_name, machine->name);
             name_sources(&a, cost, gather_source, reduce_source, source);
             *out = cost;
         }

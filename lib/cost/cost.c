@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "hbp/cost_file.h"
 
 /* More layers than any model has; tables of (degree, layers) stay small. */
 #define MOST_LAYERS 65536
@@ -24,22 +25,9 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         const char *name;
         double value;
     } numbers[] = {
-        {"ns_per_token", t->ns_per_token},
-        {"ns_per_token_squared", t->ns_per_token_squared},
-        {"recompute_linear", t->recompute_linear},
-        {"recompute_attention", t->recompute_attention},
-        {"recompute_communication", t->recompute_communication},
-        {"pack_ns", t->pack_ns},
-        {"step_ns", t->step_ns},
-        {"static_bytes", t->static_bytes},
-        {"activation_bytes", t->activation_bytes},
-        {"recomputed_bytes", t->recomputed_bytes},
-        {"working_bytes", t->working_bytes},
-        {"logits_bytes", t->logits_bytes},
-        {"sp_buffer_bytes", t->sp_buffer_bytes},
-        {"ns_per_vision", t->ns_per_vision},
-        {"recompute_vision", t->recompute_vision},
-        {"vision_bytes", t->vision_bytes},
+#define NUMBER(name) {#name, t->name},
+        HBP__COST_NUMBERS(NUMBER) HBP__COST_VISION_NUMBERS(NUMBER)
+#undef NUMBER
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!isfinite(numbers[i].value) || numbers[i].value < 0)
@@ -93,13 +81,23 @@ static hbp_status check_tables(hbp_context *context, const hbp_cost_terms *t)
     return HBP_OK;
 }
 
+static void copy_text(char *to, size_t room, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= room)
+        length = room - 1;
+    memcpy(to, text, length);
+    to[length] = '\0';
+}
+
 void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source)
 {
-    size_t length = strlen(source);
-    if (length >= HBP__COST_SOURCE_BYTES)
-        length = HBP__COST_SOURCE_BYTES - 1;
-    memcpy(cost->source[index], source, length);
-    cost->source[index][length] = '\0';
+    copy_text(cost->source[index], HBP__COST_SOURCE_BYTES, source);
+}
+
+void hbp__cost_set_name(char name[HBP__COST_NAME_BYTES], const char *text)
+{
+    copy_text(name, HBP__COST_NAME_BYTES, text);
 }
 
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,
@@ -166,6 +164,16 @@ const char *hbp_cost_get_source(const hbp_cost *cost, const char *term)
         if (!strcmp(names[i], term))
             return cost->source[i];
     return NULL;
+}
+
+const char *hbp_cost_get_model_name(const hbp_cost *cost)
+{
+    return cost ? cost->model_name : "";
+}
+
+const char *hbp_cost_get_machine_name(const hbp_cost *cost)
+{
+    return cost ? cost->machine_name : "";
 }
 
 void hbp_cost_free(hbp_cost *cost)

@@ -6,35 +6,10 @@
 
 #include "base/checked.h"
 #include "base/context.h"
+#include "data/cost_terms.h"
 #include "hbp/cost.h"
 
-/* Every term that has a source, in the order of hbp_cost_terms. */
-#define HBP__COST_TERMS(X)                                                                                   \
-    X(ranks)                                                                                                 \
-    X(domain_ranks)                                                                                          \
-    X(layers)                                                                                                \
-    X(ns_per_token)                                                                                          \
-    X(ns_per_token_squared)                                                                                  \
-    X(recompute_linear)                                                                                      \
-    X(recompute_attention)                                                                                   \
-    X(recompute_communication)                                                                               \
-    X(pack_ns)                                                                                               \
-    X(step_ns)                                                                                               \
-    X(static_bytes)                                                                                          \
-    X(activation_bytes)                                                                                      \
-    X(recomputed_bytes)                                                                                      \
-    X(working_bytes)                                                                                         \
-    X(logits_bytes)                                                                                          \
-    X(sp_buffer_bytes)                                                                                       \
-    X(limit_bytes)                                                                                           \
-    X(degrees)                                                                                               \
-    X(degree)                                                                                                \
-    X(sp_latency_ns)                                                                                         \
-    X(sp_ns_per_token)                                                                                       \
-    X(ns_per_vision)                                                                                         \
-    X(recompute_vision)                                                                                      \
-    X(vision_bytes)
-
+/* Every term has a source. */
 enum {
 #define HBP__COST_INDEX(name) HBP__COST_##name,
     HBP__COST_TERMS(HBP__COST_INDEX)
@@ -43,6 +18,7 @@ enum {
 };
 
 #define HBP__COST_SOURCE_BYTES 64
+#define HBP__COST_NAME_BYTES   256
 
 struct hbp_cost {
     hbp__memory memory;
@@ -54,6 +30,8 @@ struct hbp_cost {
     int32_t kv_heads;
     int32_t zero_stage;
     char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
+    char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
+    char machine_name[HBP__COST_NAME_BYTES];
 };
 
 /* Checks and copies `terms`; every source becomes `source`. */
@@ -62,6 +40,9 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
 
 /* Sets the source of term HBP__COST_<name> = `index`; longer texts are cut. */
 void hbp__cost_set_source(hbp_cost *cost, int32_t index, const char *source);
+
+/* Copies a name of the model or the machine into the cost's; longer ones are cut. */
+void hbp__cost_set_name(char name[HBP__COST_NAME_BYTES], const char *text);
 
 /* Row of degree `sp` in the tables, or -1. O(degrees). */
 static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "data/cost_terms.h"
 #include "hbp/plan_file.h"
 #include "hbp/version.h"
 #include "io/atomic_file.h"
@@ -65,44 +66,34 @@ static hbp_status write_object(saving *s)
     return HBP_OK;
 }
 
-/* The last of a cost's terms; a cost that does not charge vision units is written without them. */
-#define VISION_TERMS 3
-
 static int charges_vision(const hbp_cost_terms *t)
 {
     return t->ns_per_vision > 0 || t->recompute_vision > 0 || t->vision_bytes > 0;
 }
 
-/* The terms, under the names of hbp_cost_terms. */
+/* The terms, under the names of hbp_cost_terms; a cost that does not charge vision units is written without
+ * theirs. */
 static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 {
-    const struct {
-        const char *name;
-        double value;
-    } terms[] = {{"ns_per_token", t->ns_per_token},
-                 {"ns_per_token_squared", t->ns_per_token_squared},
-                 {"recompute_linear", t->recompute_linear},
-                 {"recompute_attention", t->recompute_attention},
-                 {"recompute_communication", t->recompute_communication},
-                 {"pack_ns", t->pack_ns},
-                 {"step_ns", t->step_ns},
-                 {"static_bytes", t->static_bytes},
-                 {"activation_bytes", t->activation_bytes},
-                 {"recomputed_bytes", t->recomputed_bytes},
-                 {"working_bytes", t->working_bytes},
-                 {"logits_bytes", t->logits_bytes},
-                 {"sp_buffer_bytes", t->sp_buffer_bytes},
-                 {"ns_per_vision", t->ns_per_vision},
-                 {"recompute_vision", t->recompute_vision},
-                 {"vision_bytes", t->vision_bytes}};
-    const uint32_t all = sizeof terms / sizeof *terms, count = all - (charges_vision(t) ? 0 : VISION_TERMS);
-    msgpack_pack_map(packer, count + 7);
-    for (uint32_t i = 0; i < count; i++)
-        hbp__pack_named_double(packer, terms[i].name, terms[i].value);
-    hbp__pack_named_i64(packer, "ranks", t->ranks);
-    hbp__pack_named_i64(packer, "domain_ranks", t->domain_ranks);
-    hbp__pack_named_i64(packer, "layers", t->layers);
-    hbp__pack_named_i64(packer, "limit_bytes", t->limit_bytes);
+    const int vision = charges_vision(t);
+    uint32_t count = 3; /* the tables */
+#define COUNT(name) count++;
+    HBP__COST_NUMBERS(COUNT)
+    HBP__COST_WHOLE_NUMBERS(COUNT)
+    if (vision) {
+        HBP__COST_VISION_NUMBERS(COUNT)
+    }
+#undef COUNT
+    msgpack_pack_map(packer, count);
+#define PACK(name) hbp__pack_named_double(packer, #name, t->name);
+    HBP__COST_NUMBERS(PACK)
+    if (vision) {
+        HBP__COST_VISION_NUMBERS(PACK)
+    }
+#undef PACK
+#define PACK(name) hbp__pack_named_i64(packer, #name, t->name);
+    HBP__COST_WHOLE_NUMBERS(PACK)
+#undef PACK
     const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
     for (int table = 0; table < 3; table++) {
         hbp__pack_text(packer, tables[table]);
