@@ -11,7 +11,7 @@ int64_t ex_now_ns(void)
 }
 
 /* The columns by width, for growing and freeing them alike. */
-enum { LONG_COLUMNS = 8, INT_COLUMNS = 4 };
+enum { LONG_COLUMNS = 9, INT_COLUMNS = 4 };
 
 static void list_columns(ex_record *r, int64_t ***longs, int32_t ***ints)
 {
@@ -74,6 +74,7 @@ static void add_row(ex_record *r, const hbp_plan *plan, const ex_measured *all, 
         peak = bytes > peak ? bytes : peak;
     }
     int64_t row = r->count++;
+    r->pack[row] = own->pack;
     r->step[row] = own->step;
     r->micro_batch[row] = own->micro_batch;
     r->first_rank[row] = rank;

@@ -29,6 +29,7 @@ typedef struct ex_measured {
 /* Rows for hbp_timeline_create, growing columns. */
 typedef struct ex_record {
     int64_t count, room;
+    int64_t *pack; /* row of the plan */
     int64_t *step;
     int32_t *micro_batch, *first_rank, *sp, *recompute;
     int64_t *samples, *tokens, *sum_squares, *start_ns, *time_ns, *communication_ns, *peak_bytes;

@@ -88,18 +88,26 @@ static int agree(walk *w, int64_t first, int64_t steps, int failed)
     if (!all)
         return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
     w->comm->ops->gather_host(w->comm, &own, all, sizeof own);
-    int bad = check_faults(w);
+    int bad = w->comm->fault.failed ? ex_fail(w->fault, "%s", w->comm->fault.text) : 0;
     for (int32_t r = 0; r < w->comm->ranks && !bad; r++)
-        if (all[r].failed)
-            bad = ex_fail(w->fault, "rank %d cannot begin; its message says why", (int)r);
+        if (all[r].failed) {
+            /* The first rank that failed has its message, the others say nothing. */
+            if (r != w->comm->rank)
+                *w->fault = (ex_fault){.failed = 1};
+            bad = -2;
+        }
     for (int32_t r = 1; r < w->comm->ranks && !bad; r++)
-        if (memcmp(&all[r], &all[0], sizeof own) != 0)
-            bad = ex_fail(w->fault,
-                          "ranks 0 and %d differ: plan digest %016llx and %016llx, first step %lld and %lld; "
-                          "every rank "
-                          "needs the same plan, model and options",
-                          (int)r, (unsigned long long)all[0].digest, (unsigned long long)all[r].digest,
-                          (long long)all[0].first_step, (long long)all[r].first_step);
+        if (memcmp(&all[r], &all[0], sizeof own) != 0) {
+            if (w->comm->rank == 0)
+                ex_fail(w->fault,
+                        "ranks 0 and %d differ: plan digest %016llx and %016llx, first step %lld and %lld; "
+                        "every rank "
+                        "needs the same plan, model, state and options",
+                        (int)r, (unsigned long long)all[0].digest, (unsigned long long)all[r].digest,
+                        (long long)all[0].first_step, (long long)all[r].first_step);
+            w->fault->failed = 1;
+            bad = -2;
+        }
     free(all);
     return bad;
 }
@@ -131,8 +139,7 @@ static int make_groups(walk *w, int64_t first, int64_t steps)
     }
     for (int32_t i = 0; i < count; i++) {
         ex_group *g = &w->groups[i];
-        int32_t place = w->comm->rank % degrees[i];
-        *g = (ex_group){.first = w->comm->rank - place, .size = degrees[i], .rank = place};
+        *g = (ex_group){.size = degrees[i]};
         w->comm->ops->make_group(w->comm, g);
         w->group_count = i + 1;
     }
@@ -387,8 +394,9 @@ static int run(walk *w)
     snprintf(w->comm->where, sizeof w->comm->where, "the beginning");
     int failed = prepare(w, &first, &steps);
     /* Ranks that cannot begin still say so, or the others would wait for them. */
-    if (agree(w, first, steps, failed != 0) < 0 || failed)
-        return -1;
+    failed = agree(w, first, steps, failed != 0);
+    if (failed)
+        return failed;
     if (make_groups(w, first, steps) < 0)
         return -1;
     int ready = 1;

@@ -52,9 +52,10 @@ typedef struct ex_walk_options {
     void *user;
 } ex_walk_options;
 
-/* Runs the steps. Ranks first agree that they have the same plan, shape and options, and fail together when
- * not. -1 with a message in `fault`: print it, then tell the others by comm->ops->abandon, which may end the
- * process. Collective. */
+/* Runs the steps. Ranks first agree that they have the same plan, shape and options. Returns 0; -1 with a
+ * message in `fault`: print it, then tell the others by comm->ops->abandon, which may end the process; -2
+ * when all ranks know that one cannot begin: the fault of the first such rank says why, the others' have no
+ * text. Collective. */
 int ex_walk(const ex_walk_options *options, hbp_context *context, ex_device *device, ex_comm *comm,
             ex_fault *fault);
 
