@@ -29,8 +29,8 @@ typedef struct ex_group {
 
 typedef struct ex_comm_ops {
     void (*free)(ex_comm *);
-    /* Makes group->backend of the groups of `size` ranks: collective over all ranks, once a size. comm->world
-     * is made by open. */
+    /* Makes the aligned groups of group->size ranks: sets first, rank and backend. Collective over all ranks,
+     * once a size. Ranks after the last whole group are in none: rank -1. comm->world is made by open. */
     void (*make_group)(ex_comm *, ex_group *group);
     void (*free_group)(ex_comm *, ex_group *group);
 
@@ -39,7 +39,7 @@ typedef struct ex_comm_ops {
     void (*all_to_all)(ex_comm *, const ex_group *, const void *send, void *recv, int64_t bytes);
     /* data [count] fp32 on every rank becomes the sum over ranks, the same bits on all. */
     void (*all_reduce)(ex_comm *, const ex_group *, float *data, int64_t count);
-    /* recv gets every rank's `bytes`, in rank order. */
+    /* recv gets every rank's `bytes`, in rank order; `send` may be this rank's place in recv. */
     void (*all_gather)(ex_comm *, const ex_group *, const void *send, void *recv, int64_t bytes);
     /* recv [count] = this rank's share of the sum over ranks of send [size * count], fp32. */
     void (*reduce_scatter)(ex_comm *, const ex_group *, const float *send, float *recv, int64_t count);
