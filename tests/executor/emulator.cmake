@@ -1,0 +1,37 @@
+# The executor's CUDA backend compiled by a C++ compiler and run on the processor: ex_cuda_emulated, for the tests named
+# executor/test_cuda_*. Without a C++ compiler they are left out.
+include(CheckLanguage)
+if(NOT CMAKE_CXX_COMPILER AND CMAKE_C_COMPILER_ID MATCHES "Clang") # sanitizers of two compilers do not mix
+  get_filename_component(folder ${CMAKE_C_COMPILER} DIRECTORY)
+  get_filename_component(compiler ${CMAKE_C_COMPILER} NAME)
+  string(REPLACE clang clang++ compiler ${compiler})
+  if(EXISTS ${folder}/${compiler})
+    set(CMAKE_CXX_COMPILER ${folder}/${compiler})
+  endif()
+endif()
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  set(emulator ${CMAKE_CURRENT_LIST_DIR}/emulator)
+  file(GLOB EX_EMULATOR_SOURCES CONFIGURE_DEPENDS ${emulator}/*.cpp)
+  add_library(ex_emulator STATIC EXCLUDE_FROM_ALL ${EX_EMULATOR_SOURCES})
+  file(GLOB EX_EMULATED_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/executor/device/cuda/*.cu)
+  set_source_files_properties(${EX_EMULATED_SOURCES} PROPERTIES LANGUAGE CXX)
+  add_library(ex_cuda_emulated STATIC EXCLUDE_FROM_ALL
+    ${EX_EMULATED_SOURCES} ${PROJECT_SOURCE_DIR}/examples/executor/absent/nccl.c)
+  target_link_libraries(ex_cuda_emulated PUBLIC ex_core ex_emulator)
+  foreach(target ex_emulator ex_cuda_emulated)
+    target_include_directories(${target} BEFORE PUBLIC ${emulator})
+    target_compile_features(${target} PUBLIC cxx_std_17)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-unknown-pragmas
+      -ffp-contract=off -O2>) # compiled to be run: unoptimised kernels take too long
+    if(HBP_WERROR)
+      target_compile_options(${target} PRIVATE -Werror)
+    endif()
+  endforeach()
+  add_executable(executor_test_emulator ${CMAKE_CURRENT_LIST_DIR}/test_emulator.cpp)
+  target_include_directories(executor_test_emulator PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/executor)
+  target_link_libraries(executor_test_emulator PRIVATE ex_core ex_emulator PkgConfig::CHECK)
+  add_test(NAME executor/test_emulator COMMAND executor_test_emulator)
+  set_tests_properties(executor/test_emulator PROPERTIES TIMEOUT 300)
+endif()
