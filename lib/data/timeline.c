@@ -52,48 +52,63 @@ static hbp_status copy_column(hbp_context *context, const void *from, int64_t co
     return HBP_OK;
 }
 
-static hbp_status out_of_range(hbp_context *context, const char *name, int64_t row, int64_t value,
-                               int64_t least, int64_t most)
+const char *hbp__timeline_field_name(int32_t field)
 {
-    if (most == INT64_MAX)
-        return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must be at least %lld", name,
-                         (long long)row, (long long)value, (long long)least);
-    return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must lie in %lld..%lld", name,
-                     (long long)row, (long long)value, (long long)least, (long long)most);
+    static const char *const names[] = {
+#define NAME(name, type, needed) #name,
+        HBP__TIMELINE_COLUMNS(NAME)
+#undef NAME
+    };
+    return names[field];
 }
 
-#define CHECK(column, least, most)                                                                           \
-    do {                                                                                                     \
-        if (t->column[i] < (least) || t->column[i] > (most))                                                 \
-            return out_of_range(context, #column, i, t->column[i], least, most);                             \
-    } while (0)
+#define VALUE(name)        value[HBP__TIMELINE_##name]
+#define KNOWN(name)        (known >> HBP__TIMELINE_##name & 1)
+#define WITHIN(name, a, b) within(value, HBP__TIMELINE_##name, a, b, fault)
 
-/* Lengths of `samples` documents that sum to at most `tokens`, as there may be padding, have squares that sum
- * to between `samples` and tokens^2. */
+static int within(const int64_t *value, int32_t field, int64_t least, int64_t most,
+                  hbp__timeline_fault *fault)
+{
+    *fault = (hbp__timeline_fault){field, least, most};
+    return value[field] >= least && value[field] <= most;
+}
+
+/* Lengths of n documents that sum to at most S, as there may be padding, have squares that sum to between n
+ * and S^2. */
+int hbp__timeline_check_row(const int64_t *value, uint64_t known, int32_t ranks, hbp__timeline_fault *fault)
+{
+    if (!WITHIN(step, 0, INT64_MAX) || !WITHIN(micro_batch, 0, INT32_MAX) || !WITHIN(sp, 1, ranks) ||
+        !WITHIN(first_rank, 0, ranks - VALUE(sp)) || !WITHIN(recompute, 0, INT32_MAX) ||
+        (KNOWN(samples) && !WITHIN(samples, 0, HBP_MAX_LENGTH)))
+        return 0;
+    int64_t samples = KNOWN(samples) ? VALUE(samples) : VALUE(tokens) != 0, real = samples > 0;
+    return WITHIN(tokens, samples, HBP_MAX_LENGTH) &&
+           WITHIN(sum_squares, samples, VALUE(tokens) * VALUE(tokens)) && WITHIN(time_ns, real, INT64_MAX) &&
+           (!KNOWN(start_ns) || WITHIN(start_ns, 0, INT64_MAX - VALUE(time_ns))) &&
+           (!KNOWN(communication_ns) || WITHIN(communication_ns, 0, VALUE(time_ns))) &&
+           (!KNOWN(peak_bytes) || WITHIN(peak_bytes, real, INT64_MAX));
+}
+
 static hbp_status check_row(hbp_context *context, const hbp_timeline *t, int64_t i)
 {
-    CHECK(step, 0, INT64_MAX);
-    CHECK(micro_batch, 0, INT32_MAX);
-    CHECK(sp, 1, t->ranks);
-    CHECK(first_rank, 0, t->ranks - t->sp[i]);
-    CHECK(recompute, 0, INT32_MAX);
-    if (t->samples)
-        CHECK(samples, 0, HBP_MAX_LENGTH);
-    int real = !hbp__timeline_is_dummy(t, i);
-    int64_t samples = !real ? 0 : t->samples ? t->samples[i] : 1;
-    CHECK(tokens, samples, HBP_MAX_LENGTH);
-    CHECK(sum_squares, samples, t->tokens[i] * t->tokens[i]);
-    CHECK(time_ns, real, INT64_MAX);
-    if (t->start_ns)
-        CHECK(start_ns, 0, INT64_MAX - t->time_ns[i]);
-    if (t->communication_ns)
-        CHECK(communication_ns, 0, t->time_ns[i]);
-    if (t->peak_bytes)
-        CHECK(peak_bytes, real, INT64_MAX);
-    return HBP_OK;
+    int64_t value[HBP__TIMELINE_FIELDS];
+    uint64_t known = 0;
+#define GATHER(name, type, needed)                                                                           \
+    VALUE(name) = t->name ? t->name[i] : 0;                                                                  \
+    known |= (uint64_t)(t->name != NULL) << HBP__TIMELINE_##name;
+    HBP__TIMELINE_COLUMNS(GATHER)
+#undef GATHER
+    hbp__timeline_fault fault;
+    if (hbp__timeline_check_row(value, known, t->ranks, &fault))
+        return HBP_OK;
+    const char *name = hbp__timeline_field_name(fault.field);
+    if (fault.most == INT64_MAX)
+        return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must be at least %lld", name,
+                         (long long)i, (long long)value[fault.field], (long long)fault.least);
+    return hbp__fail(context, HBP_E_INVALID, "%s[%lld] is %lld; it must lie in %lld..%lld", name,
+                     (long long)i, (long long)value[fault.field], (long long)fault.least,
+                     (long long)fault.most);
 }
-
-#undef CHECK
 
 /* The column's rows that are no dummies. */
 static hbp_status keep_real(hbp_context *context, hbp_timeline *t, int64_t count, const void *from,

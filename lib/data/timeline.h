@@ -26,7 +26,7 @@
     X(peak_bytes, int64_t, 0)
 
 /* Places of the columns, in their order in a file. */
-enum {
+enum hbp__timeline_field {
 #define HBP__TIMELINE_INDEX(name, type, needed) HBP__TIMELINE_##name,
     HBP__TIMELINE_COLUMNS(HBP__TIMELINE_INDEX)
 #undef HBP__TIMELINE_INDEX
@@ -45,6 +45,20 @@ struct hbp_timeline {
     hbp_measurements measured; /* points into the columns, or into columns of its own without the dummies */
     void *own[6];              /* those, to be released; NULL: none */
 };
+
+/* What is wrong with a row: a field's value is not in its range. */
+typedef struct hbp__timeline_fault {
+    int32_t field; /* HBP__TIMELINE_* */
+    int64_t least;
+    int64_t most; /* INT64_MAX: no limit */
+} hbp__timeline_fault;
+
+/* Checks a row's values [HBP__TIMELINE_FIELDS] of a run on `ranks` ranks; `known` has a bit for each field
+ * that there is. Returns 0 and *fault when one makes no sense. */
+int hbp__timeline_check_row(const int64_t *value, uint64_t known, int32_t ranks, hbp__timeline_fault *fault);
+
+/* A field's name. */
+const char *hbp__timeline_field_name(int32_t field);
 
 /* Whether row `i` is of a pack without samples. */
 static inline int hbp__timeline_is_dummy(const hbp_timeline *timeline, int64_t i)

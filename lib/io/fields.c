@@ -63,6 +63,18 @@ hbp_status hbp__fields_begin(hbp__fields *fields, hbp_context *context, hbp__str
     return HBP_OK;
 }
 
+hbp_status hbp__fields_find_delimiter(hbp__fields *fields)
+{
+    hbp__stream_take(fields->in, fields->used);
+    fields->used = fields->shown = 0;
+    return hbp__fields_delimiter(fields->in, &fields->delimiter);
+}
+
+hbp_status hbp__fields_peek(hbp__fields *fields, int *byte)
+{
+    return look(fields, byte);
+}
+
 /* From behind an opening quote to behind the closing one. */
 static hbp_status quoted_part(hbp__fields *fields)
 {

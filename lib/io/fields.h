@@ -35,6 +35,12 @@ hbp_status hbp__fields_delimiter(hbp__stream *in, int *delimiter);
 hbp_status hbp__fields_begin(hbp__fields *fields, hbp_context *context, hbp__stream *in, int delimiter,
                              int quotes);
 
+/* hbp__fields_delimiter of the line that comes next, for the fields from here on. */
+hbp_status hbp__fields_find_delimiter(hbp__fields *fields);
+
+/* The byte that comes next, -1 at the end. */
+hbp_status hbp__fields_peek(hbp__fields *fields, int *byte);
+
 /* The next field. HBP_E_FORMAT for a quote that does not end and for text after a closing quote. */
 hbp_status hbp__fields_next(hbp__fields *fields);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/number.h"
+#include "io/columns.h"
 #include "io/json_tree.h"
 #include "io/length_rows.h"
 
@@ -17,51 +17,20 @@ static const char *const names[] = {
         "kind",
     "cut_kind", "name"};
 
-static const struct {
-    const char *of;   /* names that end so ... */
-    const char *unit; /* may end so instead */
-    double factor;
-} units[] = {{"_ns", "_us", 1e3},      {"_ns", "_ms", 1e6},         {"_ns", "_s", 1e9},
-             {"_bytes", "_kib", 1024}, {"_bytes", "_mib", 1048576}, {"_bytes", "_gib", 1073741824}};
-
 static int is_text(const char *text, int64_t bytes, const char *word)
 {
     return strlen(word) == (size_t)bytes && memcmp(text, word, (size_t)bytes) == 0;
 }
 
-/* Whether the text is `name` with its ending `of` replaced by `unit`. */
-static int is_converted(const char *text, int64_t bytes, const char *name, const char *of, const char *unit)
-{
-    int64_t stem = (int64_t)strlen(name) - (int64_t)strlen(of);
-    return stem > 0 && strcmp(name + stem, of) == 0 && bytes > stem &&
-           memcmp(text, name, (size_t)stem) == 0 && is_text(text + stem, bytes - stem, unit);
-}
-
 int32_t hbp__layer_field(const char *name, int64_t bytes, double *unit)
 {
-    *unit = 1;
-    for (int32_t field = 0; field < HBP__LAYER_FIELDS; field++)
-        if (is_text(name, bytes, names[field]))
-            return field;
-    for (size_t u = 0; u < sizeof units / sizeof *units; u++)
-        for (int32_t field = 0; field < HBP__LAYER_KIND; field++)
-            if (is_converted(name, bytes, names[field], units[u].of, units[u].unit)) {
-                *unit = units[u].factor;
-                return field;
-            }
-    return -1;
+    return hbp__column_find(names, HBP__LAYER_FIELDS, HBP__LAYER_KIND, name, bytes, unit);
 }
 
 hbp_status hbp__layer_check_name(const hbp__layer_rows *rows, int64_t line, const char *name, int64_t bytes)
 {
     char raw[48], shown[48];
-    int ends = 0;
-    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
-        int64_t of = (int64_t)strlen(units[u].of), unit = (int64_t)strlen(units[u].unit);
-        ends |= bytes > of && is_text(name + bytes - of, of, units[u].of);
-        ends |= bytes > unit && is_text(name + bytes - unit, unit, units[u].unit);
-    }
-    if (!ends)
+    if (!hbp__column_has_unit(name, bytes))
         return HBP_OK;
     int64_t length = bytes < (int64_t)sizeof raw - 1 ? bytes : (int64_t)sizeof raw - 1;
     memcpy(raw, name, (size_t)length);
@@ -106,11 +75,7 @@ static int read_kind(const char *text, int64_t bytes, int64_t *out)
 hbp_status hbp__layer_put(const hbp__layer_rows *rows, int64_t line, int32_t field, double unit,
                           const char *name, const char *text, int64_t bytes, hbp__layer_row *row)
 {
-    double number;
-    while (bytes && (*text == ' ' || *text == '\t'))
-        text++, bytes--;
-    while (bytes && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t'))
-        bytes--;
+    hbp__column_trim(&text, &bytes);
     if (row->seen >> field & 1)
         return hbp__fail(rows->context, HBP_E_FORMAT,
                          "%s, line %lld: %s is given twice, the second time as %s",
@@ -127,13 +92,11 @@ hbp_status hbp__layer_put(const hbp__layer_rows *rows, int64_t line, int32_t fie
             return HBP_OK;
         return bad_value(rows, line, name, text, bytes, "it is language, vision, fixed, or 0, 1, 2");
     }
-    if (hbp__read_whole(text, bytes, &row->value[field]) && !(unit > 1))
-        return HBP_OK;
-    if (!hbp__read_decimal(text, bytes, &number) || number < 0)
+    int read = hbp__column_number(text, bytes, unit, &row->value[field]);
+    if (!read)
         return bad_value(rows, line, name, text, bytes, "it is a number from 0 up");
-    if (number * unit > 4611686018427387904.0)
+    if (read < 0)
         return bad_value(rows, line, name, text, bytes, "it is at most 2^62 ns or bytes");
-    row->value[field] = hbp__round_i64(number * unit);
     return HBP_OK;
 }
 

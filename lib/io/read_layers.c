@@ -2,96 +2,52 @@
 
 #include <string.h>
 
-#include "io/fields.h"
+#include "io/csv_table.h"
 #include "io/json_scan.h"
 #include "io/json_tree.h"
 #include "io/layer_rows.h"
 
-#define MOST_COLUMNS 256
+/* Rows of CSV, and the one at hand. */
+typedef struct csv_rows {
+    hbp__layer_rows *rows;
+    hbp__layer_row row;
+} csv_rows;
 
-/* What the header's columns mean; -1: nothing here. */
-typedef struct header {
-    int64_t count;
-    int32_t field[MOST_COLUMNS];
-    double unit[MOST_COLUMNS];
-} header;
-
-static hbp_status bad_line(const hbp__layer_rows *rows, int64_t line, const char *what)
+static hbp_status csv_column(void *user, int64_t line, const char *name, int64_t bytes, int32_t *field,
+                             double *unit)
 {
-    return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: %s", hbp__stream_name(rows->in),
-                     (long long)line, what);
+    const csv_rows *csv = user;
+    *field = hbp__layer_field(name, bytes, unit);
+    return *field < 0 ? hbp__layer_check_name(csv->rows, line, name, bytes) : HBP_OK;
 }
 
-static void trim(const char **text, int64_t *bytes)
+static hbp_status csv_value(void *user, int64_t line, int32_t field, double unit, const char *text,
+                            int64_t bytes)
 {
-    while (*bytes && **text == ' ')
-        ++*text, --*bytes;
-    while (*bytes && (*text)[*bytes - 1] == ' ')
-        --*bytes;
+    csv_rows *csv = user;
+    return hbp__layer_put(csv->rows, line, field, unit, hbp__layer_field_name(field), text, bytes, &csv->row);
 }
 
-static hbp_status read_header(const hbp__layer_rows *rows, hbp__fields *fields, header *h)
+static hbp_status csv_row(void *user, int64_t line)
 {
-    uint32_t seen = 0;
-    for (h->count = 0;; h->count++) {
-        if (h->count == MOST_COLUMNS)
-            return bad_line(rows, fields->line, "more than 256 columns");
-        const char *text = fields->text;
-        int64_t bytes = fields->bytes;
-        trim(&text, &bytes);
-        int32_t field = hbp__layer_field(text, bytes, &h->unit[h->count]);
-        h->field[h->count] = field;
-        if (field < 0)
-            HBP__TRY(hbp__layer_check_name(rows, fields->line, text, bytes));
-        if (field >= 0 && seen >> field & 1)
-            return hbp__fail(rows->context, HBP_E_FORMAT, "%s, line %lld: two columns for %s",
-                             hbp__stream_name(rows->in), (long long)fields->line,
-                             hbp__layer_field_name(field));
-        seen |= field >= 0 ? 1u << field : 0;
-        if (fields->last)
-            break;
-        HBP__TRY(hbp__fields_next(fields));
-    }
-    h->count++;
-    return HBP_OK;
-}
-
-/* The field at hand, which is the first of its record, and those after it. */
-static hbp_status read_record(hbp__layer_rows *rows, hbp__fields *fields, const header *h)
-{
-    hbp__layer_row row = {.seen = 0};
-    int64_t line = fields->line;
-    for (;;) {
-        if (fields->index >= h->count)
-            return bad_line(rows, line, "more fields than the header has");
-        int32_t field = h->field[fields->index];
-        if (field >= 0)
-            HBP__TRY(hbp__layer_put(rows, line, field, h->unit[fields->index], hbp__layer_field_name(field),
-                                    fields->text, fields->bytes, &row));
-        if (fields->last)
-            break;
-        HBP__TRY(hbp__fields_next(fields));
-    }
-    if (fields->index + 1 < h->count)
-        return bad_line(rows, line, "fewer fields than the header has");
-    return hbp__layer_add(rows, line, &row);
+    csv_rows *csv = user;
+    hbp_status status = hbp__layer_add(csv->rows, line, &csv->row);
+    csv->row = (hbp__layer_row){.seen = 0};
+    return status;
 }
 
 hbp_status hbp__layers_csv(hbp__layer_rows *rows)
 {
-    int delimiter;
-    hbp__fields fields;
-    header h = {.count = 0};
-    HBP__TRY(hbp__fields_delimiter(rows->in, &delimiter));
-    HBP__TRY(hbp__fields_begin(&fields, rows->context, rows->in, delimiter, 1));
-    for (;;) {
-        HBP__TRY(hbp__fields_next(&fields));
-        if (fields.end)
-            return HBP_OK;
-        if (hbp__fields_blank(&fields))
-            continue;
-        HBP__TRY(h.count ? read_record(rows, &fields, &h) : read_header(rows, &fields, &h));
-    }
+    csv_rows csv = {.rows = rows};
+    uint64_t fields;
+    const hbp__csv_table table = {.context = rows->context,
+                                  .in = rows->in,
+                                  .user = &csv,
+                                  .column = csv_column,
+                                  .field_name = hbp__layer_field_name,
+                                  .value = csv_value,
+                                  .row = csv_row};
+    return hbp__csv_table_read(&table, &fields);
 }
 
 /* A key has been read: its colon and value. */

@@ -1,0 +1,146 @@
+#include "io/timeline_file.h"
+
+#include "files.h"
+#include "timelines.h"
+
+static hbp_status load_text(hbp_context *context, const char *bytes, hbp_timeline **out)
+{
+    hbp__stream *in;
+    *out = NULL;
+    hbp_status status = hbp__stream_open_memory(context, "x", bytes, (int64_t)strlen(bytes), &in);
+    if (status < 0)
+        return status;
+    status = hbp__timeline_load_stream(context, in, out);
+    ck_assert((status >= 0) == (*out != NULL));
+    hbp__stream_close(in);
+    return status;
+}
+
+static const char *const columns = "step,micro_batch,first_rank,sp,recompute,tokens,sum_squares,time_ns\n";
+
+START_TEST(columns_come_in_any_order_and_unit)
+{
+    hbp_context *context = test_context();
+    hbp_timeline *t;
+    OK(context,
+       load_text(context,
+                 "\xef\xbb\xbf# device:  NVIDIA H100, 80 GB; HBM3\r\n"
+                 "#date:2026-11-22\n"
+                 "# a comment, with \"half a quote\n"
+                 "\n"
+                 "time_ms;sp; tokens ;colour;sum_squares;recompute;first_rank;micro_batch;step;peak_gib;"
+                 "start_us\r\n"
+                 "# another\n"
+                 "1.5;2;10;red;52;0;4;1;7;0.5;1e3\r\n"
+                 "0.000001;1;3;\"a;b\";9;+5;0;0;2;1;0",
+                 &t));
+    ck_assert_int_eq(t->ranks, 6); /* no comment says, so as many as occur */
+    ck_assert_int_eq(t->count, 2);
+    ck_assert_str_eq(t->device, "NVIDIA H100, 80 GB; HBM3");
+    ck_assert_str_eq(t->date, "2026-11-22");
+    ck_assert(t->time_ns[0] == 1500000 && t->time_ns[1] == 1);
+    ck_assert(t->sp[0] == 2 && t->sp[1] == 1);
+    ck_assert(t->tokens[0] == 10 && t->tokens[1] == 3);
+    ck_assert(t->sum_squares[0] == 52 && t->sum_squares[1] == 9);
+    ck_assert(t->recompute[0] == 0 && t->recompute[1] == 5);
+    ck_assert(t->first_rank[0] == 4 && t->first_rank[1] == 0);
+    ck_assert(t->micro_batch[0] == 1 && t->micro_batch[1] == 0);
+    ck_assert(t->step[0] == 7 && t->step[1] == 2);
+    ck_assert(t->peak_bytes[0] == 536870912 && t->peak_bytes[1] == 1073741824);
+    ck_assert(t->start_ns[0] == 1000000 && t->start_ns[1] == 0);
+    ck_assert(!t->samples && !t->communication_ns);
+    hbp_timeline_free(t);
+    OK(context, load_text(context,
+                          "# ranks: 8\nstep\tmicro_batch\tfirst_rank\tsp\trecompute\ttokens\tsum_squares\t"
+                          "time_ns\n0\t0\t0\t1\t0\t1\t1\t1\n",
+                          &t));
+    ck_assert_int_eq(t->ranks, 8);
+    ck_assert_str_eq(t->device, "");
+    hbp_timeline_free(t);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The columns and then one row. */
+static const char *one_row(char *to, const char *before, const char *row)
+{
+    snprintf(to, 1000, "%s%s%s", before, columns, row);
+    return to;
+}
+
+START_TEST(bad_files_are_refused)
+{
+    hbp_context *context = test_context();
+    hbp_timeline *t;
+    char text[1000], longer[400];
+#define REFUSES(message, bytes)           FAILS(context, HBP_E_FORMAT, message, load_text(context, bytes, &t))
+#define REFUSES_ROW(message, before, row) REFUSES(message, one_row(text, before, row))
+    REFUSES("x has no column step", "");
+    REFUSES("x has no column step", "# ranks: 4\n");
+    REFUSES("x has no column step", "a,b\n1,2\n");
+    REFUSES("x has no column time_ns", "step,micro_batch,first_rank,sp,recompute,tokens,sum_squares\n");
+    REFUSES("x holds no packs", columns);
+    REFUSES("x, line 1: two columns for time_ns", "time_ns,time_ms\n1,1\n");
+    REFUSES_ROW("x, line 2: more fields than the header has", "", "0,0,0,1,0,1,1,1,9\n");
+    REFUSES_ROW("x, line 2: fewer fields than the header has", "", "0,0,0,1,0,1,1\n");
+    REFUSES_ROW("x, line 2: step is 'zero'; it is a whole number", "", "zero,0,0,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: sp is '1.5'; it is a whole number", "", "0,0,0,1.5,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: tokens is '99999999999999999999'", "", "0,0,0,1,0,99999999999999999999,1,1\n");
+    REFUSES_ROW("x, line 2: time_ns is '-1'; it is a number from 0 up", "", "0,0,0,1,0,1,1,-1\n");
+    REFUSES_ROW("x, line 2: time_ns is ''; it is a number from 0 up", "", "0,0,0,1,0,1,1,\n");
+    REFUSES_ROW("x, line 2: time_ns is '1e30'; it is at most 2^62 ns or bytes", "", "0,0,0,1,0,1,1,1e30\n");
+    REFUSES_ROW("x, line 3: time_ns is 0; it must be at least 1", "# c\n", "0,0,0,1,0,1,1,0\n");
+    REFUSES_ROW("x, line 3: sp is 2; it must lie in 1..1", "# ranks: 1\n", "0,0,0,2,0,1,1,1\n");
+    REFUSES_ROW("x, line 4: first_rank is 2; it must lie in 0..1", "# ranks: 2\n\n", "0,0,2,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: first_rank is -5; it must lie in 0..0", "", "0,0,-5,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: sp is 4294967297; it must lie in 1..1", "", "0,0,0,4294967297,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: micro_batch is 2147483648", "", "0,2147483648,0,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: step is -1; it must be at least 0", "", "-1,0,0,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 3: sum_squares is 5; it must lie in 1..4", "", "0,0,0,1,0,1,1,1\n0,0,0,1,0,2,5,1\n");
+    REFUSES("x, line 1: ranks is '0'; it is a whole number from 1", "# ranks: 0\n");
+    REFUSES("x, line 1: ranks is '4 of them'", "# ranks: 4 of them\n");
+    REFUSES("x, line 1: ranks is '4294967296'", "# ranks: 4294967296\n");
+    REFUSES("x, line 1: device is 'H100?80'; control characters", "# device: H100\t80\n");
+    snprintf(longer, sizeof longer, "# date: %0128d\n", 7);
+    REFUSES("it may have 127 bytes", longer);
+    REFUSES("a quote opens and does not close", "step,\"sp\n1,1\n");
+#undef REFUSES
+#undef REFUSES_ROW
+    FAILS(context, HBP_E_SYSTEM, "nowhere", hbp_timeline_load(context, "/nowhere/nowhere", &t));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_timeline_load(context, NULL, &t));
+    FAILS(context, HBP_E_INVALID, "out is NULL", hbp_timeline_load(context, "x", NULL));
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct load_case {
+    const char *path;
+} load_case;
+
+static hbp_status load_once(hbp_context *context, void *user)
+{
+    hbp_timeline *timeline = NULL;
+    hbp_status status = hbp_timeline_load(context, ((const load_case *)user)->path, &timeline);
+    hbp_timeline_free(timeline);
+    return status;
+}
+
+START_TEST(short_memory_and_cancelling_leave_nothing)
+{
+    hbp_context *context = test_context();
+    char folder[64], path[128];
+    folder_make(folder);
+    folder_path(path, folder, "timeline.csv");
+    hbp_timeline *timeline = drawn_timeline(context, 15, 700); /* rows pass their first room */
+    OK(context, hbp_timeline_save(context, timeline, path));
+    load_case c = {path};
+    failing_sweep(load_once, &c);
+    ck_assert_int_gt(cancel_sweep(load_once, &c), 2);
+    hbp_timeline_free(timeline);
+    folder_remove(folder);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("timeline_load", columns_come_in_any_order_and_unit, bad_files_are_refused,
+          short_memory_and_cancelling_leave_nothing)
