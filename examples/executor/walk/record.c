@@ -16,7 +16,7 @@ enum { LONG_COLUMNS = 9, INT_COLUMNS = 4 };
 static void list_columns(ex_record *r, int64_t ***longs, int32_t ***ints)
 {
     int64_t **const long_columns[LONG_COLUMNS] = {
-        &r->step,     &r->samples, &r->tokens,           &r->sum_squares,
+        &r->pack,     &r->step,    &r->samples,          &r->tokens,    &r->sum_squares,
         &r->start_ns, &r->time_ns, &r->communication_ns, &r->peak_bytes};
     int32_t **const int_columns[INT_COLUMNS] = {&r->micro_batch, &r->first_rank, &r->sp, &r->recompute};
     for (int i = 0; i < LONG_COLUMNS; i++)

@@ -328,11 +328,6 @@ static int optimise(walk *w, ex_step *s)
     }
     if (ex_model_step(&w->model, adam, o->max_norm, &s->norm) < 0)
         return check_faults(w);
-    if (!isfinite(s->loss) || !isfinite(s->norm))
-        return ex_fail(
-            w->fault,
-            "step %lld: the loss is %g and the gradients' norm %g; a smaller --learning-rate may help",
-            (long long)s->step, s->loss, s->norm);
     return check_faults(w);
 }
 
@@ -351,6 +346,9 @@ static int run_step(walk *w, int64_t row, int is_last)
     snprintf(w->comm->where, sizeof w->comm->where, "step %lld, gradients", (long long)s.step);
     if (sum_loss(w, &s.loss) < 0)
         return -1;
+    if (!isfinite(s.loss))
+        return ex_fail(w->fault, "step %lld: the loss is %g; a smaller learning rate may help",
+                       (long long)s.step, s.loss);
     if (w->comm->ranks > 1)
         w->comm->ops->all_reduce(w->comm, &w->comm->world, w->parameters.gradients, w->parameters.elements);
     if (ex_device_sync(w->device) < 0 || check_faults(w) < 0)
