@@ -161,6 +161,8 @@ static const option options[] = {
     {"lengths", KIND_TEXT, AT(lengths_file), CLI_VALIDATE, "FILE", "check the plan against this data set", 0},
     {"xml", KIND_TEXT, AT(xml), CLI_PROBE, "FILE", "a topology saved by hwloc instead of this machine", 0},
     {"synthetic", KIND_TEXT, AT(synthetic), CLI_PROBE, "TEXT", "a topology described to hwloc", 0},
+    {"executor", KIND_TEXT, AT(executor_command), CLI_PROBE, "COMMAND",
+     "the shell runs COMMAND probe -o TEMPORARY, as \"mpirun -n 4 hbp_executor\"", 0},
     {"nccl-topo", KIND_TEXT, AT(nccl_topo), CLI_PROBE, "FILE", "add NCCL's topology (NCCL_TOPO_DUMP_FILE)",
      0},
     {"nccl-tests", KIND_TEXT, AT(nccl_tests), CLI_PROBE, "FILE", "add what nccl-tests printed", 0},

@@ -100,6 +100,7 @@ typedef struct cli {
 
     const char *xml;
     const char *synthetic;
+    const char *executor_command;
     const char *nccl_tests;
     const char *nccl_topo;
     int64_t collective;
@@ -178,6 +179,8 @@ int cli_parse_tokens(const char *text, int64_t *value);
 hbp_status cli_read_lengths(cli *c, const char *path); /* under --max-length and --over-long */
 hbp_status cli_make_machine(cli *c);
 hbp_status cli_set_machine(cli *c);
+/* executor.c: c->machine from the profile that --executor's command writes. */
+hbp_status cli_run_executor(cli *c);
 hbp_status cli_make_cost(cli *c);
 hbp_status cli_make_groups(cli *c, int32_t mode);
 hbp_status cli_load_plan(cli *c);
@@ -216,6 +219,12 @@ shown show_share(double share);    /* 1.25 % */
 shown show_real(const char *format, double value);
 shown show_digest(uint64_t digest); /* 0123456789abcdef */
 double cli_now(void);               /* seconds, monotonic */
+
+/* measured.c: rates and collectives of a machine. */
+shown show_flops(double per_s); /* 137.5 GFLOP/s */
+json_t *measured_collectives(const hbp_machine *machine);
+json_t *measured_rates(hbp_context *context, const hbp_machine *machine);
+void print_measured(hbp_context *context, const hbp_machine *machine);
 
 /* A table printed at once, columns as wide as needed. A header that begins with '<' is flush left. */
 typedef struct table {

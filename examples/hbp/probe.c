@@ -46,9 +46,6 @@ static const struct {
 
 #define FIELD_COUNT (sizeof fields / sizeof *fields)
 
-static const char *const collectives[HBP_COLLECTIVE_COUNT] = {"all-to-all", "all-gather", "reduce-scatter",
-                                                              "all-reduce"};
-
 static double read_field(const hbp_machine_fields *all, size_t index)
 {
     const char *at = (const char *)all + fields[index].offset;
@@ -76,7 +73,7 @@ static shown show_field(double value, int show)
     case AS_RATE:
         return show_real("%.1f GB/s", value / 1e9);
     case AS_FLOPS:
-        return show_real("%.0f TFLOP/s", value / 1e12);
+        return show_flops(value);
     case AS_SHARE:
         return show_share(value);
     case AS_NS:
@@ -123,20 +120,9 @@ static int print_json(cli *c, const hbp_machine_fields *all)
                       fields[i].is_integer ? json_integer((json_int_t)value) : json_number(value), "source",
                       source ? source : "unknown"));
     }
-    json_t *measured = json_array();
-    for (int32_t k = 0; k < HBP_COLLECTIVE_COUNT; k++)
-        for (int32_t ranks = 1; ranks <= 65536; ranks++) {
-            double latency;
-            double rate;
-            const char *source;
-            if (hbp_machine_get_collective(c->machine, k, ranks, &latency, &rate, &source))
-                json_array_append_new(measured,
-                                      json_pack("{s:s,s:i,s:o,s:o,s:s}", "collective", collectives[k],
-                                                "ranks", (int)ranks, "latency_ns", json_number(latency),
-                                                "bytes_per_s", json_number(rate), "source", source));
-        }
-    c->result = json_pack("{s:s,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
-                          "collectives", measured);
+    c->result = json_pack("{s:s,s:o,s:o,s:o}", "name", hbp_machine_get_name(c->machine), "fields", values,
+                          "collectives", measured_collectives(c->machine), "rates",
+                          measured_rates(c->context, c->machine));
     return cli_print_json(c);
 }
 
@@ -154,39 +140,24 @@ static void print_text(cli *c, const hbp_machine_fields *all)
         table_add(&t, "%s", source ? source : "unknown");
     }
     table_end(&t);
-    int measured = 0;
-    for (int32_t k = 0; k < HBP_COLLECTIVE_COUNT; k++)
-        for (int32_t ranks = 1; ranks <= 65536; ranks++) {
-            double latency;
-            double rate;
-            const char *source;
-            if (!hbp_machine_get_collective(c->machine, k, ranks, &latency, &rate, &source))
-                continue;
-            if (!measured++)
-                table_begin(&t, 5,
-                            (const char *[]){"<collective", "GPUs", "latency", "bandwidth", "<source"});
-            table_add(&t, "%s", collectives[k]);
-            table_add(&t, "%d", (int)ranks);
-            table_add_text(&t, show_time(latency));
-            table_add_text(&t, show_real("%.1f GB/s", rate / 1e9));
-            table_add(&t, "%s", source);
-        }
-    if (measured) {
-        printf("\n");
-        table_end(&t);
-    }
+    print_measured(c->context, c->machine);
     if (all->gpus_per_node == 0)
         printf("\nno GPU was recognised; --machine NAME or --set gpus_per_node=8,... describes one\n");
 }
 
 int cli_probe(cli *c)
 {
-    if ((c->xml != NULL) + (c->synthetic != NULL) + (c->machine_text != NULL) > 1)
-        return cli_usage("--machine, --xml and --synthetic exclude one another");
+    if ((c->xml != NULL) + (c->synthetic != NULL) + (c->machine_text != NULL) +
+            (c->executor_command != NULL) >
+        1)
+        return cli_usage("--machine, --xml, --synthetic and --executor exclude one another");
     if (c->nccl_tests && c->ranks == 0)
         return cli_usage("--nccl-tests needs --ranks: the text does not name the number of GPUs");
     if (c->machine_text) {
         CLI_TRY(c, cli_make_machine(c));
+    } else if (c->executor_command) {
+        CLI_TRY(c, cli_run_executor(c));
+        CLI_TRY(c, cli_set_machine(c));
     } else {
         int32_t kind = c->xml         ? HBP_PROBE_XML_FILE
                        : c->synthetic ? HBP_PROBE_SYNTHETIC

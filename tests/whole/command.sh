@@ -307,6 +307,52 @@ json "r['fields']['hbm_bytes']['value'] > 0" probe --machine h100:2 -o machine.j
 json "r['fields']['nodes']['value'] == 2" probe --machine machine.json
 json "r['fields']['gemm_efficiency']['value'] == 0.5" probe --machine machine.json --set gemm_efficiency=0.5
 wrong 1 "colour" probe --machine h100 --set colour=1
+cat >executor <<'END'
+#!/bin/sh
+# Stands in for the executor: executor HOW probe -o FILE.
+[ "$2 $3" = "probe -o" ] || exit 9
+echo measuring
+case $1 in
+good) cat >"$4" <<'PROFILE'
+{"format": "hbp-machine", "version": 1, "name": "Xeon x 4", "fields": {"nodes": {"value": 1, "source": "Xeon"},
+ "flops_per_s": {"value": 137.5e9, "source": "Xeon"}},
+ "collectives": [{"collective": "all_to_all", "ranks": 4, "latency_ns": 9100.5, "bytes_per_s": 1e9, "spread": 0.125, "source": "Xeon"},
+  {"collective": "all_reduce", "ranks": 4, "latency_ns": 9100.5, "bytes_per_s": 1e9, "source": "Xeon"}],
+ "rates": [{"rate": "gemm", "size": 2048, "per_s": 137.5e9, "spread": 0.02, "source": "Xeon, 2026-11-22"},
+  {"rate": "copy", "size": 65536, "per_s": 96e9, "spread": 0.5, "source": "Xeon, 2026-11-22"}]}
+PROFILE
+;;
+silent) ;;
+garbage) echo "{}" >"$4" ;;
+fails) exit 7 ;;
+dies) kill -KILL $$ ;;
+esac
+END
+chmod +x executor
+"$hbp" probe --executor "./executor good" -o measured.json >out 2>err || fail "probe --executor: $(cat err)"
+has "Xeon x 4" && has "137.5 GFLOP/s" && has "2,048" && has "64.0 KiB" && has "12.50 %" && has "96.0 GB/s"
+[ "$(cat err)" = measuring ] || fail "probe --executor: stderr is '$(cat err)'"
+json "[(x['rate'], x['size'], x['per_s'], x['spread'], x['source']) for x in r['rates']] == [
+    ('gemm', 2048, 137.5e9, .02, 'Xeon, 2026-11-22'), ('copy', 65536, 96e9, .5, 'Xeon, 2026-11-22')] and
+    [x['spread'] for x in r['collectives']] == [.125, None] and r['name'] == 'Xeon x 4'" probe --machine measured.json
+TMPDIR=$work "$hbp" probe --executor "./executor good" --set nodes=3 --json >out 2>err || fail "probe --executor --json"
+has '"name": "Xeon x 4"'
+refused() { # refused TEXT COMMAND: the last line on stderr holds the text, and nothing is written
+    rm -f refused.json*
+    "$hbp" probe --executor "$2" -o refused.json >out 2>err && fail "probe --executor '$2' succeeded"
+    tail -n 1 err | grep -qF -- "$1" || fail "probe --executor '$2': '$(cat err)' lacks '$1'"
+    ls refused.json* >/dev/null 2>&1 && fail "probe --executor '$2' left $(ls refused.json*)"
+    [ ! -s out ] || fail "probe --executor '$2' printed on stdout"
+}
+refused "hbp: './executor fails' failed with exit status 7" "./executor fails"
+refused "hbp: signal 9 ended 'exec ./executor dies'" "exec ./executor dies"
+refused "hbp: './executor silent' succeeded and wrote no profile to refused.json.probe-" "./executor silent"
+refused "'format' is not \"hbp-machine\"" "./executor garbage"
+refused "hbp: the shell cannot find what 'no-such-program' runs" "no-such-program"
+wrong 1 "cannot write beside nowhere/x.json.probe-" probe --executor "./executor good" -o nowhere/x.json
+wrong 1 "has a ' in it" probe --executor "./executor good" -o "it's.json"
+wrong 2 "--executor exclude one another" probe --executor x --machine h100
+ls "$work"/hbp-probe-* 2>/dev/null && fail "probe --executor left a file in TMPDIR"
 wrong 1 "h1000" probe --machine h1000
 wrong 1 "--model" groups l.npy --machine h100
 wrong 1 "llama-3.1-9b" groups l.npy --model llama-3.1-9b --machine h100
