@@ -1,32 +1,48 @@
 /* A plan as a Chrome trace: a process for each domain, a thread for each rank, an event for each pack on each
  * of its ranks, a counter of each rank's predicted memory. Times are the predicted ones, from 0 at the first
  * step. */
+#include "io/plan_trace.h"
+
 #include "base/checked.h"
-#include "data/plan.h"
 #include "hbp/plan_file.h"
-#include "io/trace_out.h"
 
-typedef struct tracing {
-    const hbp_plan *plan;
-    hbp__trace_out trace;
-    int64_t now;    /* ns */
-    int64_t *bytes; /* [ranks] last value of each counter */
-} tracing;
-
-static void write_memory(tracing *t, int64_t rank, int64_t bytes)
+hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                                 int64_t *end)
 {
-    if (t->bytes[rank] == bytes)
+    if (first < 0 || first >= plan->steps || count < 0 || count > plan->steps - first)
+        return hbp__fail(context, HBP_E_INVALID, "%lld steps from step %lld; the plan has %lld",
+                         (long long)count, (long long)first, (long long)plan->steps);
+    *end = count ? first + count : plan->steps;
+    return HBP_OK;
+}
+
+hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t)
+{
+    int64_t counters = (int64_t)t->plan->ranks * hbp__max_i64(t->trace.kinds, 1);
+    t->bytes = hbp__new(&context->memory, (uint64_t)counters, sizeof *t->bytes);
+    if (!t->bytes)
+        return hbp__fail_memory(context, "the trace");
+    for (int64_t i = 0; i < counters; i++)
+        t->bytes[i] = -1;
+    return HBP_OK;
+}
+
+void hbp__plan_trace_memory(hbp__plan_tracing *t, int64_t rank, int64_t start_ns, int64_t bytes)
+{
+    int64_t *last = &t->bytes[(int64_t)t->trace.kind * t->plan->ranks + rank];
+    if (*last == bytes)
         return;
-    t->bytes[rank] = bytes;
+    *last = bytes;
     hbp__trace_record(&t->trace, rank);
     hbp__json_member(&t->trace.json, ",\"ph\":\"C\",\"name\":\"memory of rank ", rank);
     hbp__json_put(&t->trace.json, "\",\"ts\":");
-    hbp__json_put_us(&t->trace.json, t->now);
+    hbp__json_put_us(&t->trace.json, start_ns);
     hbp__json_member(&t->trace.json, ",\"args\":{\"bytes\":", bytes);
     hbp__json_put(&t->trace.json, "}}");
 }
 
-static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t pack, int64_t rank)
+void hbp__plan_trace_event(hbp__plan_tracing *t, int64_t step, int64_t micro_batch, int64_t pack,
+                           int64_t rank, int64_t start_ns, int64_t ns)
 {
     const hbp_plan *plan = t->plan;
     int64_t samples = plan->pack_offsets[pack + 1] - plan->pack_offsets[pack];
@@ -35,7 +51,7 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
     if (samples)
         hbp__json_member(&t->trace.json, "SP ", plan->pack_sp[pack]);
     hbp__json_put(&t->trace.json, samples ? "\",\"cat\":\"pack\"" : "dummy\",\"cat\":\"dummy\"");
-    hbp__trace_times(&t->trace, t->now, plan->pack_ns[pack]);
+    hbp__trace_times(&t->trace, start_ns, ns);
     hbp__json_member(&t->trace.json, ",\"args\":{\"step\":", plan->first_step + step);
     hbp__json_member(&t->trace.json, ",\"micro_batch\":", micro_batch);
     hbp__json_member(&t->trace.json, ",\"pack\":", pack);
@@ -47,34 +63,32 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
     if (plan->pack_vision)
         hbp__json_member(&t->trace.json, ",\"vision\":", plan->pack_vision[pack]);
     hbp__json_member(&t->trace.json, ",\"samples\":", samples);
-    hbp__json_put(&t->trace.json, "}}");
-    write_memory(t, rank, plan->pack_bytes[pack]);
 }
 
-static void write_step(tracing *t, int64_t step)
+void hbp__plan_trace_step(hbp__plan_tracing *t, int64_t step)
 {
     const hbp_plan *plan = t->plan;
     int64_t begin = t->now, first = plan->step_offsets[step];
     for (int64_t m = first; m < plan->step_offsets[step + 1]; m++) {
         for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
-            for (int32_t i = 0; i < plan->pack_sp[p]; i++)
-                write_event(t, step, m - first, p, plan->pack_ranks[p] + i);
+            for (int32_t i = 0; i < plan->pack_sp[p]; i++) {
+                int64_t rank = plan->pack_ranks[p] + i;
+                hbp__plan_trace_event(t, step, m - first, p, rank, t->now, plan->pack_ns[p]);
+                hbp__json_put(&t->trace.json, "}}");
+                hbp__plan_trace_memory(t, rank, t->now, plan->pack_bytes[p]);
+            }
         t->now = hbp__add_saturating(t->now, plan->micro_batch_ns[m]);
     }
     t->now = hbp__max_i64(t->now, hbp__add_saturating(begin, plan->step_ns[step]));
 }
 
-static hbp_status write_trace(hbp_context *context, tracing *t, int64_t first, int64_t end)
+static hbp_status write_trace(hbp_context *context, hbp__plan_tracing *t, int64_t first, int64_t end)
 {
-    t->bytes = hbp__new(&context->memory, (uint64_t)t->plan->ranks, sizeof *t->bytes);
-    if (!t->bytes)
-        return hbp__fail_memory(context, "the trace");
-    for (int32_t rank = 0; rank < t->plan->ranks; rank++)
-        t->bytes[rank] = -1;
+    HBP__TRY(hbp__plan_trace_begin(context, t));
     hbp__trace_begin(&t->trace);
     for (int64_t step = first; step < end && t->trace.json.status == HBP_OK; step++) {
         HBP__TRY(hbp__tick(context, "trace", step - first, end - first));
-        write_step(t, step);
+        hbp__plan_trace_step(t, step);
     }
     hbp__trace_end(&t->trace);
     return t->trace.json.status;
@@ -86,13 +100,15 @@ hbp_status hbp_plan_write_trace(hbp_context *context, const hbp_plan *plan, int6
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
-    if (first < 0 || first >= plan->steps || count < 0 || count > plan->steps - first)
-        return hbp__fail(context, HBP_E_INVALID, "%lld steps from step %lld; the plan has %lld",
-                         (long long)count, (long long)first, (long long)plan->steps);
+    int64_t end = 0;
+    HBP__TRY(hbp__plan_trace_range(context, plan, first, count, &end));
     hbp__atomic_file file;
     HBP__TRY(hbp__atomic_open(context, path, &file));
-    tracing t = {.plan = plan, .trace = {{context, &file, HBP_OK}, plan->ranks, plan->domain_ranks}};
-    hbp_status status = write_trace(context, &t, first, count ? first + count : plan->steps);
+    hbp__plan_tracing t = {.plan = plan,
+                           .trace = {.json = {context, &file, HBP_OK},
+                                     .ranks = plan->ranks,
+                                     .domain_ranks = plan->domain_ranks}};
+    hbp_status status = write_trace(context, &t, first, end);
     hbp__delete(&context->memory, t.bytes);
     if (status == HBP_OK)
         return hbp__atomic_commit(context, &file);

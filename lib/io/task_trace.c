@@ -77,7 +77,9 @@ hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule
                          starts ? "starts" : "ends", starts ? "ends" : "starts");
     hbp__atomic_file file;
     const hbp_task_summary *summary = &schedule->summary;
-    tracing t = {.trace = {{context, &file, HBP_OK}, summary->gpus, summary->domain_gpus},
+    tracing t = {.trace = {.json = {context, &file, HBP_OK},
+                           .ranks = summary->gpus,
+                           .domain_ranks = summary->domain_gpus},
                  .schedule = schedule,
                  .starts = starts ? starts : schedule->slice_starts,
                  .ends = ends ? ends : schedule->slice_ends};

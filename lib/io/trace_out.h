@@ -1,4 +1,6 @@
-/* What Chrome traces of any kind share: a process for each NVLink domain, a thread for each rank. */
+/* What Chrome traces of any kind share: a process for each NVLink domain, a thread for each rank. A trace may
+ * have several kinds of event, such as predicted and measured ones: then a process for each domain and kind.
+ */
 #ifndef HBP_IO_TRACE_OUT_H
 #define HBP_IO_TRACE_OUT_H
 
@@ -10,6 +12,9 @@ typedef struct hbp__trace_out {
     hbp__json_out json;
     int32_t ranks;
     int32_t domain_ranks;
+    int32_t kinds;            /* 0: events are of one kind, which needs no name */
+    const char *const *names; /* [kinds] */
+    int32_t kind;             /* of the records to come */
 } hbp__trace_out;
 
 /* The beginning of the file, and the names of processes and threads. */
