@@ -3,6 +3,7 @@
 
 #include "device/cuda/attention_launch.cuh"
 #include "device/cuda/attention_plain.cuh"
+#include "device/cuda/attention_tensor.cuh"
 
 using namespace ex_attention;
 
@@ -66,6 +67,14 @@ bool usable(ex_device *device, const ex_documents *documents, int64_t S, ex_head
     return !device->fault.failed && S > 0;
 }
 
+/* Whether the tensor-core kernels take it: whole chunks of 16 bytes, in rows and where they begin. */
+bool fits_tensor(const ex_device *device, const shape &sizes, const void *qkv, const void *out,
+                 const void *other)
+{
+    return device->type == EX_BF16 && sizes.dim <= 128 && sizes.dim % 8 == 0 &&
+           ((uintptr_t)qkv | (uintptr_t)out | (uintptr_t)other) % 16 == 0;
+}
+
 } // namespace
 
 void ex_cuda_attention(ex_device *device, const void *qkv, const ex_documents *documents, int64_t S,
@@ -74,7 +83,8 @@ void ex_cuda_attention(ex_device *device, const void *qkv, const ex_documents *d
     shape sizes;
     if (!usable(device, documents, S, heads, &sizes))
         return;
-    plain_forward(device, qkv, documents, sizes, out, log_sums);
+    const auto forward = fits_tensor(device, sizes, qkv, out, NULL) ? tensor_forward : plain_forward;
+    forward(device, qkv, documents, sizes, out, log_sums);
 }
 
 void ex_cuda_attention_back(ex_device *device, const void *qkv, const void *out, const void *d_out,
@@ -89,7 +99,8 @@ void ex_cuda_attention_back(ex_device *device, const void *qkv, const void *out,
         launch_products<__nv_bfloat16>(device, out, d_out, sizes, delta);
     else
         launch_products<float>(device, out, d_out, sizes, delta);
-    plain_back(device, qkv, d_out, log_sums, delta, documents, sizes, d_qkv);
+    const auto back = fits_tensor(device, sizes, qkv, d_out, d_qkv) ? tensor_back : plain_back;
+    back(device, qkv, d_out, log_sums, delta, documents, sizes, d_qkv);
 }
 
 int64_t ex_cuda_attention_scratch(ex_device *device, int64_t S, ex_heads heads)

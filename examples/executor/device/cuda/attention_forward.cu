@@ -85,45 +85,57 @@ __global__ void __launch_bounds__(block_threads, 2)
     const ex_mma::shared_at queries = ex_mma::shared_place(shared);
     const ex_mma::shared_at keys = queries + query_rows * wide * 2, values = keys + key_rows * wide * 2;
     const int32_t head = (int32_t)blockIdx.y, key_head = head / sizes.group();
-    const int32_t lane = (int32_t)threadIdx.x % 32, warp = (int32_t)threadIdx.x / 32;
+    const int32_t lane = (int32_t)threadIdx.x % 32, warp = warp_index();
     const int32_t warp_row = here.row + warp * 16 * m;
     const int64_t stride = sizes.stride();
+    const copier<wide> copier(stride, sizes.dim);
     const __nv_bfloat16 *const first = qkv + here.begin * stride;
-    const __nv_bfloat16 *const key = first + (int64_t)(sizes.heads + key_head) * sizes.dim;
-    const __nv_bfloat16 *const value = key + (int64_t)sizes.kv_heads * sizes.dim;
+    const __nv_bfloat16 *key = copier.chunk_of(first + (int64_t)(sizes.heads + key_head) * sizes.dim, stride);
+    const int64_t to_value = (int64_t)sizes.kv_heads * sizes.dim;
 
-    copy_tile<query_rows, wide>(queries, first + (int64_t)head * sizes.dim, stride, here.row, here.length,
-                                sizes.dim);
-    copy_tile<key_rows, wide>(keys, key, stride, 0, here.length, sizes.dim);
+    copier.template copy<query_rows>(
+        queries, copier.chunk_of(first + here.row * stride + (int64_t)head * sizes.dim, stride),
+        here.length - here.row);
+    copier.template copy<key_rows>(keys, key, here.length);
     ex_mma::copies_end();
 
     float sums[m][wide / 8][4] = {}, totals[m][2] = {}, most[m][2];
 #pragma unroll
     for (int32_t i = 0; i < m; i++)
         most[i][0] = most[i][1] = -INFINITY;
+    /* Values travel while scores are multiplied, the next keys while values are. */
     const int32_t end = min(here.row + query_rows, here.length);
-    for (int32_t start = 0; start < end; start += key_rows) {
-        /* Values travel while scores are multiplied, the next keys while values are. */
+    int32_t start = 0;
+    const auto copy_values = [&]() {
         ex_mma::copies_wait();
         __syncthreads();
-        copy_tile<key_rows, wide>(values, value, stride, start, here.length, sizes.dim);
+        copier.template copy<key_rows>(values, key + to_value, here.length - start);
         ex_mma::copies_end();
-        const bool seen = start < warp_row + 16 * m && warp_row < here.length;
-        float scores[m][n][4];
-        if (seen)
-            multiply_rows<m, n, wide>(scores, queries + warp * 16 * m * wide * 2, keys);
+    };
+    const auto copy_next_keys = [&]() {
         ex_mma::copies_wait();
         __syncthreads();
-        if (start + key_rows < end) {
-            copy_tile<key_rows, wide>(keys, key, stride, start + key_rows, here.length, sizes.dim);
+        start += key_rows;
+        key += key_rows * stride;
+        if (start < end) {
+            copier.template copy<key_rows>(keys, key, here.length - start);
             ex_mma::copies_end();
         }
-        if (seen) {
-            if (start + key_rows > warp_row + 1)
-                mask(scores, warp_row - start);
-            soften<wide>(scores, sums, most, totals, scale);
-            multiply_weights<m, n, wide>(sums, scores, values);
-        }
+    };
+    const int32_t seen = warp_row < here.length ? min(warp_row + 16 * m, end) : 0; /* keys, by this warp */
+    while (start < seen) {
+        float scores[m][n][4];
+        copy_values();
+        multiply_rows<m, n, wide>(scores, queries + warp * 16 * m * wide * 2, keys);
+        copy_next_keys();
+        if (start > warp_row + 1)
+            mask(scores, warp_row - start + key_rows);
+        soften<wide>(scores, sums, most, totals, scale);
+        multiply_weights<m, n, wide>(sums, scores, values);
+    }
+    while (start < end) {
+        copy_values();
+        copy_next_keys();
     }
 
     float factors[m][2];

@@ -15,58 +15,92 @@ namespace ex_attention
 
 constexpr int32_t block_threads = 128, block_warps = 4;
 
+/* Index of the warp, from a shuffle, by which the compiler knows it to be the same in all lanes. */
+__device__ __forceinline__ int32_t warp_index()
+{
+    return __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
+}
+
 /* Bytes from the first of a tile to chunk `chunk` of row `row`. */
 template <int32_t wide> __device__ __forceinline__ int32_t chunk_at(int32_t row, int32_t chunk)
 {
     return row * wide * 2 + (chunk ^ (row & 7)) * 16;
 }
 
-/* Starts to copy rows first .. first + rows - 1 of a matrix with `stride` elements between rows; what is past
- * row `length` or column `dim` becomes zero. */
-template <int32_t rows, int32_t wide>
-__device__ __forceinline__ void copy_tile(ex_mma::shared_at to, const __nv_bfloat16 *from, int64_t stride,
-                                          int32_t first, int32_t length, int32_t dim)
-{
-    constexpr int32_t chunks = wide / 8, at_once = block_threads / chunks;
-    const int32_t row = (int32_t)threadIdx.x / chunks, chunk = (int32_t)threadIdx.x % chunks;
-    const bool inside = chunk * 8 < dim;
-#pragma unroll
-    for (int32_t i = 0; i < rows / at_once; i++) {
-        const int32_t at = row + i * at_once;
-        const bool there = inside && first + at < length;
-        ex_mma::copy_16(to + chunk_at<wide>(at, chunk),
-                        there ? from + (first + at) * stride + chunk * 8 : from, there);
-    }
-}
+/* Copies of tiles from rows of a matrix, as one thread sees them: one chunk of every few rows. */
+template <int32_t wide> struct copier {
+    static constexpr int32_t chunks = wide / 8, at_once = block_threads / chunks;
+    static_assert(at_once % 8 == 0, "the place of a chunk in its row stays from copy to copy");
+    int32_t step;  /* bytes between rows that the thread copies */
+    int32_t place; /* of the thread's first chunk in a tile, bytes */
+    int32_t row;   /* past every tile for a thread whose chunk is none of the head's dimensions */
 
-/* Bytes from a row's start to chunk `chunk` (a constant, even) + `side` (0 or 1) of a row that is `turn`
- * modulo 8, `bent` being side ^ turn: written so that few values are not constants. */
-__device__ __forceinline__ int32_t bend(int32_t chunk, int32_t bent)
-{
-    return ((chunk & 7) ^ bent) * 16 + (chunk & ~7) * 16;
-}
+    __device__ __forceinline__ copier(int64_t stride, int32_t dim)
+        : step((int32_t)(stride * at_once * 2)), row((int32_t)threadIdx.x / chunks)
+    {
+        const int32_t chunk = (int32_t)threadIdx.x % chunks;
+        place = chunk_at<wide>(row, chunk);
+        if (chunk * 8 >= dim)
+            row = INT32_MAX / 2;
+    }
+
+    /* What the thread copies first of a tile whose first row begins at `from`. */
+    static __device__ __forceinline__ const __nv_bfloat16 *chunk_of(const __nv_bfloat16 *from, int64_t stride)
+    {
+        return from + (int32_t)threadIdx.x / chunks * stride + (int32_t)threadIdx.x % chunks * 8;
+    }
+
+    /* Starts to copy a tile of `rows` rows, of which `left` are there and the others become zero. */
+    template <int32_t rows>
+    __device__ __forceinline__ void copy(ex_mma::shared_at to, const __nv_bfloat16 *chunk, int32_t left) const
+    {
+#pragma unroll
+        for (int32_t i = 0; i < rows / at_once; i++)
+            ex_mma::copy_16(to + place + i * at_once * wide * 2, (const char *)chunk + (int64_t)step * i,
+                            row + i * at_once < left);
+    }
+};
+
+/* Where a lane points for four 8 x 8 matrices of a 16 x 16 piece. Matrices land in registers in an order that
+ * makes neighbours of what one product takes: by columns (upper left, lower left, upper right, lower right)
+ * for left factors, and for right ones that are transposed on the way; by rows for the other right ones. */
+template <int32_t wide, bool by_columns> struct pointer {
+    int32_t row, bent;
+
+    __device__ __forceinline__ pointer()
+    {
+        const int32_t lane = (int32_t)threadIdx.x % 32, turn = lane & 7, one = lane >> 3 & 1, two = lane >> 4;
+        row = (turn + (by_columns ? one : two) * 8) * wide * 2;
+        bent = (by_columns ? two : one) ^ turn;
+    }
+
+    /* Bytes from the tile's first to what the lane points at of the piece at row 16 i, column 16 j; both are
+     * constants, written so that four values serve all pieces. */
+    __device__ __forceinline__ int32_t at(int32_t i, int32_t j) const
+    {
+        const int32_t chunk = 2 * j;
+        return row + ((chunk & 7) ^ bent) * 16 + (chunk & ~7) * 16 + i * 16 * wide * 2;
+    }
+};
 
 /* sums [16 m, 8 n] = a [16 m, wide] b [8 n, wide]^T. `a` is the warp's first row, `b` the tile's. */
 template <int32_t m, int32_t n, int32_t wide>
 __device__ __forceinline__ void multiply_rows(float (&sums)[m][n][4], ex_mma::shared_at a,
                                               ex_mma::shared_at b)
 {
-    static_assert(n % 2 == 0, "two matrices of eight rows are loaded at once");
-    const int32_t lane = (int32_t)threadIdx.x % 32, turn = lane & 7;
-    /* Lanes 0-7, 8-15, 16-23, 24-31 point at: rows 0-7 left, rows 8-15 left, 0-7 right, 8-15 right of a 16 x
-     * 16 piece of a; of b, rows 0-7 left and right, then rows 8-15 left and right. */
-    const int32_t a_row = (lane & 15) * wide * 2, b_row = (turn + (lane >> 4) * 8) * wide * 2;
-    const int32_t a_bent = lane >> 4 ^ turn, b_bent = (lane >> 3 & 1) ^ turn;
+    static_assert(n % 2 == 0, "sixteen rows of b are loaded at once");
+    const pointer<wide, true> of_a;
+    const pointer<wide, false> of_b;
 #pragma unroll
     for (int32_t k = 0; k < wide / 16; k++) {
         uint32_t left[m][4];
 #pragma unroll
         for (int32_t i = 0; i < m; i++)
-            ex_mma::load_matrices(left[i], a + a_row + bend(2 * k, a_bent) + i * 16 * wide * 2);
+            ex_mma::load_matrices(left[i], a + of_a.at(i, k));
 #pragma unroll
         for (int32_t j = 0; j < n; j += 2) {
             uint32_t right[4];
-            ex_mma::load_matrices(right, b + b_row + bend(2 * k, b_bent) + j * 8 * wide * 2);
+            ex_mma::load_matrices(right, b + of_b.at(j / 2, k));
 #pragma unroll
             for (int32_t i = 0; i < m; i++) {
                 if (k == 0) {
@@ -88,8 +122,7 @@ __device__ __forceinline__ void multiply_weights(float (&sums)[m][wide / 8][4],
                                                  const float (&weights)[m][n][4], ex_mma::shared_at b)
 {
     static_assert(n % 2 == 0, "a product takes 16 columns of weights");
-    const int32_t lane = (int32_t)threadIdx.x % 32, turn = lane & 7;
-    const int32_t row = (lane & 15) * wide * 2, bent = lane >> 4 ^ turn;
+    const pointer<wide, true> of_b;
 #pragma unroll
     for (int32_t k = 0; k < n / 2; k++) {
         uint32_t left[m][4];
@@ -103,7 +136,7 @@ __device__ __forceinline__ void multiply_weights(float (&sums)[m][wide / 8][4],
 #pragma unroll
         for (int32_t j = 0; j < wide / 8; j += 2) {
             uint32_t right[4];
-            ex_mma::load_transposed(right, b + row + bend(j, bent) + k * 16 * wide * 2);
+            ex_mma::load_transposed(right, b + of_b.at(k, j / 2));
 #pragma unroll
             for (int32_t i = 0; i < m; i++) {
                 ex_mma::multiply(sums[i][j], left[i], right[0], right[1]);
