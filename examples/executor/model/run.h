@@ -36,7 +36,7 @@ typedef struct ex_run {
  * = 2: 8 h + 4 d_h (a + k) + 4 a + 6 f + 8 bytes, the cost model's count and the norms' 8. Where sp > 1 the
  * attention's output is held twice, by heads (attention's backward reads it) and by tokens (the output
  * projection's does), and normed1 is computed again instead: the same where a d_h = h. Replicated keys and
- * values (sp > kv_heads) add 4 d_h (sp - k) / sp a rank and token. */
+ * values (sp > k) add 4 d_h (sp - k). */
 typedef struct ex_kept {
     void *x;         /* [T, hidden] the layer's input: below the layer's own frame */
     float *inverse1; /* [T] */

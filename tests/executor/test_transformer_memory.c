@@ -1,0 +1,157 @@
+/* Bytes of activations: what is measured on the counting device, what a run uses, what the formula says. */
+#include "transformer_cases.h"
+
+static ex_device *open_cpu(ex_type type, ex_fault *fault)
+{
+    return ex_cpu_open(type, 1, fault);
+}
+
+/* The counting device stands for a GPU: its attention's scratch is what the CPU device wants. */
+static int64_t measure(ex_type type, const ex_shape *shape, int32_t sp, int64_t tokens, int64_t documents,
+                       int32_t recompute)
+{
+    ex_fault fault = {0};
+    ex_device *device = open_cpu(type, &fault);
+    ck_assert_msg(device != NULL, "%s", fault.text);
+    int64_t bytes = ex_model_measure(device, shape, sp, tokens, documents, recompute);
+    ck_assert_msg(bytes > 0, "%s", device->fault.text);
+    ex_device_free(device);
+    return bytes;
+}
+
+static ex_shape preset(const char *name)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    OK(context, hbp_model_create_preset(context, name, &model));
+    ex_shape shape;
+    ex_fault fault = {0};
+    ck_assert_msg(ex_shape_from_model(model, &shape, &fault) == 0, "%s", fault.text);
+    hbp_model_free(model);
+    hbp_context_free(context);
+    return shape;
+}
+
+START_TEST(a_run_uses_what_was_measured)
+{
+    const ex_type type = _i ? EX_BF16 : EX_F32;
+    for (int sp = 1; sp <= 8; sp *= 2)
+        for (int recompute = 0; recompute <= 3; recompute++) {
+            ex_shape shape = case_shape(2, 8, 0, 1);
+            shape.layers = 3;
+            bench *b = bench_open(open_cpu, type, shape);
+            arrangement a = {"one pack", sp, 0, 1, {{0, sp, recompute, ALL_SAMPLES, 0, 0}}};
+            outcome got = run_arrangement(b, &a);
+            ck_assert_int_eq(got.arena_most, measure(type, &shape, sp, CASE_TOKENS, SAMPLES, recompute));
+            free_outcome(&got);
+            bench_close(b);
+        }
+}
+END_TEST
+
+/* One layer more, a token: the cost model's formula, at every degree. */
+START_TEST(kept_by_a_layer)
+{
+    const char *names[] = {"llama-3.1-8b", "qwen2.5-14b", "llama-3.1-70b"};
+    const int64_t T = 4096;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int sp = 1; sp <= 16; sp *= 2) {
+            ex_shape shape = preset(names[i]);
+            if (shape.heads % sp)
+                continue;
+            int64_t h = shape.hidden, f = shape.ffn, a = shape.heads, k = shape.kv_heads, d = shape.head_dim;
+            int64_t formula = 8 * h + 4 * d * (a + k) + 4 * a + 6 * f;
+            int64_t replicated = sp > k ? 4 * d * (sp - k) : 0;
+            shape.layers = 2;
+            int64_t two = measure(EX_BF16, &shape, sp, T * sp, 5, 0);
+            shape.layers = 3;
+            int64_t three = measure(EX_BF16, &shape, sp, T * sp, 5, 0);
+            ck_assert_int_eq(three - two, T * (formula + 8 + replicated));
+        }
+}
+END_TEST
+
+START_TEST(kept_by_a_recomputed_layer)
+{
+    ex_shape shape = preset("llama-3.1-8b");
+    const int64_t T = 4096;
+    for (int sp = 1; sp <= 8; sp *= 8) {
+        shape.layers = 5;
+        int64_t five = measure(EX_BF16, &shape, sp, T * sp, 5, 5);
+        shape.layers = 6;
+        int64_t six = measure(EX_BF16, &shape, sp, T * sp, 5, 6);
+        ck_assert_int_eq(six - five, T * 2 * shape.hidden);
+        /* each layer more that is recomputed gives back all that it keeps but its input */
+        int64_t formula = 8 * shape.hidden + 4 * 128 * (32 + 8) + 4 * 32 + 6 * shape.ffn + 8;
+        int64_t before = measure(EX_BF16, &shape, sp, T * sp, 5, 2);
+        int64_t after = measure(EX_BF16, &shape, sp, T * sp, 5, 3);
+        ck_assert_int_eq(before - after, T * (formula - 2 * shape.hidden));
+    }
+}
+END_TEST
+
+START_TEST(linear_in_tokens)
+{
+    ex_shape shape = preset("llama-3.1-8b");
+    for (int sp = 1; sp <= 4; sp *= 4) {
+        int64_t bytes[3];
+        for (int i = 0; i < 3; i++)
+            bytes[i] = measure(EX_BF16, &shape, sp, 16384 * sp * (i + 1), 7, 4);
+        ck_assert_int_eq(bytes[2] - bytes[1], bytes[1] - bytes[0]);
+        /* nothing but the fixed room of logits is beside the line */
+        ck_assert_int_le(llabs(2 * bytes[0] - bytes[1]), 256 << 20);
+    }
+    /* the borders alone are for documents */
+    int64_t few = measure(EX_BF16, &shape, 1, 16384, 1, 0);
+    int64_t many = measure(EX_BF16, &shape, 1, 16384, 1025, 0);
+    ck_assert_int_eq(many - few, 4096);
+}
+END_TEST
+
+START_TEST(what_cannot_be_measured)
+{
+    const struct {
+        int32_t sp;
+        int64_t tokens, documents;
+        int32_t recompute;
+        const char *text;
+    } cases[] = {
+        {0, 8, 1, 0, "no pack has 8 tokens in 1 documents on 0 ranks"},
+        {1, 8, 9, 0, "no pack has 8 tokens in 9 documents on 1 ranks"},
+        {1, 8, 0, 0, "no pack has 8 tokens in 0 documents on 1 ranks"},
+        {1, INT64_C(1) << 31, 1, 0, "no pack has 2147483648 tokens"},
+        {2, 7, 1, 0, "a pack of 7 tokens on 2 ranks: not the same number on each"},
+        {16, 16, 1, 0, "8 heads and 2 key-value heads do not divide among 16 ranks"},
+        {1, 8, 1, 3, "a pack recomputes 3 layers; the model has 2"},
+    };
+    ex_shape shape = case_shape(2, 8, 0, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ex_fault fault = {0};
+        ex_device *device = open_cpu(EX_F32, &fault);
+        ck_assert_int_eq(ex_model_measure(device, &shape, cases[i].sp, cases[i].tokens, cases[i].documents,
+                                          cases[i].recompute),
+                         -1);
+        ck_assert_msg(strstr(device->fault.text, cases[i].text) != NULL, "'%s' lacks '%s'",
+                      device->fault.text, cases[i].text);
+        ex_device_free(device);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("transformer_memory");
+    TCase *cases = tcase_create("transformer_memory");
+    tcase_set_timeout(cases, 120);
+    suite_add_tcase(suite, cases);
+    tcase_add_loop_test(cases, a_run_uses_what_was_measured, 0, 2);
+    tcase_add_test(cases, kept_by_a_layer);
+    tcase_add_test(cases, kept_by_a_recomputed_layer);
+    tcase_add_test(cases, linear_in_tokens);
+    tcase_add_test(cases, what_cannot_be_measured);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
