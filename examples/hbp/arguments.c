@@ -52,6 +52,10 @@ static const option options[] = {
      "default, paper: as published, or mixed: degrees mix in a micro-batch, and every step has its share of "
      "all",
      "default=0|paper=1|mixed=2"},
+    {"way", KIND_CHOICE, AT(way), CLI_PLAN, "NAME",
+     "plan as this library does (default) or a classic way: no-packing, sorted, next-fit, ...",
+     "this=0|no-packing=1|sorted=2|next-fit=3|first-fit-decreasing=4|best-fit-decreasing=5|isf=6|spfhp=7|"
+     "homogeneous-sp=8|hbp-paper=9"},
     {"mixed-slack", KIND_INTEGER, AT(mixed_slack), CLI_PLAN | CLI_COMPARE, "N",
      "mode mixed: N thousandths longer is fine for steps closer to the mixture", 0},
     {"max-groups", KIND_INTEGER, AT(max_groups), CLI_PLANS, "N", "at most N levels, 1..16 (default 6)", 0},

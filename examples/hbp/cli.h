@@ -41,6 +41,7 @@ typedef struct cli {
     double sp_overlap;
 
     int64_t mode;
+    int64_t way; /* 0: this library's; else a HBP_BASELINE_* + 1 */
     int64_t max_groups;
     int64_t tokens_per_step;
     int64_t seed;

@@ -55,10 +55,17 @@ int cli_plan(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
+    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
+    if (c->way && options.tokens_per_step == 0) /* steps as large as those of this library's plan */
+        options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     double start = cli_now();
-    CLI_TRY(c, hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    if (c->way)
+        CLI_TRY(c,
+                hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, &options, &c->plan));
+    else
+        CLI_TRY(c, hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
     double seconds = cli_now() - start;
     hbp_report report;
     hbp_report_init(&report, sizeof report);
@@ -66,7 +73,6 @@ int cli_plan(cli *c)
     hbp_simulate_options_init(&simulate, sizeof simulate);
     simulate.bound = 1;
     CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
-    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     CLI_TRY(c, cli_find_bound(c, &report.bound_ns));
     report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : 0;
     if (c->output) {
