@@ -1,0 +1,54 @@
+#!/bin/sh
+# The executor's communicator over MPI: every call on 1 to 8 ranks, and ranks that are killed, stop, fail, leave
+# or call something else. Skipped by 77 where the launcher starts nothing here.
+# usage: run.sh LAUNCHER CALLS LOST
+set -u
+launcher=$1 calls=$2 lost=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+fail() { echo "FAIL: $*"; bad=1; }
+
+# OpenMPI's alone: as root, more ranks than processors, nothing but memory and loopback, and no copies by the
+# kernel out of another process, which containers forbid.
+flags=
+case $("$launcher" --version 2>&1) in
+*"Open MPI"* | *OpenRTE*)
+    flags='--oversubscribe --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none'
+    [ "$(id -u)" != 0 ] || flags="--allow-run-as-root $flags"
+    ;;
+esac
+
+# launch RANKS COMMAND...: its status; 124 when it hangs. Output in $work.
+launch() {
+    ranks=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout -k 5 40 "$launcher" $flags -n "$ranks" "$@" >"$work/out" 2>"$work/err"
+}
+
+launch 1 true || { cat "$work/err"; echo "the launcher starts nothing here"; exit 77; }
+
+# Blocks beyond a piece; and pieces of 1,000 bytes, so that all but the smallest blocks are cut.
+for run in '1 0 3000000' '2 0 20000000' '3 1000 100000' '4 0 300000' '8 1000 30000'; do
+    # shellcheck disable=SC2086
+    set -- $run
+    launch "$1" "$calls" "$@" || fail "calls on $1 ranks, pieces of $2: status $?: $(head -c 1000 "$work/err")"
+done
+
+# goes_wrong WAY TEXT: the run ends with an error, and some rank says the text.
+goes_wrong() {
+    launch 4 "$lost" "$1" "${3:-1000}"
+    status=$?
+    [ $status != 0 ] && [ $status -lt 124 ] || [ $status = 137 ] || fail "$1: status $status"
+    [ -z "$2" ] || grep -qF -- "$2" "$work/err" || fail "$1: '$2' is not in $(head -c 1000 "$work/err")"
+}
+launch 4 "$lost" none 40 || fail "none: status $?: $(head -c 1000 "$work/err")"
+here='all-to-all of ranks 0..3 in step 3, micro-batch 1'
+goes_wrong killed ''
+goes_wrong stopped "of 4: $here: no answer for 0.5 s from rank 3; a rank is gone or hangs" 0.5
+goes_wrong device "rank 3 of 4: $here: GPU 1: an illegal address"
+goes_wrong leaves "of 4: $here: rank 3 calls gathering of 4 ranks"
+goes_wrong differs "of 4: $here: rank 3 calls all-reduce of 4 ranks"
+goes_wrong longer "of 4: $here: rank 3 sends more than the 500 bytes expected"
+exit $bad
