@@ -161,6 +161,8 @@ static const option options[] = {
     {"graph-out", KIND_TEXT, AT(graph_out), CLI_TASKS, "FILE", "write the graph: .msgpack, else JSON", 0},
     {"step", KIND_LONG, AT(step), CLI_SHOW | CLI_TRACE, "K", "this step, from 0 (trace: the first)", 0},
     {"steps", KIND_LONG, AT(steps), CLI_TRACE, "N", "so many steps (default: all)", 0},
+    {"measured", KIND_TEXT, AT(measured_file), CLI_TRACE, "TIMELINE",
+     "what a run of the plan measured, shown beside it", 0},
     {"rank", KIND_INTEGER, AT(rank), CLI_SHOW, "R", "the packs of this rank, sample by sample", 0},
     {"lengths", KIND_TEXT, AT(lengths_file), CLI_VALIDATE, "FILE", "check the plan against this data set", 0},
     {"xml", KIND_TEXT, AT(xml), CLI_PROBE, "FILE", "a topology saved by hwloc instead of this machine", 0},

@@ -98,6 +98,7 @@ typedef struct cli {
     int64_t steps;
     int64_t rank; /* -1: not given */
     const char *lengths_file;
+    const char *measured_file;
 
     const char *xml;
     const char *synthetic;
@@ -122,6 +123,7 @@ typedef struct cli {
     hbp_task_schedule *schedule;
     hbp_task_schedule *previous;
     hbp_task_run *task_run;
+    hbp_timeline *timeline;
     json_t *result; /* what --json prints */
 } cli;
 

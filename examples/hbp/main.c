@@ -82,6 +82,7 @@ static char *join(int argc, char **argv)
 static void free_objects(cli *c)
 {
     hbp_plan_file_free(c->plan_file);
+    hbp_timeline_free(c->timeline);
     hbp_task_run_free(c->task_run);
     hbp_task_schedule_free(c->schedule);
     hbp_task_schedule_free(c->previous);
