@@ -82,6 +82,14 @@ static void refuses(alone *a, const char *text)
     alone_close(a);
 }
 
+static int64_t count_nonzero(const float *x, int64_t count)
+{
+    int64_t nonzero = 0;
+    for (int64_t i = 0; i < count; i++)
+        nonzero += x[i] != 0;
+    return nonzero;
+}
+
 START_TEST(bad_packs_are_named)
 {
     alone a;
@@ -130,7 +138,7 @@ START_TEST(a_full_arena_is_named)
     ck_assert_int_eq(ex_model_run(&a.model, &a.pack), 0);
     alone_close(&a);
     /* however little there is, it ends with the same words */
-    for (int64_t room = 0; room < most; room += 256) {
+    for (int64_t room = 0; room < most; room += 2048) {
         alone_open(&a, EX_F32, 1, room);
         a.pack.recompute = 1;
         char text[64];
@@ -188,8 +196,7 @@ START_TEST(nothing_to_learn_changes_nothing)
         a.targets[i] = -100;
     ck_assert_int_eq(ex_model_run(&a.model, &a.pack), 0);
     ck_assert_double_eq(ex_model_take_loss(&a.model), 0);
-    for (int64_t i = 0; i < a.parameters.elements; i++)
-        ck_assert(a.parameters.gradients[i] == 0);
+    ck_assert_int_eq(count_nonzero(a.parameters.gradients, a.parameters.elements), 0);
     alone_close(&a);
 }
 END_TEST
@@ -222,7 +229,7 @@ START_TEST(steps_are_adamw)
         master[i] = p->master[i];
     uint32_t state = 9;
     for (int step = 1; step <= 3; step++) {
-        double squares = 0, norm = -1;
+        double squares = 0, norm = -1, furthest = 0, unlike = 0;
         float *gradients = calloc((size_t)n, sizeof *gradients);
         for (int64_t t = 0; t < p->count; t++)
             for (int64_t i = 0; i < p->tensors[t].rows * p->tensors[t].columns; i++) {
@@ -252,17 +259,18 @@ START_TEST(steps_are_adamw)
                     master[i] -= .01 * decay * master[i];
                 master[i] -=
                     .01 * (mean[i] / (1 - pow(.9, step))) / (sqrt(variance[i] / (1 - pow(.99, step))) + 1e-8);
-                ck_assert_double_eq_tol(p->master[i], master[i], 3e-6);
+                furthest = fmax(furthest, fabs(p->master[i] - master[i]));
                 float weight = a.device->type == EX_F32 ? ((float *)p->weights)[i] : 0;
                 if (a.device->type == EX_BF16) {
                     uint32_t bits = (uint32_t)((uint16_t *)p->weights)[i] << 16;
                     memcpy(&weight, &bits, sizeof weight);
                 }
-                ck_assert(fabsf(weight - p->master[i]) <=
-                          (a.device->type == EX_F32 ? 0 : fabsf(p->master[i]) / 256));
+                double size = fabs(p->master[i]) + 1e-30;
+                unlike = fmax(unlike, fabs((double)weight - p->master[i]) / size);
             }
-        for (int64_t i = 0; i < n; i++)
-            ck_assert(p->gradients[i] == 0);
+        ck_assert_double_le(furthest, 3e-6);
+        ck_assert_double_le(unlike, a.device->type == EX_F32 ? 0 : 1. / 256);
+        ck_assert_int_eq(count_nonzero(p->gradients, n), 0);
         free(gradients);
     }
     free(master);
