@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "cost/cost.h"
-#include "cost/least_squares.h"
+#include "cost/regression.h"
 #include "hbp/lengths.h"
 #include "solve/relative_errors.h"
 
@@ -14,11 +14,19 @@
  * this. */
 #define DOUBT .25
 
-/* Columns of the time fit before the degrees' v_d. */
-enum { TIME_TOKENS, TIME_SQUARES, TIME_PACK, TIME_DEGREES };
+/* Unknowns of the time fit; behind them v_d and l_d of each measured degree above 1. */
+enum { TIME_TOKENS, TIME_SQUARES, TIME_PACK, TIME_TOKENS_AGAIN, TIME_SQUARES_AGAIN, TIME_DEGREES };
 
-/* Columns of the memory fit. */
-enum { BYTES_STATIC, BYTES_ACTIVATION, BYTES_RECOMPUTED, BYTES_COLUMNS };
+/* Unknowns of the memory fit. */
+enum {
+    BYTES_STATIC,
+    BYTES_ACTIVATION,
+    BYTES_RECOMPUTED,
+    BYTES_WORKING,
+    BYTES_LOGITS,
+    BYTES_BUFFER,
+    BYTES_UNKNOWNS
+};
 
 /* One fit in progress. */
 typedef struct fit {
@@ -26,8 +34,10 @@ typedef struct fit {
     const hbp_cost *prior;
     const hbp_measurements *measured;
     hbp_cost *cost;  /* the result */
-    int32_t *column; /* [degrees] column of each degree's v_d, -1 where there is none */
-    int32_t *row;    /* [columns of v_d] the degree's row */
+    int32_t *column; /* [degrees] unknown of each degree's v_d, -1 where it is not measured; l_d is next */
+    int32_t *row;    /* [unknowns behind TIME_DEGREES / 2] the degree's row */
+    hbp__unknown *unknowns; /* [2 degrees + TIME_DEGREES] of the time fit */
+    int32_t time_unknowns;
     int32_t fitted;
 } fit;
 
@@ -63,7 +73,7 @@ static hbp_status tick(const fit *f, int64_t i)
     return i % TICK_ROWS ? HBP_OK : hbp__tick(f->context, "fit", i, f->measured->count);
 }
 
-/* Checks every row and gives each measured degree above 1 a column. */
+/* Checks every row and gives each measured degree above 1 its two unknowns. */
 static hbp_status check_rows(fit *f)
 {
     for (int64_t i = 0; i < f->measured->count; i++) {
@@ -77,22 +87,23 @@ static hbp_status check_rows(fit *f)
             f->column[r] = -1;
             continue;
         }
-        f->row[next - TIME_DEGREES] = r;
-        f->column[r] = next++;
+        f->row[(next - TIME_DEGREES) / 2] = r;
+        f->column[r] = next;
+        next += 2;
     }
-    f->fitted = next;
+    f->time_unknowns = next;
     return HBP_OK;
 }
 
-/* "sp_ns_per_token of SP 8" for a column of the time fit. */
-static void name_time_column(const fit *f, int32_t column, char *text, size_t bytes)
+/* "sp_ns_per_token of SP 8" for an unknown of the time fit that is always fitted. */
+static void name_time_unknown(const fit *f, int32_t unknown, char *text, size_t bytes)
 {
     static const char *const names[] = {"ns_per_token", "ns_per_token_squared", "pack_ns"};
-    if (column < TIME_DEGREES)
-        snprintf(text, bytes, "%s", names[column]);
+    if (unknown < TIME_DEGREES)
+        snprintf(text, bytes, "%s", names[unknown]);
     else
         snprintf(text, bytes, "sp_ns_per_token of SP %d",
-                 (int)f->prior->degree[f->row[column - TIME_DEGREES]]);
+                 (int)f->prior->degree[f->row[(unknown - TIME_DEGREES) / 2]]);
 }
 
 static hbp_status fail_twins(const fit *f, const char *first, const char *second)
@@ -102,106 +113,127 @@ static hbp_status fail_twins(const fit *f, const char *first, const char *second
                      (long long)f->measured->count, first, second);
 }
 
-/* T of hbp/cost.h is linear in a1, a2, B and v_d; the prior's r1, r2, r3 and l_d are taken as they are. Every
- * row is divided by its time, so that errors are relative. */
-static hbp_status fit_time(fit *f)
+/* T of hbp/cost.h is linear in a1, a1 r1, a2, a2 r2, B, l_d and v_d once r3 is given. Every row is divided by
+ * its time, so that errors are relative. */
+static double time_row(const void *user, int64_t i, double *x)
 {
+    const fit *f = user;
     const hbp_measurements *m = f->measured;
     const hbp_cost_terms *t = &f->prior->terms;
-    int32_t columns = f->fitted;
-    hbp__normal normal;
-    if (!hbp__normal_begin(&f->context->memory, columns, &normal))
-        return hbp__fail_memory(f->context, "a fit");
-    double *x = hbp__new(&f->context->memory, (uint64_t)columns, sizeof *x);
-    hbp_status status = x ? HBP_OK : hbp__fail_memory(f->context, "a fit");
-    for (int64_t i = 0; status == HBP_OK && i < m->count; i++) {
-        int32_t row = hbp__cost_row(f->prior, m->sp[i]);
-        double share = (double)m->recompute[i] / t->layers;
-        double weight = 1 / (double)m->time_ns[i];
-        double tokens = (double)m->tokens[i];
-        double again = 1 + t->recompute_communication * share;
-        memset(x, 0, (size_t)columns * sizeof *x);
-        x[TIME_TOKENS] = weight * tokens / m->sp[i] * (1 + t->recompute_linear * share);
-        x[TIME_SQUARES] =
-            weight * (double)m->sum_squares[i] / m->sp[i] * (1 + t->recompute_attention * share);
-        x[TIME_PACK] = weight;
-        double known = f->prior->sp_latency_ns[row] * again;
-        if (f->column[row] >= 0)
-            x[f->column[row]] = weight * tokens * again;
-        else
-            known += f->prior->sp_ns_per_token[row] * tokens * again;
-        hbp__normal_add(&normal, x, 1 - weight * known);
-        status = tick(f, i);
-    }
-    int32_t first;
-    int32_t second;
-    if (status == HBP_OK && !hbp__normal_solve(&normal, DOUBT, x, &first, &second)) {
-        char names[2][48];
-        name_time_column(f, first, names[0], sizeof names[0]);
-        name_time_column(f, second, names[1], sizeof names[1]);
-        status = fail_twins(f, names[0], names[1]);
-    }
-    if (status == HBP_OK) {
-        f->cost->terms.ns_per_token = x[TIME_TOKENS];
-        f->cost->terms.ns_per_token_squared = x[TIME_SQUARES];
-        f->cost->terms.pack_ns = x[TIME_PACK];
-        for (int32_t k = TIME_DEGREES; k < columns; k++)
-            f->cost->sp_ns_per_token[f->row[k - TIME_DEGREES]] = x[k];
-    }
-    hbp__delete(&f->context->memory, x);
-    hbp__normal_end(&f->context->memory, &normal);
-    return status;
+    const int32_t row = hbp__cost_row(f->prior, m->sp[i]);
+    const double share = (double)m->recompute[i] / t->layers;
+    const double weight = 1 / (double)m->time_ns[i];
+    const double tokens = (double)m->tokens[i];
+    const double again = 1 + t->recompute_communication * share;
+    memset(x, 0, (size_t)f->time_unknowns * sizeof *x);
+    x[TIME_TOKENS] = weight * tokens / m->sp[i];
+    x[TIME_TOKENS_AGAIN] = x[TIME_TOKENS] * share;
+    x[TIME_SQUARES] = weight * (double)m->sum_squares[i] / m->sp[i];
+    x[TIME_SQUARES_AGAIN] = x[TIME_SQUARES] * share;
+    x[TIME_PACK] = weight;
+    if (f->column[row] < 0)
+        return 1 - weight * again * (f->prior->sp_latency_ns[row] + f->prior->sp_ns_per_token[row] * tokens);
+    x[f->column[row]] = weight * tokens * again;
+    x[f->column[row] + 1] = weight * again;
+    return 1;
 }
 
-/* M of hbp/cost.h in static, act and kept; working set, logits and buffer are the prior's. `kept` is fitted
- * only when the numbers of recomputed layers differ, else it is indistinguishable from act. */
-static hbp_status fit_bytes(fit *f, int used[BYTES_COLUMNS])
+static hbp_status fit_time(fit *f)
+{
+    const hbp_cost_terms *t = &f->prior->terms;
+    hbp__unknown *u = f->unknowns;
+    u[TIME_TOKENS] = u[TIME_SQUARES] = u[TIME_PACK] =
+        (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
+    u[TIME_TOKENS_AGAIN] =
+        (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_TOKENS, .prior = t->recompute_linear};
+    u[TIME_SQUARES_AGAIN] =
+        (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_SQUARES, .prior = t->recompute_attention};
+    for (int32_t j = TIME_DEGREES; j < f->time_unknowns; j += 2) {
+        u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
+        u[j + 1] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE,
+                                  .parent = -1,
+                                  .prior = f->prior->sp_latency_ns[f->row[(j - TIME_DEGREES) / 2]]};
+    }
+    hbp__regression r = {f, time_row, f->measured->count, f->time_unknowns, u};
+    int32_t first;
+    int32_t second;
+    hbp_status status = hbp__regress(f->context, &r, DOUBT, &first, &second);
+    if (status == HBP_E_INFEASIBLE) {
+        char names[2][48];
+        name_time_unknown(f, first, names[0], sizeof names[0]);
+        name_time_unknown(f, second, names[1], sizeof names[1]);
+        return fail_twins(f, names[0], names[1]);
+    }
+    HBP__TRY(status);
+    f->cost->terms.ns_per_token = u[TIME_TOKENS].value;
+    f->cost->terms.ns_per_token_squared = u[TIME_SQUARES].value;
+    f->cost->terms.pack_ns = u[TIME_PACK].value;
+    u[TIME_TOKENS_AGAIN].fitted &= u[TIME_TOKENS].value > 0;
+    u[TIME_SQUARES_AGAIN].fitted &= u[TIME_SQUARES].value > 0;
+    if (u[TIME_TOKENS_AGAIN].fitted)
+        f->cost->terms.recompute_linear = u[TIME_TOKENS_AGAIN].value / u[TIME_TOKENS].value;
+    if (u[TIME_SQUARES_AGAIN].fitted)
+        f->cost->terms.recompute_attention = u[TIME_SQUARES_AGAIN].value / u[TIME_SQUARES].value;
+    for (int32_t j = TIME_DEGREES; j < f->time_unknowns; j += 2) {
+        int32_t row = f->row[(j - TIME_DEGREES) / 2];
+        f->cost->sp_ns_per_token[row] = u[j].value;
+        f->cost->sp_latency_ns[row] = u[j + 1].value;
+    }
+    for (int32_t j = 0; j < f->time_unknowns; j++)
+        f->fitted += u[j].fitted;
+    return HBP_OK;
+}
+
+/* M of hbp/cost.h, linear in all of its terms. */
+static double bytes_row(const void *user, int64_t i, double *x)
+{
+    const fit *f = user;
+    const hbp_measurements *m = f->measured;
+    const double weight = 1 / (double)m->peak_bytes[i];
+    const double tokens = weight * (double)m->tokens[i] / m->sp[i];
+    x[BYTES_STATIC] = weight;
+    x[BYTES_ACTIVATION] = tokens * (f->prior->terms.layers - m->recompute[i]);
+    x[BYTES_RECOMPUTED] = tokens * m->recompute[i];
+    x[BYTES_WORKING] = m->recompute[i] > 0 ? tokens : 0;
+    x[BYTES_LOGITS] = tokens;
+    x[BYTES_BUFFER] = m->sp[i] > 1 ? tokens : 0;
+    return 1;
+}
+
+/* static, act and kept, the last only when the numbers of recomputed layers differ, else it is
+ * indistinguishable from act; working set, logits and buffer where the rows say that the prior's are wrong.
+ */
+static hbp_status fit_bytes(fit *f, hbp__unknown u[BYTES_UNKNOWNS])
 {
     static const char *const names[] = {"static_bytes", "activation_bytes", "recomputed_bytes"};
     const hbp_measurements *m = f->measured;
-    const hbp_cost_terms *t = &f->prior->terms;
+    hbp_cost_terms *t = &f->cost->terms;
+    double *const terms[BYTES_UNKNOWNS] = {&t->static_bytes,  &t->activation_bytes, &t->recomputed_bytes,
+                                           &t->working_bytes, &t->logits_bytes,     &t->sp_buffer_bytes};
     int differ = 0;
     int32_t least = m->recompute[0];
     for (int64_t i = 1; i < m->count; i++) {
         differ |= m->recompute[i] != m->recompute[0];
         least = m->recompute[i] < least ? m->recompute[i] : least;
     }
-    used[BYTES_STATIC] = 1;
-    used[BYTES_ACTIVATION] = least < t->layers;
-    used[BYTES_RECOMPUTED] = differ || !used[BYTES_ACTIVATION];
-    hbp__normal normal;
-    if (!hbp__normal_begin(&f->context->memory, BYTES_COLUMNS, &normal))
-        return hbp__fail_memory(f->context, "a fit");
-    hbp_status status = HBP_OK;
-    double x[BYTES_COLUMNS];
-    for (int64_t i = 0; status == HBP_OK && i < m->count; i++) {
-        double weight = 1 / (double)m->peak_bytes[i];
-        double tokens = (double)m->tokens[i] / m->sp[i];
-        double kept = tokens * m->recompute[i];
-        double known = tokens * ((m->recompute[i] ? t->working_bytes : 0) + t->logits_bytes +
-                                 (m->sp[i] > 1 ? t->sp_buffer_bytes : 0));
-        x[BYTES_STATIC] = weight;
-        x[BYTES_ACTIVATION] = weight * tokens * (t->layers - m->recompute[i]);
-        x[BYTES_RECOMPUTED] = used[BYTES_RECOMPUTED] ? weight * kept : 0;
-        if (!used[BYTES_RECOMPUTED])
-            known += t->recomputed_bytes * kept;
-        hbp__normal_add(&normal, x, 1 - weight * known);
-        status = tick(f, i);
-    }
+    const int act = least < t->layers;
+    for (int32_t j = 0; j < BYTES_UNKNOWNS; j++)
+        u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = *terms[j]};
+    u[BYTES_STATIC].kind = HBP__UNKNOWN_FITTED;
+    u[BYTES_ACTIVATION].kind = act ? HBP__UNKNOWN_FITTED : HBP__UNKNOWN_FIXED;
+    u[BYTES_RECOMPUTED].kind = differ || !act ? HBP__UNKNOWN_FITTED : HBP__UNKNOWN_FIXED;
+    hbp__regression r = {f, bytes_row, m->count, BYTES_UNKNOWNS, u};
     int32_t first;
     int32_t second;
-    if (status == HBP_OK && !hbp__normal_solve(&normal, DOUBT, x, &first, &second))
-        status = fail_twins(f, names[first], names[second]);
-    if (status == HBP_OK) {
-        f->cost->terms.static_bytes = x[BYTES_STATIC];
-        if (used[BYTES_ACTIVATION])
-            f->cost->terms.activation_bytes = x[BYTES_ACTIVATION];
-        if (used[BYTES_RECOMPUTED])
-            f->cost->terms.recomputed_bytes = x[BYTES_RECOMPUTED];
-        f->fitted += used[BYTES_STATIC] + used[BYTES_ACTIVATION] + used[BYTES_RECOMPUTED];
+    hbp_status status = hbp__regress(f->context, &r, DOUBT, &first, &second);
+    if (status == HBP_E_INFEASIBLE)
+        return fail_twins(f, names[first], names[second]);
+    HBP__TRY(status);
+    for (int32_t j = 0; j < BYTES_UNKNOWNS; j++) {
+        *terms[j] = u[j].value;
+        f->fitted += u[j].fitted;
     }
-    hbp__normal_end(&f->context->memory, &normal);
-    return status;
+    return HBP_OK;
 }
 
 /* Errors of `cost` on the measurements, in time or (bytes != 0) in memory. */
@@ -261,24 +293,16 @@ static hbp_status copy_prior(fit *f)
     f->cost->heads = f->prior->heads;
     f->cost->kv_heads = f->prior->kv_heads;
     f->cost->zero_stage = f->prior->zero_stage;
+    hbp__cost_set_name(f->cost->model_name, f->prior->model_name);
+    hbp__cost_set_name(f->cost->machine_name, f->prior->machine_name);
     memcpy(f->cost->source, f->prior->source, sizeof f->cost->source);
     return HBP_OK;
 }
 
-static void name_sources(fit *f, const int used[BYTES_COLUMNS])
+/* A table is a mixture: which degrees were fitted, and what the others are. `offset`: of its unknowns from
+ * those of v_d. */
+static void name_table(fit *f, int32_t index, int32_t offset, const char *text)
 {
-    char text[HBP__COST_SOURCE_BYTES];
-    snprintf(text, sizeof text, "fit of %lld packs", (long long)f->measured->count);
-    hbp__cost_set_source(f->cost, HBP__COST_ns_per_token, text);
-    hbp__cost_set_source(f->cost, HBP__COST_ns_per_token_squared, text);
-    hbp__cost_set_source(f->cost, HBP__COST_pack_ns, text);
-    if (used[BYTES_STATIC])
-        hbp__cost_set_source(f->cost, HBP__COST_static_bytes, text);
-    if (used[BYTES_ACTIVATION])
-        hbp__cost_set_source(f->cost, HBP__COST_activation_bytes, text);
-    if (used[BYTES_RECOMPUTED])
-        hbp__cost_set_source(f->cost, HBP__COST_recomputed_bytes, text);
-    /* The table is a mixture: which degrees were fitted, and what the others are. */
     char table[256];
     size_t length = (size_t)snprintf(table, sizeof table, "%s", text);
     int any = 0;
@@ -286,30 +310,51 @@ static void name_sources(fit *f, const int used[BYTES_COLUMNS])
     for (int32_t r = 0; r < f->prior->terms.degrees; r++) {
         if (f->prior->degree[r] == 1)
             continue;
-        all &= f->column[r] >= 0;
-        if (f->column[r] < 0 || length + 16 > sizeof table)
+        int fitted = f->column[r] >= 0 && f->unknowns[f->column[r] + offset].fitted;
+        all &= fitted;
+        if (!fitted || length + 16 > sizeof table)
             continue;
         length += (size_t)snprintf(table + length, sizeof table - length, "%s %d", any ? "," : " at SP",
                                    (int)f->prior->degree[r]);
         any = 1;
     }
     if (!all && length + HBP__COST_SOURCE_BYTES + 2 < sizeof table)
-        snprintf(table + length, sizeof table - length, "; %s", f->prior->source[HBP__COST_sp_ns_per_token]);
+        snprintf(table + length, sizeof table - length, "; %s", f->prior->source[index]);
     if (any)
-        hbp__cost_set_source(f->cost, HBP__COST_sp_ns_per_token, table);
+        hbp__cost_set_source(f->cost, index, table);
+}
+
+static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
+{
+    static const int32_t time_terms[TIME_DEGREES] = {HBP__COST_ns_per_token, HBP__COST_ns_per_token_squared,
+                                                     HBP__COST_pack_ns, HBP__COST_recompute_linear,
+                                                     HBP__COST_recompute_attention};
+    static const int32_t bytes_terms[BYTES_UNKNOWNS] = {
+        HBP__COST_static_bytes,  HBP__COST_activation_bytes, HBP__COST_recomputed_bytes,
+        HBP__COST_working_bytes, HBP__COST_logits_bytes,     HBP__COST_sp_buffer_bytes};
+    char text[HBP__COST_SOURCE_BYTES];
+    snprintf(text, sizeof text, "fit of %lld packs", (long long)f->measured->count);
+    for (int32_t j = 0; j < TIME_DEGREES; j++)
+        if (f->unknowns[j].fitted)
+            hbp__cost_set_source(f->cost, time_terms[j], text);
+    for (int32_t j = 0; j < BYTES_UNKNOWNS; j++)
+        if (bytes[j].fitted)
+            hbp__cost_set_source(f->cost, bytes_terms[j], text);
+    name_table(f, HBP__COST_sp_ns_per_token, 0, text);
+    name_table(f, HBP__COST_sp_latency_ns, 1, text);
 }
 
 static hbp_status run_fit(fit *f, hbp_fit_report *report)
 {
-    int used[BYTES_COLUMNS] = {0};
+    hbp__unknown bytes[BYTES_UNKNOWNS] = {{.fitted = 0}};
     for (int32_t r = 0; r < f->prior->terms.degrees; r++)
         f->column[r] = -1;
     HBP__TRY(check_rows(f));
     HBP__TRY(copy_prior(f));
     HBP__TRY(fit_time(f));
     if (f->measured->peak_bytes)
-        HBP__TRY(fit_bytes(f, used));
-    name_sources(f, used);
+        HBP__TRY(fit_bytes(f, bytes));
+    name_sources(f, bytes);
     return report ? make_report(f, report) : HBP_OK;
 }
 
@@ -340,9 +385,12 @@ hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_m
     uint64_t degrees = (uint64_t)prior->terms.degrees;
     f.column = hbp__new(&context->memory, degrees, sizeof *f.column);
     f.row = hbp__new(&context->memory, degrees, sizeof *f.row);
-    hbp_status status = f.column && f.row ? run_fit(&f, report) : hbp__fail_memory(context, "a fit");
+    f.unknowns = hbp__new(&context->memory, 2 * degrees + TIME_DEGREES, sizeof *f.unknowns);
+    hbp_status status =
+        f.column && f.row && f.unknowns ? run_fit(&f, report) : hbp__fail_memory(context, "a fit");
     hbp__delete(&context->memory, f.column);
     hbp__delete(&context->memory, f.row);
+    hbp__delete(&context->memory, f.unknowns);
     if (status < 0)
         hbp_cost_free(f.cost);
     else

@@ -25,6 +25,15 @@ void hbp__normal_end(const hbp__memory *memory, hbp__normal *normal)
     normal->gram = NULL;
 }
 
+void hbp__normal_clear(hbp__normal *normal)
+{
+    size_t p = (size_t)normal->columns;
+    memset(normal->gram, 0, p * p * sizeof *normal->gram);
+    memset(normal->moment, 0, p * sizeof *normal->moment);
+    normal->square = 0;
+    normal->rows = 0;
+}
+
 void hbp__normal_add(hbp__normal *normal, const double *x, double y)
 {
     int32_t p = normal->columns;
@@ -199,7 +208,8 @@ int hbp__normal_solve(hbp__normal *normal, double doubt, double *x, int32_t *fir
         for (int32_t j = 0; j < m; j++)
             error += z[i] * g[i * m + j] * z[j];
     }
-    double variance = normal->rows > m && error > 0 ? error / (double)(normal->rows - m) : 0;
+    normal->error = error > 0 ? error : 0;
+    double variance = normal->rows > m ? normal->error / (double)(normal->rows - m) : 0;
     int32_t worst = 0;
     for (int32_t j = 1; j < m; j++)
         if (inverse[j * m + j] > inverse[worst * m + worst])

@@ -13,12 +13,16 @@ typedef struct hbp__normal {
     double *gram;   /* [columns x columns] X'X */
     double *moment; /* [columns] X'y */
     double square;  /* y'y */
+    double error;   /* squared error that a solution leaves; set by hbp__normal_solve that returns 1 */
     double *work;   /* scratch of the functions below */
 } hbp__normal;
 
 /* Returns 0 when memory is short. */
 int hbp__normal_begin(const hbp__memory *memory, int32_t columns, hbp__normal *normal);
 void hbp__normal_end(const hbp__memory *memory, hbp__normal *normal);
+
+/* Forgets every row. */
+void hbp__normal_clear(hbp__normal *normal);
 
 /* Adds the row x [columns] with right side y. O(columns^2). */
 void hbp__normal_add(hbp__normal *normal, const double *x, double y);
