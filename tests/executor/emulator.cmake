@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER)
     target_include_directories(${target} BEFORE PUBLIC ${emulator})
     target_compile_features(${target} PUBLIC cxx_std_17)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-unknown-pragmas
-      -ffp-contract=off -O2>) # compiled to be run: unoptimised kernels take too long
+      -ffp-contract=off -fno-strict-aliasing -O2>) # compiled to be run: unoptimised kernels take too long
     if(HBP_WERROR)
       target_compile_options(${target} PRIVATE -Werror)
     endif()

@@ -197,6 +197,19 @@ inline float __uint_as_float(unsigned bits)
     return value;
 }
 
+inline int __ffs(int bits)
+{
+    return __builtin_ffs(bits);
+}
+
+/* Of pi x; through double, as CUDA's is right to 2 units in the last place. */
+inline void sincospif(float x, float *sine, float *cosine)
+{
+    const double angle = 3.14159265358979323846 * static_cast<double>(x);
+    *sine = static_cast<float>(std::sin(angle));
+    *cosine = static_cast<float>(std::cos(angle));
+}
+
 inline unsigned __float_as_uint(float value)
 {
     unsigned bits;
