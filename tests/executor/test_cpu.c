@@ -1,6 +1,7 @@
 /* The CPU's device: every operation in both types, its own product, its memory, its faults. */
 #include <check.h>
 #include <inttypes.h>
+#include <pthread.h>
 
 #include "device/cpu_elements.h"
 #include "device_cases.h"
@@ -235,6 +236,89 @@ START_TEST(faults)
 }
 END_TEST
 
+enum {
+    RANK_TOKENS = 150,
+    RANK_DIM = 32,
+    RANK_WIDTH = 4 * RANK_DIM,
+    RANK_ELEMENTS = RANK_TOKENS * RANK_WIDTH
+};
+
+/* What a virtual rank does, its results kept. */
+typedef struct virtual_rank {
+    ex_type type;
+    uint64_t seed;
+    char failed[512];
+    float results[3 * RANK_ELEMENTS];
+} virtual_rank;
+
+static void *run_rank(void *argument)
+{
+    virtual_rank *rank = argument;
+    ex_fault fault = {0};
+    ex_device *device = ex_cpu_open(rank->type, 1, &fault);
+    if (!device) {
+        snprintf(rank->failed, sizeof rank->failed, "%s", fault.text);
+        return NULL;
+    }
+    const ex_device_ops *ops = device->ops;
+    device_case random = {.device = device, .state = rank->seed};
+    float *host = rank->results; /* drawn here first */
+    void *buffers[6];
+    for (int i = 0; i < RANK_ELEMENTS; i++)
+        host[i] = (float)(2 * case_random(&random) - 1);
+    for (int i = 0; i < 6; i++)
+        buffers[i] = ops->allocate(device, RANK_ELEMENTS * 4);
+    void *scratch =
+        ops->allocate(device, ops->attention_scratch(device, RANK_TOKENS, (ex_heads){2, 1, RANK_DIM}));
+    const int32_t borders[] = {0, 140, RANK_TOKENS};
+    ex_documents documents = {borders, borders, 2, 140};
+    ops->cast(device, host, buffers[0], RANK_ELEMENTS);
+    for (int turn = 0; turn < 5; turn++) {
+        ops->gemm(device, 1, 0, RANK_WIDTH, RANK_WIDTH, RANK_TOKENS, buffers[0], buffers[0], 0, buffers[1],
+                  1);
+        ops->attention(device, buffers[0], &documents, RANK_TOKENS, (ex_heads){2, 1, RANK_DIM}, buffers[2],
+                       buffers[3]);
+        ops->attention_back(device, buffers[0], buffers[2], buffers[2], buffers[3], &documents, RANK_TOKENS,
+                            (ex_heads){2, 1, RANK_DIM}, buffers[4], scratch);
+    }
+    memset(rank->results, 0, sizeof rank->results);
+    int64_t element = (int64_t)ex_type_bytes(rank->type);
+    ops->copy_out(device, host, buffers[1], RANK_WIDTH * RANK_WIDTH * 4);
+    ops->copy_out(device, host + RANK_ELEMENTS, buffers[2], RANK_ELEMENTS / 2 * element);
+    ops->copy_out(device, host + 2 * RANK_ELEMENTS, buffers[4], RANK_ELEMENTS * element);
+    if (ex_device_sync(device))
+        snprintf(rank->failed, sizeof rank->failed, "%s", device->fault.text);
+    for (int i = 0; i < 6; i++)
+        ops->release(device, buffers[i]);
+    ops->release(device, scratch);
+    ex_device_free(device);
+    return NULL;
+}
+
+/* Ranks that are threads of a process have a device each: the same bits as one after another. */
+START_TEST(devices_of_threads)
+{
+    enum { RANKS = 6 };
+    static virtual_rank alone[RANKS], together[RANKS];
+    pthread_t threads[RANKS];
+    for (int i = 0; i < RANKS; i++) {
+        alone[i].type = together[i].type = i % 2 ? EX_BF16 : EX_F32;
+        alone[i].seed = together[i].seed = (uint64_t)i;
+        run_rank(&alone[i]);
+        ck_assert_str_eq(alone[i].failed, "");
+    }
+    for (int i = 0; i < RANKS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, run_rank, &together[i]), 0);
+    for (int i = 0; i < RANKS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < RANKS; i++) {
+        ck_assert_str_eq(together[i].failed, "");
+        ck_assert_mem_eq(together[i].results, alone[i].results, sizeof alone[i].results);
+        ck_assert(i == 0 || memcmp(alone[i].results, alone[i - 1].results, sizeof alone[i].results));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cpu");
@@ -248,6 +332,7 @@ int main(void)
     tcase_add_test(tcase, rounding_to_bf16);
     tcase_add_test(tcase, memory_that_is_not_there);
     tcase_add_test(tcase, faults);
+    tcase_add_test(tcase, devices_of_threads);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

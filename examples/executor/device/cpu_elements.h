@@ -25,8 +25,9 @@ static inline uint16_t ex_cpu_narrow(float x)
 {
     uint32_t bits = ex_cpu_bits(x);
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    uint32_t nan = bits >> 16 | 0x40u;
-    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+    uint32_t nan =
+        0u - (uint32_t)((bits & 0x7fffffffu) > 0x7f800000u); /* masks: a branch would not vectorise */
+    return (uint16_t)((rounded & ~nan) | ((bits >> 16 | 0x40u) & nan));
 }
 
 static inline char *ex_cpu_at(ex_type type, void *base, int64_t element)
@@ -66,16 +67,14 @@ static inline void ex_cpu_close_block(ex_type type, void *base, int64_t at, int6
         narrow[i] = ex_cpu_narrow(buffer[i]);
 }
 
-/* e^x within 2 ulp; 0 below -87.3, where it would not be normal, and no more than e^88.3, which is finite.
- * Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, and Taylor's polynomial of degree 7 (its rest
- * is below 6e-9). */
+/* e^x within 2 ulp; 0 below -87.3, where it would not be normal; above 88.3 a number near e^88.3, which is
+ * finite. Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, and Taylor's polynomial of degree 7
+ * (its rest is below 6e-9). */
 static inline float ex_cpu_exp(float x)
 {
-    float inside = x < -87.3f ? -87.3f : x;
-    inside = inside > 88.3f ? 88.3f : inside;
-    float shifted = inside * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: n in the lowest bits */
+    float shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: n in the lowest bits */
     float n = shifted - 12582912.0f;
-    float r = inside - n * 0.693359375f; /* exact: 10 bits times an n of at most 8 */
+    float r = x - n * 0.693359375f; /* exact: 10 bits times an n of at most 8 */
     r = r + n * 2.12194440e-4f;
     float p = 1.98412698e-4f;
     p = p * r + 1.38888889e-3f;
@@ -84,8 +83,10 @@ static inline float ex_cpu_exp(float x)
     p = p * r + 1.66666667e-1f;
     p = p * r + 0.5f;
     p = p * r * r + r + 1.0f;
-    float power = ex_cpu_float((ex_cpu_bits(shifted) + 127u) << 23);
-    return x < -87.3f ? 0.0f : p * power;
+    uint32_t bits = ex_cpu_bits(p * ex_cpu_float((ex_cpu_bits(shifted) + 127u) << 23));
+    /* Outside, what was computed means nothing. Masks, for a branch would not vectorise. */
+    uint32_t below = 0u - (uint32_t)(x < -87.3f), above = 0u - (uint32_t)(x > 88.3f);
+    return ex_cpu_float((bits & ~(below | above)) | (ex_cpu_bits(2.2e38f) & above));
 }
 
 static inline float ex_cpu_fold(const float *lanes)

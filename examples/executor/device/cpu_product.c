@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #ifdef EX_OPENBLAS
 #include <cblas.h>
+#include <pthread.h>
 #endif
 
 #include "device/cpu_elements.h"
@@ -88,8 +89,11 @@ void ex_cpu_plain_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t 
  * process ask for the same. */
 void ex_cpu_threads(int32_t threads)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     if (openblas_get_num_threads() != threads)
         openblas_set_num_threads(threads);
+    pthread_mutex_unlock(&lock);
 }
 
 void ex_cpu_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
