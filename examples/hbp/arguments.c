@@ -28,6 +28,8 @@ static const option options[] = {
      "preset or config.json, ,layers=4,... behind it replaces fields; or fields alone", 0},
     {"machine", KIND_TEXT, AT(machine_text), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "NAME[:N]",
      "preset and its number of nodes, or profile.json", 0},
+    {"cost", KIND_TEXT, AT(cost_file), CLI_COSTS, "FILE",
+     "a cost that hbp fit wrote, instead of --model and --machine", 0},
     {"nodes", KIND_INTEGER, AT(nodes), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "N", "number of nodes",
      0},
     {"set", KIND_TEXT, AT(set), CLI_COSTS | CLI_PROBE | CLI_VLM | CLI_TASKS, "FIELD=X,...",
@@ -179,7 +181,7 @@ static const option options[] = {
     {"all", KIND_FLAG, AT(all), CLI_GROUPS | CLI_SHOW | CLI_STAGES | CLI_TASKS, "",
      "every row of long tables", 0},
     {"output", KIND_TEXT, AT(output),
-     CLI_PLAN | CLI_TRACE | CLI_PROBE | CLI_DUMP | CLI_STEP | CLI_VLM | CLI_TASKS, "FILE",
+     CLI_PLAN | CLI_TRACE | CLI_PROBE | CLI_DUMP | CLI_STEP | CLI_VLM | CLI_TASKS | CLI_FIT, "FILE",
      "where to write (also -o FILE)", 0},
     {"json", KIND_FLAG, AT(json), CLI_ALL, "", "print JSON", 0},
 };

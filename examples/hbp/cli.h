@@ -30,6 +30,7 @@ typedef struct cli {
 
     const char *model_text;
     const char *machine_text;
+    const char *cost_file;
     const char *set;
     int64_t nodes;
     int64_t zero;
@@ -112,6 +113,7 @@ typedef struct cli {
     hbp_model *model;
     hbp_machine *machine;
     hbp_cost *cost;
+    hbp_cost *fitted;
     hbp_groups *groups;
     hbp_plan *plan;
     hbp_plan_file *plan_file;
@@ -142,10 +144,11 @@ enum {
     CLI_VLM = 1024,
     CLI_STAGES = 2048,
     CLI_TASKS = 4096,
+    CLI_FIT = 8192,
     CLI_PLANS = CLI_GROUPS | CLI_PLAN | CLI_COMPARE,
-    CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP,
+    CLI_COSTS = CLI_PLANS | CLI_VALIDATE | CLI_STEP | CLI_FIT,
     CLI_READS = CLI_PLANS | CLI_LENGTHS | CLI_VALIDATE | CLI_STEP | CLI_VLM,
-    CLI_ALL = 8191
+    CLI_ALL = 16383
 };
 
 typedef struct cli_command {
@@ -170,6 +173,7 @@ int cli_step(cli *c);
 int cli_vlm(cli *c);
 int cli_stages(cli *c);
 int cli_tasks(cli *c);
+int cli_fit(cli *c);
 
 /* arguments.c: reads argv[2..] into `c`; prints one line and returns 2 on wrong usage, else 0. */
 int cli_parse(cli *c, const cli_command *command, int argc, char **argv);

@@ -153,8 +153,34 @@ hbp_status cli_make_machine(cli *c)
     return status < 0 ? status : cli_set_machine(c);
 }
 
+/* A cost file has its terms: what would change them has no place beside it. */
+static hbp_status load_cost(cli *c)
+{
+    const struct {
+        const char *option;
+        int given;
+    } others[] = {{"--model", c->model_text != NULL},
+                  {"--machine", c->machine_text != NULL},
+                  {"--nodes", c->nodes != 0},
+                  {"--set", c->set != NULL},
+                  {"--zero", c->zero != 0},
+                  {"--fused-ce", c->fused_cross_entropy != 0},
+                  {"--max-sp", c->max_sp != 0},
+                  {"--reserve", c->reserve_mib != 0},
+                  {"--pack-overhead", c->pack_overhead_ns != 0},
+                  {"--dp-overlap", c->dp_overlap > 0},
+                  {"--sp-overlap", c->sp_overlap > 0}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].given)
+            return cli_own_failure("--cost %s has all terms already; %s cannot change them", c->cost_file,
+                                   others[i].option);
+    return hbp_cost_load(c->context, c->cost_file, &c->cost);
+}
+
 hbp_status cli_make_cost(cli *c)
 {
+    if (c->cost_file)
+        return load_cost(c);
     hbp_status status = make_model(c);
     if (status >= 0)
         status = cli_make_machine(c);

@@ -23,6 +23,7 @@ static const cli_command commands[] = {
     {"stages", CLI_STAGES, 1, "LAYERS", "Cut layers into pipeline stages.", cli_stages},
     {"tasks", CLI_TASKS, 1, "GRAPH",
      "Plan many tasks on one machine: which operators on how many GPUs, on which, when.", cli_tasks},
+    {"fit", CLI_FIT, 1, "TIMELINE", "A cost from what a run measured; -o saves it for --cost.", cli_fit},
     {"show", CLI_SHOW, 1, "PLAN", "A plan, one step of it, or what one rank runs in it.", cli_show},
     {"compare", CLI_COMPARE, 1, "FILE", "This plan beside the classic ways of batching, and the bound.",
      cli_compare},
@@ -47,7 +48,7 @@ static void print_help(void)
 {
     printf("usage: hbp COMMAND [FILE] [options]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-10s%-6s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
+        printf("  %-9s%-8s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
     printf("\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
            "standard input. `hbp COMMAND --help` lists the options; every command takes --json.\n"
            "Exit status: 0 on success, 1 on failure, 2 on wrong usage.\n\nmodels:  ");
@@ -93,6 +94,7 @@ static void free_objects(cli *c)
     hbp_vlm_free(c->vlm);
     hbp_plan_free(c->plan);
     hbp_groups_free(c->groups);
+    hbp_cost_free(c->fitted);
     hbp_cost_free(c->cost);
     hbp_machine_free(c->machine);
     hbp_model_free(c->model);

@@ -9,7 +9,7 @@ int cli_validate(cli *c)
     CLI_TRY(c, cli_load_plan(c));
     if (c->lengths_file)
         CLI_TRY(c, cli_read_lengths(c, c->lengths_file));
-    if (c->model_text)
+    if (c->model_text || c->cost_file)
         CLI_TRY(c, cli_make_cost(c));
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
     cli_clear_progress();

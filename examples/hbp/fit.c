@@ -1,0 +1,226 @@
+/* A cost from what a run measured: how far the prior is off, how far the fit, and what became of each term.
+ */
+#include <ctype.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* A run's times against a prior and what was fitted to them. */
+typedef struct fitting {
+    hbp_timeline_columns columns;
+    hbp_cost_terms prior;
+    hbp_cost_terms fitted;
+    hbp_timeline_report before;
+    hbp_timeline_report after;
+    int32_t terms_fitted;
+} fitting;
+
+#define TERM(name)                                                                                           \
+    {                                                                                                        \
+#name, offsetof(hbp_cost_terms, name)                                                                \
+    }
+
+/* What a fit may change. */
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {TERM(ns_per_token),     TERM(ns_per_token_squared),
+               TERM(recompute_linear), TERM(recompute_attention),
+               TERM(pack_ns),          TERM(static_bytes),
+               TERM(activation_bytes), TERM(recomputed_bytes),
+               TERM(working_bytes),    TERM(logits_bytes),
+               TERM(sp_buffer_bytes)},
+  tables[] = {TERM(sp_latency_ns), TERM(sp_ns_per_token)};
+#undef TERM
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+
+static double number_of(const hbp_cost_terms *terms, int i)
+{
+    double value;
+    memcpy(&value, (const char *)terms + numbers[i].offset, sizeof value);
+    return value;
+}
+
+static double row_of(const hbp_cost_terms *terms, int i, int32_t row)
+{
+    const double *rows;
+    memcpy(&rows, (const char *)terms + tables[i].offset, sizeof rows);
+    return rows[row];
+}
+
+/* Whether `text` holds the first `length` characters of `part`, capitals or not. */
+static int holds(const char *text, const char *part, size_t length)
+{
+    for (; *text; text++) {
+        size_t k = 0;
+        while (k < length && tolower((unsigned char)text[k]) == tolower((unsigned char)part[k]))
+            k++;
+        if (k == length)
+            return 1;
+    }
+    return length == 0;
+}
+
+/* "h100" is an "NVIDIA H100 80GB HBM3", "a100-80" an "NVIDIA A100-SXM4-80GB". */
+static int is_same_device(const char *machine, const char *device)
+{
+    return holds(device, machine, strcspn(machine, "-: ")) || holds(machine, device, strlen(device));
+}
+
+static const char *other_device(const cli *c, const fitting *f)
+{
+    const char *machine = hbp_cost_get_machine_name(c->cost);
+    return f->columns.device && machine[0] && !is_same_device(machine, f->columns.device) ? machine : NULL;
+}
+
+static hbp_status compare(cli *c, const hbp_cost *cost, hbp_timeline_report *report)
+{
+    hbp_timeline_report_init(report, sizeof *report);
+    return hbp_timeline_compare(c->context, c->timeline, cost, report);
+}
+
+static hbp_status save(cli *c, const fitting *f)
+{
+    hbp_cost_file_options options;
+    hbp_cost_file_options_init(&options, sizeof options);
+    /* The text says more than the name of a model with fields replaced. */
+    if (c->model && strcmp(hbp_model_get_name(c->model), "custom") == 0)
+        options.model = c->model_text;
+    options.machine = f->columns.device;
+    options.note = c->note;
+    return hbp_cost_save(c->context, c->fitted, c->output, &options);
+}
+
+static json_t *errors_json(const hbp_timeline_report *r)
+{
+    return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I}", "median_pack_error", r->median_pack_error,
+                     "p95_pack_error", r->p95_pack_error, "max_pack_error", r->max_pack_error,
+                     "median_step_error", r->median_step_error, "p95_step_error", r->p95_step_error,
+                     "max_step_error", r->max_step_error, "median_bytes_error", r->median_bytes_error,
+                     "max_bytes_error", r->max_bytes_error, "predicted_ns", (json_int_t)r->predicted_ns);
+}
+
+static json_t *table_json(const hbp_cost_terms *terms, int i)
+{
+    json_t *list = json_array();
+    for (int32_t row = 0; row < terms->degrees; row++)
+        json_array_append_new(list, json_number(row_of(terms, i, row)));
+    return list;
+}
+
+static void put_term(const cli *c, json_t *terms, const char *name, json_t *prior, json_t *value)
+{
+    json_object_set_new(terms, name,
+                        json_pack("{s:o,s:s,s:o,s:s}", "prior", prior, "prior_source",
+                                  hbp_cost_get_source(c->cost, name), "value", value, "source",
+                                  hbp_cost_get_source(c->fitted, name)));
+}
+
+static int print_json(cli *c, const fitting *f)
+{
+    json_t *terms = json_object();
+    json_t *degrees = json_array();
+    for (int i = 0; i < COUNT(numbers); i++)
+        put_term(c, terms, numbers[i].name, json_number(number_of(&f->prior, i)),
+                 json_number(number_of(&f->fitted, i)));
+    for (int i = 0; i < COUNT(tables); i++)
+        put_term(c, terms, tables[i].name, table_json(&f->prior, i), table_json(&f->fitted, i));
+    for (int32_t row = 0; row < f->fitted.degrees; row++)
+        json_array_append_new(degrees, json_integer(f->fitted.degree[row]));
+    c->result = json_pack("{s:s?,s:s?,s:s?,s:i,s:I,s:I,s:I,s:i,s:o,s:o,s:o,s:o}", "path", c->output, "device",
+                          f->columns.device, "date", f->columns.date, "ranks", (int)f->columns.ranks, "packs",
+                          (json_int_t)f->after.packs, "steps", (json_int_t)f->after.steps, "measured_ns",
+                          (json_int_t)f->after.measured_ns, "terms_fitted", (int)f->terms_fitted, "prior",
+                          errors_json(&f->before), "fitted", errors_json(&f->after), "degree", degrees,
+                          "terms", terms);
+    return cli_print_json(c);
+}
+
+static void add_errors(table *t, const char *name, double median, double p95, double max)
+{
+    table_add(t, "%s", name);
+    table_add_text(t, show_share(median));
+    table_add_text(t, p95 < 0 ? show_real("-", 0) : show_share(p95));
+    table_add_text(t, show_share(max));
+}
+
+static void add_report(table *t, const hbp_timeline_report *r, int bytes, const char *const names[3])
+{
+    add_errors(t, names[0], r->median_pack_error, r->p95_pack_error, r->max_pack_error);
+    add_errors(t, names[1], r->median_step_error, r->p95_step_error, r->max_step_error);
+    if (bytes)
+        add_errors(t, names[2], r->median_bytes_error, -1, r->max_bytes_error);
+}
+
+static void add_term(const cli *c, table *t, const char *shown_name, const char *name, double prior,
+                     double value)
+{
+    table_add(t, "%s", shown_name);
+    table_add_text(t, show_real("%.6g", prior));
+    table_add_text(t, show_real("%.6g", value));
+    table_add(t, "%s", hbp_cost_get_source(c->fitted, name));
+}
+
+static void print_text(const cli *c, const fitting *f)
+{
+    const int bytes = f->columns.peak_bytes != NULL;
+    printf("%s packs of %s steps on %d ranks%s%s, %d terms fitted\n\n", show_count(f->after.packs).s,
+           show_count(f->after.steps).s, (int)f->columns.ranks, f->columns.device ? " of " : "",
+           f->columns.device ? f->columns.device : "", (int)f->terms_fitted);
+    table t;
+    table_begin(&t, 4, (const char *[]){"<relative error of", "median", "95 %", "largest"});
+    add_report(&t, &f->before, bytes,
+               (const char *const[]){"packs, prior", "steps, prior", "peak bytes, prior"});
+    add_report(&t, &f->after, bytes,
+               (const char *const[]){"packs, fitted", "steps, fitted", "peak bytes, fitted"});
+    table_end(&t);
+    printf("\n");
+    table_begin(&t, 4, (const char *[]){"<term", "prior", "fitted", "<source"});
+    for (int i = 0; i < COUNT(numbers); i++)
+        add_term(c, &t, numbers[i].name, numbers[i].name, number_of(&f->prior, i), number_of(&f->fitted, i));
+    for (int i = 0; i < COUNT(tables); i++)
+        for (int32_t row = 1; row < f->fitted.degrees; row++) {
+            char name[48];
+            snprintf(name, sizeof name, "%s, SP %d", tables[i].name, (int)f->fitted.degree[row]);
+            add_term(c, &t, name, tables[i].name, row_of(&f->prior, i, row), row_of(&f->fitted, i, row));
+        }
+    table_end(&t);
+    if (c->output)
+        printf("\nwrote %s; hbp plan --cost %s plans with it\n", c->output, c->output);
+    else
+        printf("\n-o FILE writes the cost\n");
+}
+
+int cli_fit(cli *c)
+{
+    fitting f = {.terms_fitted = 0};
+    CLI_TRY(c, hbp_timeline_load(c->context, c->file, &c->timeline));
+    CLI_TRY(c, cli_make_cost(c));
+    hbp_timeline_columns_init(&f.columns, sizeof f.columns);
+    CLI_TRY(c, hbp_timeline_get_columns(c->context, c->timeline, &f.columns));
+    hbp_measurements measurements = {.struct_size = sizeof measurements};
+    CLI_TRY(c, hbp_timeline_get_measurements(c->context, c->timeline, &measurements));
+    hbp_fit_report report = {.struct_size = sizeof report};
+    CLI_TRY(c, hbp_cost_fit(c->context, c->cost, &measurements, &c->fitted, &report));
+    f.terms_fitted = report.terms_fitted;
+    CLI_TRY(c, compare(c, c->cost, &f.before));
+    CLI_TRY(c, compare(c, c->fitted, &f.after));
+    hbp_cost_terms_init(&f.prior, sizeof f.prior);
+    hbp_cost_terms_init(&f.fitted, sizeof f.fitted);
+    CLI_TRY(c, hbp_cost_get_terms(c->context, c->cost, &f.prior));
+    CLI_TRY(c, hbp_cost_get_terms(c->context, c->fitted, &f.fitted));
+    if (c->output)
+        CLI_TRY(c, save(c, &f));
+    cli_clear_progress();
+    const char *other = other_device(c, &f);
+    if (other)
+        fprintf(stderr, "hbp: warning: %s was measured on '%s'; the prior is of '%s'\n", c->file,
+                f.columns.device, other);
+    if (c->json)
+        return print_json(c, &f);
+    print_text(c, &f);
+    return 0;
+}
