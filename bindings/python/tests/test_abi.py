@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs, _structs_stepper, _structs_tasks, _structs_vlm
+from hbp import _native, _structs, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -43,7 +43,7 @@ def open_structs(text: str) -> "dict[str, list[str]]":
     return structs
 
 
-MODULES = (_structs, _structs_stepper, _structs_tasks, _structs_vlm)
+MODULES = (_structs, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm)
 
 
 def python_struct(c_name: str):

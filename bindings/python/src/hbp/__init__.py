@@ -21,6 +21,7 @@ from ._structs import (
 )
 from ._structs_stepper import Communicator, StepperSummary
 from ._structs_tasks import TaskRunSummary, TaskSummary
+from ._structs_timeline import TimelineReport
 from ._structs_vlm import (
     Budgets,
     PartitionSummary,
@@ -67,6 +68,7 @@ from .report import bound_epoch, simulate
 from .step import plan_step
 from .stepper import Stepper, list_communicators
 from .tasks import TaskRun, TaskSchedule, TaskSlice, plan_tasks, simulate_tasks
+from .timeline import Timeline
 from .vision import choose_budgets, iterative_fill
 from .vlm import Vlm
 from .vlm_plan import VlmPlan, plan_vlm
@@ -130,6 +132,8 @@ __all__ = [
     "TaskSchedule",
     "TaskSlice",
     "TaskSummary",
+    "Timeline",
+    "TimelineReport",
     "TooLargeError",
     "VersionError",
     "Vlm",

@@ -17,6 +17,7 @@ from typing import Any
 from . import _structs as s
 from . import _structs_stepper as stepper
 from . import _structs_tasks as t
+from . import _structs_timeline as timeline
 from . import _structs_vlm as v
 
 ABI_VERSION = 0
@@ -140,6 +141,10 @@ class TaskSchedule(Opaque):
 
 
 class TaskRun(Opaque):
+    pass
+
+
+class Timeline(Opaque):
     pass
 
 
@@ -554,6 +559,17 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(t.TaskRunSummary)]),
     "hbp_task_run_get_starts": _column(TaskRun),
     "hbp_task_run_get_ends": _column(TaskRun),
+    # timeline.h
+    "hbp_timeline_columns_init": _init(timeline.TimelineColumns),
+    "hbp_timeline_create": (Status, [Context, _to(timeline.TimelineColumns), Out]),
+    "hbp_timeline_load": (Status, [Context, Text, Out]),
+    "hbp_timeline_save": (Status, [Context, Timeline, Text]),
+    "hbp_timeline_get_columns": (Status, [Context, Timeline, _to(timeline.TimelineColumns)]),
+    "hbp_timeline_get_measurements": (Status, [Context, Timeline, _to(s.Measurements)]),
+    "hbp_timeline_free": (None, [Timeline]),
+    "hbp_timeline_report_init": _init(timeline.TimelineReport),
+    "hbp_timeline_compare": (Status, [Context, Timeline, Cost, _to(timeline.TimelineReport)]),
+    "hbp_plan_write_measured_trace": (Status, [Context, Plan, Timeline, Int64, Int64, Text]),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, fields
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from ._numbers import choice, int32, int64
 from ._structs import CostOptions, CostTermsStruct, FitReport, Measurements, SpChoice, SpOptions
 from .machine import Machine
 from .model import Model
+
+if TYPE_CHECKING:
+    from .timeline import Timeline
 
 ZERO_STAGES = {3: 3, 2: 2, 1: 1, 0: 4}
 _TABLES = ("degree", "sp_latency_ns", "sp_ns_per_token")
@@ -131,34 +134,42 @@ class Cost(Owned):
 
     def fit(
         self,
+        timeline: Optional[Timeline] = None,
         *,
-        sp: npt.ArrayLike,
-        recompute: npt.ArrayLike,
-        tokens: npt.ArrayLike,
-        sum_squares: npt.ArrayLike,
-        time_ns: npt.ArrayLike,
+        sp: Optional[npt.ArrayLike] = None,
+        recompute: Optional[npt.ArrayLike] = None,
+        tokens: Optional[npt.ArrayLike] = None,
+        sum_squares: Optional[npt.ArrayLike] = None,
+        time_ns: Optional[npt.ArrayLike] = None,
         peak_bytes: Optional[npt.ArrayLike] = None,
     ) -> tuple[Cost, FitReport]:
-        """A cost fitted to measured packs, one row each, with this one as what stands where they say
-        nothing."""
-        degree = integers("sp", sp, np.int32)
+        """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
+        where they say nothing."""
         columns = {
-            "sp": degree,
-            "recompute": integers("recompute", recompute, np.int32),
-            "tokens": integers("tokens", tokens, np.int64),
-            "sum_squares": integers("sum_squares", sum_squares, np.int64),
-            "time_ns": integers("time_ns", time_ns, np.int64),
+            "sp": sp,
+            "recompute": recompute,
+            "tokens": tokens,
+            "sum_squares": sum_squares,
+            "time_ns": time_ns,
+            "peak_bytes": peak_bytes,
         }
-        if peak_bytes is not None:
-            columns["peak_bytes"] = integers("peak_bytes", peak_bytes, np.int64)
-        addresses = {name: address(same_count(name, column, len(degree))) for name, column in columns.items()}
-        measured = Measurements(count=len(degree), **addresses)
+        given = [name for name, column in columns.items() if column is not None]
+        if timeline is not None:
+            if given:
+                raise TypeError(f"{given[0]} is given beside a timeline")
+            measured, arrays = timeline._measured(), []
+        else:
+            missing = [name for name in columns if name not in given and name != "peak_bytes"]
+            if missing:
+                raise TypeError(f"neither a timeline nor {missing[0]} is given")
+            measured, arrays = _measurements({name: columns[name] for name in given})
         report, out, fitted = FitReport(), ctypes.c_void_p(), Cost.__new__(Cost)
         try:
             call_long(lib.hbp_cost_fit, self, ctypes.byref(measured), ctypes.byref(out), ctypes.byref(report))
         finally:
             if out.value:
                 fitted._adopt(out.value)
+        del arrays  # lived as long as the call
         return fitted, report
 
     def predict_ns(
@@ -211,6 +222,18 @@ class Cost(Owned):
     def __repr__(self) -> str:
         terms = self.terms()
         return f"<hbp.Cost: {terms.ranks} ranks, SP degrees {', '.join(map(str, terms.degree))}>"
+
+
+def _measurements(columns: dict[str, Any]) -> tuple[Measurements, list[npt.NDArray[Any]]]:
+    """Columns as hbp_cost_fit takes them, and the arrays that it points into."""
+    small = ("sp", "recompute")
+    arrays = {
+        name: integers(name, column, np.int32 if name in small else np.int64)
+        for name, column in columns.items()
+    }
+    count = len(arrays["sp"])
+    addresses = {name: address(same_count(name, array, count)) for name, array in arrays.items()}
+    return Measurements(count=count, **addresses), list(arrays.values())
 
 
 def choose_sp(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from ._numbers import choice, int32, int64
 from ._structs import PlanSaveOptions, PlanSummary, kinds_of
 from .cost import Cost
 from .lengths import Lengths
+
+if TYPE_CHECKING:
+    from .timeline import Timeline
 
 LOSS = {"token": 0, "local_token": 1, "sample": 2, "sum": 3}
 REASONS = {1: "over-long", 2: "left-over", 3: "over-vision", 4: "lost"}
@@ -462,12 +465,16 @@ class Plan(Owned):
         call(lib.hbp_plan_load_cursor, self, address(data), ctypes.byref(step))
         return step.value
 
-    def write_trace(self, path: Path, first: int = 0, count: int = 0) -> None:
+    def write_trace(
+        self, path: Path, first: int = 0, count: int = 0, timeline: Optional[Timeline] = None
+    ) -> None:
         """Writes a Chrome trace of steps [first, first + count), all when `count` is 0; it opens in
-        Perfetto."""
-        call_long(
-            lib.hbp_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path)
-        )
+        Perfetto. With a `timeline` it shows every rank twice, as predicted and as measured."""
+        steps = int64("first", first), int64("count", count)
+        if timeline is None:
+            call_long(lib.hbp_plan_write_trace, self, *steps, path_bytes(path))
+        else:
+            call_long(lib.hbp_plan_write_measured_trace, self, timeline, *steps, path_bytes(path))
 
     def write_json(self, path: Path) -> None:
         """Writes the plan as JSON."""
