@@ -14,7 +14,7 @@ HBP_BEGIN_DECLS
 typedef struct hbp_timeline hbp_timeline;
 
 /* Columns [count], a row a pack: the time is that of the SP group's slowest rank, from when all its ranks
- * could begin to its end. NULL columns are not known. */
+ * could begin to its end. The columns that say so may be NULL: not known. Rows come in any order. */
 typedef struct hbp_timeline_columns {
     uint32_t struct_size;
     int32_t ranks; /* of the run */
@@ -24,12 +24,12 @@ typedef struct hbp_timeline_columns {
     const int32_t *first_rank;
     const int32_t *sp;
     const int32_t *recompute;
-    const int64_t *samples; /* 0: a dummy */
+    const int64_t *samples; /* 0: a dummy; NULL: what has no tokens is one */
     const int64_t *tokens;  /* padding included: what was computed */
     const int64_t *sum_squares;
-    const int64_t *start_ns; /* since the run began */
-    const int64_t *time_ns;
-    const int64_t *communication_ns; /* of it in all-to-alls; may be NULL */
+    const int64_t *start_ns;         /* since the run began; may be NULL */
+    const int64_t *time_ns;          /* at least 1, a dummy's at least 0 */
+    const int64_t *communication_ns; /* of it in all-to-alls, at most all of it; may be NULL */
     const int64_t *peak_bytes;       /* of the fullest rank; may be NULL */
     const char *device;              /* what it ran on, "NVIDIA H100 80GB HBM3"; NULL: not known */
     const char *date;                /* "2026-11-22"; NULL: not known */
@@ -43,8 +43,9 @@ HBP_API hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_
                                        hbp_timeline **out);
 
 /* A timeline file is CSV: comment lines "# device: ...", "# date: ...", "# ranks: N", a header of column
- * names in any order, a line a pack; samples, start_ns, communication_ns and peak_bytes may be absent. Saved
- * atomically; HBP_E_FORMAT names line and column. */
+ * names in any order, a line a pack; samples, start_ns, communication_ns and peak_bytes may be absent, times
+ * and sizes may have other units (docs: timeline file). Saved atomically; HBP_E_FORMAT names line and column.
+ */
 HBP_API hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timeline **out);
 HBP_API hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *timeline, const char *path);
 
@@ -67,7 +68,8 @@ typedef struct hbp_timeline_report {
     double median_pack_error;
     double p95_pack_error;
     double max_pack_error;
-    double median_step_error; /* of a step's sum over micro-batches of its slowest pack */
+    double
+        median_step_error; /* of a step's sum over micro-batches of its slowest pack; step_ns is of neither */
     double p95_step_error;
     double max_step_error;
     double median_bytes_error; /* of peak bytes; 0 without that column */
@@ -78,15 +80,16 @@ typedef struct hbp_timeline_report {
 
 HBP_API void hbp_timeline_report_init(hbp_timeline_report *report, uint32_t struct_size);
 
-/* Compares each pack and step of a timeline with what `cost` predicts. HBP_E_INVALID for an SP degree that
- * the cost does not allow. O(count log count). */
+/* Compares each pack and step of a timeline with what `cost` predicts; of a step measured in part, the same
+ * part. HBP_E_INVALID for an SP degree that the cost does not allow or more recomputed layers than it has.
+ * O(count). */
 HBP_API hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeline,
                                         const hbp_cost *cost, hbp_timeline_report *report);
 
 /* Writes a Chrome trace of steps [first, first + count) of the plan, count 0: all, with every rank twice: as
  * predicted and as measured. Steps that the timeline lacks are shown as predicted alone; both begin at 0 with
- * the first step shown. HBP_E_INVALID when timeline and plan do not match (another SP degree, first rank or
- * number of ranks), naming the row. Atomic. */
+ * the first step shown. HBP_E_INVALID when timeline and plan do not match (another SP degree, first rank,
+ * number of samples or of ranks, a pack twice), naming the row. Atomic. */
 HBP_API hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *plan,
                                                  const hbp_timeline *timeline, int64_t first, int64_t count,
                                                  const char *path);
