@@ -142,17 +142,18 @@ static hbp_status fit_time(fit *f)
 {
     const hbp_cost_terms *t = &f->prior->terms;
     hbp__unknown *u = f->unknowns;
-    u[TIME_TOKENS] = u[TIME_SQUARES] = u[TIME_PACK] =
-        (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
+    u[TIME_TOKENS] = u[TIME_SQUARES] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
+    u[TIME_PACK] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1, .prior = t->pack_ns, .spare = 1};
     u[TIME_TOKENS_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_TOKENS, .prior = t->recompute_linear};
     u[TIME_SQUARES_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_SQUARES, .prior = t->recompute_attention};
     for (int32_t j = TIME_DEGREES; j < f->time_unknowns; j += 2) {
-        u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
-        u[j + 1] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE,
-                                  .parent = -1,
-                                  .prior = f->prior->sp_latency_ns[f->row[(j - TIME_DEGREES) / 2]]};
+        const int32_t row = f->row[(j - TIME_DEGREES) / 2];
+        const double slope = f->prior->sp_ns_per_token[row];
+        const double latency = f->prior->sp_latency_ns[row];
+        u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1, .prior = slope, .spare = 1};
+        u[j + 1] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = latency};
     }
     hbp__regression r = {f, time_row, f->measured->count, f->time_unknowns, u};
     int32_t first;

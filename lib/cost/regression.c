@@ -38,6 +38,7 @@ typedef struct state {
     double *trial;       /* [columns] of the reduced system */
     double *before;      /* [columns] values of the iteration before */
     int32_t *place;      /* [columns] of an unknown among those fitted, -1: not fitted */
+    int32_t *stays;      /* [columns] nonzero: one to be fitted that keeps its prior */
     hbp__relative_errors errors;
     double square; /* of the errors, however far off, summed as the rows were gathered */
     double spread; /* standard deviation of a row's error; 0: no row is far off */
@@ -254,31 +255,56 @@ static int32_t choose_next(state *s)
     return best;
 }
 
-static void fit_only(hbp__regression *r)
+/* Fits what must be, but for what stays. */
+static void fit_only(state *s)
 {
-    for (int32_t j = 0; j < r->columns; j++)
-        r->unknowns[j].fitted = r->unknowns[j].kind == HBP__UNKNOWN_FITTED;
+    for (int32_t j = 0; j < s->r->columns; j++)
+        s->r->unknowns[j].fitted = s->r->unknowns[j].kind == HBP__UNKNOWN_FITTED && !s->stays[j];
 }
 
-static hbp_status run(state *s, double doubt, int32_t *first, int32_t *second)
+/* Fits what must be and then what shows. *in_doubt: HBP_E_INFEASIBLE is for scatter, not for twins. */
+static hbp_status attempt(state *s, double doubt, int32_t *first, int32_t *second, int *in_doubt)
 {
-    hbp__regression *r = s->r;
     int more = 0;
-    fit_only(r);
+    *in_doubt = 0;
+    fit_only(s);
     hbp_status status = solve_robust(s, first, second);
     HBP__TRY(status);
     for (int32_t next = choose_next(s); next >= 0; next = status == HBP_OK ? choose_next(s) : -1) {
-        r->unknowns[next].fitted = more = 1;
+        s->r->unknowns[next].fitted = more = 1;
         status = solve_robust(s, first, second);
     }
     if (status == HBP_OK)
         status = solve(s, doubt, first, second);
     if (status == HBP_E_INFEASIBLE && more) {
         /* Better without than in doubt. */
-        fit_only(r);
+        fit_only(s);
         HBP__TRY(solve_robust(s, first, second));
         status = solve(s, doubt, first, second);
     }
+    *in_doubt = status == HBP_E_INFEASIBLE;
+    return status;
+}
+
+/* Of two unknowns in doubt, lets a spare one stay at its prior, the later by preference; 0: neither is. */
+static int let_stay(state *s, int32_t first, int32_t second)
+{
+    int32_t last = first > second ? first : second;
+    int32_t stays = s->r->unknowns[last].spare ? last : first + second - last;
+    if (!s->r->unknowns[stays].spare)
+        return 0;
+    s->stays[stays] = 1;
+    return 1;
+}
+
+static hbp_status run(state *s, double doubt, int32_t *first, int32_t *second)
+{
+    hbp__regression *r = s->r;
+    int in_doubt;
+    hbp_status status = attempt(s, doubt, first, second, &in_doubt);
+    int32_t pair[2] = {*first, *second};
+    while (status == HBP_E_INFEASIBLE && in_doubt && let_stay(s, pair[0], pair[1]))
+        status = attempt(s, doubt, &pair[0], &pair[1], &in_doubt);
     for (int32_t j = 0; status == HBP_OK && j < r->columns; j++)
         r->unknowns[j].value = s->values[j];
     return status;
@@ -291,12 +317,13 @@ hbp_status hbp__regress(hbp_context *context, hbp__regression *regression, doubl
     const uint64_t p = (uint64_t)regression->columns;
     state s = {.context = context, .r = regression};
     double *block = hbp__new_zero(memory, 4 * p, sizeof *block);
-    s.place = hbp__new(memory, p, sizeof *s.place);
+    s.place = hbp__new_zero(memory, 2 * p, sizeof *s.place);
     int room = block && s.place && hbp__normal_begin(memory, regression->columns, &s.whole) &&
                hbp__normal_begin(memory, regression->columns, &s.reduced);
     room &= hbp__relative_errors_begin(memory, room ? regression->rows : 0, &s.errors);
     hbp_status status = HBP_OK;
     if (room) {
+        s.stays = s.place + p;
         s.x = block;
         s.values = block + p;
         s.trial = block + 2 * p;

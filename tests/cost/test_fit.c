@@ -392,6 +392,42 @@ START_TEST(few_packs_do_no_harm)
 }
 END_TEST
 
+/* Packs as plans make them, all but full: what each costs cannot be told from what its tokens do. */
+START_TEST(full_packs_leave_pack_ns_to_the_prior)
+{
+    static table t;
+    hbp_context *context = test_context();
+    hbp_cost_terms want;
+    hbp_cost_terms have;
+    hbp_cost *truth = make(context, 1, &want);
+    hbp_cost *prior = make(context, 1.5, &have);
+    hbp__rng rng = hbp__rng_make(22, 0, 0);
+    measure(&t, &rng, truth, 60, 1, 0);
+    for (int64_t i = 0; i < t.count; i++) {
+        t.tokens[i] = 8192 - (int64_t)hbp__rng_below(&rng, 80);
+        t.squares[i] = t.tokens[i] * (100 + (int64_t)hbp__rng_below(&rng, 8000));
+        t.recompute[i] = 0;
+        t.time_ns[i] = hbp_cost_predict_pack_ns(truth, 1, 0, t.tokens[i], (double)t.squares[i]);
+    }
+    disturb(&t, &rng);
+    hbp_measurements m = view(&t, 0);
+    hbp_cost *cost = NULL;
+    hbp_fit_report report = {.struct_size = sizeof report};
+    OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
+    OK(context, hbp_cost_get_terms(context, cost, &have));
+    ck_assert_double_eq(have.pack_ns, 1.5 * want.pack_ns);
+    ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "given");
+    ck_assert_int_eq(report.terms_fitted, 2);
+    ck_assert_double_le(report.median_time_error, .025);
+    ck_assert_double_eq_tol(have.ns_per_token_squared, want.ns_per_token_squared,
+                            .2 * want.ns_per_token_squared);
+    hbp_cost_free(cost);
+    hbp_cost_free(truth);
+    hbp_cost_free(prior);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(terms_that_look_alike_are_named)
 {
     static table t;
@@ -534,5 +570,6 @@ END_TEST
 
 TEST_MAIN("fit", exact_measurements_give_the_truth_back, noise_leaves_small_errors,
           what_was_not_measured_stays_the_priors, hiccups_hardly_matter,
-          second_terms_are_fitted_where_they_show, few_packs_do_no_harm, terms_that_look_alike_are_named,
-          bad_rows_are_named, every_allocation_and_report_may_fail)
+          second_terms_are_fitted_where_they_show, few_packs_do_no_harm,
+          full_packs_leave_pack_ns_to_the_prior, terms_that_look_alike_are_named, bad_rows_are_named,
+          every_allocation_and_report_may_fail)

@@ -186,6 +186,42 @@ START_TEST(what_looks_alike_is_told)
 }
 END_TEST
 
+START_TEST(a_spare_unknown_stays_rather_than_in_doubt)
+{
+    static design d;
+    hbp_context *context = test_context();
+    hbp__unknown u[COLUMNS];
+    int32_t first, second;
+    for (int spare = 0; spare < 2; spare++) {
+        make(&d, 3, 40, .3, .1, 0);
+        for (int64_t i = 0; i < d.rows; i++)
+            d.x[i][3] = 2 + .01 * d.x[i][3];
+        for (int j = 0; j < COLUMNS; j++)
+            u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
+        u[3].spare = spare;
+        u[3].prior = .2;
+        hbp__regression r = {&d, row_of, d.rows, COLUMNS, u};
+        hbp_status status = hbp__regress(context, &r, .25, &first, &second);
+        if (spare) {
+            ck_assert_int_eq(status, HBP_OK);
+            ck_assert(!u[3].fitted && u[0].fitted && u[1].fitted && u[2].fitted);
+            ck_assert_double_eq(u[3].value, .2);
+            ck_assert_double_eq_tol(u[0].value, 1.85, .15);
+            ck_assert_double_eq_tol(u[2].value, .3, .1);
+        } else {
+            ck_assert_int_eq(status, HBP_E_INFEASIBLE);
+            ck_assert(first == 0 && second == 3);
+        }
+        /* A spare unknown of which there is no doubt is fitted. */
+        make(&d, 3, 40, .3, .1, 0);
+        OK(context, hbp__regress(context, &r, .25, &first, &second));
+        ck_assert(u[3].fitted);
+        ck_assert_double_eq_tol(u[3].value, .5, .1);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status run_once(hbp_context *context, void *user)
 {
     hbp__unknown u[COLUMNS];
@@ -203,4 +239,5 @@ START_TEST(allocations_and_patience_may_end)
 END_TEST
 
 TEST_MAIN("regression", few_rows_are_plain_least_squares, rows_far_off_hardly_matter,
-          only_what_the_rows_show_is_fitted, what_looks_alike_is_told, allocations_and_patience_may_end)
+          only_what_the_rows_show_is_fitted, what_looks_alike_is_told,
+          a_spare_unknown_stays_rather_than_in_doubt, allocations_and_patience_may_end)
