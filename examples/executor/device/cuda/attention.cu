@@ -4,6 +4,7 @@
 #include "device/cuda/attention_launch.cuh"
 #include "device/cuda/attention_plain.cuh"
 #include "device/cuda/attention_tensor.cuh"
+#include "device/cuda/elements.cuh"
 
 using namespace ex_attention;
 
@@ -23,9 +24,9 @@ __global__ void __launch_bounds__(32 * delta_warps)
         return;
     float sum = 0.0f;
     for (int32_t i = lane; i < sizes.dim; i += 32)
-        sum = fmaf(to_float(out[at * sizes.dim + i]), to_float(d_out[at * sizes.dim + i]), sum);
-    for (int32_t step = 16; step; step /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        sum = fmaf(ex_cuda::to_float(out[at * sizes.dim + i]), ex_cuda::to_float(d_out[at * sizes.dim + i]),
+                   sum);
+    sum = ex_cuda::warp_sum(sum);
     if (lane == 0)
         delta[at % sizes.heads * sizes.tokens + at / sizes.heads] = sum;
 }
@@ -52,7 +53,7 @@ int64_t end_of(const ex_documents *documents)
 /* Whether there is anything to do; bad shapes fail. */
 bool usable(ex_device *device, const ex_documents *documents, int64_t S, ex_heads heads, shape *sizes)
 {
-    if (device->fault.failed)
+    if (!ex_cuda::ready(device))
         return false;
     if (heads.dim < 1 || heads.dim > plain_widest)
         ex_fail(&device->fault, "%s: heads of %d dimensions; attention takes 1 to %d", device->name,

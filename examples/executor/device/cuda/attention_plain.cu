@@ -8,6 +8,7 @@
 #include "device/cuda/attention_plain.cuh"
 
 #include "device/cuda/attention_launch.cuh"
+#include "device/cuda/elements.cuh"
 
 namespace ex_attention
 {
@@ -30,7 +31,7 @@ __device__ void load_rows(float *to, const T *from, int64_t stride, int32_t firs
     for (int32_t i = (int32_t)threadIdx.x; i < tile * dim; i += threads) {
         const int32_t row = i / dim, column = i - row * dim;
         to[row * pitch + column] =
-            first + row < rows ? to_float(from[(first + row) * stride + column]) : 0.0f;
+            first + row < rows ? ex_cuda::to_float(from[(first + row) * stride + column]) : 0.0f;
     }
 }
 
@@ -65,7 +66,7 @@ __device__ void store_row(T *to, const float (&sums)[wide / row_threads], float 
 #pragma unroll
     for (int32_t j = 0; j < wide / row_threads; j++) {
         if (lane + row_threads * j < dim)
-            to[lane + row_threads * j] = from_float<T>(sums[j] * factor);
+            ex_cuda::from_float(sums[j] * factor, to + lane + row_threads * j);
     }
 }
 

@@ -55,7 +55,7 @@ static inline int64_t list_work(const ex_documents *documents, int64_t tokens, i
 {
     struct entry {
         int32_t length, document;
-    } heap[list_size];
+    } heap[list_size] = {};
     const auto before = [](const entry &a, const entry &b) {
         return a.length != b.length ? a.length > b.length : a.document < b.document;
     };
