@@ -8,6 +8,7 @@
 
 #include "comm/mpi_messages.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,13 +31,14 @@ int ex_mpi_fail(ex_comm *comm, const ex_group *group, const char *what, int erro
     return ex_call_fail(comm, group, what, "MPI: %s", text);
 }
 
-/* Between two looks. Whoever shares a processor with the rank it waits for gives it away at once; others look
- * for about as long as the bytes may take before they sleep. */
+/* Between two looks: goes on looking for about as long as the bytes may take, giving the processor away where
+ * ranks share it, and then sleeps. */
 static void pause_after(const ex_mpi_comm *m, double waited_s, int64_t bytes)
 {
-    double spin_s = m->crowded ? 0 : 5e-5 + 1e-9 * (double)bytes;
-    if (waited_s >= spin_s)
+    if (waited_s >= 5e-5 + 1e-9 * (double)bytes)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    else if (m->crowded)
+        sched_yield();
 }
 
 /* Whether what has come from place p of the group is what this call expects. `error`: MPI's, as of a message
