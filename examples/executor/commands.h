@@ -6,5 +6,6 @@
 
 int ex_run_command(const ex_options *options);
 int ex_probe_command(const ex_options *options);
+int ex_measure_command(const ex_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* hbp_executor: trains a small transformer by a plan and measures it, or measures the machine. */
+/* hbp_executor: trains a transformer by a plan, measures packs of a model, or the machine. */
 #include "commands.h"
 #include "options.h"
 
@@ -12,5 +12,12 @@ int main(int argc, char **argv)
         ex_options_print_help();
         return 0;
     }
-    return options.command == EX_RUN ? ex_run_command(&options) : ex_probe_command(&options);
+    switch (options.command) {
+    case EX_RUN:
+        return ex_run_command(&options);
+    case EX_PROBE:
+        return ex_probe_command(&options);
+    default:
+        return ex_measure_command(&options);
+    }
 }

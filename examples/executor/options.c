@@ -21,26 +21,25 @@ typedef struct option {
 } option;
 
 #define AT(field) offsetof(ex_options, field)
-#define BOTH      (EX_RUN | EX_PROBE)
+#define ALL       (EX_RUN | EX_PROBE | EX_MEASURE)
 
 static const option options[] = {
-    {"model", KIND_TEXT, AT(model), EX_RUN, "NAME",
+    {"model", KIND_TEXT, AT(model), EX_RUN | EX_MEASURE, "NAME",
      "the model to train: preset, config.json, fields, or preset,layers=4,... (as hbp takes it)", 0},
-    {"device", KIND_CHOICE, AT(device), BOTH, "NAME", "cpu or cuda (default: cuda where there is a GPU)",
+    {"device", KIND_CHOICE, AT(device), ALL, "NAME", "cpu or cuda (default: cuda where there is a GPU)",
      "cpu=1|cuda=2"},
-    {"type", KIND_CHOICE, AT(type), BOTH, "TYPE", "f32 or bf16 (default: f32 on cpu, bf16 on cuda)",
+    {"type", KIND_CHOICE, AT(type), ALL, "TYPE", "f32 or bf16 (default: f32 on cpu, bf16 on cuda)",
      "f32=1|bf16=2"},
-    {"comm", KIND_CHOICE, AT(comm), BOTH, "NAME",
+    {"comm", KIND_CHOICE, AT(comm), ALL, "NAME",
      "mpi, nccl or self (default: nccl on cuda and mpi on cpu when started by a launcher, else self)",
      "mpi=1|nccl=2|self=3"},
-    {"virtual", KIND_COUNT, AT(virtual_ranks), BOTH, "N", "N virtual ranks in this process, on one device",
-     0},
-    {"threads", KIND_COUNT, AT(threads), BOTH, "N",
+    {"virtual", KIND_COUNT, AT(virtual_ranks), ALL, "N", "N virtual ranks in this process, on one device", 0},
+    {"threads", KIND_COUNT, AT(threads), ALL, "N",
      "threads of a rank's matrix products on the CPU (default 1)", 0},
-    {"rendezvous", KIND_TEXT, AT(rendezvous), BOTH, "FILE",
+    {"rendezvous", KIND_TEXT, AT(rendezvous), ALL, "FILE",
      "a file all ranks see, by which NCCL's ranks meet (default: MPI, or MASTER_ADDR as torchrun sets it)",
      0},
-    {"timeout", KIND_NUMBER, AT(limit_s), BOTH, "SECONDS", "longest wait for another rank (default 60)", 0},
+    {"timeout", KIND_NUMBER, AT(limit_s), ALL, "SECONDS", "longest wait for another rank (default 60)", 0},
     {"step", KIND_COUNT, AT(step), EX_RUN, "N", "begin at row N of the plan's steps", 0},
     {"steps", KIND_COUNT, AT(steps), EX_RUN, "N", "run N steps (default: all)", 0},
     {"seed", KIND_COUNT, AT(seed), EX_RUN, "N", "seed of weights and drawn tokens", 0},
@@ -76,10 +75,14 @@ static const option options[] = {
      "the profile the plan was made with: warn if it is of another machine", 0},
     {"cost", KIND_TEXT, AT(cost), EX_RUN, "FILE",
      "the cost the plan was made with (hbp fit): warn alike, and compare with it", 0},
-    {"output", KIND_TEXT, AT(output), EX_PROBE, "FILE", "the profile to write; -o for short", 0},
-    {"seconds", KIND_NUMBER, AT(seconds), EX_PROBE, "X", "about how long to measure (default 20)", 0},
+    {"output", KIND_TEXT, AT(output), EX_PROBE | EX_MEASURE, "FILE",
+     "the profile or the timeline to write; -o for short", 0},
+    {"seconds", KIND_NUMBER, AT(seconds), EX_PROBE | EX_MEASURE, "X",
+     "about how long to measure (default 20; measure: 60)", 0},
+    {"max-tokens", KIND_COUNT, AT(max_tokens), EX_MEASURE, "N",
+     "longest pack in tokens of a rank (default 4096, less where memory is short)", 0},
     {"json", KIND_FLAG, AT(json), EX_RUN, "", "a line of JSON for each step and one at the end", 0},
-    {"help", KIND_FLAG, AT(help), BOTH, "", "this text", 0},
+    {"help", KIND_FLAG, AT(help), ALL, "", "this text", 0},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof *options };
@@ -88,6 +91,7 @@ void ex_options_print_help(void)
 {
     puts("usage: hbp_executor run PLAN --model NAME [options]     train a transformer by a plan\n"
          "       hbp_executor probe -o FILE [options]            measure this machine into a profile\n"
+         "       hbp_executor measure --model NAME -o FILE       measure packs of many kinds, for hbp fit\n"
          "\n"
          "Started alone, by mpirun -n RANKS, or by torchrun with --comm nccl. Exit status: 0 on success, 1 "
          "on\n"
@@ -95,7 +99,11 @@ void ex_options_print_help(void)
     for (int i = 0; i < OPTION_COUNT; i++) {
         char left[64];
         snprintf(left, sizeof left, "--%s %s", options[i].name, options[i].placeholder);
-        printf("  %-24s %s%s\n", left, options[i].commands == EX_PROBE ? "(probe) " : "", options[i].help);
+        printf("  %-24s %s%s\n", left,
+               options[i].commands & EX_RUN     ? ""
+               : options[i].commands & EX_PROBE ? "(probe, measure) "
+                                                : "(measure) ",
+               options[i].help);
     }
 }
 
@@ -154,6 +162,11 @@ static int set_value(ex_options *o, const option *op, const char *text)
     return 0;
 }
 
+static const char *command_name(int command)
+{
+    return command == EX_RUN ? "run" : command == EX_PROBE ? "probe" : "measure";
+}
+
 /* Reads the option argv[*i] and its value; *i becomes the last argument used. */
 static int read_option(ex_options *o, int argc, char **argv, int *i)
 {
@@ -164,7 +177,7 @@ static int read_option(ex_options *o, int argc, char **argv, int *i)
         if (strlen(op->name) != length || strncmp(op->name, name, length) != 0)
             continue;
         if (!(op->commands & o->command))
-            return refuse("--%s is not an option of %s", op->name, o->command == EX_RUN ? "run" : "probe");
+            return refuse("--%s is not an option of %s", op->name, command_name(o->command));
         const char *text = name[length] == '=' ? name + length + 1 : NULL;
         if (op->kind == KIND_FLAG)
             return text ? refuse("--%s takes no value, not '%s'", op->name, text) : set_value(o, op, "");
@@ -181,9 +194,10 @@ static int check(const ex_options *o)
         return refuse("run needs a plan file, as hbp plan -o writes it");
     if (o->command == EX_RUN && !o->model)
         return refuse(
-            "run needs --model, such as --model llama-3.1-8b,layers=2,hidden=256,ffn=512,head_dim=8");
-    if (o->command == EX_PROBE && !o->output)
-        return refuse("probe needs -o FILE");
+            "run needs --model, such as --model llama-3.1-8b,layers=2,hidden=256,ffn=512,head_dim=8",
+            command_name(o->command));
+    if (o->command != EX_RUN && !o->output)
+        return refuse("%s needs -o FILE", command_name(o->command));
     if (o->repeat > 16)
         return refuse("--repeat takes 1..16, not %lld", (long long)o->repeat);
     if (o->virtual_ranks > 1024)
@@ -195,17 +209,18 @@ static int check(const ex_options *o)
 
 int ex_options_read(ex_options *o, int argc, char **argv)
 {
-    *o = (ex_options){
-        .step = -1, .recompute = -1, .limit_s = 60, .learning_rate = 1e-3, .clip = 1, .seconds = 20};
+    *o = (ex_options){.step = -1, .recompute = -1, .limit_s = 60, .learning_rate = 1e-3, .clip = 1};
     if (argc < 2)
-        return refuse("there is no command; run or probe");
+        return refuse("there is no command: run, probe or measure");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         o->help = 1;
         return 0;
     }
-    o->command = strcmp(argv[1], "run") == 0 ? EX_RUN : strcmp(argv[1], "probe") == 0 ? EX_PROBE : 0;
+    for (int command = EX_RUN; command <= EX_MEASURE; command *= 2)
+        if (strcmp(argv[1], command_name(command)) == 0)
+            o->command = command;
     if (!o->command)
-        return refuse("no command '%s'; there are run and probe", argv[1]);
+        return refuse("no command '%s'; there are run, probe and measure", argv[1]);
     for (int i = 2; i < argc; i++) {
         int bad = 0;
         if (strncmp(argv[i], "--", 2) == 0 || strcmp(argv[i], "-o") == 0)

@@ -6,13 +6,13 @@
 
 #include "device/device.h"
 
-enum { EX_RUN = 1, EX_PROBE = 2 };
+enum { EX_RUN = 1, EX_PROBE = 2, EX_MEASURE = 4 };
 enum { EX_CPU = 1, EX_CUDA = 2 };
 enum { EX_COMM_AUTO = 0, EX_COMM_MPI = 1, EX_COMM_NCCL = 2, EX_COMM_SELF = 3 };
 
 /* Strings point into argv. */
 typedef struct ex_options {
-    int command; /* EX_RUN, EX_PROBE */
+    int command; /* EX_RUN, EX_PROBE, EX_MEASURE */
     const char *plan;
     const char *model;
     int64_t device; /* 0: a GPU where there is one */
@@ -35,8 +35,9 @@ typedef struct ex_options {
     const char *resume, *save, *gradients, *timeline, *profile, *cost;
     int64_t save_every;
 
-    const char *output; /* probe */
-    double seconds;
+    const char *output; /* probe, measure */
+    double seconds;     /* 0: the command's own default */
+    int64_t max_tokens; /* measure */
     int64_t json;
     int64_t help;
 } ex_options;

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "objects.h"
 #include "ranks.h"
+#include "walk/agree.h"
 #include "walk/check.h"
 #include "walk/walk.h"
 
@@ -171,31 +172,6 @@ static void print_summary(const summary *s, const ex_rank *rank)
            100 * (double)s->optimise_ns / parts, (double)s->ns / 1e9);
 }
 
-/* Whether all ranks can begin; the first that cannot keeps its message, the others say nothing. */
-static int agree_to_begin(ex_rank *rank, int failed)
-{
-    ex_comm *comm = rank->comm;
-    int *all = calloc((size_t)comm->ranks, sizeof *all);
-    if (!all)
-        return failed ? -1 : ex_fail(&rank->fault, "no memory for %d ranks", (int)comm->ranks);
-    int own = failed != 0;
-    snprintf(comm->where, sizeof comm->where, "the beginning");
-    comm->ops->gather_host(comm, &own, all, sizeof own);
-    if (comm->fault.failed) {
-        free(all);
-        return ex_fail(&rank->fault, "%s", comm->fault.text);
-    }
-    int32_t first = 0;
-    while (first < comm->ranks && !all[first])
-        first++;
-    free(all);
-    if (first == comm->ranks)
-        return 0;
-    if (first != comm->rank)
-        rank->fault = (ex_fault){.failed = 1};
-    return -2;
-}
-
 static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
 {
     const ex_options *o = in->options;
@@ -248,7 +224,8 @@ static int run_rank(ex_rank *rank)
     ex_walk_options w = {.on_step = on_step, .user = &sum, .record = in->options->unpacked ? NULL : &record};
     int failed = hbp_context_create(NULL, &context) < 0 ? ex_fail(&rank->fault, "out of memory")
                                                         : prepare(in, rank, &w);
-    failed = agree_to_begin(rank, failed);
+    snprintf(rank->comm->where, sizeof rank->comm->where, "the beginning");
+    failed = ex_agree(rank->comm, failed, &rank->fault);
     if (!failed && sum.is_first)
         warn_of_other_device(in, rank->device);
     if (!failed)

@@ -52,7 +52,11 @@ START_TEST(plans_that_do_not_suit_are_refused)
     refuses(&c, "5 layers to recompute; the model has 4");
     c.recompute = -1;
     c.first_step = 1;
-    refuses(&c, "steps 1 to 1 are not in the plan, which has 1");
+    refuses(&c, "step 1 is not in the plan, which has 1");
+    c.first_step = 0;
+    c.steps = 2;
+    refuses(&c, "steps 0 to 1 are not in the plan, which has 1");
+    c.steps = 1;
     c.first_step = 0;
     hbp_model_fields f;
     hbp_model_fields_init(&f, sizeof f);

@@ -29,6 +29,9 @@ int ex_check_plan(const ex_check *c, ex_fault *fault)
 {
     int64_t count = 0;
     hbp_plan_get_step_ns(c->plan, &count);
+    if (c->first_step >= count)
+        return ex_fail(fault, "step %lld is not in the plan, which has %lld", (long long)c->first_step,
+                       (long long)count);
     if (c->steps < 1 || c->first_step < 0 || c->first_step > count - c->steps)
         return ex_fail(fault, "steps %lld to %lld are not in the plan, which has %lld",
                        (long long)c->first_step, (long long)(c->first_step + c->steps) - 1, (long long)count);
@@ -96,14 +99,14 @@ static int compare_memory(const ex_check *c, ex_device *device, const need *wors
         return 0;
     return ex_fail(
         fault,
-        "memory: %s %lld of %lld tokens on %d ranks with %d of %d layers recomputed needs %.2f GiB a rank "
+        "memory: %s %lld of %lld tokens on %d rank%s with %d of %d layers recomputed needs %.2f GiB a rank "
         "(%.2f "
         "weights and optimiser, %.2f activations); %.2f GiB of %.2f are free on %s for %d rank%s; use a "
         "smaller model, shorter packs (hbp plan --max-length, --reserve) or more recomputation",
         c->unpacked ? "sample row" : "pack", (long long)worst->pack, (long long)worst->tokens, (int)worst->sp,
-        (int)worst->recompute, (int)c->shape->layers, (double)(states + arena) / GIB, (double)states / GIB,
-        (double)arena / GIB, (double)free_bytes / GIB, (double)total_bytes / GIB, device->name,
-        (int)c->sharers, c->sharers == 1 ? "" : "s");
+        worst->sp == 1 ? "" : "s", (int)worst->recompute, (int)c->shape->layers,
+        (double)(states + arena) / GIB, (double)states / GIB, (double)arena / GIB, (double)free_bytes / GIB,
+        (double)total_bytes / GIB, device->name, (int)c->sharers, c->sharers == 1 ? "" : "s");
 }
 
 int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, ex_fault *fault)

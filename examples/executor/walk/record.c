@@ -48,12 +48,12 @@ static int grow(ex_record *r, int64_t count)
     return 0;
 }
 
-/* One row: pack `own->pack`, of which ranks [rank, rank + sp) measured column `index` of `all`. */
-static void add_row(ex_record *r, const hbp_plan *plan, const ex_measured *all, int64_t count, int64_t index,
-                    int32_t rank, int32_t sp)
+/* One row: the pack that ranks [rank, rank + its degree) measured in column `index` of `all` [ranks x count].
+ */
+static void add_row(ex_record *r, const ex_measured *all, int64_t count, int64_t index, int32_t rank)
 {
     const ex_measured *own = &all[rank * count + index];
-    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    int32_t sp = own->sp;
     int64_t start = own->start_ns[0], time = INT64_MAX, communication = 0, peak = 0;
     for (int32_t i = 0; i < own->repeats; i++) {
         int64_t began = own->start_ns[i], ended = own->end_ns[i], least = own->communication_ns[i];
@@ -80,7 +80,7 @@ static void add_row(ex_record *r, const hbp_plan *plan, const ex_measured *all, 
     r->first_rank[row] = rank;
     r->sp[row] = sp;
     r->recompute[row] = own->recompute;
-    r->samples[row] = samples[own->pack + 1] - samples[own->pack];
+    r->samples[row] = own->samples;
     r->tokens[row] = own->tokens;
     r->sum_squares[row] = own->sum_squares;
     r->start_ns[row] = start;
@@ -89,8 +89,7 @@ static void add_row(ex_record *r, const hbp_plan *plan, const ex_measured *all, 
     r->peak_bytes[row] = peak;
 }
 
-int ex_record_add(ex_record *r, ex_comm *comm, const hbp_plan *plan, const ex_measured *own, int64_t count,
-                  ex_fault *fault)
+int ex_record_add(ex_record *r, ex_comm *comm, const ex_measured *own, int64_t count, ex_fault *fault)
 {
     int64_t all_count = count * comm->ranks;
     if (all_count > r->all_room) {
@@ -107,9 +106,8 @@ int ex_record_add(ex_record *r, ex_comm *comm, const hbp_plan *plan, const ex_me
         return ex_fail(fault, "no memory for a timeline of %lld packs", (long long)(r->count + all_count));
     for (int64_t i = 0; i < count; i++)
         for (int32_t rank = 0; rank < comm->ranks;) {
-            int32_t sp = hbp_plan_get_pack_sp(plan, NULL)[r->all[rank * count + i].pack];
-            add_row(r, plan, r->all, count, i, rank, sp);
-            rank += sp;
+            add_row(r, r->all, count, i, rank);
+            rank += r->all[rank * count + i].sp;
         }
     return 0;
 }

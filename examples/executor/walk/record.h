@@ -14,13 +14,15 @@ enum { EX_REPEATS = 16 };
 /* What one rank measured of one pack, run `repeats` times; times are of its clock, from when the run began.
  */
 typedef struct ex_measured {
-    int64_t pack; /* row of the plan's packs */
+    int64_t pack; /* row of the plan's packs; -1: of no plan */
     int64_t step; /* of the epoch */
     int64_t start_ns[EX_REPEATS], end_ns[EX_REPEATS];
     int64_t communication_ns[EX_REPEATS];
     int64_t peak_bytes;
     int64_t tokens;
     int64_t sum_squares;
+    int64_t samples;
+    int32_t sp;
     int32_t micro_batch;
     int32_t recompute;
     int32_t repeats; /* 1 .. EX_REPEATS, the same on all ranks of the pack */
@@ -43,8 +45,7 @@ int64_t ex_now_ns(void);
 /* Brings together `count` measured packs of each rank (the same number on all) and adds a row for each pack,
  * in the order of micro-batches, then ranks: it began when the last of its ranks could, and ended with the
  * last. Collective. */
-int ex_record_add(ex_record *record, ex_comm *comm, const hbp_plan *plan, const ex_measured *own,
-                  int64_t count, ex_fault *fault);
+int ex_record_add(ex_record *record, ex_comm *comm, const ex_measured *own, int64_t count, ex_fault *fault);
 
 /* The rows as a timeline of `ranks` ranks on `device`; *out to be freed. */
 int ex_record_finish(const ex_record *record, hbp_context *context, int32_t ranks, const char *device,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/transformer.h"
+#include "walk/agree.h"
 #include "walk/batch.h"
 #include "walk/check.h"
 #include "walk/state.h"
@@ -62,10 +63,10 @@ typedef struct agreement {
     int32_t normaliser, recompute, unpacked, repeat;
     ex_adam adam;
     double max_norm;
-    int32_t type, failed;
+    int32_t type;
 } agreement;
 
-static int agree(walk *w, int64_t first, int64_t steps, int failed)
+static int agree(walk *w, int64_t first, int64_t steps)
 {
     const ex_walk_options *o = w->o;
     agreement own;
@@ -83,19 +84,11 @@ static int agree(walk *w, int64_t first, int64_t steps, int failed)
     own.adam = o->adam;
     own.max_norm = o->max_norm;
     own.type = w->device->type;
-    own.failed = failed;
     agreement *all = calloc((size_t)w->comm->ranks, sizeof *all);
     if (!all)
         return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
     w->comm->ops->gather_host(w->comm, &own, all, sizeof own);
     int bad = w->comm->fault.failed ? ex_fail(w->fault, "%s", w->comm->fault.text) : 0;
-    for (int32_t r = 0; r < w->comm->ranks && !bad; r++)
-        if (all[r].failed) {
-            /* The first rank that failed has its message, the others say nothing. */
-            if (r != w->comm->rank)
-                *w->fault = (ex_fault){.failed = 1};
-            bad = -2;
-        }
     for (int32_t r = 1; r < w->comm->ranks && !bad; r++)
         if (memcmp(&all[r], &all[0], sizeof own) != 0) {
             if (w->comm->rank == 0)
@@ -291,12 +284,14 @@ static int run_packs(walk *w, int64_t step, int64_t *samples)
         item it = {pack, rows[pack], rows[pack + 1] - rows[pack],
                    find_group(w, hbp_plan_get_pack_sp(plan, NULL)[pack]), ex_check_recompute(&check, pack)};
         w->measured[m].pack = pack;
+        w->measured[m].sp = it.group->size;
+        w->measured[m].samples = it.count;
         w->measured[m].micro_batch = (int32_t)m;
         w->measured[m].step = w->epoch_first + step;
         if (run_item(w, &it, first, &w->measured[m]) < 0)
             return -1;
     }
-    return o->record ? ex_record_add(o->record, w->comm, plan, w->measured, count, w->fault) : 0;
+    return o->record ? ex_record_add(o->record, w->comm, w->measured, count, w->fault) : 0;
 }
 
 /* The sum over ranks, in their order. */
@@ -391,8 +386,9 @@ static int run(walk *w)
     int64_t steps = 0;
     snprintf(w->comm->where, sizeof w->comm->where, "the beginning");
     int failed = prepare(w, &first, &steps);
-    /* Ranks that cannot begin still say so, or the others would wait for them. */
-    failed = agree(w, first, steps, failed != 0);
+    failed = ex_agree(w->comm, failed, w->fault);
+    if (!failed)
+        failed = agree(w, first, steps);
     if (failed)
         return failed;
     if (make_groups(w, first, steps) < 0)
