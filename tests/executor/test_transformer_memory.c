@@ -71,6 +71,57 @@ START_TEST(kept_by_a_layer)
 }
 END_TEST
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All of it, in bf16, for T tokens a rank that are a multiple of 256: the pack's numbers, the gradient of the
+ * residual stream, the layers, and the larger of the head and one layer in recomputation. */
+START_TEST(peak_is_the_sum_of_its_parts)
+{
+    ex_shape shape = preset("llama-3.1-8b");
+    shape.layers = 6;
+    const int64_t T = 8192, h = shape.hidden, rows = 512;
+    for (int sp = 1; sp <= 16; sp *= 4)
+        for (int recompute = 0; recompute <= shape.layers; recompute++) {
+            int64_t layer =
+                8 * h + 4 * 128 * (32 + 8) + 4 * 32 + 6 * shape.ffn + 8 + 4 * 128 * (sp > 8 ? sp - 8 : 0);
+            int64_t inputs = 2 * h * recompute;
+            int64_t forward = T * (inputs + (shape.layers - recompute) * layer + 2 * h) +
+                              rows * (2 * h + 4 + 2 * shape.vocab);
+            int64_t again = recompute ? T * (inputs - 2 * h + layer) : 0;
+            ck_assert_int_eq(measure(EX_BF16, &shape, sp, T * sp, 5, recompute),
+                             T * (20 + 2 * h) + 256 + most(forward, again));
+        }
+}
+END_TEST
+
+/* Where the MLP is small, attention's backward pass needs most. */
+START_TEST(peak_of_attention)
+{
+    ex_shape shape = preset("llama-3.1-8b");
+    shape.layers = 1;
+    shape.ffn = 64;
+    shape.vocab = 64;
+    const int64_t T = 8192, h = shape.hidden, q = 4096, w = 6144, f = 64;
+    for (int sp = 1; sp <= 4; sp *= 2) {
+        ex_fault fault = {0};
+        ex_device *device = open_cpu(EX_BF16, &fault);
+        int64_t scratch = device->ops->attention_scratch(device, T * sp, (ex_heads){32 / sp, 8 / sp, 128});
+        scratch = (scratch + 255) / 256 * 256;
+        ex_device_free(device);
+        int64_t below = T * (20 + 4 * h) + 256; /* numbers, gradient, embeddings */
+        int64_t kept = T * (4 + 2 * w + (sp == 1 ? 2 * h + 2 * q : 4 * q) + 4 * 32);
+        int64_t back =
+            sp == 1 ? T * 2 * (w + q) + scratch
+                    : T * 2 * w + most(most(T * 2 * (w + q + q), T * 2 * (w + q) + scratch), T * 4 * w);
+        int64_t head = T * (4 * h + 4 + 6 * f + 2 * h) + 4096 * (2 * h + 4 + 2 * 64);
+        ck_assert_int_eq(measure(EX_BF16, &shape, sp, T * sp, 5, 0), below + kept + most(back, head));
+    }
+}
+END_TEST
+
 START_TEST(kept_by_a_recomputed_layer)
 {
     ex_shape shape = preset("llama-3.1-8b");
@@ -147,6 +198,8 @@ int main(void)
     tcase_add_loop_test(cases, a_run_uses_what_was_measured, 0, 2);
     tcase_add_test(cases, kept_by_a_layer);
     tcase_add_test(cases, kept_by_a_recomputed_layer);
+    tcase_add_test(cases, peak_is_the_sum_of_its_parts);
+    tcase_add_test(cases, peak_of_attention);
     tcase_add_test(cases, linear_in_tokens);
     tcase_add_test(cases, what_cannot_be_measured);
     SRunner *runner = srunner_create(suite);

@@ -104,7 +104,7 @@ typedef struct ex_device_ops {
                            void *scratch);
     int64_t (*attention_scratch)(ex_device *, int64_t S, ex_heads);
 
-    /* out [T, f] = silu(x[:, :f]) * x[:, f:] for x [T, 2 f]; and d_x [T, 2 f] from d_out. */
+    /* out [T, f] = silu(x[:, :f]) * x[:, f:] for x [T, 2 f]; and d_x [T, 2 f] from d_out; d_x may be x. */
     void (*swiglu)(ex_device *, const void *x, int64_t T, int64_t f, void *out);
     void (*swiglu_back)(ex_device *, const void *x, const void *d_out, int64_t T, int64_t f, void *d_x);
 

@@ -10,10 +10,9 @@ static int weighs_anything(const float *weights, int64_t count)
 
 /* What one chunk of tokens needs beside x. */
 typedef struct chunk {
-    void *normed;   /* [rows, hidden] */
+    void *normed;   /* [rows, hidden], then its gradient */
     float *inverse; /* [rows] */
     void *logits;   /* [rows, vocab], then their gradient */
-    void *d_normed; /* [rows, hidden] */
 } chunk;
 
 /* Tokens first .. first + rows - 1. */
@@ -31,9 +30,9 @@ static void run_chunk(ex_run *run, const chunk *c, const void *x, int64_t first,
     ex_project(run, w_out, rows, s->hidden, s->vocab, c->normed, 0, c->logits);
     device->ops->cross_entropy(device, c->logits, run->targets + first, run->weights + first, rows, s->vocab,
                                run->model->loss);
-    ex_project_back(run, w_out, rows, s->hidden, s->vocab, c->normed, c->logits, c->d_normed,
+    ex_project_back(run, w_out, rows, s->hidden, s->vocab, c->normed, c->logits, c->normed,
                     ex_gradients(run, -1, table));
-    device->ops->norm_back(device, x_rows, w_norm, c->inverse, c->d_normed, rows, s->hidden, d_rows,
+    device->ops->norm_back(device, x_rows, w_norm, c->inverse, c->normed, rows, s->hidden, d_rows,
                            ex_gradients(run, -1, EX_FINAL_NORM));
 }
 
@@ -44,8 +43,7 @@ int ex_head_run(ex_run *run, const void *x)
     int64_t mark = run->model->arena_used;
     chunk c = {.normed = ex_push_elements(run, most, s->hidden),
                .inverse = ex_push(run, most * (int64_t)sizeof(float)),
-               .logits = ex_push_elements(run, most, s->vocab),
-               .d_normed = ex_push_elements(run, most, s->hidden)};
+               .logits = ex_push_elements(run, most, s->vocab)};
     if (ex_run_failed(run))
         return -1;
     run->device->ops->zero(run->device, run->gradient, run->T * s->hidden * run->e);

@@ -5,24 +5,31 @@ static int64_t bytes_of(const ex_run *run, int64_t width)
     return run->T * width * run->e;
 }
 
-/* Everything a layer keeps, in the order in which backward gives it back: the MLP's on top. */
-static int push_kept(ex_run *run, ex_kept *k)
+/* What attention keeps. The MLP's comes on top once attention has given its scratch back, and goes before
+ * attention's backward pass needs any. */
+static int push_attention(ex_run *run, ex_kept *k)
 {
-    const ex_shape *s = run->shape;
-    int64_t floats = run->T * (int64_t)sizeof(float);
-    k->inverse1 = ex_push(run, floats);
-    k->normed1 = run->sp == 1 ? ex_push_elements(run, run->T, s->hidden) : NULL;
+    k->inverse1 = ex_push(run, run->T * (int64_t)sizeof(float));
+    k->normed1 = run->sp == 1 ? ex_push_elements(run, run->T, run->shape->hidden) : NULL;
     k->qkv = ex_push_elements(run, run->S, run->w_mine);
     k->by_heads = ex_push_elements(run, run->S, run->q_mine);
     k->log_sums = ex_push(run, run->S * run->mine.heads * (int64_t)sizeof(float));
     k->by_tokens = run->sp == 1 ? k->by_heads : ex_push_elements(run, run->T, run->q_all);
+    return ex_run_failed(run) ? -1 : 0;
+}
+
+static int push_mlp(ex_run *run, ex_kept *k)
+{
+    const ex_shape *s = run->shape;
     k->mlp = run->model->arena_used;
+    int64_t short_of = k->begin + bytes_of(run, s->hidden) - run->model->arena_used;
+    if (short_of > 0) /* few and narrow heads: x2 is to lie a row of hidden above the frame's beginning */
+        ex_push(run, short_of);
     k->x2 = ex_push_elements(run, run->T, s->hidden);
-    k->inverse2 = ex_push(run, floats);
+    k->inverse2 = ex_push(run, run->T * (int64_t)sizeof(float));
     k->normed2 = ex_push_elements(run, run->T, s->hidden);
     k->gate_up = ex_push_elements(run, run->T, 2 * (int64_t)s->ffn);
     k->gated = ex_push_elements(run, run->T, s->ffn);
-    k->end = run->model->arena_used;
     return ex_run_failed(run) ? -1 : 0;
 }
 
@@ -74,7 +81,7 @@ int ex_layer_keep(ex_run *run, int32_t layer, ex_kept *k)
 {
     const ex_shape *s = run->shape;
     ex_device *device = run->device;
-    if (push_kept(run, k) || attend(run, layer, k))
+    if (push_attention(run, k) || attend(run, layer, k) || push_mlp(run, k))
         return -1;
     device->ops->copy(device, k->x2, k->x, bytes_of(run, s->hidden));
     ex_project(run, ex_weights(run, layer, EX_OUT), run->T, run->q_all, s->hidden, k->by_tokens, 1, k->x2);
@@ -89,50 +96,40 @@ int ex_layer_keep(ex_run *run, int32_t layer, ex_kept *k)
 void ex_layer_finish(ex_run *run, int32_t layer, const ex_kept *k, void *out)
 {
     const ex_shape *s = run->shape;
-    run->device->ops->copy(run->device, out, k->x2, bytes_of(run, s->hidden));
+    if (out != k->x2)
+        run->device->ops->copy(run->device, out, k->x2, bytes_of(run, s->hidden));
     ex_project(run, ex_weights(run, layer, EX_DOWN), run->T, s->ffn, s->hidden, k->gated, 1, out);
 }
 
-/* Turns run->gradient from that of the layer's output into that of x2. Needs 6 ffn elements a token at most
- * beside what is kept, the most of the whole pass. */
-static int mlp_back(ex_run *run, int32_t layer, const ex_kept *k)
+/* Turns run->gradient from that of the layer's output into that of x2. Each gradient takes the place of what
+ * it is the gradient of, once that has been read for the last time, so that nothing is needed beside what is
+ * kept. */
+static void mlp_back(ex_run *run, int32_t layer, const ex_kept *k)
 {
     const ex_shape *s = run->shape;
     ex_device *device = run->device;
-    void *d_gate_up = ex_push_elements(run, run->T, 2 * (int64_t)s->ffn);
-    int64_t mark = run->model->arena_used;
-    void *d_gated = ex_push_elements(run, run->T, s->ffn);
-    if (ex_run_failed(run))
-        return -1;
     ex_project_back(run, ex_weights(run, layer, EX_DOWN), run->T, s->ffn, s->hidden, k->gated, run->gradient,
-                    d_gated, ex_gradients(run, layer, EX_DOWN));
-    device->ops->swiglu_back(device, k->gate_up, d_gated, run->T, s->ffn, d_gate_up);
-    run->model->arena_used = mark;
-    void *d_normed = ex_push_elements(run, run->T, s->hidden);
-    if (!d_normed)
-        return -1;
+                    k->gated, ex_gradients(run, layer, EX_DOWN));
+    device->ops->swiglu_back(device, k->gate_up, k->gated, run->T, s->ffn, k->gate_up);
     ex_project_back(run, ex_weights(run, layer, EX_GATE_UP), run->T, s->hidden, 2 * (int64_t)s->ffn,
-                    k->normed2, d_gate_up, d_normed, ex_gradients(run, layer, EX_GATE_UP));
-    device->ops->norm_back(device, k->x2, ex_weights(run, layer, EX_NORM2), k->inverse2, d_normed, run->T,
+                    k->normed2, k->gate_up, k->normed2, ex_gradients(run, layer, EX_GATE_UP));
+    device->ops->norm_back(device, k->x2, ex_weights(run, layer, EX_NORM2), k->inverse2, k->normed2, run->T,
                            s->hidden, run->gradient, ex_gradients(run, layer, EX_NORM2));
-    return 0;
 }
 
 /* The gradient of attention's input by heads, [S, w_mine], from that of x2. */
 static int attend_back(ex_run *run, int32_t layer, const ex_kept *k, void *d_qkv)
 {
-    ex_model *m = run->model;
     ex_device *device = run->device;
     void *d_by_heads = ex_push_elements(run, run->S, run->q_mine);
-    int64_t mark = m->arena_used;
-    void *d_by_tokens = run->sp == 1 ? d_by_heads : ex_push_elements(run, run->T, run->q_all);
-    if (ex_run_failed(run))
+    if (!d_by_heads)
         return -1;
+    /* Attention's backward pass reads by_heads; by_tokens, where it is another, has been read here. */
+    void *d_by_tokens = run->sp == 1 ? d_by_heads : k->by_tokens;
     ex_project_back(run, ex_weights(run, layer, EX_OUT), run->T, run->q_all, run->shape->hidden, k->by_tokens,
                     run->gradient, d_by_tokens, ex_gradients(run, layer, EX_OUT));
     if (run->sp > 1 && ex_to_heads(run, d_by_tokens, 0, d_by_heads))
         return -1;
-    m->arena_used = mark;
     void *scratch = ex_push(run, device->ops->attention_scratch(device, run->S, run->mine));
     if (!scratch)
         return -1;
@@ -162,23 +159,20 @@ static int attention_back(ex_run *run, int32_t layer, const ex_kept *k)
     if (s->qkv_bias)
         device->ops->bias_back(device, d_all, run->T, run->w_all, ex_gradients(run, layer, EX_QKV_BIAS));
     void *normed = run->sp == 1 ? k->normed1 : ex_push_elements(run, run->T, s->hidden);
-    void *d_normed = ex_push_elements(run, run->T, s->hidden);
-    if (ex_run_failed(run))
+    if (!normed)
         return -1;
     if (run->sp > 1)
         norm1(run, layer, k, normed);
-    ex_project_back(run, ex_weights(run, layer, EX_QKV), run->T, s->hidden, run->w_all, normed, d_all,
-                    d_normed, ex_gradients(run, layer, EX_QKV));
-    device->ops->norm_back(device, k->x, ex_weights(run, layer, EX_NORM1), k->inverse1, d_normed, run->T,
+    ex_project_back(run, ex_weights(run, layer, EX_QKV), run->T, s->hidden, run->w_all, normed, d_all, normed,
+                    ex_gradients(run, layer, EX_QKV));
+    device->ops->norm_back(device, k->x, ex_weights(run, layer, EX_NORM1), k->inverse1, normed, run->T,
                            s->hidden, run->gradient, ex_gradients(run, layer, EX_NORM1));
     return 0;
 }
 
 int ex_layer_back(ex_run *run, int32_t layer, const ex_kept *k)
 {
-    run->model->arena_used = k->end;
-    if (mlp_back(run, layer, k))
-        return -1;
+    mlp_back(run, layer, k);
     run->model->arena_used = k->mlp; /* the MLP is done with */
     return attention_back(run, layer, k);
 }

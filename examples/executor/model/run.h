@@ -50,9 +50,8 @@ typedef struct ex_kept {
     void *normed2;   /* [T, hidden] */
     void *gate_up;   /* [T, 2 ffn] */
     void *gated;     /* [T, ffn] */
-    int64_t begin;   /* arena_used with x on top */
+    int64_t begin;   /* arena_used with x on top, set before; x2 is at least T hidden elements above it */
     int64_t mlp;     /* arena_used below what the MLP keeps */
-    int64_t end;     /* arena_used above all of it */
 } ex_kept;
 
 /* arena: a stack. NULL with the fault set when it is full; bytes are rounded up to 256. Whoever pushes for a
@@ -66,8 +65,8 @@ int ex_run_failed(const ex_run *run);
 const void *ex_weights(const ex_run *run, int32_t layer, int32_t which);
 float *ex_gradients(const ex_run *run, int32_t layer, int32_t which);
 
-/* product: y [rows, out] = x W^T for W [out, in] (added to y when `add`); d_x [rows, in] = d_y W; and
- * gradient of W += d_y^T x. */
+/* product: y [rows, out] = x W^T for W [out, in] (added to y when `add`). Backward: gradient of W += d_y^T x,
+ * then d_x [rows, in] = d_y W, which may be x itself. */
 void ex_project(ex_run *run, const void *w, int64_t rows, int64_t in, int64_t out, const void *x, int add,
                 void *y);
 void ex_project_back(ex_run *run, const void *w, int64_t rows, int64_t in, int64_t out, const void *x,
@@ -79,9 +78,9 @@ void ex_project_back(ex_run *run, const void *w, int64_t rows, int64_t in, int64
 int ex_to_heads(ex_run *run, const void *by_tokens, int with_kv, void *by_heads);
 int ex_to_tokens(ex_run *run, const void *by_heads, int with_kv, void *by_tokens);
 
-/* layer: forward from kept->x; `out` [T, hidden] gets the layer's output; ex_layer_keep stops before the last
- * product, which a backward pass does not need. Backward turns run->gradient from that of the output into
- * that of the input. */
+/* layer: forward from kept->x; `out` [T, hidden], which may be x2, gets the layer's output; ex_layer_keep
+ * stops before the last product, which a backward pass does not need. Backward turns run->gradient from that
+ * of the output into that of the input. */
 int ex_layer_keep(ex_run *run, int32_t layer, ex_kept *kept);
 void ex_layer_finish(ex_run *run, int32_t layer, const ex_kept *kept, void *out);
 int ex_layer_back(ex_run *run, int32_t layer, const ex_kept *kept);

@@ -162,26 +162,35 @@ static int load(ex_run *run)
     return ex_run_failed(run) ? -1 : 0;
 }
 
-/* Forward through one layer, whose frame lies on the arena in one of two ways: [what it keeps][output], or,
- * recomputed, [output]. *x goes from input to output. */
+/* The output of a recomputed layer goes where the frame of what it would keep began. That frame holds x2, in
+ * whose place the output is made, so far from its beginning that the two do not overlap. */
+static void *take_down(ex_run *run, int32_t layer, const ex_kept *kept)
+{
+    int64_t bytes = run->T * run->shape->hidden * run->e;
+    ex_layer_finish(run, layer, kept, kept->x2);
+    run->model->arena_used = kept->begin;
+    void *out = ex_push(run, bytes);
+    if (out)
+        run->device->ops->copy(run->device, out, kept->x2, bytes);
+    return out;
+}
+
+/* Forward through one layer, which leaves on the arena [what it keeps][output], or, recomputed, [output]. *x
+ * goes from input to output. */
 static int forward(ex_run *run, int32_t layer, ex_kept *kept, void **x)
 {
-    int recomputed = layer < run->pack->recompute;
     kept->x = *x;
     kept->begin = run->model->arena_used;
-    void *out = recomputed ? ex_push_elements(run, run->T, run->shape->hidden) : NULL;
-    int64_t mark = run->model->arena_used;
     if (ex_layer_keep(run, layer, kept))
         return -1;
-    if (!recomputed)
-        out = ex_push_elements(run, run->T, run->shape->hidden);
-    if (!out)
-        return -1;
-    ex_layer_finish(run, layer, kept, out);
-    if (recomputed)
-        run->model->arena_used = mark;
-    *x = out;
-    return 0;
+    if (layer < run->pack->recompute) {
+        *x = take_down(run, layer, kept);
+    } else {
+        *x = ex_push_elements(run, run->T, run->shape->hidden);
+        if (*x)
+            ex_layer_finish(run, layer, kept, *x);
+    }
+    return *x ? 0 : -1;
 }
 
 static int run_layers(ex_run *run, ex_kept *kept)
@@ -197,6 +206,7 @@ static int run_layers(ex_run *run, ex_kept *kept)
             return -1;
     if (ex_head_run(run, x))
         return -1;
+    /* A layer's frame lies on top of those before it; what lies above it is done with. */
     for (int32_t l = s->layers - 1; l >= 0; l--) {
         if (l < run->pack->recompute) {
             run->model->arena_used = kept[l].begin;

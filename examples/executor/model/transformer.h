@@ -49,7 +49,9 @@ void ex_model_free(ex_model *model);
 int ex_model_run(ex_model *model, const ex_pack *pack);
 
 /* Bytes of arena that a pack of `pack_tokens` tokens in `documents` documents needs on `sp` ranks with
- * `recompute` layers recomputed: the run itself on a device that only counts. -1 on failure. */
+ * `recompute` layers recomputed: the run itself on a device that only counts. In bf16, a token: 2 hidden each
+ * for the gradient of the residual stream and the last output, 2 hidden a recomputed layer, what the others
+ * keep (model/run.h), 20 for the pack's numbers; and chunk_rows tokens' logits. -1: device->fault. */
 int64_t ex_model_measure(ex_device *device, const ex_shape *shape, int32_t sp, int64_t pack_tokens,
                          int64_t documents, int32_t recompute);
 
@@ -57,7 +59,8 @@ int64_t ex_model_measure(ex_device *device, const ex_shape *shape, int32_t sp, i
 double ex_model_take_loss(ex_model *model);
 
 /* Scales gradients to a global norm of at most `max_norm` (0: no clipping), takes one AdamW step and zeroes
- * the gradients. Gradients must be summed over ranks before. *norm gets the norm before clipping. */
+ * the gradients. Norms and biases do not decay; options.gradient_scale is set here. Gradients must be summed
+ * over ranks before. *norm gets the norm before clipping; one that is not finite fails before any change. */
 int ex_model_step(ex_model *model, ex_adam options, double max_norm, double *norm);
 
 #endif
