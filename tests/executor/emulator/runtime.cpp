@@ -1,6 +1,7 @@
 /* Memory, streams and events. */
 #include "state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -27,6 +28,8 @@ namespace
 {
 
 constexpr std::size_t allocation_alignment = 256;
+constexpr std::size_t filled_bytes = 4
+                                     << 20; /* of a new allocation: more of it costs time and finds no more */
 
 struct State {
     std::recursive_mutex lock;
@@ -163,7 +166,7 @@ cudaError_t allocate(void **memory, std::size_t bytes)
     void *got = nullptr;
     if (bytes == 0 || posix_memalign(&got, allocation_alignment, bytes))
         return set_last(bytes ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
-    std::memset(got, 0xff, bytes);
+    std::memset(got, 0xff, std::min(bytes, filled_bytes));
     state.device[reinterpret_cast<std::uintptr_t>(got)] = bytes;
     state.allocated_bytes += bytes;
     *memory = got;

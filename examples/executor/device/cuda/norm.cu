@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(128)
  * block takes a row at a time; a thread always has the same columns, whose sums of d_weight it keeps in its
  * own part of shared memory [width]. */
 template <typename T, int V>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     norm_back_rows(const void *x_bytes, const void *weight_bytes, const float *inverse,
                    const void *d_out_bytes, int64_t count, int64_t width, void *d_x_bytes, float *partials)
 {
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(block_threads)
 
 /* Block (32, 8): 32 V columns, the rows of this blockIdx.y of `count`. */
 template <typename T, int V>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     sum_columns(const void *x_bytes, int64_t count, int64_t width, float *partials)
 {
     EX_SHARED_ARRAY(float, tile, 8 * 32 * V);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /* to [width] += the sum of partials [count, width]. Block (32, 8), a column a lane. */
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     add_rows(const float *partials, int64_t count, int64_t width, float *to)
 {
     EX_SHARED_ARRAY(float, tile, 8 * 32);

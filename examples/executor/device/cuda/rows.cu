@@ -26,7 +26,7 @@ __global__ void copy_rows(const void *table_bytes, const int32_t *tokens, int64_
  * `order`'s order, for 32 V columns. Lanes look at 32 places ahead together, so that the loads of rows do not
  * wait for one another. */
 template <typename T, int V>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     sum_token_rows(const void *d_out_bytes, const int32_t *tokens, const int32_t *order, int64_t count,
                    int64_t width, float *grad)
 {
@@ -52,9 +52,8 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll 4
                 for (int i = 0; i < rows_here; i++) {
                     const int64_t from = __shfl_sync(0xffffffffu, row, i);
-                    float x[V] = {};
-                    if (inside)
-                        load(d_out + from * width + column, x);
+                    float x[V];
+                    load(d_out + from * width + (inside ? column : 0), x);
 #pragma unroll
                     for (int v = 0; v < V; v++)
                         sums[v] += x[v];

@@ -74,7 +74,7 @@ static __device__ __forceinline__ void adam_piece(const float *grad, float *mast
 }
 
 template <typename T, int V>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     adam_elements(int64_t count, const float *grad, float *master, float *mean, float *variance,
                   void *weights_bytes, ex_adam options)
 {
