@@ -265,8 +265,7 @@ static void check_many(ex_type type, int32_t common, int32_t others)
 START_TEST(many_documents)
 {
     check_many(EX_BF16, 1, 3);
-    check_many(EX_BF16, 2, 0);
-    check_many(EX_F32, 1, 2);
+    check_many(EX_F32, 2, 0);
 }
 END_TEST
 
@@ -274,12 +273,15 @@ END_TEST
  * order is open. */
 START_TEST(orders)
 {
-    static const int32_t lengths[] = {70, 1, 131};
-    static const ex_heads heads[] = {{4, 2, 16}, {2, 1, 128}};
-    for (int i = 0; i < 4; i++) {
-        ex_device *device = open_device(i % 2 ? EX_BF16 : EX_F32);
+    static const int32_t lengths[] = {70, 1, 33};
+    static const struct {
+        ex_type type;
+        ex_heads heads;
+    } cases[] = {{EX_F32, {4, 2, 16}}, {EX_BF16, {4, 2, 16}}, {EX_BF16, {2, 1, 128}}};
+    for (int i = 0; i < 3; i++) {
+        ex_device *device = open_device(cases[i].type);
         device_case c = {.device = device, .state = 9};
-        pack k = pack_of(&c, lengths, 3, heads[i / 2], 2);
+        pack k = pack_of(&c, lengths, 3, cases[i].heads, 2);
         double *first[3] = {0};
         for (int order = 0; order < 3; order++) {
             ex_emulator_set_order((ex_emulator_order)order, 77);
@@ -367,6 +369,8 @@ START_TEST(failing_calls)
         free(k.host_borders);
         while (c.host_count)
             free(c.hosts[--c.host_count]);
+        while (c.holds)
+            ops->release(device, c.held[--c.holds].at);
         ex_device_free(device);
         ex_emulator_clear();
     }
