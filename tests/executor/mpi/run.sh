@@ -9,24 +9,8 @@ trap 'rm -rf "$work"' EXIT
 bad=0
 fail() { echo "FAIL: $*"; bad=1; }
 
-# OpenMPI's alone: as root, more ranks than processors, nothing but memory and loopback, and no copies by the
-# kernel out of another process, which containers forbid.
-flags=
-case $("$launcher" --version 2>&1) in
-*"Open MPI"* | *OpenRTE*)
-    flags='--oversubscribe --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none'
-    [ "$(id -u)" != 0 ] || flags="--allow-run-as-root $flags"
-    ;;
-esac
-
-# launch RANKS COMMAND...: its status; 124 when it hangs. Output in $work.
-launch() {
-    ranks=$1
-    shift
-    # shellcheck disable=SC2086
-    timeout 40 "$launcher" $flags -n "$ranks" "$@" >"$work/out" 2>"$work/err"
-}
-
+# shellcheck source=/dev/null
+. "$(dirname "$0")/launch.sh"
 launch 1 true || { cat "$work/err"; echo "the launcher starts nothing here"; exit 77; }
 
 # Blocks beyond a piece; and pieces of 1,000 bytes, so that all but the smallest blocks are cut.
