@@ -138,22 +138,32 @@ static double time_row(const void *user, int64_t i, double *x)
     return 1;
 }
 
+/* One that, where the packs cannot tell it, keeps the prior's proportion to a1: packs like those measured are
+ * then predicted well, whatever the prior. */
+static hbp__unknown spare_unknown(const hbp_cost_terms *prior, double value)
+{
+    const int scaled = prior->ns_per_token > 0;
+    return (hbp__unknown){.kind = HBP__UNKNOWN_FITTED,
+                          .parent = scaled ? TIME_TOKENS : -1,
+                          .prior = scaled ? value / prior->ns_per_token : value,
+                          .spare = 1};
+}
+
 static hbp_status fit_time(fit *f)
 {
     const hbp_cost_terms *t = &f->prior->terms;
     hbp__unknown *u = f->unknowns;
     u[TIME_TOKENS] = u[TIME_SQUARES] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
-    u[TIME_PACK] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1, .prior = t->pack_ns, .spare = 1};
+    u[TIME_PACK] = spare_unknown(t, t->pack_ns);
     u[TIME_TOKENS_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_TOKENS, .prior = t->recompute_linear};
     u[TIME_SQUARES_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_SQUARES, .prior = t->recompute_attention};
     for (int32_t j = TIME_DEGREES; j < f->time_unknowns; j += 2) {
         const int32_t row = f->row[(j - TIME_DEGREES) / 2];
-        const double slope = f->prior->sp_ns_per_token[row];
-        const double latency = f->prior->sp_latency_ns[row];
-        u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1, .prior = slope, .spare = 1};
-        u[j + 1] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = latency};
+        u[j] = spare_unknown(t, f->prior->sp_ns_per_token[row]);
+        u[j + 1] =
+            (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = f->prior->sp_latency_ns[row]};
     }
     hbp__regression r = {f, time_row, f->measured->count, f->time_unknowns, u};
     int32_t first;
@@ -300,29 +310,37 @@ static hbp_status copy_prior(fit *f)
     return HBP_OK;
 }
 
-/* A table is a mixture: which degrees were fitted, and what the others are. `offset`: of its unknowns from
- * those of v_d. */
-static void name_table(fit *f, int32_t index, int32_t offset, const char *text)
+/* Adds " at SP 2, 4" for the degrees of a table whose unknown is fitted or (fitted == 0) measured and not;
+ * `offset`: of its unknowns from those of v_d. Returns how many there are. */
+static int add_degrees(const fit *f, int offset, int fitted, const char *before, char *text, size_t room)
 {
-    char table[256];
-    size_t length = (size_t)snprintf(table, sizeof table, "%s", text);
-    int any = 0;
-    int all = 1;
+    int count = 0;
     for (int32_t r = 0; r < f->prior->terms.degrees; r++) {
-        if (f->prior->degree[r] == 1)
+        size_t length = strlen(text);
+        if (f->column[r] < 0 || f->unknowns[f->column[r] + offset].fitted != fitted || length + 40 > room)
             continue;
-        int fitted = f->column[r] >= 0 && f->unknowns[f->column[r] + offset].fitted;
-        all &= fitted;
-        if (!fitted || length + 16 > sizeof table)
-            continue;
-        length += (size_t)snprintf(table + length, sizeof table - length, "%s %d", any ? "," : " at SP",
-                                   (int)f->prior->degree[r]);
-        any = 1;
+        snprintf(text + length, room - length, "%s %d", count ? "," : before, (int)f->prior->degree[r]);
+        count++;
     }
-    if (!all && length + HBP__COST_SOURCE_BYTES + 2 < sizeof table)
-        snprintf(table + length, sizeof table - length, "; %s", f->prior->source[index]);
-    if (any)
-        hbp__cost_set_source(f->cost, index, table);
+    return count;
+}
+
+/* A table is a mixture: which degrees were fitted, which scaled, and what the others are. */
+static void name_table(fit *f, int32_t index, int offset, int scales, const char *fitted)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s", fitted);
+    int named = add_degrees(f, offset, 1, " at SP", text, sizeof text);
+    if (!named)
+        text[0] = '\0';
+    if (scales)
+        named += add_degrees(f, offset, 0, named ? "; scaled at SP" : "scaled at SP", text, sizeof text);
+    if (!named)
+        return;
+    size_t length = strlen(text);
+    if (named < f->prior->terms.degrees - 1 && length + HBP__COST_SOURCE_BYTES + 2 < sizeof text)
+        snprintf(text + length, sizeof text - length, "; %s", f->prior->source[index]);
+    hbp__cost_set_source(f->cost, index, text);
 }
 
 static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
@@ -341,8 +359,10 @@ static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
     for (int32_t j = 0; j < BYTES_UNKNOWNS; j++)
         if (bytes[j].fitted)
             hbp__cost_set_source(f->cost, bytes_terms[j], text);
-    name_table(f, HBP__COST_sp_ns_per_token, 0, text);
-    name_table(f, HBP__COST_sp_latency_ns, 1, text);
+    if (!f->unknowns[TIME_PACK].fitted)
+        hbp__cost_set_source(f->cost, HBP__COST_pack_ns, "scaled like ns_per_token");
+    name_table(f, HBP__COST_sp_ns_per_token, 0, 1, text);
+    name_table(f, HBP__COST_sp_latency_ns, 1, 0, text);
 }
 
 static hbp_status run_fit(fit *f, hbp_fit_report *report)

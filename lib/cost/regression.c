@@ -38,7 +38,7 @@ typedef struct state {
     double *trial;       /* [columns] of the reduced system */
     double *before;      /* [columns] values of the iteration before */
     int32_t *place;      /* [columns] of an unknown among those fitted, -1: not fitted */
-    int32_t *stays;      /* [columns] nonzero: one to be fitted that keeps its prior */
+    int32_t *stays;      /* [columns] nonzero: one to be fitted that is tied all the same */
     hbp__relative_errors errors;
     double square; /* of the errors, however far off, summed as the rows were gathered */
     double spread; /* standard deviation of a row's error; 0: no row is far off */
@@ -262,11 +262,10 @@ static void fit_only(state *s)
         s->r->unknowns[j].fitted = s->r->unknowns[j].kind == HBP__UNKNOWN_FITTED && !s->stays[j];
 }
 
-/* Fits what must be and then what shows. *in_doubt: HBP_E_INFEASIBLE is for scatter, not for twins. */
-static hbp_status attempt(state *s, double doubt, int32_t *first, int32_t *second, int *in_doubt)
+/* Fits what must be and then what shows. */
+static hbp_status attempt(state *s, double doubt, int32_t *first, int32_t *second)
 {
     int more = 0;
-    *in_doubt = 0;
     fit_only(s);
     hbp_status status = solve_robust(s, first, second);
     HBP__TRY(status);
@@ -282,11 +281,10 @@ static hbp_status attempt(state *s, double doubt, int32_t *first, int32_t *secon
         HBP__TRY(solve_robust(s, first, second));
         status = solve(s, doubt, first, second);
     }
-    *in_doubt = status == HBP_E_INFEASIBLE;
     return status;
 }
 
-/* Of two unknowns in doubt, lets a spare one stay at its prior, the later by preference; 0: neither is. */
+/* Of two unknowns that look alike, ties a spare one, the later by preference; 0: neither is. */
 static int let_stay(state *s, int32_t first, int32_t second)
 {
     int32_t last = first > second ? first : second;
@@ -300,11 +298,11 @@ static int let_stay(state *s, int32_t first, int32_t second)
 static hbp_status run(state *s, double doubt, int32_t *first, int32_t *second)
 {
     hbp__regression *r = s->r;
-    int in_doubt;
-    hbp_status status = attempt(s, doubt, first, second, &in_doubt);
-    int32_t pair[2] = {*first, *second};
-    while (status == HBP_E_INFEASIBLE && in_doubt && let_stay(s, pair[0], pair[1]))
-        status = attempt(s, doubt, &pair[0], &pair[1], &in_doubt);
+    fit_only(s);
+    const int enough = number_fitted(s, -1) <= r->rows;
+    hbp_status status = attempt(s, doubt, first, second);
+    while (status == HBP_E_INFEASIBLE && enough && let_stay(s, *first, *second))
+        status = attempt(s, doubt, first, second);
     for (int32_t j = 0; status == HBP_OK && j < r->columns; j++)
         r->unknowns[j].value = s->values[j];
     return status;

@@ -17,7 +17,7 @@ typedef struct hbp__unknown {
     int32_t kind;
     int32_t parent;
     double prior;
-    int spare;    /* nonzero: one that is FITTED stays at `prior` rather than in doubt */
+    int spare;    /* nonzero: one that is FITTED is tied rather than in doubt or mistaken for another */
     double value; /* found */
     int fitted;   /* found from the rows */
 } hbp__unknown;
@@ -32,9 +32,9 @@ typedef struct hbp__regression {
     hbp__unknown *unknowns; /* [columns] */
 } hbp__regression;
 
-/* Finds the values >= 0. HBP_E_INFEASIBLE, without a message, when the rows cannot tell the FITTED unknowns
- * *first and *second apart, with `doubt` as in hbp__normal_solve: one is as good as the other, or neither is
- * `spare` and the scatter leaves them in doubt. HBP_E_CANCELLED, HBP_E_NO_MEMORY.
+/* Finds the values >= 0. HBP_E_INFEASIBLE, without a message, when there are fewer rows than FITTED unknowns
+ * or they cannot tell *first and *second of them apart, neither of which is `spare`; `doubt` is as in
+ * hbp__normal_solve. HBP_E_CANCELLED, HBP_E_NO_MEMORY.
  * O(rows columns^2) an iteration, of which there are some tens. */
 hbp_status hbp__regress(hbp_context *context, hbp__regression *regression, double doubt, int32_t *first,
                         int32_t *second);
