@@ -45,7 +45,7 @@ python=$(command -v python3 || true)
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
 good --version && has "hbp 0."
-for command in lengths probe groups plan step show compare trace validate dump; do
+for command in lengths probe groups plan step fit show compare trace validate dump; do
     good $command --help && has "usage: hbp $command" && has "--json"
 done
 wrong 2 "no command given"
@@ -154,7 +154,31 @@ for m, b in enumerate(plan['steps'][0]['micro_batches']):
     wrong 1 "of 64 ranks; the plan is for 32" trace plan.msgpack --measured other.csv -o both.json
     echo "tokens,time_ns" >other.csv
     wrong 1 "other.csv has no column step" trace plan.msgpack --measured other.csv -o both.json
+
+    # A cost fitted to that run plans the next one.
+    on="--model llama-3.1-8b --machine h100:4"
+    json "abs(r['prior']['median_pack_error'] - .2) < 1e-6 and r['fitted']['median_pack_error'] < 1e-3 and
+          r['terms']['ns_per_token']['source'].startswith('fit of')" fit timeline.csv $on -o cost.json
+    good fit timeline.csv --cost cost.json && has "packs, fitted" && has "fit of"
+    json "r['prior']['median_pack_error'] < 1e-3" fit timeline.csv --cost cost.json
+    for command in "plan -o fitted.msgpack" groups compare "step --batch 512"; do
+        good $command l.npy --cost cost.json
+    done
+    good validate fitted.msgpack --cost cost.json && has "fits the machine"
+    wrong 1 "--cost cost.json has all terms already; --max-sp cannot change them" plan l.npy --cost cost.json --max-sp 4
+    wrong 1 "--model cannot change them" plan l.npy --cost cost.json $on
+    wrong 1 "timeline.csv, line 1" plan l.npy --cost timeline.csv
+    (echo "# device: NVIDIA A100-SXM4-80GB" && cat timeline.csv) >other.csv
+    "$hbp" fit other.csv $on >out 2>err || fail "fit on another device: $(cat err)"
+    grep -qF "warning: other.csv was measured on 'NVIDIA A100-SXM4-80GB'; the prior is of 'h100'" err ||
+        fail "fit on another device said '$(cat err)'"
+    good fit other.csv --model llama-3.1-8b --machine a100-80:4
+    head -n 4 timeline.csv >other.csv
+    wrong 1 "cannot tell" fit other.csv $on
 fi
+wrong 2 "needs TIMELINE" fit
+json "len(r['groups']) >= 1" groups l.npy --model llama-3.1-8b,layers=4,hidden=512,ffn=1792,head_dim=16 --machine h100:1
+wrong 1 "there is no field 'layer'" groups l.npy --model llama-3.1-8b,layer=4 --machine h100:1
 good dump plan.msgpack
 [ -z "$python" ] || "$python" -m json.tool <out >/dev/null || fail "dump is no JSON"
 json "True" dump plan.msgpack
