@@ -204,6 +204,40 @@ class TestCost(unittest.TestCase):
         with self.assertRaises(ValueError):
             hbp.Cost.from_terms(dataclasses.replace(terms, sp_latency_ns=(0.0,)))
 
+    def test_files(self):
+        prior = samples.cost()
+        self.assertEqual((prior.model_name, prior.machine_name), ("llama-3.1-8b", "h100"))
+        columns = dict(sp=np.ones(40, int), recompute=np.zeros(40, int), tokens=np.arange(1, 41) * 500)
+        columns["sum_squares"] = columns["tokens"] * (50 + np.arange(40) % 7 * 30)
+        columns["time_ns"] = [
+            2 * prior.predict_ns(int(t), float(q)) for t, q in zip(columns["tokens"], columns["sum_squares"])
+        ]
+        fitted, report = prior.fit(**columns)
+        self.assertEqual(fitted.source("ns_per_token"), "fit of 40 packs")
+        self.assertEqual(fitted.machine_name, "h100")
+        self.assertEqual(report.terms_fitted, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "cost.json")
+            fitted.save(path, machine="NVIDIA H100", note="a note")
+            again = hbp.Cost.load(path)
+            self.assertIn("a note", path.read_text())
+            path.write_text("{}")
+            with self.assertRaisesRegex(hbp.FormatError, "format"):
+                hbp.Cost.load(path)
+        copy = pickle.loads(pickle.dumps(fitted))
+        lengths = samples.lengths()
+        digest = hbp.plan_epoch(lengths, fitted).digest
+        for other in (again, copy):
+            self.assertEqual(other.terms(), fitted.terms())
+            self.assertEqual(other.source("ns_per_token"), "fit of 40 packs")
+            self.assertEqual(other.source("step_ns"), "analysis")
+            self.assertEqual(other.model_name, "llama-3.1-8b")
+            self.assertEqual(hbp.plan_epoch(lengths, other).digest, digest)
+        self.assertEqual((again.machine_name, copy.machine_name), ("NVIDIA H100", "h100"))
+        self.assertEqual(hbp.Cost.from_terms(prior.terms()).model_name, "")
+        with self.assertRaisesRegex(hbp.InvalidError, "at most 255"):
+            fitted.save("unused", model="m" * 256)
+
     def test_fit(self):
         prior = samples.cost()
         true = hbp.Cost.from_terms(dataclasses.replace(

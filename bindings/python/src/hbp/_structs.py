@@ -330,6 +330,14 @@ class Measurements(Struct):
 
 
 @struct
+class CostFileOptions(Struct):
+    reserved: I32
+    model: Text
+    machine: Text
+    note: Text
+
+
+@struct
 class FitReport(Struct):
     """How well a fit explains its measurements; errors are relative, |predicted - measured| / measured."""
 

@@ -12,10 +12,18 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import address, floats, integers, same_count, view
 from ._context import Owned, call, call_long
-from ._files import text_bytes
+from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs import CostOptions, CostTermsStruct, FitReport, Measurements, SpChoice, SpOptions
+from ._structs import (
+    CostFileOptions,
+    CostOptions,
+    CostTermsStruct,
+    FitReport,
+    Measurements,
+    SpChoice,
+    SpOptions,
+)
 from .machine import Machine
 from .model import Model
 
@@ -109,6 +117,35 @@ class Cost(Owned):
         )
         return cls._make(lib.hbp_cost_create_terms, ctypes.byref(struct))
 
+    @classmethod
+    def load(cls, path: Path) -> Cost:
+        """From a cost file; plans with it are those with the cost that was saved."""
+        return cls._make(lib.hbp_cost_load, path_bytes(path))
+
+    def save(
+        self,
+        path: Path,
+        *,
+        model: Optional[str] = None,
+        machine: Optional[str] = None,
+        note: Optional[str] = None,
+    ) -> None:
+        """Into a cost file, whole or not at all; names that are not given are the cost's own."""
+        options = CostFileOptions(
+            model=text_bytes(model), machine=text_bytes(machine), note=text_bytes(note)
+        )
+        call(lib.hbp_cost_save, self, path_bytes(path), ctypes.byref(options))
+
+    @property
+    def model_name(self) -> str:
+        """Of the model that this is the cost of; "" where it is not known."""
+        return lib.hbp_cost_get_model_name(self).decode()
+
+    @property
+    def machine_name(self) -> str:
+        """Of the machine whose times these are; "" where it is not known."""
+        return lib.hbp_cost_get_machine_name(self).decode()
+
     def terms(self) -> CostTerms:
         """The terms themselves."""
         struct = CostTermsStruct()
@@ -144,7 +181,7 @@ class Cost(Owned):
         peak_bytes: Optional[npt.ArrayLike] = None,
     ) -> tuple[Cost, FitReport]:
         """A cost fitted to measured packs, a timeline or columns with a row each, with this one as what stands
-        where they say nothing."""
+        where they say nothing; `source` of the result tells which terms were fitted."""
         columns = {
             "sp": sp,
             "recompute": recompute,
@@ -217,7 +254,11 @@ class Cost(Owned):
         return None if layers < 0 else layers
 
     def __reduce__(self) -> Any:
-        return Cost.from_terms, (self.terms(),)
+        return Cost._from_bytes, (file_bytes(self.save),)
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> Cost:
+        return from_file_bytes(cls.load, data)
 
     def __repr__(self) -> str:
         terms = self.terms()
