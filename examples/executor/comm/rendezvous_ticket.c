@@ -22,7 +22,8 @@ static void show_address(const struct sockaddr *address, char text[EX_TICKET_ADD
         return;
     socklen_t bytes =
         address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    if (getnameinfo(address, bytes, text, EX_TICKET_ADDRESS, NULL, 0, NI_NUMERICHOST))
+    if (getnameinfo(address, bytes, text, EX_TICKET_ADDRESS, NULL, 0, NI_NUMERICHOST) ||
+        strncmp(text, "fe80:", 5) == 0) /* of one link */
         text[0] = '\0';
 }
 

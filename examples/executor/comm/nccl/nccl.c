@@ -4,6 +4,7 @@
  * which the ranks found one another. */
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,8 @@ static int wait_more(patience *p)
     }
     if (now - p->since > EAGER_S)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    else
+        sched_yield();
     return 0;
 }
 
