@@ -157,6 +157,8 @@ static inline void case_swiglu_once(device_case *c, int64_t T, int64_t f, double
     case_elements_near(c, "out", out, y, T * f);
     device->ops->swiglu_back(device, on_x, case_elements(c, d_y, T * f), T, f, on_d_x);
     case_elements_near(c, "d_x", on_d_x, d_x, T * 2 * f);
+    device->ops->swiglu_back(device, on_x, case_elements(c, d_y, T * f), T, f, on_x);
+    case_elements_near(c, "d_x in place of x", on_x, d_x, T * 2 * f);
     case_end(c);
 }
 

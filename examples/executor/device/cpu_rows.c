@@ -150,7 +150,16 @@ void ex_cpu_swiglu(ex_device *device, const void *x, int64_t T, int64_t f, void 
     }
 }
 
-/* silu' = s (1 + g (1 - s)) for s = 1 / (1 + e^-g). */
+/* Floats [n] become elements [at, at + n). */
+static void store(ex_type type, void *base, int64_t at, int64_t n, const float *from)
+{
+    if (type == EX_F32)
+        memcpy(ex_cpu_at(type, base, at), from, (size_t)n * sizeof *from);
+    ex_cpu_close_block(type, base, at, n, from);
+}
+
+/* silu' = s (1 + g (1 - s)) for s = 1 / (1 + e^-g). d_x may be x: a loop that wrote there at once would not
+ * be vectorised where it is. */
 void ex_cpu_swiglu_back(ex_device *device, const void *x, const void *d_out, int64_t T, int64_t f, void *d_x)
 {
     if (device->fault.failed)
@@ -163,15 +172,13 @@ void ex_cpu_swiglu_back(ex_device *device, const void *x, const void *d_out, int
             const float *gate = ex_cpu_load(type, x, at, n, gate_buffer);
             const float *up = ex_cpu_load(type, x, at + f, n, up_buffer);
             const float *d = ex_cpu_load(type, d_out, t * f + j, n, d_buffer);
-            float *to_gate = ex_cpu_open_block(type, d_x, at, d_gate);
-            float *to_up = ex_cpu_open_block(type, d_x, at + f, d_up);
             for (int64_t i = 0; i < n; i++) {
                 float g = gate[i], s = 1.0f / (1.0f + ex_cpu_exp(-g)), u = up[i];
-                to_gate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
-                to_up[i] = d[i] * g * s;
+                d_gate[i] = d[i] * u * s * (1.0f + g * (1.0f - s));
+                d_up[i] = d[i] * g * s;
             }
-            ex_cpu_close_block(type, d_x, at, n, to_gate);
-            ex_cpu_close_block(type, d_x, at + f, n, to_up);
+            store(type, d_x, at, n, d_gate);
+            store(type, d_x, at + f, n, d_up);
         }
     }
 }
