@@ -1,9 +1,11 @@
 /* One rank of a run in which the last rank goes wrong in its third exchange. Whoever meets a fault says it in
  * one line on stderr and abandons the others, as an executor does.
- * usage: lost WAY LIMIT      WAY: killed, stopped, device, leaves, differs, longer, none; LIMIT: in seconds
+ * usage: lost WAY LIMIT      WAY: killed, stopped, device, leaves, differs, longer, shorter, none; LIMIT: in
+ * seconds
  */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../comm_cases.h"
 
@@ -41,11 +43,17 @@ int main(int count, char **arguments)
             device.ops = &broken;
         if (wrong && !strcmp(way, "leaves"))
             break;
+        int64_t bytes = BYTES / 2;
+        if (wrong && !strcmp(way, "longer"))
+            bytes = BYTES;
+        if (wrong && !strcmp(way, "shorter"))
+            bytes = BYTES / 4;
         if (wrong && !strcmp(way, "differs"))
             comm->ops->all_reduce(comm, &comm->world, send, 1);
         else
-            comm->ops->all_to_all(comm, &comm->world, send, recv,
-                                  wrong && !strcmp(way, "longer") ? BYTES : BYTES / 2);
+            comm->ops->all_to_all(comm, &comm->world, send, recv, bytes);
+        while (wrong && (bytes != BYTES / 2 || !strcmp(way, "differs")))
+            pause(); /* the others are to say it */
     }
     if (comm->fault.failed) {
         fprintf(stderr, "%s\n", comm->fault.text);
