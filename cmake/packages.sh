@@ -24,6 +24,14 @@ need_build_packages() {
     need libjansson-dev have_library jansson
     need libexpat1-dev have_library expat
     need libglpk-dev have_header glpk.h
+    need_executor_packages
+}
+
+# What the executor computes and communicates with; it builds without them, and is then slow and of one process.
+need_executor_packages() {
+    need libopenblas-dev have_library openblas
+    need libopenmpi-dev have_library ompi-c
+    need openmpi-bin have_tool mpirun
 }
 
 # Installs what is missing, as root or through sudo; else says what to run and ends the script.
@@ -65,6 +73,17 @@ configure() {
     else
         cmake -S . -B "$@" -G Ninja
     fi
+}
+
+# Prints the first Python that has torch and numpy.
+python_with_torch() {
+    for candidate in python3 /usr/bin/python3; do
+        if "$candidate" -c 'import numpy, torch.distributed' >/dev/null 2>&1; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
 }
 
 # Prints the first Python that has numpy: a user's own python3 may lack it while Debian's has it.

@@ -32,7 +32,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log"; exit 1; }; }
 quietly configure build/quickstart -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF \
-    -DHBP_BUILD_BENCHMARKS=OFF
+    -DHBP_BUILD_BENCHMARKS=OFF -DHBP_CUDA=OFF
 quietly cmake --build build/quickstart -j "$(processors)"
 echo "done in $(($(date +%s) - start)) s"
 hbp=build/quickstart/examples/hbp
@@ -64,6 +64,16 @@ say "Step 0, as rank 0 runs it"
 say "The same from Python: examples/train.py"
 HBP_LIBRARY=$PWD/build/quickstart/lib/libhbp.so PYTHONPATH=bindings/python/src:bindings/python \
     "$(python_with_numpy)" examples/train.py "$out/plan.msgpack"
+
+say "A plan that is run: a small transformer on 2 virtual ranks of this processor, measured, fitted, planned, trained"
+small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vocab=512
+executor=build/quickstart/examples/executor/hbp_executor
+"$executor" probe --virtual 2 --seconds 3 -o "$out/here.json"
+"$executor" measure --virtual 2 --model $small --max-tokens 512 -o "$out/packs.csv" | tail -n 1
+"$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,6p'
+build/quickstart/examples/draw_lengths examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
+"$hbp" plan "$out/few.npy" --cost "$out/cost.json" --max-length 1024 --tokens-per-step 16K -o "$out/few.msgpack" | tail -n 1
+"$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json"
 
 say "Next"
 cat <<EOT

@@ -23,6 +23,7 @@ need clang-format have_tool clang-format
 need abigail-tools have_tool abidiff
 need python3 have_tool python3
 need python3-numpy python_with_numpy
+need python3-torch python_with_torch
 install_missing
 
 passed=0 failed=0

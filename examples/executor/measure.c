@@ -52,6 +52,7 @@ static int measure_rank(ex_rank *rank)
                               .sharers = rank->sharers,
                               .max_tokens = in->options->max_tokens,
                               .repeat = (int32_t)in->options->repeat,
+                              .clock = (int32_t)in->options->clock,
                               .seconds = in->options->seconds > 0 ? in->options->seconds : 60,
                               .on_pack = rank->comm->rank == 0 ? print_pack : NULL};
     int failed = ex_calibrate(&o, rank->device, rank->comm, &record, &rank->fault);

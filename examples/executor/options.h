@@ -30,6 +30,7 @@ typedef struct ex_options {
     int64_t end_token;
     double learning_rate, weight_decay, clip;
     int64_t normaliser;
+    int64_t clock;
     int64_t recompute; /* -1: not given */
     int64_t unpacked, repeat, no_update, communication;
     const char *resume, *save, *gradients, *timeline, *profile, *cost;

@@ -211,6 +211,7 @@ static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
     w->save = o->save;
     w->save_every = o->save_every;
     w->gradients = o->gradients;
+    w->clock = (int32_t)o->clock;
     w->measure_communication = (int)o->communication;
     return 0;
 }

@@ -140,6 +140,7 @@ static int run_pack(calibration *c, const ex_group *group, int64_t tokens, int m
     m.samples = p.documents;
     m.sp = group->size;
     m.recompute = recompute;
+    m.clock = c->o->clock;
     m.repeats = c->o->repeat > 0 ? c->o->repeat : 3;
     m.repeats = m.repeats > EX_REPEATS ? EX_REPEATS : m.repeats;
     for (int64_t i = 0; i < p.documents; i++) {
@@ -149,9 +150,10 @@ static int run_pack(calibration *c, const ex_group *group, int64_t tokens, int m
     c->model.arena_most = 0;
     for (int32_t i = 0; i < m.repeats; i++) {
         m.start_ns[i] = ex_now_ns() - c->begin_ns;
+        int64_t start = ex_clock_ns(c->o->clock);
         if (ex_model_run(&c->model, &p) < 0)
             return check_faults(c);
-        m.end_ns[i] = ex_now_ns() - c->begin_ns;
+        m.end_ns[i] = m.start_ns[i] + (ex_clock_ns(c->o->clock) - start);
     }
     ex_model_take_loss(&c->model);
     m.peak_bytes = c->device->allocated - c->model.arena_bytes + c->model.arena_most;

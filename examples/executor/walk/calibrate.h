@@ -18,6 +18,7 @@ typedef struct ex_calibrate_options {
     int32_t sharers;    /* ranks that share the memory of this rank's device */
     int64_t max_tokens; /* of a rank; 0: 4096, and less where memory is short */
     int32_t repeat;     /* times each pack is run, of which the least counts; 0: 3 */
+    int32_t clock;      /* EX_CLOCK_* */
     double seconds;     /* no longer pack is begun after so long */
     void (*on_pack)(void *user, int64_t tokens, int32_t sp, int32_t recompute, int64_t documents, int64_t ns);
     void *user;

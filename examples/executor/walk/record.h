@@ -26,6 +26,7 @@ typedef struct ex_measured {
     int32_t micro_batch;
     int32_t recompute;
     int32_t repeats; /* 1 .. EX_REPEATS, the same on all ranks of the pack */
+    int32_t clock;   /* EX_CLOCK_* of start and end */
 } ex_measured;
 
 /* Rows for hbp_timeline_create, growing columns. */
@@ -39,8 +40,16 @@ typedef struct ex_record {
     int64_t all_room;
 } ex_record;
 
-/* Nanoseconds of a clock that never goes back. */
+/* Which time a pack took. */
+enum {
+    EX_CLOCK_WALL = 0,
+    EX_CLOCK_PROCESSOR = 1 /* that the rank's thread spent computing: what is left of a measurement on a
+                              machine that others use as well; waiting for other ranks is left out */
+};
+
+/* Nanoseconds of a clock that never goes back; of the calling thread's for EX_CLOCK_PROCESSOR. */
 int64_t ex_now_ns(void);
+int64_t ex_clock_ns(int32_t clock);
 
 /* Brings together `count` measured packs of each rank (the same number on all) and adds a row for each pack,
  * in the order of micro-batches, then ranks: it began when the last of its ranks could, and ended with the

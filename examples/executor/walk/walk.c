@@ -192,6 +192,7 @@ static int run_item(walk *w, const item *it, int64_t step_first, ex_measured *m)
         return -1;
     int32_t repeat = w->o->repeat > 1 ? w->o->repeat : 1;
     m->repeats = repeat;
+    m->clock = w->o->clock;
     double loss = repeat > 1 ? ex_model_take_loss(&w->model) : 0;
     if (repeat > 1)
         device->ops->copy(device, w->kept, p->gradients, p->elements * 4);
@@ -203,11 +204,11 @@ static int run_item(walk *w, const item *it, int64_t step_first, ex_measured *m)
         ex_device_sync(device);
         w->model.arena_most = 0;
         w->model.communication_ns = 0;
-        int64_t start = ex_now_ns();
+        m->start_ns[i] = ex_now_ns() - w->zero_ns;
+        int64_t start = ex_clock_ns(w->o->clock);
         if (ex_model_run(&w->model, &w->batch.pack) < 0)
             return check_faults(w);
-        m->start_ns[i] = start - w->zero_ns;
-        m->end_ns[i] = ex_now_ns() - w->zero_ns;
+        m->end_ns[i] = m->start_ns[i] + (ex_clock_ns(w->o->clock) - start);
         m->communication_ns[i] = w->model.communication_ns;
     }
     if (repeat > 1)

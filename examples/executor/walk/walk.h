@@ -47,6 +47,7 @@ typedef struct ex_walk_options {
     int64_t save_every;    /* steps; 0: at the end */
     const char *gradients; /* a folder for the last step's gradients, summed over ranks; NULL: none */
     ex_record *record;     /* rows are added on rank 0, and on all others too; NULL: none */
+    int32_t clock;         /* EX_CLOCK_* of the record */
     int measure_communication;
     void (*on_step)(void *user, const ex_step *step); /* called on every rank after each step; may be NULL */
     void *user;
