@@ -103,11 +103,8 @@ void fiber_arrived(Fiber &came_from)
     const void *bottom;
     std::size_t bytes;
     __sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
-    if (!came_from.stack ||
-        came_from.stack == bottom) { /* the thread's own stack: now its bounds are known */
-        came_from.stack = const_cast<char *>(static_cast<const char *>(bottom));
-        came_from.stack_bytes = bytes;
-    }
+    came_from.stack = const_cast<char *>(static_cast<const char *>(bottom));
+    came_from.stack_bytes = bytes;
 #else
     (void)came_from;
 #endif

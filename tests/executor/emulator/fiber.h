@@ -26,7 +26,8 @@ bool fiber_stack(Fiber &fiber, std::size_t bytes);
 /* The next switch to `fiber` calls entry(), which must not return. */
 void fiber_begin(Fiber &fiber, void (*entry)());
 void fiber_switch(Fiber &from, Fiber &to);
-/* First statement of an entry: tells AddressSanitizer that the switch is over. `came_from` was left last. */
+/* First statement of an entry: tells AddressSanitizer that the switch is over, and learns the bounds of the
+ * stack that was left, which is another one when another thread runs kernels. */
 void fiber_arrived(Fiber &came_from);
 
 } // namespace ex_emulator
