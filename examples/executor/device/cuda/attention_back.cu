@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     typedef keys_sizes<wide> own;
     constexpr int32_t m = own::m, n = own::n;
     piece here;
-    if (!find_piece<own::key_rows>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<own::key_rows, first_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(char, shared);
     const ex_mma::shared_at keys = ex_mma::shared_place(shared), values = keys + own::key_tile;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     typedef queries_sizes<wide> own;
     constexpr int32_t m = own::m, n = own::n;
     piece here;
-    if (!find_piece<own::query_rows>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<own::query_rows, last_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(char, shared);
     const ex_mma::shared_at queries = ex_mma::shared_place(shared), outs = queries + own::query_tile;

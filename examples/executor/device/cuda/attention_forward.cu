@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(block_threads, 2)
             shape sizes, float scale, __nv_bfloat16 *out, float *log_sums)
 {
     piece here;
-    if (!find_piece<query_rows>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<query_rows, last_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(char, shared);
     const ex_mma::shared_at queries = ex_mma::shared_place(shared);

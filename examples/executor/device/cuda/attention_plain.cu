@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads)
             float scale, T *out, float *log_sums)
 {
     piece here;
-    if (!find_piece<tile>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<tile, last_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(float, shared);
     const int32_t dim = sizes.dim, pitch = pitch_of(dim);
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(threads)
               const __grid_constant__ work_list work, shape sizes, float scale, T *d_qkv)
 {
     piece here;
-    if (!find_piece<tile>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<tile, first_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(float, shared);
     const int32_t dim = sizes.dim, pitch = pitch_of(dim);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(threads)
                  T *d_qkv)
 {
     piece here;
-    if (!find_piece<tile>(work, borders, (int32_t)blockIdx.x, &here))
+    if (!find_piece<tile, last_tile>(work, borders, (int32_t)blockIdx.x, &here))
         return;
     EX_SHARED(float, shared);
     const int32_t dim = sizes.dim, pitch = pitch_of(dim);

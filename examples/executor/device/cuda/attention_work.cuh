@@ -86,8 +86,12 @@ static inline int64_t list_work(const ex_documents *documents, int64_t tokens, i
     return documents->count > list_size ? blocks + tokens / rows + documents->count : blocks;
 }
 
+/* Which tile of a document has most to do: the last one of queries sees all keys, the first one of keys is
+ * seen by all queries. Blocks start with it. */
+enum heaviest { first_tile, last_tile };
+
 /* The piece of block `block`; false when it has none. All threads of a block get the same answer. */
-template <int32_t rows>
+template <int32_t rows, heaviest from>
 static __device__ __forceinline__ bool find_piece(const work_list &work, const int32_t *borders,
                                                   int32_t block, piece *found)
 {
@@ -120,8 +124,9 @@ static __device__ __forceinline__ bool find_piece(const work_list &work, const i
     const int32_t begin = borders[document];
     found->begin = begin;
     found->length = borders[document + 1] - begin;
-    found->row = tile * rows;
-    return listed || (found->length <= work.cut && found->row < found->length);
+    const int32_t tiles = (found->length + rows - 1) / rows;
+    found->row = (from == first_tile ? tile : tiles - 1 - tile) * rows;
+    return listed || (found->length <= work.cut && tile < tiles);
 }
 
 } // namespace ex_attention
