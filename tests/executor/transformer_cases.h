@@ -121,7 +121,7 @@ typedef struct case_rank {
     const bench *b;
     const arrangement *a;
     ex_comm *comm;
-    outcome *out;   /* of rank 0 */
+    outcome *out;    /* of rank 0 */
     char text[1100]; /* what failed */
 } case_rank;
 
