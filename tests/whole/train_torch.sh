@@ -22,7 +22,8 @@ export MASTER_PORT WORLD_SIZE=4
 pids=
 for rank in 0 1 2 3; do
     RANK=$rank LOCAL_RANK=$rank timeout 200 "$python" "$source/examples/train_torch.py" $small --tokens-per-rank 96 \
-        --seed 37 --steps 2 --check --timeline "$work/timeline.csv" >"$work/out$rank" 2>"$work/err$rank" &
+        --seed 37 --steps 2 --check --timeline "$work/timeline.csv" --save-cost "$work/cost.json" \
+        >"$work/out$rank" 2>"$work/err$rank" &
     pids="$pids $!"
 done
 for pid in $pids; do
@@ -35,7 +36,7 @@ grep -qE "[1-9][0-9]* layers recomputed" "$work/out0" || fail "no layer was reco
 [ "$(grep -c "against one rank" "$work/out0")" = 2 ] || fail "not both steps were checked"
 
 # What it measured is a timeline of every pack.
-"$python" - "$work/timeline.csv" <<'EOF' || fail "the timeline is not that of the run"
+"$python" - "$work/timeline.csv" "$work/cost.json" <<'EOF' || fail "the timeline is not that of the run"
 import sys
 import hbp
 t = hbp.Timeline.load(sys.argv[1])
@@ -45,6 +46,7 @@ for step in (0, 1):
         ran = (t.step == step) & (t.micro_batch == micro_batch)
         ranks = sorted(r for first, sp in zip(t.first_rank[ran], t.sp[ran]) for r in range(first, first + sp))
         assert ranks == [0, 1, 2, 3], ranks
+assert t.compare(hbp.Cost.load(sys.argv[2])).packs == (t.samples > 0).sum()
 assert (t.samples == 0).any() and 0 < t.recompute.max() <= 4 and (t.time_ns > 0).all()
 EOF
 
