@@ -1,10 +1,9 @@
 #include "io/machine_profile.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "data/machine.h"
-#include "io/atomic_file.h"
+#include "io/json_save.h"
 #include "io/json_tree.h"
 #include "io/whole_file.h"
 
@@ -15,86 +14,68 @@ static const char *const collective_names[HBP_COLLECTIVE_COUNT] = {"all_to_all",
                                                                    "reduce_scatter", "all_reduce"};
 static const char *const rate_names[HBP_RATE_COUNT] = {"gemm", "attention", "copy"};
 
-/* Gives `value` to `parent`, which releases it also on failure; 0 when either is NULL or memory is short. */
-static int put(json_t *parent, const char *key, json_t *value)
-{
-    return json_object_set_new(parent, key, value) == 0;
-}
-
-/* Sources and names are the caller's bytes, JSON's text is UTF-8. */
-static json_t *printable(const char *text)
-{
-    char copy[HBP__SOURCE_BYTES];
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    hbp__printable(copy, sizeof copy, text);
-    return json_string(copy);
-}
-
-/* Whole numbers are written as such. */
-static json_t *number(double value)
-{
-    if (value < 9007199254740992.0 && value == floor(value))
-        return json_integer((json_int_t)value);
-    return json_real(value);
-}
-
-static int put_fields(json_t *fields, const hbp_machine *machine)
+static int put_fields(const hbp__memory *memory, json_t *fields, const hbp_machine *machine)
 {
     for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
         if (!machine->source[i][0])
             continue;
         json_t *field = json_object();
-        if (!put(fields, hbp__machine_field_name(i), field) ||
-            !put(field, "value", number(hbp__machine_field_value(machine, i))) ||
-            !put(field, "source", printable(machine->source[i])))
+        if (!hbp__json_give(fields, hbp__machine_field_name(i), field) ||
+            !hbp__json_give(field, "value", hbp__json_double(hbp__machine_field_value(machine, i))) ||
+            !hbp__json_give(field, "source", hbp__json_text(memory, machine->source[i])))
             return 0;
     }
     return 1;
 }
 
-static int put_collectives(json_t *rows, const hbp_machine *machine)
+static int put_collectives(const hbp__memory *memory, json_t *rows, const hbp_machine *machine)
 {
     for (int64_t i = 0; i < machine->collective_count; i++) {
         const hbp__collective *c = &machine->collectives[i];
         json_t *row = json_object();
         if (json_array_append_new(rows, row) != 0 ||
-            !put(row, "collective", json_string(collective_names[c->collective])) ||
-            !put(row, "ranks", json_integer(c->ranks)) || !put(row, "latency_ns", number(c->latency_ns)) ||
-            !put(row, "bytes_per_s", number(c->bytes_per_s)) ||
-            (c->spread >= 0 && !put(row, "spread", number(c->spread))) ||
-            !put(row, "source", printable(c->source)))
+            !hbp__json_give(row, "collective", json_string(collective_names[c->collective])) ||
+            !hbp__json_give(row, "ranks", json_integer(c->ranks)) ||
+            !hbp__json_give(row, "latency_ns", hbp__json_double(c->latency_ns)) ||
+            !hbp__json_give(row, "bytes_per_s", hbp__json_double(c->bytes_per_s)) ||
+            (c->spread >= 0 && !hbp__json_give(row, "spread", hbp__json_double(c->spread))) ||
+            !hbp__json_give(row, "source", hbp__json_text(memory, c->source)))
             return 0;
     }
     return 1;
 }
 
-static int put_rates(json_t *rows, const hbp_machine *machine)
+static int put_rates(const hbp__memory *memory, json_t *rows, const hbp_machine *machine)
 {
     for (int64_t i = 0; i < machine->rate_count; i++) {
         const hbp__rate *r = &machine->rates[i];
         json_t *row = json_object();
-        if (json_array_append_new(rows, row) != 0 || !put(row, "rate", json_string(rate_names[r->rate])) ||
-            !put(row, "size", json_integer(r->size)) || !put(row, "per_s", number(r->per_s)) ||
-            !put(row, "spread", number(r->spread)) || !put(row, "source", printable(r->source)))
+        if (json_array_append_new(rows, row) != 0 ||
+            !hbp__json_give(row, "rate", json_string(rate_names[r->rate])) ||
+            !hbp__json_give(row, "size", json_integer(r->size)) ||
+            !hbp__json_give(row, "per_s", hbp__json_double(r->per_s)) ||
+            !hbp__json_give(row, "spread", hbp__json_double(r->spread)) ||
+            !hbp__json_give(row, "source", hbp__json_text(memory, r->source)))
             return 0;
     }
     return 1;
 }
 
 /* NULL when memory is short. */
-static json_t *build(const hbp_machine *machine)
+static json_t *build(const hbp__memory *memory, const hbp_machine *machine)
 {
     json_t *root = json_object();
     json_t *fields = json_object();
     json_t *rows = json_array();
     json_t *rates = json_array();
-    int whole = put(root, "format", json_string(FORMAT)) && put(root, "version", json_integer(VERSION)) &&
-                put(root, "name", printable(machine->name)) && put(root, "fields", json_incref(fields)) &&
-                put(root, "collectives", json_incref(rows)) && put_fields(fields, machine) &&
-                put_collectives(rows, machine) && put_rates(rates, machine) &&
-                (!machine->rate_count || put(root, "rates", json_incref(rates)));
+    int whole = hbp__json_give(root, "format", json_string(FORMAT)) &&
+                hbp__json_give(root, "version", json_integer(VERSION)) &&
+                hbp__json_give(root, "name", hbp__json_text(memory, machine->name)) &&
+                hbp__json_give(root, "fields", json_incref(fields)) &&
+                hbp__json_give(root, "collectives", json_incref(rows)) &&
+                put_fields(memory, fields, machine) && put_collectives(memory, rows, machine) &&
+                put_rates(memory, rates, machine) &&
+                (!machine->rate_count || hbp__json_give(root, "rates", json_incref(rates)));
     json_decref(fields);
     json_decref(rows);
     json_decref(rates);
@@ -104,62 +85,14 @@ static json_t *build(const hbp_machine *machine)
     return NULL;
 }
 
-/* The document as text in a fresh block; JSON has no NaN, and a machine neither. */
-static hbp_status print(hbp_context *context, const json_t *root, size_t digits, char **text, size_t *bytes)
-{
-    size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(digits);
-    *text = NULL;
-    *bytes = json_dumpb(root, NULL, 0, flags);
-    if (*bytes)
-        *text = hbp__new(&context->memory, *bytes + 1, 1);
-    if (!*text || json_dumpb(root, *text, *bytes, flags) != *bytes) {
-        hbp__delete(&context->memory, *text);
-        return hbp__fail_memory(context, "a machine's profile");
-    }
-    (*text)[(*bytes)++] = '\n';
-    return HBP_OK;
-}
-
-/* 15 digits where all numbers survive them, so that 0.45 is written as that; else 17, which always do. */
-static hbp_status print_shortest(hbp_context *context, const json_t *root, char **text, size_t *bytes)
-{
-    HBP__TRY(print(context, root, 15, text, bytes));
-    json_t *again = json_loadb(*text, *bytes, 0, NULL);
-    int same = again && json_equal(root, again);
-    json_decref(again);
-    if (same)
-        return HBP_OK;
-    hbp__delete(&context->memory, *text);
-    return print(context, root, 17, text, bytes);
-}
-
-static hbp_status write_text(hbp_context *context, const char *path, const char *text, size_t bytes)
-{
-    hbp__atomic_file file;
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    hbp_status status = hbp__atomic_write(context, &file, text, (int64_t)bytes);
-    if (status == HBP_OK)
-        status = hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
-}
-
 hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, const char *path)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, path, "path"));
-    json_t *root = build(machine);
-    if (!root)
-        return hbp__fail_memory(context, "a machine's profile");
-    char *text = NULL;
-    size_t bytes = 0;
-    hbp_status status = print_shortest(context, root, &text, &bytes);
+    json_t *root = build(&context->memory, machine);
+    hbp_status status = hbp__json_save(context, root, "a machine's profile", path);
     json_decref(root);
-    if (status < 0)
-        return status;
-    status = write_text(context, path, text, bytes);
-    hbp__delete(&context->memory, text);
     return status;
 }
 
