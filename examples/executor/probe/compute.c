@@ -177,8 +177,7 @@ int ex_probe_gemm(ex_probing *p, double budget_s)
 {
     int host = p->device->host_memory;
     kind k = {HBP_RATE_GEMM, host ? 128 : 512, 16384, 2, 8, gemm_bytes, gemm_prepare, gemm_run, gemm_done};
-    double last = 0;
-    return measure(p, &k, budget_s, &p->best_gemm, &last);
+    return measure(p, &k, budget_s, &p->best_gemm, &p->last_gemm);
 }
 
 int ex_probe_attention(ex_probing *p, double budget_s)
@@ -186,13 +185,12 @@ int ex_probe_attention(ex_probing *p, double budget_s)
     int host = p->device->host_memory;
     kind k = {HBP_RATE_ATTENTION, host ? 128 : 512, 131072,        2, 4, attention_bytes,
               attention_prepare,  attention_run,    attention_done};
-    double last = 0;
-    return measure(p, &k, budget_s, &p->best_attention, &last);
+    return measure(p, &k, budget_s, &p->best_attention, &p->last_attention);
 }
 
 int ex_probe_copy(ex_probing *p, double budget_s)
 {
     kind k = {HBP_RATE_COPY, 65536, p->largest, 4, 4, copy_bytes, copy_prepare, copy_run, copy_done};
     double best = 0;
-    return measure(p, &k, budget_s, &best, &p->largest_copy);
+    return measure(p, &k, budget_s, &best, &p->last_copy);
 }

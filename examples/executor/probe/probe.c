@@ -86,7 +86,8 @@ static int set_links(ex_probing *p)
 static int set_fields(ex_probing *p)
 {
     const ex_comm *comm = p->comm;
-    /* Matrix products and attention are the fastest that a CPU is known to do; a GPU's peak is published. */
+    /* The most that was met stands for the peak of what has no published one. Efficiencies are those of the
+     * largest sizes: where ranks share cores, small ones now and then have a core to themselves. */
     double fastest = fmax(p->best_gemm, p->best_attention);
     double peak = p->device->type == EX_BF16 && !p->device->host_memory
                       ? ex_probe_known_peak(p->context, p->device->name)
@@ -99,10 +100,10 @@ static int set_fields(ex_probing *p)
         {"gpus_per_node", comm->node_ranks},
         {"domain_gpus", comm->node_ranks},
         {"hbm_bytes", (double)p->memory},
-        {"hbm_bytes_per_s", p->largest_copy},
+        {"hbm_bytes_per_s", p->last_copy},
         {"flops_per_s", fmax(fastest, peak)},
-        {"gemm_efficiency", p->best_gemm / fmax(fastest, peak)},
-        {"attention_efficiency", p->best_attention / fmax(fastest, peak)},
+        {"gemm_efficiency", p->last_gemm / fmax(fastest, peak)},
+        {"attention_efficiency", p->last_attention / fmax(fastest, peak)},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (set(p, fields[i].name, fields[i].value, p->source))

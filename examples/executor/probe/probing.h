@@ -14,14 +14,14 @@ typedef struct ex_probing {
     hbp_machine *machine;
     double (*now)(void);
     ex_heads heads;
-    int64_t largest;  /* bytes of the largest copy and collective */
-    int64_t memory;   /* bytes of a rank */
-    int64_t room;     /* bytes that the buffers of one measurement may take, the same on all ranks */
-    double *all;      /* scratch [EX_PROBE_REPEATS * ranks] */
-    char source[64];  /* "Intel Xeon, 2026-11-22" */
-    double best_gemm; /* flop/s */
-    double best_attention;
-    double largest_copy; /* bytes/s of the largest copy */
+    int64_t largest; /* bytes of the largest copy and collective */
+    int64_t memory;  /* bytes of a rank */
+    int64_t room;    /* bytes that the buffers of one measurement may take, the same on all ranks */
+    double *all;     /* scratch [EX_PROBE_REPEATS * ranks] */
+    char source[64]; /* "Intel Xeon, 2026-11-22" */
+    double best_gemm, last_gemm; /* flop/s: the most, and at the largest size */
+    double best_attention, last_attention;
+    double last_copy; /* bytes/s */
 } ex_probing;
 
 /* One call of what is measured, given to the device. */
