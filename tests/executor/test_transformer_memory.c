@@ -71,6 +71,24 @@ START_TEST(kept_by_a_layer)
 }
 END_TEST
 
+/* Where heads are few and narrow, a row of hidden elements lies below x2 all the same: a recomputed layer's
+ * output is copied there out of x2, and the two must not overlap. */
+START_TEST(kept_by_a_layer_of_narrow_attention)
+{
+    ex_shape shape = case_shape(2, 8, 0, 0);
+    shape.hidden = 1024;
+    shape.ffn = 64;
+    const int64_t T = 4096;
+    int64_t bytes[2];
+    for (int i = 0; i < 2; i++) {
+        shape.layers = 2 + i;
+        bytes[i] = measure(EX_BF16, &shape, 2, T * 2, 5, 0);
+    }
+    /* attention keeps 4 + 2 (96 + 64 + 64) + 4 x 8 = 484 bytes, less than 2 x 1024 */
+    ck_assert_int_eq(bytes[1] - bytes[0], T * (4 * 2048 + 4 + 6 * 64));
+}
+END_TEST
+
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -198,6 +216,7 @@ int main(void)
     tcase_add_loop_test(cases, a_run_uses_what_was_measured, 0, 2);
     tcase_add_test(cases, kept_by_a_layer);
     tcase_add_test(cases, kept_by_a_recomputed_layer);
+    tcase_add_test(cases, kept_by_a_layer_of_narrow_attention);
     tcase_add_test(cases, peak_is_the_sum_of_its_parts);
     tcase_add_test(cases, peak_of_attention);
     tcase_add_test(cases, linear_in_tokens);
