@@ -46,9 +46,9 @@ def turn(x, positions):
     """Rotary positions, [tokens, heads, dim]."""
     turns = 1e4 ** -torch.arange(0, 1, 2 / x.shape[-1], dtype=torch.float64, device=x.device)
     angles = positions[:, None, None] * turns
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    cos, sin = angles.cos().float(), angles.sin().float()
     a, b = x.chunk(2, -1)
-    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
 
 
 def attend(q, k, v, borders):
