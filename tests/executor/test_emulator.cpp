@@ -111,6 +111,41 @@ START_TEST(missing_barrier_shows_in_another_order)
 }
 END_TEST
 
+/* Two rounds through the same memory; without the barrier between them when `broken`, so that a warp that is
+ * ahead overwrites what others have yet to read. */
+template <bool broken> __global__ void two_rounds(float *out)
+{
+    EX_SHARED_ARRAY(float, per_warp, 4);
+    const int t = static_cast<int>(threadIdx.x);
+    float sum = 0;
+    for (int round = 0; round < 2; round++) {
+        if (t % 32 == 0)
+            per_warp[t / 32] = static_cast<float>((round + 1) * (t / 32 + 1));
+        __syncthreads();
+        sum = 100 * sum + per_warp[0] + per_warp[1] + per_warp[2] + per_warp[3];
+        if (!broken)
+            __syncthreads();
+    }
+    out[t] = sum;
+}
+
+START_TEST(missing_second_barrier_shows)
+{
+    int wrong = 0;
+    for (const auto &order : orders) {
+        ex_emulator_set_order(order.order, order.seed);
+        const Array<float> good(128), bad(128);
+        EX_LAUNCH((two_rounds<false>), 1, 128, 0, nullptr, good.data);
+        EX_LAUNCH((two_rounds<true>), 1, 128, 0, nullptr, bad.data);
+        ck_assert_str_eq(ex_emulator_error(), "");
+        const std::vector<float> right(128, 1020);
+        ck_assert(good.read() == right);
+        wrong += bad.read() != right;
+    }
+    ck_assert_int_ge(wrong, 1);
+}
+END_TEST
+
 __global__ void shuffles(float *out)
 {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -407,6 +442,7 @@ Suite *suite()
     TCase *const t = tcase_create("emulator");
     tcase_add_loop_test(t, blocks_share_memory_and_meet_at_barriers, 0, 3);
     tcase_add_test(t, missing_barrier_shows_in_another_order);
+    tcase_add_test(t, missing_second_barrier_shows);
     tcase_add_loop_test(t, lanes_shuffle, 0, 3);
     tcase_add_loop_test(t, warps_multiply_matrices, 0, 2);
     tcase_add_test(t, bfloat16_rounds_to_nearest_even);

@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 typedef enum ex_emulator_order {
-    EX_EMULATOR_FORWARD = 0,
-    EX_EMULATOR_REVERSE = 1,
-    EX_EMULATOR_SHUFFLED = 2 /* anew after every barrier, from a fixed seed */
+    EX_EMULATOR_FORWARD = 0, /* warps in step */
+    EX_EMULATOR_REVERSE = 1, /* a warp goes as far as it can before the next one moves */
+    EX_EMULATOR_SHUFFLED = 2 /* now one, now the other, from a seed */
 } ex_emulator_order;
 
 /* The order in which threads and blocks run from now on. */

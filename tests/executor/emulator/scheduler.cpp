@@ -49,7 +49,7 @@ constexpr std::size_t stack_bytes = 128 * 1024;
 
 struct Block {
     std::vector<std::unique_ptr<Thread>> threads; /* kept with their stacks */
-    std::vector<int> order;
+    std::vector<int> order;                       /* of warps */
     int count = 0, at_barrier = 0, ended = 0;
     const Launch *launch = nullptr;
     std::vector<SharedArray> arrays;
@@ -144,19 +144,43 @@ void describe_standstill()
     kernel_fault(text);
 }
 
+/* Runs the threads of a warp that are ready, once each; false when none is. */
+bool step_warp(int warp)
+{
+    const int lanes = std::min(32, block.count - 32 * warp);
+    const bool forward = thread_order == EX_EMULATOR_FORWARD;
+    const int turn = thread_order == EX_EMULATOR_SHUFFLED ? static_cast<int>(next_random() % 32) : 0;
+    bool any = false;
+    for (int i = 0; i < lanes; i++) {
+        const int lane = ((forward ? i : lanes - 1 - i) + turn) % lanes;
+        Thread *const thread = block.threads[static_cast<std::size_t>(32 * warp + lane)].get();
+        if (thread->wait != Wait::ready)
+            continue;
+        any = true;
+        here = thread;
+        fiber_switch(block.scheduler, thread->fiber);
+        if (block.stop)
+            return true;
+    }
+    return any;
+}
+
+/* Forward, warps go on in step with one another. In reverse each goes as far as it can before the next one
+ * moves, past barriers that it is the last to reach: what it overwrites there others may not have read yet.
+ * Shuffled, chance decides between the two. */
 void run_threads()
 {
     while (block.ended < block.count && !block.stop) {
         bool any = false;
         if (thread_order == EX_EMULATOR_SHUFFLED)
             shuffle_order(block.order);
-        for (const int i : block.order) {
-            Thread *const thread = block.threads[static_cast<std::size_t>(i)].get();
-            if (thread->wait != Wait::ready)
-                continue;
-            any = true;
-            here = thread;
-            fiber_switch(block.scheduler, thread->fiber);
+        for (const int warp : block.order) {
+            const bool far = thread_order == EX_EMULATOR_REVERSE ||
+                             (thread_order == EX_EMULATOR_SHUFFLED && next_random() % 2);
+            bool moved = step_warp(warp);
+            any = any || moved;
+            while (far && moved && !block.stop)
+                moved = step_warp(warp);
             if (block.stop)
                 return;
         }
@@ -186,7 +210,7 @@ void run_block(const Launch &launch, unsigned x, unsigned y, unsigned z)
         thread.copies.clear();
         fiber_begin(thread.fiber, thread_entry);
     }
-    block.order = make_order(block.count);
+    block.order = make_order((block.count + 31) / 32);
     run_threads();
 }
 
