@@ -201,3 +201,4 @@ if __name__ == "__main__":
         train(settings, here)
     except hbp.HbpError as error:  # the same on every rank: each plans for itself
         sys.exit(f"rank {dist.get_rank()}: {error}")
+    dist.destroy_process_group()
