@@ -123,8 +123,8 @@ build asan all -DHBP_BUILD_BENCHMARKS=OFF
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E '^house/'
 check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
-build tsan "whole_test_threads base_test_worker step_test_stepper step_test_stepper_threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_BUILD_EXAMPLES=OFF &&
-    CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_worker|step/test_stepper(_threads)?)$'
+build tsan "whole_test_threads base_test_worker step_test_stepper step_test_stepper_threads executor_test_local" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
+    CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_worker|step/test_stepper(_threads)?|executor/test_local)$'
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed
