@@ -7,7 +7,7 @@ cd "$1"
 bad=0
 fail() { echo "$*"; bad=1; }
 
-for file in lib/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.c examples/*.c examples/*/*.[ch] benchmarks/*.c; do
+for file in lib/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch] tests/*/*/*.[ch]* examples/*.c examples/*/*.[ch] examples/*/*/*.[ch]* examples/*/*/*/*.[ch]* benchmarks/*.c; do
     [ -f "$file" ] || continue
     lines=$(wc -l <"$file")
     [ "$lines" -le 600 ] || fail "$file has $lines lines; at most 600"

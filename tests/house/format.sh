@@ -4,5 +4,5 @@
 set -eu
 cd "$1"
 command -v clang-format >/dev/null || { echo "no clang-format"; exit 77; }
-find include lib tests examples benchmarks \( -name '*.c' -o -name '*.h' \) -print0 |
+find include lib tests examples benchmarks \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.hpp' \) -print0 |
     xargs -0 clang-format --dry-run -Werror
