@@ -11,7 +11,7 @@
 #include <cuda_runtime.h>
 
 #ifndef __CUDACC__
-#include "warp_matrix.h"
+#include <warp_matrix.h>
 #endif
 
 namespace ex_mma
