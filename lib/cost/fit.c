@@ -54,11 +54,12 @@ static hbp_status check_row(const fit *f, int64_t i)
     if (m->tokens[i] < 1 || m->tokens[i] > HBP_MAX_LENGTH)
         return hbp__fail(context, HBP_E_INVALID, "tokens[%lld] is %lld; it must lie in 1..%lld", (long long)i,
                          (long long)m->tokens[i], (long long)HBP_MAX_LENGTH);
-    if (m->sum_squares[i] < m->tokens[i] || m->sum_squares[i] > m->tokens[i] * m->tokens[i])
+    /* Tokens may count padding that no document has, so squares may be fewer than tokens. */
+    if (m->sum_squares[i] < 1 || m->sum_squares[i] > m->tokens[i] * m->tokens[i])
         return hbp__fail(context, HBP_E_INVALID,
-                         "sum_squares[%lld] is %lld; lengths that add up to %lld have between %lld and %lld",
-                         (long long)i, (long long)m->sum_squares[i], (long long)m->tokens[i],
-                         (long long)m->tokens[i], (long long)(m->tokens[i] * m->tokens[i]));
+                         "sum_squares[%lld] is %lld; documents in %lld tokens have 1 to %lld", (long long)i,
+                         (long long)m->sum_squares[i], (long long)m->tokens[i],
+                         (long long)(m->tokens[i] * m->tokens[i]));
     if (m->time_ns[i] < 1)
         return hbp__fail(context, HBP_E_INVALID, "time_ns[%lld] is %lld; it must be at least 1", (long long)i,
                          (long long)m->time_ns[i]);

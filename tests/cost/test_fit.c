@@ -216,14 +216,20 @@ START_TEST(bad_rows_are_named)
     REFUSES("recompute[4] is 17; it must lie in 0..16", t.recompute[4] = 17);
     REFUSES("recompute[4] is -1", t.recompute[4] = -1);
     REFUSES("tokens[5] is 0; it must lie in 1..", t.tokens[5] = 0);
-    REFUSES("sum_squares[6] is 9; lengths that add up to 10 have between 10 and 100",
-            (t.tokens[6] = 10, t.squares[6] = 9));
+    REFUSES("sum_squares[6] is 0; documents in 10 tokens have 1 to 100",
+            (t.tokens[6] = 10, t.squares[6] = 0));
     REFUSES("sum_squares[6] is 101", (t.tokens[6] = 10, t.squares[6] = 101));
     REFUSES("time_ns[0] is 0", t.time_ns[0] = 0);
     REFUSES("peak_bytes[19] is -1", t.bytes[19] = -1);
     REFUSES("measurements.count is 0", m.count = 0);
     REFUSES("measurements.sp is NULL", m.sp = NULL);
     REFUSES("measurements.time_ns is NULL", m.time_ns = NULL);
+    measure(&t, &rng, truth, 60, 4, 0);
+    m = view(&t, 1);
+    t.squares[6] = t.tokens[6] / 2; /* padding counts as tokens and squares nothing */
+    OK(context, hbp_cost_fit(context, truth, &m, &cost, NULL));
+    hbp_cost_free(cost);
+    cost = NULL;
     FAILS(context, HBP_E_INVALID, "measurements is NULL", hbp_cost_fit(context, truth, NULL, &cost, NULL));
     FAILS(context, HBP_E_INVALID, "prior is NULL", hbp_cost_fit(context, NULL, &m, &cost, NULL));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_fit(context, truth, &m, NULL, NULL));
