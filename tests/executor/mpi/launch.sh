@@ -1,4 +1,5 @@
-# Sourced: launch, which starts ranks for a test. Wants $launcher and $work.
+# Sourced: launch, which starts ranks for a test. Wants $launcher and $work; $patience is the longest that they may take, 40 s
+# unless told.
 # shellcheck shell=sh disable=SC2154
 
 # OpenMPI's alone: as root, more ranks than processors, nothing but memory and loopback, and no copies by the
@@ -16,5 +17,5 @@ launch() {
     ranks=$1
     shift
     # shellcheck disable=SC2086
-    timeout 40 "$launcher" $flags -n "$ranks" "$@" >"$work/out" 2>"$work/err"
+    timeout "${patience:-40}" "$launcher" $flags -n "$ranks" "$@" >"$work/out" 2>"$work/err"
 }
