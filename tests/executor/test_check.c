@@ -120,6 +120,31 @@ START_TEST(memory_is_checked_to_the_byte)
 }
 END_TEST
 
+START_TEST(documents_of_one_token_fit)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = walk_model(context);
+    uint32_t tokens[7] = {1, 1, 1, 1, 1, 1, 1};
+    hbp_lengths *lengths = walk_lengths(context, tokens, 7);
+    hbp_cost *cost = walk_cost(context, 1, 1, 3);
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_step(context, lengths, cost, NULL, &plan));
+    ex_shape shape;
+    ex_check c = make_check(model, &shape, plan, 1);
+    ex_fault fault = {0};
+    ex_device *large = ex_counting_open(EX_F32, INT64_MAX / 2, NULL, &fault);
+    int64_t arena = 0;
+    ck_assert_msg(ex_check_memory(&c, large, &arena, &fault) == 0, "%s", fault.text);
+    ck_assert_int_gt((int)arena, 0);
+    ex_device_free(large);
+    hbp_plan_free(plan);
+    hbp_cost_free(cost);
+    hbp_lengths_free(lengths);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(names_of_devices_are_compared)
 {
     static const struct {
@@ -140,4 +165,4 @@ START_TEST(names_of_devices_are_compared)
 END_TEST
 
 TEST_MAIN("check", plans_that_do_not_suit_are_refused, memory_is_checked_to_the_byte,
-          names_of_devices_are_compared)
+          documents_of_one_token_fit, names_of_devices_are_compared)

@@ -128,8 +128,10 @@ int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, 
         for (int64_t p = first; p < end; p++) {
             int32_t sp = hbp_plan_get_pack_sp(c->plan, NULL)[p];
             int64_t documents = samples[p + 1] - samples[p];
-            add_pack(find_need(needs, &count, sp, ex_check_recompute(c, p)), p,
-                     ex_batch_tokens(c->plan, p, samples[p], documents, sp), documents + 2);
+            int64_t tokens = ex_batch_tokens(c->plan, p, samples[p], documents, sp);
+            /* Padding behind the last one is a document, too; none is empty. */
+            add_pack(find_need(needs, &count, sp, ex_check_recompute(c, p)), p, tokens,
+                     documents < tokens ? documents + 1 : tokens);
         }
     const need *worst = needs;
     int64_t most = -1;
