@@ -16,18 +16,23 @@ cd "$(dirname "$0")/.."
 need_build_packages
 install_missing
 
+# The executor is compiled for GPUs where there is one.
+cuda=OFF
+[ ! -e /dev/nvidiactl ] || cuda=AUTO
+
 build=build/benchmarks
 log=$(mktemp)
 trap 'rm -f "$log" "$build/plan.msgpack"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }; }
-quietly configure $build -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_EXAMPLES=OFF
+quietly configure $build -DCMAKE_BUILD_TYPE=Release -DHBP_BUILD_TESTS=OFF -DHBP_BUILD_EXAMPLES=ON \
+    -DHBP_CUDA=$cuda
 quietly cmake --build $build -j "$(processors)"
 programs=$build/benchmarks
 
 field() { sed -n "s/^$2[[:space:]]*:[[:space:]]*//p" "$1" 2>/dev/null | head -n 1; }
 about() {
     echo "date       $(date -u +%Y-%m-%d)"
-    changed=$(git status --porcelain -- lib include 2>/dev/null) || changed=
+    changed=$(git status --porcelain -- lib include examples/executor 2>/dev/null) || changed=
     echo "commit     $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changed:+, with changes}"
     echo "cpu        $(field /proc/cpuinfo 'model name'), $(processors) processors"
     echo "memory     $(field /proc/meminfo MemTotal)"
@@ -50,6 +55,20 @@ run_python() {
     fi
     HBP_LIBRARY=$PWD/$build/lib/libhbp.so PYTHONPATH=bindings/python/src \
         "$python" benchmarks/bench_python.py $programs/bench_speed
+}
+
+run_executor() {
+    suffix='' device=cpu
+    if [ -x $programs/bench_executor_cuda ]; then
+        suffix=_cuda device=cuda
+    fi
+    $programs/bench_executor$suffix --device $device
+    if python=$(python_with_torch); then
+        "$python" benchmarks/bench_attention.py $programs/bench_executor$suffix --device $device
+    else
+        printf '\n== Attention beside PyTorch: skipped, there is no torch\n'
+    fi
+    benchmarks/executor.sh --device $device --build $build
 }
 
 run_all() {
@@ -78,6 +97,7 @@ run_all() {
         $programs/bench_milp
     fi
     run_python
+    run_executor
 }
 
 if [ "$mode" = --quick ]; then
