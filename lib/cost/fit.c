@@ -139,15 +139,21 @@ static double time_row(const void *user, int64_t i, double *x)
     return 1;
 }
 
-/* One that, where the packs cannot tell it, keeps the prior's proportion to a1: packs like those measured are
- * then predicted well, whatever the prior. */
-static hbp__unknown spare_unknown(const hbp_cost_terms *prior, double value)
+/* One that, where the packs cannot tell it, keeps the prior's proportion to its parent: packs like those
+ * measured are then predicted well, whatever the prior. */
+static hbp__unknown spare_unknown(double value, int32_t parent, double value_of_parent)
 {
-    const int scaled = prior->ns_per_token > 0;
+    const int scaled = value_of_parent > 0;
     return (hbp__unknown){.kind = HBP__UNKNOWN_FITTED,
-                          .parent = scaled ? TIME_TOKENS : -1,
-                          .prior = scaled ? value / prior->ns_per_token : value,
+                          .parent = scaled ? parent : -1,
+                          .prior = scaled ? value / value_of_parent : value,
                           .spare = 1};
+}
+
+/* Whether it was left to the prior's proportion to its parent. */
+static int is_scaled(const hbp__unknown *u)
+{
+    return u->kind == HBP__UNKNOWN_FITTED && !u->fitted && u->parent >= 0;
 }
 
 static hbp_status fit_time(fit *f)
@@ -155,14 +161,14 @@ static hbp_status fit_time(fit *f)
     const hbp_cost_terms *t = &f->prior->terms;
     hbp__unknown *u = f->unknowns;
     u[TIME_TOKENS] = u[TIME_SQUARES] = (hbp__unknown){.kind = HBP__UNKNOWN_FITTED, .parent = -1};
-    u[TIME_PACK] = spare_unknown(t, t->pack_ns);
+    u[TIME_PACK] = spare_unknown(t->pack_ns, TIME_TOKENS, t->ns_per_token);
     u[TIME_TOKENS_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_TOKENS, .prior = t->recompute_linear};
     u[TIME_SQUARES_AGAIN] =
         (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = TIME_SQUARES, .prior = t->recompute_attention};
     for (int32_t j = TIME_DEGREES; j < f->time_unknowns; j += 2) {
         const int32_t row = f->row[(j - TIME_DEGREES) / 2];
-        u[j] = spare_unknown(t, f->prior->sp_ns_per_token[row]);
+        u[j] = spare_unknown(f->prior->sp_ns_per_token[row], TIME_TOKENS, t->ns_per_token);
         u[j + 1] =
             (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = f->prior->sp_latency_ns[row]};
     }
@@ -214,7 +220,7 @@ static double bytes_row(const void *user, int64_t i, double *x)
 
 /* static, act and kept, the last only when the numbers of recomputed layers differ, else it is
  * indistinguishable from act; working set, logits and buffer where the rows say that the prior's are wrong.
- */
+ * Full packs that fill their ranks alike cannot tell static from act, and are no reason to refuse. */
 static hbp_status fit_bytes(fit *f, hbp__unknown u[BYTES_UNKNOWNS])
 {
     static const char *const names[] = {"static_bytes", "activation_bytes", "recomputed_bytes"};
@@ -231,9 +237,12 @@ static hbp_status fit_bytes(fit *f, hbp__unknown u[BYTES_UNKNOWNS])
     const int act = least < t->layers;
     for (int32_t j = 0; j < BYTES_UNKNOWNS; j++)
         u[j] = (hbp__unknown){.kind = HBP__UNKNOWN_MAYBE, .parent = -1, .prior = *terms[j]};
-    u[BYTES_STATIC].kind = HBP__UNKNOWN_FITTED;
+    const int32_t parent = act ? BYTES_ACTIVATION : BYTES_RECOMPUTED;
+    u[BYTES_STATIC] = spare_unknown(t->static_bytes, parent, *terms[parent]);
     u[BYTES_ACTIVATION].kind = act ? HBP__UNKNOWN_FITTED : HBP__UNKNOWN_FIXED;
-    u[BYTES_RECOMPUTED].kind = differ || !act ? HBP__UNKNOWN_FITTED : HBP__UNKNOWN_FIXED;
+    u[BYTES_RECOMPUTED].kind = act ? HBP__UNKNOWN_FIXED : HBP__UNKNOWN_FITTED;
+    if (act && differ)
+        u[BYTES_RECOMPUTED] = spare_unknown(t->recomputed_bytes, parent, *terms[parent]);
     hbp__regression r = {f, bytes_row, m->count, BYTES_UNKNOWNS, u};
     int32_t first;
     int32_t second;
@@ -360,7 +369,11 @@ static void name_sources(fit *f, const hbp__unknown bytes[BYTES_UNKNOWNS])
     for (int32_t j = 0; j < BYTES_UNKNOWNS; j++)
         if (bytes[j].fitted)
             hbp__cost_set_source(f->cost, bytes_terms[j], text);
-    if (!f->unknowns[TIME_PACK].fitted)
+        else if (is_scaled(&bytes[j]))
+            hbp__cost_set_source(f->cost, bytes_terms[j],
+                                 bytes[j].parent == BYTES_ACTIVATION ? "scaled like activation_bytes"
+                                                                     : "scaled like recomputed_bytes");
+    if (is_scaled(&f->unknowns[TIME_PACK]))
         hbp__cost_set_source(f->cost, HBP__COST_pack_ns, "scaled like ns_per_token");
     name_table(f, HBP__COST_sp_ns_per_token, 0, 1, text);
     name_table(f, HBP__COST_sp_latency_ns, 1, 0, text);

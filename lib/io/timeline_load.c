@@ -1,6 +1,8 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "hbp/lengths.h"
 #include "io/columns.h"
 #include "io/csv_table.h"
@@ -8,7 +10,8 @@
 #include "io/length_rows.h"
 #include "io/timeline_file.h"
 
-#define TICK_ROWS 32768
+#define TICK_ROWS  32768
+#define MOST_EXACT 9007199254740992.0 /* 2^53 */
 
 typedef struct row {
     int64_t line;
@@ -98,6 +101,19 @@ static hbp_status more_rows(loading *l)
     return HBP_OK;
 }
 
+/* A whole number; also one that passed through floating point on its way here, 5.0 or 7.645225e+06, as long
+ * as that kept it exact. */
+static int read_integer(const char *text, int64_t bytes, int64_t *out)
+{
+    double number;
+    if (hbp__parse_i64(text, bytes, out) > 0)
+        return 1;
+    if (!hbp__read_decimal(text, bytes, &number) || !(fabs(number) <= MOST_EXACT) || trunc(number) != number)
+        return 0;
+    *out = (int64_t)number;
+    return 1;
+}
+
 static hbp_status read_value(void *user, int64_t line, int32_t field, double unit, const char *text,
                              int64_t bytes)
 {
@@ -107,7 +123,7 @@ static hbp_status read_value(void *user, int64_t line, int32_t field, double uni
     int64_t *value = &l->rows[l->count].value[field];
     const char *name = hbp__timeline_field_name(field);
     if (!hbp__column_has_unit(name, (int64_t)strlen(name))) {
-        if (hbp__parse_i64(text, bytes, value) <= 0)
+        if (!read_integer(text, bytes, value))
             return bad_text(l, line, name, text, bytes, "it is a whole number");
         return HBP_OK;
     }

@@ -214,5 +214,50 @@ START_TEST(packs_alike_are_predicted_all_the_same)
 }
 END_TEST
 
+/* Peak bytes of packs that fill their ranks alike tell neither static from act nor, where recomputation
+ * differs little, kept from act: these keep the prior's proportion to act, and time is fitted as ever. */
+START_TEST(full_packs_scale_static_bytes)
+{
+    static table t;
+    hbp_context *context = test_context();
+    hbp_cost_terms want;
+    hbp_cost_terms have;
+    hbp_cost *truth = make(context, 1, &want);
+    hbp_cost *prior = make(context, 1.4, &have);
+    hbp__rng rng = hbp__rng_make(24, 0, 0);
+    for (int recompute = 0; recompute < 2; recompute++) {
+        measure(&t, &rng, truth, 60, 1, 0);
+        for (int64_t i = 0; i < t.count; i++) {
+            t.tokens[i] = 8192 - (int64_t)hbp__rng_below(&rng, 80);
+            t.squares[i] = t.tokens[i] * (100 + (int64_t)hbp__rng_below(&rng, 8000));
+            t.recompute[i] = recompute ? want.layers : 0;
+            t.time_ns[i] =
+                hbp_cost_predict_pack_ns(truth, 1, t.recompute[i], t.tokens[i], (double)t.squares[i]);
+            /* As an allocator rounds. */
+            int64_t bytes = hbp_cost_predict_pack_bytes(truth, 1, t.recompute[i], t.tokens[i]);
+            t.bytes[i] = bytes / 100 * (99 + (int64_t)hbp__rng_below(&rng, 3));
+        }
+        hbp_measurements m = view(&t, 1);
+        hbp_cost *cost = NULL;
+        hbp_fit_report report = {.struct_size = sizeof report};
+        OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
+        OK(context, hbp_cost_get_terms(context, cost, &have));
+        ck_assert_double_le(report.median_bytes_error, .011);
+        ck_assert_double_le(report.max_bytes_error, .03);
+        ck_assert_str_eq(hbp_cost_get_source(cost, "static_bytes"),
+                         recompute ? "scaled like recomputed_bytes" : "scaled like activation_bytes");
+        if (!recompute)
+            ck_assert_double_eq_tol(have.static_bytes / have.activation_bytes,
+                                    want.static_bytes / want.activation_bytes, 1e-6);
+        ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "fit of 60 packs");
+        hbp_cost_free(cost);
+    }
+    hbp_cost_free(truth);
+    hbp_cost_free(prior);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("fit_disturbed", hiccups_hardly_matter, second_terms_are_fitted_where_they_show,
-          few_packs_do_no_harm, full_packs_scale_pack_ns, packs_alike_are_predicted_all_the_same)
+          few_packs_do_no_harm, full_packs_scale_pack_ns, packs_alike_are_predicted_all_the_same,
+          full_packs_scale_static_bytes)

@@ -57,6 +57,15 @@ START_TEST(columns_come_in_any_order_and_unit)
     ck_assert_int_eq(t->ranks, 8);
     ck_assert_str_eq(t->device, "");
     hbp_timeline_free(t);
+    /* As numpy and data frames write columns that were floats on the way. */
+    OK(context, load_text(context,
+                          "step,micro_batch,first_rank,sp,recompute,tokens,sum_squares,time_ns\n"
+                          "5.000000000000000000e+00,0.0,2.,1.0,3e0,5530.0,7.645225e+06,1.25e3\n",
+                          &t));
+    ck_assert(t->step[0] == 5 && t->micro_batch[0] == 0 && t->first_rank[0] == 2 && t->sp[0] == 1);
+    ck_assert(t->recompute[0] == 3 && t->tokens[0] == 5530 && t->sum_squares[0] == 7645225);
+    ck_assert(t->time_ns[0] == 1250);
+    hbp_timeline_free(t);
     hbp_context_free(context);
 }
 END_TEST
@@ -85,6 +94,9 @@ START_TEST(bad_files_are_refused)
     REFUSES_ROW("x, line 2: fewer fields than the header has", "", "0,0,0,1,0,1,1\n");
     REFUSES_ROW("x, line 2: step is 'zero'; it is a whole number", "", "zero,0,0,1,0,1,1,1\n");
     REFUSES_ROW("x, line 2: sp is '1.5'; it is a whole number", "", "0,0,0,1.5,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: sum_squares is '1e16'; it is a whole number", "", "0,0,0,1,0,1e9,1e16,1\n");
+    REFUSES_ROW("x, line 2: step is '-1.5'; it is a whole number", "", "-1.5,0,0,1,0,1,1,1\n");
+    REFUSES_ROW("x, line 2: step is 'nan'; it is a whole number", "", "nan,0,0,1,0,1,1,1\n");
     REFUSES_ROW("x, line 2: tokens is '99999999999999999999'", "", "0,0,0,1,0,99999999999999999999,1,1\n");
     REFUSES_ROW("x, line 2: time_ns is '-1'; it is a number from 0 up", "", "0,0,0,1,0,1,1,-1\n");
     REFUSES_ROW("x, line 2: time_ns is ''; it is a number from 0 up", "", "0,0,0,1,0,1,1,\n");
