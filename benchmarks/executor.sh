@@ -6,7 +6,7 @@
 #   --model NAME          as hbp takes it (default: a small Llama; on a GPU llama-3.1-8b with 4 layers)
 #   --max-length TOKENS   longest sample and pack (default 2048; on a GPU 131072)
 #   --step-packs N        longest packs that a step has room for, a rank (default 4)
-#   --samples N           of each data set (default 48)
+#   --samples N           of each data set (default 24; on a GPU 64)
 #   --data "NAME..."      of examples/data/ (default "reasoning conversation_long")
 #   --ways "NAME..."      beside this, as hbp plan --way has them (default "sorted next-fit no-packing")
 #   --clock wall|cpu      cpu: what ranks' threads compute, on machines that others use as well (default wall)
@@ -16,7 +16,7 @@
 #   --build DIR           where examples/hbp and the executor are built (default build/benchmarks)
 #   --executor PATH       another executor
 set -eu
-device=cpu ranks='' model='' longest='' step_packs=4 samples=48 data='reasoning conversation_long'
+device=cpu ranks='' model='' longest='' step_packs=4 samples='' data='reasoning conversation_long'
 ways='sorted next-fit no-packing' clock=wall repeat=1 rounds=2 seconds=10 build=build/benchmarks executor=''
 while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || { sed -n '3,18s/^# //p' "$0" >&2; exit 2; }
@@ -45,9 +45,9 @@ cd "$(dirname "$0")/.."
 suffix=''
 if [ "$device" = cuda ]; then
     suffix=_cuda
-    : "${ranks:=1}" "${model:=llama-3.1-8b,layers=4}" "${longest:=131072}"
+    : "${ranks:=1}" "${model:=llama-3.1-8b,layers=4}" "${longest:=131072}" "${samples:=64}"
 else
-    : "${ranks:=1 2}" "${longest:=2048}"
+    : "${ranks:=1 2}" "${longest:=2048}" "${samples:=24}"
     : "${model:=llama-3.1-8b,layers=2,hidden=256,ffn=768,heads=8,kv_heads=4,head_dim=32,vocab=1024}"
 fi
 : "${executor:=$build/examples/executor/hbp_executor$suffix}"
@@ -65,7 +65,12 @@ if command -v "$launcher" >/dev/null; then
     . tests/executor/mpi/launch.sh
 fi
 
-quietly() { "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; exit 1; }; }
+failed() {
+    echo "failed: $*" >&2
+    cat "$work/err" >&2
+    exit 1
+}
+quietly() { "$@" >"$work/out" 2>"$work/err" || failed "$@"; }
 # on COMMAND...: the executor on $count ranks.
 on() {
     command=$1
@@ -74,7 +79,7 @@ on() {
     if [ "$count" = 1 ]; then
         quietly "$executor" "$@"
     else
-        launch "$count" "$executor" "$@" || { cat "$work/err" >&2; exit 1; }
+        launch "$count" "$executor" "$@" || failed "$count ranks of $executor $*"
     fi
 }
 # number FILE KEY: of JSON as hbp prints it, a key a line.
