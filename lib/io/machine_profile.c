@@ -186,7 +186,7 @@ static hbp_status read_profile(hbp_context *context, const json_t *root, hbp_mac
     return HBP_OK;
 }
 
-static hbp_status check_header(hbp_context *context, const json_t *root)
+static hbp_status check_header(hbp_context *context, const char *file, const json_t *root)
 {
     const json_t *format = json_object_get(root, "format");
     const json_t *version = json_object_get(root, "version");
@@ -196,7 +196,8 @@ static hbp_status check_header(hbp_context *context, const json_t *root)
     if (!json_is_integer(version))
         return wrong(context, "'version' is not a whole number");
     if (json_integer_value(version) != VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "a machine's profile of version %lld; this library reads %d",
+        return hbp__fail(context, HBP_E_VERSION,
+                         "%.100s: a machine's profile of version %lld; this library reads %d", file,
                          (long long)json_integer_value(version), VERSION);
     if (!json_is_string(name) || strlen(json_string_value(name)) >= HBP__SOURCE_BYTES)
         return hbp__fail(context, HBP_E_FORMAT, "'name' is no text of at most %d bytes",
@@ -211,7 +212,7 @@ hbp_status hbp__machine_read(hbp_context *context, const char *name, const char 
     json_t *root;
     HBP__TRY(hbp__json_tree(context, name, text, bytes, &root));
     hbp_machine *machine = NULL;
-    hbp_status status = check_header(context, root);
+    hbp_status status = check_header(context, name, root);
     if (status == HBP_OK) {
         machine = hbp__machine_new(context, json_string_value(json_object_get(root, "name")));
         status = machine ? read_profile(context, root, machine) : hbp__fail_memory(context, "a machine");

@@ -281,7 +281,7 @@ static hbp_status read_cost(hbp_context *context, const json_t *root, draft *d, 
     return HBP_OK;
 }
 
-static hbp_status check_header(hbp_context *context, const json_t *root)
+static hbp_status check_header(hbp_context *context, const char *file, const json_t *root)
 {
     const json_t *format = json_object_get(root, "format");
     const json_t *version = json_object_get(root, "version");
@@ -290,8 +290,8 @@ static hbp_status check_header(hbp_context *context, const json_t *root)
     if (!json_is_integer(version))
         return hbp__fail(context, HBP_E_FORMAT, "'version' is not a whole number");
     if (json_integer_value(version) != VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "a cost file of version %lld; this library reads %d",
-                         (long long)json_integer_value(version), VERSION);
+        return hbp__fail(context, HBP_E_VERSION, "%.100s: a cost file of version %lld; this library reads %d",
+                         file, (long long)json_integer_value(version), VERSION);
     return HBP_OK;
 }
 
@@ -302,7 +302,7 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
     json_t *root;
     HBP__TRY(hbp__json_tree(context, name, text, bytes, &root));
     draft d = {.terms.struct_size = sizeof d.terms};
-    hbp_status status = check_header(context, root);
+    hbp_status status = check_header(context, name, root);
     if (status == HBP_OK)
         status = read_cost(context, root, &d, out);
     hbp__delete(&context->memory, d.degree);

@@ -190,7 +190,7 @@ START_TEST(bad_profiles_are_refused)
     REFUSED("m.json: size is 0; it must be at least 1", RATE("gemm", "0", "0"));
     REFUSED("m.json: spread is -1; it must be", RATE("copy", "8", "-1"));
     REFUSED("m.json: rate 0 lacks", HEAD "\"fields\": {}, \"rates\": [3]}");
-    FAILS(context, HBP_E_VERSION, "a machine's profile of version 2; this library reads 1",
+    FAILS(context, HBP_E_VERSION, "m.json: a machine's profile of version 2; this library reads 1",
           parse(context, "{\"format\": \"hbp-machine\", \"version\": 2, \"name\": \"x\"}", &machine));
     ck_assert_ptr_null(machine);
     OK(context, parse(context, ROW("2", "0"), &machine));

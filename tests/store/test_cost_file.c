@@ -217,7 +217,7 @@ START_TEST(bad_files_are_refused)
     REFUSED("c.json is not a JSON object", "[]");
     REFUSED("c.json: 'format' is not \"hbp cost\"", "{}");
     REFUSED("c.json: 'version' is not a whole number", "{\"format\": \"hbp cost\"}");
-    FAILS(context, HBP_E_VERSION, "a cost file of version 2; this library reads 1",
+    FAILS(context, HBP_E_VERSION, "c.json: a cost file of version 2; this library reads 1",
           parse(context, "{\"format\": \"hbp cost\", \"version\": 2}", &cost));
 
     hbp_cost *given = test_cost(context);
