@@ -17,6 +17,8 @@ import torch.distributed as dist
 import hbp
 from llama_torch import Layer, Llama, Part
 
+PATIENCE = datetime.timedelta(seconds=120)  # for a rank that is gone or hangs, in every group
+
 
 def draw_lengths(o, step):
     """A batch: mostly short samples, a few long ones. Every rank draws the same."""
@@ -134,7 +136,7 @@ def train(o, device):
     o.pack_multiple = ranks  # every SP degree divides it
     groups = {}
     for group in hbp.list_communicators(cost, pack_multiple=o.pack_multiple):  # in the same order on every rank
-        members = dist.new_group(list(group.ranks)) if group.sp > 1 else None
+        members = dist.new_group(list(group.ranks), timeout=PATIENCE) if group.sp > 1 else None
         groups[group.first_rank, group.sp] = members
     torch.manual_seed(o.seed)  # the same weights on every rank
     model = Llama(o).to(device)
@@ -194,7 +196,7 @@ if __name__ == "__main__":
     if cuda:
         torch.cuda.set_device(here)
     alone = {} if "RANK" in os.environ else dict(store=dist.HashStore(), rank=0, world_size=1)
-    dist.init_process_group("nccl" if cuda else "gloo", timeout=datetime.timedelta(seconds=120), **alone)
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=PATIENCE, **alone)
     if settings.tokens_per_rank is None:
         settings.tokens_per_rank = 0 if cuda or dist.get_world_size() == 1 else 384
     try:
