@@ -72,7 +72,7 @@ static inline void failing_sweep(hbp_status (*call)(hbp_context *context, void *
     hbp_context *context = failing_context(&f, NULL, NULL);
     int64_t live = f.live;
     int64_t n = 0;
-    for (hbp_status status = HBP_E_NO_MEMORY; status != HBP_OK; n++) {
+    for (hbp_status status = HBP_E_NO_MEMORY; status != HBP_OK; n += TEST_SANITIZED ? 1 + n / 64 : 1) {
         ck_assert_int_lt(n, 10000);
         f.left = n;
         status = call(context, user);

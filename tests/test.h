@@ -10,6 +10,20 @@
 
 #include "hbp/hbp.h"
 
+/* Nonzero where a sanitizer makes everything several times slower: tests of very many cases then take fewer
+ * of them, the whole being run without. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+#define TEST_ROUNDS(all) (TEST_SANITIZED ? ((all) + 3) / 4 : (all))
+
 /* A fresh context with defaults; the test frees it. */
 static inline hbp_context *test_context(void)
 {
