@@ -205,6 +205,12 @@ static int check(const ex_options *o)
         return refuse("--repeat takes 1..16, not %lld", (long long)o->repeat);
     if (o->virtual_ranks > 1024)
         return refuse("--virtual takes 1..1024, not %lld", (long long)o->virtual_ranks);
+    if (o->unpacked && o->timeline)
+        return refuse("--timeline is of the plan's packs, and --unpacked runs none of them");
+    if (o->save_every > 0 && !o->save)
+        return refuse("--save-every needs --save FILE");
+    if (o->virtual_ranks > 0 && o->comm)
+        return refuse("--virtual makes ranks of this process, which --comm does not join");
     if (o->limit_s <= 0)
         return refuse("--timeout must be above 0");
     return 0;

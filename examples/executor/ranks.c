@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int is_cuda(const ex_options *o)
 {
@@ -44,7 +45,9 @@ static void report(const ex_rank *rank)
     if (!rank->fault.text[0])
         return;
     fflush(stdout);
-    if (rank->comm->ranks > 1)
+    char own[32]; /* what failed among ranks says which one it is */
+    int length = snprintf(own, sizeof own, "rank %d of ", (int)rank->comm->rank);
+    if (rank->comm->ranks > 1 && strncmp(rank->fault.text, own, (size_t)length) != 0)
         fprintf(stderr, "hbp_executor: rank %d: %s\n", (int)rank->comm->rank, rank->fault.text);
     else
         fprintf(stderr, "hbp_executor: %s\n", rank->fault.text);
@@ -101,8 +104,29 @@ static int run_virtual(const ex_options *o, int (*work)(ex_rank *rank), void *us
     return bad ? 1 : 0;
 }
 
+/* How many processes a launcher says it started; 1 where there is none. */
+static long count_launched(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"};
+    long most = 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        long count = text ? strtol(text, NULL, 10) : 1;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 int ex_ranks_run(const ex_options *o, int (*work)(ex_rank *rank), void *user)
 {
+    if (o->virtual_ranks > 0 && count_launched() > 1) { /* each would write the same files */
+        fprintf(
+            stderr,
+            "hbp_executor: --virtual %lld in each of %ld processes that a launcher started; leave out one "
+            "of the two\n",
+            (long long)o->virtual_ranks, count_launched());
+        return 1;
+    }
     if (o->virtual_ranks > 0)
         return run_virtual(o, work, user);
     ex_fault fault = {0};

@@ -10,6 +10,7 @@
 #include "ranks.h"
 #include "walk/agree.h"
 #include "walk/check.h"
+#include "walk/output.h"
 #include "walk/walk.h"
 
 /* What all ranks of a process share, read-only. */
@@ -187,6 +188,10 @@ static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
                       .steps = o->steps > 0 && o->steps < all - first && !o->resume ? o->steps : all - first,
                       .recompute = (int32_t)o->recompute,
                       .unpacked = (int32_t)o->unpacked};
+    if (rank->comm->rank == 0 && (ex_output_check_file(o->timeline, 0, &rank->fault) < 0 ||
+                                  ex_output_check_file(o->save, 1, &rank->fault) < 0 ||
+                                  ex_output_make_folder(o->gradients, &rank->fault) < 0))
+        return -1;
     if (ex_check_plan(&check, &rank->fault) < 0 ||
         ex_check_memory(&check, rank->device, &w->arena_bytes, &rank->fault) < 0)
         return -1;

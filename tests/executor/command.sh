@@ -107,6 +107,28 @@ says "are not a plan file" "$executor" run "$work/lengths.npy" --model "$model"
 says "cannot open" $run --model "$model" --virtual 8 --tokens "$work/absent"
 says "cannot open" $run --model "$model" --virtual 8 --resume "$work/absent"
 says "the cursor is of a plan for 2 ranks; this one is for 8" $run --model "$model" --virtual 8 --resume "$work/two.state"
+says "cannot write $work/none/state" $run --model "$model" --virtual 8 --save "$work/none/state"
+says "cannot write $work/none/run.csv" $run --model "$model" --virtual 8 --timeline "$work/none/run.csv"
+says "cannot make $work/none/gradients" $run --model "$model" --virtual 8 --gradients "$work/none/gradients"
+[ -s "$work/out" ] && fail "a step was run before a bad path was said: $(cat "$work/out")"
+says "--unpacked runs none of them" $run --model "$model" --unpacked --timeline "$work/run.csv"
+says "--save-every needs --save FILE" $run --model "$model" --save-every 2
+says "which --comm does not join" $run --model "$model" --virtual 8 --comm self
+launch 2 $run --model "$model" --virtual 8 && fail "virtual ranks in each of two processes"
+grep -q "in each of 2 processes that a launcher started" "$work/err" || fail "virtual ranks twice: $(cat "$work/err")"
+# One rank with another option, with too little memory, and one that never begins: said, not waited for.
+odd() { # TEXT OPTIONS BEFORE: rank 1 of 2 runs with OPTIONS, after the command BEFORE
+    launch 2 sh -c 'run=$1; [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 1 ] && run="$run $2" && eval "$3"; exec $run' odd \
+        "$executor run $work/epoch.msgpack --model $model --timeout 2" "$2" "${3:-true}" && fail "$2$3: no failure"
+    grep -qF -- "$1" "$work/err" || fail "$2$3: '$1' is not in $(cat "$work/err")"
+}
+odd "ranks 0 and 1 differ in --no-update;" --no-update
+odd "ranks 0 and 1 differ in --learning-rate or --weight-decay;" "--learning-rate 0.5"
+odd "no answer from a rank within the limit at the beginning" "" "exec sleep 30"
+if [ -c /dev/full ]; then
+    "$executor" run "$work/plan-1.msgpack" --model "$model" >/dev/full 2>"$work/err" && fail "a full device is no failure"
+    grep -q "cannot write to standard output" "$work/err" || fail "a full device: $(cat "$work/err")"
+fi
 says "step 1 is not in the plan, which has 1" $run --model "$model" --virtual 8 --step 1 --steps 1
 "$executor" run "$work/plan-1.msgpack" --model "$model" --profile "$work/machine-8.json" >"$work/out" 2>"$work/err" ||
     fail "a profile of another machine ends the run"

@@ -104,6 +104,12 @@ START_TEST(damage_is_refused)
     ex_fault fault = {0};
     ck_assert_int_eq(ex_state_save(path, a.context, a.plan, 1, 1, &a.parameters, &fault), 0);
     refuses(&b, b.other_plan, path); /* says what the cursor was of */
+    b.parameters.shape.kv_heads = 4; /* seen in the message, too */
+    refuses(&b, b.plan, "8 heads and 2 key-value heads of 8, vocabulary 61; this one has");
+    b.parameters.shape.kv_heads = 2;
+    ex_fault special = {0};
+    ck_assert_int_eq(ex_state_save("/dev/null", a.context, a.plan, 1, 1, &a.parameters, &special), -1);
+    ck_assert_str_eq(special.text, "cannot write /dev/null: not a regular file");
     FILE *file = fopen(path, "r+b");
     fseek(file, 0, SEEK_END);
     long size = ftell(file);

@@ -54,7 +54,32 @@ static int meet(ex_mpi_comm *m)
     return m->comm.fault.failed ? -1 : 0;
 }
 
-/* MPI_Finalize waits for all ranks without a limit: so they meet before it. */
+/* MPI_Init, MPI_Comm_split_type and MPI_Finalize wait for all ranks and cannot be watched: an alarm ends the
+ * process, and with it the launcher's job. */
+static void on_alarm(int number)
+{
+    static const char text[] = "hbp_executor: MPI: no answer from a rank within the limit at the beginning "
+                               "or end; a rank is gone or "
+                               "hangs\n";
+    (void)number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+static void set_alarm(double limit_s)
+{
+    signal(SIGALRM, on_alarm);
+    alarm(limit_s < 1e6 ? (unsigned)limit_s + 2 : 1000000);
+}
+
+static void clear_alarm(void)
+{
+    alarm(0);
+    signal(SIGALRM, SIG_DFL);
+}
+
+/* The ranks meet before MPI_Finalize, so that one that is missing is named. */
 static void mpi_free(ex_comm *comm)
 {
     ex_mpi_comm *m = ex_mpi_of(comm);
@@ -63,9 +88,11 @@ static void mpi_free(ex_comm *comm)
         mpi_abandon(comm, comm->fault.text);
     }
     if (!comm->fault.failed) {
+        set_alarm(comm->limit_s);
         MPI_Comm_free(&m->all);
         if (m->initialised)
             MPI_Finalize();
+        clear_alarm();
     }
     release(m);
 }
@@ -107,6 +134,7 @@ static int find_node(ex_mpi_comm *m)
     if (meet(m))
         return -1;
     int rank = 0, ranks = 1;
+    set_alarm(m->comm.limit_s);
     int error = MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, m->comm.rank, MPI_INFO_NULL, &node);
     if (!error)
         error = MPI_Comm_rank(node, &rank);
@@ -114,6 +142,7 @@ static int find_node(ex_mpi_comm *m)
         error = MPI_Comm_size(node, &ranks);
     if (!error)
         error = MPI_Comm_free(&node);
+    clear_alarm();
     if (error)
         return ex_mpi_fail(&m->comm, &m->comm.world, "opening", error);
     m->comm.node_rank = rank;
@@ -152,7 +181,10 @@ ex_comm *ex_mpi_open(double limit_s, ex_fault *fault)
         return NULL;
     }
     MPI_Initialized(&there);
-    if (!there && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided)) {
+    set_alarm(limit_s);
+    int bad = !there && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    clear_alarm();
+    if (bad) {
         ex_fail(fault, "MPI does not initialise");
         return NULL;
     }

@@ -30,8 +30,9 @@ static void *cpu_allocate(ex_device *device, int64_t bytes)
     int fits = bytes >= 0 && bytes <= there && bytes <= INT64_MAX - ALIGNMENT &&
                (uint64_t)bytes <= SIZE_MAX - ALIGNMENT;
     if (!fits || posix_memalign(&block, ALIGNMENT, (size_t)bytes + ALIGNMENT)) {
-        ex_fail(&device->fault, "%s: %" PRId64 " bytes asked for; %" PRId64 " of %" PRId64 " are free",
-                device->name, bytes, there, total);
+        ex_fail(&device->fault, "%s: %" PRId64 " bytes asked for; %" PRId64 " of %" PRId64 " are free%s",
+                device->name, bytes, there, total,
+                fits ? ", but the system gives no more to this process (ulimit -v)" : "");
         return NULL;
     }
     memcpy(block, &bytes, sizeof bytes);
@@ -131,6 +132,14 @@ ex_device *ex_cpu_open(ex_type type, int32_t threads, ex_fault *fault)
         return NULL;
     }
     ex_cpu_threads(threads > 0 ? threads : 1);
+    if (ex_cpu_warm() < 0) {
+        ex_fail(
+            fault,
+            "%s: no memory for the buffers of matrix products, 128 MiB a rank; is it limited (ulimit -v)?",
+            device->name);
+        cpu_free(device);
+        return NULL;
+    }
     return device;
 }
 

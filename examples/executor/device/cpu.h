@@ -49,6 +49,8 @@ void ex_cpu_plain_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t 
                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                         int64_t ldc);
 void ex_cpu_threads(int32_t threads);
+/* The first product, which makes the library of products take its memory; -1 without it. */
+int ex_cpu_warm(void);
 void ex_cpu_gemm(ex_device *device, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const void *a,
                  const void *b, float beta, void *c, int c_f32);
 

@@ -3,6 +3,8 @@
 #ifdef EX_OPENBLAS
 #include <cblas.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #endif
 
 #include "device/cpu_elements.h"
@@ -96,6 +98,24 @@ void ex_cpu_threads(int32_t threads)
     pthread_mutex_unlock(&lock);
 }
 
+/* OpenBLAS asks for its buffer, 128 MiB, again and again until there is one; so it is asked for here, where
+ * it can be refused. */
+int ex_cpu_warm(void)
+{
+    enum { BUFFER = 136 << 20, SIDE = 160 };
+    void *room = malloc(BUFFER);
+    float *square = malloc(3 * SIDE * SIDE * sizeof *square);
+    int there = room && square;
+    free(room);
+    if (there) {
+        memset(square, 0, 3 * SIDE * SIDE * sizeof *square);
+        ex_cpu_sgemm(0, 0, SIDE, SIDE, SIDE, 1, square, SIDE, square + SIDE * SIDE, SIDE, 0,
+                     square + 2 * SIDE * SIDE, SIDE);
+    }
+    free(square);
+    return there ? 0 : -1;
+}
+
 void ex_cpu_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                   int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
@@ -115,6 +135,11 @@ void ex_cpu_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, flo
 void ex_cpu_threads(int32_t threads)
 {
     (void)threads;
+}
+
+int ex_cpu_warm(void)
+{
+    return 0;
 }
 
 void ex_cpu_sgemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "walk/output.h"
+
 /* Floats copied at once between device and file. */
 enum { PIECE = 1 << 18 };
 
@@ -68,6 +70,10 @@ int ex_state_save(const char *path, hbp_context *context, const hbp_plan *plan, 
 {
     header h;
     fill_header(&h, parameters, updates);
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a renamed file would take its place */
+        return ex_fail(fault, "cannot write %s: %s", path,
+                       S_ISDIR(there.st_mode) ? strerror(EISDIR) : "not a regular file");
     if (hbp_plan_save_cursor(context, plan, step, h.cursor) < 0)
         return ex_fail(fault, "%s", hbp_context_message(context));
     char temporary[4096];
@@ -128,6 +134,16 @@ static int read_arrays(FILE *file, const header *h, ex_parameters *p, int check)
     return failed ? -1 : 0;
 }
 
+enum { SHAPE_TEXT = 200 };
+
+static void describe_shape(const ex_shape *s, char *text)
+{
+    snprintf(text, SHAPE_TEXT,
+             "%d layers, hidden %d, ffn %d, %d heads and %d key-value heads of %d, vocabulary %d%s%s",
+             (int)s->layers, (int)s->hidden, (int)s->ffn, (int)s->heads, (int)s->kv_heads, (int)s->head_dim,
+             (int)s->vocab, s->tied_embeddings ? ", tied" : "", s->qkv_bias ? ", biases" : "");
+}
+
 static int load(FILE *file, const char *path, hbp_context *context, const hbp_plan *plan, int64_t *step,
                 int64_t *updates, ex_parameters *p, ex_fault *fault)
 {
@@ -137,14 +153,12 @@ static int load(FILE *file, const char *path, hbp_context *context, const hbp_pl
         return ex_fail(fault, "%s: not a saved state of the executor", path);
     if (h.version != VERSION)
         return ex_fail(fault, "%s: state version %u; %d is known", path, (unsigned)h.version, (int)VERSION);
-    if (memcmp(&h.shape, &own.shape, sizeof h.shape) != 0 || h.elements != own.elements)
-        return ex_fail(fault,
-                       "%s is of a model of %d layers, hidden %d, ffn %d, %d heads, vocabulary %d; this one "
-                       "has %d, %d, %d, "
-                       "%d, %d",
-                       path, (int)h.shape.layers, (int)h.shape.hidden, (int)h.shape.ffn, (int)h.shape.heads,
-                       (int)h.shape.vocab, (int)own.shape.layers, (int)own.shape.hidden, (int)own.shape.ffn,
-                       (int)own.shape.heads, (int)own.shape.vocab);
+    if (memcmp(&h.shape, &own.shape, sizeof h.shape) != 0 || h.elements != own.elements) {
+        char theirs[SHAPE_TEXT], ours[SHAPE_TEXT];
+        describe_shape(&h.shape, theirs);
+        describe_shape(&own.shape, ours);
+        return ex_fail(fault, "%s is of a model of %s; this one has %s", path, theirs, ours);
+    }
     int64_t at;
     if (hbp_plan_load_cursor(context, plan, h.cursor, &at) < 0)
         return ex_fail(fault, "%s: %s", path, hbp_context_message(context));
@@ -192,8 +206,8 @@ static int write_npy(const char *path, const ex_tensor *t, const float *values)
 
 int ex_state_write_gradients(const char *folder, const ex_parameters *p, ex_fault *fault)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return ex_fail(fault, "cannot make %s: %s", folder, strerror(errno));
+    if (ex_output_make_folder(folder, fault) < 0)
+        return -1;
     float *values = malloc((size_t)p->elements * sizeof *values);
     if (!values)
         return ex_fail(fault, "no memory for %lld gradients", (long long)p->elements);

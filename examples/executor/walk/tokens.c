@@ -109,8 +109,8 @@ static int check_index(ex_tokens *t, const char *path, ex_fault *fault)
         int64_t end = 0;
         if (sequences > 0) {
             int64_t last = t->sequences - 1;
-            end = (int64_t)little(pointer_at(t, last), 8) +
-                  (int64_t)little(length_at(t, last), 4) * candidates[c];
+            end = (int64_t)(little(pointer_at(t, last), 8) +
+                            little(length_at(t, last), 4) * (uint64_t)candidates[c]);
         }
         if (end == t->bin.bytes)
             t->item = candidates[c];
@@ -211,6 +211,16 @@ int ex_tokens_read(const ex_tokens *tokens, int64_t sample, int64_t first, int64
         return read_file(tokens, sample, first, count, out, fault);
     draw(tokens, sample, first, count, out);
     return 0;
+}
+
+uint64_t ex_tokens_digest(const ex_tokens *t)
+{
+    uint64_t parts[] = {(uint64_t)t->is_file,   t->seed,           (uint64_t)t->sequences,
+                        (uint64_t)t->bin.bytes, (uint64_t)t->item, (uint64_t)t->end};
+    uint64_t digest = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        digest = mix(digest ^ parts[i]);
+    return digest;
 }
 
 void ex_tokens_free(ex_tokens *tokens)

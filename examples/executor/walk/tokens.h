@@ -24,6 +24,9 @@ ex_tokens *ex_tokens_open(const char *prefix, int32_t vocab, int32_t end, ex_fau
 int ex_tokens_read(const ex_tokens *tokens, int64_t sample, int64_t first, int64_t count, int32_t *out,
                    ex_fault *fault);
 
+/* A number that differs where the source does: drawn or read, how many sequences and bytes, the end token. */
+uint64_t ex_tokens_digest(const ex_tokens *tokens);
+
 void ex_tokens_free(ex_tokens *tokens);
 
 #endif

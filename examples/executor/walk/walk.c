@@ -1,6 +1,7 @@
 #include "walk/walk.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +60,46 @@ typedef struct agreement {
     uint64_t digest;
     ex_shape shape;
     int64_t first_step, steps, updates;
-    uint64_t seed;
-    int32_t normaliser, recompute, unpacked, repeat;
+    uint64_t seed, tokens;
+    int32_t normaliser, recompute, unpacked, repeat, no_update;
     ex_adam adam;
     double max_norm;
-    int32_t type;
+    int32_t type, records;
 } agreement;
+
+#define PART(field, name)                                                                                    \
+    {                                                                                                        \
+        offsetof(agreement, field), sizeof(((agreement *)0)->field), name                                    \
+    }
+
+static const struct {
+    size_t at, bytes;
+    const char *name;
+} parts[] = {PART(digest, "the plan"),
+             PART(shape, "the model (--model)"),
+             PART(updates, "the state resumed from (--resume)"),
+             PART(first_step, "the first step (--step, --resume)"),
+             PART(steps, "--steps"),
+             PART(seed, "--seed"),
+             PART(tokens, "the tokens (--tokens, --end-token, --seed)"),
+             PART(normaliser, "--loss"),
+             PART(recompute, "--recompute"),
+             PART(unpacked, "--unpacked"),
+             PART(repeat, "--repeat"),
+             PART(no_update, "--no-update"),
+             PART(adam, "--learning-rate or --weight-decay"),
+             PART(max_norm, "--clip"),
+             PART(type, "--type"),
+             PART(records, "whether packs are recorded")};
+
+/* The first part that differs; NULL: none. */
+static const char *find_difference(const agreement *a, const agreement *b)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (memcmp((const char *)a + parts[i].at, (const char *)b + parts[i].at, parts[i].bytes) != 0)
+            return parts[i].name;
+    return NULL;
+}
 
 static int agree(walk *w, int64_t first, int64_t steps)
 {
@@ -81,6 +116,9 @@ static int agree(walk *w, int64_t first, int64_t steps)
     own.recompute = o->recompute;
     own.unpacked = o->unpacked;
     own.repeat = o->repeat;
+    own.no_update = o->no_update;
+    own.tokens = ex_tokens_digest(o->tokens);
+    own.records = o->record != NULL;
     own.adam = o->adam;
     own.max_norm = o->max_norm;
     own.type = w->device->type;
@@ -89,18 +127,19 @@ static int agree(walk *w, int64_t first, int64_t steps)
         return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
     w->comm->ops->gather_host(w->comm, &own, all, sizeof own);
     int bad = w->comm->fault.failed ? ex_fail(w->fault, "%s", w->comm->fault.text) : 0;
-    for (int32_t r = 1; r < w->comm->ranks && !bad; r++)
-        if (memcmp(&all[r], &all[0], sizeof own) != 0) {
-            if (w->comm->rank == 0)
-                ex_fail(w->fault,
-                        "ranks 0 and %d differ: plan digest %016llx and %016llx, first step %lld and %lld; "
-                        "every rank "
-                        "needs the same plan, model, state and options",
-                        (int)r, (unsigned long long)all[0].digest, (unsigned long long)all[r].digest,
-                        (long long)all[0].first_step, (long long)all[r].first_step);
-            w->fault->failed = 1;
-            bad = -2;
-        }
+    for (int32_t r = 1; r < w->comm->ranks && !bad; r++) {
+        const char *part = find_difference(&all[0], &all[r]);
+        if (!part)
+            continue;
+        if (w->comm->rank == 0)
+            ex_fail(
+                w->fault,
+                "ranks 0 and %d differ in %s; plan digests %016llx and %016llx: every rank needs the same "
+                "plan, model, state and options",
+                (int)r, part, (unsigned long long)all[0].digest, (unsigned long long)all[r].digest);
+        w->fault->failed = 1;
+        bad = -2;
+    }
     free(all);
     return bad;
 }
