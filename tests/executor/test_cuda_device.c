@@ -163,6 +163,24 @@ START_TEST(host_memory_may_be_reused_at_once)
 }
 END_TEST
 
+/* Of the emulator's CUDA, in whose headers is C++. */
+extern int cudaStreamQuery(void *stream);
+
+/* A query of a stream that is not ready leaves an error behind that no launch made. */
+START_TEST(errors_of_others_are_not_the_device_s)
+{
+    enum { NOT_READY = 600 };
+    ex_device *device = open_cuda(EX_F32);
+    float *x = device->ops->allocate(device, 64);
+    device->ops->zero(device, x, 64);
+    ck_assert_int_eq(cudaStreamQuery(device->stream), NOT_READY);
+    device->ops->add(device, x, x, 16);
+    ck_assert_msg(ex_device_sync(device) == 0, "%s", device->fault.text);
+    device->ops->release(device, x);
+    close_cuda(device);
+}
+END_TEST
+
 START_TEST(work_waits_in_a_stream_of_its_own)
 {
     ex_device *device = open_cuda(EX_F32);
@@ -255,6 +273,7 @@ START_TEST(wide_rows_in_bf16)
 {
     device_case c = {.device = open_cuda(EX_BF16), .tolerance = 6e-3, .state = 9};
     case_norm_once(&c, 2, 20000);
+    case_norm_once(&c, 1, 12288); /* 48 KiB, and a little for the block's sum */
     case_embed_once(&c, 512, 30, 264);
     case_sums_once(&c, 200, 528);
     case_cross_entropy_once(&c, 11, 5008, 5);
@@ -362,6 +381,7 @@ int main(void)
     tcase_add_loop_test(cases, sums_have_the_same_bits_in_every_order, 0, 2);
     tcase_add_loop_test(cases, places_need_not_be_aligned, 0, 2);
     tcase_add_test(cases, host_memory_may_be_reused_at_once);
+    tcase_add_test(cases, errors_of_others_are_not_the_device_s);
     tcase_add_test(cases, work_waits_in_a_stream_of_its_own);
     tcase_add_test(cases, faults_name_what_and_how_much);
     tcase_add_test(cases, wide_rows_in_bf16);

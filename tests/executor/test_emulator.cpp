@@ -322,6 +322,8 @@ START_TEST(wrong_kernels_are_named)
     expect_error("names lanes that the block does not have");
     EX_LAUNCH(much_static, 1, 32, 0, nullptr);
     expect_error("static shared memory");
+    EX_LAUNCH((block_sum<true>), 1, 32, 48 * 1024, nullptr, nullptr, nullptr, 0); /* and 4 bytes of its own */
+    expect_error("with the dynamic one");
     const Array<float> from(8);
     EX_LAUNCH(misaligned_copy, 1, 1, 0, nullptr, from.data);
     expect_error("misaligned");
@@ -376,6 +378,7 @@ START_TEST(streams_run_when_waited_for)
     ck_assert_int_eq(cudaMallocHost(&pinned, sizeof *pinned), cudaSuccess);
     EX_LAUNCH(store, 1, 4, 0, one, x.data, 5.0f);
     ck_assert_int_eq(cudaStreamQuery(one), cudaErrorNotReady);
+    ck_assert_int_eq(cudaGetLastError(), cudaErrorNotReady); /* it stays, as CUDA's does */
     ck_assert(std::isnan(x.data[0]));
     ck_assert_int_eq(cudaEventRecord(event, one), cudaSuccess);
     EX_LAUNCH(store, 1, 4, 0, one, x.data, 6.0f);

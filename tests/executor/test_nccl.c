@@ -43,6 +43,7 @@ static int self; /* this process */
 static int fault_rank, no_gpu, no_id, state_after;
 static ncclResult_t bad_state;
 static cudaError_t bad_stream;
+static cudaError_t last_error; /* as CUDA keeps it */
 
 struct ncclComm {
     int id, first, size, rank;
@@ -308,7 +309,7 @@ static void take(void)
 }
 
 /* Every look brings the operation on by one part. */
-cudaError_t cudaStreamQuery(cudaStream_t stream)
+static cudaError_t look(cudaStream_t stream)
 {
     if (stream != (void *)&op)
         return cudaErrorUnknown;
@@ -335,6 +336,21 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     before.turn = c->turn;
     op.on = 0;
     return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    cudaError_t error = look(stream);
+    if (error != cudaSuccess)
+        last_error = error;
+    return error;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t last = last_error;
+    last_error = cudaSuccess;
+    return last;
 }
 
 static void nap(int ms)
@@ -415,6 +431,8 @@ static void run(int ranks, double limit_s, body then)
 static void every_case(comm_case *c)
 {
     comm_cases(c, 30000);
+    if (last_error)
+        ex_fail(&c->comm->fault, "an error is left behind for whoever looks after his launch");
 }
 
 START_TEST(every_call_on_any_number_of_ranks)

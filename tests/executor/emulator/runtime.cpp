@@ -144,6 +144,11 @@ std::size_t shared_limit(const void *kernel)
     return found == state.shared_limits.end() ? most_static_shared_bytes : found->second;
 }
 
+bool asked_for_shared(const void *kernel)
+{
+    return state.shared_limits.count(kernel) > 0;
+}
+
 void give(cudaStream_t stream, std::function<void()> work)
 {
     if (stream)
@@ -464,7 +469,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     const Guard guard(lock());
-    return stream && !stream->work.empty() ? cudaErrorNotReady : status_now();
+    return stream && !stream->work.empty() ? set_last(cudaErrorNotReady) : status_now();
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)

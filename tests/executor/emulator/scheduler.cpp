@@ -341,9 +341,11 @@ void *shared_array(const void *key, std::size_t bytes, std::size_t alignment)
         if (array.key == key)
             return array.memory.get();
     block.static_bytes += bytes;
-    if (block.static_bytes > most_static_shared_bytes ||
-        block.static_bytes + block.launch->shared_bytes > most_shared_bytes) {
-        kernel_fault("more static shared memory than 48 KiB, or more than 227 KiB with the dynamic one");
+    const std::size_t both = block.static_bytes + block.launch->shared_bytes;
+    if (block.static_bytes > most_static_shared_bytes || both > most_shared_bytes ||
+        (both > most_static_shared_bytes && !asked_for_shared(block.launch->kernel))) {
+        kernel_fault("more static shared memory than 48 KiB, or with the dynamic one more than 227 KiB, or "
+                     "than the 48 KiB that cudaFuncSetAttribute need not be called for");
         yield();
     }
     alignment = std::max(alignment, sizeof(void *));

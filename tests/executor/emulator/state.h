@@ -29,6 +29,8 @@ cudaError_t set_last(cudaError_t status);
 
 /* Dynamic shared memory that the kernel may have: cudaFuncSetAttribute raises it above 48 KiB. */
 std::size_t shared_limit(const void *kernel);
+/* Whether it was called for the kernel: without, static and dynamic shared memory have 48 KiB together. */
+bool asked_for_shared(const void *kernel);
 
 /* Runs all blocks now. */
 void run(const Launch &launch);

@@ -13,6 +13,7 @@ typedef void *cudaStream_t;
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
 
 #endif

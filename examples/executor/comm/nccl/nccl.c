@@ -114,13 +114,23 @@ static int settle(nccl_comm *n, const ex_group *group, const char *what, ncclRes
     return result == ncclSuccess ? 0 : fail_nccl(n, group, what, result, comm);
 }
 
+/* Like cudaStreamQuery, whose "not ready" stays behind as CUDA's last error: who looks for it after a launch
+ * would take it for the launch's. */
+static cudaError_t look_at_stream(cudaStream_t stream)
+{
+    cudaError_t error = cudaStreamQuery(stream);
+    if (error == cudaErrorNotReady)
+        cudaGetLastError();
+    return error;
+}
+
 /* Waits for the end of what was given to the device's stream. */
 static int wait_stream(nccl_comm *n, const ex_group *group, const char *what, ncclComm_t comm)
 {
     patience p = begin_wait(n, group, what);
     cudaStream_t stream = n->comm.device->stream;
     cudaError_t error;
-    while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+    while ((error = look_at_stream(stream)) == cudaErrorNotReady) {
         ncclResult_t state = ncclSuccess, result = ncclCommGetAsyncError(comm, &state);
         if (result == ncclSuccess)
             result = state;
@@ -364,7 +374,7 @@ static int open_world(nccl_comm *n)
     beginning b = {0};
     if (choose_gpu(n))
         return -1;
-    ncclResult_t result = n->comm.rank ? ncclSuccess : ncclGetUniqueId(&b.id);
+    ncclResult_t result = n->comm.rank || n->comm.ranks == 1 ? ncclSuccess : ncclGetUniqueId(&b.id);
     b.failed = result != ncclSuccess;
     if (ex_rendezvous_broadcast(n->meeting, &b, (int64_t)sizeof b))
         return ex_fail(&n->comm.fault, "%s", n->meeting->fault.text);

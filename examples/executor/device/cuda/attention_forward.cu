@@ -51,7 +51,10 @@ __device__ __forceinline__ void soften(float (&scores)[m][n][4], float (&sums)[m
             now = fmaxf(now, __shfl_xor_sync(0xffffffffu, now, 1));
             now = fmaxf(now, __shfl_xor_sync(0xffffffffu, now, 2));
             /* Finite: every query sees key 0, which is in the first tile. */
-            const float offset = now * scale, shrink = ex_mma::exp2_fast(most[i][half] * scale - offset);
+            const float offset = now * scale;
+            /* 1 where the maximum stays: most * scale - offset in one fused operation is what the product was
+             * rounded by, which thousands of tiles would add up. */
+            const float shrink = ex_mma::exp2_fast((most[i][half] - now) * scale);
             most[i][half] = now;
             float total = totals[i][half] * shrink;
 #pragma unroll

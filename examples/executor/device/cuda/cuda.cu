@@ -171,7 +171,7 @@ bool blas_succeeded(ex_device *device, cublasStatus_t status, const char *where)
     return status == CUBLAS_STATUS_SUCCESS;
 }
 
-/* Whether the GPU is there and able; fills name and multiprocessors. */
+/* Whether the GPU is there and able; fills in what it is. */
 bool find_gpu(ex_device *device)
 {
     Device *const own = of(device);
@@ -189,6 +189,7 @@ bool find_gpu(ex_device *device)
         return false;
     snprintf(device->name, sizeof device->name, "%.120s", properties.name);
     own->multiprocessors = properties.multiProcessorCount;
+    own->capability = properties.major;
     own->shared_bytes = (int64_t)properties.sharedMemPerBlockOptin;
     if (properties.major < least_capability) {
         ex_fail(&device->fault, "GPU %d, %s, has compute capability %d.%d; the least is %d.0", own->index,
@@ -200,11 +201,9 @@ bool find_gpu(ex_device *device)
 
 /* What cuBLAS recommends: 32 MiB from Hopper on, 4 MiB before. Its own would be allocated at times of its
  * choosing, and products must not depend on which of several it took. */
-int64_t workspace_bytes(int index)
+int64_t workspace_bytes(int capability)
 {
-    int major = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
-    return major >= 9 ? 32 << 20 : 4 << 20;
+    return capability >= 9 ? 32 << 20 : 4 << 20;
 }
 
 bool prepare(ex_device *device)
@@ -219,7 +218,7 @@ bool prepare(ex_device *device)
         !succeeded(device, cudaMallocHost((void **)&own->staging, (size_t)staging_bytes), "cudaMallocHost"))
         return false;
     device->stream = own->stream;
-    const int64_t bytes = workspace_bytes(own->index);
+    const int64_t bytes = workspace_bytes(own->capability);
     own->workspace = allocate(device, bytes);
     own->partials = own->workspace ? allocate(device, partial_bytes) : nullptr;
     /* The stream comes first: setting it takes the workspace away. */

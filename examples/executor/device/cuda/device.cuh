@@ -24,6 +24,7 @@ struct Device {
     ex_device base; /* first: a device is cast to it */
     int index;
     int multiprocessors;
+    int capability;       /* compute capability's first number: 9 for Hopper */
     int64_t shared_bytes; /* that a block may ask for */
     cudaStream_t stream;  /* also base.stream */
     cublasHandle_t blas;
@@ -47,10 +48,14 @@ static inline bool succeeded(ex_device *device, cudaError_t status, const char *
     return status == cudaSuccess;
 }
 
-/* Whether the device still runs; makes it the calling thread's. First in every operation. */
+/* Whether the device still runs; makes it the calling thread's. First in every operation. What others' calls
+ * left behind (a query of a stream that was not ready) is no failure of the operation. */
 static inline bool ready(ex_device *device)
 {
-    return !device->fault.failed && succeeded(device, cudaSetDevice(of(device)->index), "cudaSetDevice");
+    if (device->fault.failed || !succeeded(device, cudaSetDevice(of(device)->index), "cudaSetDevice"))
+        return false;
+    cudaGetLastError();
+    return true;
 }
 
 /* After every launch. What goes wrong while a kernel runs is met by sync. */

@@ -151,7 +151,7 @@ void rotary(ex_device *device, void *x, const int32_t *positions, int64_t T, int
     if (T <= 0 || heads <= 0 || dim < 2 || !ready(device))
         return;
     const int64_t half = dim / 2;
-    const bool wide = is_wide(device, half, x) && stride % lanes_of(device->type) == 0;
+    const bool wide = dim % 2 == 0 && is_wide(device, half, x) && stride % lanes_of(device->type) == 0;
     const auto kernel = EX_PICK(device, wide, rotate);
     const int64_t pieces = wide ? half / lanes_of(device->type) : half;
     unsigned across = 1; /* heads are few vectors wide: lanes of a warp take several tokens */

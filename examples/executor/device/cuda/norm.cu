@@ -10,7 +10,8 @@ namespace ex_cuda
 namespace
 {
 
-constexpr int64_t free_shared_bytes = 48 * 1024; /* what a block has without asking */
+constexpr int64_t static_shared_bytes = 1024;                          /* at least what per_warp takes */
+constexpr int64_t free_shared_bytes = 48 * 1024 - static_shared_bytes; /* what is there without asking */
 
 /* A warp a row. The second reading finds the row in L1. */
 template <typename T, int V>
@@ -191,7 +192,7 @@ void norm_back(ex_device *device, const void *x, const void *weight, const float
 {
     if (T <= 0 || width <= 0 || !ready(device))
         return;
-    const int64_t most_width = (of(device)->shared_bytes - 1024) / (int64_t)sizeof(float); /* less per_warp */
+    const int64_t most_width = (of(device)->shared_bytes - static_shared_bytes) / (int64_t)sizeof(float);
     const int64_t most = most_partials(device, width, most_width, "norm_back");
     if (!most)
         return;
