@@ -114,9 +114,10 @@ typedef struct hbp_fit_report {
  * times as long as its like hardly matters (Huber). B and v_d keep the prior's proportion to a1, static and
  * kept to act, where the packs cannot tell them from it (all of one length, all on one degree); r1, r2, l_d,
  * work, logits and buffer are fitted where the packs show that the prior's are wrong. All else is the
- * prior's; the sources of the result say which is which. Returns HBP_E_INFEASIBLE with two terms' names when the measurements cannot tell
- * them apart (a1 and a2 when every document has one length, any with fewer packs than terms), HBP_E_INVALID
- * for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count). Thread: one per context. */
+ * prior's; the sources of the result say which is which. Returns HBP_E_INFEASIBLE with two terms' names when
+ * the measurements cannot tell them apart (a1 and a2 when every document has one length, any with fewer packs
+ * than terms), HBP_E_INVALID for a row that makes no sense, HBP_E_CANCELLED. `report` may be NULL. O(count).
+ * Thread: one per context. */
 HBP_API hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior,
                                 const hbp_measurements *measurements, hbp_cost **out, hbp_fit_report *report);
 
