@@ -41,7 +41,7 @@ static hbp_status read_header(reading *r)
         HBP__TRY(hbp__fields_next(&r->fields));
     }
     r->columns++;
-    return HBP_OK;
+    return table->header ? table->header(table->user, r->seen) : HBP_OK;
 }
 
 /* The field at hand, which is the first of its record, and those after it. */

@@ -19,6 +19,9 @@ typedef struct hbp__csv_table {
     hbp_status (*column)(void *user, int64_t line, const char *name, int64_t bytes, int32_t *field,
                          double *unit);
     const char *(*field_name)(int32_t field);
+    /* After the header, with a bit for each field that it has: a file of another kind is refused before its
+     * rows are read. NULL: any will do. */
+    hbp_status (*header)(void *user, uint64_t fields);
     hbp_status (*value)(void *user, int64_t line, int32_t field, double unit, const char *text,
                         int64_t bytes);
     hbp_status (*row)(void *user, int64_t line); /* after its values */

@@ -148,8 +148,9 @@ static hbp_status end_row(void *user, int64_t line)
 }
 
 /* What the header must have. */
-static hbp_status check_columns(const loading *l, uint64_t fields)
+static hbp_status check_columns(void *user, uint64_t fields)
 {
+    const loading *l = user;
     static const int needed[] = {
 #define NEEDED(name, type, is_needed) is_needed,
         HBP__TIMELINE_COLUMNS(NEEDED)
@@ -241,12 +242,13 @@ static hbp_status load(loading *l, hbp_timeline **out)
                                   .comment = read_comment,
                                   .column = read_column,
                                   .field_name = hbp__timeline_field_name,
+                                  .header = check_columns,
                                   .value = read_value,
                                   .row = end_row};
     for (int32_t field = 0; field < HBP__TIMELINE_FIELDS; field++)
         l->names[field] = hbp__timeline_field_name(field);
     HBP__TRY(hbp__csv_table_read(&table, &fields));
-    HBP__TRY(check_columns(l, fields));
+    HBP__TRY(check_columns(l, fields)); /* none at all in an empty file */
     if (!l->count)
         return hbp__fail(l->context, HBP_E_FORMAT, "%s holds no packs", hbp__stream_name(l->in));
     return make_timeline(l, fields, out);

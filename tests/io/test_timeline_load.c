@@ -87,6 +87,7 @@ START_TEST(bad_files_are_refused)
     REFUSES("x has no column step", "");
     REFUSES("x has no column step", "# ranks: 4\n");
     REFUSES("x has no column step", "a,b\n1,2\n");
+    REFUSES("x has no column step", "a,b\nof another kind\n");
     REFUSES("x has no column time_ns", "step,micro_batch,first_rank,sp,recompute,tokens,sum_squares\n");
     REFUSES("x holds no packs", columns);
     REFUSES("x, line 1: two columns for time_ns", "time_ns,time_ms\n1,1\n");

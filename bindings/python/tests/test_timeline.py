@@ -149,6 +149,10 @@ class TestTimeline(unittest.TestCase):
         self.assertGreater(timeline.compare(cost).median_pack_error, 0.1)
         with self.assertRaisesRegex(TypeError, "sp is given beside a timeline"):
             cost.fit(timeline, sp=sp)
+        with self.assertRaisesRegex(TypeError, "timeline is 3; it must be hbp.Timeline"):
+            cost.fit(3)
+        with self.assertRaisesRegex(TypeError, "a text is 3; it must be a str"):
+            cost.save("x", note=3)
         with self.assertRaisesRegex(TypeError, "neither a timeline nor time_ns is given"):
             cost.fit(**{name: rows[name] for name in rows if name != "time_ns"})
 

@@ -20,6 +20,8 @@ def path_bytes(path: Path) -> bytes:
 
 def text_bytes(text: Optional[str]) -> Optional[bytes]:
     """A text as C wants it; None stays None."""
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a text is {text!r}; it must be a str")
     if text is not None and "\0" in text:
         raise ValueError(f"text {text!r} holds a NUL byte")
     return None if text is None else text.encode()

@@ -194,6 +194,8 @@ class Cost(Owned):
         if timeline is not None:
             if given:
                 raise TypeError(f"{given[0]} is given beside a timeline")
+            if not hasattr(timeline, "_measured"):
+                raise TypeError(f"timeline is {timeline!r}; it must be hbp.Timeline")
             measured, arrays = timeline._measured(), []
         else:
             missing = [name for name in columns if name not in given and name != "peak_bytes"]
