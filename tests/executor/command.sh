@@ -98,7 +98,7 @@ launch 3 $run --model "$model" && fail "3 ranks run a plan for 8"
 [ "$(grep -c "the plan is for 8 ranks and there are 3" "$work/err")" = 1 ] || fail "said other than once: $(cat "$work/err")"
 says "which 6 heads and 6 key-value heads do not divide by" $run --virtual 8 \
     --model layers=3,hidden=48,ffn=64,heads=6,kv_heads=6,head_dim=8,vocab=97
-says "memory: pack" $run --virtual 8 --model llama-3.1-405b
+says "memory: weights and optimiser need" $run --virtual 8 --model llama-3.1-405b
 says "5 layers to recompute; the model has 3" $run --virtual 8 --model "$model" --recompute 5
 says "mixtral-8x7b" $run --virtual 8 --model mixtral-8x7b
 says "needs --model" $run

@@ -114,6 +114,14 @@ START_TEST(memory_is_checked_to_the_byte)
             ex_device_free(small);
         }
     ex_device_free(large);
+    /* Its weights alone are too large: said at once, whatever its packs and layers. */
+    ex_fault said = {0};
+    ex_device *tiny = ex_counting_open(EX_F32, ex_shape_parameters(&shape) * 20 - 1, NULL, &said);
+    c.sharers = 1;
+    shape.layers = 1 << 24;
+    ck_assert_int_eq(ex_check_memory(&c, tiny, &arena, &said), -1);
+    ck_assert_msg(strstr(said.text, "memory: weights and optimiser need") != NULL, "%s", said.text);
+    ex_device_free(tiny);
     hbp_plan_free(plan);
     hbp_model_free(model);
     hbp_context_free(context);

@@ -89,11 +89,31 @@ static void add_pack(need *n, int64_t pack, int64_t tokens, int64_t documents)
     n->documents = documents > n->documents ? documents : n->documents;
 }
 
+/* Weights, masters, gradients and both moments of a rank. */
+static int64_t count_states(const ex_check *c, const ex_device *device)
+{
+    return ex_shape_parameters(c->shape) * (16 + (int64_t)ex_type_bytes(device->type));
+}
+
+/* A model that is far too large need not be measured pack by pack, which takes time with its layers. */
+static int check_states(const ex_check *c, ex_device *device, ex_fault *fault)
+{
+    int64_t free_bytes, total_bytes, states = count_states(c, device);
+    device->ops->memory(device, &free_bytes, &total_bytes);
+    if (states <= free_bytes / c->sharers)
+        return 0;
+    return ex_fail(
+        fault,
+        "memory: weights and optimiser need %.2f GiB a rank; %.2f GiB of %.2f are free on %s for %d "
+        "rank%s; use a smaller model",
+        (double)states / GIB, (double)free_bytes / GIB, (double)total_bytes / GIB, device->name,
+        (int)c->sharers, c->sharers == 1 ? "" : "s");
+}
+
 static int compare_memory(const ex_check *c, ex_device *device, const need *worst, int64_t arena,
                           ex_fault *fault)
 {
-    int64_t states = ex_shape_parameters(c->shape) * (16 + (int64_t)ex_type_bytes(device->type));
-    int64_t free_bytes, total_bytes;
+    int64_t free_bytes, total_bytes, states = count_states(c, device);
     device->ops->memory(device, &free_bytes, &total_bytes);
     if (states + arena <= free_bytes / c->sharers)
         return 0;
@@ -112,6 +132,8 @@ static int compare_memory(const ex_check *c, ex_device *device, const need *wors
 int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, ex_fault *fault)
 {
     int64_t first, end;
+    if (check_states(c, device, fault) < 0)
+        return -1;
     find_packs(c, &first, &end);
     const int64_t *samples = hbp_plan_get_pack_offsets(c->plan, NULL);
     const int32_t *lengths = hbp_plan_get_sample_tokens(c->plan, NULL);
