@@ -60,6 +60,8 @@ whole=$(loss_of "$work/out")
 train --steps 2 --save "$work/two.state"
 train --resume "$work/two.state" --save "$work/rest.state"
 [ "$(loss_of "$work/out")" = "$whole" ] || fail "resumed: loss $(loss_of "$work/out"), not $whole"
+launch 2 "$executor" run "$work/epoch.msgpack" --model "$model" --resume "$work/whole.state" && fail "there is nothing to resume"
+grep -q "whole.state stands at the plan's end, after its" "$work/err" || fail "at the end: $(cat "$work/err")"
 cmp "$work/whole.state" "$work/rest.state" || fail "the resumed run ends elsewhere"
 
 echo "== the loop"

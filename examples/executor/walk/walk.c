@@ -205,6 +205,9 @@ static int prepare(walk *w, int64_t *first, int64_t *steps)
         if (ex_state_load(o->resume, w->context, o->plan, &at, &w->updates, &w->parameters, w->fault) < 0)
             return -1;
         *first = o->first_step < 0 ? at - w->epoch_first : *first;
+        if (o->first_step < 0 && *first >= all)
+            return ex_fail(w->fault, "%s stands at the plan's end, after its %lld steps; plan another epoch",
+                           o->resume, (long long)all);
     }
     if (*first >= all)
         return ex_fail(w->fault, "step %lld is not in the plan, which has %lld", (long long)*first,
