@@ -235,7 +235,7 @@ int ex_options_read(ex_options *o, int argc, char **argv)
         if (strncmp(argv[i], "--", 2) == 0 || strcmp(argv[i], "-o") == 0)
             bad = read_option(o, argc, argv, &i);
         else if (o->command != EX_RUN || o->plan)
-            bad = refuse("what is '%s'", argv[i]);
+            bad = refuse("unexpected argument '%s'", argv[i]);
         else
             o->plan = argv[i];
         if (bad)
