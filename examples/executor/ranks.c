@@ -10,15 +10,33 @@ static int is_cuda(const ex_options *o)
     return o->device ? o->device == EX_CUDA : ex_cuda_count() > 0;
 }
 
-static ex_device *open_device(const ex_options *o, const ex_comm *comm, int32_t *sharers, ex_fault *fault)
+static ex_device *open_device(const ex_options *o, const ex_comm *comm, ex_fault *fault)
 {
     ex_type type = o->type ? (ex_type)(o->type - 1) : is_cuda(o) ? EX_BF16 : EX_F32;
-    *sharers = comm->node_ranks;
     if (!is_cuda(o))
         return ex_cpu_open(type, (int32_t)o->threads, fault);
     int gpus = ex_cuda_count();
-    *sharers = gpus > 0 ? (comm->node_ranks + gpus - 1) / gpus : 1;
     return ex_cuda_open(type, gpus > 0 ? comm->node_rank % gpus : 0, fault);
+}
+
+/* How many ranks share the device's memory: on the CPU those of the node. A launcher may show each rank a GPU
+ * of its own, all of them number 0, so that GPUs are told apart by what they are. Collective: afterwards all
+ * devices are open and have taken what memory they take for themselves. */
+static int count_sharers(ex_rank *rank)
+{
+    ex_comm *comm = rank->comm;
+    ex_device *device = rank->device;
+    size_t bytes = sizeof device->identity;
+    char *all = malloc((size_t)comm->ranks * bytes);
+    if (!all)
+        return ex_fail(&rank->fault, "no memory for %d ranks", (int)comm->ranks);
+    snprintf(comm->where, sizeof comm->where, "the beginning");
+    comm->ops->gather_host(comm, device->identity, all, (int64_t)bytes);
+    rank->sharers = device->host_memory ? comm->node_ranks : 0;
+    for (int32_t r = 0; r < comm->ranks && !device->host_memory && !comm->fault.failed; r++)
+        rank->sharers += memcmp(all + (size_t)r * bytes, device->identity, bytes) == 0;
+    free(all);
+    return comm->fault.failed ? ex_fail(&rank->fault, "%s", comm->fault.text) : 0;
 }
 
 static ex_comm *open_comm(const ex_options *o, ex_fault *fault)
@@ -58,9 +76,11 @@ static void *run_rank(void *argument)
 {
     job *j = argument;
     ex_rank *rank = &j->rank;
-    rank->device = open_device(j->options, rank->comm, &rank->sharers, &rank->fault);
+    rank->device = open_device(j->options, rank->comm, &rank->fault);
     if (rank->device && ex_comm_bind(rank->comm, rank->device) < 0)
         ex_fail(&rank->fault, "%s", rank->comm->fault.text);
+    if (!rank->fault.failed)
+        count_sharers(rank);
     j->result = rank->fault.failed ? -1 : j->work(rank);
     if (j->result < 0)
         report(rank);

@@ -186,6 +186,8 @@ START_TEST(work_waits_in_a_stream_of_its_own)
     ex_device *device = open_cuda(EX_F32);
     ck_assert_str_eq(device->name, "emulated GPU");
     ck_assert_ptr_nonnull(device->stream);
+    ck_assert_int_eq(device->identity[0], 7);
+    ck_assert_int_eq(device->identity[15], 7);
     ck_assert_int_eq(ex_cuda_count(), 1);
     float *x = device->ops->allocate(device, 4); /* the emulator's memory is the host's */
     device->ops->zero(device, x, 4);

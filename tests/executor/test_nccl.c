@@ -40,7 +40,7 @@ static pid_t process[RANKS];
 static int self; /* this process */
 
 /* What goes wrong, set before the ranks begin: for rank `fault_rank` alone. */
-static int fault_rank, no_gpu, no_id, state_after;
+static int fault_rank, no_gpu, one_gpu, no_id, state_after;
 static ncclResult_t bad_state;
 static cudaError_t bad_stream;
 static cudaError_t last_error; /* as CUDA keeps it */
@@ -90,6 +90,12 @@ cudaError_t cudaGetDeviceCount(int *count)
 cudaError_t cudaSetDevice(int device)
 {
     all->gpu[self] = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    memset(properties->uuid.bytes, one_gpu ? 1 : device, sizeof properties->uuid.bytes);
     return cudaSuccess;
 }
 
@@ -308,26 +314,31 @@ static void take(void)
         sum_block((float *)(void *)op.recv, place * floats, floats);
 }
 
+static cudaError_t keep(cudaError_t error)
+{
+    return last_error = error;
+}
+
 /* Every look brings the operation on by one part. */
-static cudaError_t look(cudaStream_t stream)
+cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (stream != (void *)&op)
         return cudaErrorUnknown;
     if (bad_stream && faulty())
-        return bad_stream;
+        return keep(bad_stream);
     if (!op.on)
         return cudaSuccess;
     ncclComm_t c = op.comm;
     if (!op.posted) {
         if (!all_have(all->taken, before.id, before.first, before.size, before.turn))
-            return cudaErrorNotReady;
+            return keep(cudaErrorNotReady);
         size_t blocks = op.kind == ALL_TO_ALL || op.kind == REDUCE_SCATTER ? (size_t)c->size : 1;
         memcpy(all->data[self], op.send, op.bytes * blocks);
         all->posted[c->id][self] = c->turn;
         op.posted = 1;
     }
     if (!all_have(all->posted, c->id, c->first, c->size, c->turn) || op.looks-- > 0)
-        return cudaErrorNotReady;
+        return keep(cudaErrorNotReady);
     take();
     all->taken[c->id][self] = c->turn;
     before.id = c->id;
@@ -338,24 +349,11 @@ static cudaError_t look(cudaStream_t stream)
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
-    cudaError_t error = look(stream);
-    if (error != cudaSuccess)
-        last_error = error;
-    return error;
-}
-
 cudaError_t cudaGetLastError(void)
 {
     cudaError_t last = last_error;
     last_error = cudaSuccess;
     return last;
-}
-
-static void nap(int ms)
-{
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
 static void begin(void)
@@ -365,7 +363,7 @@ static void begin(void)
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
     ck_assert(all != MAP_FAILED);
     fclose(file);
-    fault_rank = no_gpu = no_id = state_after = 0;
+    fault_rank = no_gpu = one_gpu = no_id = state_after = 0;
     bad_state = ncclSuccess;
     bad_stream = cudaSuccess;
 }
@@ -465,7 +463,7 @@ static void one_hangs(comm_case *c)
 {
     if (c->comm->rank == 2)
         while (all->aborted[0] + all->aborted[1] + all->aborted[3] < 3)
-            nap(1);
+            sched_yield();
     call_once(c);
 }
 
@@ -569,6 +567,10 @@ START_TEST(a_rank_without_gpu_is_told)
     SAYS(1, "rank 1 of 3: NCCL needs a GPU, and there is none");
     SAYS(0, "rank 1 gave up: rank 1 of 3: NCCL needs a GPU");
     SAYS(2, "NCCL needs a GPU");
+    begin();
+    one_gpu = 1;
+    run(2, 100, call_once);
+    SAYS(0, "rank 0 of 2: rank 1 has the same GPU, and NCCL takes one rank a GPU; start fewer ranks");
     begin();
     no_id = 1;
     run(2, 100, call_once);

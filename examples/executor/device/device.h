@@ -142,8 +142,9 @@ struct ex_device {
     char name[128];    /* "Intel Xeon", "NVIDIA H100 80GB HBM3" */
     int64_t allocated; /* bytes now, kept by allocate and release; and the most since it was last set */
     int64_t most_allocated;
-    void *stream;    /* CUDA: the cudaStream_t all work is given to; else NULL */
-    int host_memory; /* 1: the host may read and write device memory itself (the CPU) */
+    void *stream;      /* CUDA: the cudaStream_t all work is given to; else NULL */
+    int host_memory;   /* 1: the host may read and write device memory itself (the CPU) */
+    char identity[16]; /* CUDA: the GPU's UUID, the same for all ranks that share its memory */
 };
 
 /* 0, or -1 when something failed on the device, now or before (device->fault). */

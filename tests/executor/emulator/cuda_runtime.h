@@ -52,8 +52,13 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 
+struct cudaUUID_t {
+    char bytes[16];
+};
+
 struct cudaDeviceProp {
     char name[256];
+    cudaUUID_t uuid;
     std::size_t totalGlobalMem;
     std::size_t sharedMemPerBlock;
     std::size_t sharedMemPerBlockOptin;

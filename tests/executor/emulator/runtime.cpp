@@ -266,6 +266,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)
         return set_last(cudaErrorInvalidDevice);
     *properties = cudaDeviceProp{};
     snprintf(properties->name, sizeof properties->name, "emulated GPU");
+    std::memset(properties->uuid.bytes, 7, sizeof properties->uuid.bytes);
     properties->totalGlobalMem = state.total_bytes;
     properties->sharedMemPerBlock = most_static_shared_bytes;
     properties->sharedMemPerBlockOptin = most_shared_bytes;

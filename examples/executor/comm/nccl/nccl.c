@@ -31,6 +31,7 @@ typedef struct nccl_comm {
     ncclComm_t *groups; /* [group_count] of the groups that were made */
     int32_t group_count;
     ncclComm_t splitting; /* where NCCL puts the next, in its own time */
+    cudaUUID_t gpu;
 } nccl_comm;
 
 static nccl_comm *of(ex_comm *comm)
@@ -351,9 +352,13 @@ static int meet(nccl_comm *n, const char *file, double limit_s, ex_fault *fault)
 static int choose_gpu(nccl_comm *n)
 {
     int gpus = 0;
+    struct cudaDeviceProp properties = {0};
     cudaError_t error = cudaGetDeviceCount(&gpus);
     if (error == cudaSuccess && gpus > 0)
         error = cudaSetDevice(n->comm.node_rank % gpus);
+    if (error == cudaSuccess && gpus > 0)
+        error = cudaGetDeviceProperties(&properties, n->comm.node_rank % gpus);
+    n->gpu = properties.uuid;
     if (error != cudaSuccess)
         return ex_fail(&n->comm.fault, "rank %d of %d: CUDA: %s", (int)n->comm.rank, (int)n->comm.ranks,
                        cudaGetErrorString(error));
@@ -361,6 +366,24 @@ static int choose_gpu(nccl_comm *n)
         return ex_fail(&n->comm.fault, "rank %d of %d: NCCL needs a GPU, and there is none",
                        (int)n->comm.rank, (int)n->comm.ranks);
     return 0;
+}
+
+/* NCCL takes one rank a GPU: said here, where it can be said what to do. */
+static int check_gpus(nccl_comm *n)
+{
+    int32_t ranks = n->comm.ranks;
+    cudaUUID_t *all = calloc((size_t)ranks, sizeof *all);
+    int failed = all ? 0 : ex_fail(&n->comm.fault, "no memory for the GPUs of %d ranks", (int)ranks);
+    if (!failed && ex_rendezvous_gather(n->meeting, &n->gpu, all, (int64_t)sizeof n->gpu))
+        failed = ex_fail(&n->comm.fault, "%s", n->meeting->fault.text);
+    for (int32_t r = 0; !failed && r < ranks; r++)
+        if (r != n->comm.rank && memcmp(&all[r], &n->gpu, sizeof n->gpu) == 0)
+            failed = ex_fail(&n->comm.fault,
+                             "rank %d of %d: rank %d has the same GPU, and NCCL takes one rank a GPU; start "
+                             "fewer ranks, or use --comm mpi, or --virtual %d in one process",
+                             (int)n->comm.rank, (int)ranks, (int)r, (int)ranks);
+    free(all);
+    return failed;
 }
 
 /* What rank 0 tells all before NCCL begins. */
@@ -372,7 +395,7 @@ typedef struct beginning {
 static int open_world(nccl_comm *n)
 {
     beginning b = {0};
-    if (choose_gpu(n))
+    if (choose_gpu(n) || check_gpus(n))
         return -1;
     ncclResult_t result = n->comm.rank || n->comm.ranks == 1 ? ncclSuccess : ncclGetUniqueId(&b.id);
     b.failed = result != ncclSuccess;

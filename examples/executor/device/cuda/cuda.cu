@@ -190,6 +190,8 @@ bool find_gpu(ex_device *device)
     snprintf(device->name, sizeof device->name, "%.120s", properties.name);
     own->multiprocessors = properties.multiProcessorCount;
     own->capability = properties.major;
+    static_assert(sizeof device->identity == sizeof properties.uuid, "an UUID has 16 bytes");
+    memcpy(device->identity, &properties.uuid, sizeof device->identity);
     own->shared_bytes = (int64_t)properties.sharedMemPerBlockOptin;
     if (properties.major < least_capability) {
         ex_fail(&device->fault, "GPU %d, %s, has compute capability %d.%d; the least is %d.0", own->index,
