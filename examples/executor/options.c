@@ -131,6 +131,23 @@ static int64_t find_choice(const char *values, const char *text)
     return -1;
 }
 
+/* Names what there is: "--type takes f32 or bf16, not 'fp16'". */
+static int refuse_choice(const option *op, const char *text)
+{
+    char names[256] = "";
+    size_t length = 0;
+    for (const char *at = op->values; *at; at += strcspn(at, "|"), at += *at == '|') {
+        int is_last = !strchr(at, '|');
+        int wrote = snprintf(names + length, sizeof names - length, "%s%.*s",
+                             !length   ? ""
+                             : is_last ? " or "
+                                       : ", ",
+                             (int)strcspn(at, "="), at);
+        length += wrote > 0 && (size_t)wrote < sizeof names - length ? (size_t)wrote : 0;
+    }
+    return refuse("--%s takes %s, not '%s'", op->name, names, text);
+}
+
 static int set_value(ex_options *o, const option *op, const char *text)
 {
     char *at = (char *)o + op->offset;
@@ -150,7 +167,7 @@ static int set_value(ex_options *o, const option *op, const char *text)
     case KIND_CHOICE:
         number = find_choice(op->values, text);
         if (number < 0)
-            return refuse("--%s has no '%s'", op->name, text);
+            return refuse_choice(op, text);
         break;
     case KIND_NUMBER:
         real = strtod(text, &end);
@@ -195,10 +212,9 @@ static int check(const ex_options *o)
 {
     if (o->command == EX_RUN && !o->plan)
         return refuse("run needs a plan file, as hbp plan -o writes it");
-    if (o->command == EX_RUN && !o->model)
-        return refuse(
-            "run needs --model, such as --model llama-3.1-8b,layers=2,hidden=256,ffn=512,head_dim=8",
-            command_name(o->command));
+    if (o->command != EX_PROBE && !o->model)
+        return refuse("%s needs --model, such as --model llama-3.1-8b,layers=2,hidden=256,ffn=512,head_dim=8",
+                      command_name(o->command));
     if (o->command != EX_RUN && !o->output)
         return refuse("%s needs -o FILE", command_name(o->command));
     if (o->repeat > 16)
@@ -211,6 +227,10 @@ static int check(const ex_options *o)
         return refuse("--save-every needs --save FILE");
     if (o->virtual_ranks > 0 && o->comm)
         return refuse("--virtual makes ranks of this process, which --comm does not join");
+    if (o->end_token > 0 && !o->tokens)
+        return refuse("--end-token goes with --tokens PREFIX");
+    if (o->command == EX_MEASURE && o->max_tokens > 0 && o->max_tokens < 64)
+        return refuse("--max-tokens takes 64 or more, not %lld", (long long)o->max_tokens);
     if (o->limit_s <= 0)
         return refuse("--timeout must be above 0");
     return 0;

@@ -50,7 +50,7 @@ static int read_inputs(inputs *in, ex_fault *fault)
         return ex_fail(fault, "%s", hbp_context_message(in->context));
     in->tokens = o->tokens ? ex_tokens_open(o->tokens, in->shape.vocab, (int32_t)o->end_token, fault)
                            : ex_tokens_draw((uint64_t)o->seed, in->shape.vocab, fault);
-    return in->tokens ? 0 : -1;
+    return in->tokens ? ex_tokens_check(in->tokens, in->plan, fault) : -1;
 }
 
 static void free_inputs(inputs *in)
@@ -63,8 +63,17 @@ static void free_inputs(inputs *in)
     hbp_context_free(in->context);
 }
 
-static void warn_of_other_device(const inputs *in, const ex_device *device)
+/* The machine and the model that the plan's cost was made for, as far as the files given tell. */
+static void warn_of_others(const inputs *in, const ex_device *device)
 {
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    if (in->cost && hbp_cost_get_terms(in->context, in->cost, &terms) >= 0 &&
+        terms.layers != in->shape.layers)
+        fprintf(stderr,
+                "hbp_executor: warning: %s is of a model of %d layers, and this one has %d; its times will "
+                "be off\n",
+                in->options->cost, (int)terms.layers, (int)in->shape.layers);
     const char *names[2] = {in->profile ? hbp_machine_get_name(in->profile) : NULL,
                             in->cost ? hbp_cost_get_machine_name(in->cost) : NULL};
     const char *files[2] = {in->options->profile, in->options->cost};
@@ -98,8 +107,7 @@ static void on_step(void *user, const ex_step *s)
             (double)s->optimise_ns / 1e9, (double)s->predicted_ns / 1e9);
     else
         printf("step %lld: loss %.4f, norm %.3f, %lld samples, %lld tokens in %.3f s (packs %.3f, gradients "
-               "%.3f, "
-               "optimiser %.3f), predicted %.3f s\n",
+               "%.3f, optimiser %.3f), predicted %.3g s\n",
                (long long)s->step, s->loss, s->norm, (long long)s->samples, (long long)s->tokens, seconds,
                (double)s->packs_ns / 1e9, (double)s->reduce_ns / 1e9, (double)s->optimise_ns / 1e9,
                (double)s->predicted_ns / 1e9);
@@ -137,13 +145,21 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
             errors[count++] = off < 0 ? -off : off;
         }
     qsort(errors, (size_t)count, sizeof *errors, compare_reals);
-    double median = count ? errors[count / 2] : 0;
+    double median = count ? errors[(count + 1) / 2 - 1] : 0; /* as hbp_timeline_compare takes them */
     double p95 = count ? errors[(count * 95 + 99) / 100 - 1] : 0;
     free(errors);
-    if (o->json)
-        printf(
-            "{\"packs\": %lld, \"median_pack_error\": %.6f, \"p95_pack_error\": %.6f, \"device\": \"%s\"}\n",
-            (long long)count, median, p95, rank->device->name);
+    if (o->json) {
+        printf("{\"packs\": %lld, \"median_pack_error\": %.6f, \"p95_pack_error\": %.6f, ", (long long)count,
+               median, p95);
+        if (in->cost)
+            printf("\"cost\": {\"median_pack_error\": %.6f, \"p95_pack_error\": %.6f, \"median_step_error\": "
+                   "%.6f, "
+                   "\"p95_step_error\": %.6f}, ",
+                   r.median_pack_error, r.p95_pack_error, r.median_step_error, r.p95_step_error);
+        printf("\"device\": \"%s\"}\n", rank->device->name);
+    } else if (count && median > .9)
+        printf("the plan's times are of another machine: they were off by %.1f %% in the median\n",
+               100 * median);
     else if (count)
         printf("the plan's times of %lld packs were off by %.1f %% in the median, %.1f %% at the 95th "
                "percentile\n",
@@ -164,8 +180,7 @@ static void print_summary(const summary *s, const ex_rank *rank)
         return;
     double parts = (double)(s->packs_ns + s->reduce_ns + s->optimise_ns);
     printf("%lld step%s on %d rank%s (%s, %s): loss %.4f to %.4f, %lld tokens, %.0f tokens/s; packs %.1f %%, "
-           "gradients "
-           "%.1f %%, optimiser %.1f %% of %.3f s\n",
+           "gradients %.1f %%, optimiser %.1f %% of %.3f s\n",
            (long long)s->steps, s->steps == 1 ? "" : "s", (int)rank->comm->ranks,
            rank->comm->ranks == 1 ? "" : "s", rank->comm->name, rank->device->name, s->first_loss,
            s->last_loss, (long long)s->tokens, (double)s->tokens / ((double)s->ns / 1e9),
@@ -192,6 +207,13 @@ static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
                                   ex_output_check_file(o->save, 1, &rank->fault) < 0 ||
                                   ex_output_make_folder(o->gradients, &rank->fault) < 0))
         return -1;
+    /* A cost that cannot judge the run is refused now, not after it. */
+    int64_t packs = 0;
+    hbp_plan_get_pack_sp(in->plan, &packs);
+    for (int64_t p = 0; in->cost && !o->unpacked && p < packs; p++)
+        if (hbp_cost_predict_pack_ns(in->cost, hbp_plan_get_pack_sp(in->plan, NULL)[p], 0, 1, 1) < 0)
+            return ex_fail(&rank->fault, "%s does not allow SP %d, which pack %lld of the plan has", o->cost,
+                           (int)hbp_plan_get_pack_sp(in->plan, NULL)[p], (long long)p);
     if (ex_check_plan(&check, &rank->fault) < 0 ||
         ex_check_memory(&check, rank->device, &w->arena_bytes, &rank->fault) < 0)
         return -1;
@@ -233,7 +255,7 @@ static int run_rank(ex_rank *rank)
     snprintf(rank->comm->where, sizeof rank->comm->where, "the beginning");
     failed = ex_agree(rank->comm, failed, &rank->fault);
     if (!failed && sum.is_first)
-        warn_of_other_device(in, rank->device);
+        warn_of_others(in, rank->device);
     if (!failed)
         failed = ex_walk(&w, context, rank->device, rank->comm, &rank->fault);
     if (!failed && sum.is_first) {

@@ -106,8 +106,6 @@ int cli_compare(cli *c)
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
-    int64_t bound_ns = 0;
-    CLI_TRY(c, cli_find_bound(c, &bound_ns));
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
@@ -115,6 +113,12 @@ int cli_compare(cli *c)
         if (measure(c, i, &options, &ways[i + 1]) == HBP_E_CANCELLED)
             return cli_failed(c);
     }
+    int64_t bound_ns = 0;
+    int64_t fewest = INT64_MAX;
+    for (size_t i = 0; i < WAYS; i++)
+        if (!ways[i].failed[0] && ways[i].report.steps < fewest)
+            fewest = ways[i].report.steps;
+    CLI_TRY(c, cli_find_bound(c, fewest, &bound_ns));
     cli_clear_progress();
     if (c->json)
         return print_json(c, ways, bound_ns);

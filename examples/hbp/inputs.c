@@ -240,7 +240,7 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->modality_order = (int32_t)c->modality_order;
 }
 
-hbp_status cli_find_bound(cli *c, int64_t *bound_ns)
+hbp_status cli_find_bound(cli *c, int64_t most_steps, int64_t *bound_ns)
 {
     hbp_lengths_summary s;
     s.struct_size = sizeof s;
@@ -249,5 +249,7 @@ hbp_status cli_find_bound(cli *c, int64_t *bound_ns)
         return status;
     int64_t tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     int64_t steps = (s.tokens - 1) / tokens_per_step + 1;
+    /* A step holds a micro-batch at least, which may be more than tokens_per_step. */
+    steps = steps > most_steps ? most_steps : steps;
     return hbp_bound_epoch(c->context, c->lengths, c->cost, steps, bound_ns);
 }

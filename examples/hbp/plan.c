@@ -73,7 +73,7 @@ int cli_plan(cli *c)
     hbp_simulate_options_init(&simulate, sizeof simulate);
     simulate.bound = 1;
     CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
-    CLI_TRY(c, cli_find_bound(c, &report.bound_ns));
+    CLI_TRY(c, cli_find_bound(c, report.steps, &report.bound_ns));
     report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : 0;
     if (c->output) {
         hbp_plan_save_options save;

@@ -53,9 +53,29 @@ static void free_world(world *w)
     hbp_context_free(w->context);
 }
 
+static uint64_t seed;
+static int32_t normaliser;
+
+static int save(const world *w, const char *to, int64_t step, int64_t updates, ex_fault *fault)
+{
+    const ex_run_state run = {.step = step, .updates = updates, .seed = 11, .normaliser = 2};
+    return ex_state_save(to, w->context, w->plan, &run, &w->parameters, fault);
+}
+
+static int load(world *w, const hbp_plan *plan, int64_t *step, int64_t *updates, ex_fault *fault)
+{
+    ex_run_state run = {.step = *step, .updates = *updates, .seed = seed, .normaliser = normaliser};
+    int failed = ex_state_load(path, w->context, plan, &run, &w->parameters, fault);
+    *step = run.step;
+    *updates = run.updates;
+    return failed;
+}
+
 static void setup(void)
 {
     snprintf(path, sizeof path, "/tmp/hbp-state-%ld", (long)getpid());
+    seed = 11;
+    normaliser = 2;
 }
 
 static void teardown(void)
@@ -67,13 +87,12 @@ START_TEST(what_was_saved_is_loaded)
 {
     world a = make_world(1), b = make_world(2);
     ex_fault fault = {0};
-    int64_t step, updates;
+    int64_t step = 0, updates = 0;
     size_t bytes = (size_t)a.parameters.elements * 4;
     ck_assert(memcmp(a.parameters.master, b.parameters.master, bytes) != 0);
-    ck_assert_msg(ex_state_save(path, a.context, a.plan, 2, 5, &a.parameters, &fault) == 0, "%s", fault.text);
+    ck_assert_msg(save(&a, path, 2, 5, &fault) == 0, "%s", fault.text);
     memset(b.parameters.mean, 0, bytes);
-    ck_assert_msg(ex_state_load(path, b.context, b.plan, &step, &updates, &b.parameters, &fault) == 0, "%s",
-                  fault.text);
+    ck_assert_msg(load(&b, b.plan, &step, &updates, &fault) == 0, "%s", fault.text);
     ck_assert_int_eq((int)step, 2);
     ck_assert_int_eq((int)updates, 5);
     ck_assert(memcmp(a.parameters.master, b.parameters.master, bytes) == 0);
@@ -92,7 +111,7 @@ static void refuses(world *w, const hbp_plan *plan, const char *text)
     size_t bytes = (size_t)w->parameters.elements * 4;
     float *before = malloc(bytes);
     memcpy(before, w->parameters.master, bytes);
-    ck_assert_int_eq(ex_state_load(path, w->context, plan, &step, &updates, &w->parameters, &fault), -1);
+    ck_assert_int_eq(load(w, plan, &step, &updates, &fault), -1);
     ck_assert_msg(strstr(fault.text, text) != NULL, "'%s' lacks '%s'", fault.text, text);
     ck_assert(memcmp(before, w->parameters.master, bytes) == 0 && step == -7);
     free(before);
@@ -102,13 +121,22 @@ START_TEST(damage_is_refused)
 {
     world a = make_world(1), b = make_world(2);
     ex_fault fault = {0};
-    ck_assert_int_eq(ex_state_save(path, a.context, a.plan, 1, 1, &a.parameters, &fault), 0);
+    ck_assert_int_eq(save(&a, path, 1, 1, &fault), 0);
+    seed = 12;
+    refuses(&b, b.plan, "is of a run with --seed 11; this one has 12");
+    seed = 11;
+    normaliser = 0;
+    refuses(&b, b.plan, "is of a run with another --loss");
+    normaliser = 2;
+    b.device->type = EX_BF16;
+    refuses(&b, b.plan, "is of a run with another --type");
+    b.device->type = EX_F32;
     refuses(&b, b.other_plan, path); /* says what the cursor was of */
     b.parameters.shape.kv_heads = 4; /* seen in the message, too */
     refuses(&b, b.plan, "8 heads and 2 key-value heads of 8, vocabulary 61; this one has");
     b.parameters.shape.kv_heads = 2;
     ex_fault special = {0};
-    ck_assert_int_eq(ex_state_save("/dev/null", a.context, a.plan, 1, 1, &a.parameters, &special), -1);
+    ck_assert_int_eq(save(&a, "/dev/null", 1, 1, &special), -1);
     ck_assert_str_eq(special.text, "cannot write /dev/null: not a regular file");
     FILE *file = fopen(path, "r+b");
     fseek(file, 0, SEEK_END);
@@ -134,7 +162,7 @@ START_TEST(damage_is_refused)
     ck_assert_int_eq(remove(path), 0);
     refuses(&b, b.plan, "cannot open");
     snprintf(path, sizeof path, "/nowhere/state");
-    ck_assert_int_eq(ex_state_save(path, a.context, a.plan, 1, 1, &a.parameters, &fault), -1);
+    ck_assert_int_eq(save(&a, path, 1, 1, &fault), -1);
     ck_assert_msg(strstr(fault.text, "cannot write /nowhere/state") != NULL, "%s", fault.text);
     free_world(&a);
     free_world(&b);
@@ -148,15 +176,15 @@ START_TEST(a_full_disk_leaves_the_old_state)
     if (access("/dev/full", W_OK) == 0) {
         /* The temporary file's name is known, so it can be made to lead to a full device. */
         char temporary[128];
-        ck_assert_int_eq(ex_state_save(path, a.context, a.plan, 1, 1, &a.parameters, &fault), 0);
+        ck_assert_int_eq(save(&a, path, 1, 1, &fault), 0);
         snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
         ck_assert_int_eq(symlink("/dev/full", temporary), 0);
-        ck_assert_int_eq(ex_state_save(path, a.context, a.plan, 2, 2, &a.parameters, &fault), -1);
+        ck_assert_int_eq(save(&a, path, 2, 2, &fault), -1);
         ck_assert_msg(strstr(fault.text, "No space left") != NULL, "%s", fault.text);
         ck_assert_int_ne(access(temporary, F_OK), 0);
-        int64_t step, updates;
+        int64_t step = 0, updates = 0;
         ex_fault none = {0};
-        ck_assert_int_eq(ex_state_load(path, a.context, a.plan, &step, &updates, &a.parameters, &none), 0);
+        ck_assert_int_eq(load(&a, a.plan, &step, &updates, &none), 0);
         ck_assert_int_eq((int)step, 1);
     }
     free_world(&a);

@@ -20,13 +20,16 @@ typedef struct header {
     ex_shape shape;
     int64_t elements;
     int64_t updates;
+    uint64_t seed;
+    int32_t normaliser;
+    int32_t type;
     uint8_t cursor[HBP_CURSOR_BYTES];
 } header;
 
 static const char MAGIC[8] = "HBPSTATE";
 enum { VERSION = 1 };
 
-static void fill_header(header *h, const ex_parameters *p, int64_t updates)
+static void fill_header(header *h, const ex_parameters *p, const ex_run_state *run)
 {
     memset(h, 0, sizeof *h); /* padding too: it is written */
     memcpy(h->magic, MAGIC, sizeof MAGIC);
@@ -34,7 +37,10 @@ static void fill_header(header *h, const ex_parameters *p, int64_t updates)
     h->bytes = sizeof *h;
     h->shape = p->shape;
     h->elements = p->elements;
-    h->updates = updates;
+    h->updates = run->updates;
+    h->seed = run->seed;
+    h->normaliser = run->normaliser;
+    h->type = p->device->type;
 }
 
 static int write_floats(FILE *file, ex_device *device, const float *from, int64_t count, float *piece,
@@ -65,16 +71,16 @@ static int write_state(FILE *file, const header *h, const ex_parameters *p)
     return failed ? -1 : 0;
 }
 
-int ex_state_save(const char *path, hbp_context *context, const hbp_plan *plan, int64_t step, int64_t updates,
+int ex_state_save(const char *path, hbp_context *context, const hbp_plan *plan, const ex_run_state *run,
                   const ex_parameters *parameters, ex_fault *fault)
 {
     header h;
-    fill_header(&h, parameters, updates);
+    fill_header(&h, parameters, run);
     struct stat there;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a renamed file would take its place */
         return ex_fail(fault, "cannot write %s: %s", path,
                        S_ISDIR(there.st_mode) ? strerror(EISDIR) : "not a regular file");
-    if (hbp_plan_save_cursor(context, plan, step, h.cursor) < 0)
+    if (hbp_plan_save_cursor(context, plan, run->step, h.cursor) < 0)
         return ex_fail(fault, "%s", hbp_context_message(context));
     char temporary[4096];
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
@@ -116,7 +122,7 @@ static int read_floats(FILE *file, ex_device *device, float *to, int64_t count, 
 }
 
 /* Reads the three arrays; `check`: only their CRC, nothing is changed. */
-static int read_arrays(FILE *file, const header *h, ex_parameters *p, int check)
+static int read_arrays(FILE *file, const header *h, ex_parameters *p, int check, uint32_t *crc_out)
 {
     float *piece = malloc(PIECE * sizeof *piece);
     if (!piece || fseek(file, (long)sizeof *h, SEEK_SET) != 0) {
@@ -130,6 +136,7 @@ static int read_arrays(FILE *file, const header *h, ex_parameters *p, int check)
         failed = read_floats(file, p->device, check ? NULL : parts[i], h->elements, piece, &crc);
     uint32_t kept;
     failed = failed || fread(&kept, sizeof kept, 1, file) != 1 || kept != (uint32_t)crc || fgetc(file) != EOF;
+    *crc_out = (uint32_t)crc;
     free(piece);
     return failed ? -1 : 0;
 }
@@ -144,11 +151,11 @@ static void describe_shape(const ex_shape *s, char *text)
              (int)s->vocab, s->tied_embeddings ? ", tied" : "", s->qkv_bias ? ", biases" : "");
 }
 
-static int load(FILE *file, const char *path, hbp_context *context, const hbp_plan *plan, int64_t *step,
-                int64_t *updates, ex_parameters *p, ex_fault *fault)
+static int load(FILE *file, const char *path, hbp_context *context, const hbp_plan *plan, ex_run_state *run,
+                ex_parameters *p, ex_fault *fault)
 {
     header own, h;
-    fill_header(&own, p, 0);
+    fill_header(&own, p, run);
     if (fread(&h, sizeof h, 1, file) != 1 || memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.bytes != sizeof h)
         return ex_fail(fault, "%s: not a saved state of the executor", path);
     if (h.version != VERSION)
@@ -159,28 +166,34 @@ static int load(FILE *file, const char *path, hbp_context *context, const hbp_pl
         describe_shape(&own.shape, ours);
         return ex_fail(fault, "%s is of a model of %s; this one has %s", path, theirs, ours);
     }
+    if (h.seed != run->seed)
+        return ex_fail(fault, "%s is of a run with --seed %llu; this one has %llu", path,
+                       (unsigned long long)h.seed, (unsigned long long)run->seed);
+    if (h.normaliser != run->normaliser || h.type != own.type)
+        return ex_fail(fault, "%s is of a run with another %s", path,
+                       h.type != own.type ? "--type" : "--loss");
     int64_t at;
     if (hbp_plan_load_cursor(context, plan, h.cursor, &at) < 0)
         return ex_fail(fault, "%s: %s", path, hbp_context_message(context));
-    if (read_arrays(file, &h, p, 1) < 0)
+    if (read_arrays(file, &h, p, 1, &run->crc) < 0)
         return ex_fail(fault, "%s is damaged: its checksum or size is wrong", path);
-    if (read_arrays(file, &h, p, 0) < 0)
+    if (read_arrays(file, &h, p, 0, &run->crc) < 0)
         return ex_fail(fault, "%s changed while it was read", path);
     p->device->ops->cast(p->device, p->master, p->weights, p->elements);
     if (ex_device_sync(p->device) < 0)
         return ex_fail(fault, "%s", p->device->fault.text);
-    *step = at;
-    *updates = h.updates;
+    run->step = at;
+    run->updates = h.updates;
     return 0;
 }
 
-int ex_state_load(const char *path, hbp_context *context, const hbp_plan *plan, int64_t *step,
-                  int64_t *updates, ex_parameters *parameters, ex_fault *fault)
+int ex_state_load(const char *path, hbp_context *context, const hbp_plan *plan, ex_run_state *run,
+                  ex_parameters *parameters, ex_fault *fault)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
         return ex_fail(fault, "cannot open %s: %s", path, strerror(errno));
-    int failed = load(file, path, context, plan, step, updates, parameters, fault);
+    int failed = load(file, path, context, plan, run, parameters, fault);
     fclose(file);
     return failed;
 }

@@ -181,8 +181,8 @@ static void draw(const ex_tokens *t, int64_t sample, int64_t first, int64_t coun
     }
 }
 
-static int read_file(const ex_tokens *t, int64_t sample, int64_t first, int64_t count, int32_t *out,
-                     ex_fault *fault)
+/* Whether tokens first .. first + count of a sequence are in the files. */
+static int find_sample(const ex_tokens *t, int64_t sample, int64_t first, int64_t count, ex_fault *fault)
 {
     if (sample < 0 || sample >= t->sequences)
         return ex_fail(fault, "sample %lld is not in %s.idx, which has %lld sequences", (long long)sample,
@@ -192,6 +192,15 @@ static int read_file(const ex_tokens *t, int64_t sample, int64_t first, int64_t 
         return ex_fail(fault, "sample %lld has %lld tokens in %s.idx; the plan asks for %lld to %lld",
                        (long long)sample, (long long)length, t->prefix, (long long)first,
                        (long long)(first + count));
+    return 0;
+}
+
+static int read_file(const ex_tokens *t, int64_t sample, int64_t first, int64_t count, int32_t *out,
+                     ex_fault *fault)
+{
+    if (find_sample(t, sample, first, count, fault) < 0)
+        return -1;
+    int64_t length = (int64_t)little(length_at(t, sample), 4);
     const unsigned char *at = t->bin.data + little(pointer_at(t, sample), 8) + first * t->item;
     for (int64_t i = 0; i <= count; i++, at += t->item) {
         uint64_t token = first + i < length ? little(at, t->item) : (uint64_t)t->end;
@@ -221,6 +230,18 @@ uint64_t ex_tokens_digest(const ex_tokens *t)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         digest = mix(digest ^ parts[i]);
     return digest;
+}
+
+int ex_tokens_check(const ex_tokens *tokens, const hbp_plan *plan, ex_fault *fault)
+{
+    int64_t rows = 0;
+    const int64_t *ids = hbp_plan_get_sample_ids(plan, &rows);
+    const int32_t *lengths = hbp_plan_get_sample_tokens(plan, NULL);
+    const int64_t *firsts = hbp_plan_get_sample_first_tokens(plan, NULL);
+    for (int64_t i = 0; tokens->is_file && i < rows; i++)
+        if (find_sample(tokens, ids[i], firsts ? firsts[i] : 0, lengths[i], fault) < 0)
+            return -1;
+    return 0;
 }
 
 void ex_tokens_free(ex_tokens *tokens)

@@ -3,6 +3,7 @@
 #ifndef EX_WALK_TOKENS_H
 #define EX_WALK_TOKENS_H
 
+#include <hbp/hbp.h>
 #include <stdint.h>
 
 #include "base/fault.h"
@@ -26,6 +27,10 @@ int ex_tokens_read(const ex_tokens *tokens, int64_t sample, int64_t first, int64
 
 /* A number that differs where the source does: drawn or read, how many sequences and bytes, the end token. */
 uint64_t ex_tokens_digest(const ex_tokens *tokens);
+
+/* Looks up every sample of the plan in the index, so that one that is not there is told before the run, not
+ * in the middle: -1 with a message that names the first. O(samples). */
+int ex_tokens_check(const ex_tokens *tokens, const hbp_plan *plan, ex_fault *fault);
 
 void ex_tokens_free(ex_tokens *tokens);
 

@@ -41,6 +41,7 @@ typedef struct walk {
     int64_t measured_room;
     int64_t zero_ns; /* when the run began */
     int64_t updates;
+    uint32_t state_crc;  /* of the state gone on from */
     int64_t epoch_first; /* the epoch's step of the plan's row 0 */
     float *kept;         /* gradients while a pack is repeated */
 } walk;
@@ -65,6 +66,7 @@ typedef struct agreement {
     ex_adam adam;
     double max_norm;
     int32_t type, records;
+    uint32_t state_crc, unused; /* no gaps: agreements are compared whole */
 } agreement;
 
 #define PART(field, name)                                                                                    \
@@ -78,6 +80,8 @@ static const struct {
 } parts[] = {PART(digest, "the plan"),
              PART(shape, "the model (--model)"),
              PART(updates, "the state resumed from (--resume)"),
+             PART(state_crc, "the state resumed from (--resume)"),
+             PART(state_crc, "the state of --resume"),
              PART(first_step, "the first step (--step, --resume)"),
              PART(steps, "--steps"),
              PART(seed, "--seed"),
@@ -111,6 +115,7 @@ static int agree(walk *w, int64_t first, int64_t steps)
     own.first_step = first;
     own.steps = steps;
     own.updates = w->updates;
+    own.state_crc = w->state_crc;
     own.seed = o->seed;
     own.normaliser = o->normaliser;
     own.recompute = o->recompute;
@@ -201,9 +206,15 @@ static int prepare(walk *w, int64_t *first, int64_t *steps)
     if (!w->has_parameters)
         return check_faults(w);
     if (o->resume) {
-        int64_t at;
-        if (ex_state_load(o->resume, w->context, o->plan, &at, &w->updates, &w->parameters, w->fault) < 0)
+        ex_run_state run = {.seed = o->seed, .normaliser = o->normaliser};
+        if (ex_state_load(o->resume, w->context, o->plan, &run, &w->parameters, w->fault) < 0)
             return -1;
+        int64_t at = run.step;
+        w->updates = run.updates;
+        w->state_crc = run.crc;
+        if (o->first_step >= 0 && o->first_step != at - w->epoch_first)
+            return ex_fail(w->fault, "%s stands before step %lld, not %lld; leave --step out", o->resume,
+                           (long long)(at - w->epoch_first), (long long)o->first_step);
         *first = o->first_step < 0 ? at - w->epoch_first : *first;
         if (o->first_step < 0 && *first >= all)
             return ex_fail(w->fault, "%s stands at the plan's end, after its %lld steps; plan another epoch",
@@ -408,6 +419,13 @@ static int run_step(walk *w, int64_t row, int is_last)
     return 0;
 }
 
+static int save_state(walk *w, int64_t step)
+{
+    const ex_run_state run = {
+        .step = step, .updates = w->updates, .seed = w->o->seed, .normaliser = w->o->normaliser};
+    return ex_state_save(w->o->save, w->context, w->o->plan, &run, &w->parameters, w->fault);
+}
+
 static int run_steps(walk *w, int64_t first, int64_t steps)
 {
     const ex_walk_options *o = w->o;
@@ -415,9 +433,7 @@ static int run_steps(walk *w, int64_t first, int64_t steps)
         if (run_step(w, first + i, i + 1 == steps) < 0)
             return -1;
         int due = i + 1 == steps || (o->save_every > 0 && (i + 1) % o->save_every == 0);
-        if (o->save && due && w->comm->rank == 0 &&
-            ex_state_save(o->save, w->context, o->plan, w->epoch_first + first + i + 1, w->updates,
-                          &w->parameters, w->fault) < 0)
+        if (o->save && due && w->comm->rank == 0 && save_state(w, w->epoch_first + first + i + 1) < 0)
             return -1;
     }
     return 0;
