@@ -70,7 +70,7 @@ small=llama-3.1-8b,layers=4,hidden=128,ffn=384,heads=8,kv_heads=4,head_dim=16,vo
 executor=build/quickstart/examples/executor/hbp_executor
 "$executor" probe --virtual 2 --seconds 3 -o "$out/here.json"
 "$executor" measure --virtual 2 --model $small --max-tokens 512 -o "$out/packs.csv" | tail -n 1
-"$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,6p'
+"$hbp" fit "$out/packs.csv" --model $small --machine "$out/here.json" --zero none --fused-ce -o "$out/cost.json" | sed -n '1,/peak bytes, fitted/p'
 build/quickstart/examples/draw_lengths examples/data/wikipedia.csv "$out/few.npy" 200 1 1024
 "$hbp" plan "$out/few.npy" --cost "$out/cost.json" --max-length 1024 --tokens-per-step 16K -o "$out/few.msgpack" | tail -n 1
 "$executor" run "$out/few.msgpack" --model $small --virtual 2 --cost "$out/cost.json"
