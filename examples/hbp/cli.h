@@ -191,8 +191,8 @@ hbp_status cli_run_executor(cli *c);
 hbp_status cli_make_cost(cli *c);
 hbp_status cli_make_groups(cli *c, int32_t mode);
 hbp_status cli_load_plan(cli *c);
-/* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no more steps
- * than `most_steps`. */
+/* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
+ * more steps than `most_steps`. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);
 hbp_status cli_find_bound(cli *c, int64_t most_steps, int64_t *bound_ns);
 /* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
