@@ -65,7 +65,12 @@ def check_step(o, step, plan, model, loss, device):
 def make_cost(o, ranks, device):
     """Planning needs to know what a pack costs: a fitted cost, a GPU's preset, or rough numbers for a CPU."""
     if o.cost:
-        return hbp.Cost.load(o.cost)
+        cost = hbp.Cost.load(o.cost)
+        planned = cost.terms()
+        if (planned.ranks, planned.layers) != (ranks, o.layers):
+            raise ValueError(f"{o.cost} is of {planned.ranks} ranks and {planned.layers} layers; this run has {ranks} and "
+                             f"{o.layers}")
+        return cost
     model = hbp.Model(layers=o.layers, hidden=o.hidden, ffn=o.ffn, heads=o.heads, kv_heads=o.kv_heads, vocab=o.vocab)
     if device.type == "cuda":
         gpus = torch.cuda.device_count()
@@ -125,7 +130,10 @@ def options():
     parser.add_argument("--timeline", help="write what was measured, for hbp fit")
     parser.add_argument("--check", action="store_true", help="compare with one rank; exit status 1 where it differs")
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
-    return parser.parse_args()
+    o = parser.parse_args()
+    if o.steps < 1:
+        parser.error(f"--steps is {o.steps}; at least 1")
+    return o
 
 
 def train(o, device):
@@ -201,6 +209,6 @@ if __name__ == "__main__":
         settings.tokens_per_rank = 0 if cuda or dist.get_world_size() == 1 else 384
     try:
         train(settings, here)
-    except hbp.HbpError as error:  # the same on every rank: each plans for itself
+    except (hbp.HbpError, ValueError) as error:  # the same on every rank: each plans for itself
         sys.exit(f"rank {dist.get_rank()}: {error}")
     dist.destroy_process_group()
