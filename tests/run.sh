@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the library in several ways and runs every test. Ends with "N passed, N failed"; exit status 0 when none failed.
-# usage: sh tests/run.sh [--long]      --long also fuzzes for two minutes a target
+# usage: sh tests/run.sh [--long]      --long also runs the longest tests with sanitizers, and fuzzes for two minutes a target
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -124,8 +124,12 @@ run_tests "release, gcc" build/release
 check "measured, fitted, planned, run" sh tests/executor/loop.sh "$(command -v mpirun)" build/release/examples/executor/hbp_executor \
     build/release/examples/hbp build/release/examples/draw_lengths "$PWD"
 build asan all -DHBP_BUILD_BENCHMARKS=OFF
+# Searches beside their oracles take minutes with sanitizers; what they call is called by the tests around them, too.
+slow='^house/'
+[ $long = 1 ] ||
+    slow+='|^(step/test_search|epoch/test_mixed|vlm/test_stages|pipeline/test_partition|pack/test_budgets_plane|whole/(command|test_determinism.*)|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
-HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E '^house/'
+HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
 build tsan "whole_test_threads base_test_worker step_test_stepper step_test_stepper_threads executor_test_local" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&

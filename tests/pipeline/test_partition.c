@@ -163,7 +163,7 @@ START_TEST(modes_do_what_they_say)
     static instance d;
     hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
-    for (int trial = 0; trial < 300; trial++) {
+    for (int trial = 0; trial < TEST_ROUNDS(300); trial++) {
         int32_t stages = (int32_t)instance_draw(&rng, 1, 4), turns = (int32_t)instance_draw(&rng, 1, 2);
         int32_t count = (int32_t)instance_draw(&rng, stages * turns, 30), anchor[INSTANCE_LAYERS + 1];
         instance_make(context, &rng, count, stages, turns, &d);

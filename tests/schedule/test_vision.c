@@ -105,7 +105,7 @@ START_TEST(few_packs_are_grouped_as_well_as_can_be)
     for (int sort = 0; sort < 3; sort++)
         for (int width = 2; width <= 4; width += 2)
             for (int count = 1; count <= 8; count++)
-                for (uint64_t seed = 0; seed < 100; seed++, trials++) {
+                for (uint64_t seed = 0; seed < TEST_ROUNDS(100); seed++, trials++) {
                     hbp__sized packs[8], before[8];
                     hbp__rng rng = hbp__rng_make(seed, (uint64_t)count, (uint64_t)width);
                     draw_packs(&rng, sort, before, count);
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(many_packs_are_grouped_better_than_by_sorting)
 {
     hbp_context *context = test_context();
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0; trial < TEST_ROUNDS(60); trial++) {
         hbp__rng rng = hbp__rng_make((uint64_t)trial, 7, 0);
         int64_t count = 1 + hbp__rng_below(&rng, 3000), width = 1 + hbp__rng_below(&rng, trial % 2 ? 9 : 40);
         hbp__sized *before = malloc((size_t)count * sizeof *before),

@@ -167,7 +167,7 @@ START_TEST(a_step_comes_nearest_to_its_samples)
 {
     fixture f = setup(40);
     hbp__rng rng = hbp__rng_make(2, 0, 0);
-    for (int turn = 0; turn < 500; turn++) {
+    for (int turn = 0; turn < TEST_ROUNDS(500); turn++) {
         hbp_packs k = {.count = 1 + (int64_t)hbp__rng_below(&rng, 200)};
         k.samples = k.count * (1 + (int64_t)hbp__rng_below(&rng, 5)) + (int64_t)hbp__rng_below(&rng, 50);
         hbp__vlm_packs packs = {.packs = &k};
