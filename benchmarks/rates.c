@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantiles.h"
 #include "common.h"
 
 /* A measurement lasts so long at least, where runs may be repeated in it. */
@@ -12,26 +13,11 @@
 
 enum { MOST_RUNS = 256, PIECE_BYTES = 1 << 18 };
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear between neighbours. */
-static double quantile(const double *sorted, int32_t count, double q)
-{
-    double at = q * (count - 1);
-    int32_t below = (int32_t)at;
-    return below + 1 < count ? sorted[below] + (at - below) * (sorted[below + 1] - sorted[below])
-                             : sorted[below];
-}
-
 bench_spread bench_spread_of(double *values, int32_t count)
 {
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return (bench_spread){quantile(values, count, .25), quantile(values, count, .5),
-                          quantile(values, count, .75)};
+    ex_sort_reals(values, count);
+    return (bench_spread){ex_quantile(values, count, .25), ex_quantile(values, count, .5),
+                          ex_quantile(values, count, .75)};
 }
 
 void bench_rates_need(const bench_rates *rates)

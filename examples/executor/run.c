@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantiles.h"
 #include "commands.h"
 #include "objects.h"
 #include "ranks.h"
@@ -114,12 +115,6 @@ static void on_step(void *user, const ex_step *s)
     fflush(stdout);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Writes the timeline, and prints how far the plan's predictions were off. */
 static int finish_record(const inputs *in, hbp_context *context, const ex_rank *rank, const ex_record *record,
                          ex_fault *fault)
@@ -144,7 +139,7 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
             double off = (double)predicted[record->pack[i]] / (double)record->time_ns[i] - 1;
             errors[count++] = off < 0 ? -off : off;
         }
-    qsort(errors, (size_t)count, sizeof *errors, compare_reals);
+    ex_sort_reals(errors, count);
     double median = count ? errors[(count + 1) / 2 - 1] : 0; /* as hbp_timeline_compare takes them */
     double p95 = count ? errors[(count * 95 + 99) / 100 - 1] : 0;
     free(errors);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantiles.h"
 #include "probe/probing.h"
 
 /* A repeat lasts so long at least where one call is shorter, so that starting and looking at the clock do not
@@ -33,25 +34,11 @@ double ex_probe_agree(ex_probing *p, double value)
     return most;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int32_t count, double q)
-{
-    double at = q * (count - 1);
-    int32_t below = (int32_t)at;
-    return below + 1 < count ? sorted[below] + (at - below) * (sorted[below + 1] - sorted[below])
-                             : sorted[below];
-}
-
 ex_probe_time ex_probe_summarise(double *samples, int32_t count)
 {
-    qsort(samples, (size_t)count, sizeof *samples, compare);
-    double median = quantile(samples, count, .5);
-    double range = quantile(samples, count, .75) - quantile(samples, count, .25);
+    ex_sort_reals(samples, count);
+    double median = ex_quantile(samples, count, .5);
+    double range = ex_quantile(samples, count, .75) - ex_quantile(samples, count, .25);
     return (ex_probe_time){median, median > 0 ? range / median : 0};
 }
 

@@ -209,14 +209,13 @@ static int prepare(walk *w, int64_t *first, int64_t *steps)
         ex_run_state run = {.seed = o->seed, .normaliser = o->normaliser};
         if (ex_state_load(o->resume, w->context, o->plan, &run, &w->parameters, w->fault) < 0)
             return -1;
-        int64_t at = run.step;
         w->updates = run.updates;
         w->state_crc = run.crc;
-        if (o->first_step >= 0 && o->first_step != at - w->epoch_first)
+        *first = run.step - w->epoch_first;
+        if (o->first_step >= 0 && o->first_step != *first)
             return ex_fail(w->fault, "%s stands before step %lld, not %lld; leave --step out", o->resume,
-                           (long long)(at - w->epoch_first), (long long)o->first_step);
-        *first = o->first_step < 0 ? at - w->epoch_first : *first;
-        if (o->first_step < 0 && *first >= all)
+                           (long long)*first, (long long)o->first_step);
+        if (*first >= all)
             return ex_fail(w->fault, "%s stands at the plan's end, after its %lld steps; plan another epoch",
                            o->resume, (long long)all);
     }
@@ -375,8 +374,7 @@ static int optimise(walk *w, ex_step *s)
         adam.learning_rate = 0;
         adam.weight_decay = 0;
     }
-    if (ex_model_step(&w->model, adam, o->max_norm, &s->norm) < 0)
-        return check_faults(w);
+    ex_model_step(&w->model, adam, o->max_norm, &s->norm);
     return check_faults(w);
 }
 
@@ -452,12 +450,9 @@ static int run(walk *w)
         return failed;
     if (make_groups(w, first, steps) < 0)
         return -1;
-    int ready = 1;
-    int *all = calloc((size_t)w->comm->ranks, sizeof *all);
-    if (!all)
-        return ex_fail(w->fault, "no memory for %d ranks", (int)w->comm->ranks);
-    w->comm->ops->gather_host(w->comm, &ready, all, sizeof ready); /* clocks begin together */
-    free(all);
+    failed = ex_agree(w->comm, 0, w->fault); /* clocks begin together */
+    if (failed)
+        return failed;
     w->zero_ns = ex_now_ns();
     return check_faults(w) < 0 ? -1 : run_steps(w, first, steps);
 }

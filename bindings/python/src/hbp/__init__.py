@@ -10,7 +10,6 @@ parallelism and recomputation.
 from ._context import Progress
 from ._native import lib as _lib
 from ._structs import (
-    FitReport,
     LengthsSummary,
     MachineFields,
     ModelFields,
@@ -21,7 +20,7 @@ from ._structs import (
 )
 from ._structs_stepper import Communicator, StepperSummary
 from ._structs_tasks import TaskRunSummary, TaskSummary
-from ._structs_timeline import TimelineReport
+from ._structs_timeline import FitReport, TimelineReport
 from ._structs_vlm import (
     Budgets,
     PartitionSummary,

@@ -271,15 +271,6 @@ class MachineFields(Struct):
 
 
 @struct
-class MachineRate(Struct):
-    rate: I32
-    size: I64
-    per_s: F64
-    spread: F64
-    source: Text
-
-
-@struct
 class CostOptions(Struct):
     zero_stage: I32
     fused_cross_entropy: I32
@@ -319,35 +310,11 @@ class CostTermsStruct(Struct):
 
 
 @struct
-class Measurements(Struct):
-    count: I64
-    sp: Address
-    recompute: Address
-    tokens: Address
-    sum_squares: Address
-    time_ns: Address
-    peak_bytes: Address
-
-
-@struct
 class CostFileOptions(Struct):
     reserved: I32
     model: Text
     machine: Text
     note: Text
-
-
-@struct
-class FitReport(Struct):
-    """How well a fit explains its measurements; errors are relative, |predicted - measured| / measured."""
-
-    terms_fitted: I32
-    median_time_error: F64
-    p95_time_error: F64
-    max_time_error: F64
-    median_bytes_error: F64
-    max_bytes_error: F64
-    prior_median_time_error: F64
 
 
 @struct

@@ -1,6 +1,39 @@
-"""The open structs of timeline.h."""
+"""The open structs of what was measured: timelines, rates of a machine, packs for a fit; see _structs."""
 
 from ._structs import F64, I32, I64, Address, Struct, Text, struct
+
+
+@struct
+class MachineRate(Struct):
+    rate: I32
+    size: I64
+    per_s: F64
+    spread: F64
+    source: Text
+
+
+@struct
+class Measurements(Struct):
+    count: I64
+    sp: Address
+    recompute: Address
+    tokens: Address
+    sum_squares: Address
+    time_ns: Address
+    peak_bytes: Address
+
+
+@struct
+class FitReport(Struct):
+    """How well a fit explains its measurements; errors are relative, |predicted - measured| / measured."""
+
+    terms_fitted: I32
+    median_time_error: F64
+    p95_time_error: F64
+    max_time_error: F64
+    median_bytes_error: F64
+    max_bytes_error: F64
+    prior_median_time_error: F64
 
 
 @struct

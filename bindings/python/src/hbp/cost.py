@@ -19,11 +19,10 @@ from ._structs import (
     CostFileOptions,
     CostOptions,
     CostTermsStruct,
-    FitReport,
-    Measurements,
     SpChoice,
     SpOptions,
 )
+from ._structs_timeline import FitReport, Measurements
 from .machine import Machine
 from .model import Model
 

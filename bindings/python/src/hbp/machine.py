@@ -10,7 +10,8 @@ from ._context import Owned, call
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32
-from ._structs import MachineFields, MachineRate
+from ._structs import MachineFields
+from ._structs_timeline import MachineRate
 
 COLLECTIVES = {"all_to_all": 0, "all_gather": 1, "reduce_scatter": 2, "all_reduce": 3}
 RATES = {"gemm": 0, "attention": 1, "copy": 2}

@@ -13,8 +13,7 @@ from ._arrays import address, integers, same_count, view
 from ._context import Owned, call
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
-from ._structs import Measurements
-from ._structs_timeline import TimelineColumns, TimelineReport
+from ._structs_timeline import Measurements, TimelineColumns, TimelineReport
 from .cost import Cost
 
 _MEASURED = {
