@@ -50,13 +50,15 @@ static inline hbp_context *test_context(void)
                       #call, hbp_context_message(context), (text));                                          \
     } while (0)
 
-/* Runs the test functions (START_TEST names) given as arguments, 120 s each; main of a test program. */
-#define TEST_MAIN(name, ...)                                                                                 \
+/* Runs the test functions (START_TEST names) given as arguments, 120 s each, between `setup` and `teardown`
+ * (NULL: nothing); main of a test program. */
+#define TEST_MAIN_WITH(name, setup, teardown, ...)                                                           \
     int main(void)                                                                                           \
     {                                                                                                        \
         Suite *suite = suite_create(name);                                                                   \
         TCase *cases = tcase_create(name);                                                                   \
         tcase_set_timeout(cases, 120);                                                                       \
+        tcase_add_checked_fixture(cases, setup, teardown);                                                   \
         const TTest *tests[] = {__VA_ARGS__};                                                                \
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                            \
             tcase_add_test(cases, tests[i]);                                                                 \
@@ -67,5 +69,8 @@ static inline hbp_context *test_context(void)
         srunner_free(runner);                                                                                \
         return failed ? EXIT_FAILURE : EXIT_SUCCESS;                                                         \
     }
+
+/* The same without a fixture. */
+#define TEST_MAIN(name, ...) TEST_MAIN_WITH(name, NULL, NULL, __VA_ARGS__)
 
 #endif

@@ -191,19 +191,5 @@ START_TEST(a_full_disk_leaves_the_old_state)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("state");
-    TCase *cases = tcase_create("state");
-    tcase_set_timeout(cases, 60);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, what_was_saved_is_loaded);
-    tcase_add_test(cases, damage_is_refused);
-    tcase_add_test(cases, a_full_disk_leaves_the_old_state);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITH("state", setup, teardown, what_was_saved_is_loaded, damage_is_refused,
+               a_full_disk_leaves_the_old_state)

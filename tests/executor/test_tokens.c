@@ -152,20 +152,5 @@ START_TEST(damaged_indexes_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("tokens");
-    TCase *cases = tcase_create("tokens");
-    tcase_set_timeout(cases, 60);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, drawn_tokens_follow_from_their_place);
-    tcase_add_test(cases, files_are_read);
-    tcase_add_test(cases, what_is_not_there_is_named);
-    tcase_add_test(cases, damaged_indexes_are_refused);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITH("tokens", setup, teardown, drawn_tokens_follow_from_their_place, files_are_read,
+               what_is_not_there_is_named, damaged_indexes_are_refused)

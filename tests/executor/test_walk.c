@@ -298,25 +298,7 @@ START_TEST(ranks_without_samples_take_part)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("walk");
-    TCase *cases = tcase_create("walk");
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    const TTest *tests[] = {any_way_of_running_the_samples_gives_the_same_gradients,
-                            degrees_differ_inside_a_micro_batch,
-                            another_order_of_the_samples_gives_the_same_gradients,
-                            a_resumed_run_is_the_uninterrupted_one,
-                            training_learns,
-                            ranks_that_differ_say_so,
-                            ranks_without_samples_take_part};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(cases, tests[i]);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITH("walk", setup, teardown, any_way_of_running_the_samples_gives_the_same_gradients,
+               degrees_differ_inside_a_micro_batch, another_order_of_the_samples_gives_the_same_gradients,
+               a_resumed_run_is_the_uninterrupted_one, training_learns, ranks_that_differ_say_so,
+               ranks_without_samples_take_part)
