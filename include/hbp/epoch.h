@@ -81,6 +81,20 @@ typedef struct hbp_epoch_options {
     int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
                                filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
                                charges vision units and the lengths have some */
+    int32_t composition;    /* HBP_COMPOSITION_* */
+    int32_t threads; /* that plan steps side by side; 0: 1. The same plan for any number. With more than one
+                        the context's allocator is called from all of them */
+    int32_t micro_batches_per_step; /* > 0: every step has exactly so many */
+    int32_t equal_samples;          /* as in hbp_step_options */
+    int32_t step_slack;             /* as in hbp_groups_options */
+    int32_t reserved;
+    int64_t max_pack_length; /* as in hbp_groups_options and hbp_step_options, as are the next three */
+    int64_t tokens_per_rank;
+    int64_t sequence_multiple_per_sp;
+    int64_t pack_multiple_per_sp;
+    int64_t batches;              /* > 0: so many steps, each of the samples that the caller gives it */
+    const int64_t *batch_offsets; /* [batches + 1] into batch_samples, from 0 */
+    const int64_t *batch_samples; /* [batch_offsets[batches]] indices of samples: each of them once */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);

@@ -25,11 +25,14 @@ typedef struct hbp_groups_options {
     int32_t step_slack; /* optimal mode: a step may carry so many percent fewer tokens than tokens_per_step
                            where a shorter pack saves recomputation; 0: 25; -1: none, every full step carries
                            the same */
-    int64_t tokens_per_step; /* T_global, of every group; 0: one pack of max_length on every SP group */
-    int64_t max_length;    /* longest pack, in tokens; 0: the longest sample, rounded up to a power of two */
-    int64_t min_length;    /* shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
-    int64_t pack_multiple; /* pack lengths are multiples of it, max_length is rounded up; 0: 1 */
+    int64_t tokens_per_step;   /* T_global, of every group; 0: one pack of max_length on every SP group */
+    int64_t max_length;        /* longest sample, in tokens; 0: that of the lengths */
+    int64_t min_length;        /* shortest candidate pack; 0: 8,192 in mode paper, 1,024 else */
+    int64_t pack_multiple;     /* pack lengths are multiples of it; 0: 1 */
     int64_t sequence_multiple; /* each sample will be padded to a multiple of it; 0: 1 */
+    int64_t max_pack_length;   /* longest pack, in tokens; 0: as long as memory and time favour, in mode paper
+                                  max_length, or the longest sample rounded up to a power of two */
+    int64_t tokens_per_rank;   /* the most padded tokens on a rank; 0: what memory holds */
 } hbp_groups_options;
 
 HBP_API void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size);

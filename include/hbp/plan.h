@@ -18,6 +18,16 @@ enum {
     HBP_LOSS_SUM = 3          /* plain sum: every weight 1 */
 };
 
+/* How the samples of a step are chosen (docs: contract). */
+enum {
+    HBP_COMPOSITION_AUTO = 0,   /* random with samples_per_step; else stratified, or the hierarchy where it
+                                   takes more than 1 % less time */
+    HBP_COMPOSITION_RANDOM = 1, /* as a shuffled sampler draws them */
+    HBP_COMPOSITION_STRATIFIED = 2, /* every step a small copy of the epoch */
+    HBP_COMPOSITION_HIERARCHY = 3,  /* HBP: a step holds packs of one group */
+    HBP_COMPOSITION_GIVEN = 4       /* the caller's batches; of a plan, never an option */
+};
+
 /* Bytes of a resume cursor. */
 #define HBP_CURSOR_BYTES 64
 
@@ -56,6 +66,15 @@ typedef struct hbp_plan_summary {
     double gap;              /* predicted_ns / bound_ns - 1; 0 when the bound is not known */
     int64_t vision;          /* vision units in all; -1: the plan has no second size */
     int64_t modalities;      /* kinds of sample that occur, bit k for kind k; 0: no order of modalities */
+    int32_t composition;     /* HBP_COMPOSITION_* of its steps; 0: not recorded */
+    int32_t reserved;
+    int64_t samples_per_step;         /* asked for; 0: it was not */
+    int64_t tokens_per_step;          /* the most that was asked for or chosen; 0: none */
+    int64_t sequence_multiple_per_sp; /* as in hbp_step_options, as is the next; 0: none */
+    int64_t pack_multiple_per_sp;
+    int64_t hierarchy_ns; /* predicted time of the best plan found of composition hierarchy, and of one that
+                             is none, where the planner weighed one against the other; else 0 */
+    int64_t mixture_ns;
 } hbp_plan_summary;
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,

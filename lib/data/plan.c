@@ -90,6 +90,10 @@ void hbp__plan_seal(hbp_plan *plan)
     hbp__digest_u64(&digest, plan->seed);
     hbp__digest_u64(&digest, plan->epoch);
     hbp__digest_u64(&digest, plan->lengths_digest);
+    if (plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp) {
+        hbp__digest_u64(&digest, (uint64_t)plan->sequence_multiple_per_sp);
+        hbp__digest_u64(&digest, (uint64_t)plan->pack_multiple_per_sp);
+    }
     int32_t later = hbp__plan_optional(plan) & LATER;
     if (later)
         hbp__digest_u64(&digest, (uint64_t)later);
@@ -134,6 +138,13 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .lengths_digest = plan->lengths_digest,
         .bound_ns = plan->bound_ns,
         .vision = plan->pack_vision ? 0 : -1,
+        .composition = plan->composition,
+        .samples_per_step = plan->samples_per_step,
+        .tokens_per_step = plan->tokens_per_step,
+        .sequence_multiple_per_sp = plan->sequence_multiple_per_sp,
+        .pack_multiple_per_sp = plan->pack_multiple_per_sp,
+        .hierarchy_ns = plan->hierarchy_ns,
+        .mixture_ns = plan->mixture_ns,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
@@ -254,6 +265,11 @@ hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64
     part->sequence_multiple = plan->sequence_multiple;
     part->pack_multiple = plan->pack_multiple;
     part->micro_batch_multiple = plan->micro_batch_multiple;
+    part->sequence_multiple_per_sp = plan->sequence_multiple_per_sp;
+    part->pack_multiple_per_sp = plan->pack_multiple_per_sp;
+    part->composition = plan->composition;
+    part->samples_per_step = plan->samples_per_step;
+    part->tokens_per_step = plan->tokens_per_step;
     part->first_step = plan->first_step + first;
     part->overlong_samples = plan->overlong_samples;
     part->overlong_tokens = plan->overlong_tokens;

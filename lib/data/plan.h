@@ -65,7 +65,15 @@ struct hbp_plan {
     int64_t first_step;
     int64_t overlong_samples;
     int64_t overlong_tokens;
-    int64_t bound_ns; /* no plan of these samples is faster; 0: not known. Not part of the digest */
+    int64_t sequence_multiple_per_sp;
+    int64_t pack_multiple_per_sp;
+    /* Not part of the digest: */
+    int64_t bound_ns; /* no plan of these samples is faster; 0: not known */
+    int32_t composition;
+    int64_t samples_per_step;
+    int64_t tokens_per_step;
+    int64_t hierarchy_ns;
+    int64_t mixture_ns;
     uint64_t seed;
     uint64_t epoch;
     uint64_t lengths_digest;

@@ -38,6 +38,15 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
     for (int i = 0; i < 3; i++)
         if (multiples[i] < 1 || multiples[i] > INT32_MAX)
             return breach(context, "plan", i, "a multiple", multiples[i], 1);
+    const int64_t per_sp[] = {plan->sequence_multiple_per_sp, plan->pack_multiple_per_sp};
+    for (int i = 0; i < 2; i++)
+        if (per_sp[i] < 0 || per_sp[i] > INT32_MAX)
+            return breach(context, "plan", i, "a multiple per rank of a pack", per_sp[i], 0);
+    if (plan->composition < HBP_COMPOSITION_AUTO || plan->composition > HBP_COMPOSITION_GIVEN)
+        return breach(context, "plan", 0, "the composition", plan->composition, HBP_COMPOSITION_GIVEN);
+    if (plan->samples_per_step < 0 || plan->tokens_per_step < 0)
+        return breach(context, "plan", 0, "the size of a step",
+                      hbp__min_i64(plan->samples_per_step, plan->tokens_per_step), 0);
     if (plan->steps < 1)
         return breach(context, "plan", 0, "the number of steps", plan->steps, 1);
     if (plan->first_step < 0)

@@ -147,6 +147,12 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
         FIELD(modalities)
         file->optional |= HBP__PLAN_MODALITIES;
     }
+#define KNOWN(name)                                                                                          \
+    if (hbp__unpack_find(map, #name)) {                                                                      \
+        FIELD(name)                                                                                          \
+    }
+    HBP__PLAN_HEADER_OPTIONAL(KNOWN)
+#undef KNOWN
 #undef FIELD
     if (summary->bound_ns > summary->predicted_ns)
         return hbp__file_fail(context, &file->source, 0, "the header's bound is above the predicted time");

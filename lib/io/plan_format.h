@@ -51,6 +51,16 @@ int32_t hbp__plan_format_version(const hbp_plan *plan);
     X(overlong_samples)                                                                                      \
     X(overlong_tokens)
 
+/* Numbers that stand in the header when they are not 0: X(name). */
+#define HBP__PLAN_HEADER_OPTIONAL(X)                                                                         \
+    X(composition)                                                                                           \
+    X(samples_per_step)                                                                                      \
+    X(tokens_per_step)                                                                                       \
+    X(sequence_multiple_per_sp)                                                                              \
+    X(pack_multiple_per_sp)                                                                                  \
+    X(hierarchy_ns)                                                                                          \
+    X(mixture_ns)
+
 /* Rows of each table, named as HBP__PLAN_COLUMNS names them. */
 #define HBP__PLAN_TABLES(X)                                                                                  \
     X(steps)                                                                                                 \

@@ -2,6 +2,7 @@
 #include "data/plan.h"
 #include "hbp/plan_file.h"
 #include "io/json_out.h"
+#include "io/plan_format.h"
 
 #define TICK_ROWS 32768
 
@@ -48,6 +49,11 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
     hbp__json_put(out, "{\"summary\":{");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         hbp__json_member(out, members[i].key, members[i].value);
+#define KNOWN(name)                                                                                          \
+    if (s.name)                                                                                              \
+        hbp__json_member(out, ",\"" #name "\":", s.name);
+    HBP__PLAN_HEADER_OPTIONAL(KNOWN)
+#undef KNOWN
     if (s.vision >= 0)
         hbp__json_member(out, ",\"vision\":", s.vision);
     if (s.modalities)

@@ -106,6 +106,11 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
     plan->sequence_multiple = summary->sequence_multiple;
     plan->pack_multiple = summary->pack_multiple;
     plan->micro_batch_multiple = summary->micro_batch_multiple;
+    plan->sequence_multiple_per_sp = summary->sequence_multiple_per_sp;
+    plan->pack_multiple_per_sp = summary->pack_multiple_per_sp;
+    plan->composition = summary->composition;
+    plan->samples_per_step = summary->samples_per_step;
+    plan->tokens_per_step = summary->tokens_per_step;
     plan->first_step = (int64_t)((uint64_t)summary->first_step + (uint64_t)first_step);
     plan->overlong_samples = summary->overlong_samples;
     plan->overlong_tokens = summary->overlong_tokens;
@@ -139,8 +144,11 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
     l.object.memory = l.columns.memory = context->memory;
     msgpack_unpacked_init(&l.unpacked);
     set_fields(l.plan, &file->summary, from->steps);
-    if (end - first == file->chunks)
+    if (end - first == file->chunks) {
         l.plan->bound_ns = file->summary.bound_ns;
+        l.plan->hierarchy_ns = file->summary.hierarchy_ns;
+        l.plan->mixture_ns = file->summary.mixture_ns;
+    }
     hbp_status status = HBP_OK;
     for (int64_t chunk = first; chunk < end && status == HBP_OK; chunk++) {
         status = hbp__tick(context, "load", chunk - first, end - first);

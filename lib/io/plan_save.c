@@ -122,6 +122,9 @@ static hbp_status write_header(saving *s)
     entries += (summary.bound_ns > 0) + ((optional & HBP__PLAN_VISION) != 0) +
                ((optional & HBP__PLAN_MODALITIES) != 0) + (s->options.cost != NULL) +
                (s->options.note != NULL);
+#define COUNT(name) entries += summary.name != 0;
+    HBP__PLAN_HEADER_OPTIONAL(COUNT)
+#undef COUNT
     hbp__pack_format(&packer, entries, HBP__PLAN_FORMAT, s->version);
     hbp__pack_text(&packer, "library");
     hbp__pack_text(&packer, HBP_VERSION_STRING);
@@ -138,6 +141,12 @@ static hbp_status write_header(saving *s)
     if (optional & HBP__PLAN_MODALITIES) {
         FIELD(modalities)
     }
+#define KNOWN(name)                                                                                          \
+    if (summary.name) {                                                                                      \
+        FIELD(name)                                                                                          \
+    }
+    HBP__PLAN_HEADER_OPTIONAL(KNOWN)
+#undef KNOWN
 #undef FIELD
     hbp__pack_text(&packer, "split");
     msgpack_pack_uint8(&packer, s->plan->sample_first_tokens != NULL);

@@ -358,6 +358,8 @@ class GroupsOptions(Struct):
     min_length: I64
     pack_multiple: I64
     sequence_multiple: I64
+    max_pack_length: I64
+    tokens_per_rank: I64
 
 
 @struct
@@ -405,6 +407,19 @@ class EpochOptions(Struct):
     mixed_slack: I32
     modality_order: I32
     max_vision: I64
+    composition: I32
+    threads: I32
+    micro_batches_per_step: I32
+    equal_samples: I32
+    step_slack: I32
+    reserved: I32
+    max_pack_length: I64
+    tokens_per_rank: I64
+    sequence_multiple_per_sp: I64
+    pack_multiple_per_sp: I64
+    batches: I64
+    batch_offsets: Address
+    batch_samples: Address
 
 
 @struct
@@ -425,6 +440,11 @@ class StepOptions(Struct):
     longest_tokens: I64
     tokens_per_rank: I64
     time_limit_ms: I64
+    max_pack_length: I64
+    sequence_multiple_per_sp: I64
+    pack_multiple_per_sp: I64
+    max_samples: I32
+    equal_samples: I32
 
 
 @struct
@@ -458,6 +478,14 @@ class PlanSummary(Struct):
     gap: F64
     vision: I64
     modalities: I64
+    composition: I32
+    reserved: I32
+    samples_per_step: I64
+    tokens_per_step: I64
+    sequence_multiple_per_sp: I64
+    pack_multiple_per_sp: I64
+    hierarchy_ns: I64
+    mixture_ns: I64
 
     @property
     def kinds(self) -> "list[int]":
@@ -552,6 +580,12 @@ class Report(Struct):
     dist_vision: F64
     dist_tokens: F64
     vision_padding: F64
+    step_samples_p5: I64
+    step_samples_median: I64
+    step_samples_p95: I64
+    step_tokens_p5: I64
+    step_tokens_median: I64
+    step_tokens_p95: I64
 
     def __str__(self) -> str:
         bound = f", {self.gap:.1%} over the bound" if self.bound_ns else ""

@@ -104,6 +104,8 @@ def plan_groups(
     min_length: int = 0,
     pack_multiple: int = 0,
     sequence_multiple: int = 0,
+    max_pack_length: int = 0,
+    tokens_per_rank: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Groups:
     """Chooses the groups for these lengths (HBP, Algorithm 1), the optimum or the "paper" rule; 0 means the
@@ -117,6 +119,8 @@ def plan_groups(
         min_length=min_length,
         pack_multiple=pack_multiple,
         sequence_multiple=sequence_multiple,
+        max_pack_length=max_pack_length,
+        tokens_per_rank=tokens_per_rank,
     )
     return Groups._make(
         lib.hbp_plan_groups, Lengths.of(lengths), cost, ctypes.byref(options), progress=progress

@@ -49,6 +49,11 @@ class StepKeywords(TypedDict, total=False):
     longest_tokens: int
     tokens_per_rank: int
     time_limit_ms: int
+    max_pack_length: int
+    sequence_multiple_per_sp: int
+    pack_multiple_per_sp: int
+    max_samples: int
+    equal_samples: bool
 
 
 def step_options(
@@ -69,6 +74,11 @@ def step_options(
     longest_tokens: int = 0,
     tokens_per_rank: int = 0,
     time_limit_ms: int = 0,
+    max_pack_length: int = 0,
+    sequence_multiple_per_sp: int = 0,
+    pack_multiple_per_sp: int = 0,
+    max_samples: int = 0,
+    equal_samples: bool = False,
 ) -> StepOptions:
     """The struct."""
     return StepOptions(
@@ -88,6 +98,11 @@ def step_options(
         longest_tokens=longest_tokens,
         tokens_per_rank=tokens_per_rank,
         time_limit_ms=time_limit_ms,
+        max_pack_length=max_pack_length,
+        sequence_multiple_per_sp=sequence_multiple_per_sp,
+        pack_multiple_per_sp=pack_multiple_per_sp,
+        max_samples=max_samples,
+        equal_samples=bool(equal_samples),
     )
 
 
