@@ -7,6 +7,13 @@
 
 #define CLASSES 48
 
+/* Numbers of micro-batches looked at one by one, and the share of the plan's time that is worth it. */
+#define CASES   4
+#define PRECISE 0.002
+
+/* Prices of memory tried for a class. */
+#define PRICES 3
+
 typedef hbp__need need;
 typedef hbp__ask ask;
 
@@ -16,11 +23,13 @@ typedef struct bounding {
     double loss;  /* that rounding takes off all micro-batches where B is below 1/2 */
     double margin;
     double ranks;
-    double micro_batches; /* M', at least so many */
+    double micro_batches; /* M', at least so many, or the very number */
     ask *ask;             /* [count x degrees] */
-    int favourite;        /* the part of B' that memory paid for in the last class */
+    int prices;
+    double price[PRICES]; /* thetas to try: at most B' where there may be more micro-batches */
+    int favourite;        /* the one that served the last class best */
     /* of the class at hand */
-    double theta; /* ns that a micro-batch's memory costs by itself, at most B' */
+    double theta; /* ns that the memory of a micro-batch costs by itself */
     double plain; /* D without a top micro-batch */
     double *work; /* [count] least */
     int64_t options;
@@ -158,19 +167,14 @@ static double greatest(const bounding *b, double low, double enough)
 }
 
 /* Greatest D over some prices, for the class with makespans in (low, high]; any D not below `enough` will do.
- * Where layers may be recomputed to save micro-batches, what these cost by themselves is also tried as a
- * price of memory. */
+ */
 static double class_bound(bounding *b, double low, double high, double enough)
 {
-    static const double part[] = {0, 1, 0.5};
-    int recompute = 0;
-    for (int32_t j = 0; j < b->step->degrees; j++)
-        recompute |= b->step->degree[j].ways > 1;
     double best = low;
     int first = b->favourite;
-    for (int i = 0; i < (recompute ? 3 : 1) && best < enough; i++) {
-        int which = (first + i) % 3; /* what served the last class best comes first */
-        set_class(b, high, part[which] * b->fixed);
+    for (int i = 0; i < b->prices && best < enough; i++) {
+        int which = (first + i) % b->prices; /* what served the last class best comes first */
+        set_class(b, high, b->price[which]);
         double here = greatest(b, low, enough);
         if (here > best) {
             best = here;
@@ -178,6 +182,58 @@ static double class_bound(bounding *b, double low, double high, double enough)
         }
     }
     return best;
+}
+
+static int may_recompute(const bounding *b)
+{
+    for (int32_t j = 0; j < b->step->degrees; j++)
+        if (b->step->degree[j].ways > 1)
+            return 1;
+    return 0;
+}
+
+/* Prices for `micro_batches` or more of them: where layers may be recomputed to save some, what these cost by
+ * themselves. */
+static void set_prices(bounding *b, double micro_batches)
+{
+    b->micro_batches = micro_batches;
+    b->favourite = 0;
+    b->prices = may_recompute(b) ? 3 : 1;
+    b->price[0] = 0;
+    b->price[1] = b->fixed;
+    b->price[2] = b->fixed / 2;
+}
+
+/* Prices for just `micro_batches`: nothing, and what makes the plain bound of makespans up to `most`
+ * greatest, found by golden section. */
+static void set_exact_prices(bounding *b, double micro_batches, double most)
+{
+    double from = 0, to = 0, ratio = 0.6180339887498949;
+    b->micro_batches = micro_batches;
+    b->favourite = 0;
+    b->prices = 1;
+    b->price[0] = 0;
+    for (int64_t k = 0; k < b->step->count; k++) {
+        const ask *a = &b->ask[k * b->step->degrees];
+        for (int32_t j = 0; j < b->step->degrees; j++) {
+            const need *n = a[j].need;
+            double rise = a[j].needs > 1 ? n[a[j].needs - 1].work - n[0].work : 0;
+            double fall = a[j].needs > 1 ? n[0].share - n[a[j].needs - 1].share : 0;
+            to = fall > 0 && rise / fall > to ? rise / fall : to;
+        }
+    }
+    for (int i = 0; i < 24 && to > from; i++) {
+        double a = to - ratio * (to - from), c = from + ratio * (to - from);
+        set_class(b, most, a);
+        double at_a = b->plain;
+        set_class(b, most, c);
+        if (at_a >= b->plain)
+            to = c;
+        else
+            from = a;
+    }
+    if (to > 0)
+        b->price[b->prices++] = from + (to - from) / 2;
 }
 
 /* Micro-batches that memory asks for, and pairs that exclude each other. */
@@ -297,19 +353,63 @@ static hbp_status least_one(bounding *b, double longest, double most, double *le
     return HBP_OK;
 }
 
+/* Ways of looking at the number of micro-batches. */
+enum { AT_LEAST, JUST };
+
+/* A bound on the sum over micro-batches, B' of each counted, for `micro_batches` or more of them, or just as
+ * many; `upper` at most. */
+static hbp_status bound_case(bounding *b, int number, double micro_batches, double longest, double upper,
+                             double *bound)
+{
+    double most = upper - micro_batches * b->fixed, least = 0, one = 0;
+    *bound = upper;
+    if (!(most > longest))
+        return HBP_OK;
+    if (number == JUST)
+        set_exact_prices(b, micro_batches, most);
+    else
+        set_prices(b, micro_batches);
+    HBP__TRY(least_sum(b, longest, most, &least));
+    if (number == JUST && micro_batches < 2)
+        HBP__TRY(least_one(b, longest, most, &one));
+    least = least > one ? least : one;
+    *bound = (least < most ? least : most) + micro_batches * b->fixed;
+    return HBP_OK;
+}
+
+/* The least over the numbers of micro-batches there may be: some one by one, the rest together. A number is
+ * looked at by itself where the bound of all from it on leaves something to be won. */
+static hbp_status bound_cases(bounding *b, double upper, double *bound)
+{
+    double longest, first = least_micro_batches(b, &longest),
+                    multiple = b->step->options.micro_batch_multiple;
+    double most = b->step->options.max_micro_batches, rest, just, done = upper;
+    int allowed = b->step->options.max_micro_batches > 0;
+    HBP__TRY(bound_case(b, AT_LEAST, first, longest, upper, &rest));
+    for (int i = 0; i < CASES && rest < done && rest < upper * (1 - PRECISE); i++, first += multiple) {
+        HBP__TRY(bound_case(b, JUST, first, longest, upper, &just));
+        just = just > rest ? just : rest; /* both hold for this number */
+        done = just < done ? just : done;
+        if (allowed && first + multiple > most) {
+            rest = upper; /* there are no more */
+            break;
+        }
+        double before = rest;
+        HBP__TRY(bound_case(b, AT_LEAST, first + multiple, longest, upper, &rest));
+        rest = rest > before ? rest : before;
+    }
+    *bound = rest < done ? rest : done;
+    return HBP_OK;
+}
+
 hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bound_ns)
 {
     bounding b;
-    double longest, least = 0, one = 0;
+    double least = 0;
     hbp_status status = open(step, &b);
+    if (status >= 0)
+        status = bound_cases(&b, (double)upper_ns + b.loss, &least);
     if (status >= 0) {
-        b.micro_batches = least_micro_batches(&b, &longest);
-        double most = (double)upper_ns - b.micro_batches * b.fixed + b.loss;
-        status = least_sum(&b, longest, most, &least);
-        if (status >= 0 && step->options.max_micro_batches == 1)
-            status = least_one(&b, longest, most, &one);
-        least = least > one ? least : one;
-        least = (least < most ? least : most) + b.micro_batches * b.fixed;
         double bound = least * (1 - b.margin) - b.loss - 1;
         *bound_ns = bound > 0 ? (int64_t)bound : 0;
     }
