@@ -63,7 +63,7 @@ static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cos
     hbp_epoch_options options;
     hbp_epoch_options_init(&options, sizeof options);
     options.mode = mode;
-    options.mixed_slack = slack;
+    options.mixture_slack = slack;
     options.tokens_per_step = tokens_per_step;
     memset(o, 0, sizeof *o);
     hbp_plan *made = NULL;
@@ -141,14 +141,14 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, const hbp_
 {
     outcome hierarchy, mixed, slack;
     double steps_ns = plan_steps(context, lengths, cost, tokens_per_step, is_large ? LARGE_BATCHES : BATCHES);
-    plan(context, lengths, cost, HBP_EPOCH_DEFAULT, 0, tokens_per_step, &hierarchy);
-    plan(context, lengths, cost, HBP_EPOCH_MIXED, 0, tokens_per_step, &mixed);
+    plan(context, lengths, cost, HBP_COMPOSITION_HIERARCHY, 0, tokens_per_step, &hierarchy);
+    plan(context, lengths, cost, HBP_COMPOSITION_AUTO, -1, tokens_per_step, &mixed);
     print_outcome(name, "hierarchy", tokens_per_step, &hierarchy, &hierarchy, steps_ns);
     print_outcome(name, "mixed", tokens_per_step, &mixed, &hierarchy, steps_ns);
     for (int i = 0; with_slack && i < 3; i++) {
         char way[16];
         snprintf(way, sizeof way, "slack %d", (int)slacks[i]);
-        plan(context, lengths, cost, HBP_EPOCH_MIXED, slacks[i], tokens_per_step, &slack);
+        plan(context, lengths, cost, HBP_COMPOSITION_AUTO, slacks[i], tokens_per_step, &slack);
         print_outcome(name, way, tokens_per_step, &slack, &hierarchy, steps_ns);
     }
     t->plans++;
@@ -168,7 +168,7 @@ void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)
            "that of random batches planned one by one (%d and %d of them); bound: percent over it; distance: "
            "of a step's "
            "mixture\n"
-           "to the epoch's; cv: of samples, over all steps; slack: mixed_slack; planned: CPU seconds\n"
+           "to the epoch's; cv: of samples, over all steps; slack: mixture_slack; planned: CPU seconds\n"
            "%-18s %-10s %8s %7s %9s %8s %6s %6s %6s %7s\n",
            BATCHES, LARGE_BATCHES, "data", "way", "tokens", "steps", "time", "by step", "bound", "dist", "cv",
            "planned");

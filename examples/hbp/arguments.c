@@ -58,7 +58,7 @@ static const option options[] = {
      "plan as this library does (default) or a classic way: no-packing, sorted, next-fit, ...",
      "this=0|no-packing=1|sorted=2|next-fit=3|first-fit-decreasing=4|best-fit-decreasing=5|isf=6|spfhp=7|"
      "homogeneous-sp=8|hbp-paper=9"},
-    {"mixed-slack", KIND_INTEGER, AT(mixed_slack), CLI_PLAN | CLI_COMPARE, "N",
+    {"mixture-slack", KIND_INTEGER, AT(mixture_slack), CLI_PLAN | CLI_COMPARE, "N",
      "mode mixed: N thousandths longer is fine for steps closer to the mixture", 0},
     {"max-groups", KIND_INTEGER, AT(max_groups), CLI_PLANS, "N", "at most N levels, 1..16 (default 6)", 0},
     {"seed", KIND_LONG, AT(seed), CLI_PLAN | CLI_COMPARE | CLI_VLM | CLI_TASKS, "N", "seed of the draws", 0},

@@ -51,7 +51,7 @@ typedef struct cli {
     int64_t samples_per_step;
     int64_t window;
     int64_t max_samples;
-    int64_t mixed_slack;
+    int64_t mixture_slack;
     int64_t micro_batch_multiple;
     int64_t sequence_multiple;
     int64_t pack_multiple;

@@ -226,7 +226,7 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->drop_last = (int32_t)c->drop_last;
     options->max_samples = (int32_t)c->max_samples;
     options->effort = (int32_t)c->effort;
-    options->mixed_slack = (int32_t)c->mixed_slack;
+    options->mixture_slack = (int32_t)c->mixture_slack;
     options->max_length = c->max_length;
     options->tokens_per_step = c->tokens_per_step;
     options->curriculum_steps = c->curriculum;

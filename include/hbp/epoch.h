@@ -21,10 +21,8 @@ enum {
 };
 
 enum {
-    HBP_EPOCH_DEFAULT = 0, /* optimal groups, balanced fill, balance in time */
-    HBP_EPOCH_PAPER = 1,   /* HBP as published: paper groups, paper fill, sorted balance */
-    HBP_EPOCH_MIXED = 2    /* as the default, but a micro-batch may mix SP degrees, and every step holds its
-                              share of each kind of micro-batch (docs: mixed) */
+    HBP_EPOCH_DEFAULT = 0, /* the fastest plan found under the contract (docs: contract) */
+    HBP_EPOCH_PAPER = 1    /* HBP as published: paper groups, paper fill, sorted balance */
 };
 
 HBP_BEGIN_DECLS
@@ -73,9 +71,9 @@ typedef struct hbp_epoch_options {
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these; NULL: choose them */
-    int32_t mixed_slack; /* mode mixed: where a step has no room for a mixture, plan steps one by one, or all
-                            but those of the longest samples, as far as that makes the epoch at most so many
-                            thousandths longer; 0: no longer; at most 1000 */
+    int32_t mixture_slack;    /* mode mixed: where a step has no room for a mixture, plan steps one by one, or
+                               all    but those of the longest samples, as far as that makes the epoch at most so
+                               many    thousandths longer; 0: no longer; at most 1000 */
     int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
                                are needed. Not in mode mixed */
     int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
@@ -101,7 +99,7 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
 
 /* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
  * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would,
- * and mode mixed no slower a one than the default (without mixed_slack, and before drop_last drops). Where
+ * and mode mixed no slower a one than the default (without mixture_slack, and before drop_last drops). Where
  * max_length is 0, its packs may be longer than the longest sample. Errors of its four moves and, in mode
  * mixed, of hbp_plan_step. Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

@@ -97,6 +97,8 @@ hbp_status hbp__fail_memory(hbp_context *context, const char *what)
 hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total)
 {
     int cancelled = atomic_exchange_explicit(&context->cancel, 0, memory_order_relaxed);
+    if (context->parent) /* which clears the request itself */
+        cancelled |= atomic_load_explicit(&context->parent->cancel, memory_order_relaxed);
     if (!cancelled && context->progress) {
         hbp_progress progress = {sizeof progress, stage, done, total};
         cancelled = context->progress(context->progress_user, &progress) != 0;

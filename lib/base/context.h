@@ -18,6 +18,7 @@ struct hbp_context {
     void *progress_user;
     const hbp_solver *solver; /* NULL: none */
     atomic_int cancel;
+    hbp_context *parent; /* a request to cancel it is one for this one, too; NULL: none */
     char message[HBP__MESSAGE_BYTES];
 };
 

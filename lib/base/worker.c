@@ -1,8 +1,9 @@
 #include "base/worker.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/thread.h"
 
 /* A wait looks up this often: a cancel may come from a signal handler, which cannot wake it. */
 #define LOOK_UP_NS 5000000L
@@ -49,18 +50,6 @@ static int open_condition(pthread_cond_t *condition)
     return !failed;
 }
 
-/* The host's signals are for the host's threads. */
-static int start(hbp__worker *worker)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before))
-        return 0;
-    int failed = pthread_create(&worker->thread, NULL, run, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return !failed;
-}
-
 hbp_status hbp__worker_open(hbp_context *context, hbp__worker *worker, int64_t depth,
                             void (*work)(void *user, int64_t job), void *user)
 {
@@ -70,7 +59,7 @@ hbp_status hbp__worker_open(hbp_context *context, hbp__worker *worker, int64_t d
     worker->user = user;
     if (!pthread_mutex_init(&worker->mutex, NULL)) {
         if (open_condition(&worker->changed)) {
-            if (start(worker))
+            if (hbp__thread_start(&worker->thread, run, worker))
                 return HBP_OK;
             pthread_cond_destroy(&worker->changed);
         }

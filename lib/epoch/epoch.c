@@ -2,6 +2,8 @@
 
 #include "base/options.h"
 #include "cost/cost.h"
+#include "data/plan.h"
+#include "epoch/batches.h"
 #include "pack/score.h"
 #include "schedule/balance.h"
 #include "schedule/even_kinds.h"
@@ -75,7 +77,14 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     return status;
 }
 
-static hbp_status plan_whole(const hbp__epoch *epoch, hbp_plan **out)
+int hbp__epoch_mixes(const hbp__epoch *epoch)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    return o->mode == HBP_EPOCH_DEFAULT && o->composition != HBP_COMPOSITION_HIERARCHY && !o->modality_order;
+}
+
+/* Every step of one group. */
+static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
 {
     hbp__trial best = {NULL, NULL, 0};
     hbp_status status = hbp__epoch_choose(epoch, &best);
@@ -86,22 +95,131 @@ static hbp_status plan_whole(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
+    if (status >= 0) {
+        (*out)->composition = HBP_COMPOSITION_HIERARCHY;
+        (*out)->tokens_per_step = groups->tokens_per_step;
+    }
     hbp__trial_close(&best);
     return status;
 }
 
+hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
+{
+    hbp_groups_options options;
+    hbp_groups *groups = NULL;
+    if (epoch->groups) {
+        *tokens = epoch->groups->threshold[0];
+        return HBP_OK;
+    }
+    hbp__epoch_groups_options(&epoch->options, &options);
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
+    *tokens = groups->threshold[0];
+    hbp_groups_free(groups);
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens)
+{
+    hbp_groups_options options;
+    hbp_groups *groups = NULL;
+    *tokens = epoch->options.tokens_per_step;
+    if (*tokens)
+        return HBP_OK;
+    hbp__epoch_groups_options(&epoch->options, &options);
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
+    *tokens =
+        hbp__mul_saturating(groups->tokens_per_step, hbp__max_i64(1, epoch->options.micro_batches_per_step));
+    hbp_groups_free(groups);
+    return HBP_OK;
+}
+
+/* Which batches the contract asks for, where it does not leave them to the planner. */
+static hbp_status open_batches(const hbp__epoch *epoch, int32_t *composition, hbp__batches *batches)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int64_t shortest = INT64_MAX;
+    *batches = (hbp__batches){.steps = 0};
+    *composition = o->batches                                     ? HBP_COMPOSITION_GIVEN
+                   : o->composition == HBP_COMPOSITION_STRATIFIED ? HBP_COMPOSITION_STRATIFIED
+                                                                  : HBP_COMPOSITION_RANDOM;
+    if (o->batches)
+        return hbp__batches_give(epoch, batches);
+    if (o->curriculum_steps)
+        HBP__TRY(hbp__epoch_shortest(epoch, &shortest));
+    return *composition == HBP_COMPOSITION_RANDOM ? hbp__batches_draw(epoch, shortest, batches)
+                                                  : hbp__batches_deal(epoch, 0, shortest, batches);
+}
+
+/* Groups for an epoch that is planned in parts, unless they are given. */
+static hbp_status choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
+{
+    hbp_groups_options options;
+    if (epoch->groups)
+        return HBP_OK;
+    hbp__epoch_groups_options(&epoch->options, &options);
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, chosen));
+    epoch->groups = *chosen;
+    return HBP_OK;
+}
+
+/* Steps whose samples are drawn, dealt or given before they are planned. */
+static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
+{
+    int32_t composition;
+    hbp__batches batches;
+    hbp_groups *chosen = NULL;
+    hbp_epoch_options *o = &epoch->options;
+    /* The published way and an order of modalities have packs of groups in every step. */
+    int by_groups = o->mode == HBP_EPOCH_PAPER || o->modality_order || o->groups;
+    hbp_status status = HBP_OK;
+    if (!o->samples_per_step && !o->batches && !o->tokens_per_step)
+        status = hbp__epoch_choose_tokens(epoch, &o->tokens_per_step);
+    if (status >= 0)
+        status = open_batches(epoch, &composition, &batches);
+    else
+        batches = (hbp__batches){.steps = 0};
+    if (status >= 0 && by_groups)
+        status = choose_groups(epoch, &chosen);
+    if (status >= 0)
+        status = by_groups ? hbp__batches_plan_by_groups(epoch, &batches, 1, out)
+                           : hbp__batches_plan(epoch, &batches, out);
+    if (status >= 0) {
+        (*out)->composition = composition;
+        (*out)->samples_per_step = o->samples_per_step;
+        (*out)->tokens_per_step = o->samples_per_step || o->batches ? 0 : o->tokens_per_step;
+    }
+    hbp_groups_free(chosen);
+    hbp__batches_close(&batches);
+    return status;
+}
+
+/* Samples move only inside their window of the input. */
 static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
 {
+    hbp__batches batches = {.steps = 0};
     hbp_groups *chosen = NULL;
-    if (!epoch->groups) {
-        hbp_groups_options options;
-        hbp__epoch_groups_options(&epoch->options, &options);
-        HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &chosen));
-        epoch->groups = chosen;
-    }
-    hbp_status status = hbp__epoch_windows(epoch, out);
+    hbp_status status = choose_groups(epoch, &chosen);
+    if (status >= 0)
+        status = hbp__batches_cut(epoch, &batches);
+    if (status >= 0)
+        status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
+    if (status >= 0)
+        (*out)->tokens_per_step = epoch->groups->tokens_per_step;
+    hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;
+}
+
+static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    if (o->max_vision)
+        return hbp__epoch_vision(epoch, out);
+    if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
+        return plan_batches(epoch, out);
+    if (o->window_samples)
+        return plan_windows(epoch, out);
+    return hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out);
 }
 
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -122,11 +240,7 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));
     if (limited)
         epoch.lengths = limited;
-    hbp_status status = epoch.options.max_vision ? hbp__epoch_vision(&epoch, out)
-                        : epoch.options.samples_per_step || epoch.options.window_samples
-                            ? plan_windows(&epoch, out)
-                        : epoch.options.mode == HBP_EPOCH_MIXED ? hbp__epoch_mixed(&epoch, out)
-                                                                : plan_whole(&epoch, out);
+    hbp_status status = plan_contract(&epoch, out);
     hbp_lengths_free(limited);
     return status;
 }

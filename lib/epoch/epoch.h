@@ -7,6 +7,7 @@
 #include "data/lengths.h"
 #include "data/packs.h"
 #include "hbp/epoch.h"
+#include "hbp/step.h"
 
 /* A call of hbp_plan_epoch with its options checked, the lengths limited and the groups chosen. */
 typedef struct hbp__epoch {
@@ -35,10 +36,17 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best);
  * rests on an estimate, the score on packs. */
 #define HBP__TRY_SAMPLES (INT64_C(1) << 17)
 
-/* The options of the four moves that follow from the epoch's. */
+/* Percent of tokens_per_step that a step may lack, unless the caller says otherwise. */
+#define HBP__STEP_SLACK 25
+
+/* Thousandths by which steps that are no hierarchy may take longer, unless the caller says otherwise. */
+#define HBP__MIXTURE_SLACK 10
+
+/* The options of the four moves, and of a step, that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
 void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_options *balance);
+void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step);
 
 /* Checks the options that the moves do not check themselves. */
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options);
@@ -52,19 +60,35 @@ hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_epoch_options *options, hbp_lengths **limited);
 
-/* Plans window by window (samples_per_step or window_samples) and joins the plans. */
-hbp_status hbp__epoch_windows(const hbp__epoch *epoch, hbp_plan **out);
-
 /* Plans under max_vision. */
 hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
 
-/* Mode mixed: groups, packs and a layout that takes no longer than the hierarchy's. */
-hbp_status hbp__epoch_mixed(const hbp__epoch *epoch, hbp_plan **out);
+/* Whether steps may hold packs of several groups: not in mode paper, in composition hierarchy or under an
+ * order of modalities. */
+int hbp__epoch_mixes(const hbp__epoch *epoch);
 
-/* The same for given groups and the packs that the hierarchy would run. */
+/* Weighs the hierarchy against steps that are small copies of the epoch, and keeps what the composition asks
+ * for: groups and packs are chosen here. */
+hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out);
+
+/* The same for a window of the epoch: `lengths`, given groups, and the packs that the hierarchy would run. */
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                           const hbp_packs *packs, const hbp_fill_options *fill,
-                          const hbp_balance_options *balance, int one_step, hbp_plan **out);
+                          const hbp_balance_options *balance, hbp_plan **out);
+
+/* Whether steps may be planned one by one: the step planner knows no groups, windows, left-overs or order of
+ * modalities. */
+int hbp__epoch_may_plan_steps(const hbp__epoch *epoch);
+
+/* The most tokens of a step: as asked for or, where nothing is, as the groups would have them, so many for
+ * each of micro_batches_per_step. */
+hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens);
+
+/* The longest sample of a curriculum: the threshold of the first group. */
+hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens);
+
+/* A measure of what samples cost: rank-time at degree 1 without what packs pay once, in ns. */
+double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares);
 
 /* Joins plans of parts of `lengths` end to end: steps keep their order, dropped samples add up, fields that
  * all parts share are the first one's. Not sealed yet. O(samples). */
@@ -73,15 +97,6 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
 
 /* Sets what the parts of a joined plan do not know, made as they were for parts of the data, and seals it. */
 void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan);
-
-/* A plan of `steps` steps, each dealt its share of every stratum of lengths (tied samples together) and
- * planned by hbp_plan_step: O(samples log steps) and that many steps' planning. */
-hbp_status hbp__strata_plan(const hbp__epoch *epoch, int64_t steps, hbp_plan **out);
-
-/* About how long that plan takes, from `sample` of its steps; INT64_MAX when a step has more tokens than it
- * may. */
-hbp_status hbp__strata_estimate(const hbp__epoch *epoch, int64_t steps, int64_t tokens_per_step,
-                                int64_t sample, int64_t *ns);
 
 /* An epoch in two parts; both NULL when one of them has no sample, or there is no group left to part. */
 typedef struct hbp__parted {
@@ -99,20 +114,20 @@ void hbp__parted_close(hbp__parted *parted);
 hbp_status hbp__parted_join(const hbp__epoch *epoch, const hbp__parted *parted, const hbp_plan *rest,
                             hbp_plan **out);
 
-/* Plans made so far, and what may replace them. */
+/* What steps planned one by one may replace. */
 typedef struct hbp__stratify {
     const hbp__epoch *epoch;
-    const hbp_lengths *lengths; /* the epoch's, or a window's */
-    const hbp_groups *groups;   /* of the best plan so far */
+    const hbp_groups *groups; /* of the best plan so far; NULL: there is none */
     const hbp_fill_options *fill;
     const hbp_balance_options *balance; /* checked */
-    int64_t ns;                         /* of the best plan so far */
-    int64_t micro_batches;              /* in it */
-    int one_step;
+    int64_t tokens_per_step;
+    int64_t micro_batches; /* of the best plan so far; 0: none */
+    int64_t most_ns;       /* the most that the plan may take */
+    int64_t saves_from_ns; /* a plan must save more of this than planning it takes; 0: it need not */
 } hbp__stratify;
 
-/* Replaces *plan by one whose steps are planned one by one, all of them or all but those of the longest
- * samples, if it is faster, or within mixed_slack and closer to the mixture. */
+/* A plan whose steps are planned one by one, all of them or, where mixture_slack is given, all but those of
+ * the longest samples; NULL where none takes at most most_ns. */
 hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan);
 
 /* Mean over steps of half the L1 distance of their tokens by length class (powers of two) to the mixture of

@@ -1,11 +1,18 @@
-/* Mode mixed: micro-batches that mix SP degrees, steps that are each a small copy of the epoch. The
- * hierarchy itself is one of the candidates, so the plan is never longer than the hierarchy's. */
+/* The hierarchy against steps that are small copies of the epoch (docs: contract, mixed). */
 #include "base/checked.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
 #include "hbp/simulate.h"
 #include "schedule/balance.h"
 #include "schedule/mix.h"
+
+/* A mixed layout counts as no hierarchy where its steps are at most this share as far from the epoch's
+ * mixture as the hierarchy's, or this near to it. */
+#define MIXTURE_SHARE 0.5
+#define MIXTURE_NEAR  0.05
+
+/* Planning steps one by one is tried where the bound leaves more than so many thousandths to be won. */
+#define WORTH_TRYING 4
 
 /* Packs and the best way to run them. */
 typedef struct candidate {
@@ -18,12 +25,11 @@ typedef struct candidate {
 } candidate;
 
 typedef struct search {
-    const hbp__epoch *epoch;
-    const hbp_lengths *lengths;
+    const hbp__epoch *epoch; /* of the lengths to plan */
     const hbp_fill_options *fill;
     hbp_balance_options balance; /* checked */
-    int one_step;
-    candidate best;
+    candidate pure;              /* the hierarchy */
+    candidate mixed;             /* the best layout of mixed steps */
 } search;
 
 static void candidate_close(candidate *c)
@@ -34,34 +40,32 @@ static void candidate_close(candidate *c)
     *c = (candidate){.is_there = 0};
 }
 
-/* Keeps the faster of `other` and the best so far, which wins when they are equal; closes the slower. */
+/* Keeps the faster of `other` and the best mixed layout so far, which wins when they are equal; closes the
+ * slower. */
 static void keep_faster(search *s, candidate *other)
 {
-    if (!s->best.is_there || hbp__layout_is_faster(&other->layout, &s->best.layout)) {
-        candidate slower = s->best;
-        s->best = *other;
+    if (!s->mixed.is_there || hbp__layout_is_faster(&other->layout, &s->mixed.layout)) {
+        candidate slower = s->mixed;
+        s->mixed = *other;
         *other = slower;
     }
     candidate_close(other);
 }
 
-typedef hbp_status (*layout_function)(hbp_context *, const hbp_packs *, const hbp_groups *, const hbp_cost *,
-                                      const hbp_balance_options *, int, hbp__layout *);
-
-/* Lays a candidate's packs out and keeps it if it is the fastest. One that drop_last leaves no step is no
- * failure while there is another. Takes what the candidate owns. */
-static hbp_status consider(search *s, layout_function open, candidate *c)
+/* Lays a candidate's packs out in mixed steps and keeps it if it is the fastest. One that drop_last leaves no
+ * step is no failure while there is another. Takes what the candidate owns. */
+static hbp_status consider(search *s, candidate *c)
 {
     hbp_context *context = s->epoch->context;
     hbp_status status =
-        open(context, c->packs, c->groups, s->epoch->cost, &s->balance, s->one_step, &c->layout);
+        hbp__layout_open_mixed(context, c->packs, c->groups, s->epoch->cost, &s->balance, 0, &c->layout);
     c->is_there = status >= 0;
     if (status >= 0) {
         keep_faster(s, c);
         return HBP_OK;
     }
     candidate_close(c);
-    if (status == HBP_E_INFEASIBLE && s->best.is_there)
+    if (status == HBP_E_INFEASIBLE && s->mixed.is_there)
         return hbp__enter(context); /* clears its message */
     return status;
 }
@@ -74,13 +78,14 @@ static hbp_status consider_fill(search *s, const hbp_groups *groups, hbp_groups 
     hbp_groups narrow = *groups; /* borrows its table */
     for (int64_t g = 0; g < groups->count; g++)
         narrow.packs[g] = 1;
-    hbp_status status = hbp_greedy_fill(s->epoch->context, s->lengths, &narrow, s->fill, &c.owned_packs);
+    hbp_status status =
+        hbp_greedy_fill(s->epoch->context, s->epoch->lengths, &narrow, s->fill, &c.owned_packs);
     if (status < 0) {
         candidate_close(&c);
         return status;
     }
     c.packs = c.owned_packs;
-    return consider(s, hbp__layout_open_mixed, &c);
+    return consider(s, &c);
 }
 
 static int are_equal(const hbp_groups *a, const hbp_groups *b)
@@ -94,17 +99,18 @@ static int are_equal(const hbp_groups *a, const hbp_groups *b)
 
 /* At most `most` levels; *levels gets how many there are, 0 when there is no such hierarchy. `known` have
  * been considered. */
-static hbp_status consider_groups(search *s, int32_t most, int64_t max_length, const hbp_groups *known,
+static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_length, const hbp_groups *known,
                                   int64_t *levels)
 {
     hbp_groups *groups = NULL;
     hbp_groups_options options;
     hbp__epoch_groups_options(&s->epoch->options, &options);
     options.max_groups = most;
-    options.max_length = max_length;
+    options.max_pack_length = max_pack_length;
     options.tokens_per_step = known->tokens_per_step;
     *levels = 0;
-    hbp_status status = hbp_plan_groups(s->epoch->context, s->lengths, s->epoch->cost, &options, &groups);
+    hbp_status status =
+        hbp_plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
         return hbp__enter(s->epoch->context); /* clears its message */
     HBP__TRY(status);
@@ -115,27 +121,6 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_length, c
     return HBP_OK;
 }
 
-/* The bound for a plan with every sample in it; a limit on the tokens of a step is one on their number,
- * unless a single unit of micro-batches may pass it. */
-static hbp_status set_bound(const search *s, int64_t limit, hbp_plan *plan)
-{
-    int64_t steps = 1, tokens = 0, bound_ns = 0;
-    int is_limited = !s->one_step;
-    for (int64_t i = 0; i < plan->steps; i++) {
-        tokens += plan->step_tokens[i];
-        is_limited = is_limited && plan->step_tokens[i] <= limit;
-    }
-    if (tokens != s->lengths->tokens)
-        return HBP_OK; /* some were left over */
-    if (is_limited)
-        steps = hbp__ceil_div(tokens, limit);
-    hbp_status status = hbp_bound_epoch(s->epoch->context, s->lengths, s->epoch->cost, steps, &bound_ns);
-    if (status == HBP_E_INFEASIBLE || status == HBP_E_OVERFLOW)
-        return hbp__enter(s->epoch->context); /* clears its message */
-    plan->bound_ns = bound_ns;
-    return status;
-}
-
 /* Packs longer than the longest sample, where no limit is given and a step has tokens for them: what each
  * micro-batch pays once is then shared by more of them. */
 static hbp_status consider_longer_packs(search *s, const hbp_groups *known)
@@ -144,72 +129,252 @@ static hbp_status consider_longer_packs(search *s, const hbp_groups *known)
     int64_t longest = known->pack_length[known->count - 1], length = longest, levels;
     while (length <= known->tokens_per_step / known->ranks / 2)
         length *= 2;
-    if (o->max_length || length == longest)
+    if (o->max_pack_length || length == longest)
         return HBP_OK;
     return consider_groups(s, o->max_groups, length, known, &levels);
 }
 
-static hbp_status search_best(search *s, const hbp_groups *groups, const hbp_packs *packs)
+static hbp_status search_layouts(search *s, const hbp_groups *groups, const hbp_packs *packs)
 {
-    candidate pure = {.groups = groups, .packs = packs}, mixed = pure;
-    HBP__TRY(consider(s, hbp__layout_open_mixed, &mixed));
-    HBP__TRY(consider(s, hbp__layout_open_pure, &pure));
+    candidate mixed = {.groups = groups, .packs = packs};
+    s->pure = mixed;
+    HBP__TRY(hbp__layout_open_pure(s->epoch->context, packs, groups, s->epoch->cost, &s->balance, 0,
+                                   &s->pure.layout));
+    s->pure.is_there = 1;
+    HBP__TRY(consider(s, &mixed));
     HBP__TRY(consider_fill(s, groups, NULL));
     if (s->epoch->groups)
         return HBP_OK;
     HBP__TRY(consider_longer_packs(s, groups));
-    if (s->lengths->count > HBP__TRY_SAMPLES)
+    if (s->epoch->lengths->count > HBP__TRY_SAMPLES)
         return HBP_OK;
-    int64_t levels = s->epoch->options.max_groups, max_length = s->epoch->options.max_length;
-    HBP__TRY(consider_groups(s, (int32_t)levels, max_length, groups, &levels));
+    int64_t levels = s->epoch->options.max_groups, length = s->epoch->options.max_pack_length;
+    HBP__TRY(consider_groups(s, (int32_t)levels, length, groups, &levels));
     while (levels > 1)
-        HBP__TRY(consider_groups(s, (int32_t)levels - 1, max_length, groups, &levels));
+        HBP__TRY(consider_groups(s, (int32_t)levels - 1, length, groups, &levels));
     return HBP_OK;
+}
+
+/* Plans that are weighed against each other. */
+typedef struct weighing {
+    const hbp__epoch *epoch;
+    int64_t tokens_per_step;
+    int64_t micro_batches; /* of the faster layout */
+    hbp_plan *hierarchy;   /* or what is no better than it in mixture; NULL: none */
+    hbp_plan *mixture;     /* NULL: none */
+} weighing;
+
+static int64_t time_of(const hbp_plan *plan)
+{
+    int64_t ns = 0;
+    for (int64_t i = 0; plan && i < plan->steps; i++)
+        ns = hbp__add_saturating(ns, plan->step_ns[i]);
+    return plan ? ns : INT64_MAX;
+}
+
+static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
+{
+    return c->is_there ? hbp__assemble(s->epoch->context, c->packs, c->groups, s->epoch->cost, &s->balance,
+                                       &c->layout.batches, &c->layout.steps, out)
+                       : HBP_OK;
+}
+
+/* Whether a plan keeps to the tokens that were asked for; a chosen number is no promise. */
+static int keeps_tokens(const weighing *w, const hbp_plan *plan)
+{
+    int64_t limit = w->epoch->options.tokens_per_step;
+    for (int64_t i = 0; limit && i < plan->steps; i++)
+        if (plan->step_tokens[i] > limit)
+            return 0;
+    return 1;
+}
+
+static void discard(hbp_plan **plan)
+{
+    hbp_plan_free(*plan);
+    *plan = NULL;
+}
+
+/* The plans of both layouts. A mixed layout that is not much nearer to the mixture than the hierarchy (steps
+ * of one micro-batch cannot be) stands in for it where it is faster. */
+static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
+{
+    double far = 0, near = 0;
+    hbp_context *context = w->epoch->context;
+    w->tokens_per_step = s->pure.groups->tokens_per_step;
+    w->micro_batches = s->pure.layout.batches.count;
+    if (s->mixed.is_there)
+        w->micro_batches = hbp__min_i64(w->micro_batches, s->mixed.layout.batches.count);
+    HBP__TRY(assemble(s, &s->pure, &w->hierarchy));
+    HBP__TRY(assemble(s, &s->mixed, &w->mixture));
+    if (w->mixture && may_plan_steps) {
+        HBP__TRY(hbp__plan_mixture(context, w->hierarchy, &far));
+        HBP__TRY(hbp__plan_mixture(context, w->mixture, &near));
+        if (near > MIXTURE_NEAR && near > far * MIXTURE_SHARE) {
+            hbp_plan *slower = w->hierarchy;
+            if (hbp__layout_is_faster(&s->mixed.layout, &s->pure.layout)) {
+                w->hierarchy = w->mixture;
+                w->mixture = slower;
+            }
+            discard(&w->mixture);
+        }
+    }
+    if (w->hierarchy && !keeps_tokens(w, w->hierarchy))
+        discard(&w->hierarchy);
+    if (w->mixture && !keeps_tokens(w, w->mixture))
+        discard(&w->mixture);
+    return HBP_OK;
+}
+
+/* The bound for a plan with every sample in it, in no fewer steps than its tokens ask for. */
+static hbp_status find_bound(const weighing *w, int64_t *bound_ns)
+{
+    const hbp_lengths *lengths = w->epoch->lengths;
+    int64_t steps = w->tokens_per_step ? hbp__ceil_div(lengths->tokens, w->tokens_per_step) : 1;
+    hbp_status status = hbp_bound_epoch(w->epoch->context, lengths, w->epoch->cost, steps, bound_ns);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
+        return status;
+    *bound_ns = 0;
+    return hbp__enter(w->epoch->context); /* clears its message */
+}
+
+/* The most that a plan of no hierarchy may take to be preferred to the hierarchy. */
+static int64_t most_ns(const weighing *w)
+{
+    int32_t slack = w->epoch->options.mixture_slack;
+    int64_t ns = time_of(w->hierarchy);
+    if (w->epoch->options.composition == HBP_COMPOSITION_STRATIFIED || !w->hierarchy)
+        return INT64_MAX;
+    return hbp__add_saturating(ns, ns / 1000 * (slack ? hbp__max_i64(slack, 0) : HBP__MIXTURE_SLACK));
+}
+
+/* Steps planned one by one in the place of the mixture, where they are worth it. */
+static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fill_options *fill,
+                            const hbp_balance_options *balance, int64_t bound_ns)
+{
+    int64_t ns = time_of(w->mixture), limit = most_ns(w);
+    hbp_plan *better = NULL;
+    hbp__stratify s = {w->epoch,           groups,           fill,  balance,
+                       w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0};
+    if (w->mixture && ns <= limit) {
+        if (bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_TRYING)
+            return HBP_OK;
+        s.most_ns = ns - 1;
+    }
+    HBP__TRY(hbp__epoch_stratify(&s, &better));
+    if (better) {
+        discard(&w->mixture);
+        w->mixture = better;
+    }
+    return HBP_OK;
+}
+
+/* What is left of both plans, as the composition asks for it. */
+static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
+{
+    int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
+    int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
+    if (!w->mixture && !w->hierarchy)
+        return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,
+                         "no plan of steps of at most %lld tokens was found",
+                         (long long)w->epoch->options.tokens_per_step);
+    hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
+    if (w->mixture && w->hierarchy) {
+        plan->hierarchy_ns = hierarchy_ns;
+        plan->mixture_ns = mixture_ns;
+    }
+    if (plan == w->hierarchy)
+        plan->composition = HBP_COMPOSITION_HIERARCHY;
+    else if (!plan->composition) /* a layout */
+        plan->composition = HBP_COMPOSITION_STRATIFIED;
+    plan->tokens_per_step = w->tokens_per_step;
+    int64_t tokens = 0, most = 0;
+    for (int64_t i = 0; i < plan->steps; i++) {
+        tokens += plan->step_tokens[i];
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+    }
+    /* Of all the samples, and of steps that keep to the limit. */
+    plan->bound_ns = tokens == w->epoch->lengths->tokens && most <= w->tokens_per_step ? bound_ns : 0;
+    if (plan == w->mixture)
+        w->mixture = NULL;
+    else
+        w->hierarchy = NULL;
+    *out = plan;
+    return HBP_OK;
+}
+
+static void weighing_close(weighing *w)
+{
+    discard(&w->hierarchy);
+    discard(&w->mixture);
 }
 
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                           const hbp_packs *packs, const hbp_fill_options *fill,
-                          const hbp_balance_options *balance, int one_step, hbp_plan **out)
+                          const hbp_balance_options *balance, hbp_plan **out)
 {
-    search s = {epoch, lengths, fill, *balance, one_step, {.is_there = 0}};
-    HBP__TRY(hbp__balance_check(epoch->context, packs, groups, epoch->cost, &s.balance));
-    hbp_plan *plan = NULL;
-    hbp_status status = search_best(&s, groups, packs);
+    hbp__epoch part = *epoch;
+    part.lengths = lengths;
+    search s = {&part, fill, *balance, {.is_there = 0}, {.is_there = 0}};
+    weighing w = {&part, 0, 0, NULL, NULL};
+    int64_t bound_ns = 0;
+    hbp_status status = hbp__balance_check(epoch->context, packs, groups, epoch->cost, &s.balance);
     if (status >= 0)
-        status = hbp__assemble(epoch->context, s.best.packs, s.best.groups, epoch->cost, &s.balance,
-                               &s.best.layout.batches, &s.best.layout.steps, &plan);
-    if (status >= 0) {
-        hbp__stratify stratify = {epoch,
-                                  lengths,
-                                  s.best.groups,
-                                  fill,
-                                  &s.balance,
-                                  s.best.layout.ns,
-                                  s.best.layout.batches.count,
-                                  s.one_step};
-        status = hbp__epoch_stratify(&stratify, &plan);
-    }
+        status = search_layouts(&s, groups, packs);
     if (status >= 0)
-        status = set_bound(&s, s.best.groups->tokens_per_step, plan);
-    candidate_close(&s.best);
+        status = take_layouts(&w, &s, hbp__epoch_may_plan_steps(&part));
     if (status >= 0)
-        *out = plan;
-    else
-        hbp_plan_free(plan);
+        status = find_bound(&w, &bound_ns);
+    if (status >= 0 && hbp__epoch_may_plan_steps(&part))
+        status = try_steps(&w, groups, fill, &s.balance, bound_ns);
+    if (status >= 0)
+        status = decide(&w, bound_ns, out);
+    weighing_close(&w);
+    candidate_close(&s.mixed);
+    candidate_close(&s.pure);
     return status;
 }
 
-hbp_status hbp__epoch_mixed(const hbp__epoch *epoch, hbp_plan **out)
+/* Steps planned one by one alone: where no hierarchy keeps to the options. */
+static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
+{
+    weighing w = {epoch, tokens_per_step, 0, NULL, NULL};
+    int64_t bound_ns = 0;
+    hbp_status status = find_bound(&w, &bound_ns);
+    if (status >= 0)
+        status = try_steps(&w, NULL, NULL, NULL, bound_ns);
+    if (status >= 0)
+        status = decide(&w, bound_ns, out);
+    weighing_close(&w);
+    return status;
+}
+
+/* Whether groups cannot keep to the options, so that steps must be planned one by one. */
+static int needs_steps(const hbp_epoch_options *o)
+{
+    return o->micro_batches_per_step || o->equal_samples;
+}
+
+hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
 {
     hbp__trial hierarchy = {NULL, NULL, 0};
     hbp_fill_options fill;
     hbp_balance_options balance;
+    int64_t tokens = 0;
     hbp__epoch_fill_options(&epoch->options, &fill);
     hbp__epoch_balance_options(&epoch->options, &balance);
+    if (needs_steps(&epoch->options)) {
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
+        return weigh_steps(epoch, tokens, out);
+    }
     hbp_status status = hbp__epoch_choose(epoch, &hierarchy);
+    if (status == HBP_E_INFEASIBLE && epoch->options.tokens_per_step && hbp__epoch_may_plan_steps(epoch)) {
+        hbp__enter(epoch->context); /* clears its message */
+        return weigh_steps(epoch, epoch->options.tokens_per_step, out);
+    }
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,
-                                hierarchy.packs, &fill, &balance, 0, out);
+                                hierarchy.packs, &fill, &balance, out);
     hbp__trial_close(&hierarchy);
     return status;
 }

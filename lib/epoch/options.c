@@ -16,6 +16,9 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
     groups->max_length = options->max_length;
     groups->pack_multiple = options->pack_multiple;
     groups->sequence_multiple = options->sequence_multiple;
+    groups->step_slack = options->step_slack;
+    groups->max_pack_length = options->max_pack_length;
+    groups->tokens_per_rank = options->tokens_per_rank;
 }
 
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill)
@@ -42,33 +45,121 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
     balance->epoch = options->epoch;
 }
 
+void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step)
+{
+    hbp_step_options_init(step, sizeof *step);
+    step->degrees = HBP_STEP_ANY_DEGREE;
+    step->effort = options->effort;
+    step->micro_batch_multiple = options->micro_batch_multiple;
+    step->min_micro_batches = step->max_micro_batches = options->micro_batches_per_step;
+    step->sequence_multiple = options->sequence_multiple;
+    step->pack_multiple = options->pack_multiple;
+    step->sequence_multiple_per_sp = options->sequence_multiple_per_sp;
+    step->pack_multiple_per_sp = options->pack_multiple_per_sp;
+    step->max_pack_length = options->max_pack_length;
+    step->tokens_per_rank = options->tokens_per_rank;
+    step->max_samples = options->max_samples;
+    step->equal_samples = options->equal_samples;
+}
+
+static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
+                              int64_t most)
+{
+    if (value >= least && value <= most)
+        return HBP_OK;
+    return hbp__fail(context, HBP_E_INVALID, "epoch: %s is %lld; it must be in %lld..%lld", name,
+                     (long long)value, (long long)least, (long long)most);
+}
+
+/* One contract: what a step holds is asked for in one way. */
+static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *o)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } contracts[] = {{"samples_per_step", o->samples_per_step},
+                     {"batches", o->batches},
+                     {"tokens_per_step", o->tokens_per_step},
+                     {"window_samples", o->window_samples}};
+    const int count = sizeof contracts / sizeof *contracts;
+    for (int i = 0; i < count; i++)
+        HBP__TRY(check_range(context, contracts[i].name, contracts[i].value, 0, INT64_C(1) << 50));
+    for (int i = 0; i < 2; i++)
+        for (int k = i + 1; k < count; k++)
+            if (contracts[i].value && contracts[k].value)
+                return hbp__fail(
+                    context, HBP_E_INVALID,
+                    "epoch: %s %lld and %s %lld are two contracts; a step is asked for in one way",
+                    contracts[i].name, (long long)contracts[i].value, contracts[k].name,
+                    (long long)contracts[k].value);
+    const char *given = o->batches ? "batches" : o->samples_per_step ? "samples_per_step" : "window_samples";
+    if (o->composition == HBP_COMPOSITION_HIERARCHY && (o->batches || o->samples_per_step))
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: composition hierarchy and %s exclude each other: a group says what its steps "
+            "hold; give tokens_per_step",
+            given);
+    if (o->composition != HBP_COMPOSITION_AUTO && o->batches)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "epoch: a composition is given, and batches %lld are as well",
+                         (long long)o->batches);
+    if (o->composition == HBP_COMPOSITION_RANDOM && o->window_samples)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "epoch: composition random and window_samples %lld exclude each other",
+                         (long long)o->window_samples);
+    if (o->batches && (o->curriculum_steps || o->drop_last))
+        return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
+                         o->curriculum_steps ? "curriculum_steps" : "drop_last");
+    return HBP_OK;
+}
+
+/* What groups of packs cannot promise. */
+static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
+{
+    const char *option = o->micro_batches_per_step ? "micro_batches_per_step" : "equal_samples";
+    const char *groups = o->mode == HBP_EPOCH_PAPER                    ? "mode paper"
+                         : o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
+                         : o->groups                                   ? "given groups"
+                         : o->window_samples                           ? "window_samples"
+                         : o->modality_order                           ? "modality_order"
+                         : o->max_vision                               ? "max_vision"
+                                                                       : NULL;
+    if (groups && (o->micro_batches_per_step || o->equal_samples))
+        return hbp__fail(context, HBP_E_INVALID,
+                         "epoch: %s asks for steps planned one by one; %s has packs of groups", option,
+                         groups);
+    return HBP_OK;
+}
+
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options)
 {
-    if (options->mode < HBP_EPOCH_DEFAULT || options->mode > HBP_EPOCH_MIXED)
+    if (options->mode != HBP_EPOCH_DEFAULT && options->mode != HBP_EPOCH_PAPER)
         return hbp__fail(context, HBP_E_INVALID, "epoch: mode %d is not one of HBP_EPOCH_*",
                          (int)options->mode);
-    if (options->max_length < 0)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: max_length is %lld; it must be 0 or more",
-                         (long long)options->max_length);
-    if (options->mixed_slack < 0 || options->mixed_slack > 1000)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: mixed_slack is %d; it must be in 0..1000",
-                         (int)options->mixed_slack);
-    if (options->max_vision < 0 || options->max_vision > HBP_MAX_VISION)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: max_vision is %lld; it must be in 0..%d",
-                         (long long)options->max_vision, (int)HBP_MAX_VISION);
-    if (options->modality_order && options->mode == HBP_EPOCH_MIXED)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: modality_order is for modes default and paper; mode mixed does not keep it");
-    if (options->samples_per_step < 0 || options->window_samples < 0)
+    if (options->composition < HBP_COMPOSITION_AUTO || options->composition > HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(
-            context, HBP_E_INVALID, "epoch: %s is %lld; it must be 0 or more",
-            options->samples_per_step < 0 ? "samples_per_step" : "window_samples",
-            (long long)(options->samples_per_step < 0 ? options->samples_per_step : options->window_samples));
-    if (options->samples_per_step && options->window_samples)
+            context, HBP_E_INVALID,
+            "epoch: composition %d is not one that can be asked for; HBP_COMPOSITION_HIERARCHY is "
+            "the last",
+            (int)options->composition);
+    HBP__TRY(check_range(context, "max_length", options->max_length, 0, INT64_MAX));
+    HBP__TRY(check_range(context, "mixture_slack", options->mixture_slack, -1, 1000));
+    HBP__TRY(check_range(context, "max_vision", options->max_vision, 0, HBP_MAX_VISION));
+    HBP__TRY(check_range(context, "effort", options->effort, 0, 9));
+    HBP__TRY(check_range(context, "threads", options->threads, 0, 1024));
+    HBP__TRY(check_range(context, "micro_batches_per_step", options->micro_batches_per_step, 0, 65536));
+    HBP__TRY(check_range(context, "step_slack", options->step_slack, -1, 99));
+    HBP__TRY(check_range(context, "curriculum_steps", options->curriculum_steps, 0, INT64_MAX));
+    HBP__TRY(check_range(context, "sequence_multiple", options->sequence_multiple, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "pack_multiple", options->pack_multiple, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "max_pack_length", options->max_pack_length, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "tokens_per_rank", options->tokens_per_rank, 0, HBP_MAX_LENGTH));
+    if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
+        options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: samples_per_step %lld and window_samples %lld exclude each other",
-                         (long long)options->samples_per_step, (long long)options->window_samples);
-    return HBP_OK;
+                         "epoch: modality_order is for composition hierarchy; others do not keep it");
+    HBP__TRY(check_contract(context, options));
+    return check_steps(context, options);
 }
 
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)

@@ -1,60 +1,134 @@
-/* Whether steps that are planned one by one replace those of the best layout. */
+/* Steps that are planned one by one, in the place of a layout of packs. */
 #include "base/checked.h"
 #include "data/plan.h"
-#include "epoch/epoch.h"
+#include "epoch/batches.h"
 
-/* Tried also without slack up to so many samples, and so many in a step. */
-#define FEW_SAMPLES  32768
-#define STEP_SAMPLES 1024
+/* Steps planned for a first guess and for an estimate of all, the share of it that may be its error, and the
+ * samples that the steps of all estimates may hold together. */
+#define FIRST_STEPS 4
+#define FEW_STEPS   8
+#define MANY_STEPS  24
+#define FIRST_DOUBT 40
+#define DOUBT       64
+#define FEW_SAMPLES 32768
 
-/* Steps planned for an estimate of all, and the share of it that may be its error. */
-#define FEW_STEPS  8
-#define MANY_STEPS 24
-#define DOUBT      32
+/* Steps of more samples than this are planned too long to try many ways. */
+#define LARGE_STEP 4096
 
-/* With slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy, k = 0, 1,
- * ... */
+/* About what planning a sample takes, in ns: a plan should save more than it costs. It is a fixed number so
+ * that every machine decides alike. */
+#define PLANNING_NS 20000
+
+/* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
+ * k = 0, 1, ... */
 #define CUT  70
 #define CUTS 6
 
-/* They know no groups, no cap on samples and no curriculum. */
-static int may_stratify(const hbp__stratify *s)
+/* Tries to find steps that keep to the options, each with a tenth more of them. */
+#define TRIES 12
+
+int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
 {
-    const hbp_epoch_options *o = &s->epoch->options;
-    return !o->groups && !o->max_samples && !o->curriculum_steps && !o->window_samples && !o->drop_last &&
-           (o->mixed_slack || s->epoch->lengths->count <= FEW_SAMPLES);
+    const hbp_epoch_options *o = &epoch->options;
+    return !o->groups && !o->window_samples && !o->drop_last && !o->modality_order;
 }
 
-/* Longest that the epoch may take. */
-static int64_t most_ns(const hbp__stratify *s)
+/* The most that planning `count` samples may leave. */
+static int64_t most_ns(const hbp__stratify *s, int64_t count)
 {
-    return hbp__add_saturating(s->ns, hbp__mul_saturating(s->ns / 1000, s->epoch->options.mixed_slack));
+    int64_t cost = hbp__mul_saturating(count, PLANNING_NS);
+    return s->saves_from_ns
+               ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
+               : s->most_ns;
 }
 
-/* The number of steps that seems best for the samples of `part`, among those that fill the tokens of a step,
- * and those whose micro-batches are about as full as the best layout's; 0 when they seem to take longer than
- * they may beside `others_ns`. */
-static hbp_status guess_steps(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
-                              int64_t others_ns, int64_t *steps)
+/* Steps to be planned one by one: drawn (`steps` 0), or dealt into so many. */
+typedef struct way {
+    int32_t composition;
+    int64_t steps;
+} way;
+
+enum { WAYS = 7 };
+
+/* Ways for the samples of `part`: as many steps as fill the tokens of a step, and as many as have
+ * micro-batches about as full as the best layout's, a few more, and a shuffled sampler's. Returns how many.
+ */
+static int list_ways(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches, way *ways)
 {
     static const int64_t stretch[] = {1000, 1020, 1050};
-    int64_t tokens_per_step = s->groups->tokens_per_step, best_ns = INT64_MAX;
-    int64_t least = hbp__ceil_div(part->lengths->tokens, tokens_per_step);
+    int64_t least = hbp__ceil_div(part->lengths->tokens, s->tokens_per_step);
     int64_t full = hbp__ceil_div(micro_batches, hbp__max_i64(1, micro_batches / least));
-    int has_slack = s->epoch->options.mixed_slack > 0;
-    *steps = 0;
-    for (int i = 0; i < 6; i++) {
-        int64_t ns, count = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
-        if (count > part->lengths->count || (!has_slack && part->lengths->count / count > STEP_SAMPLES))
-            continue;
-        HBP__TRY(hbp__strata_estimate(part, count, tokens_per_step, has_slack ? MANY_STEPS : FEW_STEPS, &ns));
+    int count = 0, most = part->lengths->count / hbp__max_i64(1, least) > LARGE_STEP ? 2 : 6;
+    for (int i = 0; i < most; i++) {
+        int64_t steps = hbp__ceil_div((i % 2 ? full : least) * stretch[i / 2], 1000);
+        int is_new = steps >= 1 && steps <= part->lengths->count;
+        for (int k = 0; k < count; k++)
+            is_new = is_new && ways[k].steps != steps;
+        if (is_new)
+            ways[count++] = (way){HBP_COMPOSITION_STRATIFIED, steps};
+    }
+    if (s->epoch->options.composition == HBP_COMPOSITION_AUTO)
+        ways[count++] = (way){HBP_COMPOSITION_RANDOM, 0};
+    return count;
+}
+
+/* The batches of a way; HBP_E_INFEASIBLE, without a message, where a step has more tokens than it may. */
+static hbp_status open_way(const hbp__stratify *s, const hbp__epoch *part, way w, hbp__batches *b)
+{
+    hbp__epoch own = *part;
+    int64_t shortest = INT64_MAX;
+    *b = (hbp__batches){.steps = 0};
+    own.options.samples_per_step = 0;
+    own.options.tokens_per_step = s->tokens_per_step;
+    if (own.options.curriculum_steps)
+        HBP__TRY(hbp__epoch_shortest(part, &shortest));
+    if (!w.steps)
+        return hbp__batches_draw(&own, shortest, b);
+    HBP__TRY(hbp__batches_deal(&own, w.steps, shortest, b));
+    return hbp__batches_most_tokens(b, part->lengths) <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
+}
+
+/* About what a way takes, from `sample` of its steps; INT64_MAX where it keeps not to the tokens or the
+ * options. */
+static hbp_status estimate(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t sample, int64_t *ns)
+{
+    hbp__batches b;
+    *ns = INT64_MAX;
+    hbp_status status = open_way(s, part, w, &b);
+    if (status >= 0)
+        status = hbp__batches_estimate(part, &b, sample, ns);
+    hbp__batches_close(&b);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
+        return status;
+    *ns = INT64_MAX;
+    return hbp__enter(s->epoch->context); /* clears its message */
+}
+
+/* The way that seems best; *is_found is 0 where none seems to take as little as it may beside `others_ns`. */
+static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
+                            int64_t others_ns, way *best, int *is_found)
+{
+    way ways[WAYS];
+    int count = list_ways(s, part, micro_batches, ways);
+    int64_t limit = most_ns(s, part->lengths->count), best_ns = INT64_MAX, ns;
+    int64_t sample = s->epoch->options.mixture_slack > 0 ? MANY_STEPS : FEW_STEPS;
+    *is_found = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
+        int64_t room = FEW_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
+        if (!i && limit < INT64_MAX) {
+            /* Where it is far off, it is not worth looking closer. */
+            HBP__TRY(estimate(s, part, ways[count - 1], hbp__min_i64(FIRST_STEPS, room + 1), &ns));
+            if (ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) > limit)
+                return HBP_OK;
+        }
+        HBP__TRY(estimate(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
         if (ns < best_ns) {
             best_ns = ns;
-            *steps = count;
+            *best = ways[i];
         }
     }
-    if (best_ns == INT64_MAX || hbp__add_saturating(best_ns - best_ns / DOUBT, others_ns) > most_ns(s))
-        *steps = 0;
+    *is_found = best_ns < INT64_MAX && hbp__add_saturating(best_ns - best_ns / DOUBT, others_ns) <= limit;
     return HBP_OK;
 }
 
@@ -66,63 +140,78 @@ static int64_t time_of(const hbp_plan *plan)
     return ns;
 }
 
-/* Keeps the better of *plan and *other in *plan, which becomes NULL in *other when it is that. */
-static hbp_status keep_better(const hbp__stratify *s, hbp_plan **plan, hbp_plan **other)
+static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, way w, hbp_plan **out)
 {
-    double here = 0, there = 0;
-    int64_t ns = time_of(*other), max_length = s->epoch->options.max_length;
-    HBP__TRY(hbp__plan_mixture(s->epoch->context, *plan, &here));
-    HBP__TRY(hbp__plan_mixture(s->epoch->context, *other, &there));
-    int is_better = ns < s->ns || (ns <= most_ns(s) && there < here);
-    for (int64_t p = 0; max_length && p < (*other)->packs; p++)
-        is_better = is_better && (*other)->pack_padded_tokens[p] <= max_length;
-    if (is_better) {
+    hbp__batches b;
+    hbp_status status = open_way(s, part, w, &b);
+    if (status >= 0)
+        status = hbp__batches_plan(part, &b, out);
+    hbp__batches_close(&b);
+    if (status >= 0)
+        (*out)->composition = w.composition;
+    return status;
+}
+
+/* A plan, whatever it takes: more and more steps, until they keep to the options; a shuffled sampler's keep
+ * to any number of tokens that holds the longest sample. */
+static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **out)
+{
+    hbp_context *context = s->epoch->context;
+    int64_t count = s->epoch->lengths->count;
+    w.steps = hbp__max_i64(w.steps, hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step));
+    hbp_status status = HBP_E_INFEASIBLE;
+    for (int i = 0; i < TRIES && status == HBP_E_INFEASIBLE && w.steps <= count; i++) {
+        hbp__enter(context); /* clears the last one's message */
+        w.composition = HBP_COMPOSITION_STRATIFIED;
+        status = plan_way(s, s->epoch, w, out);
+        w.steps += w.steps / 10 + 1;
+    }
+    if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
+        return status;
+    return plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, out);
+}
+
+/* Plans all samples step by step. */
+static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
+{
+    way w = {HBP_COMPOSITION_STRATIFIED, 0};
+    int is_found;
+    HBP__TRY(guess_way(s, s->epoch, s->micro_batches, 0, &w, &is_found));
+    if (!is_found && s->most_ns == INT64_MAX && !s->saves_from_ns)
+        return plan_at_any_price(s, w, plan);
+    if (!is_found)
+        return HBP_OK;
+    HBP__TRY(plan_way(s, s->epoch, w, plan));
+    if (time_of(*plan) > s->most_ns) {
         hbp_plan_free(*plan);
-        *plan = *other;
-        *other = NULL;
+        *plan = NULL;
     }
     return HBP_OK;
 }
 
-/* Plans all samples step by step, or the one step there is; *is_done when that replaced *plan. */
-static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan, int *is_done)
-{
-    hbp__epoch part = *s->epoch;
-    hbp_plan *other = NULL;
-    int64_t steps = 1;
-    part.lengths = s->lengths;
-    if (!s->one_step)
-        HBP__TRY(guess_steps(s, &part, s->micro_batches, 0, &steps));
-    hbp_status status = steps ? hbp__strata_plan(&part, steps, &other) : HBP_OK;
-    if (status >= 0 && steps)
-        status = keep_better(s, plan, &other);
-    *is_done = status >= 0 && steps && !other;
-    hbp_plan_free(other);
-    return status;
-}
-
 /* The same for the samples that those longer than `longest` leave. */
-static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **plan, int *is_done)
+static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **plan)
 {
     hbp__parted parted;
     hbp__epoch part = *s->epoch;
-    hbp_plan *rest = NULL, *whole = NULL;
-    int64_t steps = 0;
+    hbp_plan *rest = NULL;
+    way w;
+    int is_found = 0;
     HBP__TRY(hbp__parted_open(s->epoch, s->groups, s->fill, s->balance, longest, &parted));
     hbp_status status = HBP_OK;
     if (parted.rest) {
         int64_t left = hbp__max_i64(1, s->micro_batches - parted.longs->micro_batches);
         part.lengths = parted.rest;
-        status = guess_steps(s, &part, left, time_of(parted.longs), &steps);
+        status = guess_way(s, &part, left, time_of(parted.longs), &w, &is_found);
     }
-    if (status >= 0 && steps)
-        status = hbp__strata_plan(&part, steps, &rest);
-    if (status >= 0 && steps)
-        status = hbp__parted_join(s->epoch, &parted, rest, &whole);
-    if (status >= 0 && steps)
-        status = keep_better(s, plan, &whole);
-    *is_done = status >= 0 && steps && !whole;
-    hbp_plan_free(whole);
+    if (status >= 0 && is_found)
+        status = plan_way(s, &part, w, &rest);
+    if (status >= 0 && is_found)
+        status = hbp__parted_join(s->epoch, &parted, rest, plan);
+    if (status >= 0 && *plan && time_of(*plan) > s->most_ns) {
+        hbp_plan_free(*plan);
+        *plan = NULL;
+    }
     hbp_plan_free(rest);
     hbp__parted_close(&parted);
     return status;
@@ -130,15 +219,14 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
 
 hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan)
 {
-    int is_done = 0;
-    if (!may_stratify(s))
-        return HBP_OK;
-    HBP__TRY(try_whole(s, plan, &is_done));
-    int64_t longest = s->lengths->bin_length[s->lengths->bins - 1];
-    int cuts = s->one_step || !s->epoch->options.mixed_slack ? 0 : CUTS;
-    for (int i = 0; i < cuts && !is_done && longest > 1; i++) {
+    *plan = NULL;
+    HBP__TRY(try_whole(s, plan));
+    int64_t longest = s->epoch->lengths->bin_length[s->epoch->lengths->bins - 1];
+    const hbp_epoch_options *o = &s->epoch->options;
+    int cuts = s->groups && o->mixture_slack > 0 && !o->curriculum_steps ? CUTS : 0;
+    for (int i = 0; i < cuts && !*plan && longest > 1; i++) {
         longest = longest * CUT / 100;
-        HBP__TRY(try_cut(s, longest, plan, &is_done));
+        HBP__TRY(try_cut(s, longest, plan));
     }
     return HBP_OK;
 }

@@ -21,7 +21,7 @@ static hbp_status check(const hbp__epoch *epoch)
     if (o->mode != HBP_EPOCH_DEFAULT)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: max_vision %lld is for the default mode; mode %s has a hierarchy of groups",
-                         (long long)o->max_vision, o->mode == HBP_EPOCH_PAPER ? "paper" : "mixed");
+                         (long long)o->max_vision, "paper");
     if (o->max_groups > 1 || (o->groups && o->groups->count > 1))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %lld groups; with max_vision %lld an epoch has one",
                          (long long)(o->max_groups > 1 ? o->max_groups : o->groups->count),

@@ -181,8 +181,41 @@ START_TEST(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "window_samples is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = 5, .samples_per_step = 5};
-    FAILS(context, HBP_E_INVALID, "exclude each other",
+    FAILS(context, HBP_E_INVALID, "samples_per_step 5 and window_samples 5 are two contracts",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    int64_t offsets[2] = {0, 500};
+    const struct {
+        hbp_epoch_options options;
+        const char *message;
+    } wrong[] = {
+        {{.samples_per_step = 5, .tokens_per_step = 9},
+         "samples_per_step 5 and tokens_per_step 9 are two contracts"},
+        {{.batches = 1, .samples_per_step = 5}, "samples_per_step 5 and batches 1 are two contracts"},
+        {{.batches = 1, .tokens_per_step = 5}, "batches 1 and tokens_per_step 5 are two contracts"},
+        {{.batches = 1, .composition = 1}, "a composition is given, and batches 1 are as well"},
+        {{.batches = 1, .drop_last = 1}, "drop_last has no meaning where batches are given"},
+        {{.batches = 1}, "batch_offsets is NULL"},
+        {{.batches = 1, .batch_offsets = offsets}, "batch_samples is NULL"},
+        {{.composition = HBP_COMPOSITION_GIVEN}, "composition 4 is not one that can be asked for"},
+        {{.composition = HBP_COMPOSITION_HIERARCHY, .samples_per_step = 8},
+         "composition hierarchy and samples_per_step exclude each other"},
+        {{.composition = HBP_COMPOSITION_RANDOM, .window_samples = 8},
+         "composition random and window_samples 8 exclude each other"},
+        {{.micro_batches_per_step = 2, .mode = HBP_EPOCH_PAPER},
+         "micro_batches_per_step asks for steps planned one by one; mode paper has packs of groups"},
+        {{.equal_samples = 1, .window_samples = 9},
+         "equal_samples asks for steps planned one by one; window_samples"},
+        {{.threads = 1025}, "threads is 1025; it must be in 0..1024"},
+        {{.micro_batches_per_step = -1}, "micro_batches_per_step is -1"},
+        {{.effort = 10}, "effort is 10; it must be in 0..9"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options = wrong[i].options;
+        options.struct_size = sizeof options;
+        FAILS(context, HBP_E_INVALID, wrong[i].message,
+              hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        ck_assert_ptr_null(plan);
+    }
     options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
     FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));

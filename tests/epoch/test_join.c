@@ -76,9 +76,10 @@ START_TEST(every_way_of_planning_keeps_vision_units)
     hbp_lengths *lengths = plans_vision_lengths(context, 7, 1500, 30000, 0, 0, 2);
     const hbp_epoch_options ways[] = {{.mode = HBP_EPOCH_DEFAULT},
                                       {.mode = HBP_EPOCH_PAPER},
-                                      {.mode = HBP_EPOCH_MIXED, .mixed_slack = 1000},
+                                      {.composition = HBP_COMPOSITION_STRATIFIED},
+                                      {.composition = HBP_COMPOSITION_HIERARCHY},
                                       {.window_samples = 400},
-                                      {.samples_per_step = 300, .mode = HBP_EPOCH_MIXED},
+                                      {.samples_per_step = 300},
                                       {.max_length = 20000, .over_long = HBP_OVERLONG_SPLIT}};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         hbp_epoch_options options = ways[w];

@@ -27,10 +27,10 @@ START_TEST(slack_buys_mixture)
     hbp_cost *cost = test_cost(context);
     int64_t closer = 0;
     hbp_lengths *lengths = test_long_tail(context, 2, 1200, 40000);
-    hbp_epoch_options options = {.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .seed = 2};
+    hbp_epoch_options options = {.struct_size = sizeof options, .mixture_slack = -1, .seed = 2};
     hbp_plan *plain = plan_with(context, lengths, cost, &options);
     for (int32_t slack = TEST_SANITIZED ? 1000 : 10; slack <= 1000; slack *= 10) {
-        options.mixed_slack = slack;
+        options.mixture_slack = slack;
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
         double without, with;
         OK(context, hbp__plan_mixture(context, plain, &without));
@@ -56,10 +56,10 @@ START_TEST(limits_hold)
     hbp_lengths *lengths = test_long_tail(context, 7, 400, 40000);
     for (int32_t slack = 0; slack <= 1000; slack += TEST_SANITIZED ? 1000 : 500) {
         hbp_epoch_options options = {.struct_size = sizeof options,
-                                     .mode = HBP_EPOCH_MIXED,
                                      .max_length = 16384,
+                                     .max_pack_length = 16384,
                                      .over_long = HBP_OVERLONG_DROP,
-                                     .mixed_slack = slack};
+                                     .mixture_slack = slack};
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
         ck_assert_int_gt(plan->dropped, 0);
         for (int64_t p = 0; p < plan->packs; p++)
@@ -78,11 +78,11 @@ START_TEST(senseless_slack_is_named)
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 7, 9, 4000);
     hbp_plan *plan = NULL;
-    hbp_epoch_options options = {.struct_size = sizeof options, .mixed_slack = -1};
-    FAILS(context, HBP_E_INVALID, "mixed_slack is -1",
+    hbp_epoch_options options = {.struct_size = sizeof options, .mixture_slack = -2};
+    FAILS(context, HBP_E_INVALID, "mixture_slack is -2",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    options.mixed_slack = 1001;
-    FAILS(context, HBP_E_INVALID, "0..1000", hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.mixture_slack = 1001;
+    FAILS(context, HBP_E_INVALID, "-1..1000", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     hbp_lengths_free(lengths);
     hbp_cost_free(cost);
     hbp_context_free(context);
@@ -98,8 +98,7 @@ static hbp_status plan_once(hbp_context *context, void *user)
 {
     const inputs *in = user;
     hbp_plan *plan = NULL;
-    hbp_epoch_options options = {
-        .struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .max_groups = 1, .mixed_slack = 5};
+    hbp_epoch_options options = {.struct_size = sizeof options, .max_groups = 1, .mixture_slack = 5};
     hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &options, &plan);
     hbp_plan_free(plan);
     return status;

@@ -150,7 +150,7 @@ START_TEST(what_does_not_go_together_is_refused)
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
     REFUSES("mode paper has a hierarchy", .mode = HBP_EPOCH_PAPER);
-    REFUSES("mode mixed has a hierarchy", .mode = HBP_EPOCH_MIXED);
+    REFUSES("mode paper has a hierarchy", .mode = HBP_EPOCH_PAPER);
     REFUSES("3 groups; with max_vision 18 an epoch has one", .max_groups = 3);
     REFUSES("2 groups; with max_vision 18 an epoch has one", .groups = two);
     REFUSES("curriculum_steps is 5", .curriculum_steps = 5);
@@ -164,8 +164,8 @@ START_TEST(what_does_not_go_together_is_refused)
     options.max_vision = 18;
     FAILS(context, HBP_E_INVALID, "max_vision is 18, but the lengths have no vision units",
           hbp_plan_epoch(context, plain, cost, &options, &plan));
-    options =
-        (hbp_epoch_options){.struct_size = sizeof options, .mode = HBP_EPOCH_MIXED, .modality_order = 1};
+    options = (hbp_epoch_options){
+        .struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED, .modality_order = 1};
     FAILS(context, HBP_E_INVALID, "modality_order", hbp_plan_epoch(context, plain, cost, &options, &plan));
     hbp_groups_free(two);
     hbp_lengths_free(plain);

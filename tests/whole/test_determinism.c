@@ -23,7 +23,7 @@ static const golden goldens[] = {
     {"qwen2.5-32b", "h100", 4, HBP_EPOCH_DEFAULT, 5000, 16, UINT64_C(0x9559601d048d2422)},
     {"llama-3.1-70b", "h200", 32, HBP_EPOCH_DEFAULT, 3000, 0, UINT64_C(0x4c9c12e656dca35c)},
     {"gpt-7b", "a100-40", 8, HBP_EPOCH_DEFAULT, 2000, 8, UINT64_C(0x39b2e9696b5860b5)},
-    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_MIXED, 40000, 0, UINT64_C(0x0a05943d22695f61)},
+    {"llama-3.1-8b", "h100", 4, HBP_EPOCH_DEFAULT, 40000, 0, UINT64_C(0x0a05943d22695f61)},
 };
 
 /* Lengths 2^(k/8) scaled, by a table that needs no libm: a long tail up to 100,000. */

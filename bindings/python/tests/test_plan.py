@@ -301,10 +301,10 @@ class TestEpoch(unittest.TestCase):
         mixed = hbp.plan_epoch(lengths, cost, mode="mixed", seed=3)
         mixed.validate(lengths, cost)
         self.assertLessEqual(hbp.simulate(mixed, cost).epoch_ns, hierarchy.epoch_ns)
-        slack = hbp.plan_epoch(lengths, cost, mode="mixed", mixed_slack=100, seed=3)
+        slack = hbp.plan_epoch(lengths, cost, mode="mixed", mixture_slack=100, seed=3)
         self.assertLessEqual(hbp.simulate(slack, cost).epoch_ns, hierarchy.epoch_ns * 1.1)
         with self.assertRaises(hbp.InvalidError):
-            hbp.plan_epoch(lengths, cost, mode="mixed", mixed_slack=-1)
+            hbp.plan_epoch(lengths, cost, mode="mixed", mixture_slack=-1)
 
     def test_vision(self):
         rng = np.random.default_rng(1)

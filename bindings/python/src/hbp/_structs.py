@@ -404,7 +404,7 @@ class EpochOptions(Struct):
     seed: U64
     epoch: U64
     groups: Address
-    mixed_slack: I32
+    mixture_slack: I32
     modality_order: I32
     max_vision: I64
     composition: I32

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Optional, Sequence, TypedDict, Union
 
+import numpy as np
 import numpy.typing as npt
 
+from ._arrays import address, integers
 from ._context import ProgressFn
 from ._native import lib
 from ._numbers import choice
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3, "vision": 4}
-EPOCH_MODES = {"default": 0, "paper": 1, "mixed": 2}
+EPOCH_MODES = {"default": 0, "paper": 1}
+COMPOSITIONS = {"auto": 0, "random": 1, "stratified": 2, "hierarchy": 3}
+
 
 
 def balance_attention(
@@ -77,9 +81,31 @@ class EpochKeywords(TypedDict, total=False):
     seed: int
     epoch: int
     groups: Optional[Groups]
-    mixed_slack: int
+    mixture_slack: int
     modality_order: bool
     max_vision: int
+    composition: str
+    threads: int
+    micro_batches_per_step: int
+    equal_samples: bool
+    step_slack: int
+    max_pack_length: int
+    tokens_per_rank: int
+    sequence_multiple_per_sp: int
+    pack_multiple_per_sp: int
+    batches: Optional[Sequence[npt.ArrayLike]]
+
+
+def _batches(
+    batches: Optional[Sequence[npt.ArrayLike]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Offsets and samples of given batches."""
+    if batches is None:
+        return np.zeros(1, np.int64), np.zeros(0, np.int64)
+    rows = [integers(f"batches[{index}]", batch, np.int64) for index, batch in enumerate(batches)]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    return offsets, np.concatenate(rows) if rows else np.zeros(0, np.int64)
 
 
 def _options(
@@ -101,14 +127,25 @@ def _options(
     seed: int = 0,
     epoch: int = 0,
     groups: Optional[Groups] = None,
-    mixed_slack: int = 0,
+    mixture_slack: int = 0,
     modality_order: bool = False,
     max_vision: int = 0,
-) -> EpochOptions:
-    """The struct; what it points to is the caller's to keep alive."""
+    composition: str = "auto",
+    threads: int = 0,
+    micro_batches_per_step: int = 0,
+    equal_samples: bool = False,
+    step_slack: int = 0,
+    max_pack_length: int = 0,
+    tokens_per_rank: int = 0,
+    sequence_multiple_per_sp: int = 0,
+    pack_multiple_per_sp: int = 0,
+    batches: Optional[Sequence[npt.ArrayLike]] = None,
+) -> tuple[EpochOptions, object]:
+    """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
+    offsets, samples = _batches(batches)
     if groups is not None and not isinstance(groups, Groups):
         raise TypeError(f"groups is {groups!r}; it must be hbp.Groups")
-    return EpochOptions(
+    struct = EpochOptions(
         mode=choice("mode", mode, EPOCH_MODES),
         over_long=choice("over_long", over_long, OVER_LONG),
         max_groups=max_groups,
@@ -126,10 +163,23 @@ def _options(
         seed=seed,
         epoch=epoch,
         groups=None if groups is None else groups._handle.pointer,
-        mixed_slack=mixed_slack,
+        mixture_slack=mixture_slack,
         modality_order=bool(modality_order),
         max_vision=max_vision,
+        composition=choice("composition", composition, COMPOSITIONS),
+        threads=threads,
+        micro_batches_per_step=micro_batches_per_step,
+        equal_samples=bool(equal_samples),
+        step_slack=step_slack,
+        max_pack_length=max_pack_length,
+        tokens_per_rank=tokens_per_rank,
+        sequence_multiple_per_sp=sequence_multiple_per_sp,
+        pack_multiple_per_sp=pack_multiple_per_sp,
+        batches=0 if batches is None else len(batches),
+        batch_offsets=None if batches is None else address(offsets),
+        batch_samples=None if batches is None else address(samples),
     )
+    return struct, (offsets, samples)
 
 
 def plan_epoch(
@@ -139,19 +189,24 @@ def plan_epoch(
     progress: Optional[ProgressFn] = None,
     **options: Unpack[EpochKeywords],
 ) -> Plan:
-    """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths): limit, groups,
-    fill, balance.
+    """Plans an epoch of `lengths` (an array or list of tokens per sample, or hbp.Lengths).
 
-    Options are the fields of hbp_epoch_options, 0 being the default of each: max_length (longest sample and
-    pack; 0: the longest sample), over_long "error", "drop", "truncate" or "split" for what is longer, mode
-    "default", "paper" or "mixed", mixed_slack (thousandths that mode mixed may be longer for steps closer to
-    the mixture), groups (hbp.Groups to use), tokens_per_step, samples_per_step, window_samples,
-    max_samples (per pack), sequence_multiple and pack_multiple (padding), micro_batch_multiple, max_groups,
-    effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a pack may hold; packs and
-    micro-batches are then even in both sizes), modality_order (all packs of a micro-batch hold the same kinds
-    of samples). The plan is a pure function of all of them, so that
-    every rank may plan for itself."""
-    struct, data = _options(**options), Lengths.of(lengths)
+    Options are the fields of hbp_epoch_options, 0 being the default of each. What a step holds is asked for in
+    one way: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
+    list of arrays of sample indices, the trainer's own sampler's); with none of them a number of tokens is
+    chosen, which summary().tokens_per_step tells. composition is "auto", "random", "stratified" (each step a
+    small copy of the epoch) or "hierarchy" (HBP: a step holds packs of one group); mixture_slack: thousandths
+    that steps which are no hierarchy may take longer (0: 10; -1: none). Steps that a trainer can run:
+    micro_batches_per_step (exactly), micro_batch_multiple, equal_samples (a rank), tokens_per_rank,
+    max_pack_length, max_samples (per pack), sequence_multiple and pack_multiple (padding), and the same
+    per_sp, times the pack's degree. threads plan steps side by side, the same plan for any number.
+    Further: max_length (longest sample; 0: the longest there is), over_long "error", "drop", "truncate" or
+    "split" for what is longer, mode "default" or "paper", groups (hbp.Groups to use), window_samples,
+    max_groups, step_slack, effort, curriculum_steps, drop_last, seed, epoch, max_vision (vision units that a
+    pack may hold; packs and micro-batches are then even in both sizes), modality_order (all packs of a
+    micro-batch hold the same kinds of samples). The plan is a pure function of all of them, so that every
+    rank may plan for itself."""
+    (struct, _kept), data = _options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
 
 
@@ -176,5 +231,5 @@ def plan_baseline(
     """Plans an epoch a classic way, which baselines() names, to compare with. Options as for plan_epoch;
     those that such a way has no use for are ignored."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
-    struct, data = _options(**options), Lengths.of(lengths)
+    (struct, _kept), data = _options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)

@@ -1,0 +1,119 @@
+/* Samples drawn, given or cut into steps. Units are samples, or linked samples together. */
+#include "epoch/batches.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "epoch/units.h"
+
+hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *b)
+{
+    const hbp__memory *memory = &epoch->context->memory;
+    memset(b, 0, sizeof *b);
+    b->memory = *memory;
+    b->first = hbp__new_zero(memory, (uint64_t)most_steps + 1, sizeof *b->first);
+    b->sample = hbp__new(memory, (uint64_t)epoch->lengths->count, sizeof *b->sample);
+    return b->first && b->sample ? HBP_OK : hbp__fail_memory(epoch->context, "the batches");
+}
+
+void hbp__batches_close(hbp__batches *b)
+{
+    if (!b->memory.release)
+        return; /* never opened */
+    hbp__delete(&b->memory, b->first);
+    hbp__delete(&b->memory, b->sample);
+    memset(b, 0, sizeof *b);
+}
+
+int64_t hbp__batches_tokens(const hbp__batches *b, const hbp_lengths *lengths, int64_t step)
+{
+    int64_t tokens = 0;
+    for (int64_t i = b->first[step]; i < b->first[step + 1]; i++)
+        tokens += hbp__lengths_get(lengths, b->sample[i]);
+    return tokens;
+}
+
+int64_t hbp__batches_most_tokens(const hbp__batches *b, const hbp_lengths *lengths)
+{
+    int64_t most = 0;
+    for (int64_t s = 0; s < b->steps; s++)
+        most = hbp__max_i64(most, hbp__batches_tokens(b, lengths, s));
+    return most;
+}
+
+/* Leaves a last step over that holds too little. */
+static hbp_status drop_last(const hbp__epoch *epoch, hbp__batches *b)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int64_t last = b->steps - 1, samples = b->first[b->steps] - b->first[last];
+    int64_t tokens = hbp__batches_tokens(b, epoch->lengths, last);
+    int64_t slack = o->step_slack ? hbp__max_i64(o->step_slack, 0) : HBP__STEP_SLACK;
+    int is_short = o->samples_per_step ? samples < o->samples_per_step
+                                       : tokens < o->tokens_per_step - o->tokens_per_step / 100 * slack;
+    if (!is_short)
+        return HBP_OK;
+    b->steps--;
+    if (b->steps)
+        return HBP_OK;
+    if (o->samples_per_step)
+        return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                         "drop_last leaves no step: there are %lld samples, and samples_per_step is %lld",
+                         (long long)samples, (long long)o->samples_per_step);
+    return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                     "drop_last leaves no step: there are %lld tokens, and tokens_per_step is %lld",
+                     (long long)tokens, (long long)o->tokens_per_step);
+}
+
+hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *b)
+{
+    hbp__units units;
+    memset(b, 0, sizeof *b);
+    hbp_status status = hbp__units_open(epoch, shortest, &units);
+    if (status >= 0)
+        status = hbp__batches_open(epoch, units.count, b);
+    if (status >= 0)
+        status = hbp__units_draw(&units, epoch->options.curriculum_steps, INT64_MAX, b);
+    if (status >= 0 && epoch->options.drop_last)
+        status = drop_last(epoch, b);
+    hbp__units_close(&units);
+    return status;
+}
+
+hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
+{
+    const hbp_lengths *lengths = epoch->lengths;
+    const hbp__memory *memory = &epoch->context->memory;
+    int64_t size = epoch->options.window_samples, at = 0;
+    HBP__TRY(hbp__batches_open(epoch, hbp__ceil_div(lengths->count, size), b));
+    uint64_t ties = lengths->tie ? (uint64_t)lengths->ties : 0, rows = ties ? (uint64_t)lengths->count : 0;
+    uint32_t *head = ties ? hbp__new(memory, ties, sizeof *head) : NULL;
+    uint32_t *next = ties ? hbp__new(memory, rows, sizeof *next) : NULL;
+    if (ties && (!head || !next)) {
+        hbp__delete(memory, next);
+        hbp__delete(memory, head);
+        return hbp__fail_memory(epoch->context, "the windows");
+    }
+    for (uint64_t t = 0; t < ties; t++)
+        head[t] = UINT32_MAX;
+    for (int64_t i = (int64_t)rows - 1; i >= 0; i--) {
+        uint32_t tie = lengths->tie[i];
+        next[i] = UINT32_MAX;
+        if (tie != HBP__FREE) {
+            next[i] = head[tie];
+            head[tie] = (uint32_t)i;
+        }
+    }
+    for (int64_t i = 0; i < lengths->count; i++) {
+        uint32_t tie = ties ? lengths->tie[i] : HBP__FREE;
+        if (tie != HBP__FREE && head[tie] != (uint32_t)i)
+            continue; /* stands behind the first of them */
+        if (at - b->first[hbp__max_i64(b->steps - 1, 0)] >= size || !b->steps)
+            b->first[b->steps++] = at;
+        for (uint32_t s = (uint32_t)i; s != UINT32_MAX; s = tie == HBP__FREE ? UINT32_MAX : next[s])
+            b->sample[at++] = s;
+    }
+    b->first[b->steps] = at;
+    hbp__delete(memory, next);
+    hbp__delete(memory, head);
+    return HBP_OK;
+}

@@ -1,0 +1,59 @@
+/* Which samples each step holds: the trainer's batch as a contract (docs: contract). */
+#ifndef HBP_EPOCH_BATCHES_H
+#define HBP_EPOCH_BATCHES_H
+
+#include <stdint.h>
+
+#include "epoch/epoch.h"
+
+typedef struct hbp__batches {
+    hbp__memory memory;
+    int64_t steps;
+    int64_t *first; /* [steps + 1] into sample */
+    uint32_t
+        *sample; /* [count of the lengths] pieces, step by step; those behind first[steps] are left over */
+} hbp__batches;
+
+/* The steps of a shuffled sampler: samples in an order drawn from (seed, epoch), cut at samples_per_step or
+ * at tokens_per_step. Linked samples stay together: a step then takes the next of the order that leave it a
+ * chance to hold samples_per_step exactly, and never more. The first curriculum_steps steps draw from samples
+ * of at most `shortest` tokens, while there are any. With drop_last a last step of fewer samples is left
+ * over, or of fewer tokens than step_slack allows. HBP_E_INVALID for linked samples of which there are more
+ * than samples_per_step, or that have more tokens than tokens_per_step. O(samples). Close in any case, as
+ * after the next three. */
+hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *batches);
+
+/* Steps that are each a small copy of the epoch: `steps` of them, or with `steps` 0 of samples_per_step each
+ * (linked samples may make it a few more or fewer); what does not fill a last one is drawn at random. The
+ * curriculum's come before. O(samples log steps). */
+hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t shortest, hbp__batches *batches);
+
+/* The caller's batches. HBP_E_INVALID names an offset that falls, a sample that is none, that is there twice
+ * or not at all, an empty batch, and linked samples in two of them. O(samples). */
+hbp_status hbp__batches_give(const hbp__epoch *epoch, hbp__batches *batches);
+
+/* Windows of window_samples samples in the order of the input; linked samples share the window of the first
+ * of them, so that it may hold a few more. O(samples). */
+hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *batches);
+
+void hbp__batches_close(hbp__batches *batches);
+
+/* Most tokens of any step. O(samples). */
+int64_t hbp__batches_most_tokens(const hbp__batches *batches, const hbp_lengths *lengths);
+
+/* Plans one step by hbp_plan_step with the options of the epoch; `context` may be another thread's. */
+hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *batches,
+                                  int64_t step, hbp_plan **out);
+
+/* About how long all steps take when they are planned so, from `sample` of them, by the work that those have
+ * of all work: steps differ in it, and their times with it. */
+hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *batches, int64_t sample,
+                                 int64_t *ns);
+
+/* Plans every batch, on as many threads as the options say, and joins the plans: as steps planned one by one;
+ * or with `by_groups` each by the groups of the epoch, as a window of several steps or as one step. */
+hbp_status hbp__batches_plan(const hbp__epoch *epoch, const hbp__batches *batches, hbp_plan **out);
+hbp_status hbp__batches_plan_by_groups(const hbp__epoch *epoch, const hbp__batches *batches, int one_step,
+                                       hbp_plan **out);
+
+#endif

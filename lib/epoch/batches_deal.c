@@ -1,0 +1,145 @@
+/* Steps that are each a draw from every stratum of lengths. */
+#include "base/checked.h"
+#include "base/rng.h"
+#include "cost/cost.h"
+#include "epoch/batches.h"
+#include "epoch/units.h"
+#include "schedule/mix.h"
+
+enum { STREAM_DEAL = 0x73747261, STREAM_ORDER = 0x7374726f };
+
+/* Units to be dealt, and what they weigh. */
+typedef struct dealing {
+    hbp__units units;
+    int64_t count;
+    uint32_t *unit;  /* [count] items */
+    int64_t *weight; /* [count] rank-time at degree 1, without what packs pay once */
+    int64_t *tokens; /* [count] */
+    uint32_t *bin;   /* [count] */
+} dealing;
+
+static void dealing_close(const hbp__memory *memory, dealing *d)
+{
+    hbp__delete(memory, d->unit);
+    hbp__delete(memory, d->weight);
+    hbp__delete(memory, d->tokens);
+    hbp__delete(memory, d->bin);
+    hbp__units_close(&d->units);
+}
+
+double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares)
+{
+    const hbp_cost_terms *t = &epoch->cost->terms;
+    return t->ns_per_token * tokens + t->ns_per_token_squared * squares;
+}
+
+/* Lists what the curriculum left, in the order drawn but for the last `rest` single samples of it. */
+static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
+{
+    const hbp__memory *memory = &epoch->context->memory;
+    const hbp__units *u = &d->units;
+    uint64_t rows = (uint64_t)u->count;
+    d->unit = hbp__new(memory, rows, sizeof *d->unit);
+    d->weight = hbp__new(memory, rows, sizeof *d->weight);
+    d->tokens = hbp__new(memory, rows, sizeof *d->tokens);
+    d->bin = hbp__new(memory, rows, sizeof *d->bin);
+    if (!d->unit || !d->weight || !d->tokens || !d->bin)
+        return hbp__fail_memory(epoch->context, "the strata");
+    int64_t most = u->count - u->drawn - rest, multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
+    for (int64_t i = 0; i < u->count && d->count < most; i++) {
+        uint32_t item = u->order[i];
+        if (u->is_taken[item])
+            continue;
+        int64_t tokens = u->items.size[item];
+        d->unit[d->count] = item;
+        d->tokens[d->count] = tokens;
+        d->weight[d->count++] =
+            hbp__round_i64(hbp__epoch_work(epoch, (double)hbp__round_up(tokens, multiple),
+                                           (double)hbp__items_exact_squares(&u->items, item)));
+    }
+    return HBP_OK;
+}
+
+/* Appends `steps` steps in a drawn order. */
+static hbp_status append(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp__batches *b)
+{
+    const hbp__memory *memory = &epoch->context->memory;
+    const hbp_epoch_options *o = &epoch->options;
+    uint32_t *place = hbp__new(memory, (uint64_t)steps, sizeof *place);
+    int64_t *start = hbp__new_zero(memory, (uint64_t)steps + 1, sizeof *start), base = b->first[b->steps];
+    if (!place || !start) {
+        hbp__delete(memory, start);
+        hbp__delete(memory, place);
+        return hbp__fail_memory(epoch->context, "the strata");
+    }
+    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_ORDER);
+    for (int64_t i = 0; i < steps; i++)
+        place[i] = (uint32_t)i;
+    hbp__rng_shuffle_u32(&rng, place, (uint64_t)steps);
+    for (int64_t i = 0; i < d->count; i++)
+        start[place[d->bin[i]] + 1] += hbp__items_members(&d->units.items, d->unit[i]);
+    for (int64_t s = 1; s <= steps; s++) {
+        start[s] += start[s - 1];
+        b->first[b->steps + s] = base + start[s];
+    }
+    for (int64_t i = 0; i < d->count; i++) {
+        int64_t *at = &start[place[d->bin[i]]];
+        *at += hbp__items_write(&d->units.items, d->unit[i], b->sample + base + *at);
+        d->units.is_taken[d->unit[i]] = 1;
+    }
+    b->steps += steps;
+    d->units.drawn += d->count;
+    hbp__delete(memory, start);
+    hbp__delete(memory, place);
+    return HBP_OK;
+}
+
+/* How many steps the units that are left make: `steps`, or as many as samples_per_step asks for, and how many
+ * single samples those leave over. */
+static int64_t count_steps(const hbp__epoch *epoch, const hbp__units *u, int64_t done, int64_t steps,
+                           int64_t *rest)
+{
+    int64_t samples = epoch->lengths->count - done, size = epoch->options.samples_per_step;
+    *rest = 0;
+    if (steps)
+        return hbp__min_i64(hbp__max_i64(1, steps), u->count - u->drawn);
+    if (samples < size)
+        return hbp__min_i64(1, samples);
+    *rest = u->items.next ? 0 : samples % size;
+    return u->items.next ? hbp__min_i64(hbp__ceil_div(samples, size), u->count - u->drawn) : samples / size;
+}
+
+static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__batches *b)
+{
+    const hbp__memory *memory = &epoch->context->memory;
+    const hbp_epoch_options *o = &epoch->options;
+    int64_t rest, early = b->steps;
+    steps = count_steps(epoch, &d->units, b->first[b->steps], steps > early ? steps - early : steps, &rest);
+    if (!steps)
+        return HBP_OK;
+    HBP__TRY(list_units(epoch, rest, d));
+    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
+    if (!hbp__mix_deal(memory, d->weight, d->tokens, d->count, steps, &rng, d->bin))
+        return hbp__fail_memory(epoch->context, "the strata");
+    HBP__TRY(append(epoch, d, steps, b));
+    if (rest)
+        HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));
+    if (rest && o->drop_last)
+        b->steps--;
+    return HBP_OK;
+}
+
+hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t shortest, hbp__batches *b)
+{
+    dealing d = {.count = 0};
+    *b = (hbp__batches){.steps = 0};
+    hbp_status status = hbp__units_open(epoch, shortest, &d.units);
+    if (status >= 0)
+        status = hbp__batches_open(epoch, d.units.count, b);
+    if (status >= 0 && epoch->options.curriculum_steps)
+        status = hbp__units_draw(&d.units, epoch->options.curriculum_steps, 0, b);
+    if (status >= 0)
+        status = deal(epoch, steps, &d, b);
+    dealing_close(&epoch->context->memory, &d);
+    return status;
+}

@@ -1,0 +1,251 @@
+/* Steps of a shuffled sampler.
+ *
+ * With samples_per_step B a step takes units in the order drawn, but passes over those that would leave a
+ * number of samples that no sum of units' sizes makes up, as far as they can be told without counting units:
+ * with single samples or pairs and an even B every step holds exactly B. Of each size there is a queue, and
+ * the next unit is the earliest head that leaves a number which can be made: O(sizes) a unit, O(sizes B) when
+ * a queue runs dry. Oracle: brute force over orders (tests/epoch/test_units.c). */
+#include "epoch/units.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/rng.h"
+
+enum { STREAM_DRAW = 0x64726177 };
+
+void hbp__units_close(hbp__units *u)
+{
+    if (!u->epoch)
+        return;
+    const hbp__memory *memory = &u->epoch->context->memory;
+    if (u->items.memory.release)
+        hbp__items_close(&u->items);
+    hbp__delete(memory, u->order);
+    hbp__delete(memory, u->is_short);
+    hbp__delete(memory, u->is_taken);
+    memset(u, 0, sizeof *u);
+}
+
+static int is_short(const hbp__units *u, int64_t item, int64_t shortest)
+{
+    if (!u->items.next)
+        return u->items.size[item] <= shortest;
+    for (uint32_t s = u->items.sample[item]; s != HBP__NO_SAMPLE; s = u->items.next[s])
+        if (hbp__lengths_get(u->items.lengths, s) > shortest)
+            return 0;
+    return 1;
+}
+
+hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units *u)
+{
+    hbp_context *context = epoch->context;
+    const hbp_epoch_options *o = &epoch->options;
+    memset(u, 0, sizeof *u);
+    u->epoch = epoch;
+    HBP__TRY(hbp__items_open(context, epoch->lengths, 1, INT64_MAX, o->seed, o->epoch, &u->items));
+    u->count = u->items.count;
+    uint64_t rows = (uint64_t)u->count;
+    u->order = hbp__new(&context->memory, rows, sizeof *u->order);
+    u->is_short = hbp__new(&context->memory, rows, sizeof *u->is_short);
+    u->is_taken = hbp__new_zero(&context->memory, rows, sizeof *u->is_taken);
+    if (!u->order || !u->is_short || !u->is_taken)
+        return hbp__fail_memory(context, "the batches");
+    for (int64_t i = 0; i < u->count; i++) {
+        u->order[i] = (uint32_t)i;
+        u->is_short[i] = (uint8_t)is_short(u, i, shortest);
+    }
+    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DRAW);
+    hbp__rng_shuffle_u32(&rng, u->order, rows);
+    return HBP_OK;
+}
+
+/* Writes a unit behind the last step that is complete. */
+static int64_t put(hbp__units *u, uint32_t item, hbp__batches *b, int64_t at)
+{
+    u->is_taken[item] = 1;
+    u->drawn++;
+    return at + hbp__items_write(&u->items, item, b->sample + at);
+}
+
+static const char *name_of(const hbp__units *u, uint32_t item, long long *id)
+{
+    const hbp_lengths *lengths = u->items.lengths;
+    uint32_t sample = u->items.sample[item];
+    *id = lengths->origin ? lengths->origin[sample] : sample;
+    return hbp__items_members(&u->items, item) > 1 ? " with those linked to it" : "";
+}
+
+/* Cuts the units of `list` [count] where the next would bring a step past tokens_per_step. With
+ * `whole_alone` a step that the list ends is not made. */
+static hbp_status draw_by_tokens(hbp__units *u, const uint32_t *list, int64_t count, int64_t most,
+                                 int whole_alone, hbp__batches *b)
+{
+    int64_t limit = u->epoch->options.tokens_per_step, at = b->first[b->steps];
+    for (int64_t i = 0; i < count && most > 0; most--) {
+        int64_t tokens = 0, end = i;
+        for (; end < count && tokens + u->items.size[list[end]] <= limit; end++)
+            tokens += u->items.size[list[end]];
+        if (end == i) {
+            long long id;
+            const char *with = name_of(u, list[i], &id);
+            int64_t least = u->items.size[u->count - 1];
+            return hbp__fail(
+                u->epoch->context, HBP_E_INVALID,
+                "sample %lld%s has %lld tokens, and tokens_per_step is %lld; at least %lld would do", id,
+                with, (long long)u->items.size[list[i]], (long long)limit, (long long)least);
+        }
+        if (end == count && whole_alone)
+            return HBP_OK;
+        for (; i < end; i++)
+            at = put(u, list[i], b, at);
+        b->first[++b->steps] = at;
+    }
+    return HBP_OK;
+}
+
+/* Queues of units by their number of samples. */
+typedef struct queues {
+    int64_t sizes;
+    int64_t *size;  /* [sizes] ascending */
+    int64_t *head;  /* [sizes] into unit */
+    int64_t *end;   /* [sizes] */
+    uint32_t *unit; /* places in the list, by size, each size in the list's order */
+    uint8_t *makes; /* [B + 1] whether units of the sizes that are left sum up to so many samples */
+    int64_t left;   /* samples in all queues */
+} queues;
+
+static void find_sums(queues *q, int64_t samples)
+{
+    memset(q->makes, 0, (size_t)samples + 1);
+    q->makes[0] = 1;
+    for (int64_t k = 0; k < q->sizes; k++)
+        for (int64_t n = q->size[k]; n <= samples && q->head[k] < q->end[k]; n++)
+            q->makes[n] |= q->makes[n - q->size[k]];
+}
+
+static void queues_close(const hbp__memory *memory, queues *q)
+{
+    hbp__delete(memory, q->size);
+    hbp__delete(memory, q->head);
+    hbp__delete(memory, q->end);
+    hbp__delete(memory, q->unit);
+    hbp__delete(memory, q->makes);
+}
+
+/* Sizes above samples_per_step are refused by the caller. O(count + samples). */
+static hbp_status queues_open(const hbp__units *u, const uint32_t *list, int64_t count, int64_t samples,
+                              queues *q)
+{
+    const hbp__memory *memory = &u->epoch->context->memory;
+    memset(q, 0, sizeof *q);
+    int64_t *number = hbp__new_zero(memory, (uint64_t)samples + 2, sizeof *number);
+    q->makes = hbp__new(memory, (uint64_t)samples + 1, sizeof *q->makes);
+    q->unit = hbp__new(memory, (uint64_t)count, sizeof *q->unit);
+    for (int64_t i = 0; number && i < count; i++)
+        number[hbp__items_members(&u->items, list[i])]++;
+    for (int64_t n = 1; number && n <= samples; n++)
+        q->sizes += number[n] > 0;
+    q->size = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->size);
+    q->head = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->head);
+    q->end = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->end);
+    int done = number && q->makes && q->unit && q->size && q->head && q->end;
+    int64_t at = 0;
+    for (int64_t n = 1, k = 0; n <= samples && done; n++)
+        if (number[n]) {
+            q->size[k] = n;
+            q->head[k] = q->end[k] = at;
+            at += number[n];
+            q->left += n * number[n];
+            number[n] = k++;
+        }
+    for (int64_t i = 0; i < count && done; i++)
+        q->unit[q->end[number[hbp__items_members(&u->items, list[i])]]++] = (uint32_t)i;
+    hbp__delete(memory, number);
+    if (!done)
+        return hbp__fail_memory(u->epoch->context, "the batches");
+    find_sums(q, samples);
+    return HBP_OK;
+}
+
+/* The queue of the earliest unit of at most `room` samples, of those that leave a sum which can be made where
+ * there is one; -1 for none. */
+static int64_t next_of(const queues *q, int64_t room)
+{
+    int64_t best = -1, any = -1;
+    for (int64_t k = 0; k < q->sizes && q->size[k] <= room; k++) {
+        if (q->head[k] == q->end[k])
+            continue;
+        uint32_t unit = q->unit[q->head[k]];
+        if (any < 0 || unit < q->unit[q->head[any]])
+            any = k;
+        if (q->makes[room - q->size[k]] && (best < 0 || unit < q->unit[q->head[best]]))
+            best = k;
+    }
+    return best < 0 ? any : best;
+}
+
+static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t count, int64_t most,
+                                  int whole_alone, hbp__batches *b)
+{
+    const hbp__memory *memory = &u->epoch->context->memory;
+    int64_t samples = hbp__min_i64(u->epoch->options.samples_per_step, u->items.lengths->count);
+    int64_t at = b->first[b->steps];
+    queues q;
+    hbp_status status = queues_open(u, list, count, samples, &q);
+    for (int64_t s = 0; status >= 0 && q.left && s < most; s++) {
+        int64_t room = samples;
+        if (q.left < room && whole_alone)
+            break;
+        for (int64_t k; room > 0 && (k = next_of(&q, room)) >= 0;) {
+            at = put(u, list[q.unit[q.head[k]++]], b, at);
+            room -= q.size[k];
+            q.left -= q.size[k];
+            if (q.head[k] == q.end[k])
+                find_sums(&q, samples);
+        }
+        b->first[++b->steps] = at;
+        if (s % 256 == 0)
+            status = hbp__tick(u->epoch->context, "batches", at, u->items.lengths->count);
+    }
+    queues_close(memory, &q);
+    return status;
+}
+
+static hbp_status check_links(const hbp__units *u)
+{
+    int64_t samples = u->epoch->options.samples_per_step;
+    for (int64_t i = 0; u->items.next && samples && i < u->count; i++) {
+        int64_t members = hbp__items_members(&u->items, i);
+        if (members > samples) {
+            long long id;
+            name_of(u, (uint32_t)i, &id);
+            return hbp__fail(
+                u->epoch->context, HBP_E_INVALID,
+                "sample %lld is linked to %lld others, and samples_per_step is %lld; a step holds "
+                "linked samples together",
+                id, (long long)members - 1, (long long)samples);
+        }
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batches *b)
+{
+    const hbp_epoch_options *o = &u->epoch->options;
+    const hbp__memory *memory = &u->epoch->context->memory;
+    HBP__TRY(check_links(u));
+    uint32_t *list = hbp__new(memory, (uint64_t)u->count, sizeof *list);
+    hbp_status status = list ? HBP_OK : hbp__fail_memory(u->epoch->context, "the batches");
+    for (int turn = early > 0 ? 0 : 1; turn < 2 && status >= 0; turn++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < u->count; i++)
+            if (!u->is_taken[u->order[i]] && (turn || u->is_short[u->order[i]]))
+                list[count++] = u->order[i];
+        if (count)
+            status = (o->samples_per_step ? draw_by_samples : draw_by_tokens)(u, list, count,
+                                                                              turn ? most : early, !turn, b);
+    }
+    hbp__delete(memory, list);
+    return status;
+}

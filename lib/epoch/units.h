@@ -1,0 +1,34 @@
+/* Samples, or linked samples together, in an order drawn from the seed. */
+#ifndef HBP_EPOCH_UNITS_H
+#define HBP_EPOCH_UNITS_H
+
+#include "data/items.h"
+#include "epoch/batches.h"
+
+typedef struct hbp__units {
+    const hbp__epoch *epoch;
+    hbp__items items; /* with their true tokens */
+    int64_t count;
+    int64_t drawn;     /* units that stand in a step */
+    uint32_t *order;   /* [count] items as drawn */
+    uint8_t *is_short; /* [count] by item: no sample is longer than the curriculum's */
+    uint8_t *is_taken; /* [count] by item: stands in a step */
+} hbp__units;
+
+/* The units of the epoch's samples; those without a sample of more than `shortest` tokens are short. Close in
+ * any case. O(samples). */
+hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units *units);
+void hbp__units_close(hbp__units *units);
+
+/* Appends steps to the batches, which have room for them: `early` steps of short units, while those fill
+ * them, then up to `most` steps of all that are left, in the order drawn. A step holds samples_per_step
+ * samples, or fewer where linked samples leave no other way, or at most tokens_per_step tokens. */
+hbp_status hbp__units_draw(hbp__units *units, int64_t early, int64_t most, hbp__batches *batches);
+
+/* Room for up to `most_steps` steps; none yet. */
+hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *batches);
+
+/* Tokens of a step. */
+int64_t hbp__batches_tokens(const hbp__batches *batches, const hbp_lengths *lengths, int64_t step);
+
+#endif

@@ -1,0 +1,162 @@
+#include "batched.h"
+#include "failing.h"
+
+/* Each step has its share of the samples, long ones and short ones. */
+START_TEST(steps_are_dealt_their_share)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 150 + 100 * (int64_t)seed, 30000);
+        hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = seed}};
+        int64_t steps = 3 + (int64_t)seed;
+        hbp__batches b;
+        OK(context, hbp__batches_deal(&epoch, steps, INT64_MAX, &b));
+        batched_check(&b, lengths);
+        ck_assert_int_eq(b.steps, steps);
+        ck_assert_int_eq(b.first[steps], lengths->count);
+        int64_t bin = lengths->bins - 1, longest = 0, at_least = 0;
+        while (longest < steps) /* so many longest samples are one a step */
+            longest += lengths->bin_count[bin--];
+        at_least = lengths->bin_length[bin + 1];
+        for (int64_t s = 0; s < steps; s++) {
+            int64_t longs = 0;
+            ck_assert_int_ge(batched_samples(&b, s), lengths->count / steps);
+            ck_assert_int_le(batched_samples(&b, s), lengths->count / steps + 1);
+            for (int64_t i = b.first[s]; i < b.first[s + 1]; i++)
+                longs += hbp__lengths_get(lengths, b.sample[i]) >= at_least;
+            ck_assert_int_ge(longs, 1);
+        }
+        hbp__batches_close(&b);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(steps_hold_the_samples_asked_for)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 1000, 30000);
+    for (int drop = 0; drop < 2; drop++)
+        for (int64_t size = 1; size < 1200; size = 3 * size + 2) {
+            hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = size, .drop_last = drop}};
+            hbp__batches b;
+            OK(context, hbp__batches_deal(&epoch, 0, INT64_MAX, &b));
+            batched_check(&b, lengths);
+            int64_t full = 1000 / size, rest = 1000 % size;
+            ck_assert_int_eq(b.steps, full + (rest && (!drop || !full)));
+            for (int64_t s = 0; s < full; s++)
+                ck_assert_int_eq(batched_samples(&b, s), size);
+            hbp__batches_close(&b);
+        }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(linked_samples_stay_together)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        hbp_lengths *lengths = batched_linked(context, seed, 200, 3000, 4);
+        hbp__epoch epoch = {
+            context, lengths, cost, NULL, {.samples_per_step = seed % 2 ? 25 : 0, .seed = seed}};
+        hbp__batches b;
+        OK(context, hbp__batches_deal(&epoch, seed % 2 ? 0 : 9, INT64_MAX, &b));
+        batched_check(&b, lengths);
+        ck_assert_int_eq(b.steps, seed % 2 ? 8 : 9);
+        ck_assert_int_eq(b.first[b.steps], 200);
+        hbp__batches_close(&b);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_curriculum_comes_first)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 30000);
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5}};
+    hbp__batches b;
+    OK(context, hbp__batches_deal(&epoch, 0, 500, &b));
+    batched_check(&b, lengths);
+    ck_assert_int_eq(b.steps, 100);
+    for (int64_t i = 0; i < b.first[5]; i++)
+        ck_assert_int_le(hbp__lengths_get(lengths, b.sample[i]), 500);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* The estimate from all steps is their time. */
+START_TEST(all_steps_estimate_themselves)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 2, 400, 30000);
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.micro_batch_multiple = 2}};
+    hbp__batches b;
+    hbp_plan *plan = NULL;
+    int64_t ns = 0, sum = 0;
+    OK(context, hbp__batches_deal(&epoch, 5, INT64_MAX, &b));
+    OK(context, hbp__batches_plan(&epoch, &b, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    planned_check(context, plan, lengths);
+    for (int64_t s = 0; s < 5; s++) {
+        ck_assert_int_eq((plan->step_offsets[s + 1] - plan->step_offsets[s]) % 2, 0);
+        sum += plan->step_ns[s];
+    }
+    OK(context, hbp__batches_estimate(&epoch, &b, 5, &ns));
+    ck_assert_int_le(llabs(ns - sum), 1 + sum / 1000000);
+    ck_assert_int_gt(plan->bound_ns, 0);
+    ck_assert_int_le(plan->bound_ns, sum);
+    hbp_plan_free(plan);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+} inputs;
+
+static hbp_status deal_once(hbp_context *context, void *user)
+{
+    const inputs *in = user;
+    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {.samples_per_step = 4}};
+    hbp__batches b;
+    int64_t ns;
+    hbp_status status = hbp__batches_deal(&epoch, 0, INT64_MAX, &b);
+    if (status >= 0)
+        status = hbp__batches_estimate(&epoch, &b, 2, &ns);
+    hbp__batches_close(&b);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {test_long_tail(context, 1, 14, 9000), test_cost_ranks(context, 2)};
+    failing_sweep(deal_once, &in);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("batches_deal", steps_are_dealt_their_share, steps_hold_the_samples_asked_for,
+          linked_samples_stay_together, a_curriculum_comes_first, all_steps_estimate_themselves,
+          nothing_is_left_behind)

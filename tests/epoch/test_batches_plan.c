@@ -1,0 +1,199 @@
+#include "failing.h"
+#include "planned.h"
+
+START_TEST(steps_hold_the_samples_asked_for)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 2500, 30000);
+    hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 300, .seed = 5};
+    hbp_plan *plan = NULL, *again = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    planned_check(context, plan, lengths);
+    ck_assert_int_eq(plan->steps, 9);
+    for (int64_t s = 0; s < 8; s++)
+        ck_assert_int_eq(plan->step_samples[s], 300);
+    ck_assert_int_eq(plan->step_samples[8], 100);
+    ck_assert_uint_eq(plan->lengths_digest, lengths->digest);
+    ck_assert_uint_eq(plan->seed, 5);
+    /* The draw is random: the first step is not the first 300 samples, and another seed draws others. */
+    int64_t early = 0;
+    for (int64_t i = 0; i < 300; i++)
+        early += plan->sample_ids[i] < 300;
+    ck_assert_int_lt(early, 100);
+    options.seed = 6;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &again));
+    ck_assert_uint_ne(plan->digest, again->digest);
+    ck_assert_int_eq(plan->composition, HBP_COMPOSITION_RANDOM);
+    ck_assert_int_eq(plan->samples_per_step, 300);
+    /* No dummy while there are samples to spread; and the same plan from any number of threads. */
+    hbp_plan_free(again);
+    options.seed = 5;
+    for (int32_t threads = 2; threads < 6; threads++) {
+        options.threads = threads;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &again));
+        ck_assert_uint_eq(plan->digest, again->digest);
+        ck_assert_int_eq(plan->bound_ns, again->bound_ns);
+        hbp_plan_free(again);
+    }
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Each step is what hbp_plan_step makes of its samples, and the bound is the sum of theirs. */
+START_TEST(steps_are_those_of_the_step_planner)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 600, 30000);
+    hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 120, .seed = 5};
+    hbp_step_options step = {.struct_size = sizeof step, .degrees = HBP_STEP_ANY_DEGREE};
+    hbp_plan *plan = NULL;
+    int64_t bound_ns = 0;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    for (int64_t s = 0, at = 0; s < plan->steps; s++) {
+        int64_t length[120];
+        hbp_lengths *batch = NULL;
+        hbp_plan *alone = NULL;
+        for (int64_t i = 0; i < plan->step_samples[s]; i++)
+            length[i] = plan->sample_tokens[at + i];
+        OK(context, hbp_lengths_create_i64(context, length, plan->step_samples[s], NULL, &batch));
+        OK(context, hbp_plan_step(context, batch, cost, &step, &alone));
+        ck_assert_int_eq(alone->step_ns[0], plan->step_ns[s]);
+        bound_ns += alone->bound_ns;
+        at += plan->step_samples[s];
+        hbp_plan_free(alone);
+        hbp_lengths_free(batch);
+    }
+    ck_assert_int_eq(plan->bound_ns, bound_ns);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(batches_may_be_given)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 500, 30000);
+    int64_t offsets[] = {0, 100, 350, 500}, samples[500];
+    for (int64_t i = 0; i < 500; i++)
+        samples[i] = (i * 7) % 500;
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .batches = 3, .batch_offsets = offsets, .batch_samples = samples};
+    for (int mode = HBP_EPOCH_DEFAULT; mode <= HBP_EPOCH_PAPER; mode++) {
+        hbp_plan *plan = NULL;
+        options.mode = mode;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        ck_assert_int_eq(plan->composition, HBP_COMPOSITION_GIVEN);
+        ck_assert_int_eq(plan->steps, 3);
+        for (int64_t s = 0, at = 0; s < 3; s++)
+            for (int64_t i = 0; i < plan->step_samples[s]; i++, at++) {
+                int64_t place = plan->sample_ids[at] * 143 % 500; /* 7 x 143 = 1 modulo 500 */
+                ck_assert(place >= offsets[s] && place < offsets[s + 1]);
+            }
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(left_over_samples_are_listed)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 500, 30000);
+    for (int way = 0; way < 3; way++) {
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .drop_last = 1,
+                                     .samples_per_step = way < 2 ? 120 : 0,
+                                     .tokens_per_step = way < 2 ? 0 : 100000,
+                                     .composition =
+                                         way == 1 ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_RANDOM};
+        hbp_plan *plan = NULL;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        ck_assert_int_eq(plan->samples + plan->dropped, 500);
+        ck_assert(way == 2 || plan->dropped == 20);
+        for (int64_t i = 0; i < plan->dropped; i++)
+            ck_assert_int_eq(plan->dropped_reasons[i], HBP_DROPPED_LEFTOVER);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    planned_inputs in = {test_long_tail(context, 1, 30, 9000),
+                         test_cost_ranks(context, 2),
+                         {.struct_size = sizeof in.options, .samples_per_step = 8, .drop_last = 1}};
+    failing_sweep(planned_once, &in);
+    ck_assert_int_gt(cancel_sweep(planned_once, &in), 3);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(samples_stay_in_their_window)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 2, 3000, 20000);
+    hbp_epoch_options options = {.struct_size = sizeof options, .window_samples = 700, .curriculum_steps = 3};
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    planned_check(context, plan, lengths);
+    /* Windows come one after the other: the sample in row i is of window i / 700. */
+    for (int64_t i = 0; i < plan->samples; i++)
+        ck_assert_int_eq(plan->sample_ids[i] / 700, i / 700);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(dropped_samples_of_all_windows_are_listed)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 30000);
+    hbp_epoch_options options = {.struct_size = sizeof options,
+                                 .window_samples = 500,
+                                 .drop_last = 1,
+                                 .tokens_per_step = 40000,
+                                 .max_length = 15000,
+                                 .over_long = HBP_OVERLONG_DROP};
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_epoch(context, lengths, cost, &options, &plan);
+    if (status != HBP_E_INFEASIBLE) {
+        OK(context, status);
+        planned_check(context, plan, lengths);
+        ck_assert_int_eq(plan->samples + plan->dropped, 2000);
+    }
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("batches_plan", steps_hold_the_samples_asked_for, steps_are_those_of_the_step_planner,
+          batches_may_be_given, left_over_samples_are_listed, samples_stay_in_their_window,
+          dropped_samples_of_all_windows_are_listed, nothing_is_left_behind)

@@ -1,0 +1,222 @@
+#include "batched.h"
+#include "failing.h"
+
+START_TEST(steps_hold_the_samples_asked_for)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = test_long_tail(context, 1, 1003, 30000);
+    for (int64_t size = 1; size <= 1500; size = size * 3 + 1) {
+        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = size, .seed = 7}};
+        hbp__batches b;
+        OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+        batched_check(&b, lengths);
+        ck_assert_int_eq(b.steps, hbp__ceil_div(1003, size));
+        for (int64_t s = 0; s + 1 < b.steps; s++)
+            ck_assert_int_eq(batched_samples(&b, s), size);
+        ck_assert_int_eq(b.first[b.steps], 1003);
+        hbp__batches_close(&b);
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Over many seeds each sample is as often in each step as any other: the draw of a shuffled sampler. */
+START_TEST(every_sample_is_as_likely_in_every_step)
+{
+    enum { SAMPLES = 12, STEPS = 4, DRAWS = 6000 };
+    static int64_t seen[SAMPLES][STEPS], pairs[SAMPLES][SAMPLES];
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = test_long_tail(context, 1, SAMPLES, 3000);
+    for (uint64_t seed = 0; seed < DRAWS; seed++) {
+        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed}};
+        hbp__batches b;
+        OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+        for (int64_t s = 0; s < STEPS; s++)
+            for (int64_t i = b.first[s]; i < b.first[s + 1]; i++) {
+                seen[b.sample[i]][s]++;
+                for (int64_t k = b.first[s]; k < b.first[s + 1]; k++)
+                    pairs[b.sample[i]][b.sample[k]]++;
+            }
+        hbp__batches_close(&b);
+    }
+    /* Means 1500 and 6000 x 2 / 11; five standard deviations. */
+    for (int i = 0; i < SAMPLES; i++) {
+        for (int s = 0; s < STEPS; s++)
+            ck_assert_int_le(llabs(seen[i][s] - DRAWS / STEPS), 170);
+        for (int k = 0; k < SAMPLES; k++)
+            ck_assert(k == i || llabs(pairs[i][k] - DRAWS * 2 / (SAMPLES - 1)) <= 150);
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Linked samples share a step, which never holds more than asked for; with single samples and pairs and an
+ * even number it holds just that, but where the single ones run out, and at the end. */
+START_TEST(linked_samples_stay_together)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(200); seed++) {
+        int64_t most = 1 + (int64_t)(seed % 5), size = most + (int64_t)(seed % 7);
+        hbp_lengths *lengths = batched_linked(context, seed, 50 + (int64_t)seed, 900, most);
+        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = size, .seed = seed}};
+        hbp__batches b;
+        OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+        batched_check(&b, lengths);
+        int64_t short_steps = 0;
+        for (int64_t s = 0; s < b.steps; s++) {
+            ck_assert_int_le(batched_samples(&b, s), size);
+            short_steps += batched_samples(&b, s) < size;
+        }
+        if (most <= 2 && size % 2 == 0) /* where the single ones run out, and the last */
+            ck_assert_int_le(short_steps, 2);
+        hbp__batches_close(&b);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Pairs and an even number, as preference data have them: every step is full. */
+START_TEST(pairs_fill_every_step)
+{
+    hbp_context *context = test_context();
+    int64_t length[400], tie[400];
+    for (int i = 0; i < 400; i++) {
+        length[i] = 1 + i;
+        tie[i] = i / 2;
+    }
+    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}};
+    hbp__batches b;
+    OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+    batched_check(&b, lengths);
+    ck_assert_int_eq(b.steps, 10);
+    for (int64_t s = 0; s < 10; s++)
+        ck_assert_int_eq(batched_samples(&b, s), 40);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* No step passes the tokens, and none could have taken the first unit of the next. */
+START_TEST(steps_keep_to_the_tokens)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(100); seed++) {
+        hbp_lengths *lengths =
+            seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
+        int64_t limit = 2700 + 500 * (int64_t)(seed % 9);
+        hbp__epoch epoch = {context, lengths, NULL, NULL, {.tokens_per_step = limit, .seed = seed}};
+        hbp__batches b;
+        OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+        batched_check(&b, lengths);
+        for (int64_t s = 0; s < b.steps; s++) {
+            int64_t tokens = batched_tokens(&b, lengths, s);
+            ck_assert_int_le(tokens, limit);
+            if (s + 1 == b.steps)
+                break;
+            uint32_t next = b.sample[b.first[s + 1]], tie = lengths->tie ? lengths->tie[next] : HBP__FREE;
+            int64_t unit = tie == HBP__FREE ? hbp__lengths_get(lengths, next) : 0;
+            for (int64_t i = 0; tie != HBP__FREE && i < lengths->count; i++)
+                unit += lengths->tie[i] == tie ? hbp__lengths_get(lengths, i) : 0;
+            ck_assert_int_gt(tokens + unit, limit);
+        }
+        hbp__batches_close(&b);
+        hbp_lengths_free(lengths);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_curriculum_begins_with_short_samples)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = test_long_tail(context, 4, 2000, 30000);
+    int64_t shorts = 0;
+    for (int64_t i = 0; i < lengths->count; i++)
+        shorts += hbp__lengths_get(lengths, i) <= 500;
+    for (int64_t early = 1; early < 400; early *= 3) {
+        hbp__epoch epoch = {
+            context, lengths, NULL, NULL, {.samples_per_step = 20, .curriculum_steps = early, .seed = 1}};
+        hbp__batches b;
+        OK(context, hbp__batches_draw(&epoch, 500, &b));
+        batched_check(&b, lengths);
+        int64_t all_short = 0;
+        for (int64_t s = 0; s < b.steps; s++) {
+            int64_t longs = 0;
+            for (int64_t i = b.first[s]; i < b.first[s + 1]; i++)
+                longs += hbp__lengths_get(lengths, b.sample[i]) > 500;
+            all_short += longs == 0 && s == all_short;
+        }
+        ck_assert_int_ge(all_short, hbp__min_i64(early, shorts / 20));
+        if (early < shorts / 40) /* the rest is a mixture again */
+            ck_assert_int_le(all_short, early + 8);
+        hbp__batches_close(&b);
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_named)
+{
+    hbp_context *context = test_context();
+    int64_t length[6] = {5, 6, 7, 8, 9, 10}, tie[6] = {-1, 3, 3, 3, -1, -1};
+    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
+    hbp__batches b;
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}};
+    FAILS(context, HBP_E_INVALID, "is linked to 2 others, and samples_per_step is 2",
+          hbp__batches_draw(&epoch, INT64_MAX, &b));
+    hbp__batches_close(&b);
+    epoch.options.samples_per_step = 0;
+    epoch.options.tokens_per_step = 20;
+    FAILS(context, HBP_E_INVALID,
+          "with those linked to it has 21 tokens, and tokens_per_step is 20; at least 21",
+          hbp__batches_draw(&epoch, INT64_MAX, &b));
+    hbp__batches_close(&b);
+    epoch.options.tokens_per_step = 0;
+    epoch.options.samples_per_step = 10;
+    epoch.options.drop_last = 1;
+    FAILS(context, HBP_E_INFEASIBLE,
+          "drop_last leaves no step: there are 6 samples, and samples_per_step is 10",
+          hbp__batches_draw(&epoch, INT64_MAX, &b));
+    hbp__batches_close(&b);
+    epoch.options.samples_per_step = 4;
+    OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
+    ck_assert_int_eq(b.steps, 1);
+    ck_assert_int_eq(b.first[1], 4);
+    batched_check(&b, lengths);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_status draw_once(hbp_context *context, void *user)
+{
+    hbp__epoch epoch = {context, user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2}};
+    hbp__batches b;
+    hbp_status status = hbp__batches_draw(&epoch, 300, &b);
+    hbp__batches_close(&b);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = batched_linked(context, 3, 60, 900, 3);
+    failing_sweep(draw_once, lengths);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("units", steps_hold_the_samples_asked_for, every_sample_is_as_likely_in_every_step,
+          linked_samples_stay_together, pairs_fill_every_step, steps_keep_to_the_tokens,
+          a_curriculum_begins_with_short_samples, what_cannot_be_is_named, nothing_is_left_behind)
