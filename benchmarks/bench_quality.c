@@ -109,9 +109,11 @@ static void compare_aims(hbp_context *context, const hbp_lengths *lengths, const
     bench_line("groups", "%s", text);
     bench_check(r->padding <= .001, "padding", "<= .1 %", "%.3f %%", 100 * r->padding);
     bench_check(r->idle <= .005, "idle", "<= .5 %", "%.3f %%", 100 * r->idle);
-    bench_check(r->samples_cv <= .15, "samples per step, coefficient of variation", "<= .15", "%.3f",
+    bench_check(r->samples_cv <= .15, "samples per step over all steps, variation", "<= .15", "%.3f",
                 r->samples_cv);
-    bench_line("mixture distance", "%.3f", r->mixture_distance);
+    bench_line("samples per step, 5 %, median, 95 %", "%lld, %lld, %lld", (long long)r->step_samples_p5,
+               (long long)r->step_samples_median, (long long)r->step_samples_p95);
+    bench_line("distance from the epoch's mixture", "%.3f", r->mixture_distance);
     bench_line("ABR per true SP group, at the paper's", "%.4f, %.4f", r->abr, r->abr_paper);
     bench_line("DBR, CR", "%.4f, %.3f", r->dbr, r->cr);
 }
@@ -199,7 +201,9 @@ static void compare_all(hbp_context *context, int is_quick, tally *all, tally *r
 {
     bench_section("Default mode beside the published rule, and over the bound");
     printf("epoch: predicted seconds; paper: its time over ours, 0 without one; bound: percent over it;\n"
-           "planned: CPU seconds; groups: those of the estimate, which small data sets may better\n"
+           "mix: distance of a step's mixture to the epoch's; planned: CPU seconds; groups: those of the "
+           "estimate,\n"
+           "which small data sets may better\n"
            "%-18s %-13s %4s %7s %9s %8s %6s %7s %7s %5s %6s %7s  %s\n",
            "data", "model", "gpus", "steps", "epoch", "paper", "bound", "idle %", "pad %", "CR", "mix",
            "planned", "groups | the published rule's");

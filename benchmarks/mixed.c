@@ -6,7 +6,7 @@
 
 #include "mixed.h"
 
-enum { CLASSES = 32, BATCHES = 48, LARGE_BATCHES = 6, SLACK_SAMPLES = 50000 };
+enum { BATCHES = 48, LARGE_BATCHES = 6, SLACK_SAMPLES = 50000 };
 
 /* Thousandths, for data sets of at most SLACK_SAMPLES. */
 static const int32_t slacks[] = {10, 20, 60};
@@ -14,48 +14,7 @@ static const int32_t slacks[] = {10, 20, 60};
 typedef struct outcome {
     hbp_report report;
     double seconds; /* on the CPU */
-    double
-        distance; /* mean over all steps of half the L1 distance of tokens by length class to the epoch's */
-    double cv;    /* of samples, over all steps */
 } outcome;
-
-static int class_of(int32_t tokens)
-{
-    int class = 0;
-    for (; tokens > 1; tokens /= 2)
-        class ++;
-    return class;
-}
-
-/* The report compares a step with those of its own kind; these compare it with the epoch. */
-static void measure_steps(const hbp_plan *plan, outcome *o)
-{
-    int64_t steps;
-    const int64_t *step = hbp_plan_get_step_offsets(plan, &steps);
-    const int64_t *batch = hbp_plan_get_micro_batch_offsets(plan, NULL);
-    const int64_t *pack = hbp_plan_get_pack_offsets(plan, NULL);
-    const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
-    double all[CLASSES] = {0}, total = 0, sum = 0, squares = 0;
-    steps--;
-    for (int64_t i = 0; i < pack[batch[step[steps]]]; i++) {
-        all[class_of(tokens[i])] += tokens[i];
-        total += tokens[i];
-    }
-    for (int64_t s = 0; s < steps; s++) {
-        double here[CLASSES] = {0}, mine = 0;
-        int64_t first = pack[batch[step[s]]], end = pack[batch[step[s + 1]]];
-        for (int64_t i = first; i < end; i++) {
-            here[class_of(tokens[i])] += tokens[i];
-            mine += tokens[i];
-        }
-        for (int k = 0; k < CLASSES && mine > 0; k++)
-            o->distance += fabs(here[k] / mine - all[k] / total) / 2 / (double)steps;
-        sum += (double)(end - first);
-        squares += (double)(end - first) * (double)(end - first);
-    }
-    double mean = sum / (double)steps;
-    o->cv = sqrt(fmax(0, squares / (double)steps - mean * mean)) / mean;
-}
 
 static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
                  int32_t slack, int64_t tokens_per_step, outcome *o)
@@ -76,7 +35,6 @@ static void plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cos
     simulate.tokens_per_step = tokens_per_step;
     hbp_report_init(&o->report, sizeof o->report);
     bench_need(context, hbp_simulate(context, made, cost, &simulate, &o->report), "the replay");
-    measure_steps(made, o);
     hbp_plan_free(made);
 }
 
@@ -127,7 +85,8 @@ static void print_outcome(const char *name, const char *way, int64_t tokens_per_
     printf("%-18s %-10s %8.1f %7lld %9.5f %8.4f %6.2f %6.3f %6.3f %7.2f\n", name, way,
            (double)tokens_per_step * 1e-6, (long long)o->report.steps,
            (double)o->report.epoch_ns / (double)hierarchy->report.epoch_ns,
-           (double)o->report.epoch_ns / steps_ns, 100 * o->report.gap, o->distance, o->cv, o->seconds);
+           (double)o->report.epoch_ns / steps_ns, 100 * o->report.gap, o->report.mixture_distance,
+           o->report.samples_cv, o->seconds);
     fflush(stdout);
 }
 
@@ -156,8 +115,8 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, const hbp_
     t->slower_than_steps += (double)mixed.report.epoch_ns > steps_ns;
     t->near += mixed.report.gap <= .015;
     t->farthest = fmax(t->farthest, mixed.report.gap);
-    t->distance += mixed.distance;
-    t->hierarchy_distance += hierarchy.distance;
+    t->distance += mixed.report.mixture_distance;
+    t->hierarchy_distance += hierarchy.report.mixture_distance;
 }
 
 void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)

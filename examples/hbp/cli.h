@@ -226,7 +226,11 @@ shown show_bytes(double bytes);    /* 61.3 GiB */
 shown show_share(double share);    /* 1.25 % */
 shown show_real(const char *format, double value);
 shown show_digest(uint64_t digest); /* 0123456789abcdef */
-double cli_now(void);               /* seconds, monotonic */
+/* What is promised of every step, to stand behind "steps": " of at most 524,288 tokens, stratified"; `how`
+ * goes behind the tokens. Empty where the plan does not record it. */
+shown show_contract(const hbp_plan_summary *summary, const char *how);
+void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
+double cli_now(void);                                  /* seconds, monotonic */
 
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */
@@ -251,6 +255,9 @@ void show_bar(double share, int width, char *out); /* `width` columns of '#', th
 /* JSON: a real that is not finite becomes null. */
 json_t *json_number(double value);
 json_t *json_columns_i64(const int64_t *values, int64_t count);
+/* Adds what a plan promises of its steps; what a report says of them. */
+void json_add_contract(json_t *object, const hbp_plan_summary *summary);
+void json_add_steps(json_t *object, const hbp_report *report);
 
 /* The progress callback; `user` is unused. Draws on stderr. */
 int32_t cli_draw_progress(void *user, const hbp_progress *progress);

@@ -11,7 +11,7 @@ typedef struct way {
     hbp_report report;
 } way;
 
-enum { WAYS = HBP_BASELINE_COUNT + 1 };
+enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 11 };
 
 /* Plans the epoch one way, `baseline` -1 being this library's own, and measures it. */
 static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *options, way *w)
@@ -46,15 +46,16 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
             continue;
         }
         double bound = bound_ns > 0 ? (double)r->epoch_ns / (double)bound_ns - 1 : 0;
-        json_array_append_new(
-            list, json_pack("{s:s,s:I,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:f}", "way", ways[i].name,
-                            "epoch_ns", (json_int_t)r->epoch_ns, "ratio",
-                            json_number((double)r->epoch_ns / (double)ways[0].report.epoch_ns), "gap",
-                            json_number(bound), "steps", (json_int_t)r->steps, "padding",
-                            json_number(r->padding), "idle", json_number(r->idle), "abr", json_number(r->abr),
-                            "abr_paper", json_number(r->abr_paper), "dbr", json_number(r->dbr), "cr",
-                            json_number(r->cr), "tokens_per_s_per_gpu", json_number(r->tokens_per_s_per_gpu),
-                            "peak_bytes", (json_int_t)r->peak_bytes, "planning_seconds", ways[i].seconds));
+        json_t *one = json_pack(
+            "{s:s,s:I,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:f}", "way", ways[i].name, "epoch_ns",
+            (json_int_t)r->epoch_ns, "ratio",
+            json_number((double)r->epoch_ns / (double)ways[0].report.epoch_ns), "gap", json_number(bound),
+            "steps", (json_int_t)r->steps, "padding", json_number(r->padding), "idle", json_number(r->idle),
+            "abr", json_number(r->abr), "abr_paper", json_number(r->abr_paper), "dbr", json_number(r->dbr),
+            "cr", json_number(r->cr), "tokens_per_s_per_gpu", json_number(r->tokens_per_s_per_gpu),
+            "peak_bytes", (json_int_t)r->peak_bytes, "planning_seconds", ways[i].seconds);
+        json_add_steps(one, r);
+        json_array_append_new(list, one);
     }
     c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
     return cli_print_json(c);
@@ -63,14 +64,14 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
 static void print_text(const way *ways, int64_t bound_ns)
 {
     table t;
-    table_begin(&t, 11,
+    table_begin(&t, COLUMNS,
                 (const char *[]){"<way", "epoch", "x this", "over bound", "padding", "idle", "ABR", "CR",
-                                 "tokens/s/GPU", "peak", "planned in"});
+                                 "samples", "mixture", "tokens/s/GPU"});
     for (int i = 0; i < WAYS; i++) {
         const hbp_report *r = &ways[i].report;
         table_add(&t, "%s", ways[i].name);
         if (ways[i].failed[0]) {
-            for (int k = 1; k < 11; k++)
+            for (int k = 1; k < COLUMNS; k++)
                 table_add(&t, "-");
             continue;
         }
@@ -82,20 +83,25 @@ static void print_text(const way *ways, int64_t bound_ns)
         table_add_text(&t, show_share(r->idle));
         table_add_text(&t, show_real("%.3f", r->abr));
         table_add_text(&t, show_real("%.3f", r->cr));
+        table_add_text(&t, show_count(r->step_samples_median));
+        table_add_text(&t, show_real("%.3f", r->mixture_distance));
         table_add_text(&t, show_count((int64_t)r->tokens_per_s_per_gpu));
-        table_add_text(&t, show_bytes((double)r->peak_bytes));
-        table_add_text(&t, show_real("%.2f s", ways[i].seconds));
     }
     table_end(&t);
-    for (int i = 0; i < WAYS; i++)
+    double slowest = 0;
+    for (int i = 0; i < WAYS; i++) {
+        slowest = i && ways[i].seconds > slowest ? ways[i].seconds : slowest;
         if (ways[i].failed[0])
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
+    }
     if (bound_ns > 0)
         printf("\nNo plan of these samples is predicted to take less than %s.\n",
                show_time((double)bound_ns).s);
+    printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
     printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
            "ratio;\n"
-           "CR: share of tokens in packs with sequence parallelism.\n");
+           "CR: share of tokens in packs with sequence parallelism; samples: of a step, the median;\n"
+           "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
 }
 
 int cli_compare(cli *c)

@@ -16,6 +16,8 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
         json_number(r->gap), "padding", json_number(r->padding), "idle", json_number(r->idle), "abr",
         json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
         json_number(r->tokens_per_s_per_gpu), "peak_bytes", (json_int_t)r->peak_bytes);
+    json_add_contract(c->result, s);
+    json_add_steps(c->result, r);
     if (s->vision >= 0) {
         json_object_set_new(c->result, "vision", json_integer((json_int_t)s->vision));
         json_object_set_new(c->result, "dist_vision", json_number(r->dist_vision));
@@ -27,8 +29,18 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
 
 static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
-    printf("planned in %.2f s: %s steps, %s micro-batches, %s packs on %d GPUs\n", seconds,
-           show_count(s->steps).s, show_count(s->micro_batches).s, show_count(s->packs).s, (int)s->ranks);
+    shown contract = show_contract(s, c->tokens_per_step ? " (asked for)" : " (chosen)");
+    printf("planned in %.2f s: %s steps%s%s %s micro-batches, %s packs on %d GPUs\n", seconds,
+           show_count(s->steps).s, contract.s, contract.s[0] ? ";" : ",", show_count(s->micro_batches).s,
+           show_count(s->packs).s, (int)s->ranks);
+    printf(
+        "steps: %s .. %s .. %s samples, %s .. %s .. %s tokens (5 %%, median, 95 %%); a step's mixture is %s "
+        "from the epoch's\n",
+        show_count(r->step_samples_p5).s, show_count(r->step_samples_median).s,
+        show_count(r->step_samples_p95).s, show_count(r->step_tokens_p5).s,
+        show_count(r->step_tokens_median).s, show_count(r->step_tokens_p95).s,
+        show_real("%.3f", r->mixture_distance).s);
+    print_hierarchy(s);
     printf("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
     if (r->bound_ns > 0)
         printf("%s above the bound no plan can beat, ", show_share(r->gap).s);

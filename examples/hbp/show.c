@@ -107,6 +107,7 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
         vision_json(s, s->vision), "modalities", modalities_json(s->modalities), "predicted_ns",
         (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "gap", json_number(s->gap), "seed",
         (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
+    json_add_contract(c->result, s);
     return cli_print_json(c);
 }
 
@@ -124,6 +125,10 @@ static int overview(cli *c)
     printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", c->file, show_count(s.steps).s,
            (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
            show_time((double)s.predicted_ns).s);
+    shown contract = show_contract(&s, "");
+    if (contract.s[0])
+        printf("steps%s\n", contract.s);
+    print_hierarchy(&s);
     if (s.bound_ns > 0)
         printf("no plan of these samples takes less than %s: this one is %s above it\n",
                show_time((double)s.bound_ns).s, show_share(s.gap).s);

@@ -81,6 +81,27 @@ shown show_digest(uint64_t digest)
     return out;
 }
 
+shown show_contract(const hbp_plan_summary *s, const char *how)
+{
+    shown out = {""};
+    size_t length = 0;
+    if (s->samples_per_step)
+        length = (size_t)snprintf(out.s, sizeof out.s, " of %s samples", show_count(s->samples_per_step).s);
+    if (s->tokens_per_step)
+        length += (size_t)snprintf(out.s + length, sizeof out.s - length, "%s at most %s tokens%s",
+                                   length ? " and" : " of", show_count(s->tokens_per_step).s, how);
+    if (s->composition)
+        snprintf(out.s + length, sizeof out.s - length, ", %s", hbp_composition_name(s->composition));
+    return out;
+}
+
+void print_hierarchy(const hbp_plan_summary *s)
+{
+    if (s->hierarchy_ns && s->mixture_ns)
+        printf("the hierarchy takes %s, steps that are no hierarchy %s\n",
+               show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s);
+}
+
 double cli_now(void)
 {
     struct timespec now;
@@ -178,6 +199,30 @@ json_t *json_columns_i64(const int64_t *values, int64_t count)
     for (int64_t i = 0; array && i < count; i++)
         json_array_append_new(array, json_integer(values[i]));
     return array;
+}
+
+void json_add_contract(json_t *object, const hbp_plan_summary *s)
+{
+    const char *composition = s->composition ? hbp_composition_name(s->composition) : NULL;
+    json_t *rest =
+        json_pack("{s:s?,s:I,s:I,s:I,s:I}", "composition", composition, "samples_per_step",
+                  (json_int_t)s->samples_per_step, "tokens_per_step", (json_int_t)s->tokens_per_step,
+                  "hierarchy_ns", (json_int_t)s->hierarchy_ns, "mixture_ns", (json_int_t)s->mixture_ns);
+    json_object_update(object, rest);
+    json_decref(rest);
+}
+
+void json_add_steps(json_t *object, const hbp_report *r)
+{
+    json_t *rest =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "step_samples_p5", (json_int_t)r->step_samples_p5,
+                  "step_samples_median", (json_int_t)r->step_samples_median, "step_samples_p95",
+                  (json_int_t)r->step_samples_p95, "step_tokens_p5", (json_int_t)r->step_tokens_p5,
+                  "step_tokens_median", (json_int_t)r->step_tokens_median, "step_tokens_p95",
+                  (json_int_t)r->step_tokens_p95, "samples_cv", json_number(r->samples_cv),
+                  "mixture_distance", json_number(r->mixture_distance));
+    json_object_update(object, rest);
+    json_decref(rest);
 }
 
 static int drawn;

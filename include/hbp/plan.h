@@ -37,6 +37,10 @@ typedef struct hbp_plan hbp_plan;
 
 HBP_API void hbp_plan_free(hbp_plan *plan);
 
+/* "auto", "random", "stratified", "hierarchy", "given"; NULL for no such composition. Static text. Thread:
+ * any. */
+HBP_API const char *hbp_composition_name(int32_t composition);
+
 typedef struct hbp_plan_summary {
     uint32_t struct_size;
     int32_t ranks;

@@ -31,7 +31,7 @@ typedef struct hbp_report {
     double ave_tokens;  /* mean tokens per rank and step */
     double tokens_per_s_per_gpu;
     double communication;    /* share of rank-time in all-to-all */
-    double samples_cv;       /* coefficient of variation of samples per step, in the shortest group */
+    double samples_cv;       /* coefficient of variation of samples per step, over all steps */
     double mixture_distance; /* mean over steps of half the L1 distance of tokens by length class (powers of
                                 two) to the mixture of the epoch */
     int64_t vision;          /* vision units; -1: no second size */
@@ -39,7 +39,7 @@ typedef struct hbp_report {
                                 packs, dummies included, of (most - own) / (most * packs) */
     double dist_tokens;      /* the same of padded tokens */
     double vision_padding;   /* (capacity - vision) / capacity over packs with a limit, dummies included */
-    int64_t step_samples_p5; /* samples of a step: quantiles over the steps, of the lower of two neighbours */
+    int64_t step_samples_p5; /* samples of a step: quantiles over the steps, the lower of two neighbours */
     int64_t step_samples_median;
     int64_t step_samples_p95;
     int64_t step_tokens_p5; /* the same of tokens */

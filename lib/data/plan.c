@@ -114,6 +114,12 @@ int32_t hbp__plan_optional(const hbp_plan *plan)
     return optional;
 }
 
+const char *hbp_composition_name(int32_t composition)
+{
+    static const char *const names[] = {"auto", "random", "stratified", "hierarchy", "given"};
+    return composition >= 0 && composition <= HBP_COMPOSITION_GIVEN ? names[composition] : NULL;
+}
+
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
 {
     *summary = (hbp_plan_summary){

@@ -123,4 +123,8 @@ hbp_plan *hbp__plan_permute(const hbp__memory *memory, const hbp_plan *plan, con
  * breach. */
 hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan);
 
+/* Mean over steps, those without tokens left out, of half the L1 distance of their tokens by length class
+ * (powers of two) to the mixture of all steps; 0 of none. Every sample has at least 1 token. O(samples). */
+hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double *distance);
+
 #endif

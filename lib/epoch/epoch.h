@@ -130,8 +130,4 @@ typedef struct hbp__stratify {
  * the longest samples; NULL where none takes at most most_ns. */
 hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan);
 
-/* Mean over steps of half the L1 distance of their tokens by length class (powers of two) to the mixture of
- * all steps. O(samples). */
-hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double *distance);
-
 #endif

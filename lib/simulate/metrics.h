@@ -1,4 +1,4 @@
-/* What the report says of a plan's steps by what they hold: how alike they are. */
+/* What the report says of a plan's steps by what they hold: how large they are, and how like the epoch. */
 #ifndef HBP_SIMULATE_METRICS_H
 #define HBP_SIMULATE_METRICS_H
 
@@ -6,8 +6,9 @@
 #include "data/plan.h"
 #include "hbp/simulate.h"
 
-/* Fills samples_cv and mixture_distance of a checked plan whose tokens sum to less than 2^63. O(samples), 20
- * bytes a step and 32 more while sorting. */
+/* Fills samples_cv, mixture_distance and the quantiles of samples and tokens per step, of a checked plan: its
+ * columns of both are then the sums over its samples. O(samples), 4 bytes a step and 32 more while sorting.
+ */
 hbp_status hbp__measure_steps(hbp_context *context, const hbp_plan *plan, hbp_report *report);
 
 #endif

@@ -168,6 +168,16 @@ START_TEST(the_summary_sums)
 }
 END_TEST
 
+START_TEST(compositions_have_names)
+{
+    static const char *const name[] = {"auto", "random", "stratified", "hierarchy", "given"};
+    for (int32_t i = HBP_COMPOSITION_AUTO; i <= HBP_COMPOSITION_GIVEN; i++)
+        ck_assert_str_eq(hbp_composition_name(i), name[i]);
+    ck_assert_ptr_null(hbp_composition_name(-1));
+    ck_assert_ptr_null(hbp_composition_name(HBP_COMPOSITION_GIVEN + 1));
+}
+END_TEST
+
 START_TEST(every_rank_finds_its_pack)
 {
     hbp_context *context = test_context();
@@ -250,5 +260,5 @@ START_TEST(a_slice_may_find_no_memory)
 END_TEST
 
 TEST_MAIN("plan", a_plan_is_whole_or_not_there, the_digest_overlooks_nothing, getters_give_columns_and_counts,
-          the_summary_sums, every_rank_finds_its_pack, a_slice_is_the_steps_it_names,
+          the_summary_sums, compositions_have_names, every_rank_finds_its_pack, a_slice_is_the_steps_it_names,
           a_slice_may_find_no_memory)

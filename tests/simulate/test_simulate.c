@@ -81,8 +81,15 @@ START_TEST(a_small_plan_is_measured_as_by_hand)
     NEAR(report.ave_tokens, 102.0 / 8);
     ck_assert_double_eq_tol(report.tokens_per_s_per_gpu, 102e9 / (4 * 5987), 1e-6);
     NEAR(report.communication, (4 * 280 + 2 * 74 + 2 * 27) / (4.0 * 5987));
-    NEAR(report.samples_cv, 0);
-    NEAR(report.mixture_distance, 0);
+    /* 6 and 3 samples; 69 and 33 tokens: 15, 8, 46 from 4, 8, 16 on; 3, 10, 20 from 2, 8, 16 on. */
+    NEAR(report.samples_cv, 1.5 / 4.5);
+    NEAR(report.mixture_distance, ((1 - 81.0 / 102 - 8.0 / 69) + (1 - 21.0 / 102 - 20.0 / 33)) / 2);
+    ck_assert_int_eq(report.step_samples_p5, 3);
+    ck_assert_int_eq(report.step_samples_median, 3);
+    ck_assert_int_eq(report.step_samples_p95, 3);
+    ck_assert_int_eq(report.step_tokens_p5, 33);
+    ck_assert_int_eq(report.step_tokens_median, 33);
+    ck_assert_int_eq(report.step_tokens_p95, 33);
     ck_assert_int_eq(report.vision, -1);
     ck_assert_double_eq(report.dist_vision, 0);
     ck_assert_double_eq(report.vision_padding, 0);

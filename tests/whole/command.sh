@@ -1,8 +1,8 @@
 #!/bin/sh
 # The hbp command from outside: what it prints, its JSON, its exit statuses and its one-line errors.
-# usage: command.sh HBP DRAW_LENGTHS SOURCE
+# usage: command.sh HBP DRAW_LENGTHS STATE_CONTRACT SOURCE
 set -u
-hbp=$1 draw=$2 source=$3
+hbp=$1 draw=$2 state=$3 source=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -111,7 +111,39 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
     json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 10 and r['bound_ns'] > 0 and
           all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['ways'])" compare l.npy $on
-    good compare l.npy $on && has "this plan" && has "no-packing"
+    json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
+          w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
+          for w in r['ways']) and
+          {w['way']: w for w in r['ways']}['sorted']['mixture_distance'] > .8" compare l.npy $on
+    good compare l.npy $on && has "this plan" && has "no-packing" && has "samples  mixture"
+    [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
+    # What a plan says of its steps, counted from its packs.
+    "$hbp" dump plan.msgpack >plan.json
+    good plan l.npy $on && cp out said.txt
+    [ -z "$python" ] || "$python" -c "
+import json
+r, said = json.load(open('first.json')), open('said.txt').read().splitlines()
+steps = [[p for b in s['micro_batches'] for p in b['packs']] for s in json.load(open('plan.json'))['steps']]
+def spread(values):
+    values = sorted(values)
+    return [values[(len(values) - 1) * percent // 100] for percent in (5, 50, 95)]
+samples = spread(sum(len(p['sample_ids']) for p in s) for s in steps)
+tokens = spread(sum(p['tokens'] for p in s) for s in steps)
+assert samples == [r['step_samples_' + q] for q in ('p5', 'median', 'p95')], samples
+assert tokens == [r['step_tokens_' + q] for q in ('p5', 'median', 'p95')], tokens
+contract = ''
+if r['samples_per_step']:
+    contract = ' of {:,} samples'.format(r['samples_per_step'])
+if r['tokens_per_step']:
+    contract += (' and' if contract else ' of') + ' at most {:,} tokens (chosen)'.format(r['tokens_per_step'])
+if r['composition']:
+    contract += ', ' + r['composition']
+contract += ';' if contract else ','
+wanted = 's: {:,} steps{} {:,} micro-batches, {:,} packs on 32 GPUs'
+assert said[0].endswith(wanted.format(r['steps'], contract, r['micro_batches'], r['packs'])), said[0]
+wanted = 'steps: {:,} .. {:,} .. {:,} samples, {:,} .. {:,} .. {:,} tokens (5 %, median, 95 %); a step\'s mixture is {:.3f} '
+assert said[1].startswith(wanted.format(*samples, *tokens, r['mixture_distance'])), said[1]" ||
+        fail "plan says something else of its steps than their packs: $(cat said.txt)"
     good validate plan.msgpack && has "keeps every promise"
     json "r['valid'] and r['against_lengths'] and r['against_cost']" validate plan.msgpack --lengths l.npy $on
     awk 'BEGIN { for (i = 0; i < 5000; i++) print i % 7 % 4 }' >units.txt
@@ -124,6 +156,11 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
 }
 json "r['steps'] >= 1 and sum(k['samples'] for k in r['kinds']) == 5000 and r['ranks'] == 32" show plan.msgpack
 good show plan.msgpack && has "seed 0"
+"$state" plan.msgpack contract.msgpack || fail "state_contract"
+json "(r['composition'], r['tokens_per_step'], r['samples_per_step'], r['hierarchy_ns'], r['mixture_ns']) ==
+      ('stratified', 524288, 0, 4140 * 10**9, 4248 * 10**9)" show contract.msgpack
+good show contract.msgpack && has "steps of at most 524,288 tokens, stratified" &&
+    has "the hierarchy takes 1.150 h, steps that are no hierarchy 1.180 h"
 json "r['step'] == 0 and sum(len(p['samples']) for p in r['packs']) == r['samples'] and
       sum(p['tokens'] for p in r['packs']) == r['tokens']" show plan.msgpack --step 0
 json "len(r['packs']) == r['micro_batches'] and

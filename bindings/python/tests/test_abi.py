@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hbp import _native, _structs, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm
+from hbp import _native, _structs, _structs_plan, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 NUMBERS = {
@@ -43,7 +43,7 @@ def open_structs(text: str) -> "dict[str, list[str]]":
     return structs
 
 
-MODULES = (_structs, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm)
+MODULES = (_structs, _structs_plan, _structs_stepper, _structs_tasks, _structs_timeline, _structs_vlm)
 
 
 def python_struct(c_name: str):
@@ -170,6 +170,10 @@ class TestEnumerations(unittest.TestCase):
         self.assertEqual({3: 3, 2: 2, 1: 1, 0: 4}, cost.ZERO_STAGES)
         self.assertEqual(values["HBP_ZERO_NONE"], "4")
         self.assertEqual(len(hbp.baselines()), int(values["HBP_BASELINE_COUNT"]))
+        compositions = {f"HBP_COMPOSITION_{name.upper()}": str(value)
+                        for value, name in enumerate(_structs_plan.COMPOSITION_NAMES)}
+        found = {name: value for name, value in values.items() if name.startswith("HBP_COMPOSITION_")}
+        self.assertEqual(compositions, found)
         self.assertEqual(plan.CURSOR_BYTES, int(re.search(r"#define HBP_CURSOR_BYTES\s+(\d+)", text)[1]))
 
     def test_statuses(self):

@@ -15,7 +15,7 @@ import numpy as np
 import samples
 
 import hbp
-from hbp import _structs
+from hbp import _native, _structs, _structs_plan
 
 
 class TestWalk(unittest.TestCase):
@@ -262,10 +262,10 @@ class TestEpoch(unittest.TestCase):
             (hbp.plan_groups, _structs.GroupsOptions),
             (hbp.greedy_fill, _structs.FillOptions),
             (hbp.balance_attention, _structs.BalanceOptions),
-            (hbp.simulate, _structs.SimulateOptions),
+            (hbp.simulate, _structs_plan.SimulateOptions),
             (hbp.Cost.__init__, _structs.CostOptions),
             (hbp.Lengths.read, _structs.LengthsReadOptions),
-            (hbp.Plan.save, _structs.PlanSaveOptions),
+            (hbp.Plan.save, _structs_plan.PlanSaveOptions),
         ):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
@@ -354,6 +354,56 @@ class TestEpoch(unittest.TestCase):
         self.assertEqual(hbp.simulate(plan, cost, bound=False).bound_ns, 0)
         self.assertEqual(hbp.bound_epoch(samples.lengths(), cost, len(plan)), report.bound_ns)
         self.assertIn("idle", str(report))
+
+    def test_what_a_step_holds(self):
+        """The report's numbers of steps, counted from the plan."""
+        plan = samples.plan()
+        report = hbp.simulate(plan, samples.cost())
+        for name, values in (("samples", plan.step_samples), ("tokens", plan.step_tokens)):
+            values = np.sort(values)
+            for end, percent in (("p5", 5), ("median", 50), ("p95", 95)):
+                expected = int(values[(len(values) - 1) * percent // 100])
+                self.assertEqual(getattr(report, f"step_{name}_{end}"), expected)
+                self.assertIn(f"{expected:,}", str(report))
+        self.assertAlmostEqual(report.samples_cv, float(np.std(plan.step_samples) / np.mean(plan.step_samples)))
+
+        def mixture(lengths):
+            tokens = np.bincount(np.floor(np.log2(lengths)).astype(int), weights=lengths, minlength=32)
+            return tokens / tokens.sum()
+
+        epoch = mixture(plan.sample_tokens)
+        borders = plan.pack_offsets[plan.micro_batch_offsets[plan.step_offsets]]
+        steps = np.split(plan.sample_tokens, borders[1:-1])
+        distances = [np.abs(mixture(lengths) - epoch).sum() / 2 for lengths in steps]
+        self.assertAlmostEqual(report.mixture_distance, float(np.mean(distances)))
+        self.assertIn(f"mixture {report.mixture_distance:.3f} from the epoch's", str(report))
+
+
+class TestContract(unittest.TestCase):
+    def summary(self, **fields):
+        return _structs_plan.PlanSummary(vision=-1, steps=3, **fields)
+
+    def test_names(self):
+        names = _structs_plan.COMPOSITION_NAMES
+        self.assertEqual([_native.lib.hbp_composition_name(i).decode() for i in range(len(names))], list(names))
+        self.assertIsNone(_native.lib.hbp_composition_name(len(names)))
+        self.assertIsNone(_native.lib.hbp_composition_name(-1))
+        self.assertIsNone(self.summary().composition_name)
+        self.assertIsNone(self.summary(composition=len(names)).composition_name)
+        self.assertEqual(self.summary(composition=4).composition_name, "given")
+
+    def test_contract(self):
+        self.assertEqual(self.summary().contract, "")
+        self.assertNotIn("steps of", str(self.summary()))
+        self.assertNotIn("hierarchy", str(self.summary(hierarchy_ns=1)))
+        stratified = self.summary(composition=2, tokens_per_step=524288, hierarchy_ns=4140 * 10**9, mixture_ns=10**9)
+        self.assertEqual(stratified.contract, "steps of at most 524,288 tokens, stratified")
+        self.assertIn("\nsteps of at most 524,288 tokens, stratified\n", str(stratified))
+        self.assertIn("hierarchy takes 4,140.000 s, steps that are no hierarchy 1.000 s", str(stratified))
+        self.assertEqual(self.summary(composition=1, samples_per_step=512).contract, "steps of 512 samples, random")
+        both = self.summary(samples_per_step=512, tokens_per_step=1000)
+        self.assertEqual(both.contract, "steps of 512 samples and at most 1,000 tokens")
+        self.assertEqual(self.summary(composition=4).contract, "steps, given")
 
 
 class TestFiles(unittest.TestCase):

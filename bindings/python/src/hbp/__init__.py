@@ -9,15 +9,8 @@ parallelism and recomputation.
 
 from ._context import Progress
 from ._native import lib as _lib
-from ._structs import (
-    LengthsSummary,
-    MachineFields,
-    ModelFields,
-    ModelSummary,
-    PlanSummary,
-    Report,
-    SpChoice,
-)
+from ._structs import LengthsSummary, MachineFields, ModelFields, ModelSummary, SpChoice
+from ._structs_plan import PlanSummary, Report
 from ._structs_stepper import Communicator, StepperSummary
 from ._structs_tasks import TaskRunSummary, TaskSummary
 from ._structs_timeline import FitReport, TimelineReport

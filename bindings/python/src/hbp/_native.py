@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _structs as s
+from . import _structs_plan as p
 from . import _structs_stepper as stepper
 from . import _structs_tasks as t
 from . import _structs_timeline as timeline
@@ -149,15 +150,9 @@ class Timeline(Opaque):
 
 
 # Numbers in C arrays are passed and returned as addresses; results of one value through POINTERs.
-Status, Int32, Int64, UInt32, UInt64, Double, Text = (
-    c_int32,
-    c_int32,
-    c_int64,
-    c_uint32,
-    c_uint64,
-    c_double,
-    c_char_p,
-)
+Status = Int32 = c_int32
+Int64, UInt32, UInt64 = c_int64, c_uint32, c_uint64
+Double, Text = c_double, c_char_p
 Array = c_void_p
 Out = POINTER(c_void_p)
 Count = POINTER(c_int64)
@@ -322,7 +317,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_baseline": (Status, [Context, Lengths, Cost, Int32, _to(s.EpochOptions), Out]),
     # plan.h
     "hbp_plan_free": (None, [Plan]),
-    "hbp_plan_get_summary": (Status, [Context, Plan, _to(s.PlanSummary)]),
+    "hbp_composition_name": (Text, [Int32]),
+    "hbp_plan_get_summary": (Status, [Context, Plan, _to(p.PlanSummary)]),
     "hbp_plan_get_digest": (UInt64, [Plan]),
     "hbp_plan_get_step_offsets": _column(Plan),
     "hbp_plan_get_step_ns": _column(Plan),
@@ -356,7 +352,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
     "hbp_plan_copy_rank_packs": (
         Status,
-        [Context, Plan, Int64, Int32, _to(s.RankPack), UInt32, Int64, Count],
+        [Context, Plan, Int64, Int32, _to(p.RankPack), UInt32, Int64, Count],
     ),
     "hbp_plan_copy_cu_seqlens": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
     "hbp_plan_copy_loss_weights": (Status, [Context, Plan, Int64, Int32, Array, Int64, Count]),
@@ -364,19 +360,19 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_save_cursor": (Status, [Context, Plan, Int64, Array]),
     "hbp_plan_load_cursor": (Status, [Context, Plan, Array, Count]),
     # plan_file.h
-    "hbp_plan_save_options_init": _init(s.PlanSaveOptions),
-    "hbp_plan_save": (Status, [Context, Plan, Text, _to(s.PlanSaveOptions)]),
+    "hbp_plan_save_options_init": _init(p.PlanSaveOptions),
+    "hbp_plan_save": (Status, [Context, Plan, Text, _to(p.PlanSaveOptions)]),
     "hbp_plan_load": (Status, [Context, Text, Out]),
     "hbp_plan_file_open": (Status, [Context, Text, Out]),
     "hbp_plan_file_free": (None, [PlanFile]),
-    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(s.PlanSummary)]),
+    "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
     "hbp_plan_write_trace": (Status, [Context, Plan, Int64, Int64, Text]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),
     # simulate.h
-    "hbp_report_init": _init(s.Report),
-    "hbp_simulate_options_init": _init(s.SimulateOptions),
-    "hbp_simulate": (Status, [Context, Plan, Cost, _to(s.SimulateOptions), _to(s.Report)]),
+    "hbp_report_init": _init(p.Report),
+    "hbp_simulate_options_init": _init(p.SimulateOptions),
+    "hbp_simulate": (Status, [Context, Plan, Cost, _to(p.SimulateOptions), _to(p.Report)]),
     "hbp_bound_epoch": (Status, [Context, Lengths, Cost, Int64, Count]),
     # step.h
     "hbp_step_options_init": _init(s.StepOptions),

@@ -14,7 +14,7 @@ from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs import PlanSaveOptions, PlanSummary, kinds_of
+from ._structs_plan import PlanSaveOptions, PlanSummary, kinds_of
 from .cost import Cost
 from .lengths import Lengths
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ._context import ProgressFn, call_long
 from ._native import lib
 from ._numbers import int64
-from ._structs import Report, SimulateOptions
+from ._structs_plan import Report, SimulateOptions
 from .cost import Cost
 from .lengths import Lengths
 from .plan import Plan

@@ -1,5 +1,4 @@
 #include "data/plan.h"
-#include "epoch/epoch.h"
 
 /* Lengths fall into classes [2^k, 2^(k + 1)). */
 #define LENGTH_CLASSES 32
@@ -39,12 +38,15 @@ hbp_status hbp__plan_mixture(hbp_context *context, const hbp_plan *plan, double 
     mixture all = {.total = 0};
     double sum = 0;
     int64_t measured = 0;
-    for (int64_t s = 0; s < plan->steps; s++)
+    for (int64_t s = 0; s < plan->steps; s++) {
+        if (s % TICK_STEPS == 0)
+            HBP__TRY(hbp__tick(context, "mixture", s, 2 * plan->steps));
         add_step(plan, s, &all);
+    }
     for (int64_t s = 0; s < plan->steps; s++) {
         mixture here = {.total = 0};
         if (s % TICK_STEPS == 0)
-            HBP__TRY(hbp__tick(context, "mixture", s, plan->steps));
+            HBP__TRY(hbp__tick(context, "mixture", plan->steps + s, 2 * plan->steps));
         add_step(plan, s, &here);
         if (here.total > 0) {
             sum += distance_of(&here, &all);
