@@ -52,6 +52,17 @@ typedef struct cli {
     int64_t window;
     int64_t max_samples;
     int64_t mixture_slack;
+    int64_t composition;
+    const char *batches_file;
+    int64_t *batch_offsets;
+    int64_t *batch_samples;
+    int64_t threads;
+    int64_t max_pack_length;
+    int64_t tokens_per_rank;
+    int64_t micro_batches_per_step;
+    int64_t equal_samples;
+    int64_t sequence_multiple_per_sp;
+    int64_t pack_multiple_per_sp;
     int64_t micro_batch_multiple;
     int64_t sequence_multiple;
     int64_t pack_multiple;
@@ -189,6 +200,9 @@ hbp_status cli_set_machine(cli *c);
 /* executor.c: c->machine from the profile that --executor's command writes. */
 hbp_status cli_run_executor(cli *c);
 hbp_status cli_make_cost(cli *c);
+/* --batches into the options; what they point to lives as long as `c`. */
+hbp_status cli_read_batches(cli *c, hbp_epoch_options *options);
+
 hbp_status cli_make_groups(cli *c, int32_t mode);
 hbp_status cli_load_plan(cli *c);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no

@@ -111,9 +111,14 @@ int cli_compare(cli *c)
     CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
-    options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    if (!options.samples_per_step)
+        options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
+    if (options.samples_per_step) { /* as many tokens as those samples have on average */
+        options.samples_per_step = 0;
+        options.tokens_per_step = ways[0].report.tokens / ways[0].report.steps;
+    }
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
         ways[i + 1].name = hbp_baseline_name(i);
         if (measure(c, i, &options, &ways[i + 1]) == HBP_E_CANCELLED)

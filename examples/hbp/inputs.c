@@ -208,6 +208,8 @@ hbp_status cli_make_groups(cli *c, int32_t mode)
     options.max_length = c->max_length;
     options.pack_multiple = c->pack_multiple;
     options.sequence_multiple = c->sequence_multiple;
+    options.max_pack_length = c->max_pack_length;
+    options.tokens_per_rank = c->tokens_per_rank;
     return hbp_plan_groups(c->context, c->lengths, c->cost, &options, &c->groups);
 }
 
@@ -238,6 +240,14 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->epoch = (uint64_t)c->epoch;
     options->max_vision = c->max_vision;
     options->modality_order = (int32_t)c->modality_order;
+    options->composition = (int32_t)c->composition;
+    options->threads = (int32_t)c->threads;
+    options->max_pack_length = c->max_pack_length;
+    options->tokens_per_rank = c->tokens_per_rank;
+    options->micro_batches_per_step = (int32_t)c->micro_batches_per_step;
+    options->equal_samples = (int32_t)c->equal_samples;
+    options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
+    options->pack_multiple_per_sp = c->pack_multiple_per_sp;
 }
 
 hbp_status cli_find_bound(cli *c, int64_t most_steps, int64_t *bound_ns)

@@ -63,29 +63,45 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
 }
 
+/* Steps as large as those of this library's plan, for a classic way. */
+static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
+{
+    hbp_status status = cli_make_groups(c, HBP_GROUPS_OPTIMAL);
+    if (status >= 0 && options->tokens_per_step == 0)
+        options->tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    return status < 0
+               ? status
+               : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, options, &c->plan);
+}
+
+/* The plan's own bound; a plan without one gets that of its samples in as many steps. */
+static hbp_status find_bound(cli *c, const hbp_plan_summary *summary, int64_t *bound_ns)
+{
+    *bound_ns = summary->bound_ns;
+    return *bound_ns ? HBP_OK : hbp_bound_epoch(c->context, c->lengths, c->cost, summary->steps, bound_ns);
+}
+
 int cli_plan(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
-    if (c->way && options.tokens_per_step == 0) /* steps as large as those of this library's plan */
-        options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    CLI_TRY(c, cli_read_batches(c, &options));
     double start = cli_now();
-    if (c->way)
-        CLI_TRY(c,
-                hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, &options, &c->plan));
-    else
-        CLI_TRY(c, hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
+    CLI_TRY(c, c->way ? plan_classic(c, &options)
+                      : hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan));
     double seconds = cli_now() - start;
     hbp_report report;
     hbp_report_init(&report, sizeof report);
     hbp_simulate_options simulate;
     hbp_simulate_options_init(&simulate, sizeof simulate);
     simulate.bound = 1;
+    hbp_plan_summary summary;
+    summary.struct_size = sizeof summary;
+    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &summary));
     CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
-    CLI_TRY(c, cli_find_bound(c, report.steps, &report.bound_ns));
+    CLI_TRY(c, find_bound(c, &summary, &report.bound_ns));
     report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : 0;
     if (c->output) {
         hbp_plan_save_options save;
@@ -94,9 +110,6 @@ int cli_plan(cli *c)
         save.note = c->note;
         CLI_TRY(c, hbp_plan_save(c->context, c->plan, c->output, &save));
     }
-    hbp_plan_summary summary;
-    summary.struct_size = sizeof summary;
-    CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &summary));
     cli_clear_progress();
     if (c->json)
         return print_json(c, &summary, &report, seconds);

@@ -155,6 +155,12 @@ static int read_options(cli *c, hbp_step_options *options)
     options->sequence_multiple = c->sequence_multiple;
     options->pack_multiple = c->pack_multiple;
     options->time_limit_ms = c->time_limit;
+    options->max_samples = (int32_t)c->max_samples;
+    options->max_pack_length = c->max_pack_length;
+    options->tokens_per_rank = c->tokens_per_rank;
+    options->equal_samples = (int32_t)c->equal_samples;
+    options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
+    options->pack_multiple_per_sp = c->pack_multiple_per_sp;
     if ((c->batch || c->skip) && (c->tie_column || c->loss_column))
         return cli_usage(
             "--batch and --skip keep neither loss tokens nor ties: leave --loss-column and --tie-column out");
