@@ -33,20 +33,51 @@ void hbp__step_squeezer_close(hbp__step_squeezer *q)
     memset(q, 0, sizeof *q);
 }
 
-/* Time of group g with so much more or less in it. Where its ranks do not hold the tokens, longer than the
- * goal by what is too much. */
-static double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, double goal)
+/* What a move brings to a group, or takes from it. */
+typedef struct change {
+    int64_t tokens; /* as the group's degree pads them */
+    double squares;
+    int64_t samples;
+} change;
+
+static const change nothing = {0};
+
+/* Sequence `in` comes to group g and `out` leaves it; either may be HBP__NONE. */
+static inline change change_of(const hbp__step_squeezer *q, int32_t g, int64_t in, int64_t out)
 {
+    const hbp__step *step = q->step;
+    const int64_t *tokens = step->degree[q->group[g].degree].tokens;
+    change c = nothing;
+    if (in != HBP__NONE)
+        c = (change){tokens[in], step->squares[in], hbp__step_samples(step, in)};
+    if (out != HBP__NONE) {
+        c.tokens -= tokens[out];
+        c.squares -= step->squares[out];
+        c.samples -= hbp__step_samples(step, out);
+    }
+    return c;
+}
+
+/* Time of group g after a change. Where its ranks do not hold the tokens, or it has too many samples, longer
+ * than the goal by what is too much. */
+static double time_with(const hbp__step_squeezer *q, int32_t g, change by, double goal)
+{
+    int64_t tokens = by.tokens, samples = by.samples + q->group[g].samples;
+    double squares = by.squares, excess = 0;
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
     tokens += group->tokens;
     if (!tokens)
         return q->step->cost->terms.pack_ns;
-    if (tokens <= d->capacity)
+    if (hbp__step_holds(q->step, group->degree, tokens, samples))
         return hbp__step_group_time(q->step, group->degree, tokens, group->squares + squares);
     const hbp__step_way *way = &d->way[d->ways - 1];
     double time = way->constant + way->linear * (double)tokens + way->square * (group->squares + squares);
-    return (time > goal ? time : goal) + goal * (double)(tokens - d->capacity) / (double)d->capacity;
+    if (tokens > d->capacity)
+        excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;
+    if (samples > q->step->most_samples)
+        excess += goal * (double)(samples - q->step->most_samples) / (double)q->step->most_samples;
+    return (time > goal ? time : goal) + excess;
 }
 
 /* Rank-time over the goal. */
@@ -58,18 +89,16 @@ static double over(const hbp__step_squeezer *q, int32_t g, double time, double g
 static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double goal)
 {
     hbp__step_group *group = &q->group[g];
-    group->tokens += sign * q->step->tokens[k];
-    group->squares += sign * q->step->squares[k];
-    group->time = time_with(q, g, 0, 0, goal);
+    hbp__step_group_add(q->step, group, k, sign);
+    group->time = time_with(q, g, nothing, goal);
 }
 
 static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
 {
-    const hbp__step *step = q->step;
     int32_t best = -1;
     double least = (double)INFINITY;
     for (int32_t g = 0; g < groups; g++) {
-        double time = time_with(q, g, step->tokens[k], step->squares[k], goal);
+        double time = time_with(q, g, change_of(q, g, k, HBP__NONE), goal);
         double worse = over(q, g, time, goal) - over(q, g, q->group[g].time, goal);
         if (worse < least) {
             least = worse;
@@ -105,12 +134,11 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
             continue;
         int64_t ka = q->member[a], tokens = step->tokens[ka];
         q->work += groups + q->count;
-        double squares = step->squares[ka];
-        double gone = here - over(q, from, time_with(q, from, -tokens, -squares, goal), goal);
+        double gone = here - over(q, from, time_with(q, from, change_of(q, from, HBP__NONE, ka), goal), goal);
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
-            double gain = gone - over(q, g, time_with(q, g, tokens, squares, goal), goal) +
+            double gain = gone - over(q, g, time_with(q, g, change_of(q, g, ka, HBP__NONE), goal), goal) +
                           over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, HBP__NONE, g, gain};
@@ -120,12 +148,10 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
             int64_t kb = q->member[b];
             if (g == from || q->quiet_until[b] > turn || step->tokens[kb] >= tokens)
                 continue;
-            int64_t more = tokens - step->tokens[kb];
-            double worse = squares - step->squares[kb];
-            double mine = over(q, from, time_with(q, from, -more, -worse, goal), goal);
+            double mine = over(q, from, time_with(q, from, change_of(q, from, kb, ka), goal), goal);
             if (here - mine <= best->gain)
                 continue;
-            double gain = here - mine - over(q, g, time_with(q, g, more, worse, goal), goal) +
+            double gain = here - mine - over(q, g, time_with(q, g, change_of(q, g, ka, kb), goal), goal) +
                           over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, b, g, gain};
@@ -184,7 +210,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (!insert(q, groups, extra[i], goal))
             return 0;
     for (int32_t g = 0; g < groups; g++)
-        q->group[g].time = time_with(q, g, 0, 0, goal);
+        q->group[g].time = time_with(q, g, nothing, goal);
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;
