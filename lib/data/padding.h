@@ -8,6 +8,14 @@
 #include "base/checked.h"
 #include "data/plan.h"
 
+/* Padding as a plan records it. */
+typedef struct hbp__padding {
+    int64_t sequence_multiple;
+    int64_t pack_multiple;
+    int64_t sequence_multiple_per_sp; /* 0: none, as the next */
+    int64_t pack_multiple_per_sp;
+} hbp__padding;
+
 /* Stands for every larger multiple: more than any pack holds, and sums of a few stay far below 2^63. */
 #define HBP__MOST_MULTIPLE (INT64_C(1) << 40)
 
