@@ -338,13 +338,17 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
                          "sample %lld with its tied samples makes %lld; max_samples is %lld",
                          (long long)sample, (long long)members, (long long)step->most_samples);
     int is_capped = (o->tokens_per_rank || o->max_pack_length) && find_caps(step, k, &per_rank, &length);
-    int at = 0;
-    if (is_capped && o->tokens_per_rank)
-        at = snprintf(why, sizeof why, " with tokens_per_rank %lld (%lld would do)",
-                      (long long)o->tokens_per_rank, (long long)hbp__max_i64(per_rank, o->tokens_per_rank));
-    if (is_capped && o->max_pack_length)
-        snprintf(why + at, sizeof why - (size_t)at, " with max_pack_length %lld (%lld would do)",
-                 (long long)o->max_pack_length, (long long)hbp__max_i64(length, o->max_pack_length));
+    int by_rank = is_capped && o->tokens_per_rank && per_rank > o->tokens_per_rank;
+    int by_length = is_capped && o->max_pack_length && length > o->max_pack_length;
+    if (by_rank)
+        snprintf(why, sizeof why, " with tokens_per_rank %lld (%lld would do)", (long long)o->tokens_per_rank,
+                 (long long)per_rank);
+    if (by_length)
+        snprintf(why + strlen(why), sizeof why - strlen(why), " with max_pack_length %lld (%lld would do)",
+                 (long long)o->max_pack_length, (long long)length);
+    if (is_capped && !by_rank && !by_length) /* each for itself would do */
+        snprintf(why, sizeof why, " with both tokens_per_rank %lld and max_pack_length %lld",
+                 (long long)o->tokens_per_rank, (long long)o->max_pack_length);
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
                      "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
                      (long long)sample, members > 1 ? " with its tied samples" : "", (long long)tokens,
