@@ -203,7 +203,9 @@ static double least_micro_batches(const bounding *b, double *longest)
         share += least;
     }
     double needed = ceil(share / b->ranks * (1 - b->margin));
+    double counted = (double)hbp__step_fewest_for_samples(step);
     needed = needed > (double)large ? needed : (double)large;
+    needed = needed > counted ? needed : counted;
     needed =
         needed > (double)step->options.min_micro_batches ? needed : (double)step->options.min_micro_batches;
     double multiple = step->options.micro_batch_multiple;
