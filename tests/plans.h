@@ -20,7 +20,18 @@ typedef struct plans_shape {
     int64_t micro_batch_multiple;
     int32_t modality_order; /* nonzero, without ties: packs of a micro-batch hold the same kinds */
     const hbp_cost *cost;   /* NULL: times are drawn, a whole number of ns below 1000 */
+    int64_t sequence_multiple_per_sp;
+    int64_t pack_multiple_per_sp;
 } plans_shape;
+
+/* What a plan of the shape pads a pack of `sp` ranks to a multiple of. */
+static inline int64_t plans_multiple(int64_t plain, int64_t per_sp, int64_t sp)
+{
+    int64_t multiple = plain;
+    while (sp > 1 && per_sp && multiple % (per_sp * sp))
+        multiple += plain;
+    return multiple;
+}
 
 /* A walk over the plan to be: counts rows, and writes them when there is a plan. */
 typedef struct plans_walk {
@@ -175,11 +186,12 @@ static inline int64_t plans_pack(plans_walk *w, int64_t rank, int64_t sp, int64_
         plans_sample(w, i, piece[i - first], &loss);
         vision += hbp__lengths_vision(w->lengths, piece[i - first]);
         tokens += plan->sample_tokens[i];
-        padded += hbp__round_up(plan->sample_tokens[i], shape->sequence_multiple);
+        padded += hbp__round_up(plan->sample_tokens[i], plans_multiple(shape->sequence_multiple,
+                                                                       shape->sequence_multiple_per_sp, sp));
         squares += (int64_t)plan->sample_tokens[i] * plan->sample_tokens[i];
     }
     free(piece);
-    padded = hbp__round_up(padded, shape->pack_multiple);
+    padded = hbp__round_up(padded, plans_multiple(shape->pack_multiple, shape->pack_multiple_per_sp, sp));
     plan->pack_offsets[p + 1] = w->samples;
     plan->pack_ranks[p] = (int32_t)rank;
     plan->pack_sp[p] = (int32_t)sp;
@@ -284,6 +296,8 @@ static inline hbp_plan *plans_make(const plans_shape *shape, const hbp_lengths *
     plan->sequence_multiple = shape->sequence_multiple;
     plan->pack_multiple = shape->pack_multiple;
     plan->micro_batch_multiple = shape->micro_batch_multiple;
+    plan->sequence_multiple_per_sp = shape->sequence_multiple_per_sp;
+    plan->pack_multiple_per_sp = shape->pack_multiple_per_sp;
     plan->overlong_samples = lengths->overlong_samples;
     plan->overlong_tokens = lengths->overlong_tokens;
     plan->seed = shape->seed;
@@ -315,6 +329,10 @@ static inline plans_shape plans_draw(uint64_t seed)
     shape.sequence_multiple = 1 + hbp__rng_below(&rng, 2) * 7;
     shape.pack_multiple = 1 + hbp__rng_below(&rng, 2) * 63;
     shape.micro_batch_multiple = 1 + hbp__rng_below(&rng, 2);
+    if (seed % 4 == 3) {
+        shape.sequence_multiple_per_sp = hbp__rng_below(&rng, 7);
+        shape.pack_multiple_per_sp = hbp__rng_below(&rng, 20);
+    }
     return shape;
 }
 

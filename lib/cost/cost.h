@@ -29,10 +29,29 @@ struct hbp_cost {
     int32_t heads; /* 0 when made from terms: then every listed degree is legal */
     int32_t kv_heads;
     int32_t zero_stage;
+    int64_t tokens_per_rank; /* the most padded tokens that a planner may put on a rank; 0: what memory holds.
+                                Neither a term nor in files: see hbp__cost_capped */
     char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
     char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
     char machine_name[HBP__COST_NAME_BYTES];
 };
+
+/* A shallow copy of `cost`, never to be freed, under which no pack holds more than `tokens_per_rank` padded
+ * tokens times its degree; 0: as the cost itself. hbp_cost_predict_capacity and hbp_cost_predict_recompute
+ * keep to it, and so do all planners that are given the copy. */
+static inline hbp_cost hbp__cost_capped(const hbp_cost *cost, int64_t tokens_per_rank)
+{
+    hbp_cost capped = *cost;
+    if (tokens_per_rank && (!cost->tokens_per_rank || tokens_per_rank < cost->tokens_per_rank))
+        capped.tokens_per_rank = tokens_per_rank;
+    return capped;
+}
+
+/* The most tokens that the cap of a cost allows in a pack of degree `sp`. */
+static inline int64_t hbp__cost_most_tokens(const hbp_cost *cost, int32_t sp)
+{
+    return cost->tokens_per_rank ? hbp__mul_saturating(cost->tokens_per_rank, sp) : INT64_MAX;
+}
 
 /* Checks and copies `terms`; every source becomes `source`. */
 hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, const char *source,

@@ -55,13 +55,13 @@ int64_t hbp_cost_predict_capacity(const hbp_cost *cost, int32_t sp, int32_t reco
         else
             exceeds = middle;
     }
-    return fits;
+    return hbp__min_i64(fits, hbp__cost_most_tokens(cost, sp));
 }
 
 int32_t hbp_cost_predict_recompute(const hbp_cost *cost, int32_t sp, int64_t tokens)
 {
     int32_t row = row_of(cost, sp, 0);
-    if (row < 0 || tokens < 0)
+    if (row < 0 || tokens < 0 || tokens > hbp__cost_most_tokens(cost, sp))
         return -1;
     int64_t limit = cost->terms.limit_bytes;
     if (hbp__cost_pack_bytes(cost, row, 0, tokens) <= limit)

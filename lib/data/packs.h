@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "data/groups.h"
 #include "data/lengths.h"
+#include "data/padding.h"
 #include "hbp/packs.h"
 
 struct hbp_packs {
@@ -32,6 +33,9 @@ struct hbp_packs {
     int64_t groups;
     int64_t sequence_multiple; /* >= 1 */
     int64_t pack_multiple;     /* >= 1 */
+    /* What a plan of these packs records, each by its group's degree; the fill's multiples must be common
+     * multiples of that for every group. All 0: the fill's own. */
+    hbp__padding padding;
 };
 
 /* Packs with room for `count` packs and every piece of `lengths` (which it retains), columns uninitialised,

@@ -1,7 +1,7 @@
 /* The promises of a plan that its columns alone can break. Every check is of values that earlier checks have
  * made safe to use, so that columns from a hostile file do no harm. */
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/padding.h"
 
 static hbp_status breach(hbp_context *context, const char *row, int64_t index, const char *what,
                          int64_t value, int64_t limit)
@@ -77,6 +77,7 @@ static hbp_status check_ranks(hbp_context *context, const hbp_plan *plan, int64_
 static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int64_t p)
 {
     int64_t tokens = 0, padded = 0, squares = 0, loss = 0;
+    int64_t multiple = hbp__plan_sequence_multiple(plan, plan->pack_sp[p]);
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
         int64_t length = plan->sample_tokens[i], mine = length;
         if (length < 1)
@@ -93,12 +94,12 @@ static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int6
             return breach(context, "sample row", i, "the id", plan->sample_ids[i], 0);
         loss += mine;
         tokens += length;
-        padded += hbp__round_up(length, plan->sequence_multiple);
+        padded += hbp__round_up(length, multiple);
         if (!hbp__add_i64(squares, length * length, &squares) || padded > HBP_MAX_LENGTH)
             return hbp__fail(context, HBP_E_INVALID, "pack %lld holds more than %d tokens", (long long)p,
                              HBP_MAX_LENGTH);
     }
-    padded = hbp__round_up(padded, plan->pack_multiple);
+    padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
     if (plan->pack_tokens[p] != tokens)
         return breach(context, "pack", p, "the number of tokens", plan->pack_tokens[p], tokens);
     if (plan->pack_padded_tokens[p] != padded)

@@ -1,6 +1,6 @@
 /* What a trainer asks of one pack or step: borders of its samples, and weights of their losses. */
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/padding.h"
 
 /* Row `index` of a table of `rows`; HBP_E_INVALID names `what` otherwise. */
 static hbp_status check_row(hbp_context *context, const char *what, int64_t index, int64_t rows)
@@ -36,7 +36,8 @@ hbp_status hbp_plan_copy_cu_seqlens(hbp_context *context, const hbp_plan *plan, 
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, count, "count"));
     HBP__TRY(check_row(context, "pack", pack, plan->packs));
-    int64_t multiple = padded ? plan->sequence_multiple : 1, first = plan->pack_offsets[pack];
+    int64_t multiple = padded ? hbp__plan_sequence_multiple(plan, plan->pack_sp[pack]) : 1;
+    int64_t first = plan->pack_offsets[pack];
     int64_t samples = plan->pack_offsets[pack + 1] - first, end = samples_end(plan, pack, multiple);
     int64_t total = padded ? hbp__max_i64(end, plan->pack_padded_tokens[pack]) : end;
     *count = samples + 1 + (total > end);

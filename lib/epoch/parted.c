@@ -94,6 +94,7 @@ static hbp_status keep_packs(const parting *p, const hbp_lengths *lengths, hbp_p
     kept->groups = p->groups->count;
     kept->sequence_multiple = p->packs->sequence_multiple;
     kept->pack_multiple = p->packs->pack_multiple;
+    kept->padding = p->packs->padding;
     hbp_status status = hbp__packs_measure(p->epoch->context, kept);
     if (status >= 0)
         *out = kept;

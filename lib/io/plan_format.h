@@ -6,10 +6,10 @@
 
 #include "data/plan.h"
 
-/* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know; a
- * plan without any of them is written as version 1. */
+/* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know,
+ * version 3 padding that depends on a pack's degree; a plan without any of it is written as version 1. */
 #define HBP__PLAN_FORMAT         "hbp-plan"
-#define HBP__PLAN_FORMAT_VERSION 2
+#define HBP__PLAN_FORMAT_VERSION 3
 int32_t hbp__plan_format_version(const hbp_plan *plan);
 
 /* The tail: a msgpack bin of 32 bytes. */

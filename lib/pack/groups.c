@@ -63,7 +63,8 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
                  {"max_length", options->max_length},
                  {"min_length", options->min_length},
                  {"pack_multiple", options->pack_multiple},
-                 {"sequence_multiple", options->sequence_multiple}};
+                 {"sequence_multiple", options->sequence_multiple},
+                 {"tokens_per_rank", options->tokens_per_rank}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 0 || sizes[i].value > INT64_C(1) << 50)
             return hbp__fail(context, HBP_E_INVALID, "groups: %s is %lld; it must be in 0..2^50",
@@ -115,7 +116,12 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
 static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           hbp_groups_options *options, int64_t *longest)
 {
+    int is_given = options->max_length > 0;
     HBP__TRY(hbp__groups_lengths(context, lengths, options, longest));
+    int64_t most = hbp__cost_most_tokens(cost, cost->degree[cost->terms.degrees - 1]);
+    most -= most % options->pack_multiple;
+    if (!is_given && *longest <= most)
+        options->max_length = hbp__min_i64(options->max_length, most);
     if (!options->min_length)
         options->min_length = options->mode == HBP_GROUPS_PAPER ? 8192 : 1024;
     options->min_length = hbp__min_i64(options->min_length, options->max_length);
@@ -300,10 +306,11 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     hbp_groups_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     int64_t longest;
-    HBP__TRY(resolve(context, lengths, cost, &all, &longest));
+    const hbp_cost capped = hbp__cost_capped(cost, all.tokens_per_rank);
+    HBP__TRY(resolve(context, lengths, &capped, &all, &longest));
     HBP__TRY(hbp__tick(context, "groups", 0, 2));
     hbp__estimator estimator;
-    hbp_status status = hbp__estimator_open(context, lengths, cost, all.tokens_per_step, &estimator);
+    hbp_status status = hbp__estimator_open(context, lengths, &capped, all.tokens_per_step, &estimator);
     estimator.longest = longest;
     estimator.pack_multiple = all.pack_multiple;
     estimator.step_slack = all.step_slack;
@@ -333,6 +340,13 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
     if (recompute > cost->terms.layers)
         return hbp__fail(context, HBP_E_INVALID, "group %lld: %d layers to recompute of %d", (long long)row,
                          (int)recompute, (int)cost->terms.layers);
+    if (pack_length > hbp__cost_most_tokens(cost, sp))
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "group %lld: a pack of %lld tokens on %d rank(s) passes tokens_per_rank, which is %lld; %lld "
+            "would do",
+            (long long)row, (long long)pack_length, (int)sp, (long long)cost->tokens_per_rank,
+            (long long)hbp__ceil_div(pack_length, sp));
     if (!hbp__level_make(cost, tokens_per_step, sp, pack_length, 0, level))
         return hbp__fail(
             context, HBP_E_INFEASIBLE,

@@ -75,6 +75,29 @@ static hbp_sp_choice judge_absent(const hbp_cost *cost, int32_t sp)
     return choice;
 }
 
+/* Says that no degree runs the pack: for want of memory, or because of the cost's cap. `leanest` takes the
+ * least memory. */
+static hbp_status refuse(hbp_context *context, const contest *c, const hbp_sp_choice *leanest)
+{
+    int64_t per_rank = INT64_MAX; /* that would do */
+    hbp_cost free = *c->cost;
+    free.tokens_per_rank = 0;
+    for (int32_t row = 0; row < free.terms.degrees; row++)
+        if (hbp_cost_predict_recompute(&free, free.degree[row], c->pack_length) >= 0)
+            per_rank = hbp__min_i64(per_rank, hbp__ceil_div(c->pack_length, free.degree[row]));
+    if (per_rank < INT64_MAX)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "a pack of %lld tokens passes tokens_per_rank, which is %lld, on every SP degree; "
+                         "%lld would do",
+                         (long long)c->pack_length, (long long)c->cost->tokens_per_rank, (long long)per_rank);
+    return hbp__fail(
+        context, HBP_E_INFEASIBLE,
+        "a pack of %lld tokens needs %lld bytes on each of %d ranks with all %d layers recomputed; a rank "
+        "has %lld, %lld short",
+        (long long)c->pack_length, (long long)leanest->peak_bytes, (int)leanest->sp, (int)leanest->recompute,
+        (long long)leanest->limit_bytes, (long long)(leanest->peak_bytes - leanest->limit_bytes));
+}
+
 hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
                          const hbp_sp_options *options, hbp_sp_choice *choice)
 {
@@ -93,13 +116,7 @@ hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pac
             leanest = candidate;
     }
     if (best.reason)
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "a pack of %lld tokens needs %lld bytes on each of %d ranks with all %d layers "
-                         "recomputed; a rank "
-                         "has %lld, %lld short",
-                         (long long)pack_length, (long long)leanest.peak_bytes, (int)leanest.sp,
-                         (int)leanest.recompute, (long long)leanest.limit_bytes,
-                         (long long)(leanest.peak_bytes - leanest.limit_bytes));
+        return refuse(context, &c, &leanest);
     return hbp__struct_write(context, choice, &best, sizeof best, "hbp_sp_choice");
 }
 

@@ -134,16 +134,17 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
     const hbp_groups *groups = a->groups;
     int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
     int32_t row = hbp__cost_row(a->cost, groups->sp[g]);
+    int64_t multiple = hbp__plan_sequence_multiple(plan, groups->sp[g]);
     if (p != HBP__DUMMY)
         write_samples(a, a->packs->offsets[p], a->packs->offsets[p + 1]);
     for (int64_t i = first; i < a->sample; i++) {
         int64_t length = plan->sample_tokens[i];
         tokens += length;
-        padded += hbp__round_up(length, plan->sequence_multiple);
+        padded += hbp__round_up(length, multiple);
         squares += length * length;
         loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
-    padded = hbp__round_up(padded, plan->pack_multiple);
+    padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, groups->sp[g]));
     plan->pack_offsets[at + 1] = a->sample;
     plan->pack_ranks[at] = rank;
     plan->pack_sp[at] = groups->sp[g];
@@ -260,8 +261,12 @@ static void set_fields(const assembly *a, const hbp_balance_options *options)
     plan->ranks = a->cost->terms.ranks;
     plan->domain_ranks = a->cost->terms.domain_ranks;
     plan->proven = 1;
-    plan->sequence_multiple = a->packs->sequence_multiple;
-    plan->pack_multiple = a->packs->pack_multiple;
+    const hbp__padding *padding = &a->packs->padding;
+    int is_own = padding->sequence_multiple > 0;
+    plan->sequence_multiple = is_own ? padding->sequence_multiple : a->packs->sequence_multiple;
+    plan->pack_multiple = is_own ? padding->pack_multiple : a->packs->pack_multiple;
+    plan->sequence_multiple_per_sp = padding->sequence_multiple_per_sp;
+    plan->pack_multiple_per_sp = padding->pack_multiple_per_sp;
     plan->micro_batch_multiple = options->micro_batch_multiple;
     plan->first_step = 0;
     plan->overlong_samples = lengths->overlong_samples;

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "cost/cost.h"
-#include "data/plan.h"
+#include "data/padding.h"
 #include "simulate/bound.h"
 #include "simulate/histogram.h"
 #include "simulate/metrics.h"
@@ -121,7 +121,7 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
     if (recompute < 0 || recompute > cost->terms.layers)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the cost has %d",
                          (long long)index, (int)recompute, (int)cost->terms.layers);
-    int64_t squares = 0;
+    int64_t squares = 0, multiple = hbp__plan_sequence_multiple(plan, plan->pack_sp[index]);
     for (int64_t i = plan->pack_offsets[index]; i < plan->pack_offsets[index + 1]; i++) {
         int64_t tokens = plan->sample_tokens[i];
         if (tokens < 1)
@@ -129,12 +129,12 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
                              (long long)i, (long long)tokens);
         pack->tokens += tokens;
         int64_t padded = tokens;
-        if (!pad(&padded, plan->sequence_multiple) || !hbp__add_i64(pack->padded, padded, &pack->padded))
+        if (!pad(&padded, multiple) || !hbp__add_i64(pack->padded, padded, &pack->padded))
             return too_large(context, "the sum of padded tokens", index);
         if (!hbp__add_i64(squares, tokens * tokens, &squares))
             return too_large(context, "the sum of squared lengths", index);
     }
-    if (!pad(&pack->padded, plan->pack_multiple))
+    if (!pad(&pack->padded, hbp__plan_pack_multiple(plan, plan->pack_sp[index])))
         return too_large(context, "the sum of padded tokens", index);
     pack->squares = (double)squares;
     pack->ns = hbp__cost_pack_ns(cost, row, recompute, pack->padded, pack->squares);

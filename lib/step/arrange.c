@@ -35,8 +35,9 @@ int64_t hbp__step_most_micro_batches(const hbp__step *step)
 
 /* An open pack and its room, in ascending order of both. */
 typedef struct gap {
-    int64_t room;
+    int64_t room; /* 0 when it has as many samples as it may */
     int64_t pack;
+    int64_t samples; /* that it may still take */
 } gap;
 
 /* The first of `count` gaps that is not below {room, pack}. */
@@ -53,18 +54,24 @@ static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pa
     return low;
 }
 
-/* Each sequence, longest first, into the pack that it leaves the least room; returns the packs. */
-static int64_t pack_best_fit(const hbp__step *step, int64_t capacity, gap *gaps, int64_t *pack_of)
+/* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; returns the
+ * packs. */
+static int64_t pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap *gaps, int64_t *pack_of)
 {
     int64_t packs = 0;
     for (int64_t i = 0; i < step->count; i++) {
-        int64_t size = step->tokens[i], from = find_gap(gaps, packs, size, 0);
-        gap open = {capacity - size, packs};
+        int64_t size = step->degree[j].tokens[i], from = find_gap(gaps, packs, size, 0);
+        int64_t samples = hbp__step_samples(step, i);
+        while (from < packs && gaps[from].samples < samples)
+            from++;
+        gap open = {capacity, packs, step->most_samples};
         if (from < packs) {
-            open = (gap){gaps[from].room - size, gaps[from].pack};
+            open = gaps[from];
         } else {
             from = packs++;
         }
+        open.samples -= samples;
+        open.room = open.samples ? open.room - size : 0;
         int64_t to = find_gap(gaps, from, open.room, open.pack);
         memmove(gaps + to + 1, gaps + to, (uint64_t)(from - to) * sizeof *gaps);
         gaps[to] = open;
@@ -83,7 +90,7 @@ static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, 
         order[p] = (uint32_t)p;
     }
     for (int64_t i = 0; i < step->count; i++) {
-        key[pack_of[i]] += step->tokens[i];
+        key[pack_of[i]] += step->degree[j].tokens[i];
         squares[pack_of[i]] += step->squares[i];
     }
     for (int64_t p = 0; p < packs; p++)
@@ -122,7 +129,7 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     uint32_t *order = hbp__new(memory, count, sizeof *order);
     int done = gaps && key && squares && order;
     if (done) {
-        int64_t packs = pack_best_fit(step, capacity, gaps, solution->group);
+        int64_t packs = pack_best_fit(step, j, capacity, gaps, solution->group);
         done = line_up(step, j, packs, key, squares, order, solution);
     }
     hbp__delete(memory, order);
@@ -138,8 +145,8 @@ hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t te
 {
     const hbp__step_degree *degree = &step->degree[j];
     int64_t full =
-        hbp__max_i64(degree->capacity / 10 * tenths + degree->capacity % 10 * tenths / 10, step->tokens[0]);
-    int64_t plain = hbp__max_i64(degree->way[0].capacity / 10 * tenths, step->tokens[0]);
+        hbp__max_i64(degree->capacity / 10 * tenths + degree->capacity % 10 * tenths / 10, degree->longest);
+    int64_t plain = hbp__max_i64(degree->way[0].capacity / 10 * tenths, degree->longest);
     HBP__TRY(arrange_packs(step, j, full, solution));
     if (degree->ways == 1 || plain >= full)
         return HBP_OK;

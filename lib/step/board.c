@@ -81,7 +81,7 @@ void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solut
         board->makespan[m] = step->cost->terms.pack_ns;
         for (int64_t i = 0; i < board->groups[m]; i++)
             board->group[m * board->ranks + i] =
-                (hbp__step_group){solution->degree[solution->first[m] + i], 0, 0, 0, HBP__NONE};
+                hbp__step_group_empty(solution->degree[solution->first[m] + i], 0);
     }
     for (int64_t k = 0; k < step->count; k++) {
         int64_t g = solution->group[k], low = 0, high = solution->micro_batches;
@@ -94,8 +94,7 @@ void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solut
         }
         int64_t to = low * board->ranks + g - solution->first[low];
         hbp__step_group *group = &board->group[to];
-        group->tokens += step->tokens[k];
-        group->squares += step->squares[k];
+        hbp__step_group_add(step, group, k, 1);
         group->time = hbp__step_group_time(step, group->degree, group->tokens, group->squares);
         board->next[k] = group->head;
         group->head = k;

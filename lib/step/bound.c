@@ -46,7 +46,7 @@ static hbp__step_way least_way(const hbp__step *step, int32_t j, int64_t tokens)
     hbp__step_way way = *hbp__step_find_way(d, tokens);
     if (d->ways == 1 || step->cost->terms.layers <= HBP__STEP_WAYS - 2)
         return way;
-    tokens = hbp__round_up(tokens, step->options.pack_multiple);
+    tokens = hbp__round_up(tokens, d->pack_multiple);
     int32_t layers = hbp_cost_predict_recompute(step->cost, d->degree, tokens);
     const hbp__step_way *first = &d->way[0], *last = &d->way[d->ways - 1];
     double part = (double)(layers - first->recompute) / (double)(last->recompute - first->recompute);
@@ -87,7 +87,7 @@ void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
 {
     for (int64_t k = 0; k < step->count; k++)
         for (int32_t j = 0; j < step->degrees; j++)
-            set_ask(step, j, step->tokens[k], step->squares[k], &asks[k * step->degrees + j]);
+            set_ask(step, j, step->degree[j].tokens[k], step->squares[k], &asks[k * step->degrees + j]);
 }
 
 /* The options of a class: what each sequence takes on the degrees that finish within its longest makespan. */
@@ -259,7 +259,9 @@ static double least_micro_batches(const bounding *b, double *longest)
         share += least;
     }
     double needed = ceil(share / b->ranks * (1 - b->margin));
+    double counted = (double)hbp__step_fewest_for_samples(step);
     needed = needed > (double)large ? needed : (double)large;
+    needed = needed > counted ? needed : counted;
     needed =
         needed > (double)step->options.min_micro_batches ? needed : (double)step->options.min_micro_batches;
     double multiple = step->options.micro_batch_multiple;

@@ -73,13 +73,24 @@ typedef struct trial {
     double goal;
 } trial;
 
+/* Whether `left` micro-batches have groups for the samples of the pool. */
+static int have_groups(const hbp__step_builder *b, int64_t left)
+{
+    const hbp__step *step = b->step;
+    int64_t samples = 0, groups = left * (step->ranks / step->degree[0].degree);
+    for (int64_t i = 0; step->most_samples < INT64_MAX && i < b->pool.count; i++)
+        samples += hbp__step_samples(step, b->pool.member[i]);
+    return samples <= hbp__mul_saturating(groups, step->most_samples);
+}
+
 /* Whether the micro-batches to come can hold what a filling within `goal` leaves; keeps the best such goal.
  */
 static int weigh_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, double goal)
 {
     b->work += 4 * b->pool.count;
     double useful = hbp__step_fill(&b->filler, &b->pool, board, t->m, goal, hbp__step_plain);
-    int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(t->left - 1) * t->density;
+    int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(t->left - 1) * t->density &&
+                 have_groups(b, t->left - 1);
     hbp__step_restore(b);
     if (!enough)
         return 0;

@@ -42,11 +42,43 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
 
 typedef struct hbp__step_group {
     int32_t degree; /* index in step->degree */
-    int64_t tokens;
+    int64_t tokens; /* as its degree pads them */
     double squares;
     double time;
     int64_t head; /* first member */
+    int64_t samples;
 } hbp__step_group;
+
+/* A group without members. */
+static inline hbp__step_group hbp__step_group_empty(int32_t degree, double time)
+{
+    return (hbp__step_group){degree, 0, 0, time, HBP__NONE, 0};
+}
+
+/* Adds sequence k to the sums of a group (sign 1), or takes it out (-1). Its time and members stay as they
+ * were. */
+static inline void hbp__step_group_add(const hbp__step *step, hbp__step_group *group, int64_t k, int sign)
+{
+    group->tokens += sign * step->degree[group->degree].tokens[k];
+    group->squares += sign * step->squares[k];
+    group->samples += sign * hbp__step_samples(step, k);
+}
+
+/* Whether a group has room for sequence k beside its members. Time is another matter. */
+static inline int hbp__step_group_takes(const hbp__step *step, const hbp__step_group *group, int64_t k)
+{
+    return hbp__step_holds(step, group->degree, group->tokens + step->degree[group->degree].tokens[k],
+                           group->samples + hbp__step_samples(step, k));
+}
+
+/* The same with member `gone` out of it. */
+static inline int hbp__step_group_exchanges(const hbp__step *step, const hbp__step_group *group, int64_t k,
+                                            int64_t gone)
+{
+    const int64_t *tokens = step->degree[group->degree].tokens;
+    return hbp__step_holds(step, group->degree, group->tokens + tokens[k] - tokens[gone],
+                           group->samples + hbp__step_samples(step, k) - hbp__step_samples(step, gone));
+}
 
 /* Micro-batches under construction: group i of micro-batch m is group[m * ranks + i]. */
 typedef struct hbp__step_board {

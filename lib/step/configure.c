@@ -14,7 +14,7 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
     for (int64_t g = 0; g < b->trial.groups[0]; g++) {
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
-        int64_t tokens = group->tokens + step->tokens[k];
+        int64_t tokens = group->tokens + d->tokens[k];
         const hbp__step_way *way =
             tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
         double time =
@@ -22,6 +22,9 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
         double over = time > goal ? (time - goal) * d->degree : 0;
         if (tokens > d->capacity)
             over += goal * (double)(tokens - d->capacity) / (double)d->capacity * d->degree;
+        int64_t samples = group->samples + hbp__step_samples(step, k);
+        if (samples > step->most_samples)
+            over += goal * (double)(samples - step->most_samples) / (double)step->most_samples * d->degree;
         double rank = level || over > 0 ? time : (double)(group->degree + 1) * goal - time;
         if (over < best_over || (over == best_over && rank < best_rank)) {
             best = g;
@@ -39,12 +42,11 @@ int hbp__step_configure(hbp__step_builder *b, const int32_t *count, double goal,
     t->groups[0] = 0;
     for (int32_t j = step->degrees - 1; j >= 0; j--)
         for (int32_t i = 0; i < count[j]; i++)
-            t->group[t->groups[0]++] = (hbp__step_group){j, 0, 0, step->cost->terms.pack_ns, HBP__NONE};
+            t->group[t->groups[0]++] = hbp__step_group_empty(j, step->cost->terms.pack_ns);
     for (int64_t i = 0; i < b->pool.count; i++) {
         int64_t k = b->pool.member[i], g = choose(b, k, goal, level);
         hbp__step_group *group = &t->group[g];
-        group->tokens += step->tokens[k];
-        group->squares += step->squares[k];
+        hbp__step_group_add(step, group, k, 1);
         t->next[k] = group->head;
         group->head = k;
         t->home[k] = g;

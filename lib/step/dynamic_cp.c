@@ -22,14 +22,13 @@ static void consider(place *best, double most, int64_t group, int32_t j, double 
 static place find_place(hbp__step_round *round, int64_t sequence, double most)
 {
     const hbp__step *step = round->step;
-    int64_t tokens = step->tokens[sequence];
     place best = {HBP__STEP_WAITS, 0, 0};
-    for (int32_t j = hbp__step_round_least(round, tokens); j < step->degrees; j++) {
+    for (int32_t j = hbp__step_round_least(round, sequence); j < step->degrees; j++) {
         double work = hbp__step_round_work(round, sequence, j);
-        if (round->limit[j] < tokens)
+        if (!hbp__step_round_holds(round, sequence, j))
             continue;
         for (int64_t g = 0; g < round->groups; g++)
-            if (round->degree[g] == j && round->tokens[g] + tokens <= round->limit[j])
+            if (round->degree[g] == j && hbp__step_round_takes(round, sequence, g))
                 consider(&best, most, g, j, round->load[g] + work);
         if (hbp__step_round_has_ranks(round, j))
             consider(&best, most, round->groups, j, work);
@@ -41,7 +40,7 @@ static void form(hbp__step_round *round, int64_t *scratch)
 {
     (void)scratch;
     /* The longest has its least degree, whatever that makes of its ranks. */
-    int32_t j = hbp__step_round_least(round, round->step->tokens[round->left[0]]);
+    int32_t j = hbp__step_round_least(round, round->left[0]);
     hbp__step_round_add(round, round->left[0], hbp__step_round_open(round, j));
     double most = round->load[0];
     for (int64_t i = 1; i < round->lefts; i++) {

@@ -16,7 +16,7 @@ static int64_t power_of_two(int64_t least)
 static double least_added(const hbp__step *step, int32_t j, int64_t tokens, double squares)
 {
     const hbp__step_way *way = &step->degree[j].way[0];
-    tokens -= tokens % step->options.pack_multiple;
+    tokens -= tokens % step->degree[j].pack_multiple;
     return way->linear * (double)tokens + way->square * squares;
 }
 
@@ -29,12 +29,13 @@ static void set_tables(hbp__step_filler *f)
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
-            if (step->tokens[k] > step->degree[j].capacity)
+            int64_t tokens = step->degree[j].tokens[k];
+            if (!hbp__step_holds(step, j, tokens, hbp__step_samples(step, k)))
                 continue;
-            *alone = hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
+            *alone = hbp__step_group_time(step, j, tokens, step->squares[k]);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double added = least_added(step, j, step->tokens[k], step->squares[k]);
+            double added = least_added(step, j, tokens, step->squares[k]);
             f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
@@ -114,6 +115,7 @@ typedef struct visit {
     int32_t degree;
     int64_t tokens;
     double squares;
+    int64_t samples;
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
@@ -128,7 +130,8 @@ static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
         const hbp__step_group *group = &v->board->group[s->group[node - s->leaves]];
         v->time =
             hbp__step_group_time(v->step, v->degree, group->tokens + v->tokens, group->squares + v->squares);
-        return v->time <= v->makespan ? node - s->leaves : HBP__NONE;
+        int takes = v->time <= v->makespan && group->samples + v->samples <= v->step->most_samples;
+        return takes ? node - s->leaves : HBP__NONE;
     }
     int64_t found = shelf_find(s, 2 * node, v);
     return found != HBP__NONE ? found : shelf_find(s, 2 * node + 1, v);
@@ -152,13 +155,14 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     hbp__step_shelf *s = &fill->f->shelf[j];
     int64_t g = s->group[leaf];
     hbp__step_group *group = &fill->board->group[g];
-    group->tokens += step->tokens[k];
-    group->squares += step->squares[k];
+    hbp__step_group_add(step, group, k, 1);
     group->time = time;
     fill->board->next[k] = group->head;
     group->head = k;
     fill->board->home[k] = g;
-    shelf_set(s, leaf, fill->makespan - time, (double)(step->degree[j].capacity - group->tokens));
+    int is_full = group->samples == step->most_samples;
+    shelf_set(s, leaf, fill->makespan - time,
+              is_full ? -1 : (double)(step->degree[j].capacity - group->tokens));
     fill->time = fill->tokens = -1;
     for (int32_t i = 0; i < step->degrees; i++) {
         const hbp__step_shelf *shelf = &fill->f->shelf[i];
@@ -173,7 +177,13 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
     hbp__step_shelf *s = &fill->f->shelf[j];
     if (!s->used)
         return 0;
-    visit v = {step, fill->board, j, step->tokens[k], step->squares[k], 0, fill->makespan, 0};
+    visit v = {.step = step,
+               .board = fill->board,
+               .degree = j,
+               .tokens = step->degree[j].tokens[k],
+               .squares = step->squares[k],
+               .samples = hbp__step_samples(step, k),
+               .makespan = fill->makespan};
     v.least = least_added(step, j, v.tokens, v.squares);
     int64_t leaf = shelf_find(s, 1, &v);
     if (leaf == HBP__NONE)
@@ -195,7 +205,7 @@ static int put_in_new(filling *fill, int64_t k, int32_t j)
     ++*groups;
     fill->ranks -= step->degree[j].degree;
     s->group[s->used] = g;
-    fill->board->group[g] = (hbp__step_group){j, 0, 0, 0, HBP__NONE};
+    fill->board->group[g] = hbp__step_group_empty(j, 0);
     put(fill, k, j, s->used++, fill->f->alone[k * step->degrees + j]);
     return 1;
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/padding.h"
 #include "step/step.h"
 
 #define NOBODY (-1)
@@ -84,22 +84,21 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
     const hbp_cost *cost = step->cost;
     hbp_plan *plan = f->plan;
     int64_t at = f->pack++, first = f->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
-    int32_t row = 0, recompute = 0;
-    int64_t capacity = 0;
+    int32_t row = group == NOBODY ? 0 : step->degree[f->solution->degree[group]].row, recompute = 0;
+    int64_t capacity = 0, multiple = hbp__plan_sequence_multiple(plan, cost->degree[row]);
     if (group != NOBODY)
         write_samples(f, group);
     for (int64_t i = first; i < f->sample; i++) {
         int64_t length = plan->sample_tokens[i];
         tokens += length;
-        padded += hbp__round_up(length, plan->sequence_multiple);
+        padded += hbp__round_up(length, multiple);
         squares += length * length;
         loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
-    padded = hbp__round_up(padded, plan->pack_multiple);
+    padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, cost->degree[row]));
     if (group != NOBODY) {
         const hbp__step_degree *degree = &step->degree[f->solution->degree[group]];
         const hbp__step_way *way = hbp__step_find_way(degree, padded);
-        row = degree->row;
         recompute = way->recompute;
         capacity = way->capacity;
     }
@@ -152,6 +151,8 @@ static void write_step(finish *f)
     plan->sequence_multiple = step->options.sequence_multiple;
     plan->pack_multiple = step->options.pack_multiple;
     plan->micro_batch_multiple = step->options.micro_batch_multiple;
+    plan->sequence_multiple_per_sp = step->options.sequence_multiple_per_sp;
+    plan->pack_multiple_per_sp = step->options.pack_multiple_per_sp;
     plan->overlong_samples = lengths->overlong_samples;
     plan->overlong_tokens = lengths->overlong_tokens;
     plan->lengths_digest = lengths->digest;

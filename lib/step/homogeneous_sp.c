@@ -9,7 +9,7 @@ hbp_status hbp__step_homogeneous_sp(const hbp__step *step, hbp__step_solution *s
     hbp_status status = HBP_OK;
     for (int32_t j = 0; j < step->degrees; j++) {
         hbp__step_solution trial = {.ns = 0};
-        if (step->degree[j].capacity < step->tokens[0])
+        if (step->degree[j].capacity < step->degree[j].longest)
             continue;
         HBP__TRY(hbp__tick(step->context, "SP degrees", j, step->degrees));
         status = hbp__step_arrange_degree(step, j, FILL_TENTHS, &trial);
@@ -19,6 +19,8 @@ hbp_status hbp__step_homogeneous_sp(const hbp__step *step, hbp__step_solution *s
         if (status < 0 && status != HBP_E_INFEASIBLE)
             return status;
     }
+    if (!solution->memory.release && status >= 0)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE, "no single SP degree holds every sequence");
     if (!solution->memory.release)
         return status;                /* every degree takes more micro-batches than are allowed */
     return hbp__enter(step->context); /* clears the message */

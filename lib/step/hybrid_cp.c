@@ -37,14 +37,14 @@ static int64_t make_buckets(const hbp__step_round *round, int64_t *next)
     int64_t degrees = 0, buckets = 1;
     double total = 0, sum = 0;
     for (int64_t i = 0; i < round->lefts; i++) {
-        int32_t j = hbp__step_round_least(round, round->step->tokens[round->left[i]]);
+        int32_t j = hbp__step_round_least(round, round->left[i]);
         total += hbp__step_round_work(round, round->left[i], j);
         degrees += !seen[j];
         seen[j] = 1;
     }
     next[0] = 0;
     for (int64_t i = 0; i < round->lefts; i++) {
-        int32_t j = hbp__step_round_least(round, round->step->tokens[round->left[i]]);
+        int32_t j = hbp__step_round_least(round, round->left[i]);
         double work = hbp__step_round_work(round, round->left[i], j);
         if (i > next[buckets - 1] &&
             (sum + work > EXCESS * total / (double)degrees || round->lefts - i <= degrees - buckets)) {
@@ -60,12 +60,12 @@ static int64_t make_buckets(const hbp__step_round *round, int64_t *next)
  * one while there are ranks for it. */
 static int64_t find_group(hbp__step_round *round, int64_t sequence)
 {
-    int64_t tokens = round->step->tokens[sequence], best = HBP__STEP_WAITS;
-    int32_t j = hbp__step_round_least(round, tokens);
+    int64_t best = HBP__STEP_WAITS;
+    int32_t j = hbp__step_round_least(round, sequence);
     if (hbp__step_round_has_ranks(round, j))
         return hbp__step_round_open(round, j);
     for (int64_t g = 0; g < round->groups; g++)
-        if (round->degree[g] == j && round->tokens[g] + tokens <= round->limit[j] &&
+        if (round->degree[g] == j && hbp__step_round_takes(round, sequence, g) &&
             (best < 0 || round->load[g] < round->load[best]))
             best = g;
     return best;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/sort.h"
 #include "step/step.h"
 
@@ -10,6 +11,31 @@ typedef struct part {
     int64_t *given;  /* [members] tokens */
 } part;
 
+/* The columns that not every step has. A sequence that is given more tokens than its own is padded from
+ * these. */
+static hbp_status copy_columns(const hbp__step *step, const int64_t *member, int64_t members, part *p)
+{
+    const hbp__memory *memory = &step->context->memory;
+    if (step->padded)
+        p->step.padded =
+            hbp__new(memory, (uint64_t)members * (uint64_t)step->degrees, sizeof *p->step.padded);
+    if (step->samples)
+        p->step.samples = hbp__new(memory, (uint64_t)members, sizeof *p->step.samples);
+    if ((step->padded && !p->step.padded) || (step->samples && !p->step.samples))
+        return hbp__fail_memory(step->context, "a micro-batch");
+    for (int32_t j = 0; step->padded && j < step->degrees; j++)
+        for (int64_t i = 0; i < members; i++) {
+            const hbp__step_degree *degree = &step->degree[j];
+            p->step.padded[j * members + i] =
+                hbp__max_i64(degree->tokens[member[p->order[i]]],
+                             hbp__round_up(p->step.tokens[i], degree->sequence_multiple));
+        }
+    for (int64_t i = 0; step->samples && i < members; i++)
+        p->step.samples[i] = step->samples[member[p->order[i]]];
+    hbp__step_set_columns(&p->step);
+    return HBP_OK;
+}
+
 static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_t members,
                             const int64_t *tokens, const double *squares, part *p)
 {
@@ -18,6 +44,8 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     p->step = *step;
     p->step.count = members;
     p->step.total_tokens = 0;
+    p->step.padded = NULL;
+    p->step.samples = NULL;
     p->step.options.mode = HBP_STEP_DEFAULT;
     p->step.options.min_micro_batches = 0;
     p->step.options.max_micro_batches = 1;
@@ -40,7 +68,7 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
         p->step.squares[i] = squares ? squares[from] : step->squares[member[from]];
         p->step.total_tokens += p->step.tokens[i];
     }
-    return HBP_OK;
+    return copy_columns(step, member, members, p);
 }
 
 hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
@@ -52,8 +80,8 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
     part p;
     hbp_status status = part_open(step, member, members, tokens, squares, &p);
     if (status >= 0)
-        status = members && p.step.tokens[0] > hbp__step_capacity(step) ? HBP_E_INFEASIBLE
-                                                                        : hbp__step_search(&p.step, &own);
+        status =
+            hbp__step_find_unheld(&p.step) < members ? HBP_E_INFEASIBLE : hbp__step_search(&p.step, &own);
     if (status == HBP_E_INFEASIBLE)
         hbp__enter(step->context); /* clears the message */
     if (status >= 0) {
@@ -66,6 +94,8 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
     }
     hbp__delete(memory, p.step.tokens);
     hbp__delete(memory, p.step.squares);
+    hbp__delete(memory, p.step.padded);
+    hbp__delete(memory, p.step.samples);
     hbp__delete(memory, p.order);
     hbp__delete(memory, p.given);
     return status;

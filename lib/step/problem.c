@@ -1,8 +1,10 @@
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "data/padding.h"
 #include "step/step.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -33,6 +35,29 @@ static hbp_status check_range(hbp_context *context, const char *name, int64_t va
                      (long long)value, (long long)least, (long long)most);
 }
 
+/* The program of the exact solver knows one size of a sequence, and no number of samples. */
+static hbp_status check_exact(hbp_context *context, const hbp_step_options *o)
+{
+    if (o->solver != HBP_STEP_EXACT)
+        return HBP_OK;
+    if (o->mode != HBP_STEP_DEFAULT && o->mode != HBP_STEP_PAPER)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "hbp_step_options.solver is exact; mode %s has no use for it",
+                         hbp_step_mode_name(o->mode));
+    const struct {
+        const char *name;
+        int64_t value;
+    } fields[] = {{"max_samples", o->max_samples},
+                  {"sequence_multiple_per_sp", o->sequence_multiple_per_sp},
+                  {"pack_multiple_per_sp", o->pack_multiple_per_sp}};
+    for (int i = 0; i < 3; i++)
+        if (fields[i].value)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "hbp_step_options.solver is exact, which does not plan for %s; it is %lld",
+                             fields[i].name, (long long)fields[i].value);
+    return HBP_OK;
+}
+
 /* Checks every field and fills the defaults in. */
 static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
 {
@@ -56,14 +81,16 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     HBP__TRY(check_range(context, "longest_tokens", o->longest_tokens, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "tokens_per_rank", o->tokens_per_rank, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "time_limit_ms", o->time_limit_ms, 0, MOST_MS));
+    HBP__TRY(check_range(context, "max_pack_length", o->max_pack_length, 0, HBP_MAX_LENGTH));
+    HBP__TRY(
+        check_range(context, "sequence_multiple_per_sp", o->sequence_multiple_per_sp, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "pack_multiple_per_sp", o->pack_multiple_per_sp, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "max_samples", o->max_samples, 0, INT32_MAX));
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
                          (int)o->min_micro_batches, (int)o->max_micro_batches);
-    if (o->solver == HBP_STEP_EXACT && o->mode != HBP_STEP_DEFAULT && o->mode != HBP_STEP_PAPER)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "hbp_step_options.solver is exact; mode %s has no use for it",
-                         hbp_step_mode_name(o->mode));
+    HBP__TRY(check_exact(context, o));
     int64_t multiple = o->micro_batch_multiple ? o->micro_batch_multiple : 1;
     if (o->max_micro_batches &&
         hbp__round_up(hbp__max_i64(o->min_micro_batches, 1), multiple) > o->max_micro_batches)
@@ -86,6 +113,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
         o->sequence_multiple = 1;
     if (!o->pack_multiple)
         o->pack_multiple = 1;
+    step->most_samples = o->max_samples ? o->max_samples : INT64_MAX;
     if (o->time_limit_ms) {
         int64_t now = now_ns();
         step->deadline_ns = hbp__add_saturating(now, o->time_limit_ms * NS_PER_MS);
@@ -108,9 +136,28 @@ static hbp__step_way way_of(const hbp_cost *cost, int32_t row, int32_t recompute
     return way;
 }
 
+/* The most tokens that the options allow in a group of `degree` ranks. */
+static int64_t most_tokens(const hbp_step_options *o, int32_t degree)
+{
+    int64_t most = o->max_pack_length ? o->max_pack_length : HBP_MAX_LENGTH;
+    return o->tokens_per_rank ? hbp__min_i64(most, o->tokens_per_rank * degree) : most;
+}
+
+static int64_t pack_multiple_of(const hbp_step_options *o, int32_t degree)
+{
+    return hbp__padding_multiple(o->pack_multiple, o->pack_multiple_per_sp, degree);
+}
+
+static int64_t sequence_multiple_of(const hbp_step_options *o, int32_t degree)
+{
+    return hbp__padding_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, degree);
+}
+
 /* The ways of a degree: fewer layers first, each holding more than the one before. */
 static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways)
 {
+    int64_t most = most_tokens(&step->options, step->cost->degree[row]);
+    int64_t multiple = pack_multiple_of(&step->options, step->cost->degree[row]);
     int32_t layers = step->cost->terms.layers, first = 0, last = layers, count = 0;
     if (step->options.recompute == HBP_STEP_RECOMPUTE_NONE)
         last = 0;
@@ -119,7 +166,8 @@ static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways
     int32_t stride = (last - first) / (HBP__STEP_WAYS - 2) + 1;
     for (int32_t c = first; c <= last; c = c < last && c + stride > last ? last : c + stride) {
         hbp__step_way way = way_of(step->cost, row, c);
-        way.capacity -= way.capacity % step->options.pack_multiple;
+        way.capacity = hbp__min_i64(way.capacity, most);
+        way.capacity -= way.capacity % multiple;
         if (way.capacity > (count ? ways[count - 1].capacity : 0))
             ways[count++] = way;
     }
@@ -131,14 +179,20 @@ static int is_power_of_two(int32_t x)
     return (x & (x - 1)) == 0;
 }
 
+static int is_used(const hbp__step *step, int32_t row)
+{
+    const hbp_step_options *o = &step->options;
+    int32_t d = step->cost->degree[row];
+    return d >= o->min_sp && d <= o->max_sp && (o->degrees != HBP_STEP_POWERS_OF_TWO || is_power_of_two(d));
+}
+
 static hbp_status list_degrees(hbp__step *step)
 {
     const hbp_cost *cost = step->cost;
     const hbp_step_options *o = &step->options;
     int32_t rows[HBP__STEP_DEGREES], count = 0;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        int32_t d = cost->degree[row];
-        if (d < o->min_sp || d > o->max_sp || (o->degrees == HBP_STEP_POWERS_OF_TWO && !is_power_of_two(d)))
+        if (!is_used(step, row))
             continue;
         if (count == HBP__STEP_DEGREES)
             return hbp__fail(step->context, HBP_E_INVALID, "the cost has more than %d degrees to choose from",
@@ -159,7 +213,14 @@ static hbp_status list_degrees(hbp__step *step)
         int32_t ways = list_ways(step, rows[i], next);
         if (!ways)
             continue;
-        *degree = (hbp__step_degree){cost->degree[rows[i]], rows[i], ways, next, next[ways - 1].capacity};
+        int32_t d = cost->degree[rows[i]];
+        *degree = (hbp__step_degree){.degree = d,
+                                     .row = rows[i],
+                                     .ways = ways,
+                                     .way = next,
+                                     .capacity = next[ways - 1].capacity,
+                                     .sequence_multiple = sequence_multiple_of(o, d),
+                                     .pack_multiple = pack_multiple_of(o, d)};
         if (step->degrees && degree->degree % degree[-1].degree)
             step->chain = 0;
         step->degrees++;
@@ -169,12 +230,137 @@ static hbp_status list_degrees(hbp__step *step)
     return step->chain || step->taken ? HBP_OK : hbp__fail_memory(step->context, "the ranks");
 }
 
+/* Tokens of sequence k, each sample padded to a multiple of `multiple`. */
+static int64_t padded_tokens(const hbp__step *step, int64_t k, int64_t multiple)
+{
+    const hbp__items *items = &step->items;
+    int64_t tokens = 0;
+    for (uint32_t s = items->sample[step->count - 1 - k]; s != HBP__NO_SAMPLE;
+         s = items->next ? items->next[s] : HBP__NO_SAMPLE)
+        tokens += hbp__round_up(hbp__lengths_get(step->lengths, s), multiple);
+    return tokens;
+}
+
+void hbp__step_set_columns(hbp__step *step)
+{
+    for (int32_t j = 0; j < step->degrees; j++) {
+        hbp__step_degree *degree = &step->degree[j];
+        degree->tokens = step->padded ? step->padded + j * step->count : step->tokens;
+        degree->longest = step->count ? degree->tokens[0] : 0;
+        for (int64_t k = 1; step->padded && k < step->count; k++)
+            degree->longest = hbp__max_i64(degree->longest, degree->tokens[k]);
+    }
+}
+
+/* What else the options ask to know of each sequence. */
+static hbp_status list_columns(hbp__step *step)
+{
+    const hbp__memory *memory = &step->context->memory;
+    uint64_t count = (uint64_t)step->count;
+    if (step->options.sequence_multiple_per_sp) {
+        step->padded = hbp__new(memory, count * (uint64_t)step->degrees, sizeof *step->padded);
+        if (!step->padded)
+            return hbp__fail_memory(step->context, "the sequences");
+        for (int32_t j = 0; j < step->degrees; j++)
+            for (int64_t k = 0; k < step->count; k++)
+                step->padded[j * step->count + k] = padded_tokens(step, k, step->degree[j].sequence_multiple);
+    }
+    if (step->options.max_samples && step->items.next) {
+        step->samples = hbp__new(memory, count, sizeof *step->samples);
+        if (!step->samples)
+            return hbp__fail_memory(step->context, "the sequences");
+        for (int64_t k = 0; k < step->count; k++)
+            step->samples[k] = (int32_t)hbp__items_members(&step->items, step->count - 1 - k);
+    }
+    hbp__step_set_columns(step);
+    return HBP_OK;
+}
+
+int64_t hbp__step_find_unheld(const hbp__step *step)
+{
+    for (int64_t k = 0; k < step->count; k++) {
+        int32_t j = 0;
+        while (j < step->degrees &&
+               !hbp__step_holds(step, j, step->degree[j].tokens[k], hbp__step_samples(step, k)))
+            j++;
+        if (j == step->degrees)
+            return k;
+        if (!step->padded && !step->samples)
+            break; /* the longest */
+    }
+    return step->count;
+}
+
+int64_t hbp__step_fewest_for_samples(const hbp__step *step)
+{
+    int64_t samples = 0;
+    if (step->most_samples == INT64_MAX)
+        return 1;
+    for (int64_t k = 0; k < step->count; k++)
+        samples += hbp__step_samples(step, k);
+    int64_t groups = step->ranks / step->degree[0].degree;
+    return hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
+}
+
+/* The least `tokens_per_rank` and `max_pack_length` with which memory has a group for sequence k, each for
+ * itself; zero when memory has none. */
+static int find_caps(const hbp__step *step, int64_t k, int64_t *per_rank, int64_t *length)
+{
+    const hbp_cost *cost = step->cost;
+    const hbp_step_options *o = &step->options;
+    int32_t layers = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : cost->terms.layers;
+    *per_rank = *length = INT64_MAX;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        int32_t d = cost->degree[row];
+        if (!is_used(step, row))
+            continue;
+        int64_t tokens =
+            hbp__round_up(padded_tokens(step, k, sequence_multiple_of(o, d)), pack_multiple_of(o, d));
+        if (tokens > hbp_cost_predict_capacity(cost, d, layers))
+            continue;
+        *per_rank = hbp__min_i64(*per_rank, hbp__ceil_div(tokens, d));
+        *length = hbp__min_i64(*length, tokens);
+    }
+    return *length < INT64_MAX;
+}
+
+/* Says that no group holds sequence k, and which option it is that keeps it out. */
+static hbp_status refuse(const hbp__step *step, int64_t k)
+{
+    const hbp_step_options *o = &step->options;
+    int64_t item = step->count - 1 - k, sample = step->items.sample[item], per_rank, length;
+    int64_t members = hbp__items_members(&step->items, item), holds = hbp__step_capacity(step);
+    int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
+    char why[160] = "";
+    sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
+    if (members > step->most_samples)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                         "sample %lld with its tied samples makes %lld; max_samples is %lld",
+                         (long long)sample, (long long)members, (long long)step->most_samples);
+    int is_capped = (o->tokens_per_rank || o->max_pack_length) && find_caps(step, k, &per_rank, &length);
+    int by_rank = is_capped && o->tokens_per_rank && per_rank > o->tokens_per_rank;
+    int by_length = is_capped && o->max_pack_length && length > o->max_pack_length;
+    if (by_rank)
+        snprintf(why, sizeof why, " with tokens_per_rank %lld (%lld would do)", (long long)o->tokens_per_rank,
+                 (long long)per_rank);
+    if (by_length)
+        snprintf(why + strlen(why), sizeof why - strlen(why), " with max_pack_length %lld (%lld would do)",
+                 (long long)o->max_pack_length, (long long)length);
+    if (is_capped && !by_rank && !by_length) /* each for itself would do */
+        snprintf(why, sizeof why, " with both tokens_per_rank %lld and max_pack_length %lld",
+                 (long long)o->tokens_per_rank, (long long)o->max_pack_length);
+    return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                     "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
+                     (long long)sample, members > 1 ? " with its tied samples" : "", (long long)tokens,
+                     (long long)holds, why);
+}
+
 /* Sequences in descending order of tokens, from the items, which ascend. */
 static hbp_status list_sequences(hbp__step *step)
 {
     const hbp__memory *memory = &step->context->memory;
-    HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple,
-                             hbp__step_capacity(step), 0, 0, &step->items));
+    HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple, INT64_MAX, 0, 0,
+                             &step->items));
     step->count = step->items.count;
     step->tokens = hbp__new(memory, (uint64_t)step->count, sizeof *step->tokens);
     step->squares = hbp__new(memory, (uint64_t)step->count, sizeof *step->squares);
@@ -186,7 +372,9 @@ static hbp_status list_sequences(hbp__step *step)
         step->squares[i] = (double)hbp__items_exact_squares(&step->items, item);
         step->total_tokens += step->tokens[i];
     }
-    return HBP_OK;
+    HBP__TRY(list_columns(step));
+    int64_t unheld = hbp__step_find_unheld(step);
+    return unheld < step->count ? refuse(step, unheld) : HBP_OK;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -201,14 +389,15 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void hbp__step_trim(hbp__step *step)
 {
-    int64_t unit = step->options.pack_multiple == 1 ? 0 : 1;
-    for (int64_t i = 0; i < step->count && unit != 1; i++)
-        unit = common_divisor(step->tokens[i], unit);
     hbp__step_way *way = step->way;
-    for (int32_t j = 0; j < step->degrees && unit > 1; j++) {
-        for (int32_t i = 0; i < step->degree[j].ways; i++, way++)
-            way->capacity -= way->capacity % unit;
-        step->degree[j].capacity = way[-1].capacity;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        hbp__step_degree *degree = &step->degree[j];
+        int64_t unit = degree->pack_multiple == 1 ? 0 : 1;
+        for (int64_t i = 0; i < step->count && unit != 1; i++)
+            unit = common_divisor(degree->tokens[i], unit);
+        for (int32_t i = 0; i < degree->ways; i++, way++)
+            way->capacity -= unit ? way->capacity % unit : 0;
+        degree->capacity = way[-1].capacity;
     }
 }
 
@@ -233,6 +422,8 @@ void hbp__step_close(hbp__step *step)
         hbp__items_close(&step->items);
     hbp__delete(memory, step->tokens);
     hbp__delete(memory, step->squares);
+    hbp__delete(memory, step->padded);
+    hbp__delete(memory, step->samples);
     hbp__delete(memory, step->way);
     hbp__delete(memory, step->taken);
 }

@@ -3,17 +3,30 @@
 #include "base/checked.h"
 #include "step/arrange.h"
 
-int32_t hbp__step_round_least(const hbp__step_round *round, int64_t tokens)
+int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j)
+{
+    return round->step->degree[j].tokens[sequence] <= round->limit[j];
+}
+
+int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_t group)
+{
+    const hbp__step *step = round->step;
+    int32_t j = round->degree[group];
+    return round->tokens[group] + step->degree[j].tokens[sequence] <= round->limit[j] &&
+           round->samples[group] + hbp__step_samples(step, sequence) <= step->most_samples;
+}
+
+int32_t hbp__step_round_least(const hbp__step_round *round, int64_t sequence)
 {
     int32_t j = 0;
-    while (round->limit[j] < tokens)
+    while (!hbp__step_round_holds(round, sequence, j))
         j++;
     return j;
 }
 
 double hbp__step_round_work(const hbp__step_round *round, int64_t sequence, int32_t j)
 {
-    double tokens = (double)round->step->tokens[sequence];
+    double tokens = (double)round->step->degree[j].tokens[sequence];
     return tokens * tokens / (double)round->step->degree[j].degree;
 }
 
@@ -32,7 +45,7 @@ int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
 {
     int64_t group = round->groups++;
     round->degree[group] = j;
-    round->tokens[group] = 0;
+    round->tokens[group] = round->samples[group] = 0;
     round->load[group] = 0;
     round->used += round->step->degree[j].degree;
     return group;
@@ -41,7 +54,8 @@ int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
 void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group)
 {
     round->group[sequence] = group;
-    round->tokens[group] += round->step->tokens[sequence];
+    round->tokens[group] += round->step->degree[round->degree[group]].tokens[sequence];
+    round->samples[group] += hbp__step_samples(round->step, sequence);
     round->load[group] += hbp__step_round_work(round, sequence, round->degree[group]);
 }
 
@@ -49,17 +63,31 @@ void hbp__step_round_remove(hbp__step_round *round, int64_t sequence)
 {
     int64_t group = round->group[sequence];
     round->group[sequence] = HBP__STEP_WAITS;
-    round->tokens[group] -= round->step->tokens[sequence];
+    round->tokens[group] -= round->step->degree[round->degree[group]].tokens[sequence];
+    round->samples[group] -= hbp__step_samples(round->step, sequence);
     round->load[group] -= hbp__step_round_work(round, sequence, round->degree[group]);
 }
 
-/* The index of the degree twice that of step->degree[j], if it is used and its groups hold `tokens`; or -1.
- */
-static int32_t find_double(const hbp__step_round *round, int32_t j, int64_t tokens)
+/* Tokens of a group were it of step->degree[j]. */
+static int64_t tokens_at(const hbp__step_round *round, int64_t group, int32_t j)
 {
+    int64_t tokens = 0;
+    if (!round->step->padded)
+        return round->tokens[group];
+    for (int64_t i = 0; i < round->lefts; i++)
+        if (round->group[round->left[i]] == group)
+            tokens += round->step->degree[j].tokens[round->left[i]];
+    return tokens;
+}
+
+/* The index of the degree twice that of a group, if it is used and holds it, with `*tokens` then; or -1. */
+static int32_t find_double(const hbp__step_round *round, int64_t group, int64_t *tokens)
+{
+    const hbp__step_degree *degree = round->step->degree;
+    int32_t j = round->degree[group];
     for (int32_t k = j + 1; k < round->step->degrees; k++)
-        if (round->step->degree[k].degree == 2 * round->step->degree[j].degree && round->limit[k] >= tokens)
-            return k;
+        if (degree[k].degree == 2 * degree[j].degree)
+            return (*tokens = tokens_at(round, group, k)) <= round->limit[k] ? k : -1;
     return -1;
 }
 
@@ -67,7 +95,8 @@ static int32_t find_double(const hbp__step_round *round, int32_t j, int64_t toke
 static int widen(hbp__step_round *round, int64_t group)
 {
     const hbp__step *step = round->step;
-    int32_t j = round->degree[group], k = find_double(round, j, round->tokens[group]);
+    int64_t tokens = 0;
+    int32_t j = round->degree[group], k = find_double(round, group, &tokens);
     int32_t more = step->degree[j].degree;
     if (k < 0 || round->used + more > step->ranks)
         return 0;
@@ -77,6 +106,7 @@ static int widen(hbp__step_round *round, int64_t group)
         return 0;
     }
     round->used += more;
+    round->tokens[group] = tokens;
     return 1;
 }
 
@@ -99,31 +129,27 @@ static int is_power_of_two(int32_t x)
     return (x & (x - 1)) == 0;
 }
 
-/* Sets the limits of the degrees used: powers of two, or all where no power of two holds the longest. */
-static hbp_status set_limits(hbp__step_round *round)
+/* Whether every sequence has a degree. */
+static int hold_all(const hbp__step_round *round)
 {
     const hbp__step *step = round->step;
-    int64_t asked = step->options.tokens_per_rank, most = 0;
-    for (int all = 0; all < 2 && most < step->tokens[0]; all++) {
-        for (int32_t j = 0; j < step->degrees; j++) {
-            const hbp__step_degree *degree = &step->degree[j];
-            int used = all || is_power_of_two(degree->degree);
-            int64_t limit = degree->capacity;
-            if (asked)
-                limit = hbp__min_i64(limit, asked * degree->degree);
-            limit -= limit % step->options.pack_multiple;
-            round->limit[j] = used ? limit : 0;
-            most = hbp__max_i64(most, round->limit[j]);
-        }
+    for (int64_t i = 0; i < step->count; i++) {
+        int32_t j = 0;
+        while (j < step->degrees && !hbp__step_round_holds(round, i, j))
+            j++;
+        if (j == step->degrees)
+            return 0;
     }
-    if (most >= step->tokens[0])
-        return HBP_OK;
-    int64_t sample = step->items.sample[step->count - 1];
-    return hbp__fail(
-        step->context, HBP_E_INFEASIBLE,
-        "sample %lld takes %lld tokens; with tokens_per_rank %lld the largest SP group holds %lld",
-        (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
-        (long long)step->tokens[0], (long long)asked, (long long)most);
+    return 1;
+}
+
+/* Sets the limits of the degrees used: powers of two, or all where a sequence fits no power of two. */
+static void set_limits(hbp__step_round *round)
+{
+    const hbp__step *step = round->step;
+    for (int all = 0; all < 2 && (!all || !hold_all(round)); all++)
+        for (int32_t j = 0; j < step->degrees; j++)
+            round->limit[j] = all || is_power_of_two(step->degree[j].degree) ? step->degree[j].capacity : 0;
 }
 
 /* Appends the round to the solution, and keeps in `left` what waits. */
@@ -147,7 +173,7 @@ static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch,
                       void (*form)(hbp__step_round *round, int64_t *scratch), hbp__step_solution *solution)
 {
     const hbp__step *step = round->step;
-    HBP__TRY(set_limits(round));
+    set_limits(round);
     HBP__TRY(hbp__step_arrange_open(step, solution));
     for (int64_t i = 0; i < step->count; i++) {
         left[i] = i;
@@ -172,15 +198,17 @@ hbp_status hbp__step_rounds(const hbp__step *step, void (*form)(hbp__step_round 
     hbp__step_round round = {.step = step};
     round.degree = hbp__new(memory, ranks, sizeof *round.degree);
     round.tokens = hbp__new(memory, ranks, sizeof *round.tokens);
+    round.samples = hbp__new(memory, ranks, sizeof *round.samples);
     round.load = hbp__new(memory, ranks, sizeof *round.load);
     round.group = hbp__new(memory, (uint64_t)step->count, 4 * sizeof *round.group);
     hbp_status status;
-    if (round.degree && round.tokens && round.load && round.group)
+    if (round.degree && round.tokens && round.samples && round.load && round.group)
         status = run(&round, round.group + step->count, round.group + 2 * step->count, form, solution);
     else
         status = hbp__fail_memory(step->context, "the groups of the step");
     hbp__delete(memory, round.group);
     hbp__delete(memory, round.load);
+    hbp__delete(memory, round.samples);
     hbp__delete(memory, round.tokens);
     hbp__delete(memory, round.degree);
     return status;

@@ -14,15 +14,20 @@ typedef struct hbp__step_round {
     const int64_t *left;              /* [lefts] sequences not yet planned, longest first */
     int64_t lefts;
     int64_t groups;
-    int32_t used;    /* ranks */
-    int32_t *degree; /* [ranks] by group: index in step->degree */
-    int64_t *tokens; /* [ranks] by group */
-    double *load;    /* [ranks] by group: work of each of its ranks */
-    int64_t *group;  /* [count] by sequence, or HBP__STEP_WAITS */
+    int32_t used;     /* ranks */
+    int32_t *degree;  /* [ranks] by group: index in step->degree */
+    int64_t *tokens;  /* [ranks] by group, as its degree pads them */
+    int64_t *samples; /* [ranks] by group */
+    double *load;     /* [ranks] by group: work of each of its ranks */
+    int64_t *group;   /* [count] by sequence, or HBP__STEP_WAITS */
 } hbp__step_round;
 
-/* The index of the least degree whose groups hold `tokens`; each sequence has one. */
-int32_t hbp__step_round_least(const hbp__step_round *round, int64_t tokens);
+/* The index of the least degree whose groups hold the sequence; each has one. */
+int32_t hbp__step_round_least(const hbp__step_round *round, int64_t sequence);
+
+/* Whether groups of step->degree[j] hold the sequence; whether a group that is open has room for it. */
+int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j);
+int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_t group);
 
 /* Work of a sequence on each rank of a group of step->degree[j]. */
 double hbp__step_round_work(const hbp__step_round *round, int64_t sequence, int32_t j);

@@ -191,7 +191,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
-    s->least = hbp__max_i64(s->least, 1);
+    s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
     s->most = hbp__min_i64(2 * hbp__max_i64(sure, s->least) + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)

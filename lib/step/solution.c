@@ -34,7 +34,7 @@ void hbp__step_solution_close(hbp__step_solution *solution)
 int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares)
 {
     const hbp__step_degree *degree = &step->degree[j];
-    tokens = hbp__round_up(tokens, step->options.pack_multiple);
+    tokens = hbp__round_up(tokens, degree->pack_multiple);
     if (tokens > degree->capacity)
         return INT64_MAX;
     int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
@@ -55,8 +55,9 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
     hbp_context *context = step->context;
     int64_t *tokens = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *tokens);
     double *squares = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *squares);
+    int64_t *samples = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *samples);
     hbp_status status = HBP_OK;
-    if (!tokens || !squares)
+    if (!tokens || !squares || !samples)
         status = hbp__fail_memory(context, "the groups of the step");
     for (int64_t i = 0; i < step->count && status == HBP_OK; i++) {
         int64_t g = s->group[i];
@@ -65,8 +66,9 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
                 hbp__fail(context, HBP_E_INTERNAL, "sequence %lld of the step is in no group", (long long)i);
             break;
         }
-        tokens[g] += step->tokens[i];
+        tokens[g] += step->degree[s->degree[g]].tokens[i];
         squares[g] += step->squares[i];
+        samples[g] += hbp__step_samples(step, i);
     }
     if (status == HBP_OK && !are_placed(step, s))
         status = hbp__fail(context, HBP_E_INTERNAL, "the groups of a micro-batch do not fit %d ranks",
@@ -76,7 +78,7 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
     for (int64_t m = 0; m < s->micro_batches && status == HBP_OK; m++) {
         int64_t slowest = hbp__round_i64(step->cost->terms.pack_ns);
         for (int64_t g = s->first[m]; g < s->first[m + 1] && status == HBP_OK; g++) {
-            if (hbp__round_up(tokens[g], step->options.pack_multiple) > step->degree[s->degree[g]].capacity)
+            if (!hbp__step_holds(step, s->degree[g], tokens[g], samples[g]))
                 status = hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
                                    (long long)m);
             else
@@ -85,6 +87,7 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
         }
         s->ns = hbp__add_saturating(s->ns, slowest);
     }
+    hbp__delete(&context->memory, samples);
     hbp__delete(&context->memory, squares);
     hbp__delete(&context->memory, tokens);
     return status;

@@ -33,20 +33,38 @@ void hbp__step_squeezer_close(hbp__step_squeezer *q)
     memset(q, 0, sizeof *q);
 }
 
-/* Time of group g with so much more or less in it. Where its ranks do not hold the tokens, longer than the
- * goal by what is too much. */
-static double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, double goal)
+/* Tokens of sequence k in group g. */
+static inline int64_t tokens_in(const hbp__step_squeezer *q, int32_t g, int64_t k)
+{
+    return q->step->degree[q->group[g].degree].tokens[k];
+}
+
+/* Time of a group that holds too much, longer than the goal by what is too much. */
+static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_t tokens, double squares,
+                        int64_t samples, double goal)
+{
+    const hbp__step_way *way = &d->way[d->ways - 1];
+    double time = way->constant + way->linear * (double)tokens + way->square * squares, excess = 0;
+    if (tokens > d->capacity)
+        excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;
+    if (samples > step->most_samples)
+        excess += goal * (double)(samples - step->most_samples) / (double)step->most_samples;
+    return (time > goal ? time : goal) + excess;
+}
+
+/* Time of group g with so much more or less in it, by time_over where it does not hold that. */
+static double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares,
+                        int64_t samples, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
     tokens += group->tokens;
+    samples += group->samples;
     if (!tokens)
         return q->step->cost->terms.pack_ns;
-    if (tokens <= d->capacity)
+    if (tokens <= d->capacity && samples <= q->step->most_samples)
         return hbp__step_group_time(q->step, group->degree, tokens, group->squares + squares);
-    const hbp__step_way *way = &d->way[d->ways - 1];
-    double time = way->constant + way->linear * (double)tokens + way->square * (group->squares + squares);
-    return (time > goal ? time : goal) + goal * (double)(tokens - d->capacity) / (double)d->capacity;
+    return time_over(q->step, d, tokens, group->squares + squares, samples, goal);
 }
 
 /* Rank-time over the goal. */
@@ -58,18 +76,18 @@ static double over(const hbp__step_squeezer *q, int32_t g, double time, double g
 static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double goal)
 {
     hbp__step_group *group = &q->group[g];
-    group->tokens += sign * q->step->tokens[k];
-    group->squares += sign * q->step->squares[k];
-    group->time = time_with(q, g, 0, 0, goal);
+    hbp__step_group_add(q->step, group, k, sign);
+    group->time = time_with(q, g, 0, 0, 0, goal);
 }
 
 static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
 {
     const hbp__step *step = q->step;
+    int64_t samples = hbp__step_samples(step, k);
     int32_t best = -1;
     double least = (double)INFINITY;
     for (int32_t g = 0; g < groups; g++) {
-        double time = time_with(q, g, step->tokens[k], step->squares[k], goal);
+        double time = time_with(q, g, tokens_in(q, g, k), step->squares[k], samples, goal);
         double worse = over(q, g, time, goal) - over(q, g, q->group[g].time, goal);
         if (worse < least) {
             least = worse;
@@ -97,21 +115,22 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
                       move *best)
 {
     const hbp__step *step = q->step;
+    const int64_t *column = step->degree[q->group[from].degree].tokens;
     double here = over(q, from, q->group[from].time, goal);
     best->a = HBP__NONE;
     best->gain = -(double)INFINITY;
     for (int64_t a = 0; a < q->count; a++) {
         if (q->where[a] != from || q->quiet_until[a] > turn)
             continue;
-        int64_t ka = q->member[a], tokens = step->tokens[ka];
+        int64_t ka = q->member[a], tokens = step->tokens[ka], samples = hbp__step_samples(step, ka);
         q->work += groups + q->count;
         double squares = step->squares[ka];
-        double gone = here - over(q, from, time_with(q, from, -tokens, -squares, goal), goal);
+        double gone = here - over(q, from, time_with(q, from, -column[ka], -squares, -samples, goal), goal);
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
-            double gain = gone - over(q, g, time_with(q, g, tokens, squares, goal), goal) +
-                          over(q, g, q->group[g].time, goal);
+            double time = time_with(q, g, tokens_in(q, g, ka), squares, samples, goal);
+            double gain = gone - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, HBP__NONE, g, gain};
         }
@@ -120,13 +139,14 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
             int64_t kb = q->member[b];
             if (g == from || q->quiet_until[b] > turn || step->tokens[kb] >= tokens)
                 continue;
-            int64_t more = tokens - step->tokens[kb];
             double worse = squares - step->squares[kb];
-            double mine = over(q, from, time_with(q, from, -more, -worse, goal), goal);
+            int64_t more = step->samples ? samples - step->samples[kb] : 0;
+            double mine =
+                over(q, from, time_with(q, from, column[kb] - column[ka], -worse, -more, goal), goal);
             if (here - mine <= best->gain)
                 continue;
-            double gain = here - mine - over(q, g, time_with(q, g, more, worse, goal), goal) +
-                          over(q, g, q->group[g].time, goal);
+            double time = time_with(q, g, tokens_in(q, g, ka) - tokens_in(q, g, kb), worse, more, goal);
+            double gain = here - mine - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, b, g, gain};
         }
@@ -184,7 +204,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (!insert(q, groups, extra[i], goal))
             return 0;
     for (int32_t g = 0; g < groups; g++)
-        q->group[g].time = time_with(q, g, 0, 0, goal);
+        q->group[g].time = time_with(q, g, 0, 0, 0, goal);
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;

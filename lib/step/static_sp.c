@@ -2,32 +2,28 @@
 #include "base/checked.h"
 #include "step/arrange.h"
 
-/* The least degree that holds `longest` tokens, which one does. */
-static int32_t find_degree(const hbp__step *step, int64_t longest)
+/* The least degree that holds a sample of `stated` tokens and every sequence; the number of degrees when none
+ * does. What is held, but not when padded, bounds samples that are shorter. */
+static int32_t find_degree(const hbp__step *step, int64_t stated, int64_t most)
 {
-    int32_t j = 0;
-    while (step->degree[j].capacity < longest)
-        j++;
-    return j;
-}
-
-static int64_t largest_capacity(const hbp__step *step)
-{
-    int64_t most = 0;
-    for (int32_t j = 0; j < step->degrees; j++)
-        most = hbp__max_i64(most, step->degree[j].capacity);
-    return most;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *degree = &step->degree[j];
+        int64_t longest = hbp__min_i64(hbp__round_up(stated, degree->sequence_multiple), most);
+        if (degree->capacity >= hbp__max_i64(longest, degree->longest))
+            return j;
+    }
+    return step->degrees;
 }
 
 hbp_status hbp__step_static_sp(const hbp__step *step, hbp__step_solution *solution)
 {
-    int64_t stated = step->options.longest_tokens, most = largest_capacity(step);
+    int64_t stated = step->options.longest_tokens, most = hbp__step_capacity(step);
     if (stated > most)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
                          "hbp_step_options.longest_tokens is %lld; the largest SP group holds %lld tokens",
                          (long long)stated, (long long)most);
-    /* What is held, but not when padded, bounds samples that are shorter. */
-    stated = hbp__min_i64(hbp__round_up(stated, step->options.sequence_multiple), most);
-    return hbp__step_arrange_degree(step, find_degree(step, hbp__max_i64(stated, step->tokens[0])), 10,
-                                    solution);
+    int32_t j = find_degree(step, stated, most);
+    if (j == step->degrees)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE, "no single SP degree holds every sequence");
+    return hbp__step_arrange_degree(step, j, 10, solution);
 }

@@ -32,8 +32,12 @@ typedef struct hbp__step_degree {
     int32_t degree;
     int32_t row; /* in the cost's tables */
     int32_t ways;
-    const hbp__step_way *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
-    int64_t capacity;         /* of the last way */
+    const hbp__step_way *way;  /* [ways] ascending in capacity and in layers; each holds more than the last */
+    int64_t capacity;          /* of the last way */
+    int64_t sequence_multiple; /* what samples are padded to in its groups */
+    int64_t pack_multiple;     /* what the sum of a group is padded to; divides every capacity */
+    const int64_t *tokens;     /* [count] padded tokens of the sequences in its groups */
+    int64_t longest;           /* of `tokens` */
 } hbp__step_degree;
 
 typedef struct hbp__step {
@@ -42,15 +46,18 @@ typedef struct hbp__step {
     const hbp_lengths *lengths;
     hbp_step_options options; /* every default filled in */
     hbp__items items;
-    int64_t count;   /* sequences */
-    int64_t *tokens; /* [count] descending: padded tokens */
-    double *squares; /* [count] sums of squared lengths */
+    int64_t count;        /* sequences */
+    int64_t *tokens;      /* [count] descending: padded tokens, the least of any degree */
+    double *squares;      /* [count] sums of squared lengths */
+    int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
+    int32_t *samples;     /* [count] samples of each; NULL: one each, or there is no limit to them */
+    int64_t most_samples; /* of a group */
     int64_t total_tokens;
     int32_t ranks;
     int32_t domain;
     int32_t degrees;
     int32_t chain; /* each degree divides the next, so that groups fit exactly when their ranks do */
-    hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; one holds the longest sequence */
+    hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; each sequence has one that holds it */
     hbp__step_way *way;                         /* of all degrees */
     uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
     int64_t deadline_ns;                        /* on the monotonic clock; 0: none */
@@ -61,6 +68,15 @@ typedef struct hbp__step {
 hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_step_options *options, hbp__step *step);
 void hbp__step_close(hbp__step *step);
+
+/* Gives the degrees their columns of tokens: `step->padded`, or `step->tokens` for all. */
+void hbp__step_set_columns(hbp__step *step);
+
+/* The first sequence that no group holds; `count` when there is none. O(count degrees). */
+int64_t hbp__step_find_unheld(const hbp__step *step);
+
+/* The fewest micro-batches whose groups hold so many samples. O(count). */
+int64_t hbp__step_fewest_for_samples(const hbp__step *step);
 
 /* Takes off each capacity what no group of these sequences can use: all hold multiples of the sequences'
  * common divisor. */
@@ -76,6 +92,18 @@ static inline int64_t hbp__step_capacity(const hbp__step *step)
     for (int32_t j = 0; j < step->degrees; j++)
         most = hbp__max_i64(most, step->degree[j].capacity);
     return most;
+}
+
+/* Samples of sequence k, as far as they count. */
+static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
+{
+    return step->samples ? step->samples[k] : 1;
+}
+
+/* Whether a group of step->degree[j] holds so much: `tokens` as its degree pads them. */
+static inline int hbp__step_holds(const hbp__step *step, int32_t j, int64_t tokens, int64_t samples)
+{
+    return tokens <= step->degree[j].capacity && samples <= step->most_samples;
 }
 
 /* The way in which a group of step->degree[j] runs `tokens`, which it holds. O(log ways); O(1) when no layer
@@ -99,7 +127,7 @@ static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *de
  * counted. */
 static inline double hbp__step_group_time(const hbp__step *step, int32_t j, int64_t tokens, double squares)
 {
-    tokens = hbp__round_up(tokens, step->options.pack_multiple);
+    tokens = hbp__round_up(tokens, step->degree[j].pack_multiple);
     const hbp__step_way *way = hbp__step_find_way(&step->degree[j], tokens);
     return way->constant + way->linear * (double)tokens + way->square * squares;
 }
@@ -136,8 +164,8 @@ hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches,
 void hbp__step_solution_close(hbp__step_solution *solution);
 
 /* Sets `ns` from the groups, in the very integers that plans record. HBP_E_INTERNAL when a group does not
- * fit, the groups of a micro-batch do not fit the ranks, or a sequence has no group: a planner's own mistake.
- * O(count + groups). */
+ * fit or holds too many samples, the groups of a micro-batch do not fit the ranks, or a sequence has no
+ * group: a planner's own mistake. O(count + groups). */
 hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *solution);
 
 /* First rank of each of `count` groups (of degrees given as indices), aligned to their degree and inside

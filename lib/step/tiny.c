@@ -16,8 +16,9 @@ typedef struct tiny {
     const hbp__step *step;
     int32_t sets;
     int32_t rows;      /* of ranks: 0..ranks */
-    int64_t *tokens;   /* [sets] */
+    int64_t *tokens;   /* [degrees x sets] as each degree pads them */
     double *squares;   /* [sets] */
+    int64_t *samples;  /* [sets] */
     int64_t *makespan; /* [sets x rows] least, on so many ranks */
     int32_t *group;    /* [sets x rows] the part with the lowest sequence */
     int32_t *degree;   /* [sets x rows] its degree */
@@ -29,9 +30,10 @@ typedef struct tiny {
 static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
 {
     const hbp__step *step = t->step;
-    if (hbp__round_up(t->tokens[part], step->options.pack_multiple) > step->degree[j].capacity)
+    int64_t tokens = t->tokens[j * t->sets + part];
+    if (!hbp__step_holds(step, j, tokens, t->samples[part]))
         return INT64_MAX;
-    return hbp__min_i64(hbp__step_group_ns(step, j, t->tokens[part], t->squares[part]), LONGEST_NS);
+    return hbp__min_i64(hbp__step_group_ns(step, j, tokens, t->squares[part]), LONGEST_NS);
 }
 
 /* Least makespan of each set on each number of ranks: the lowest sequence's group, then the rest. Degrees
@@ -88,6 +90,20 @@ static void solve_step(tiny *t)
     }
 }
 
+static void sum_sets(tiny *t)
+{
+    const hbp__step *step = t->step;
+    for (int32_t set = 1; set < t->sets; set++)
+        for (int64_t k = 0; k < step->count; k++) {
+            if (!(set >> k & 1))
+                continue;
+            t->squares[set] += step->squares[k];
+            t->samples[set] += hbp__step_samples(step, k);
+            for (int32_t j = 0; j < step->degrees; j++)
+                t->tokens[j * t->sets + set] += step->degree[j].tokens[k];
+        }
+}
+
 static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
 {
     const hbp__step *step = t->step;
@@ -135,7 +151,8 @@ hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solut
     const hbp__memory *memory = &step->context->memory;
     tiny t = {.step = step, .sets = 1 << step->count, .rows = step->ranks + 1};
     uint64_t sets = (uint64_t)t.sets, cells = sets * (uint64_t)t.rows;
-    t.tokens = hbp__new_zero(memory, sets, sizeof *t.tokens);
+    t.tokens = hbp__new_zero(memory, sets * (uint64_t)step->degrees, sizeof *t.tokens);
+    t.samples = hbp__new_zero(memory, sets, sizeof *t.samples);
     t.squares = hbp__new_zero(memory, sets, sizeof *t.squares);
     t.makespan = hbp__new(memory, cells, sizeof *t.makespan);
     t.group = hbp__new_zero(memory, cells, sizeof *t.group);
@@ -143,22 +160,18 @@ hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solut
     t.sum = hbp__new(memory, sets, sizeof *t.sum);
     t.batch = hbp__new_zero(memory, sets, sizeof *t.batch);
     hbp_status status = HBP_OK;
-    if (!t.tokens || !t.squares || !t.makespan || !t.group || !t.degree || !t.sum || !t.batch)
+    if (!t.tokens || !t.samples || !t.squares || !t.makespan || !t.group || !t.degree || !t.sum || !t.batch)
         status = hbp__fail_memory(step->context, "the search");
     if (status >= 0)
         status = hbp__tick(step->context, "step", 0, 1);
     if (status >= 0) {
-        for (int32_t set = 1; set < t.sets; set++)
-            for (int64_t k = 0; k < step->count; k++)
-                if (set >> k & 1) {
-                    t.tokens[set] += step->tokens[k];
-                    t.squares[set] += step->squares[k];
-                }
+        sum_sets(&t);
         solve_micro_batches(&t);
         solve_step(&t);
         status = write_solution(&t, solution);
     }
     hbp__delete(memory, t.tokens);
+    hbp__delete(memory, t.samples);
     hbp__delete(memory, t.squares);
     hbp__delete(memory, t.makespan);
     hbp__delete(memory, t.group);

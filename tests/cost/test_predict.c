@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "cost/cost.h"
+#include "hbp/lengths.h"
 
 static hbp_cost *make(hbp_context *context, const hbp_cost_terms *terms)
 {
@@ -274,6 +275,33 @@ START_TEST(what_is_not_allowed_is_minus_one)
 }
 END_TEST
 
+/* A capped copy holds what memory and cap both hold, and a cap only falls. */
+START_TEST(a_cap_of_tokens_per_rank_is_kept)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = flexsp_7b(context);
+    const int64_t caps[] = {0, 1, 1000, 4096, 100000, HBP_MAX_LENGTH};
+    for (int i = 0; i < 6; i++) {
+        hbp_cost capped = hbp__cost_capped(cost, caps[i]), twice = hbp__cost_capped(&capped, 4096);
+        int64_t least = caps[i] && caps[i] < 4096 ? caps[i] : 4096;
+        for (int32_t sp = 1; sp <= 64; sp *= 2) {
+            int64_t memory = hbp_cost_predict_capacity(cost, sp, 0),
+                    most = caps[i] ? caps[i] * sp : INT64_MAX;
+            ck_assert_int_eq(hbp_cost_predict_capacity(&capped, sp, 0), memory < most ? memory : most);
+            ck_assert_int_eq(hbp_cost_predict_capacity(&twice, sp, 0),
+                             memory < least * sp ? memory : least * sp);
+            if (most < HBP_MAX_LENGTH) {
+                ck_assert_int_eq(hbp_cost_predict_recompute(&capped, sp, most),
+                                 hbp_cost_predict_recompute(cost, sp, most));
+                ck_assert_int_eq(hbp_cost_predict_recompute(&capped, sp, most + 1), -1);
+            }
+        }
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("predict", flexsp_figure_1_comes_out, flexsp_table_1_comes_out, flexsp_memory_comes_out,
           time_follows_the_formula, vision_units_add_their_terms, recompute_and_capacity_are_exact,
-          what_is_not_allowed_is_minus_one)
+          what_is_not_allowed_is_minus_one, a_cap_of_tokens_per_rank_is_kept)

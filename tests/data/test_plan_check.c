@@ -38,6 +38,56 @@ START_TEST(plans_of_every_shape_pass)
 }
 END_TEST
 
+/* Padded tokens of pack `p` under the plan's multiples. */
+static int64_t padded_anew(const hbp_plan *plan, int64_t p)
+{
+    int64_t sum = 0, sp = plan->pack_sp[p];
+    for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++)
+        sum += hbp__round_up(plan->sample_tokens[i],
+                             plans_multiple(plan->sequence_multiple, plan->sequence_multiple_per_sp, sp));
+    return hbp__round_up(sum, plans_multiple(plan->pack_multiple, plan->pack_multiple_per_sp, sp));
+}
+
+/* A plan padded by its packs' degrees passes, and not when one pack is padded otherwise. */
+START_TEST(padding_goes_by_degree)
+{
+    hbp_context *context = test_context();
+    int64_t wrong = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        plans_shape shape = plans_draw(seed);
+        shape.ranks = 8;
+        shape.domain_ranks = 4;
+        shape.sequence_multiple = 3;
+        shape.sequence_multiple_per_sp = 5;
+        shape.pack_multiple_per_sp = seed % 2 ? 7 : 0;
+        hbp_lengths *lengths = plans_lengths(context, seed, 40, 5000, 0, 0);
+        hbp_plan *plan = plans_make(&shape, lengths);
+        int is_wrong = 0, has_wide = 0;
+        OK(context, hbp__plan_check(context, plan));
+        plan->sequence_multiple_per_sp = 4;
+        for (int64_t p = 0; p < plan->packs; p++) {
+            is_wrong |= padded_anew(plan, p) != plan->pack_padded_tokens[p];
+            has_wide |= plan->pack_sp[p] > 1 && plan->pack_tokens[p] > 0;
+        }
+        if (is_wrong)
+            FAILS(context, HBP_E_INVALID, "the number of padded tokens", hbp__plan_check(context, plan));
+        else
+            OK(context, hbp__plan_check(context, plan));
+        wrong += is_wrong;
+        /* No number is passed. */
+        plan->sequence_multiple_per_sp = plan->pack_multiple_per_sp = INT32_MAX;
+        if (has_wide)
+            FAILS(context, HBP_E_INVALID, "holds more than", hbp__plan_check(context, plan));
+        plan->sequence_multiple_per_sp = -1;
+        FAILS(context, HBP_E_INVALID, "a multiple per rank of a pack is -1", hbp__plan_check(context, plan));
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(wrong, 40);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Sets a place to a value, looks for the message, and puts the place back. */
 #define WRONG(type, place, value, text)                                                                      \
     do {                                                                                                     \
@@ -309,7 +359,7 @@ START_TEST(a_check_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("plan_check", plans_of_every_shape_pass, fields_are_in_range, offsets_lead_into_their_tables,
-          packs_cover_the_ranks, sums_are_those_of_the_samples, sums_do_not_overflow, dropped_rows_say_why,
-          vision_units_add_up_and_fit, packs_of_a_micro_batch_hold_the_same_kinds, noise_does_no_harm,
-          a_check_is_cancelled)
+TEST_MAIN("plan_check", plans_of_every_shape_pass, padding_goes_by_degree, fields_are_in_range,
+          offsets_lead_into_their_tables, packs_cover_the_ranks, sums_are_those_of_the_samples,
+          sums_do_not_overflow, dropped_rows_say_why, vision_units_add_up_and_fit,
+          packs_of_a_micro_batch_hold_the_same_kinds, noise_does_no_harm, a_check_is_cancelled)

@@ -33,11 +33,13 @@ START_TEST(borders_are_sums_of_lengths)
             for (int32_t padded = 0; padded < 2; padded++) {
                 int32_t borders[64], end = 0;
                 int64_t count = 0, samples = plan->pack_offsets[p + 1] - plan->pack_offsets[p];
+                int64_t multiple =
+                    plans_multiple(plan->sequence_multiple, plan->sequence_multiple_per_sp, plan->pack_sp[p]);
                 OK(m.context, hbp_plan_copy_cu_seqlens(m.context, plan, p, padded, borders, 64, &count));
                 ck_assert_int_eq(borders[0], 0);
                 for (int64_t i = 0; i < samples; i++) {
                     int32_t length = plan->sample_tokens[plan->pack_offsets[p] + i];
-                    while (padded && length % plan->sequence_multiple)
+                    while (padded && length % multiple)
                         length++;
                     end += length;
                     ck_assert_int_eq(borders[i + 1], end);

@@ -81,12 +81,12 @@ static const hbp_plan_save_options small_options = {
     .struct_size = sizeof small_options, .level = -1, .chunk_steps = 2, .note = "a note"};
 
 /* A small file with every kind of column and chunk; those of a second size and an order of modalities, and
- * with them version 2, when `version` is 2. */
+ * with them version 2, when `version` is 2; padding by the degree of a pack as well when it is 3. */
 static uint8_t *small_file(hbp_context *context, int32_t level, int version, size_t *bytes)
 {
-    hbp_lengths *all = plans_vision_lengths(context, 3, 12, 30, 1, 0, version == 2 ? 2 : 0), *lengths = NULL;
+    hbp_lengths *all = plans_vision_lengths(context, 3, 12, 30, 1, 0, version > 1 ? 2 : 0), *lengths = NULL;
     OK(context, hbp_lengths_limit(context, all, 20, HBP_OVERLONG_SPLIT, &lengths));
-    plans_shape shape = {.seed = 21,
+    plans_shape shape = {.seed = version == 3 ? 22 : 21,
                          .ranks = 2,
                          .domain_ranks = 2,
                          .pack_samples = 1,
@@ -94,7 +94,9 @@ static uint8_t *small_file(hbp_context *context, int32_t level, int version, siz
                          .sequence_multiple = 4,
                          .pack_multiple = 16,
                          .micro_batch_multiple = 1,
-                         .modality_order = version == 2};
+                         .modality_order = version > 1,
+                         .sequence_multiple_per_sp = version == 3 ? 3 : 0,
+                         .pack_multiple_per_sp = version == 3 ? 5 : 0};
     hbp_plan *plan = plans_make(&shape, lengths);
     hbp_plan_save_options options = small_options;
     options.level = level;
@@ -201,6 +203,7 @@ START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
 {
     change_every_byte(1);
     change_every_byte(2);
+    change_every_byte(3);
 }
 END_TEST
 
@@ -266,9 +269,9 @@ START_TEST(other_files_are_refused_by_what_they_are)
     *version = 2;
     file_write(path, data, bytes);
     FAILS(context, HBP_E_FORMAT, "the tail is damaged", hbp_plan_load(context, path, &plan));
-    *version = 3;
+    *version = 4;
     file_write(path, data, bytes);
-    FAILS(context, HBP_E_VERSION, "format version 3; this library reads versions 1 to 2",
+    FAILS(context, HBP_E_VERSION, "format version 4; this library reads versions 1 to 3",
           hbp_plan_load(context, path, &plan));
     *version = 0;
     file_write(path, data, bytes);
@@ -388,6 +391,27 @@ START_TEST(the_golden_file_of_version_2_is_read_and_written_as_ever)
 }
 END_TEST
 
+/* Written once by version 0.1.0, when padding came to depend on a pack's degree. */
+START_TEST(the_golden_file_of_version_3_is_read_and_written_as_ever)
+{
+    hbp_context *context = test_context();
+    size_t golden_bytes, bytes;
+    uint8_t *golden = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/padding.msgpack", &golden_bytes);
+    hbp_plan *plan;
+    OK(context, load_memory(context, golden, golden_bytes, &plan));
+    ck_assert_uint_eq(plan->digest, UINT64_C(0x0290d1ef0c3f97f9));
+    ck_assert_int_eq(plan->sequence_multiple_per_sp, 3);
+    ck_assert_int_eq(plan->pack_multiple_per_sp, 5);
+    uint8_t *data = saved(context, plan, &small_options, &bytes);
+    ck_assert_uint_eq(bytes, golden_bytes);
+    ck_assert_int_eq(memcmp(data, golden, bytes), 0);
+    hbp_plan_free(plan);
+    free(data);
+    free(golden);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Keys and columns that a plan may lack make the version; so does a reason that older readers do not know. */
 START_TEST(the_version_is_the_oldest_that_holds_the_plan)
 {
@@ -397,17 +421,19 @@ START_TEST(the_version_is_the_oldest_that_holds_the_plan)
         int lost = 0;
         for (int64_t i = 0; i < plan->dropped; i++)
             lost |= plan->dropped_reasons[i] == HBP_DROPPED_LOST;
-        int version = plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
+        int by_degree = plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp;
+        int version = by_degree ? 3 : plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
         size_t bytes;
         uint8_t *data = saved(context, plan, NULL, &bytes);
         ck_assert_int_eq(data[hbp__format_version_at(HBP__PLAN_FORMAT)], version);
         ck_assert_uint_eq(hbp__get_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 4), (uint64_t)version);
-        /* A file of a second size that calls itself version 1 is no file of version 1. */
+        /* A file of a second size, or padded by degree, that calls itself version 1 is no file of it. */
         data[hbp__format_version_at(HBP__PLAN_FORMAT)] = 1;
         hbp__put_le(data + bytes - HBP__PLAN_TAIL_BYTES + 6, 1, 4);
         reseal(data, bytes);
         hbp_status status = load_memory(context, data, bytes, &back);
-        ck_assert_int_eq(status, plan->pack_vision || plan->sample_modalities ? HBP_E_FORMAT : HBP_OK);
+        int is_other = by_degree || plan->pack_vision || plan->sample_modalities;
+        ck_assert_int_eq(status, is_other ? HBP_E_FORMAT : HBP_OK);
         hbp_plan_free(back);
         hbp_plan_free(plan);
         free(data);
@@ -444,5 +470,6 @@ TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_
           a_tiny_file_takes_no_more_memory_than_it_could_fill, other_files_are_refused_by_what_they_are,
           short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever,
           the_golden_file_of_version_2_is_read_and_written_as_ever,
+          the_golden_file_of_version_3_is_read_and_written_as_ever,
           the_version_is_the_oldest_that_holds_the_plan, a_bound_is_one_more_key,
           a_bound_above_the_time_is_refused)

@@ -1,5 +1,6 @@
 #include "hbp/groups.h"
 
+#include "cost/cost.h"
 #include "costs.h"
 #include "data/groups.h"
 #include "failing.h"
@@ -233,7 +234,46 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
+START_TEST(no_rank_holds_more_than_the_cap)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t felt = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 2000, 30000);
+        hbp_lengths_summary summary = {.struct_size = sizeof summary};
+        OK(context, hbp_lengths_get_summary(context, lengths, &summary));
+        for (int32_t mode = 0; mode < 2; mode++)
+            for (int64_t cap = (summary.max_length + 7) / 8; cap < 20000; cap = cap * 2 + 1) {
+                hbp_groups_options options = {.struct_size = sizeof options, .mode = mode};
+                hbp_groups *groups = NULL, *free = NULL;
+                OK(context, hbp_plan_groups(context, lengths, cost, &options, &free));
+                options.tokens_per_rank = cap;
+                OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+                for (int64_t g = 0; g < groups->count; g++)
+                    ck_assert_int_le(groups->pack_length[g], cap * groups->sp[g]);
+                ck_assert_int_ge(groups->threshold[groups->count - 1], summary.max_length);
+                for (int64_t g = 0; g < free->count; g++)
+                    felt += free->pack_length[g] > cap * free->sp[g];
+                hbp_groups_free(free);
+                hbp_groups_free(groups);
+            }
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(felt, 20);
+    hbp_groups *groups = NULL;
+    hbp_cost capped = hbp__cost_capped(cost, 1000);
+    OK(context, hbp_groups_create(context, &capped, 1, (int64_t[]){4000}, (int32_t[]){4}, NULL, 0, &groups));
+    hbp_groups_free(groups);
+    FAILS(context, HBP_E_INFEASIBLE,
+          "group 0: a pack of 4001 tokens on 4 rank(s) passes tokens_per_rank, which is 1000; 1001 would do",
+          hbp_groups_create(context, &capped, 1, (int64_t[]){4001}, (int32_t[]){4}, NULL, 0, &groups));
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("groups", both_modes_cover_the_data_with_packs_that_fit,
           the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers,
-          the_published_rule_is_followed, groups_made_by_hand_are_checked, senseless_requests_are_named,
-          nothing_is_left_behind)
+          the_published_rule_is_followed, groups_made_by_hand_are_checked, no_rank_holds_more_than_the_cap,
+          senseless_requests_are_named, nothing_is_left_behind)

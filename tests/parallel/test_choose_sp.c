@@ -331,7 +331,29 @@ START_TEST(llama_8b_comes_out_as_published)
 }
 END_TEST
 
+/* Under a capped cost the degree is large enough for it, and the cap is named when none is. */
+START_TEST(a_cap_of_tokens_per_rank_is_kept)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = some_cost(context, 5);
+    hbp_sp_choice choice = {.struct_size = sizeof choice};
+    OK(context, hbp_choose_sp(context, cost, 800, NULL, &choice));
+    ck_assert_int_eq(choice.sp, 1);
+    for (int64_t cap = 50; cap <= 800; cap += 50) {
+        hbp_cost capped = hbp__cost_capped(cost, cap);
+        OK(context, hbp_choose_sp(context, &capped, 800, NULL, &choice));
+        ck_assert_int_ge(cap * choice.sp, 800);
+    }
+    hbp_cost capped = hbp__cost_capped(cost, 49);
+    FAILS(context, HBP_E_INFEASIBLE,
+          "a pack of 800 tokens passes tokens_per_rank, which is 49, on every SP degree; 50 would do",
+          hbp_choose_sp(context, &capped, 800, NULL, &choice));
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("choose_sp", a_short_pack_needs_no_group, a_long_pack_weighs_recomputation_against_communication,
           the_choice_is_the_best_of_the_listing, equal_times_go_to_the_smaller_degree,
-          the_listing_says_why_a_degree_is_out, entries_are_of_the_callers_size, bad_input_is_named,
-          llama_8b_comes_out_as_published)
+          the_listing_says_why_a_degree_is_out, a_cap_of_tokens_per_rank_is_kept,
+          entries_are_of_the_callers_size, bad_input_is_named, llama_8b_comes_out_as_published)

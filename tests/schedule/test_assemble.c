@@ -193,6 +193,59 @@ START_TEST(plans_agree_with_lengths_and_cost)
 }
 END_TEST
 
+/* Two packs filled for a common multiple, one on four ranks and one on each rank, recorded as each degree
+ * pads. */
+START_TEST(padding_goes_by_degree)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 4);
+    hbp_lengths *lengths = NULL;
+    hbp_groups *groups = NULL;
+    hbp_plan *plan = NULL;
+    hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1};
+    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 30, 41}, 4, NULL, &lengths));
+    OK(context,
+       hbp_groups_create(context, cost, 2, (int64_t[]){48, 144}, (int32_t[]){1, 4}, NULL, 0, &groups));
+    hbp_packs *packs = hbp__packs_new(context, lengths, 2);
+    memcpy(packs->sample, (uint32_t[]){0, 1, 2, 3}, 4 * sizeof *packs->sample);
+    packs->offsets[1] = 2;
+    packs->offsets[2] = packs->samples = 4;
+    packs->group[0] = 0;
+    packs->group[1] = 1;
+    packs->sequence_multiple = 24; /* of 2 alone, and of 3 x 4 and 2 */
+    packs->pack_multiple = 48;
+    packs->padding = (hbp__padding){2, 3, 3, 4};
+    OK(context, hbp__packs_measure(context, packs));
+    int32_t group[] = {0, 1};
+    int64_t first[] = {0, 4, 5}, step_first[] = {0, 2};
+    uint32_t place[] = {0, HBP__DUMMY, HBP__DUMMY, HBP__DUMMY, 1}, row[] = {0, 1};
+    hbp__micro_batches batches = {.count = 2, .group = group, .first = first, .place = place};
+    hbp__steps steps = {.count = 1, .first = step_first, .micro_batch = row};
+    OK(context, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    SAME_COLUMN(plan->pack_sp, 1, 1, 1, 1, 4);
+    SAME_COLUMN(plan->pack_padded_tokens, 15, 0, 0, 0, 96); /* 6 + 8 to 3; 36 + 48 to 48 */
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    OK(context, hbp_plan_get_summary(context, plan, &summary));
+    ck_assert_int_eq(summary.sequence_multiple, 2);
+    ck_assert_int_eq(summary.pack_multiple, 3);
+    ck_assert_int_eq(summary.sequence_multiple_per_sp, 3);
+    ck_assert_int_eq(summary.pack_multiple_per_sp, 4);
+    hbp_plan_free(plan);
+    /* Without it the fill's multiples stand. */
+    packs->padding = (hbp__padding){0};
+    OK(context, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
+    SAME_COLUMN(plan->pack_padded_tokens, 48, 0, 0, 0, 96);
+    ck_assert_int_eq(plan->sequence_multiple, 24);
+    hbp_plan_free(plan);
+    hbp_packs_free(packs);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status assemble_once(hbp_context *context, void *user)
 {
     hbp_plan *plan = NULL;
@@ -212,4 +265,4 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("assemble", kinds_ascend_and_dummies_follow, vision_units_must_fit_in_memory,
-          plans_agree_with_lengths_and_cost, nothing_is_left_behind)
+          plans_agree_with_lengths_and_cost, padding_goes_by_degree, nothing_is_left_behind)

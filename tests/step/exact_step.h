@@ -32,10 +32,11 @@ typedef struct exact_step {
     int64_t count;                   /* sequences: a sample, or samples tied together */
     int64_t tokens[EXACT_SEQUENCES]; /* [count] descending, padded to the sequence multiple */
     double squares[EXACT_SEQUENCES];
+    int64_t padded[EXACT_SEQUENCES][EXACT_DEGREES]; /* tokens in a group of each degree */
+    int64_t samples[EXACT_SEQUENCES];
     int32_t types;
     int32_t type_count[EXACT_SEQUENCES]; /* [types] */
-    int64_t type_tokens[EXACT_SEQUENCES];
-    double type_squares[EXACT_SEQUENCES];
+    int64_t type_first[EXACT_SEQUENCES]; /* a sequence of the type */
 } exact_step;
 
 static inline int64_t exact_round_up(int64_t a, int64_t b)
@@ -53,26 +54,62 @@ static inline int64_t exact_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static inline void exact_add(exact_step *e, int64_t tokens, double squares)
+/* What a pack of `d` ranks is padded to: `per_sp` for each rank, where there are several. */
+static inline int64_t exact_multiple(int64_t plain, int64_t per_sp, int32_t d)
+{
+    int64_t all = plain ? plain : 1, step = all;
+    while (d > 1 && per_sp && all % (per_sp * d))
+        all += step;
+    return all;
+}
+
+/* Below zero when sequence i comes before j: more tokens, then more squares. Zero when they are alike. */
+static inline int exact_compare(const exact_step *e, int64_t i, int64_t j)
+{
+    if (e->tokens[i] != e->tokens[j])
+        return e->tokens[i] > e->tokens[j] ? -1 : 1;
+    if (e->squares[i] > e->squares[j] || e->squares[i] < e->squares[j])
+        return e->squares[i] > e->squares[j] ? -1 : 1;
+    if (e->samples[i] != e->samples[j])
+        return e->samples[i] > e->samples[j] ? -1 : 1;
+    return memcmp(e->padded[i], e->padded[j], sizeof e->padded[i]);
+}
+
+static inline void exact_swap(exact_step *e, int64_t i, int64_t j)
+{
+    exact_step old = *e;
+    e->tokens[i] = old.tokens[j], e->tokens[j] = old.tokens[i];
+    e->squares[i] = old.squares[j], e->squares[j] = old.squares[i];
+    e->samples[i] = old.samples[j], e->samples[j] = old.samples[i];
+    memcpy(e->padded[i], old.padded[j], sizeof old.padded[j]);
+    memcpy(e->padded[j], old.padded[i], sizeof old.padded[i]);
+}
+
+/* `padded` [degrees] may be NULL: `tokens` on every degree. */
+static inline void exact_add_padded(exact_step *e, int64_t tokens, double squares, int64_t samples,
+                                    const int64_t *padded)
 {
     ck_assert_int_lt(e->count, EXACT_SEQUENCES);
     int64_t at = e->count++;
-    for (; at > 0 &&
-           (e->tokens[at - 1] < tokens || (e->tokens[at - 1] == tokens && e->squares[at - 1] < squares));
-         at--) {
-        e->tokens[at] = e->tokens[at - 1];
-        e->squares[at] = e->squares[at - 1];
-    }
     e->tokens[at] = tokens;
     e->squares[at] = squares;
+    e->samples[at] = samples;
+    for (int32_t j = 0; j < e->degrees; j++)
+        e->padded[at][j] = padded ? padded[j] : tokens;
+    for (; at > 0 && exact_compare(e, at, at - 1) < 0; at--)
+        exact_swap(e, at, at - 1);
+}
+
+static inline void exact_add(exact_step *e, int64_t tokens, double squares)
+{
+    exact_add_padded(e, tokens, squares, 1, NULL);
 }
 
 static inline void exact_list_types(exact_step *e)
 {
     for (int64_t i = 0; i < e->count; i++) {
-        if (!i || e->tokens[i] != e->tokens[i - 1] || e->squares[i] != e->squares[i - 1]) {
-            e->type_tokens[e->types] = e->tokens[i];
-            e->type_squares[e->types] = e->squares[i];
+        if (!i || exact_compare(e, i, i - 1)) {
+            e->type_first[e->types] = i;
             e->type_count[e->types++] = 0;
         }
         e->type_count[e->types - 1]++;
@@ -99,7 +136,7 @@ static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *c
         e.degree[e.degrees++] = d;
     }
     for (int64_t i = 0; i < count; i++) {
-        int64_t tokens = 0, first = i;
+        int64_t tokens = 0, first = i, samples = 0, padded[EXACT_DEGREES] = {0};
         double squares = 0;
         for (int64_t j = 0; tie && tie[i] >= 0 && j < i && first == i; j++)
             first = tie[j] == tie[i] ? j : i;
@@ -109,11 +146,21 @@ static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *c
             if (j == i || (tie && tie[i] >= 0 && tie[j] == tie[i])) {
                 tokens += exact_round_up(length[j], options->sequence_multiple);
                 squares += (double)length[j] * (double)length[j];
+                samples++;
+                for (int32_t d = 0; d < e.degrees; d++)
+                    padded[d] += exact_round_up(length[j], exact_multiple(options->sequence_multiple,
+                                                                          options->sequence_multiple_per_sp,
+                                                                          e.degree[d]));
             }
-        exact_add(&e, tokens, squares);
+        exact_add_padded(&e, tokens, squares, samples, padded);
     }
     exact_list_types(&e);
     return e;
+}
+
+static inline int exact_holds_samples(const exact_step *e, int64_t samples)
+{
+    return !e->options.max_samples || samples <= e->options.max_samples;
 }
 
 /* Time of a group of degree e->degree[j]; EXACT_NEVER when it does not fit. */
@@ -122,7 +169,11 @@ static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tok
     int32_t d = e->degree[j], recompute = 0;
     if (!tokens)
         return e->dummy_ns;
-    tokens = exact_round_up(tokens, e->options.pack_multiple);
+    tokens =
+        exact_round_up(tokens, exact_multiple(e->options.pack_multiple, e->options.pack_multiple_per_sp, d));
+    if ((e->options.tokens_per_rank && tokens > e->options.tokens_per_rank * d) ||
+        (e->options.max_pack_length && tokens > e->options.max_pack_length))
+        return EXACT_NEVER;
     if (e->options.recompute == HBP_STEP_RECOMPUTE_AUTO)
         recompute = hbp_cost_predict_recompute(e->cost, d, tokens);
     else {
@@ -187,15 +238,19 @@ static inline void exact_fill_groups(exact_tables *t)
     const exact_step *e = t->step;
     for (int64_t x = 0; x < t->states; x++) {
         int32_t count[EXACT_SEQUENCES];
-        int64_t tokens = 0;
+        int64_t tokens[EXACT_DEGREES] = {0}, samples = 0;
         double squares = 0;
         exact_counts(t, x, count);
         for (int32_t i = 0; i < e->types; i++) {
-            tokens += count[i] * e->type_tokens[i];
-            squares += count[i] * e->type_squares[i];
+            int64_t one = e->type_first[i];
+            squares += count[i] * e->squares[one];
+            samples += count[i] * e->samples[one];
+            for (int32_t j = 0; j < e->degrees; j++)
+                tokens[j] += count[i] * e->padded[one][j];
         }
         for (int32_t j = 0; j < e->degrees; j++)
-            t->group[x * e->degrees + j] = exact_group_ns(e, j, tokens, squares);
+            t->group[x * e->degrees + j] =
+                exact_holds_samples(e, samples) ? exact_group_ns(e, j, tokens[j], squares) : EXACT_NEVER;
     }
 }
 
@@ -305,6 +360,7 @@ typedef struct exact_plain {
     int64_t home[EXACT_SEQUENCES]; /* micro-batch of a group */
     int32_t ranks[EXACT_SEQUENCES];
     int64_t tokens[EXACT_SEQUENCES];
+    int64_t samples[EXACT_SEQUENCES];
     double squares[EXACT_SEQUENCES];
 } exact_plain;
 
@@ -313,7 +369,7 @@ static inline void exact_plain_price(exact_plain *p)
     int64_t slowest[EXACT_SEQUENCES] = {0}, ns = 0;
     for (int64_t g = 0; g < p->groups; g++) {
         int64_t group = exact_group_ns(p->step, p->degree[g], p->tokens[g], p->squares[g]);
-        if (group == EXACT_NEVER)
+        if (group == EXACT_NEVER || !exact_holds_samples(p->step, p->samples[g]))
             return;
         slowest[p->home[g]] = exact_max(slowest[p->home[g]], group);
     }
@@ -331,10 +387,12 @@ static inline void exact_plain_walk(exact_plain *p, int64_t i)
     }
     for (int64_t g = 0; g < p->groups; g++) {
         double squares = p->squares[g];
-        p->tokens[g] += e->tokens[i];
+        p->tokens[g] += e->padded[i][p->degree[g]];
+        p->samples[g] += e->samples[i];
         p->squares[g] += e->squares[i];
         exact_plain_walk(p, i + 1);
-        p->tokens[g] -= e->tokens[i];
+        p->tokens[g] -= e->padded[i][p->degree[g]];
+        p->samples[g] -= e->samples[i];
         p->squares[g] = squares;
     }
     int64_t g = p->groups++, open = p->micro_batches;
@@ -347,7 +405,8 @@ static inline void exact_plain_walk(exact_plain *p, int64_t i)
             p->micro_batches = m == open ? open + 1 : open;
             p->degree[g] = j;
             p->home[g] = m;
-            p->tokens[g] = e->tokens[i];
+            p->tokens[g] = e->padded[i][j];
+            p->samples[g] = e->samples[i];
             p->squares[g] = e->squares[i];
             exact_plain_walk(p, i + 1);
             p->ranks[m] = used;

@@ -26,6 +26,8 @@ static inline void mode_plans_small_steps(int32_t mode, int64_t steps)
     for (int64_t i = 0; i < steps; i++) {
         small_step s = small_open((uint64_t)i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 4), 12, 1e5);
         mode_vary(&s.options, mode, i);
+        if (i % 2)
+            small_limit(&s, (uint64_t)(i / 2));
         exact_step e = small_exact(&s);
         int64_t best = exact_step_ns(&e);
         stepped plan = stepped_small(&s), again = stepped_small(&s);
@@ -33,7 +35,9 @@ static inline void mode_plans_small_steps(int32_t mode, int64_t steps)
         ck_assert_uint_eq(plan.digest, again.digest);
         if (plan.status < 0) {
             ck_assert_int_eq(plan.status, HBP_E_INFEASIBLE);
-            ck_assert(best == EXACT_NEVER || s.options.max_micro_batches);
+            int one_degree = mode == HBP_STEP_STATIC_SP || mode == HBP_STEP_HOMOGENEOUS_SP;
+            ck_assert(best == EXACT_NEVER || s.options.max_micro_batches ||
+                      (one_degree && s.options.sequence_multiple_per_sp));
         } else {
             ck_assert_msg(plan.ns >= best, "step %d: %lld ns, the optimum is %lld", (int)i,
                           (long long)plan.ns, (long long)best);

@@ -145,6 +145,28 @@ static inline small_step small_open(uint64_t seed, int kind, int32_t ranks, int6
     return s;
 }
 
+/* Draws caps and padding by degree, `draw` telling which: about what half of these steps feel. */
+static inline void small_limit(small_step *s, uint64_t draw)
+{
+    hbp__rng rng = hbp__rng_make(draw, 1, 0);
+    hbp_step_options *o = &s->options;
+    int64_t longest = 0, tokens = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        longest = exact_max(longest, s->length[i]);
+        tokens += s->length[i];
+    }
+    if (draw & 1)
+        o->tokens_per_rank = longest / 2 + 1 + hbp__rng_below(&rng, (uint64_t)longest + 1);
+    if (draw & 2)
+        o->max_pack_length = longest + hbp__rng_below(&rng, (uint64_t)tokens);
+    if (draw & 4)
+        o->max_samples = 1 + (int32_t)hbp__rng_below(&rng, 4);
+    if (draw & 8)
+        o->sequence_multiple_per_sp = 1 + hbp__rng_below(&rng, 48);
+    if (draw & 16)
+        o->pack_multiple_per_sp = 1 + hbp__rng_below(&rng, 200);
+}
+
 static inline void small_close(small_step *s)
 {
     hbp_lengths_free(s->lengths);

@@ -33,7 +33,15 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     else
         ck_assert_int_eq(plan->pack_recompute[p], o->recompute == HBP_STEP_RECOMPUTE_ALL ? layers : 0);
     ck_assert_int_le(plan->pack_capacity[p], hbp_cost_predict_capacity(cost, sp, plan->pack_recompute[p]));
-    ck_assert_int_eq(padded % (o->pack_multiple ? o->pack_multiple : 1), 0);
+    ck_assert_int_eq(padded % exact_multiple(o->pack_multiple, o->pack_multiple_per_sp, sp), 0);
+    int64_t sum = 0, multiple = exact_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, sp);
+    for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++)
+        sum += exact_round_up(plan->sample_tokens[i], multiple);
+    ck_assert_int_eq(padded,
+                     exact_round_up(sum, exact_multiple(o->pack_multiple, o->pack_multiple_per_sp, sp)));
+    ck_assert(!o->tokens_per_rank || padded <= o->tokens_per_rank * sp);
+    ck_assert(!o->max_pack_length || padded <= o->max_pack_length);
+    ck_assert(!o->max_samples || plan->pack_offsets[p + 1] - plan->pack_offsets[p] <= o->max_samples);
 }
 
 /* Checks a plan of one step; returns what tests compare. */
@@ -57,6 +65,8 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
     ck_assert(!o->max_micro_batches || summary.micro_batches <= o->max_micro_batches);
     ck_assert_int_eq(summary.sequence_multiple, o->sequence_multiple ? o->sequence_multiple : 1);
     ck_assert_int_eq(summary.pack_multiple, o->pack_multiple ? o->pack_multiple : 1);
+    ck_assert_int_eq(summary.sequence_multiple_per_sp, o->sequence_multiple_per_sp);
+    ck_assert_int_eq(summary.pack_multiple_per_sp, o->pack_multiple_per_sp);
     int64_t empty = 0;
     for (int64_t p = 0; p < plan->packs; p++) {
         stepped_check_pack(plan, cost, o, terms.layers, p);

@@ -84,7 +84,9 @@ START_TEST(a_rank_may_hold_too_little)
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
     FAILS(context, HBP_E_INFEASIBLE,
-          "sample 1 takes 401 tokens; with tokens_per_rank 100 the largest SP group holds 400",
+          "sample 1 has 401 tokens with padding; the longest pack holds 400 with tokens_per_rank 100 (101 "
+          "would "
+          "do)",
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.tokens_per_rank = 101;
     o.max_micro_batches = 2;

@@ -11,6 +11,8 @@ START_TEST(tiny_steps_are_solved_exactly)
         hbp__step_solution solution = {.ns = 0};
         s.options.recompute = i % 5 ? HBP_STEP_RECOMPUTE_AUTO : HBP_STEP_RECOMPUTE_ALL;
         s.options.max_sp = i % 7 ? 0 : 4;
+        if (i % 2)
+            small_limit(&s, i / 2);
         hbp_status status = hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step);
         if (status >= 0 && hbp__step_is_tiny(&step)) {
             exact_step e = small_exact(&s);

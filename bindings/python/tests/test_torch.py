@@ -232,6 +232,31 @@ class Collate(unittest.TestCase):
             self.assertEqual(len(batch["input_ids"]), pack.padded_tokens)
             self.assertEqual(batch["loss_tokens"], pack.loss_tokens)
 
+    def test_borders_go_by_the_packs_degree(self):
+        plan = hbp.plan_step(
+            [300, 7000, 16000, 8000, 90, 2500, 61],
+            make_cost(),
+            tokens_per_rank=9000,
+            sequence_multiple=3,
+            sequence_multiple_per_sp=8,
+            pack_multiple_per_sp=64,
+        )
+        collate = VarlenCollate.for_plan(plan)
+        packs = [pack for step in plan for pack in step.packs() if not pack.is_dummy]
+        self.assertGreater(max(pack.sp for pack in packs), 1)
+        for pack in packs:
+            batch = collate.arrays([np.arange(tokens) for tokens in pack.lengths.tolist()], pack.sp)
+            np.testing.assert_array_equal(batch["cu_seqlens_padded"], pack.cu_seqlens_padded)
+            self.assertEqual(len(batch["input_ids"]), pack.padded_tokens)
+            if pack.sp > 1:
+                self.assertEqual((pack.cu_seqlens_padded % (24 * pack.sp))[: len(pack) + 1].max(), 0)
+        with self.assertRaisesRegex(ValueError, "padding depends on the pack's SP degree: pass it as sp"):
+            collate.arrays([[1, 2]])
+        with self.assertRaisesRegex(ValueError, "sp is 0"):
+            collate.arrays([[1, 2]], 0)
+        with self.assertRaisesRegex(ValueError, "multiples per rank are -1 and 0"):
+            VarlenCollate(sequence_multiple_per_sp=-1)
+
     def test_bad_samples_are_named(self):
         with self.assertRaisesRegex(TypeError, "float64"):
             VarlenCollate().arrays([[1.5]])

@@ -5,6 +5,7 @@ PyTorch is imported by varlen_collate alone, when it makes tensors; the sampler 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -252,6 +253,10 @@ def _round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
+def _multiple(plain: int, per_sp: int, sp: int) -> int:
+    return math.lcm(plain, per_sp * sp) if sp > 1 and per_sp else plain
+
+
 def _array(values: Any) -> npt.NDArray[np.int64]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
@@ -271,7 +276,8 @@ class VarlenCollate:
     from 0; `max_seqlen`, `max_seqlen_padded` and `loss_tokens`, int. The padded borders are those of the
     tensors.
 
-    Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made.
+    Each sample is padded to `sequence_multiple` and the whole to `pack_multiple`, as the plan was made; on
+    `sp` > 1 ranks to multiples of `sp` x `sequence_multiple_per_sp` and `sp` x `pack_multiple_per_sp` as well.
     Position ids begin at 0 with each sample and go on through padding, so that a zero always marks a border.
     Labels are the tokens themselves where a sample has none. `mask_first` gives the first label of each
     sample `ignore_index`: models that shift labels would predict it from the sample before; switch it off for
@@ -285,6 +291,8 @@ class VarlenCollate:
         *,
         sequence_multiple: int = 1,
         pack_multiple: int = 1,
+        sequence_multiple_per_sp: int = 0,
+        pack_multiple_per_sp: int = 0,
         pad_id: int = 0,
         ignore_index: int = -100,
         mask_first: bool = True,
@@ -294,10 +302,17 @@ class VarlenCollate:
             raise ValueError(
                 f"multiples are {sequence_multiple} and {pack_multiple}; they must be at least 1"
             )
+        if sequence_multiple_per_sp < 0 or pack_multiple_per_sp < 0:
+            raise ValueError(
+                f"multiples per rank are {sequence_multiple_per_sp} and {pack_multiple_per_sp}; they must be "
+                "at least 0"
+            )
         if keys not in ("hbp", "transformers"):
             raise ValueError(f"keys is {keys!r}; it must be 'hbp' or 'transformers'")
         self.sequence_multiple = sequence_multiple
         self.pack_multiple = pack_multiple
+        self.sequence_multiple_per_sp = sequence_multiple_per_sp
+        self.pack_multiple_per_sp = pack_multiple_per_sp
         self.pad_id = pad_id
         self.ignore_index = ignore_index
         self.mask_first = mask_first
@@ -307,11 +322,30 @@ class VarlenCollate:
     def for_plan(cls, plan: Plan, **options: Any) -> VarlenCollate:
         """With the multiples of a plan."""
         summary = plan.summary()
-        multiples = {"sequence_multiple": summary.sequence_multiple, "pack_multiple": summary.pack_multiple}
+        multiples = {
+            "sequence_multiple": summary.sequence_multiple,
+            "pack_multiple": summary.pack_multiple,
+            "sequence_multiple_per_sp": summary.sequence_multiple_per_sp,
+            "pack_multiple_per_sp": summary.pack_multiple_per_sp,
+        }
         return cls(**{**multiples, **options})
 
-    def arrays(self, samples: Sequence[Any]) -> dict[str, Any]:
-        """The batch as numpy arrays, 1-D."""
+    def _multiples(self, sp: Optional[int]) -> tuple[int, int]:
+        """What the samples, and the whole, of a pack on `sp` ranks are padded to."""
+        if not self.sequence_multiple_per_sp and not self.pack_multiple_per_sp:
+            return self.sequence_multiple, self.pack_multiple
+        if sp is None or sp < 1:
+            raise ValueError(
+                "padding depends on the pack's SP degree: pass it as sp" if sp is None else f"sp is {sp}"
+            )
+        return (
+            _multiple(self.sequence_multiple, self.sequence_multiple_per_sp, sp),
+            _multiple(self.pack_multiple, self.pack_multiple_per_sp, sp),
+        )
+
+    def arrays(self, samples: Sequence[Any], sp: Optional[int] = None) -> dict[str, Any]:
+        """The batch as numpy arrays, 1-D. `sp`, the pack's SP degree, counts with multiples per rank only."""
+        sequence_multiple, pack_multiple = self._multiples(sp)
         tokens, labels = [], []
         for sample in samples:
             named = sample if isinstance(sample, Mapping) else {"input_ids": sample}
@@ -320,11 +354,11 @@ class VarlenCollate:
             if len(labels[-1]) != len(tokens[-1]):
                 raise ValueError(f"a sample has {len(tokens[-1])} tokens and {len(labels[-1])} labels")
         lengths = np.array([len(sample) for sample in tokens], np.int64)
-        padded = -(-lengths // self.sequence_multiple) * self.sequence_multiple
+        padded = -(-lengths // sequence_multiple) * sequence_multiple
         end = int(padded.sum())
         total = max(
-            _round_up(end, self.pack_multiple),
-            0 if samples else _round_up(self.sequence_multiple, self.pack_multiple),
+            _round_up(end, pack_multiple),
+            0 if samples else _round_up(sequence_multiple, pack_multiple),
         )
         if total > np.iinfo(np.int32).max:
             raise OverflowError(
@@ -355,11 +389,11 @@ class VarlenCollate:
             "loss_tokens": int(np.count_nonzero(targets != self.ignore_index)),
         }
 
-    def __call__(self, samples: Sequence[Any]) -> dict[str, Any]:
+    def __call__(self, samples: Sequence[Any], sp: Optional[int] = None) -> dict[str, Any]:
         """The batch as tensors; what is per token has a batch dimension of 1."""
         import torch
 
-        batch = self.arrays(samples)
+        batch = self.arrays(samples, sp)
         for name, value in batch.items():
             if isinstance(value, np.ndarray):
                 tensor = torch.from_numpy(value)

@@ -1,0 +1,271 @@
+/* Caps on a pack, and padding that depends on its degree, in every mode: against the optimum on small steps,
+ * on larger ones against what the plan must keep to (stepped.h asks for all of it). */
+#include <stddef.h>
+
+#include "failing.h"
+#include "modes.h"
+
+/* The oracle's two ways agree on what the limits allow. */
+START_TEST(the_oracle_knows_the_limits)
+{
+    int64_t tried = 0, never = 0, felt = 0;
+    for (uint64_t i = 0; i < 320; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 3), 5, 5e6);
+        exact_step free = small_exact(&s);
+        small_limit(&s, i);
+        exact_step e = small_exact(&s);
+        int64_t ns = exact_step_ns(&e);
+        ck_assert_msg(ns == exact_step_plain_ns(&e), "step %d: %lld ns, plainly %lld", (int)i, (long long)ns,
+                      (long long)exact_step_plain_ns(&e));
+        felt += ns != exact_step_ns(&free);
+        never += ns == EXACT_NEVER;
+        tried++;
+        small_close(&s);
+    }
+    ck_assert_int_gt(felt, tried / 4);
+    ck_assert_int_gt(never, 5);
+    ck_assert_int_lt(never, tried / 2);
+}
+END_TEST
+
+/* The default mode: up to 9 sequences the optimum, more within a few percent of it on average. */
+START_TEST(small_steps_are_near_the_optimum)
+{
+    int64_t exact = 0, others = 0;
+    double excess = 0, worst = 0;
+    for (uint64_t i = 0; i < 320; i++) {
+        small_step s = small_open(i, (int)(i % SMALL_KINDS), 2 << (i / 9 % 4), 12, 2e5);
+        small_limit(&s, i);
+        if (i % 4 == 3)
+            s.options.min_micro_batches = 2; /* not solved exactly */
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        stepped plan = stepped_small(&s);
+        ck_assert_int_eq(plan.status, best == EXACT_NEVER ? HBP_E_INFEASIBLE : HBP_OK);
+        if (best != EXACT_NEVER) {
+            double over = (double)plan.ns / (double)best - 1;
+            ck_assert_int_ge(plan.ns, best);
+            ck_assert_int_le(plan.bound_ns, best);
+            int is_exact = e.count <= 9 && i % 4 != 3;
+            if (is_exact)
+                ck_assert_int_eq(plan.ns, best);
+            exact += is_exact;
+            others += !is_exact;
+            excess += over;
+            worst = over > worst ? over : worst;
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(exact, 100);
+    ck_assert_int_gt(others, 50);
+    ck_assert_msg(excess / (double)others < .01 && worst < .3, "mean %g, worst %g", excess / (double)others,
+                  worst);
+}
+END_TEST
+
+/* Samples of a batch of `count`, about half of them tied, and limits that all of them meet. */
+static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t count, hbp_step_options *o)
+{
+    uint32_t length[300];
+    int64_t tie[300], tied[100] = {0}, most = 0;
+    hbp__rng rng = hbp__rng_make(seed, 2, 0);
+    hbp_lengths *lengths = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        length[i] = 1 + (uint32_t)hbp__rng_below(&rng, UINT64_C(64) << hbp__rng_below(&rng, 9));
+        tie[i] = seed % 2 && hbp__rng_below(&rng, 2) ? (int64_t)hbp__rng_below(&rng, 100) : -1;
+        if (tie[i] >= 0)
+            most = exact_max(most, ++tied[tie[i]]);
+    }
+    if (seed & 2)
+        o->tokens_per_rank = 12000 + hbp__rng_below(&rng, 8000);
+    if (seed & 4)
+        o->max_pack_length = 60000 + hbp__rng_below(&rng, 60000);
+    if (seed & 8)
+        o->max_samples = (int32_t)(exact_max(most, 1) + hbp__rng_below(&rng, 20));
+    if (seed & 16)
+        o->sequence_multiple_per_sp = 1 + hbp__rng_below(&rng, 64);
+    if (seed & 32)
+        o->pack_multiple_per_sp = 1 + hbp__rng_below(&rng, 128);
+    if (seed % 3 == 1)
+        o->sequence_multiple = INT64_C(1) << hbp__rng_below(&rng, 7);
+    if (seed % 5 == 1)
+        o->pack_multiple = INT64_C(1) << hbp__rng_below(&rng, 9);
+    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
+    return lengths;
+}
+
+START_TEST(every_mode_keeps_to_the_limits)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t planned[HBP_STEP_MODE_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 64; seed++)
+        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+            hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+            hbp_lengths *lengths = draw_batch(context, seed, 20 + (int64_t)(seed * 37 % 280), &o);
+            stepped plan = stepped_plan(context, lengths, cost, &o);
+            /* Only one degree for all may not do. */
+            ck_assert_msg(plan.status >= 0 || mode == HBP_STEP_STATIC_SP || mode == HBP_STEP_HOMOGENEOUS_SP,
+                          "seed %d, mode %d: %s", (int)seed, (int)mode, hbp_context_message(context));
+            planned[mode] += plan.status >= 0;
+            hbp_lengths_free(lengths);
+        }
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
+        ck_assert_int_gt(planned[mode], 48);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Limits that bind nobody change nothing but what the plan records of them. */
+START_TEST(limits_that_nobody_meets_change_nothing)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < 6; seed++)
+        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+            hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+            hbp_lengths *lengths = test_long_tail(context, seed, 150, 30000);
+            stepped plain = stepped_plan(context, lengths, cost, &o);
+            o.tokens_per_rank = o.max_pack_length = HBP_MAX_LENGTH;
+            o.max_samples = 150;
+            ck_assert_uint_eq(stepped_plan(context, lengths, cost, &o).digest, plain.digest);
+            hbp_lengths_free(lengths);
+        }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Samples tied or not, degrees that do not nest. */
+START_TEST(any_degree_keeps_to_the_limits)
+{
+    static const int32_t degree[] = {1, 2, 3, 6, 12, 24};
+    static const double zero[6] = {0};
+    hbp_context *context = test_context();
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    t.ranks = 24;
+    t.domain_ranks = 6;
+    t.layers = 1;
+    t.ns_per_token = 10000;
+    t.ns_per_token_squared = 1;
+    t.pack_ns = 1e6;
+    t.activation_bytes = t.recomputed_bytes = 1;
+    t.limit_bytes = 15000;
+    t.degrees = 6;
+    t.degree = degree;
+    t.sp_latency_ns = t.sp_ns_per_token = zero;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    for (uint64_t seed = 0; seed < 64; seed += 3) {
+        hbp_step_options o = {.struct_size = sizeof o, .degrees = HBP_STEP_ANY_DEGREE};
+        o.mode = seed % 2 ? HBP_STEP_DEFAULT : HBP_STEP_DYNAMIC_CP;
+        hbp_lengths *lengths = draw_batch(context, seed, 60, &o);
+        stepped plan = stepped_plan(context, lengths, cost, &o);
+        ck_assert_msg(plan.status >= 0, "%s", hbp_context_message(context));
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+static void refuse(const uint32_t *length, const int64_t *tie, int64_t count, const hbp_step_options *o,
+                   hbp_status status, const char *text)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, 4);
+    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+        hbp_step_options all = *o;
+        all.struct_size = sizeof all;
+        if (!all.solver)
+            all.mode = mode;
+        FAILS(context, status, text, hbp_plan_step(context, lengths, cost, &all, &plan));
+        ck_assert_ptr_null(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+
+/* Whatever keeps a sequence out of every group is named, and what would let it in. */
+START_TEST(what_keeps_a_sequence_out_is_named)
+{
+    const uint32_t length[] = {10, 401, 20};
+    const int64_t tie[] = {3, 3, 3};
+    const hbp_status infeasible = HBP_E_INFEASIBLE;
+    hbp_step_options o = {.tokens_per_rank = 100};
+    refuse(length, NULL, 3, &o, infeasible,
+           "sample 1 has 401 tokens with padding; the longest pack holds 400 with tokens_per_rank 100 (101 "
+           "would do)");
+    refuse(length, tie, 3, &o, infeasible,
+           "sample 0 with its tied samples has 431 tokens with padding; the longest pack holds 400 with "
+           "tokens_per_rank 100 (108 would do)");
+    o = (hbp_step_options){.max_pack_length = 400};
+    refuse(length, NULL, 3, &o, infeasible,
+           "the longest pack holds 400 with max_pack_length 400 (401 would do)");
+    o = (hbp_step_options){.max_pack_length = 400, .tokens_per_rank = 90};
+    refuse(length, NULL, 3, &o, infeasible,
+           "the longest pack holds 360 with tokens_per_rank 90 (101 would do) with max_pack_length 400 (401 "
+           "would do)");
+    /* On one rank it has 401 tokens, on four 432: together the caps leave no degree. */
+    o = (hbp_step_options){.max_pack_length = 431, .tokens_per_rank = 400, .sequence_multiple_per_sp = 216};
+    refuse(length, NULL, 3, &o, infeasible, "with both tokens_per_rank 400 and max_pack_length 431");
+    o = (hbp_step_options){.max_samples = 2};
+    refuse(length, tie, 3, &o, infeasible, "sample 0 with its tied samples makes 3; max_samples is 2");
+    o = (hbp_step_options){.max_samples = -1};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "max_samples is -1; it must lie in 0..2147483647");
+    o = (hbp_step_options){.max_pack_length = -1};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "hbp_step_options.max_pack_length is -1");
+    o = (hbp_step_options){.sequence_multiple_per_sp = INT64_C(1) << 31};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "sequence_multiple_per_sp is 2147483648");
+    o = (hbp_step_options){.pack_multiple_per_sp = -7};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "pack_multiple_per_sp is -7");
+    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .max_samples = 4};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID,
+           "solver is exact, which does not plan for max_samples; it is 4");
+    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .sequence_multiple_per_sp = 8};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "does not plan for sequence_multiple_per_sp; it is 8");
+    o = (hbp_step_options){.solver = HBP_STEP_EXACT, .pack_multiple_per_sp = 8};
+    refuse(length, NULL, 3, &o, HBP_E_INVALID, "does not plan for pack_multiple_per_sp; it is 8");
+}
+END_TEST
+
+typedef struct job {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+    hbp_step_options options;
+} job;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const job *j = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_step(context, j->lengths, j->cost, &j->options, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+        job j = {.options = {.struct_size = sizeof j.options, .mode = mode}};
+        j.cost = test_cost(context);
+        j.lengths = draw_batch(context, 63, 14, &j.options);
+        failing_sweep(plan_once, &j);
+        hbp_lengths_free(j.lengths);
+        hbp_cost_free(j.cost);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("limits", the_oracle_knows_the_limits, small_steps_are_near_the_optimum,
+          every_mode_keeps_to_the_limits, limits_that_nobody_meets_change_nothing,
+          any_degree_keeps_to_the_limits, what_keeps_a_sequence_out_is_named, nothing_is_left_behind)
