@@ -130,19 +130,14 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
     return 1;
 }
 
-int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
+int hbp__step_build_rest(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
 {
-    b->pool.count = b->step->count;
-    for (int64_t k = 0; k < b->step->count; k++)
-        b->pool.member[k] = k;
-    hbp__step_pool_sum(b->step, &b->pool);
-    board->micro_batches = 0;
-    for (int64_t m = 0; m < micro_batches && b->pool.count; m++) {
-        int64_t left = micro_batches - m;
-        if (m && !hbp__step_go_on(b))
+    int64_t first = board->micro_batches, end = first + micro_batches;
+    for (int64_t m = first; m < end && b->pool.count; m++) {
+        if (m > first && !hbp__step_go_on(b))
             return 0;
-        if (left > 1) {
-            if (!fill_next(b, board, m, left, density))
+        if (end - m > 1) {
+            if (!fill_next(b, board, m, end - m, density))
                 return 0;
         } else {
             if (!hbp__step_fill_all(b, board, m, (double)INFINITY, hbp__step_plain))
@@ -152,4 +147,11 @@ int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_
         board->micro_batches = m + 1;
     }
     return b->pool.count == 0;
+}
+
+int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
+{
+    hbp__step_pool_all(b);
+    board->micro_batches = 0;
+    return hbp__step_build_rest(b, board, micro_batches, density);
 }

@@ -26,12 +26,13 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->pool.squares_before = hbp__new(memory, count + 1, sizeof *b->pool.squares_before);
     b->saved = hbp__new(memory, count, sizeof *b->saved);
     b->spare = hbp__new(memory, count, sizeof *b->spare);
+    b->rest = hbp__new(memory, count, sizeof *b->rest);
     b->ask = hbp__new(memory, asks, sizeof *b->ask);
     b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
     b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
-    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
+    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare || !b->rest ||
         !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
     hbp__bound_ask(step, b->ask);
@@ -51,6 +52,7 @@ void hbp__step_builder_close(hbp__step_builder *b)
     hbp__delete(memory, b->pool.squares_before);
     hbp__delete(memory, b->saved);
     hbp__delete(memory, b->spare);
+    hbp__delete(memory, b->rest);
     hbp__delete(memory, b->ask);
     hbp__delete(memory, b->pool_ask);
     hbp__delete(memory, b->scratch);
@@ -79,6 +81,14 @@ void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
         p->tokens_before[i + 1] = p->tokens_before[i] + (double)step->tokens[k];
         p->squares_before[i + 1] = p->squares_before[i] + step->squares[k];
     }
+}
+
+void hbp__step_pool_all(hbp__step_builder *b)
+{
+    b->pool.count = b->step->count;
+    for (int64_t k = 0; k < b->step->count; k++)
+        b->pool.member[k] = k;
+    hbp__step_pool_sum(b->step, &b->pool);
 }
 
 void hbp__step_save(hbp__step_builder *b)

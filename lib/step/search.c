@@ -12,6 +12,9 @@
 #define WORK_SEQUENCE INT64_C(1000)
 #define WORK_SHARED   INT64_C(120000000)
 
+/* With more micro-batches than this, steps are built level by level alone. */
+#define FEW 12
+
 /* Up to so many sequences, the slower of the simple ways are tried as well. */
 #define SIMPLE 2048
 
@@ -92,6 +95,19 @@ static void wander(search *s, int64_t start)
             idle = 0;
         }
     }
+}
+
+/* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half. */
+static void build_levels(search *s, int32_t round)
+{
+    static const double share[] = {0.75, 0, 2, 0.4, 1.2, 4};
+    hbp__step_builder *b = &s->builder;
+    int64_t start = b->work + b->squeezer.work, all = b->work_limit;
+    b->work_limit = INT64_MAX / 2;
+    if (hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round))
+        keep_better(s);
+    int64_t used = b->work + b->squeezer.work - start;
+    b->work_limit = all + hbp__min_i64(used, (all - start) / 2);
 }
 
 static void improve(search *s, int32_t round)
@@ -183,6 +199,20 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     return HBP_OK;
 }
 
+/* Micro-batches that memory asks for where groups recompute as little as they can; where the longest sequence
+ * asks for more, shorter ones may do with it. */
+static int64_t plain_least(const hbp__step *step)
+{
+    double room = 0;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        double mine = (double)d->way[0].capacity / d->degree * step->ranks;
+        room = mine > room ? mine : room;
+    }
+    double least = ceil((double)step->total_tokens / room);
+    return least < (double)step->count ? (int64_t)least : step->count;
+}
+
 static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
@@ -192,7 +222,8 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, 1);
-    s->most = hbp__min_i64(2 * hbp__max_i64(sure, s->least) + 4, step->count);
+    s->most = hbp__max_i64(hbp__max_i64(sure, s->least), plain_least(step));
+    s->most = hbp__min_i64(2 * s->most + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)
         s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *
@@ -211,7 +242,9 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
-        build_all(s, round);
+        build_levels(s, round);
+        if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
+            build_all(s, round);
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
             HBP__TRY(b->status);

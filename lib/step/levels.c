@@ -1,0 +1,128 @@
+/* A step of many micro-batches from nothing: each is made for the most work a ns, whatever their number comes
+ * to. Sequences of like length ask for like makespans, so few are tried for most micro-batches. */
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "step/builder.h"
+
+/* Micro-batches for which a makespan is used before others are tried; how much less work a ns it may do. */
+#define EVERY  4
+#define WORSE  0.995
+
+/* So many of the last micro-batches are built together. */
+#define TAIL 3
+
+#define MULTIPLES 11
+#define NEAR      4
+
+/* A makespan, and what is done within it a ns. */
+typedef struct pick {
+    double price; /* rank-time that a token in memory counts for */
+    double goal;
+    double rate;
+} pick;
+
+static double worth(const hbp__step_builder *b, double price)
+{
+    double sum = price * b->pool.tokens_before[b->pool.count];
+    for (int64_t i = 0; i < b->pool.count; i++)
+        sum += b->filler.useful[b->pool.member[i]];
+    return sum;
+}
+
+static void try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, pick *best)
+{
+    int64_t m = board->micro_batches;
+    double before = b->pool.tokens_before[b->pool.count];
+    b->work += 4 * b->pool.count;
+    double useful = hbp__step_fill(&b->filler, &b->pool, board, m, goal, hbp__step_plain);
+    double tokens = before - b->pool.tokens_before[b->pool.count];
+    double time = board->makespan[m], rate = time > 0 ? (useful + best->price * tokens) / time : 0;
+    hbp__step_restore(b);
+    if (rate > best->rate || !(best->goal > 0)) {
+        best->rate = rate;
+        best->goal = goal;
+    }
+}
+
+/* The best of many makespans for a micro-batch of the pool. */
+static void search_goals(hbp__step_builder *b, hbp__step_board *board, pick *best)
+{
+    static const double multiple[MULTIPLES] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3};
+    static const double near[NEAR] = {0.9, 0.95, 1.05, 1.12};
+    double goal[MULTIPLES + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
+    int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, multiple, MULTIPLES, goal);
+    for (int32_t i = 0; i < goals; i++)
+        try_goal(b, board, goal[i], best);
+    double middle = best->goal;
+    for (int32_t i = 0; i < NEAR; i++)
+        if (middle * near[i] >= alone)
+            try_goal(b, board, middle * near[i], best);
+}
+
+static void bring_back(hbp__step_builder *b, int64_t count)
+{
+    memcpy(b->pool.member, b->rest, (size_t)count * sizeof *b->rest);
+    b->pool.count = count;
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+/* Builds what is left in about `about` micro-batches, as many as are best. */
+static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most, double about)
+{
+    int64_t first = board->micro_batches, count = b->pool.count, best = 0;
+    int64_t low = hbp__max_i64((int64_t)about, 1), high = hbp__min_i64(low + 2, most - first);
+    double tokens = b->pool.tokens_before[count], least = (double)INFINITY;
+    memcpy(b->rest, b->pool.member, (size_t)count * sizeof *b->rest);
+    for (int64_t left = low; left <= high + 1; left++) {
+        int64_t now = left <= high ? left : best;
+        double fill = tokens / (b->room * (double)now);
+        double density = fill < 0.8 ? 0.95 : fill + (1 - fill) * 0.5;
+        int built = now && hbp__step_build_rest(b, board, now, density < 1 ? density : 1);
+        if (left > high)
+            return built;
+        double sum = 0;
+        for (int64_t m = first; m < board->micro_batches; m++)
+            sum += board->makespan[m];
+        if (built && sum < least) {
+            least = sum;
+            best = now;
+        }
+        bring_back(b, count);
+        board->micro_batches = first;
+    }
+    return 0;
+}
+
+int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share, int32_t round)
+{
+    int64_t every = EVERY / (round + 1);
+    pick last = {share * b->fixed / b->room * b->step->ranks, 0, 0};
+    int64_t used = 0;
+    hbp__step_pool_all(b);
+    board->micro_batches = 0;
+    while (b->pool.count) {
+        int64_t m = board->micro_batches;
+        pick best = {last.price, 0, 0};
+        if (m == most || (m && !hbp__step_go_on(b)))
+            return 0;
+        hbp__step_save(b);
+        if (last.goal >= hbp__step_longest_alone(b))
+            try_goal(b, board, last.goal, &best);
+        if (!(best.goal > 0) || used >= every || best.rate < last.rate * WORSE) {
+            search_goals(b, board, &best);
+            used = 0;
+            last = best;
+        }
+        used++;
+        if (m) {
+            double left = worth(b, last.price) / (last.rate * board->makespan[m - 1]);
+            if (left <= TAIL)
+                return build_tail(b, board, most, left);
+        }
+        hbp__step_fill(&b->filler, &b->pool, board, m, best.goal, hbp__step_plain);
+        board->micro_batches++;
+    }
+    return 1;
+}
