@@ -7,6 +7,9 @@
 /* Work between two looks at the clock and at whether to go on: well below a ms. */
 #define WORK_A_REPORT 100000
 
+/* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
+#define SCATTERED 8
+
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -104,16 +107,52 @@ void hbp__step_restore(hbp__step_builder *b)
     hbp__step_pool_sum(b->step, &b->pool);
 }
 
+/* Moves row `at` of a heap down to its place among `count`; the largest is on top. */
+static void sift(int64_t *heap, int64_t at, int64_t count)
+{
+    int64_t value = heap[at];
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child] < heap[child + 1])
+            child++;
+        if (heap[child] <= value)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = value;
+}
+
+static void sort(int64_t *value, int64_t count)
+{
+    for (int64_t at = count / 2 - 1; at >= 0; at--)
+        sift(value, at, count);
+    for (int64_t last = count - 1; last > 0; last--) {
+        int64_t largest = value[0];
+        value[0] = value[last];
+        value[last] = largest;
+        sift(value, 0, last);
+    }
+}
+
 void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, const int64_t *taken,
                          int32_t count)
 {
-    b->pool.count = 0;
-    for (int64_t k = 0; k < b->step->count; k++)
+    hbp__step_pool *pool = &b->pool;
+    pool->count = 0;
+    if (board->micro_batches < SCATTERED * count) {
+        for (int64_t k = 0; k < b->step->count; k++)
+            for (int32_t i = 0; i < count; i++)
+                if (board->home[k] / board->ranks == taken[i])
+                    pool->member[pool->count++] = k;
+        b->work += b->step->count;
+    } else {
         for (int32_t i = 0; i < count; i++)
-            if (board->home[k] / board->ranks == taken[i])
-                b->pool.member[b->pool.count++] = k;
-    b->work += b->step->count;
-    hbp__step_pool_sum(b->step, &b->pool);
+            for (int64_t g = taken[i] * board->ranks; g < taken[i] * board->ranks + board->groups[taken[i]]; g++)
+                for (int64_t k = board->group[g].head; k != HBP__NONE; k = board->next[k])
+                    pool->member[pool->count++] = k;
+        sort(pool->member, pool->count);
+        b->work += 4 * pool->count;
+    }
+    hbp__step_pool_sum(b->step, pool);
 }
 
 double hbp__step_longest_alone(const hbp__step_builder *b)

@@ -13,8 +13,14 @@
 /* So many of the last micro-batches are built together. */
 #define TAIL 3
 
-#define MULTIPLES 11
-#define NEAR      4
+/* A micro-batch that takes less of a makespan than this is full. */
+#define LOOSE 0.9
+
+/* From one makespan to the next, and how often. */
+#define STRIDE  1.2
+#define STRIDES 24
+
+#define NEAR 4
 
 /* A makespan, and what is done within it a ns. */
 typedef struct pick {
@@ -31,7 +37,8 @@ static double worth(const hbp__step_builder *b, double price)
     return sum;
 }
 
-static void try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, pick *best)
+/* Fills the next micro-batch within `goal` for trial; nonzero when it could not take longer. */
+static int try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, pick *best)
 {
     int64_t m = board->micro_batches;
     double before = b->pool.tokens_before[b->pool.count];
@@ -39,22 +46,27 @@ static void try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, 
     double useful = hbp__step_fill(&b->filler, &b->pool, board, m, goal, hbp__step_plain);
     double tokens = before - b->pool.tokens_before[b->pool.count];
     double time = board->makespan[m], rate = time > 0 ? (useful + best->price * tokens) / time : 0;
+    int full = !b->pool.count || time < goal * LOOSE;
     hbp__step_restore(b);
     if (rate > best->rate || !(best->goal > 0)) {
         best->rate = rate;
         best->goal = goal;
     }
+    return full;
 }
 
-/* The best of many makespans for a micro-batch of the pool. */
+/* The best of many makespans for a micro-batch of the pool: what the longest takes on some degree, longer and
+ * longer ones until memory is full, and those next to the best of them. */
 static void search_goals(hbp__step_builder *b, hbp__step_board *board, pick *best)
 {
-    static const double multiple[MULTIPLES] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3};
-    static const double near[NEAR] = {0.9, 0.95, 1.05, 1.12};
-    double goal[MULTIPLES + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
-    int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, multiple, MULTIPLES, goal);
+    static const double near[NEAR] = {0.9, 0.95, 1.05, 1.1};
+    double goal[1 + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
+    int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, NULL, 0, goal);
     for (int32_t i = 0; i < goals; i++)
         try_goal(b, board, goal[i], best);
+    double next = alone * STRIDE;
+    for (int32_t i = 0; i < STRIDES && !try_goal(b, board, next, best); i++)
+        next *= STRIDE;
     double middle = best->goal;
     for (int32_t i = 0; i < NEAR; i++)
         if (middle * near[i] >= alone)

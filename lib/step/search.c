@@ -100,7 +100,7 @@ static void wander(search *s, int64_t start)
 /* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half. */
 static void build_levels(search *s, int32_t round)
 {
-    static const double share[] = {0.75, 0, 2, 0.4, 1.2, 4};
+    static const double share[] = {1, 2, 0, 4, 0.5, 8};
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
     b->work_limit = INT64_MAX / 2;
