@@ -1,6 +1,6 @@
-/* Steps of samples drawn at random, as a shuffled sampler gives them: how far the plans are from their bounds,
- * and how long planning takes. Times of steps are predictions of the cost model for H100 nodes; seconds are
- * of the CPU, one thread. */
+/* Steps of samples drawn at random, as a shuffled sampler gives them: how far the plans are from their
+ * bounds, and how long planning takes. Times of steps are predictions of the cost model for H100 nodes;
+ * seconds are of the CPU, one thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,9 +84,10 @@ static void print(const char *name, rows *r)
     if (!r->count)
         return;
     double gap = part_of(r->gap, r->count, .5), p95 = part_of(r->gap, r->count, .95);
+    double seconds = part_of(r->seconds, r->count, .5);
     bench_line(name, "%7.3f %7.3f %7.3f %%  %8.2f %8.2f ms  %6.1f  of %lld", 100 * gap, 100 * p95,
-               100 * r->gap[r->count - 1], 1e3 * part_of(r->seconds, r->count, .5),
-               1e3 * r->seconds[r->count - 1], part_of(r->micro_batches, r->count, .5), (long long)r->count);
+               100 * r->gap[r->count - 1], 1e3 * seconds, 1e3 * r->seconds[r->count - 1],
+               part_of(r->micro_batches, r->count, .5), (long long)r->count);
 }
 
 static void append(rows *to, const rows *from)

@@ -35,8 +35,8 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
-    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare || !b->rest ||
-        !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
+    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
+        !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
     hbp__bound_ask(step, b->ask);
     return HBP_OK;
@@ -146,7 +146,8 @@ void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, con
         b->work += b->step->count;
     } else {
         for (int32_t i = 0; i < count; i++)
-            for (int64_t g = taken[i] * board->ranks; g < taken[i] * board->ranks + board->groups[taken[i]]; g++)
+            for (int64_t g = taken[i] * board->ranks; g < taken[i] * board->ranks + board->groups[taken[i]];
+                 g++)
                 for (int64_t k = board->group[g].head; k != HBP__NONE; k = board->next[k])
                     pool->member[pool->count++] = k;
         sort(pool->member, pool->count);

@@ -202,8 +202,8 @@ int32_t hbp__step_list_goals(const hbp__step_builder *builder, double guess, dou
 int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                     double density);
 
-/* The same of what is in the pool, in micro-batches after those on the board; what is built of it when it does
- * not come out stays there. */
+/* The same of what is in the pool, in micro-batches after those on the board; what is built of it when it
+ * does not come out stays there. */
 int hbp__step_build_rest(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                          double density);
 
@@ -211,7 +211,8 @@ int hbp__step_build_rest(hbp__step_builder *builder, hbp__step_board *board, int
  * which most is done a ns, a token in memory being worth `share` of what a micro-batch takes without any; a
  * makespan found is used again for as long as it does. Zero when that does not come out. O(micro-batches
  * count), mostly. */
-int hbp__step_build_levels(hbp__step_builder *builder, hbp__step_board *board, int64_t most, double share, int32_t round);
+int hbp__step_build_levels(hbp__step_builder *builder, hbp__step_board *board, int64_t most, double share,
+                           int32_t round);
 
 /* Divides the sequences of two micro-batches anew, if that is shorter. Returns whether. `round` varies what
  * is tried. */

@@ -7,8 +7,8 @@
 #include "step/builder.h"
 
 /* Micro-batches for which a makespan is used before others are tried; how much less work a ns it may do. */
-#define EVERY  4
-#define WORSE  0.995
+#define EVERY 4
+#define WORSE 0.995
 
 /* So many of the last micro-batches are built together. */
 #define TAIL 3
@@ -107,7 +107,8 @@ static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most
     return 0;
 }
 
-int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share, int32_t round)
+int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share,
+                           int32_t round)
 {
     int64_t every = EVERY / (round + 1);
     pick last = {share * b->fixed / b->room * b->step->ranks, 0, 0};

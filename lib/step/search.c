@@ -97,7 +97,8 @@ static void wander(search *s, int64_t start)
     }
 }
 
-/* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half. */
+/* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half.
+ */
 static void build_levels(search *s, int32_t round)
 {
     static const double share[] = {1, 2, 0, 4, 0.5, 8};
