@@ -10,6 +10,21 @@
 /* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
 #define SCATTERED 8
 
+static int open_pool(const hbp__memory *memory, uint64_t count, hbp__step_pool *pool)
+{
+    pool->member = hbp__new(memory, count, sizeof *pool->member);
+    pool->tokens_before = hbp__new(memory, count + 1, sizeof *pool->tokens_before);
+    pool->squares_before = hbp__new(memory, count + 1, sizeof *pool->squares_before);
+    return pool->member && pool->tokens_before && pool->squares_before;
+}
+
+static void close_pool(const hbp__memory *memory, hbp__step_pool *pool)
+{
+    hbp__delete(memory, pool->member);
+    hbp__delete(memory, pool->tokens_before);
+    hbp__delete(memory, pool->squares_before);
+}
+
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -24,10 +39,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     HBP__TRY(hbp__step_filler_open(step, &b->filler));
     HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
     HBP__TRY(hbp__step_board_open(step, 4, &b->trial));
-    b->pool.member = hbp__new(memory, count, sizeof *b->pool.member);
-    b->pool.tokens_before = hbp__new(memory, count + 1, sizeof *b->pool.tokens_before);
-    b->pool.squares_before = hbp__new(memory, count + 1, sizeof *b->pool.squares_before);
-    b->saved = hbp__new(memory, count, sizeof *b->saved);
+    int has_pools = open_pool(memory, count, &b->pool) && open_pool(memory, count, &b->saved);
     b->spare = hbp__new(memory, count, sizeof *b->spare);
     b->rest = hbp__new(memory, count, sizeof *b->rest);
     b->ask = hbp__new(memory, asks, sizeof *b->ask);
@@ -35,8 +47,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
-    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
-        !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
+    if (!has_pools || !b->spare || !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
     hbp__bound_ask(step, b->ask);
     return HBP_OK;
@@ -50,10 +61,8 @@ void hbp__step_builder_close(hbp__step_builder *b)
     hbp__step_filler_close(&b->filler);
     hbp__step_squeezer_close(&b->squeezer);
     hbp__step_board_close(b->step, &b->trial);
-    hbp__delete(memory, b->pool.member);
-    hbp__delete(memory, b->pool.tokens_before);
-    hbp__delete(memory, b->pool.squares_before);
-    hbp__delete(memory, b->saved);
+    close_pool(memory, &b->pool);
+    close_pool(memory, &b->saved);
     hbp__delete(memory, b->spare);
     hbp__delete(memory, b->rest);
     hbp__delete(memory, b->ask);
@@ -94,17 +103,24 @@ void hbp__step_pool_all(hbp__step_builder *b)
     hbp__step_pool_sum(b->step, &b->pool);
 }
 
+/* Copies the pool, its sums as well. */
+static void copy_pool(const hbp__step_pool *from, hbp__step_pool *to)
+{
+    size_t count = (size_t)from->count;
+    to->count = from->count;
+    memcpy(to->member, from->member, count * sizeof *to->member);
+    memcpy(to->tokens_before, from->tokens_before, (count + 1) * sizeof *to->tokens_before);
+    memcpy(to->squares_before, from->squares_before, (count + 1) * sizeof *to->squares_before);
+}
+
 void hbp__step_save(hbp__step_builder *b)
 {
-    memcpy(b->saved, b->pool.member, (size_t)b->pool.count * sizeof *b->saved);
-    b->saved_count = b->pool.count;
+    copy_pool(&b->pool, &b->saved);
 }
 
 void hbp__step_restore(hbp__step_builder *b)
 {
-    memcpy(b->pool.member, b->saved, (size_t)b->saved_count * sizeof *b->saved);
-    b->pool.count = b->saved_count;
-    hbp__step_pool_sum(b->step, &b->pool);
+    copy_pool(&b->saved, &b->pool);
 }
 
 /* Moves row `at` of a heap down to its place among `count`; the largest is on top. */

@@ -150,14 +150,13 @@ typedef struct hbp__step_builder {
     hbp__ask *ask;         /* [count x degrees] */
     hbp__ask *pool_ask;    /* [count x degrees] of the pool */
     double *scratch;       /* [3 count] */
-    int64_t *saved;        /* [count] the pool as it was */
-    int64_t saved_count;
-    int64_t *spare; /* [count] scratch */
-    int64_t *rest;  /* [count] what a tail is built of */
-    double *cut;    /* scratch of hbp__step_cut */
-    int64_t *end;   /* [HBP__STEP_AHEAD] of the runs cut */
-    double room;    /* tokens that all ranks hold */
-    double fixed;   /* what a micro-batch takes without any */
+    hbp__step_pool saved;  /* the pool as it was */
+    int64_t *spare;        /* [count] scratch */
+    int64_t *rest;         /* [count] what a tail is built of */
+    double *cut;           /* scratch of hbp__step_cut */
+    int64_t *end;          /* [HBP__STEP_AHEAD] of the runs cut */
+    double room;           /* tokens that all ranks hold */
+    double fixed;          /* what a micro-batch takes without any */
     int64_t work;
     int64_t work_limit;
     int64_t next_report; /* work at which to report progress */
@@ -213,6 +212,9 @@ int hbp__step_build_rest(hbp__step_builder *builder, hbp__step_board *board, int
  * count), mostly. */
 int hbp__step_build_levels(hbp__step_builder *builder, hbp__step_board *board, int64_t most, double share,
                            int32_t round);
+
+/* Micro-batches that memory asks for where groups recompute no more layers than they have to. */
+int64_t hbp__step_plain_least(const hbp__step *step);
 
 /* Divides the sequences of two micro-batches anew, if that is shorter. Returns whether. `round` varies what
  * is tried. */

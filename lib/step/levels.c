@@ -22,6 +22,10 @@
 
 #define NEAR 4
 
+/* Micro-batches that are made of one part of the sequences: more would take time that grows with their
+ * square. */
+#define PART 96
+
 /* A makespan, and what is done within it a ns. */
 typedef struct pick {
     double price; /* rank-time that a token in memory counts for */
@@ -107,18 +111,37 @@ static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most
     return 0;
 }
 
-int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share,
-                           int32_t round)
+/* Every `parts`-th sequence from `part` on joins the pool. */
+static void add_part(hbp__step_builder *b, int64_t part, int64_t parts)
 {
-    int64_t every = EVERY / (round + 1);
-    pick last = {share * b->fixed / b->room * b->step->ranks, 0, 0};
+    hbp__step_pool *pool = &b->pool;
+    int64_t waiting = pool->count, at = 0;
+    memcpy(b->rest, pool->member, (size_t)waiting * sizeof *b->rest);
+    pool->count = 0;
+    for (int64_t k = part; k < b->step->count; k += parts) {
+        while (at < waiting && b->rest[at] < k)
+            pool->member[pool->count++] = b->rest[at++];
+        pool->member[pool->count++] = k;
+    }
+    while (at < waiting)
+        pool->member[pool->count++] = b->rest[at++];
+    hbp__step_pool_sum(b->step, pool);
+}
+
+/* Fills micro-batches from the pool until no more than the tail is left of it; `tail` gets how many more that
+ * is. Zero when there is no room for them, or no time. */
+static int fill_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double price,
+                       int64_t every, double *tail)
+{
+    pick last = {price, 0, 0};
     int64_t used = 0;
-    hbp__step_pool_all(b);
-    board->micro_batches = 0;
-    while (b->pool.count) {
+    for (int first = 1; b->pool.count; first = 0) {
         int64_t m = board->micro_batches;
-        pick best = {last.price, 0, 0};
-        if (m == most || (m && !hbp__step_go_on(b)))
+        pick best = {price, 0, 0};
+        *tail = first ? 0 : worth(b, price) / (last.rate * board->makespan[m - 1]);
+        if (!first && *tail <= TAIL)
+            return 1;
+        if (m == most || !hbp__step_go_on(b))
             return 0;
         hbp__step_save(b);
         if (last.goal >= hbp__step_longest_alone(b))
@@ -129,13 +152,34 @@ int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t
             last = best;
         }
         used++;
-        if (m) {
-            double left = worth(b, last.price) / (last.rate * board->makespan[m - 1]);
-            if (left <= TAIL)
-                return build_tail(b, board, most, left);
-        }
         hbp__step_fill(&b->filler, &b->pool, board, m, best.goal, hbp__step_plain);
         board->micro_batches++;
     }
     return 1;
+}
+
+int64_t hbp__step_plain_least(const hbp__step *step)
+{
+    double room = 0;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        double mine = (double)d->way[0].capacity / d->degree * step->ranks;
+        room = mine > room ? mine : room;
+    }
+    double least = ceil((double)step->total_tokens / room);
+    return least < (double)step->count ? hbp__max_i64((int64_t)least, 1) : step->count;
+}
+
+int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double share,
+                           int32_t round)
+{
+    int64_t parts = hbp__step_plain_least(b->step) / PART + 1;
+    double price = share * b->fixed / b->room * b->step->ranks, tail = 0;
+    b->pool.count = board->micro_batches = 0;
+    for (int64_t part = 0; part < parts; part++) {
+        add_part(b, part, parts);
+        if (!fill_levels(b, board, most, price, EVERY / (round + 1), &tail))
+            return 0;
+    }
+    return !b->pool.count || build_tail(b, board, most, tail);
 }

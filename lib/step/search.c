@@ -15,8 +15,10 @@
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
 
-/* Up to so many sequences, the slower of the simple ways are tried as well. */
-#define SIMPLE 2048
+/* The slower of the simple ways are tried as well up to so many sequences, and up to so many sequences times
+ * micro-batches times ranks: below a tenth of a second. */
+#define SIMPLE      2048
+#define SIMPLE_WORK (INT64_C(1) << 25)
 
 enum { STREAM = 0x73746570 };
 
@@ -180,8 +182,11 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
         hbp__step_first_fit, hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp,
         hbp__step_dynamic_cp};
     int64_t allowed = step->options.max_micro_batches;
-    int32_t ways = allowed == 1 ? 1 : step->count > SIMPLE ? 3 : 5;
+    int32_t ways = allowed == 1 ? 1 : 5;
     for (int32_t i = 0; i < ways; i++) {
+        if (i == 3 && step->count > SIMPLE &&
+            hbp__mul_saturating(hbp__mul_saturating(step->count, *sure), step->ranks) > SIMPLE_WORK)
+            break;
         hbp__step_solution own = {.ns = 0};
         hbp_status status = way[i](step, &own);
         if (!i)
@@ -200,30 +205,16 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
     return HBP_OK;
 }
 
-/* Micro-batches that memory asks for where groups recompute as little as they can; where the longest sequence
- * asks for more, shorter ones may do with it. */
-static int64_t plain_least(const hbp__step *step)
-{
-    double room = 0;
-    for (int32_t j = 0; j < step->degrees; j++) {
-        const hbp__step_degree *d = &step->degree[j];
-        double mine = (double)d->way[0].capacity / d->degree * step->ranks;
-        room = mine > room ? mine : room;
-    }
-    double least = ceil((double)step->total_tokens / room);
-    return least < (double)step->count ? (int64_t)least : step->count;
-}
-
 static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     hbp__step_builder *b = &s->builder;
-    int64_t sure, allowed = step->options.max_micro_batches;
+    int64_t sure = 0, allowed = step->options.max_micro_batches;
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, 1);
-    s->most = hbp__max_i64(hbp__max_i64(sure, s->least), plain_least(step));
+    s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
     s->most = hbp__min_i64(2 * s->most + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)
