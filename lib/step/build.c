@@ -14,7 +14,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = 0.002, fails = 0;
     int filled = 0;
     hbp__step_save(b);
-    for (int i = 0; i < 30 && !filled && goal < limit; i++) {
+    for (int i = 0; i < 30 && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
         filled = !b->pool.count;
@@ -28,7 +28,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     if (!filled)
         return 0;
     int again = 0;
-    while (fails > 0 && goal - fails > goal * 0.003) {
+    while (fails > 0 && goal - fails > goal * 0.003 && hbp__step_listen(b)) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, middle, style);
@@ -102,7 +102,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
         return 0;
     int32_t goals = hbp__step_list_goals(b, about, 0.7, 1.3, multiple, 5, goal);
     hbp__step_save(b);
-    for (int32_t i = 0; i < goals; i++) {
+    for (int32_t i = 0; i < goals && hbp__step_listen(b); i++) {
         if (goal[i] <= low)
             continue;
         if (!weigh_goal(b, board, &t, goal[i]))
@@ -111,7 +111,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
             high = goal[i];
     }
     for (double stride = 0.01; !(high < (double)INFINITY); stride *= 1.5) {
-        if (stride > 10)
+        if (stride > 10 || !hbp__step_listen(b))
             return 0;
         double next = low * (1 + stride) + 1;
         if (weigh_goal(b, board, &t, next))

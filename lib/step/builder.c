@@ -72,7 +72,7 @@ void hbp__step_builder_close(hbp__step_builder *b)
     hbp__delete(memory, b->end);
 }
 
-int hbp__step_go_on(hbp__step_builder *b)
+int hbp__step_listen(hbp__step_builder *b)
 {
     if (b->status < 0 || b->late)
         return 0;
@@ -82,7 +82,12 @@ int hbp__step_go_on(hbp__step_builder *b)
         b->status = hbp__tick(b->step->context, "step", hbp__min_i64(done, b->work_limit), b->work_limit);
         b->late = hbp__step_is_late(b->step);
     }
-    return b->status >= 0 && !b->late && done < b->work_limit;
+    return b->status >= 0 && !b->late;
+}
+
+int hbp__step_go_on(hbp__step_builder *b)
+{
+    return hbp__step_listen(b) && b->work + b->squeezer.work < b->work_limit;
 }
 
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)

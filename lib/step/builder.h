@@ -170,7 +170,10 @@ void hbp__step_builder_close(hbp__step_builder *builder);
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);
 
-/* Whether to go on: not cancelled, not late, and the work not done. Reports progress. */
+/* Whether to go on: not cancelled and not late. Reports progress. */
+int hbp__step_listen(hbp__step_builder *builder);
+
+/* The same, and the work is not done. */
 int hbp__step_go_on(hbp__step_builder *builder);
 
 /* Every sequence into the pool. */

@@ -66,13 +66,13 @@ static void search_goals(hbp__step_builder *b, hbp__step_board *board, pick *bes
     static const double near[NEAR] = {0.9, 0.95, 1.05, 1.1};
     double goal[1 + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
     int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, NULL, 0, goal);
-    for (int32_t i = 0; i < goals; i++)
+    for (int32_t i = 0; i < goals && (!i || hbp__step_listen(b)); i++)
         try_goal(b, board, goal[i], best);
     double next = alone * STRIDE;
-    for (int32_t i = 0; i < STRIDES && !try_goal(b, board, next, best); i++)
+    for (int32_t i = 0; i < STRIDES && hbp__step_listen(b) && !try_goal(b, board, next, best); i++)
         next *= STRIDE;
     double middle = best->goal;
-    for (int32_t i = 0; i < NEAR; i++)
+    for (int32_t i = 0; i < NEAR && hbp__step_listen(b); i++)
         if (middle * near[i] >= alone)
             try_goal(b, board, middle * near[i], best);
 }
@@ -91,11 +91,11 @@ static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most
     int64_t low = hbp__max_i64((int64_t)about, 1), high = hbp__min_i64(low + 2, most - first);
     double tokens = b->pool.tokens_before[count], least = (double)INFINITY;
     memcpy(b->rest, b->pool.member, (size_t)count * sizeof *b->rest);
-    for (int64_t left = low; left <= high + 1; left++) {
+    for (int64_t left = low; left <= high + (best > 0); left++) {
         int64_t now = left <= high ? left : best;
         double fill = tokens / (b->room * (double)now);
         double density = fill < 0.8 ? 0.95 : fill + (1 - fill) * 0.5;
-        int built = now && hbp__step_build_rest(b, board, now, density < 1 ? density : 1);
+        int built = hbp__step_build_rest(b, board, now, density < 1 ? density : 1);
         if (left > high)
             return built;
         double sum = 0;
@@ -128,18 +128,17 @@ static void add_part(hbp__step_builder *b, int64_t part, int64_t parts)
     hbp__step_pool_sum(b->step, pool);
 }
 
-/* Fills micro-batches from the pool until no more than the tail is left of it; `tail` gets how many more that
- * is. Zero when there is no room for them, or no time. */
-static int fill_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, double price,
-                       int64_t every, double *tail)
+/* Fills micro-batches from the pool, one at least, until no more than `keep` of them are left in it; `tail`
+ * gets how many. Zero when there is no room for them, or the search is over. */
+static int fill_levels(hbp__step_builder *b, hbp__step_board *board, int64_t most, pick last, int64_t every,
+                       double keep, double *tail)
 {
-    pick last = {price, 0, 0};
     int64_t used = 0;
     for (int first = 1; b->pool.count; first = 0) {
         int64_t m = board->micro_batches;
-        pick best = {price, 0, 0};
-        *tail = first ? 0 : worth(b, price) / (last.rate * board->makespan[m - 1]);
-        if (!first && *tail <= TAIL)
+        pick best = {last.price, 0, 0};
+        *tail = first ? 0 : worth(b, last.price) / (last.rate * board->makespan[m - 1]);
+        if (!first && keep > 0 && *tail <= keep)
             return 1;
         if (m == most || !hbp__step_go_on(b))
             return 0;
@@ -174,12 +173,15 @@ int hbp__step_build_levels(hbp__step_builder *b, hbp__step_board *board, int64_t
                            int32_t round)
 {
     int64_t parts = hbp__step_plain_least(b->step) / PART + 1;
-    double price = share * b->fixed / b->room * b->step->ranks, tail = 0;
+    pick none = {share * b->fixed / b->room * b->step->ranks, 0, 0};
+    int64_t every = EVERY / (round + 1);
+    double tail = 0;
     b->pool.count = board->micro_batches = 0;
     for (int64_t part = 0; part < parts; part++) {
         add_part(b, part, parts);
-        if (!fill_levels(b, board, most, price, EVERY / (round + 1), &tail))
+        if (!fill_levels(b, board, most, none, every, TAIL, &tail))
             return 0;
     }
-    return !b->pool.count || build_tail(b, board, most, tail);
+    return !b->pool.count || build_tail(b, board, most, tail) ||
+           fill_levels(b, board, most, none, every, 0, &tail);
 }

@@ -12,6 +12,9 @@
 #define WORK_SEQUENCE INT64_C(1000)
 #define WORK_SHARED   INT64_C(120000000)
 
+/* Levels may do so many times the work of a round; they hardly ever need as much. */
+#define LEVELS_WORK 16
+
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
 
@@ -106,7 +109,7 @@ static void build_levels(search *s, int32_t round)
     static const double share[] = {1, 2, 0, 4, 0.5, 8};
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
-    b->work_limit = INT64_MAX / 2;
+    b->work_limit = start + hbp__mul_saturating(all - start, LEVELS_WORK);
     if (hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round))
         keep_better(s);
     int64_t used = b->work + b->squeezer.work - start;
