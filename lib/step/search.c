@@ -52,27 +52,44 @@ static void keep_better(search *s)
     hbp__step_board_copy(s->step, &s->board, &s->best);
 }
 
-/* Builds steps of more and more micro-batches, until more cannot pay. */
-static void build_all(search *s, int32_t round)
+/* Whether so many micro-batches cost more by themselves than the best leaves. */
+static int is_too_many(const search *s, int64_t m, double area)
+{
+    return area + (double)hbp__step_whole(s->step, m) * s->builder.fixed >= s->best_time;
+}
+
+/* Builds steps of m micro-batches; zero when the search is over. */
+static int build_some(search *s, int64_t m, int32_t round)
 {
     static const double part[] = {0.2, 0.5, 0.85, 0.35, 0.95, 0.7};
     hbp__step_builder *b = &s->builder;
-    double tokens = (double)s->step->total_tokens, area = 0;
+    double fill = (double)s->step->total_tokens / (b->room * (double)m);
+    int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
+    for (int32_t i = 0; i < densities; i++) {
+        double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
+        if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
+            keep_better(s);
+        if (!hbp__step_go_on(b))
+            return 0;
+    }
+    return 1;
+}
+
+/* Builds steps of as many micro-batches as the levels have and of one less and one more, then of more and
+ * more until more cannot pay. */
+static void build_all(search *s, int32_t round, int64_t levels)
+{
+    double area = 0;
     for (int64_t k = 0; k < s->step->count; k++)
-        area += b->filler.useful[k] / s->step->ranks;
-    int64_t failures = 0;
-    for (int64_t m = s->least; m <= s->most && failures < 3;) {
-        double fill = tokens / (b->room * (double)m), before = s->best_time;
-        if (area + (double)hbp__step_whole(s->step, m) * b->fixed >= s->best_time)
+        area += s->builder.filler.useful[k] / s->step->ranks;
+    int64_t failures = 0, low = hbp__max_i64(levels - 1, s->least), high = hbp__min_i64(levels + 1, s->most);
+    for (int64_t m = low; levels && m <= high && !is_too_many(s, m, area); m++)
+        if (!build_some(s, m, round))
             return;
-        int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
-        for (int32_t i = 0; i < densities; i++) {
-            double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
-            if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
-                keep_better(s);
-            if (!hbp__step_go_on(b))
-                return;
-        }
+    for (int64_t m = s->least; m <= s->most && failures < 3;) {
+        double before = s->best_time;
+        if (is_too_many(s, m, area) || (!(levels && m >= low && m <= high) && !build_some(s, m, round)))
+            return;
         failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
         m += m < s->least + 3 ? 1 : 1 + m / 4;
     }
@@ -102,18 +119,21 @@ static void wander(search *s, int64_t start)
     }
 }
 
-/* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half.
+/* Builds a step level by level, and returns its micro-batches, 0 when that did not come out; whatever else
+ * comes of the round has the rest of its work, at least a half.
  */
-static void build_levels(search *s, int32_t round)
+static int64_t build_levels(search *s, int32_t round)
 {
     static const double share[] = {1, 2, 0, 4, 0.5, 8};
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
     b->work_limit = start + hbp__mul_saturating(all - start, LEVELS_WORK);
-    if (hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round))
+    int built = hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round);
+    if (built)
         keep_better(s);
-    int64_t used = b->work + b->squeezer.work - start;
-    b->work_limit = all + hbp__min_i64(used, (all - start) / 2);
+    int64_t used = b->work + b->squeezer.work - start, work = all - start;
+    b->work_limit = start + hbp__max_i64(work, used + work / 2);
+    return built ? s->board.micro_batches : 0;
 }
 
 static void improve(search *s, int32_t round)
@@ -237,9 +257,9 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
-        build_levels(s, round);
+        int64_t levels = build_levels(s, round);
         if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
-            build_all(s, round);
+            build_all(s, round, levels);
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
             HBP__TRY(b->status);
