@@ -63,7 +63,7 @@ static int try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, p
  * longer ones until memory is full, and those next to the best of them. */
 static void search_goals(hbp__step_builder *b, hbp__step_board *board, pick *best)
 {
-    static const double near[NEAR] = {0.9, 0.95, 1.05, 1.1};
+    static const double near[NEAR] = {0.94, 0.97, 1.03, 1.06};
     double goal[1 + HBP__STEP_DEGREES], alone = hbp__step_longest_alone(b);
     int32_t goals = hbp__step_list_goals(b, alone, 0.7, 4, NULL, 0, goal);
     for (int32_t i = 0; i < goals && (!i || hbp__step_listen(b)); i++)
