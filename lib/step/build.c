@@ -14,7 +14,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     double goal = hbp__step_estimate(b->step, &b->pool, 0, b->pool.count, 1), stride = 0.002, fails = 0;
     int filled = 0;
     hbp__step_save(b);
-    for (int i = 0; i < 30 && !filled && goal < limit; i++) {
+    for (int i = 0; i < 30 && !filled && goal < limit && hbp__step_listen(b); i++) {
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, goal, style);
         filled = !b->pool.count;
@@ -28,7 +28,7 @@ int hbp__step_fill_all(hbp__step_builder *b, hbp__step_board *board, int64_t m, 
     if (!filled)
         return 0;
     int again = 0;
-    while (fails > 0 && goal - fails > goal * 0.003) {
+    while (fails > 0 && goal - fails > goal * 0.003 && hbp__step_listen(b)) {
         double middle = fails + (goal - fails) / 2;
         b->work += 4 * b->pool.count;
         hbp__step_fill(&b->filler, &b->pool, board, m, middle, style);
@@ -113,7 +113,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
         return 0;
     int32_t goals = hbp__step_list_goals(b, about, 0.7, 1.3, multiple, 5, goal);
     hbp__step_save(b);
-    for (int32_t i = 0; i < goals; i++) {
+    for (int32_t i = 0; i < goals && hbp__step_listen(b); i++) {
         if (goal[i] <= low)
             continue;
         if (!weigh_goal(b, board, &t, goal[i]))
@@ -122,7 +122,7 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
             high = goal[i];
     }
     for (double stride = 0.01; !(high < (double)INFINITY); stride *= 1.5) {
-        if (stride > 10)
+        if (stride > 10 || !hbp__step_listen(b))
             return 0;
         double next = low * (1 + stride) + 1;
         if (weigh_goal(b, board, &t, next))
@@ -141,19 +141,14 @@ static int fill_next(hbp__step_builder *b, hbp__step_board *board, int64_t m, in
     return 1;
 }
 
-int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
+int hbp__step_build_rest(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
 {
-    b->pool.count = b->step->count;
-    for (int64_t k = 0; k < b->step->count; k++)
-        b->pool.member[k] = k;
-    hbp__step_pool_sum(b->step, &b->pool);
-    board->micro_batches = 0;
-    for (int64_t m = 0; m < micro_batches && b->pool.count; m++) {
-        int64_t left = micro_batches - m;
-        if (m && !hbp__step_go_on(b))
+    int64_t first = board->micro_batches, end = first + micro_batches;
+    for (int64_t m = first; m < end && b->pool.count; m++) {
+        if (m > first && !hbp__step_go_on(b))
             return 0;
-        if (left > 1) {
-            if (!fill_next(b, board, m, left, density))
+        if (end - m > 1) {
+            if (!fill_next(b, board, m, end - m, density))
                 return 0;
         } else {
             if (!hbp__step_fill_all(b, board, m, (double)INFINITY, hbp__step_plain))
@@ -163,4 +158,11 @@ int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_
         board->micro_batches = m + 1;
     }
     return b->pool.count == 0;
+}
+
+int hbp__step_build(hbp__step_builder *b, hbp__step_board *board, int64_t micro_batches, double density)
+{
+    hbp__step_pool_all(b);
+    board->micro_batches = 0;
+    return hbp__step_build_rest(b, board, micro_batches, density);
 }

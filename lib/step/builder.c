@@ -7,6 +7,24 @@
 /* Work between two looks at the clock and at whether to go on: well below a ms. */
 #define WORK_A_REPORT 100000
 
+/* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
+#define SCATTERED 8
+
+static int open_pool(const hbp__memory *memory, uint64_t count, hbp__step_pool *pool)
+{
+    pool->member = hbp__new(memory, count, sizeof *pool->member);
+    pool->tokens_before = hbp__new(memory, count + 1, sizeof *pool->tokens_before);
+    pool->squares_before = hbp__new(memory, count + 1, sizeof *pool->squares_before);
+    return pool->member && pool->tokens_before && pool->squares_before;
+}
+
+static void close_pool(const hbp__memory *memory, hbp__step_pool *pool)
+{
+    hbp__delete(memory, pool->member);
+    hbp__delete(memory, pool->tokens_before);
+    hbp__delete(memory, pool->squares_before);
+}
+
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -21,18 +39,15 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     HBP__TRY(hbp__step_filler_open(step, &b->filler));
     HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
     HBP__TRY(hbp__step_board_open(step, 4, &b->trial));
-    b->pool.member = hbp__new(memory, count, sizeof *b->pool.member);
-    b->pool.tokens_before = hbp__new(memory, count + 1, sizeof *b->pool.tokens_before);
-    b->pool.squares_before = hbp__new(memory, count + 1, sizeof *b->pool.squares_before);
-    b->saved = hbp__new(memory, count, sizeof *b->saved);
+    int has_pools = open_pool(memory, count, &b->pool) && open_pool(memory, count, &b->saved);
     b->spare = hbp__new(memory, count, sizeof *b->spare);
+    b->rest = hbp__new(memory, count, sizeof *b->rest);
     b->ask = hbp__new(memory, asks, sizeof *b->ask);
     b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
     b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
-    if (!b->pool.member || !b->pool.tokens_before || !b->pool.squares_before || !b->saved || !b->spare ||
-        !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
+    if (!has_pools || !b->spare || !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
     hbp__bound_ask(step, b->ask);
     return HBP_OK;
@@ -46,11 +61,10 @@ void hbp__step_builder_close(hbp__step_builder *b)
     hbp__step_filler_close(&b->filler);
     hbp__step_squeezer_close(&b->squeezer);
     hbp__step_board_close(b->step, &b->trial);
-    hbp__delete(memory, b->pool.member);
-    hbp__delete(memory, b->pool.tokens_before);
-    hbp__delete(memory, b->pool.squares_before);
-    hbp__delete(memory, b->saved);
+    close_pool(memory, &b->pool);
+    close_pool(memory, &b->saved);
     hbp__delete(memory, b->spare);
+    hbp__delete(memory, b->rest);
     hbp__delete(memory, b->ask);
     hbp__delete(memory, b->pool_ask);
     hbp__delete(memory, b->scratch);
@@ -58,7 +72,7 @@ void hbp__step_builder_close(hbp__step_builder *b)
     hbp__delete(memory, b->end);
 }
 
-int hbp__step_go_on(hbp__step_builder *b)
+int hbp__step_listen(hbp__step_builder *b)
 {
     if (b->status < 0 || b->late)
         return 0;
@@ -68,7 +82,12 @@ int hbp__step_go_on(hbp__step_builder *b)
         b->status = hbp__tick(b->step->context, "step", hbp__min_i64(done, b->work_limit), b->work_limit);
         b->late = hbp__step_is_late(b->step);
     }
-    return b->status >= 0 && !b->late && done < b->work_limit;
+    return b->status >= 0 && !b->late;
+}
+
+int hbp__step_go_on(hbp__step_builder *b)
+{
+    return hbp__step_listen(b) && b->work + b->squeezer.work < b->work_limit;
 }
 
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
@@ -81,29 +100,81 @@ void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
     }
 }
 
+void hbp__step_pool_all(hbp__step_builder *b)
+{
+    b->pool.count = b->step->count;
+    for (int64_t k = 0; k < b->step->count; k++)
+        b->pool.member[k] = k;
+    hbp__step_pool_sum(b->step, &b->pool);
+}
+
+/* Copies the pool, its sums as well. */
+static void copy_pool(const hbp__step_pool *from, hbp__step_pool *to)
+{
+    size_t count = (size_t)from->count;
+    to->count = from->count;
+    memcpy(to->member, from->member, count * sizeof *to->member);
+    memcpy(to->tokens_before, from->tokens_before, (count + 1) * sizeof *to->tokens_before);
+    memcpy(to->squares_before, from->squares_before, (count + 1) * sizeof *to->squares_before);
+}
+
 void hbp__step_save(hbp__step_builder *b)
 {
-    memcpy(b->saved, b->pool.member, (size_t)b->pool.count * sizeof *b->saved);
-    b->saved_count = b->pool.count;
+    copy_pool(&b->pool, &b->saved);
 }
 
 void hbp__step_restore(hbp__step_builder *b)
 {
-    memcpy(b->pool.member, b->saved, (size_t)b->saved_count * sizeof *b->saved);
-    b->pool.count = b->saved_count;
-    hbp__step_pool_sum(b->step, &b->pool);
+    copy_pool(&b->saved, &b->pool);
+}
+
+/* Moves row `at` of a heap down to its place among `count`; the largest is on top. */
+static void sift(int64_t *heap, int64_t at, int64_t count)
+{
+    int64_t value = heap[at];
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child] < heap[child + 1])
+            child++;
+        if (heap[child] <= value)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = value;
+}
+
+static void sort(int64_t *value, int64_t count)
+{
+    for (int64_t at = count / 2 - 1; at >= 0; at--)
+        sift(value, at, count);
+    for (int64_t last = count - 1; last > 0; last--) {
+        int64_t largest = value[0];
+        value[0] = value[last];
+        value[last] = largest;
+        sift(value, 0, last);
+    }
 }
 
 void hbp__step_pool_take(hbp__step_builder *b, const hbp__step_board *board, const int64_t *taken,
                          int32_t count)
 {
-    b->pool.count = 0;
-    for (int64_t k = 0; k < b->step->count; k++)
+    hbp__step_pool *pool = &b->pool;
+    pool->count = 0;
+    if (board->micro_batches < SCATTERED * count) {
+        for (int64_t k = 0; k < b->step->count; k++)
+            for (int32_t i = 0; i < count; i++)
+                if (board->home[k] / board->ranks == taken[i])
+                    pool->member[pool->count++] = k;
+        b->work += b->step->count;
+    } else {
         for (int32_t i = 0; i < count; i++)
-            if (board->home[k] / board->ranks == taken[i])
-                b->pool.member[b->pool.count++] = k;
-    b->work += b->step->count;
-    hbp__step_pool_sum(b->step, &b->pool);
+            for (int64_t g = taken[i] * board->ranks; g < taken[i] * board->ranks + board->groups[taken[i]];
+                 g++)
+                for (int64_t k = board->group[g].head; k != HBP__NONE; k = board->next[k])
+                    pool->member[pool->count++] = k;
+        sort(pool->member, pool->count);
+        b->work += 4 * pool->count;
+    }
+    hbp__step_pool_sum(b->step, pool);
 }
 
 double hbp__step_longest_alone(const hbp__step_builder *b)

@@ -182,13 +182,13 @@ typedef struct hbp__step_builder {
     hbp__ask *ask;         /* [count x degrees] */
     hbp__ask *pool_ask;    /* [count x degrees] of the pool */
     double *scratch;       /* [3 count] */
-    int64_t *saved;        /* [count] the pool as it was */
-    int64_t saved_count;
-    int64_t *spare; /* [count] scratch */
-    double *cut;    /* scratch of hbp__step_cut */
-    int64_t *end;   /* [HBP__STEP_AHEAD] of the runs cut */
-    double room;    /* tokens that all ranks hold */
-    double fixed;   /* what a micro-batch takes without any */
+    hbp__step_pool saved;  /* the pool as it was */
+    int64_t *spare;        /* [count] scratch */
+    int64_t *rest;         /* [count] what a tail is built of */
+    double *cut;           /* scratch of hbp__step_cut */
+    int64_t *end;          /* [HBP__STEP_AHEAD] of the runs cut */
+    double room;           /* tokens that all ranks hold */
+    double fixed;          /* what a micro-batch takes without any */
     int64_t work;
     int64_t work_limit;
     int64_t next_report; /* work at which to report progress */
@@ -202,8 +202,14 @@ void hbp__step_builder_close(hbp__step_builder *builder);
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);
 
-/* Whether to go on: not cancelled, not late, and the work not done. Reports progress. */
+/* Whether to go on: not cancelled and not late. Reports progress. */
+int hbp__step_listen(hbp__step_builder *builder);
+
+/* The same, and the work is not done. */
 int hbp__step_go_on(hbp__step_builder *builder);
+
+/* Every sequence into the pool. */
+void hbp__step_pool_all(hbp__step_builder *builder);
 
 /* Sets the pool aside, and brings it back. */
 void hbp__step_save(hbp__step_builder *builder);
@@ -229,6 +235,21 @@ int32_t hbp__step_list_goals(const hbp__step_builder *builder, double guess, dou
  * zero when that does not come out. */
 int hbp__step_build(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
                     double density);
+
+/* The same of what is in the pool, in micro-batches after those on the board; what is built of it when it
+ * does not come out stays there. */
+int hbp__step_build_rest(hbp__step_builder *builder, hbp__step_board *board, int64_t micro_batches,
+                         double density);
+
+/* Builds a step of as many micro-batches as it takes, at most `most`, on the board: each has the makespan at
+ * which most is done a ns, a token in memory being worth `share` of what a micro-batch takes without any; a
+ * makespan found is used again for as long as it does. Zero when that does not come out. O(micro-batches
+ * count), mostly. */
+int hbp__step_build_levels(hbp__step_builder *builder, hbp__step_board *board, int64_t most, double share,
+                           int32_t round);
+
+/* Micro-batches that memory asks for where groups recompute no more layers than they have to. */
+int64_t hbp__step_plain_least(const hbp__step *step);
 
 /* Divides the sequences of two micro-batches anew, if that is shorter. Returns whether. `round` varies what
  * is tried. */

@@ -137,6 +137,29 @@ static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
     return found != HBP__NONE ? found : shelf_find(s, 2 * node + 1, v);
 }
 
+/* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
+ * memory holds, or what the way that this asks for has time for. O(log ways). */
+static double token_room(const hbp__step *step, int32_t j, const hbp__step_group *group, double makespan)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    int32_t low = 0,
+            high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        const hbp__step_way *way = &d->way[middle];
+        double least = (double)way[-1].capacity;
+        if (way->constant + way->linear * least + way->square * group->squares <= makespan)
+            low = middle;
+        else
+            high = middle;
+    }
+    const hbp__step_way *way = &d->way[low];
+    double left = makespan - way->constant - way->square * group->squares, room = (double)way->capacity;
+    if (left < way->linear * room)
+        room = left / way->linear * (1 + 1e-9) + 1;
+    return room - (double)group->tokens;
+}
+
 /* State of one filling. */
 typedef struct filling {
     hbp__step_filler *f;
@@ -161,8 +184,7 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     group->head = k;
     fill->board->home[k] = g;
     int is_full = group->samples == step->most_samples;
-    shelf_set(s, leaf, fill->makespan - time,
-              is_full ? -1 : (double)(step->degree[j].capacity - group->tokens));
+    shelf_set(s, leaf, fill->makespan - time, is_full ? -1 : token_room(step, j, group, fill->makespan));
     fill->time = fill->tokens = -1;
     for (int32_t i = 0; i < step->degrees; i++) {
         const hbp__step_shelf *shelf = &fill->f->shelf[i];

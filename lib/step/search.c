@@ -12,8 +12,16 @@
 #define WORK_SEQUENCE INT64_C(1000)
 #define WORK_SHARED   INT64_C(120000000)
 
-/* Up to so many sequences, the slower of the simple ways are tried as well. */
-#define SIMPLE 2048
+/* Levels may do so many times the work of a round; they hardly ever need as much. */
+#define LEVELS_WORK 16
+
+/* With more micro-batches than this, steps are built level by level alone. */
+#define FEW 12
+
+/* The slower of the simple ways are tried as well up to so many sequences, and up to so many sequences times
+ * micro-batches times ranks: below a tenth of a second. */
+#define SIMPLE      2048
+#define SIMPLE_WORK (INT64_C(1) << 25)
 
 enum { STREAM = 0x73746570 };
 
@@ -44,27 +52,44 @@ static void keep_better(search *s)
     hbp__step_board_copy(s->step, &s->board, &s->best);
 }
 
-/* Builds steps of more and more micro-batches, until more cannot pay. */
-static void build_all(search *s, int32_t round)
+/* Whether so many micro-batches cost more by themselves than the best leaves. */
+static int is_too_many(const search *s, int64_t m, double area)
+{
+    return area + (double)hbp__step_whole(s->step, m) * s->builder.fixed >= s->best_time;
+}
+
+/* Builds steps of m micro-batches; zero when the search is over. */
+static int build_some(search *s, int64_t m, int32_t round)
 {
     static const double part[] = {0.2, 0.5, 0.85, 0.35, 0.95, 0.7};
     hbp__step_builder *b = &s->builder;
-    double tokens = (double)s->step->total_tokens, area = 0;
+    double fill = (double)s->step->total_tokens / (b->room * (double)m);
+    int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
+    for (int32_t i = 0; i < densities; i++) {
+        double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
+        if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
+            keep_better(s);
+        if (!hbp__step_go_on(b))
+            return 0;
+    }
+    return 1;
+}
+
+/* Builds steps of as many micro-batches as the levels have and of one less and one more, then of more and
+ * more until more cannot pay. */
+static void build_all(search *s, int32_t round, int64_t levels)
+{
+    double area = 0;
     for (int64_t k = 0; k < s->step->count; k++)
-        area += b->filler.useful[k] / s->step->ranks;
-    int64_t failures = 0;
-    for (int64_t m = s->least; m <= s->most && failures < 3;) {
-        double fill = tokens / (b->room * (double)m), before = s->best_time;
-        if (area + (double)hbp__step_whole(s->step, m) * b->fixed >= s->best_time)
+        area += s->builder.filler.useful[k] / s->step->ranks;
+    int64_t failures = 0, low = hbp__max_i64(levels - 1, s->least), high = hbp__min_i64(levels + 1, s->most);
+    for (int64_t m = low; levels && m <= high && !is_too_many(s, m, area); m++)
+        if (!build_some(s, m, round))
             return;
-        int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
-        for (int32_t i = 0; i < densities; i++) {
-            double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
-            if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
-                keep_better(s);
-            if (!hbp__step_go_on(b))
-                return;
-        }
+    for (int64_t m = s->least; m <= s->most && failures < 3;) {
+        double before = s->best_time;
+        if (is_too_many(s, m, area) || (!(levels && m >= low && m <= high) && !build_some(s, m, round)))
+            return;
         failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
         m += m < s->least + 3 ? 1 : 1 + m / 4;
     }
@@ -92,6 +117,23 @@ static void wander(search *s, int64_t start)
             idle = 0;
         }
     }
+}
+
+/* Builds a step level by level, and returns its micro-batches, 0 when that did not come out; whatever else
+ * comes of the round has the rest of its work, at least a half.
+ */
+static int64_t build_levels(search *s, int32_t round)
+{
+    static const double share[] = {1, 2, 0, 4, 0.5, 8};
+    hbp__step_builder *b = &s->builder;
+    int64_t start = b->work + b->squeezer.work, all = b->work_limit;
+    b->work_limit = start + hbp__mul_saturating(all - start, LEVELS_WORK);
+    int built = hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round);
+    if (built)
+        keep_better(s);
+    int64_t used = b->work + b->squeezer.work - start, work = all - start;
+    b->work_limit = start + hbp__max_i64(work, used + work / 2);
+    return built ? s->board.micro_batches : 0;
 }
 
 static void improve(search *s, int32_t round)
@@ -163,8 +205,11 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
         hbp__step_first_fit, hbp__step_static_sp, hbp__step_homogeneous_sp, hbp__step_hybrid_cp,
         hbp__step_dynamic_cp};
     int64_t allowed = step->options.max_micro_batches;
-    int32_t ways = allowed == 1 ? 1 : step->count > SIMPLE ? 3 : 5;
+    int32_t ways = allowed == 1 ? 1 : 5;
     for (int32_t i = 0; i < ways; i++) {
+        if (i == 3 && step->count > SIMPLE &&
+            hbp__mul_saturating(hbp__mul_saturating(step->count, *sure), step->ranks) > SIMPLE_WORK)
+            break;
         hbp__step_solution own = {.ns = 0};
         hbp_status status = way[i](step, &own);
         if (!i)
@@ -187,12 +232,13 @@ static hbp_status run(search *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     hbp__step_builder *b = &s->builder;
-    int64_t sure, allowed = step->options.max_micro_batches;
+    int64_t sure = 0, allowed = step->options.max_micro_batches;
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
-    s->most = hbp__min_i64(2 * hbp__max_i64(sure, s->least) + 4, step->count);
+    s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
+    s->most = hbp__min_i64(2 * s->most + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));
     if (allowed)
         s->most = hbp__min_i64(s->most, allowed / step->options.micro_batch_multiple *
@@ -211,7 +257,9 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
-        build_all(s, round);
+        int64_t levels = build_levels(s, round);
+        if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
+            build_all(s, round, levels);
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
             HBP__TRY(b->status);

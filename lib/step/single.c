@@ -17,7 +17,7 @@ static int try_goal(hbp__step_builder *s, double goal, hbp__step_style style, in
     int64_t extras = s->pool.count;
     memcpy(s->spare, s->pool.member, (size_t)extras * sizeof *s->spare);
     hbp__step_restore(s);
-    if (extras > s->saved_count / 4 + 2)
+    if (extras > s->saved.count / 4 + 2)
         return 0;
     return hbp__step_squeeze(&s->squeezer, &s->trial, 0, s->spare, extras, goal, moves);
 }
