@@ -29,7 +29,8 @@ static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
     case HBP_STEP_DYNAMIC_CP:
         return hbp__step_dynamic_cp(step, solution);
     default:
-        return hbp__step_search(step, solution);
+        return step->options.equal_samples ? hbp__step_equal(step, solution)
+                                           : hbp__step_search(step, solution);
     }
 }
 
@@ -44,10 +45,25 @@ static hbp_status plan(const hbp__step *step, hbp_plan **out)
         solution.bound_ns = bound_ns;
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
         status = remark = hbp__step_exact(step, &solution);
+    if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples)
+        status = hbp__step_spread(step, &solution);
     if (status >= 0)
         status = hbp__step_finish(step, &solution, out);
     hbp__step_solution_close(&solution);
     return status < 0 ? status : remark;
+}
+
+static hbp_status check_equal(const hbp__step *step)
+{
+    const hbp_step_options *o = &step->options;
+    if (!o->equal_samples || (o->mode == HBP_STEP_DEFAULT && o->solver == HBP_STEP_SEARCH))
+        return HBP_OK;
+    if (o->mode != HBP_STEP_DEFAULT)
+        return hbp__fail(step->context, HBP_E_INVALID,
+                         "hbp_step_options.equal_samples is set; mode %s does not plan for it, default does",
+                         hbp_step_mode_name(o->mode));
+    return hbp__fail(step->context, HBP_E_INVALID,
+                     "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
 
 hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
@@ -68,6 +84,8 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
         status = hbp__fail(context, HBP_E_SOLVER,
                            "hbp_step_options.solver is exact and the context has no solver; give it one by "
                            "hbp_context_set_solver");
+    if (status >= 0)
+        status = check_equal(&step);
     if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
         hbp__step_trim(&step);
     if (status >= 0)

@@ -53,7 +53,8 @@ static void build_all(search *s, int32_t round)
     for (int64_t k = 0; k < s->step->count; k++)
         area += b->filler.useful[k] / s->step->ranks;
     int64_t failures = 0;
-    for (int64_t m = s->least; m <= s->most && failures < 3;) {
+    int64_t first = hbp__max_i64(s->least, hbp__min_i64(s->step->options.min_micro_batches, s->most));
+    for (int64_t m = first; m <= s->most && failures < 3;) {
         double fill = tokens / (b->room * (double)m), before = s->best_time;
         if (area + (double)hbp__step_whole(s->step, m) * b->fixed >= s->best_time)
             return;
@@ -66,7 +67,7 @@ static void build_all(search *s, int32_t round)
                 return;
         }
         failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
-        m += m < s->least + 3 ? 1 : 1 + m / 4;
+        m += m < first + 3 ? 1 : 1 + m / 4;
     }
 }
 
@@ -120,32 +121,11 @@ static void improve(search *s, int32_t round)
     s->best_time = time_of(s, best);
 }
 
-static hbp_status keep(const search *s, hbp__step_solution *solution)
-{
-    const hbp__step_board *b = &s->best;
-    int64_t groups = 0;
-    for (int64_t m = 0; m < b->micro_batches; m++)
-        groups += b->groups[m];
-    HBP__TRY(hbp__step_solution_open(s->step, b->micro_batches, groups, solution));
-    groups = 0;
-    for (int64_t m = 0; m < b->micro_batches; m++) {
-        solution->first[m] = groups;
-        for (int64_t i = 0; i < b->groups[m]; i++, groups++) {
-            const hbp__step_group *group = &b->group[m * b->ranks + i];
-            solution->degree[groups] = group->degree;
-            for (int64_t k = group->head; k != HBP__NONE; k = b->next[k])
-                solution->group[k] = groups;
-        }
-    }
-    solution->first[b->micro_batches] = groups;
-    return hbp__step_solution_price(s->step, solution);
-}
-
 /* The best board in the place of a longer solution, judged by what plans record. */
 static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
 {
     hbp__step_solution own = {.ns = 0};
-    hbp_status status = keep(s, &own);
+    hbp_status status = hbp__step_board_write(s->step, &s->best, &own);
     if (status >= 0 && (!solution->first || own.ns < solution->ns)) {
         hbp__step_solution_close(solution);
         *solution = own;
