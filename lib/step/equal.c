@@ -13,15 +13,20 @@
 #include "base/checked.h"
 #include "step/builder.h"
 
-/* Work on a try, in pairs of sequences looked at: so much, and so much more a sequence. */
+/* Work on improving the best try of all, in sequences looked at: so much, and so much more a sequence. */
 #define WORK          INT64_C(400000)
 #define WORK_SEQUENCE INT64_C(400)
 
-/* Tries so much longer than the best are not improved. */
-#define WORTH 1.1
+/* Tries so much longer than the best are not improved, others by this part of the work. */
+#define WORTH 1.2
+#define PART  8
+
+/* An exchange that takes this part of the difference off the slowest pack is good enough; at best it is a
+ * half. */
+#define ENOUGH 0.4
 
 /* Numbers of micro-batches in a row that may bring nothing. */
-#define FAILURES 2
+#define FAILURES 3
 
 enum { IN_RUNS, IN_TURNS, WAYS };
 
@@ -33,6 +38,7 @@ typedef struct equal {
     int64_t *samples; /* [ranks] of each lane */
     int32_t *degree;  /* [ranks] scratch */
     int32_t j;        /* the degree being tried */
+    int32_t best_j;
     int64_t lanes;
     int64_t work;
     int64_t best_idle; /* ranks without samples, where there are enough for all */
@@ -50,13 +56,21 @@ static double time_of(const equal *e, const hbp__step_group *g)
                      : e->step->cost->terms.pack_ns;
 }
 
-/* Members stay in ascending order of their numbers, so the longest is first. O(members). */
+/* About what sequence k adds to the time of a pack: as if nothing were recomputed. */
+static double weight(const equal *e, int64_t k)
+{
+    const hbp__step_degree *d = &e->step->degree[e->j];
+    return d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+}
+
+/* Members stay in descending order of their numbers, so the shortest is first. O(1) while sequences come
+ * longest first. */
 static void put(equal *e, int64_t at, int64_t k)
 {
     hbp__step_board *b = &e->board;
     hbp__step_group *g = &b->group[at];
     int64_t *link = &g->head;
-    while (*link != HBP__NONE && *link < k)
+    while (*link != HBP__NONE && *link > k)
         link = &b->next[*link];
     b->next[k] = *link;
     *link = k;
@@ -79,15 +93,16 @@ static void take(equal *e, int64_t k)
     e->samples[b->home[k] % b->ranks] -= hbp__step_samples(e->step, k);
 }
 
-/* Sequence k into micro-batch m: the lane with the fewest samples, of these the pack that takes least. Zero
- * when no pack holds it. O(lanes). */
-static int put_in(equal *e, int64_t m, int64_t k)
+/* Sequence k into micro-batch m: the lane with the fewest samples, up to `most` of them, and of these the
+ * pack that takes least. Zero when no pack holds it. O(lanes). */
+static int put_in(equal *e, int64_t m, int64_t k, int64_t most)
 {
     const hbp__step_board *b = &e->board;
     int64_t best = HBP__NONE;
     for (int64_t i = 0; i < e->lanes; i++) {
         const hbp__step_group *g = &b->group[m * b->ranks + i];
-        if ((best == HBP__NONE || e->samples[i] < e->samples[best] ||
+        if (e->samples[i] <= most &&
+            (best == HBP__NONE || e->samples[i] < e->samples[best] ||
              (e->samples[i] == e->samples[best] && g->time < b->group[m * b->ranks + best].time)) &&
             hbp__step_group_takes(e->step, g, k))
             best = i;
@@ -96,6 +111,19 @@ static int put_in(equal *e, int64_t m, int64_t k)
         return 0;
     put(e, m * b->ranks + best, k);
     return 1;
+}
+
+/* The same, where there is room: equal numbers go before the micro-batch that is meant. */
+static int put_anywhere(equal *e, int64_t m, int64_t k)
+{
+    int64_t fewest = e->samples[0];
+    for (int64_t i = 1; i < e->lanes; i++)
+        fewest = hbp__min_i64(fewest, e->samples[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t o = 0; o < e->board.micro_batches; o++)
+            if (put_in(e, (m + o) % e->board.micro_batches, k, pass ? INT64_MAX : fewest))
+                return 1;
+    return 0;
 }
 
 /* All sequences into `micro_batches`. Each gets one, and each a full row where there are as many. */
@@ -127,18 +155,16 @@ static int build(equal *e, int64_t micro_batches, int way)
         }
         last = row;
         before += (double)step->degree[e->j].tokens[k];
-        int done = put_in(e, m, k);
-        for (int64_t other = 0; other < micro_batches && !done; other++)
-            done = put_in(e, other, k);
-        if (!done)
+        if (!put_anywhere(e, m, k))
             return 0;
     }
     return 1;
 }
 
-/* Moves samples from the lane with most of them to the one with fewest, within micro-batches, until no
- * sequence makes them more equal. Only tied samples, and memory, leave anything to do. */
-static void even_out(equal *e)
+/* Moves samples from the lane with most of them to the one with fewest until no sequence makes them more
+ * equal. Only tied samples, and memory, leave anything to do. Zero when lanes of single samples stay uneven.
+ */
+static int even_out(equal *e)
 {
     hbp__step_board *b = &e->board;
     for (;;) {
@@ -148,24 +174,25 @@ static void even_out(equal *e)
             fewest = e->samples[i] < e->samples[fewest] ? i : fewest;
         }
         int64_t apart = e->samples[most] - e->samples[fewest];
-        for (int64_t m = 0; apart > 1 && m < b->micro_batches; m++) {
+        if (apart <= 1)
+            return 1;
+        for (int64_t m = 0; m < b->micro_batches; m++) {
             const hbp__step_group *from = &b->group[m * b->ranks + most];
             for (int64_t k = from->head; k != HBP__NONE; k = b->next[k]) {
                 int64_t left = 2 * hbp__step_samples(e->step, k) - apart;
                 left = left < 0 ? -left : left;
-                for (int64_t o = 0; left < apart && left <= best_left && o < b->micro_batches; o++) {
+                for (int64_t o = 0; left < apart && left < best_left && o < b->micro_batches; o++) {
                     int64_t at = (o + m) % b->micro_batches * b->ranks + fewest;
                     if (!hbp__step_group_takes(e->step, &b->group[at], k))
                         continue;
                     best = k;
                     to = at;
                     best_left = left;
-                    break;
                 }
             }
         }
         if (best == HBP__NONE)
-            return;
+            return e->step->samples != NULL;
         take(e, best);
         put(e, to, best);
     }
@@ -215,58 +242,68 @@ static void consider(const equal *e, int64_t p, int64_t q, int64_t a, int64_t b,
         *best = (move){a, b, q, mine};
 }
 
-/* Exchanges between packs p and q. Both lists fall in length, so for each member of p the partner that
- * differs by about the right time is found by going down q once. O(members of both). */
+/* Exchanges between packs p and q. Both lists rise in length, so for each member of p the partners that
+ * differ by about the right time are found by going up q once. O(members of both). */
 static void find_exchange(equal *e, int64_t p, int64_t q, move *best)
 {
     const hbp__step *step = e->step;
     const hbp__step_board *b = &e->board;
-    const hbp__step_way *way = hbp__step_find_way(
-        &step->degree[e->j], hbp__round_up(b->group[p].tokens, step->degree[e->j].pack_multiple));
     const int64_t *tokens = step->degree[e->j].tokens;
     int same = p / b->ranks == q / b->ranks;
     double room =
         same ? (b->group[p].time - b->group[q].time) / 2 : b->makespan[q / b->ranks] - b->group[q].time;
-    int64_t other = b->group[q].head, above = HBP__NONE;
-    if (room < 0 || other == HBP__NONE)
+    int64_t above = b->group[q].head, below = HBP__NONE;
+    if (room < 0 || above == HBP__NONE)
         return;
     for (int64_t a = b->group[p].head; a != HBP__NONE; a = b->next[a]) {
-        double wanted = way->linear * (double)tokens[a] + way->square * step->squares[a] - room;
+        double wanted = weight(e, a) - room;
         e->work++;
-        while (other != HBP__NONE &&
-               way->linear * (double)tokens[other] + way->square * step->squares[other] >= wanted) {
-            above = other;
-            other = b->next[other];
+        while (above != HBP__NONE && weight(e, above) < wanted) {
+            below = above;
+            above = b->next[above];
             e->work++;
         }
-        int64_t partner[] = {above, same ? other : HBP__NONE};
+        int64_t partner[] = {above, same ? below : HBP__NONE};
         for (int i = 0; i < 2; i++)
-            if (partner[i] != HBP__NONE && tokens[partner[i]] <= tokens[a] &&
+            if (partner[i] != HBP__NONE && tokens[partner[i]] < tokens[a] &&
                 hbp__step_samples(step, partner[i]) == hbp__step_samples(step, a))
                 consider(e, p, q, a, partner[i], best);
     }
 }
 
-/* Shortens the slowest pack of micro-batch m; zero when nothing does. O(count). */
-static int shorten(equal *e, int64_t m)
+/* Looks at every pack for what shortens pack p of micro-batch m. O(count). */
+static void look_everywhere(equal *e, int64_t m, int64_t p, move *best)
 {
-    hbp__step_board *b = &e->board;
-    int64_t p = m * b->ranks;
-    for (int64_t i = 1; i < e->lanes; i++)
-        if (b->group[m * b->ranks + i].time > b->group[p].time)
-            p = m * b->ranks + i;
-    double before = b->group[p].time;
-    move best = {HBP__NONE, HBP__NONE, 0, before * (1 - 1e-9)};
+    const hbp__step_board *b = &e->board;
     for (int64_t o = 0; o < b->micro_batches; o++) {
         for (int64_t i = 0; i < e->lanes; i++)
             if (o * b->ranks + i != p)
-                find_exchange(e, p, o * b->ranks + i, &best);
-        int64_t below = o * b->ranks + p % b->ranks; /* the same lane */
-        for (int64_t a = b->group[p].head; o != m && b->next[b->group[p].head] != HBP__NONE && a != HBP__NONE;
-             a = b->next[a])
-            consider(e, p, below, a, HBP__NONE, &best);
+                find_exchange(e, p, o * b->ranks + i, best);
         e->work += e->lanes;
+        if (o == m || b->next[b->group[p].head] == HBP__NONE)
+            continue;
+        for (int64_t a = b->group[p].head; a != HBP__NONE; a = b->next[a])
+            consider(e, p, o * b->ranks + p % b->ranks, a, HBP__NONE, best);
     }
+}
+
+/* Shortens the slowest pack of micro-batch m: with the fastest if that nearly evens the two, else with
+ * whatever helps most. Zero when nothing does. */
+static int shorten(equal *e, int64_t m)
+{
+    hbp__step_board *b = &e->board;
+    int64_t first = m * b->ranks, p = first, q = first;
+    for (int64_t i = first; i < first + e->lanes; i++) {
+        p = b->group[i].time > b->group[p].time ? i : p;
+        q = b->group[i].time < b->group[q].time ? i : q;
+    }
+    double before = b->group[p].time;
+    move best = {HBP__NONE, HBP__NONE, 0, before * (1 - 1e-9)};
+    e->work += e->lanes;
+    if (p != q)
+        find_exchange(e, p, q, &best);
+    if (best.a == HBP__NONE || before - best.time < ENOUGH * (before - b->group[q].time))
+        look_everywhere(e, m, p, &best);
     if (best.a == HBP__NONE)
         return 0;
     take(e, best.a);
@@ -276,15 +313,15 @@ static int shorten(equal *e, int64_t m)
     }
     put(e, best.to, best.a);
     b->makespan[m] = e->step->cost->terms.pack_ns;
-    for (int64_t i = 0; i < e->lanes; i++)
-        b->makespan[m] = larger(b->makespan[m], b->group[m * b->ranks + i].time);
+    for (int64_t i = first; i < first + e->lanes; i++)
+        b->makespan[m] = larger(b->makespan[m], b->group[i].time);
     return 1;
 }
 
-static hbp_status improve(equal *e)
+static hbp_status improve(equal *e, int64_t part)
 {
     const hbp__step *step = e->step;
-    int64_t limit = WORK + WORK_SEQUENCE * step->count, report = 0;
+    int64_t limit = (WORK + WORK_SEQUENCE * step->count) / part, report = 0;
     for (int32_t i = 1; i < step->options.effort; i++)
         limit = hbp__mul_saturating(limit, 3);
     e->work = 0;
@@ -314,29 +351,32 @@ static int64_t count_idle(const equal *e)
     return e->step->count < e->step->ranks ? 0 : idle;
 }
 
-/* One try. *fits gets whether there was a plan. */
-static hbp_status try_one(equal *e, int64_t micro_batches, int way, int *fits)
+/* Improves the board, and keeps it if it is better than the best. */
+static hbp_status keep_better(equal *e, int64_t part)
 {
-    const hbp__step *step = e->step;
-    if (!build(e, micro_batches, way))
-        return HBP_OK;
-    *fits = 1;
-    even_out(e);
+    HBP__TRY(improve(e, part));
     int64_t idle = count_idle(e);
-    double dummies =
-        (double)(hbp__step_whole(step, micro_batches) - micro_batches) * step->cost->terms.pack_ns;
-    double time = sum_up(e) + dummies;
-    if (idle > e->best_idle || (idle == e->best_idle && time > WORTH * e->best_time))
+    double time = sum_up(e);
+    if (idle > e->best_idle || (idle == e->best_idle && !(time < e->best_time)))
         return HBP_OK;
-    HBP__TRY(improve(e));
-    idle = count_idle(e);
-    time = sum_up(e) + dummies;
-    if (idle < e->best_idle || (idle == e->best_idle && time < e->best_time)) {
-        e->best_idle = idle;
-        e->best_time = time;
-        hbp__step_board_copy(step, &e->board, &e->best);
-    }
+    e->best_idle = idle;
+    e->best_time = time;
+    e->best_j = e->j;
+    hbp__step_board_copy(e->step, &e->board, &e->best);
     return HBP_OK;
+}
+
+/* One try. *time gets the lesser of itself and what there was before improvement. */
+static hbp_status try_one(equal *e, int64_t micro_batches, int way, double *time)
+{
+    if (!build(e, micro_batches, way) || !even_out(e))
+        return HBP_OK;
+    int64_t idle = count_idle(e);
+    double now = sum_up(e);
+    *time = now < *time ? now : *time;
+    if (idle > e->best_idle || (idle == e->best_idle && now > WORTH * e->best_time))
+        return HBP_OK;
+    return keep_better(e, PART);
 }
 
 /* Lanes of degree j; 0 when they leave ranks over, or one of the sequences does not fit. */
@@ -364,25 +404,38 @@ static int64_t first_number(const equal *e)
     return hbp__step_whole(step, hbp__ceil_div(hbp__ceil_div(tokens, step->degree[e->j].capacity), e->lanes));
 }
 
-/* Tries degree e->j with more and more micro-batches. */
+/* Tries degree e->j with more and more micro-batches, until some in a row take no less. */
 static hbp_status try_degree(equal *e)
 {
     const hbp__step *step = e->step;
-    int64_t failures = 0;
-    for (int64_t m = first_number(e); failures <= FAILURES; m += step->options.micro_batch_multiple) {
-        double before = e->best_time;
+    int64_t failures = 0, stride;
+    double best = (double)INFINITY;
+    for (int64_t m = first_number(e); failures < FAILURES; m += stride) {
+        double time = (double)INFINITY;
         int64_t used = hbp__min_i64(m, step->count);
-        int fits = 0;
         if (used > e->room)
             return HBP_OK;
         for (int way = 0; way < (used > 1 ? WAYS : 1); way++)
-            HBP__TRY(try_one(e, used, way, &fits));
-        if (fits)
-            failures += !(e->best_time < before);
+            HBP__TRY(try_one(e, used, way, &time));
         if (used < m || hbp__step_is_late(step))
             return HBP_OK;
+        failures = time < best || !(time < (double)INFINITY) ? 0 : failures + 1;
+        best = time < best ? time : best;
+        stride = hbp__round_up(1 + m / 8, step->options.micro_batch_multiple);
     }
     return HBP_OK;
+}
+
+/* Makes the best board the one that is worked on. */
+static void go_on_with_best(equal *e)
+{
+    const hbp__step_board *b = &e->board;
+    e->j = e->best_j;
+    e->lanes = count_lanes(e, e->j);
+    hbp__step_board_copy(e->step, &e->best, &e->board);
+    memset(e->samples, 0, (size_t)e->step->ranks * sizeof *e->samples);
+    for (int64_t k = 0; k < e->step->count; k++)
+        e->samples[b->home[k] % b->ranks] += hbp__step_samples(e->step, k);
 }
 
 /* Tries every degree with up to e->room micro-batches. */
@@ -430,7 +483,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
                          "hbp_step_options.equal_samples is set, and no SP degree that divides the %d ranks "
                          "holds every sequence; the longest has %lld tokens with padding",
                          (int)step->ranks, (long long)step->tokens[0]);
-    for (e->room = hbp__min_i64(least + 4 * step->options.micro_batch_multiple, cap);; e->room *= 2) {
+    for (e->room = 4 * (least + step->options.micro_batch_multiple);; e->room *= 2) {
         e->room = hbp__min_i64(e->room, cap);
         hbp__step_board_close(step, &e->best);
         hbp__step_board_close(step, &e->board);
@@ -443,6 +496,8 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
                              "micro-batches was found",
                              (long long)cap);
     }
+    go_on_with_best(e);
+    HBP__TRY(keep_better(e, 1));
     HBP__TRY(hbp__step_board_write(step, &e->best, solution));
     solution->proven = !hbp__step_is_late(step);
     return HBP_OK;

@@ -50,7 +50,7 @@ typedef struct hbp__step {
     int64_t *tokens;      /* [count] descending: padded tokens, the least of any degree */
     double *squares;      /* [count] sums of squared lengths */
     int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
-    int32_t *samples;     /* [count] samples of each; NULL: one each, or there is no limit to them */
+    int32_t *samples;     /* [count] samples of each; NULL: one each, or they do not count */
     int64_t most_samples; /* of a group */
     int64_t total_tokens;
     int32_t ranks;
