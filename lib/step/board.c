@@ -103,3 +103,24 @@ void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solut
             board->makespan[low] = group->time;
     }
 }
+
+hbp_status hbp__step_board_write(const hbp__step *step, const hbp__step_board *b,
+                                 hbp__step_solution *solution)
+{
+    int64_t groups = 0;
+    for (int64_t m = 0; m < b->micro_batches; m++)
+        groups += b->groups[m];
+    HBP__TRY(hbp__step_solution_open(step, b->micro_batches, groups, solution));
+    groups = 0;
+    for (int64_t m = 0; m < b->micro_batches; m++) {
+        solution->first[m] = groups;
+        for (int64_t i = 0; i < b->groups[m]; i++, groups++) {
+            const hbp__step_group *group = &b->group[m * b->ranks + i];
+            solution->degree[groups] = group->degree;
+            for (int64_t k = group->head; k != HBP__NONE; k = b->next[k])
+                solution->group[k] = groups;
+        }
+    }
+    solution->first[b->micro_batches] = groups;
+    return hbp__step_solution_price(step, solution);
+}

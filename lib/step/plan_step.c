@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "base/options.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
@@ -29,14 +30,65 @@ static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
     case HBP_STEP_DYNAMIC_CP:
         return hbp__step_dynamic_cp(step, solution);
     default:
-        return hbp__step_search(step, solution);
+        return step->options.equal_samples ? hbp__step_equal(step, solution)
+                                           : hbp__step_search(step, solution);
     }
+}
+
+/* Whether a plan of at most `most` micro-batches is found, *status saying what else went wrong. */
+static int fits(const hbp__step *step, int64_t most, hbp_status *status)
+{
+    hbp__step trial = *step;
+    hbp__step_solution solution = {.ns = 0};
+    trial.options.min_micro_batches = 0;
+    trial.options.max_micro_batches = (int32_t)most;
+    trial.options.effort = 1;
+    *status = solve(&trial, &solution);
+    hbp__step_solution_close(&solution);
+    int found = *status >= 0;
+    if (found || *status == HBP_E_INFEASIBLE)
+        *status = hbp__enter(step->context); /* clears its message */
+    return found;
+}
+
+/* Says in how many micro-batches a step fits that does not fit the number asked for; where none is found,
+ * what stands in the way. */
+static hbp_status refuse_number(const hbp__step *step, hbp__step_solution *solution)
+{
+    int64_t multiple = step->options.micro_batch_multiple, asked = step->options.max_micro_batches;
+    int64_t low = asked / multiple, most = hbp__max_i64(hbp__ceil_div(step->count, multiple), low + 1);
+    int64_t high = most;
+    hbp_status status = HBP_OK;
+    if (!fits(step, most * multiple, &status))
+        return status < 0 ? status : solve(step, solution);
+    for (int64_t stride = 1; status >= 0 && low + stride < high; stride *= 2) {
+        if (fits(step, (low + stride) * multiple, &status))
+            high = low + stride;
+        else
+            low += stride;
+    }
+    while (status >= 0 && high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (fits(step, middle * multiple, &status))
+            high = middle;
+        else
+            low = middle;
+    }
+    HBP__TRY(status);
+    return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                     "the step does not fit the %lld micro-batches that are asked for; the least number in "
+                     "which a plan was found is %lld",
+                     (long long)asked, (long long)(high * multiple));
 }
 
 static hbp_status plan(const hbp__step *step, hbp_plan **out)
 {
     hbp__step_solution solution = {.ns = 0};
     hbp_status status = solve(step, &solution), remark = status;
+    const hbp_step_options *o = &step->options;
+    if (status == HBP_E_INFEASIBLE && o->mode == HBP_STEP_DEFAULT && o->max_micro_batches &&
+        o->min_micro_batches == o->max_micro_batches)
+        status = refuse_number(step, &solution);
     int64_t bound_ns = 0;
     if (status >= 0 && !solution.bound_ns)
         status = hbp__step_bound(step, solution.ns, &bound_ns);
@@ -44,10 +96,25 @@ static hbp_status plan(const hbp__step *step, hbp_plan **out)
         solution.bound_ns = bound_ns;
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
         status = remark = hbp__step_exact(step, &solution);
+    if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples)
+        status = hbp__step_spread(step, &solution);
     if (status >= 0)
         status = hbp__step_finish(step, &solution, out);
     hbp__step_solution_close(&solution);
     return status < 0 ? status : remark;
+}
+
+static hbp_status check_equal(const hbp__step *step)
+{
+    const hbp_step_options *o = &step->options;
+    if (!o->equal_samples || (o->mode == HBP_STEP_DEFAULT && o->solver == HBP_STEP_SEARCH))
+        return HBP_OK;
+    if (o->mode != HBP_STEP_DEFAULT)
+        return hbp__fail(step->context, HBP_E_INVALID,
+                         "hbp_step_options.equal_samples is set; mode %s does not plan for it, default does",
+                         hbp_step_mode_name(o->mode));
+    return hbp__fail(step->context, HBP_E_INVALID,
+                     "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
 
 hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
@@ -68,6 +135,8 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
         status = hbp__fail(context, HBP_E_SOLVER,
                            "hbp_step_options.solver is exact and the context has no solver; give it one by "
                            "hbp_context_set_solver");
+    if (status >= 0)
+        status = check_equal(&step);
     if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
         hbp__step_trim(&step);
     if (status >= 0)

@@ -265,7 +265,7 @@ static hbp_status list_columns(hbp__step *step)
             for (int64_t k = 0; k < step->count; k++)
                 step->padded[j * step->count + k] = padded_tokens(step, k, step->degree[j].sequence_multiple);
     }
-    if (step->options.max_samples && step->items.next) {
+    if ((step->options.max_samples || step->options.equal_samples) && step->items.next) {
         step->samples = hbp__new(memory, count, sizeof *step->samples);
         if (!step->samples)
             return hbp__fail_memory(step->context, "the sequences");

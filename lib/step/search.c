@@ -31,16 +31,29 @@ typedef struct search {
     hbp__step_board board; /* under construction */
     hbp__step_board best;
     hbp__rng rng;
-    double best_time; /* dummies of hbp__step_whole counted */
+    double best_time; /* of `best`, time_of_others counted */
     int64_t least;    /* micro-batches that memory asks for */
     int64_t most;
 } search;
 
-/* Time of a board, with the dummies that its number of micro-batches asks for. */
+/* What so many micro-batches ask for beside themselves: others, which the shortest sequences fill. */
+static double time_of_others(const search *s, int64_t micro_batches)
+{
+    const hbp__step *step = s->step;
+    int64_t others = hbp__step_whole(step, micro_batches) - micro_batches, k = step->count - 1;
+    if (step->count / step->ranks >= micro_batches + others)
+        k = step->count - step->ranks;
+    double least = (double)INFINITY;
+    for (int32_t j = 0; j < step->degrees; j++) {
+        double alone = s->builder.filler.alone[k * step->degrees + j];
+        least = alone < least ? alone : least;
+    }
+    return (double)others * least;
+}
+
 static double time_of(const search *s, const hbp__step_board *b)
 {
-    double dummies = (double)(hbp__step_whole(s->step, b->micro_batches) - b->micro_batches);
-    return hbp__step_board_time(b) + dummies * s->builder.fixed;
+    return hbp__step_board_time(b) + time_of_others(s, b->micro_batches);
 }
 
 static void keep_better(search *s)
@@ -82,16 +95,18 @@ static void build_all(search *s, int32_t round, int64_t levels)
     double area = 0;
     for (int64_t k = 0; k < s->step->count; k++)
         area += s->builder.filler.useful[k] / s->step->ranks;
-    int64_t failures = 0, low = hbp__max_i64(levels - 1, s->least), high = hbp__min_i64(levels + 1, s->most);
+    int64_t failures = 0;
+    int64_t first = hbp__max_i64(s->least, hbp__min_i64(s->step->options.min_micro_batches, s->most));
+    int64_t low = hbp__max_i64(levels - 1, first), high = hbp__min_i64(levels + 1, s->most);
     for (int64_t m = low; levels && m <= high && !is_too_many(s, m, area); m++)
         if (!build_some(s, m, round))
             return;
-    for (int64_t m = s->least; m <= s->most && failures < 3;) {
+    for (int64_t m = first; m <= s->most && failures < 3;) {
         double before = s->best_time;
         if (is_too_many(s, m, area) || (!(levels && m >= low && m <= high) && !build_some(s, m, round)))
             return;
         failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
-        m += m < s->least + 3 ? 1 : 1 + m / 4;
+        m += m < first + 3 ? 1 : 1 + m / 4;
     }
 }
 
@@ -162,33 +177,24 @@ static void improve(search *s, int32_t round)
     s->best_time = time_of(s, best);
 }
 
-static hbp_status keep(const search *s, hbp__step_solution *solution)
+/* Whether a plan of solution a takes less than one of b. A micro-batch of dummies is worth nothing. */
+static int is_shorter(const search *s, const hbp__step_solution *a, const hbp__step_solution *b)
 {
-    const hbp__step_board *b = &s->best;
-    int64_t groups = 0;
-    for (int64_t m = 0; m < b->micro_batches; m++)
-        groups += b->groups[m];
-    HBP__TRY(hbp__step_solution_open(s->step, b->micro_batches, groups, solution));
-    groups = 0;
-    for (int64_t m = 0; m < b->micro_batches; m++) {
-        solution->first[m] = groups;
-        for (int64_t i = 0; i < b->groups[m]; i++, groups++) {
-            const hbp__step_group *group = &b->group[m * b->ranks + i];
-            solution->degree[groups] = group->degree;
-            for (int64_t k = group->head; k != HBP__NONE; k = b->next[k])
-                solution->group[k] = groups;
-        }
-    }
-    solution->first[b->micro_batches] = groups;
-    return hbp__step_solution_price(s->step, solution);
+    const hbp__step *step = s->step;
+    int64_t mine = hbp__step_whole(step, a->micro_batches) - a->micro_batches;
+    int64_t theirs = hbp__step_whole(step, b->micro_batches) - b->micro_batches;
+    if (mine == theirs)
+        return a->ns < b->ns;
+    double more = time_of_others(s, a->micro_batches) - time_of_others(s, b->micro_batches);
+    return (double)a->ns + more - (double)(mine - theirs) * s->builder.fixed < (double)b->ns;
 }
 
 /* The best board in the place of a longer solution, judged by what plans record. */
 static hbp_status keep_if_shorter(const search *s, hbp__step_solution *solution)
 {
     hbp__step_solution own = {.ns = 0};
-    hbp_status status = keep(s, &own);
-    if (status >= 0 && (!solution->first || own.ns < solution->ns)) {
+    hbp_status status = hbp__step_board_write(s->step, &s->best, &own);
+    if (status >= 0 && (!solution->first || is_shorter(s, &own, solution))) {
         hbp__step_solution_close(solution);
         *solution = own;
         return HBP_OK;

@@ -50,7 +50,7 @@ typedef struct hbp__step {
     int64_t *tokens;      /* [count] descending: padded tokens, the least of any degree */
     double *squares;      /* [count] sums of squared lengths */
     int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
-    int32_t *samples;     /* [count] samples of each; NULL: one each, or there is no limit to them */
+    int32_t *samples;     /* [count] samples of each; NULL: one each, or they do not count */
     int64_t most_samples; /* of a group */
     int64_t total_tokens;
     int32_t ranks;
@@ -171,6 +171,15 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
 /* First rank of each of `count` groups (of degrees given as indices), aligned to their degree and inside
  * domains; zero when they cannot be placed. `first` [count] may be NULL when only the answer counts. */
 int hbp__step_place(const hbp__step *step, const int32_t *degree, int64_t count, int32_t *first);
+
+/* Gives ranks without a group, and micro-batches that only complete a number, sequences and groups of their
+ * own or wider ones (docs/explanation/step.md). Its time does not grow where the step has fewer sequences than
+ * ranks, else by as little as is found. O(count degrees + micro-batches ranks^2 degrees). */
+hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution);
+
+/* All packs of one degree, and the same number of samples on the ranks of each (docs/explanation/step.md);
+ * opens and prices *solution. HBP_E_INFEASIBLE with a message. */
+hbp_status hbp__step_equal(const hbp__step *step, hbp__step_solution *solution);
 
 /* The plan of a priced solution; groups without sequences and ranks without a group become dummies. */
 hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out);

@@ -185,12 +185,13 @@ static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tok
 }
 
 /* The step's time when `used` micro-batches that hold something take `ns`; EXACT_NEVER when the options allow
- * no such number. */
+ * no such number, or when there are sequences for one of dummies. */
 static inline int64_t exact_whole_ns(const exact_step *e, int64_t used, int64_t ns)
 {
     const hbp_step_options *o = &e->options;
     int64_t all = exact_round_up(exact_max(used, o->min_micro_batches), o->micro_batch_multiple);
-    if (ns == EXACT_NEVER || (o->max_micro_batches && all > o->max_micro_batches))
+    if (ns == EXACT_NEVER || (o->max_micro_batches && all > o->max_micro_batches) ||
+        used < exact_min(all, e->count))
         return EXACT_NEVER;
     return ns + (all - used) * e->dummy_ns;
 }
@@ -355,7 +356,7 @@ static inline int64_t exact_step_ns(const exact_step *e)
  * is there or in a new one. */
 typedef struct exact_plain {
     const exact_step *step;
-    int64_t groups, micro_batches, best;
+    int64_t groups, micro_batches, best, idle; /* the fewest ranks without a group in the least time */
     int32_t degree[EXACT_SEQUENCES];
     int64_t home[EXACT_SEQUENCES]; /* micro-batch of a group */
     int32_t ranks[EXACT_SEQUENCES];
@@ -373,9 +374,16 @@ static inline void exact_plain_price(exact_plain *p)
             return;
         slowest[p->home[g]] = exact_max(slowest[p->home[g]], group);
     }
-    for (int64_t m = 0; m < p->micro_batches; m++)
+    int64_t idle = p->micro_batches * p->step->ranks;
+    for (int64_t m = 0; m < p->micro_batches; m++) {
         ns += slowest[m];
-    p->best = exact_min(p->best, exact_whole_ns(p->step, p->micro_batches, ns));
+        idle -= p->ranks[m];
+    }
+    ns = exact_whole_ns(p->step, p->micro_batches, ns);
+    if (ns < p->best || (ns == p->best && idle < p->idle)) {
+        p->best = ns;
+        p->idle = idle;
+    }
 }
 
 static inline void exact_plain_walk(exact_plain *p, int64_t i)
