@@ -2,6 +2,8 @@
 
 int32_t hbp__plan_format_version(const hbp_plan *plan)
 {
+    if (hbp__plan_optional(plan) & HBP__PLAN_PIECES)
+        return 3;
     if (hbp__plan_optional(plan) & (HBP__PLAN_VISION | HBP__PLAN_MODALITIES))
         return 2;
     for (int64_t i = 0; i < plan->dropped; i++)
