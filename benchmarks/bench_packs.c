@@ -6,6 +6,8 @@
 
 #include "common.h"
 
+enum { WIKIPEDIA = 1 }; /* of the data sets */
+
 /* One rank that holds anything, so that packing is all there is to plan. */
 static hbp_cost *one_rank(hbp_context *context)
 {
@@ -48,7 +50,8 @@ static int64_t count_best_fit(hbp_context *context, const hbp_lengths *lengths, 
 }
 
 static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          int64_t capacity, int32_t mode, int64_t *bound, double *seconds)
+                          int64_t capacity, int32_t mode, int32_t max_samples, int64_t *bound,
+                          double *seconds)
 {
     int32_t sp = 1, recompute = 0;
     hbp_groups *groups = NULL;
@@ -59,6 +62,7 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     hbp_fill_options_init(&options, sizeof options);
     options.mode = mode;
     options.effort = 1;
+    options.max_samples = max_samples;
     double start = bench_cpu();
     bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
     *seconds = bench_cpu() - start;
@@ -68,6 +72,44 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     hbp_packs_free(packs);
     hbp_groups_free(groups);
     return count;
+}
+
+/* Documents cut at 32,768 tokens, so many at most in a pack: short samples have to be spread over packs of
+ * long ones. */
+static void run_capped(hbp_context *context, const hbp_cost *cost)
+{
+    static const int32_t caps[] = {200, 100, 50, 40, 34, 10};
+    enum { CAPS = sizeof caps / sizeof *caps, CAPACITY = 32768, MOST = 1000000 };
+    bench_data data;
+    if (!bench_data_open(context, WIKIPEDIA, &data))
+        return;
+    int64_t count = data.count < MOST ? data.count : MOST;
+    uint32_t *length = bench_allocate(count, sizeof *length);
+    for (int64_t i = 0; i < count; i++)
+        length[i] = data.length[i] < CAPACITY ? data.length[i] : CAPACITY;
+    hbp_lengths *lengths = NULL;
+    bench_need(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths), "lengths");
+    bench_section("A cap on the samples in a pack, beside the balanced fill; longer samples are cut");
+    printf("%-18s %9s %8s %5s %9s %9s %9s %8s %8s\n", "data", "samples", "capacity", "cap", "bound", "tight",
+           "balanced", "tight s", "bal s");
+    int more = 0;
+    for (int k = 0; k < CAPS; k++) {
+        double tight_s, balanced_s;
+        int64_t bound, other;
+        int64_t tight =
+            count_fill(context, lengths, cost, CAPACITY, HBP_FILL_TIGHT, caps[k], &bound, &tight_s);
+        int64_t balanced =
+            count_fill(context, lengths, cost, CAPACITY, HBP_FILL_BALANCED, caps[k], &other, &balanced_s);
+        printf("%-18s %9lld %8d %5d %9lld %9lld %9lld %8.3f %8.3f\n", data.name, (long long)count, CAPACITY,
+               (int)caps[k], (long long)bound, (long long)tight, (long long)balanced, tight_s, balanced_s);
+        fflush(stdout);
+        more += tight > balanced;
+    }
+    bench_check(more == 0, "tight under a cap: no more packs than balanced", "all", "%d of %d", CAPS - more,
+                CAPS);
+    hbp_lengths_free(lengths);
+    free(length);
+    bench_data_close(&data);
 }
 
 int main(int argc, char **argv)
@@ -99,9 +141,9 @@ int main(int argc, char **argv)
             int64_t bound, other;
             int64_t best = count_best_fit(context, lengths, cost, capacities[k], &best_s);
             int64_t tight =
-                count_fill(context, lengths, cost, capacities[k], HBP_FILL_TIGHT, &bound, &tight_s);
+                count_fill(context, lengths, cost, capacities[k], HBP_FILL_TIGHT, 0, &bound, &tight_s);
             int64_t balanced =
-                count_fill(context, lengths, cost, capacities[k], HBP_FILL_BALANCED, &other, &balanced_s);
+                count_fill(context, lengths, cost, capacities[k], HBP_FILL_BALANCED, 0, &other, &balanced_s);
             printf("%-18s %9lld %8lld %9lld %9lld %9lld %9lld %8.3f %8.3f %8.3f\n", data.name,
                    (long long)summary.samples, (long long)capacities[k], (long long)bound, (long long)best,
                    (long long)tight, (long long)balanced, best_s, tight_s, balanced_s);
@@ -118,6 +160,7 @@ int main(int argc, char **argv)
     if (vlm >= 0)
         bench_check(vlm <= 19700, "tight: vlm_tokens at 4096", "<= 19700 (best packers: 20215)", "%lld",
                     (long long)vlm);
+    run_capped(context, cost);
     hbp_cost_free(cost);
     hbp_context_free(context);
     return bench_end();

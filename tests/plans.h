@@ -19,6 +19,7 @@ typedef struct plans_shape {
     int64_t pack_multiple;
     int64_t micro_batch_multiple;
     int32_t modality_order; /* nonzero, without ties: packs of a micro-batch hold the same kinds */
+    int32_t pieces;         /* nonzero: of split samples, the pieces left over are told */
     const hbp_cost *cost;   /* NULL: times are drawn, a whole number of ns below 1000 */
     int64_t sequence_multiple_per_sp;
     int64_t pack_multiple_per_sp;
@@ -287,7 +288,8 @@ static inline hbp_plan *plans_make(const plans_shape *shape, const hbp_lengths *
     plans_walk w = plans_take(shape, lengths, order, paired, NULL);
     int32_t optional = (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
                        (lengths->vision ? HBP__PLAN_VISION : 0) |
-                       (shape->modality_order ? HBP__PLAN_MODALITIES : 0);
+                       (shape->modality_order ? HBP__PLAN_MODALITIES : 0) |
+                       (shape->pieces ? HBP__PLAN_PIECES : 0);
     hbp_plan *plan = hbp__plan_new(&memory, w.steps, w.micro_batches, w.packs, w.samples,
                                    lengths->dropped + shape->left_over, optional);
     ck_assert_ptr_nonnull(plan);
@@ -310,6 +312,11 @@ static inline hbp_plan *plans_make(const plans_shape *shape, const hbp_lengths *
                                : lengths->origin    ? lengths->origin[piece]
                                                     : piece;
         plan->dropped_reasons[i] = i < lengths->dropped ? HBP_DROPPED_OVERLONG : HBP_DROPPED_LEFTOVER;
+        if (plan->dropped_tokens) {
+            int is_piece = i >= lengths->dropped;
+            plan->dropped_first_tokens[i] = is_piece ? lengths->first[piece] : 0;
+            plan->dropped_tokens[i] = is_piece ? (int32_t)hbp__lengths_get(lengths, piece) : 0;
+        }
     }
     free(order);
     hbp__plan_seal(plan);

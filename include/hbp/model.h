@@ -56,8 +56,10 @@ HBP_API int64_t hbp_model_count_presets(void);
 HBP_API const char *hbp_model_get_preset_name(int64_t index);
 
 /* Reads a Hugging Face config.json: `json` [bytes] of text, or a file. Knows llama, mistral, mixtral, qwen2,
- * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2 and gpt_neox by `model_type`; another type is
- * read as llama when it has llama's keys. HBP_E_FORMAT names the missing or wrong key. */
+ * qwen3, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, gpt2, gpt_neox, gemma, gemma2, gemma3_text and
+ * cohere by `model_type`; another type is read as llama when it has llama's keys. HBP_E_FORMAT names the
+ * missing or wrong key, or the key by which the model is no decoder of alike layers that attend to all
+ * before: sliding windows, state-space, recurrent or linear layers, encoders. */
 HBP_API hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes,
                                            hbp_model **out);
 HBP_API hbp_status hbp_model_load_config(hbp_context *context, const char *path, hbp_model **out);

@@ -143,6 +143,11 @@ HBP_API const int32_t *hbp_plan_get_sample_modalities(const hbp_plan *plan, int6
 HBP_API const int64_t *hbp_plan_get_dropped_ids(const hbp_plan *plan, int64_t *count);
 HBP_API const int32_t *hbp_plan_get_dropped_reasons(const hbp_plan *plan, int64_t *count); /* HBP_DROPPED_* */
 
+/* Where samples were split, the piece that was dropped: its first token in the sample and its tokens, 0 for a
+ * sample that the limit on lengths left out whole. NULL (count 0) unless a piece was dropped. */
+HBP_API const int64_t *hbp_plan_get_dropped_first_tokens(const hbp_plan *plan, int64_t *count);
+HBP_API const int32_t *hbp_plan_get_dropped_tokens(const hbp_plan *plan, int64_t *count);
+
 /* The pack that `rank` runs in micro-batch `micro_batch` (0-based inside the step) of step `step`; -1 when
  * there is no such thing. O(log packs of the micro-batch). Thread: shareable. */
 HBP_API int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro_batch, int32_t rank);

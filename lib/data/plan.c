@@ -50,7 +50,7 @@ hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_
     plan->sequence_multiple = 1;
     plan->pack_multiple = 1;
     plan->micro_batch_multiple = 1;
-    if (!allocate_columns(plan, optional)) {
+    if (!allocate_columns(plan, dropped ? optional : optional & ~HBP__PLAN_PIECES)) {
         hbp_plan_free(plan);
         return NULL;
     }
@@ -72,7 +72,7 @@ void hbp_plan_free(hbp_plan *plan)
 #define digest_int32_t hbp__digest_column_i32
 
 /* Columns that came after the first plans: where they are absent, the digest is what it was. */
-#define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES)
+#define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES | HBP__PLAN_PIECES)
 
 void hbp__plan_seal(hbp_plan *plan)
 {

@@ -37,7 +37,9 @@
     X(sample_vision, int32_t, samples, 0)                                                                    \
     X(sample_modalities, int32_t, samples, 0)                                                                \
     X(dropped_ids, int64_t, dropped, 0)                                                                      \
-    X(dropped_reasons, int32_t, dropped, 0)
+    X(dropped_reasons, int32_t, dropped, 0)                                                                  \
+    X(dropped_first_tokens, int64_t, dropped, 0)                                                             \
+    X(dropped_tokens, int32_t, dropped, 0)
 
 /* Columns that not every plan has: X(name, HBP__PLAN_* below, type, table). */
 #define HBP__PLAN_OPTIONAL(X)                                                                                \
@@ -47,7 +49,9 @@
     X(sample_first_tokens, HBP__PLAN_SPLIT, int64_t, samples)                                                \
     X(sample_loss_tokens, HBP__PLAN_LOSS, int32_t, samples)                                                  \
     X(sample_vision, HBP__PLAN_VISION, int32_t, samples)                                                     \
-    X(sample_modalities, HBP__PLAN_MODALITIES, int32_t, samples)
+    X(sample_modalities, HBP__PLAN_MODALITIES, int32_t, samples)                                             \
+    X(dropped_first_tokens, HBP__PLAN_PIECES, int64_t, dropped)                                              \
+    X(dropped_tokens, HBP__PLAN_PIECES, int32_t, dropped)
 
 struct hbp_plan {
     hbp__memory memory;
@@ -84,10 +88,16 @@ struct hbp_plan {
 };
 
 /* Which optional columns a plan has. */
-enum { HBP__PLAN_SPLIT = 1, HBP__PLAN_LOSS = 2, HBP__PLAN_VISION = 4, HBP__PLAN_MODALITIES = 8 };
+enum {
+    HBP__PLAN_SPLIT = 1,
+    HBP__PLAN_LOSS = 2,
+    HBP__PLAN_VISION = 4,
+    HBP__PLAN_MODALITIES = 8,
+    HBP__PLAN_PIECES = 16
+};
 
 /* A plan with columns of these sizes, uninitialised but for zeroed offsets[0], and the optional ones that
- * `optional` names. NULL when memory is short. */
+ * `optional` names; those of dropped rows only when there are such. NULL when memory is short. */
 hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_batches, int64_t packs,
                         int64_t samples, int64_t dropped, int32_t optional);
 

@@ -256,6 +256,11 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
         if (plan->dropped_reasons[i] < HBP_DROPPED_OVERLONG || plan->dropped_reasons[i] > HBP_DROPPED_LOST)
             return breach(context, "dropped row", i, "the reason", plan->dropped_reasons[i],
                           HBP_DROPPED_OVERLONG);
+        if (plan->dropped_first_tokens &&
+            (plan->dropped_first_tokens[i] < 0 || plan->dropped_first_tokens[i] > HBP_MAX_LENGTH))
+            return breach(context, "dropped row", i, "the first token", plan->dropped_first_tokens[i], 0);
+        if (plan->dropped_tokens && plan->dropped_tokens[i] < 0)
+            return breach(context, "dropped row", i, "the tokens", plan->dropped_tokens[i], 0);
     }
     return HBP_OK;
 }

@@ -65,6 +65,8 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     for (int64_t i = 0; i < lengths->dropped; i++) {
         plan->dropped_ids[i] = lengths->dropped_id[i];
         plan->dropped_reasons[i] = lengths->dropped_reason[i];
+        if (plan->dropped_tokens)
+            plan->dropped_first_tokens[i] = plan->dropped_tokens[i] = 0;
     }
     at.dropped = lengths->dropped;
     for (int64_t i = 0; i < count; i++)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/model.h"
+#include "io/config_kinds.h"
 #include "io/json_tree.h"
 #include "io/whole_file.h"
 
@@ -23,6 +24,12 @@ static const json_t *find(const config *c, const char *key)
 
 static hbp_status missing(const config *c, const char *key)
 {
+    if (json_is_object(json_object_get(c->root, "text_config")))
+        return hbp__fail(c->context, HBP_E_FORMAT,
+                         NAME
+                         ": key '%s' is missing; model_type '%s' has its language model under 'text_config': "
+                         "give that object as a file of its own",
+                         key, c->type);
     return hbp__fail(c->context, HBP_E_FORMAT, NAME ": key '%s' is missing; model_type is '%s'", key,
                      c->type);
 }
@@ -192,12 +199,25 @@ static hbp_status read_gpt_neox(config *c)
     return read_llama(c);
 }
 
+/* Gemma's keys are Llama's; what its class presumes differs. */
+static hbp_status read_gemma(config *c)
+{
+    c->fields.tied_embeddings = 1;
+    c->fields.head_dim = 256;
+    return read_llama(c);
+}
+
+static hbp_status read_cohere(config *c)
+{
+    c->fields.tied_embeddings = 1;
+    return read_llama(c);
+}
+
 /* Another type is Llama-like when it has Llama's keys and nothing that Llama has not. */
 static hbp_status read_other(config *c)
 {
-    static const char *const foreign[] = {"num_experts",      "num_local_experts", "n_routed_experts",
-                                          "moe_num_experts",  "kv_lora_rank",      "num_experts_per_tok",
-                                          "layers_block_type"};
+    static const char *const foreign[] = {"num_experts",     "num_local_experts", "n_routed_experts",
+                                          "moe_num_experts", "kv_lora_rank",      "num_experts_per_tok"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (find(c, foreign[i]))
             return hbp__fail(c->context, HBP_E_FORMAT,
@@ -215,12 +235,14 @@ static hbp_status read_type(config *c)
         {"llama", read_llama},         {"mistral", read_llama},        {"mixtral", read_mixtral},
         {"qwen2", read_qwen2},         {"qwen3", read_llama},          {"qwen2_moe", read_qwen2_moe},
         {"qwen3_moe", read_qwen3_moe}, {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek},
-        {"gpt2", read_gpt2},           {"gpt_neox", read_gpt_neox},
+        {"gpt2", read_gpt2},           {"gpt_neox", read_gpt_neox},    {"gemma", read_gemma},
+        {"gemma2", read_gemma},        {"gemma3_text", read_gemma},    {"cohere", read_cohere},
     };
     const json_t *type = json_object_get(c->root, "model_type");
     if (!json_is_string(type))
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": key 'model_type' is missing or not text");
     hbp__printable(c->type, sizeof c->type, json_string_value(type));
+    HBP__TRY(hbp__config_is_plain(c->context, c->root, c->type));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].type, c->type) == 0)
             return types[i].read(c);

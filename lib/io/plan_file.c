@@ -147,6 +147,8 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
         FIELD(modalities)
         file->optional |= HBP__PLAN_MODALITIES;
     }
+    if (file->version > 2 && hbp__unpack_find(map, "dropped_pieces"))
+        file->optional |= HBP__PLAN_PIECES;
 #define KNOWN(name)                                                                                          \
     if (hbp__unpack_find(map, #name)) {                                                                      \
         FIELD(name)                                                                                          \

@@ -2,7 +2,8 @@
 
 int32_t hbp__plan_format_version(const hbp_plan *plan)
 {
-    if (plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp)
+    if (plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp ||
+        (hbp__plan_optional(plan) & HBP__PLAN_PIECES))
         return 3;
     if (hbp__plan_optional(plan) & (HBP__PLAN_VISION | HBP__PLAN_MODALITIES))
         return 2;

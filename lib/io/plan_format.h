@@ -7,7 +7,8 @@
 #include "data/plan.h"
 
 /* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know,
- * version 3 padding that depends on a pack's degree; a plan without any of it is written as version 1. */
+ * version 3 padding that depends on a pack's degree and the pieces of split samples that were dropped; a plan
+ * without any of it is written as version 1. */
 #define HBP__PLAN_FORMAT         "hbp-plan"
 #define HBP__PLAN_FORMAT_VERSION 3
 int32_t hbp__plan_format_version(const hbp_plan *plan);
@@ -25,7 +26,7 @@ int32_t hbp__plan_format_version(const hbp_plan *plan);
 
 /* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
  * known: files written before there was one are read, and written again byte for byte. From version 2 on, so
- * do `vision` and `modalities` when the plan has their columns. */
+ * do `vision` and `modalities` when the plan has their columns, and from version 3 on `dropped_pieces`. */
 #define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
     X(digest)                                                                                                \
     X(lengths_digest)                                                                                        \

@@ -161,7 +161,12 @@ static hbp_status write_dropped(hbp__json_out *out, const hbp_plan *plan)
         hbp__json_member(out, i ? ",\n{\"id\":" : "\n{\"id\":", plan->dropped_ids[i]);
         hbp__json_put(out, ",\"reason\":\"");
         hbp__json_put(out, reason_of(plan->dropped_reasons[i]));
-        hbp__json_put(out, "\"}");
+        hbp__json_put(out, "\"");
+        if (plan->dropped_tokens) {
+            hbp__json_member(out, ",\"first_token\":", plan->dropped_first_tokens[i]);
+            hbp__json_member(out, ",\"tokens\":", plan->dropped_tokens[i]);
+        }
+        hbp__json_put(out, "}");
     }
     hbp__json_put(out, "]}\n");
     return out->status;

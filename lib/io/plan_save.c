@@ -120,8 +120,8 @@ static hbp_status write_header(saving *s)
 #undef COUNT
     const int32_t optional = hbp__plan_optional(s->plan);
     entries += (summary.bound_ns > 0) + ((optional & HBP__PLAN_VISION) != 0) +
-               ((optional & HBP__PLAN_MODALITIES) != 0) + (s->options.cost != NULL) +
-               (s->options.note != NULL);
+               ((optional & HBP__PLAN_MODALITIES) != 0) + ((optional & HBP__PLAN_PIECES) != 0) +
+               (s->options.cost != NULL) + (s->options.note != NULL);
 #define COUNT(name) entries += summary.name != 0;
     HBP__PLAN_HEADER_OPTIONAL(COUNT)
 #undef COUNT
@@ -140,6 +140,10 @@ static hbp_status write_header(saving *s)
     }
     if (optional & HBP__PLAN_MODALITIES) {
         FIELD(modalities)
+    }
+    if (optional & HBP__PLAN_PIECES) {
+        hbp__pack_text(&packer, "dropped_pieces");
+        msgpack_pack_uint8(&packer, 1);
     }
 #define KNOWN(name)                                                                                          \
     if (summary.name) {                                                                                      \

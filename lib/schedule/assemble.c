@@ -214,6 +214,10 @@ static void drop(assembly *a, int64_t at, uint32_t sample, int32_t reason)
     const hbp_lengths *lengths = a->packs->lengths;
     a->plan->dropped_ids[at] = lengths->origin ? lengths->origin[sample] : sample;
     a->plan->dropped_reasons[at] = reason;
+    if (!a->plan->dropped_tokens)
+        return;
+    a->plan->dropped_first_tokens[at] = lengths->first[sample];
+    a->plan->dropped_tokens[at] = (int32_t)hbp__lengths_get(lengths, sample);
 }
 
 /* Samples that the fill left out and those of packs that no step took, after those that the lengths' limit
@@ -226,6 +230,8 @@ static void write_dropped(assembly *a, const uint8_t *used)
     for (int64_t i = 0; i < at; i++) {
         plan->dropped_ids[i] = lengths->dropped_id[i];
         plan->dropped_reasons[i] = lengths->dropped_reason[i];
+        if (plan->dropped_tokens)
+            plan->dropped_first_tokens[i] = plan->dropped_tokens[i] = 0;
     }
     for (int64_t i = 0; i < a->packs->dropped; i++)
         drop(a, at++, a->packs->dropped_sample[i], a->packs->dropped_reason[i]);
@@ -286,11 +292,13 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
     for (int64_t p = 0; options->modality_order && p < a->packs->count; p++)
         fullest = hbp__max_i64(fullest, a->packs->offsets[p + 1] - a->packs->offsets[p]);
     a->scratch = hbp__new(memory, (uint64_t)fullest, 2 * sizeof *a->scratch);
-    a->plan = hbp__plan_new(memory, a->steps->count, a->steps->first[a->steps->count], pack_rows, sample_rows,
-                            lengths->dropped + a->packs->dropped + a->packs->samples - sample_rows,
-                            (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
-                                (lengths->vision ? HBP__PLAN_VISION : 0) |
-                                (options->modality_order ? HBP__PLAN_MODALITIES : 0));
+    int64_t left = a->packs->dropped + a->packs->samples - sample_rows;
+    a->plan = hbp__plan_new(
+        memory, a->steps->count, a->steps->first[a->steps->count], pack_rows, sample_rows,
+        lengths->dropped + left,
+        (lengths->first && left ? HBP__PLAN_PIECES : 0) | (lengths->first ? HBP__PLAN_SPLIT : 0) |
+            (lengths->loss ? HBP__PLAN_LOSS : 0) | (lengths->vision ? HBP__PLAN_VISION : 0) |
+            (options->modality_order ? HBP__PLAN_MODALITIES : 0));
     if (!a->scratch || !a->plan)
         return hbp__fail_memory(a->context, "the plan");
     set_fields(a, options);

@@ -15,7 +15,8 @@ typedef struct roll {
     int has_second;      /* there are vision units or kinds to compare */
     unsigned char *seen; /* a bit for each piece */
     int64_t *tie_pack;   /* [ties] 1 + the pack of the tie's samples, 0 before the first */
-    uint32_t *left; /* [count] rows of a sample that no pack took, at its first piece; NULL without any */
+    uint32_t *
+        left; /* [count] rows of what no pack took, at the piece or the first of a sample; NULL without any */
 } roll;
 
 static int is_seen(const roll *r, int64_t piece)
@@ -133,18 +134,41 @@ static int64_t least_room(const hbp_plan *plan)
     return least;
 }
 
-/* Counts, by sample, a row of what no pack took though the lengths have it: left over, or left out by the
- * fill. */
-static hbp_status check_left(roll *r, int64_t id, int32_t reason, int64_t room)
+/* A plan that tells pieces: this one was left over once, as long as it is, and is in no pack. */
+static hbp_status check_piece(const roll *r, int64_t row, int64_t piece)
+{
+    const hbp_plan *plan = r->plan;
+    int64_t id = plan->dropped_ids[row], first = plan->dropped_first_tokens[row];
+    HBP__TRY(check_number(r, id, "tokens dropped", plan->dropped_tokens[row],
+                          hbp__lengths_get(r->lengths, piece)));
+    if (is_seen(r, piece) || r->left[piece])
+        return hbp__fail(
+            r->context, HBP_E_INVALID, "sample %lld from token %lld is %s", (long long)id, (long long)first,
+            r->left[piece] ? "among the dropped samples twice" : "in a pack and among the dropped samples");
+    return HBP_OK;
+}
+
+/* Counts, by sample or by piece, a row of what no pack took though the lengths have it: left over, or left
+ * out by the fill. */
+static hbp_status check_left(roll *r, int64_t row, int64_t room)
 {
     const hbp_lengths *lengths = r->lengths;
-    int64_t piece = find_piece(lengths, id, 0);
+    int64_t id = r->plan->dropped_ids[row];
+    int32_t reason = r->plan->dropped_reasons[row];
+    int64_t first = r->plan->dropped_first_tokens ? r->plan->dropped_first_tokens[row] : 0;
+    int64_t piece = find_piece(lengths, id, first);
     if (reason == HBP_DROPPED_OVERLONG && (piece < 0 || is_seen(r, piece)))
         return hbp__fail(r->context, HBP_E_INVALID,
                          "sample %lld was dropped as over-long; the lengths do not say so", (long long)id);
+    if (piece < 0 && first)
+        return hbp__fail(r->context, HBP_E_INVALID,
+                         "sample %lld from token %lld was left over; the lengths have no such piece",
+                         (long long)id, (long long)first);
     if (piece < 0)
         return hbp__fail(r->context, HBP_E_INVALID,
                          "sample %lld was left over; the lengths have no such sample", (long long)id);
+    if (r->plan->dropped_tokens)
+        HBP__TRY(check_piece(r, row, piece));
     /* A tied sample may go with another. */
     int is_tied = lengths->tie && lengths->tie[piece] != HBP__FREE;
     if (reason == HBP_DROPPED_OVERVISION && !is_tied && hbp__lengths_vision(lengths, piece) <= room)
@@ -168,7 +192,7 @@ static hbp_status check_dropped(roll *r)
             lengths->dropped_id[overlong] == id)
             overlong++;
         else
-            HBP__TRY(check_left(r, id, plan->dropped_reasons[i], room));
+            HBP__TRY(check_left(r, i, room));
     }
     if (overlong < lengths->dropped)
         return hbp__fail(r->context, HBP_E_INVALID,
@@ -182,12 +206,16 @@ static hbp_status check_complete(const roll *r)
 {
     const hbp_lengths *lengths = r->lengths;
     for (int64_t i = 0, end; i < lengths->count; i = end) {
-        int64_t id = id_of(lengths, i), missing = 0, left = r->left ? r->left[i] : 0, lost = i;
-        for (end = i; end < lengths->count && id_of(lengths, end) == id; end++)
-            if (!is_seen(r, end)) {
+        int64_t id = id_of(lengths, i), missing = 0, left = 0, lost = i;
+        for (end = i; end < lengths->count && id_of(lengths, end) == id; end++) {
+            int64_t here = r->left ? r->left[end] : 0;
+            left += here;
+            if (is_seen(r, end))
+                continue;
+            missing++;
+            if (!here || !r->plan->dropped_tokens)
                 lost = end;
-                missing++;
-            }
+        }
         if (missing > left)
             return hbp__fail(r->context, HBP_E_INVALID,
                              "sample %lld from token %lld is in no pack and was not dropped", (long long)id,

@@ -87,6 +87,24 @@ static int64_t carlier(const hbp__classes *classes, int64_t capacity, int64_t la
     return hbp__ceil_div(sum, 2 * full);
 }
 
+/* Items of at least `least` by weight: one above half a pack stands in a pack of its own, whose room takes
+ * (capacity - x) / least others at most; what those packs cannot hold needs packs that hold max_weight, or
+ * capacity / least items, at most. Sums were checked by `continuous`. */
+static int64_t crowded(const hbp__classes *classes, hbp__room room, int64_t heaviest, int64_t least)
+{
+    int64_t beside = 0, weight = 0, packs = 0;
+    for (int64_t c = hbp__classes_from(classes, least); c < classes->count; c++) {
+        int64_t x = classes->size[c], w = hbp__class_weight(classes, c), number = classes->number[c];
+        weight += number * w;
+        if (2 * x <= room.capacity)
+            continue;
+        packs += number;
+        beside += number * hbp__min_i64(room.max_weight, w + (room.capacity - x) / least * heaviest);
+    }
+    int64_t most = hbp__min_i64(room.max_weight, room.capacity / least * heaviest);
+    return packs + (weight > beside ? hbp__ceil_div(weight - beside, most) : 0);
+}
+
 int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
 {
     if (!classes->count)
@@ -96,6 +114,12 @@ int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
         return 0;
     if (bound < INT64_MAX / 4 / room.capacity) /* its sums stay below twice the total size */
         bound = hbp__max_i64(bound, martello_toth(classes, room.capacity));
+    int64_t heaviest = 1, items = 0, sum;
+    for (int64_t c = 0; c < classes->count; c++) {
+        heaviest = hbp__max_i64(heaviest, hbp__class_weight(classes, c));
+        items += classes->number[c];
+    }
+    int capped = room.max_weight < INT32_MAX && hbp__mul_i64(items, room.max_weight, &sum);
     for (int64_t k = 1; k <= PARAMETERS; k++)
         bound = hbp__max_i64(bound, fekete_schepers(classes, room.capacity, k));
     /* Lambda only matters where it divides a size or what a large item leaves: try sizes spread over the
@@ -107,6 +131,8 @@ int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
         if (c >= classes->count)
             break;
         int64_t x = classes->size[c];
+        if (capped)
+            bound = hbp__max_i64(bound, crowded(classes, room, heaviest, x));
         int64_t lambda = 2 * x > room.capacity ? room.capacity - x + 1 : x;
         if (lambda >= 1 && 2 * lambda <= room.capacity)
             bound = hbp__max_i64(bound, carlier(classes, room.capacity, lambda));

@@ -326,7 +326,8 @@ hbp_status hbp__packer_write(hbp__packer *packer, hbp__patterns *patterns)
         int64_t k = runs;
         for (int32_t at = packer->state[s].held; at != NONE; at = packer->link[at].before)
             run[--k] = packer->link[at].run;
-        status = hbp__patterns_add(packer->context, patterns, packer->state[s].times, run, runs);
+        if (runs)
+            status = hbp__patterns_add(packer->context, patterns, packer->state[s].times, run, runs);
     }
     hbp__delete(&packer->context->memory, run);
     return status;

@@ -56,11 +56,13 @@ void hbp__packer_close(hbp__packer *packer);
 hbp_status hbp__packer_place(hbp__packer *packer, const hbp__classes *classes, int64_t class_index,
                              int64_t number, int64_t *left);
 
-/* Takes over the packs of one pattern. */
+/* Takes over the packs of one pattern; of none, opens empty ones. */
 hbp_status hbp__packer_take(hbp__packer *packer, const hbp__classes *classes, int64_t times,
                             const hbp__run *run, int64_t runs);
 
-/* Appends the packs to `patterns`, in order of opening as far as alike packs stand together. */
+/* Appends the packs that hold anything to `patterns`, in order of opening as far as alike packs stand
+ * together.
+ */
 hbp_status hbp__packer_write(hbp__packer *packer, hbp__patterns *patterns);
 
 #endif

@@ -6,14 +6,19 @@
 #include "base/sort.h"
 #include "solve/coarse.h"
 #include "solve/cutting_stock.h"
+#include "solve/glue.h"
 #include "solve/histogram_pack.h"
+#include "solve/level_pack.h"
 #include "solve/pack_bound.h"
 #include "solve/subset_fill.h"
 
-#define FIRST_ROWS 128 /* of a relaxation */
-#define MOST_ROWS  1024
-#define FEW_PACKS  8 /* a repair of fewer is not worth its while */
-#define PATIENCE   3 /* passes that may win nothing once rows are at their finest */
+#define FIRST_ROWS    128 /* of a relaxation */
+#define MOST_ROWS     1024
+#define FEW_PACKS     8    /* a repair of fewer is not worth its while */
+#define PATIENCE      3    /* passes that may win nothing once rows are at their finest */
+#define MOST_HALVINGS 6    /* of the search for the fewest packs to spread over */
+#define LAST          16   /* the share of the room that closes gaps */
+#define CLOSE         4096 /* a halving that can win less than this share is not worth its while */
 /* Operations of effort 1, at most: .2 to .9 s as measured; each effort more doubles them. */
 #define WORK (INT64_C(1) << 31)
 
@@ -175,14 +180,150 @@ static hbp_status improve(search *s)
     return HBP_OK;
 }
 
+/* --- a cap on weight -------------------------------------------------------------------------------------
+ */
+
+/* The trial becomes `heavy`, packs of what is not light, with the light classes placed best fit. */
+static hbp_status place_light(search *s, const hbp__glued *glued, const hbp__patterns *heavy)
+{
+    hbp__patterns packs;
+    hbp__packer packer;
+    hbp__patterns_open(s->context, &packs);
+    hbp__packer_open(s->context, HBP__BEST_FIT, s->room, &packer);
+    hbp_status status = HBP_OK;
+    for (int64_t p = 0; p < heavy->count && status == HBP_OK; p++)
+        status = hbp__packer_take(&packer, &glued->classes, heavy->times[p], heavy->run + heavy->offsets[p],
+                                  heavy->offsets[p + 1] - heavy->offsets[p]);
+    for (int64_t c = glued->classes.count - 1; c >= 0 && status == HBP_OK; c--)
+        if (hbp__glue_is_light(glued, s->room, c))
+            status = hbp__packer_place(&packer, &glued->classes, c, glued->number[c], NULL);
+    if (status == HBP_OK)
+        status = hbp__packer_write(&packer, &packs);
+    hbp__patterns_clear(&s->trial);
+    if (status == HBP_OK)
+        status = hbp__glue_write(glued, &packs, &s->trial);
+    if (status == HBP_OK)
+        keep_better(s, 1);
+    hbp__packer_close(&packer);
+    hbp__patterns_close(&packs);
+    return status;
+}
+
+/* The search, by size alone, over what is not light. */
+static hbp_status search_glued(search *s, const hbp__glued *glued)
+{
+    int64_t *number = hbp__new_zero(&s->context->memory, (uint64_t)glued->classes.count, 2 * sizeof *number);
+    if (!number)
+        return hbp__fail_memory(s->context, "items to pack");
+    hbp__classes heavy = {glued->classes.count, glued->size, number, NULL};
+    search inner = {.context = s->context,
+                    .classes = &heavy,
+                    .room = {s->room.capacity, INT64_MAX},
+                    .work = s->work,
+                    .number = number + glued->classes.count};
+    hbp__patterns_open(s->context, &inner.best);
+    hbp__patterns_open(s->context, &inner.trial);
+    int64_t items = 0;
+    for (int64_t c = 0; c < glued->classes.count; c++) {
+        number[c] = hbp__glue_is_light(glued, s->room, c) ? 0 : glued->number[c];
+        items += number[c];
+    }
+    hbp_status status = HBP_OK;
+    if (items) {
+        inner.bound = hbp__pack_bound(&heavy, inner.room);
+        status = try_rule(&inner, HBP__BEST_FIT);
+        if (status == HBP_OK && inner.best.packs > inner.bound)
+            status = improve(&inner);
+    }
+    if (status == HBP_OK)
+        status = place_light(s, glued, &inner.best);
+    hbp__patterns_close(&inner.best);
+    hbp__patterns_close(&inner.trial);
+    hbp__delete(&s->context->memory, number);
+    return status;
+}
+
+/* Best fit decreasing with a share of the light items glued, or with `work` the search with all of them. */
+static hbp_status try_glue(search *s, int64_t loose)
+{
+    hbp__glued glued;
+    hbp__patterns packs;
+    hbp__patterns_open(s->context, &packs);
+    hbp_status status = hbp__glue_open(s->context, s->classes, s->room, loose, &glued);
+    if (status == HBP_OK && s->work) {
+        status = search_glued(s, &glued);
+    } else if (status == HBP_OK) {
+        status = hbp__histogram_pack(s->context, &glued.classes, s->room, HBP__BEST_FIT, &packs);
+        hbp__patterns_clear(&s->trial);
+        if (status == HBP_OK)
+            status = hbp__glue_write(&glued, &packs, &s->trial);
+        if (status == HBP_OK)
+            keep_better(s, 1);
+    }
+    hbp__patterns_close(&packs);
+    hbp__glue_close(&glued);
+    return status;
+}
+
+static hbp_status try_level(search *s, int64_t packs, int64_t last, int *fits)
+{
+    hbp__patterns_clear(&s->trial);
+    HBP__TRY(hbp__level_pack(s->context, s->classes, s->room, packs, last, &s->trial));
+    *fits = s->trial.packs <= packs;
+    keep_better(s, 1);
+    return HBP_OK;
+}
+
+/* Halves the range between the bound and the best for the fewest packs that items can be spread over. */
+static hbp_status level(search *s, int64_t last)
+{
+    int64_t failed = s->bound;
+    int fits;
+    HBP__TRY(try_level(s, s->bound, last, &fits));
+    for (int i = 0; i < MOST_HALVINGS && s->best.packs - failed > 1 + s->bound / CLOSE; i++) {
+        int64_t middle = failed + (s->best.packs - failed) / 2;
+        HBP__TRY(try_level(s, middle, last, &fits));
+        if (!fits)
+            failed = middle;
+    }
+    return HBP_OK;
+}
+
+/* Fit decreasing packs short items last, together, where the cap leaves their packs half empty. So short ones
+ * are given to long ones first, by gluing or by spreading. */
+static hbp_status search_capped(search *s, int32_t effort)
+{
+    static const int64_t loose[] = {64, 16, 0};
+    for (size_t i = 0; i < sizeof loose / sizeof *loose && s->best.packs > s->bound; i++)
+        HBP__TRY(try_glue(s, loose[i]));
+    for (int64_t last = 0; last <= LAST && s->best.packs > s->bound; last += LAST)
+        HBP__TRY(level(s, last));
+    if (!effort || s->best.packs <= s->bound)
+        return HBP_OK;
+    s->work = WORK << (effort - 1);
+    return try_glue(s, 0);
+}
+
+/* Whether items that fit a pack by size may be too heavy for it. */
+static int cap_binds(const search *s)
+{
+    for (int64_t c = 0; c < s->classes->count; c++)
+        if (s->room.max_weight / hbp__class_weight(s->classes, c) < s->room.capacity / s->classes->size[c])
+            return 1;
+    return 0;
+}
+
 static hbp_status search_packs(search *s, int32_t effort)
 {
     HBP__TRY(try_rule(s, HBP__BEST_FIT));
     if (s->best.packs > s->bound)
         HBP__TRY(try_rule(s, HBP__FIRST_FIT));
+    if (s->best.packs <= s->bound)
+        return HBP_OK;
+    if (s->room.max_weight < INT32_MAX && (s->classes->weight || cap_binds(s)))
+        return search_capped(s, effort);
     /* The search knows no weights. */
-    if (!effort || s->best.packs <= s->bound || s->classes->weight ||
-        s->room.max_weight < s->room.capacity / s->classes->size[0])
+    if (!effort || s->classes->weight)
         return HBP_OK;
     s->work = WORK << (effort - 1);
     return improve(s);

@@ -11,6 +11,7 @@ static hbp_plan *make(hbp_context *context, uint64_t seed)
     plans_shape shape = plans_draw(seed);
     shape.modality_order = 1;
     shape.left_over = 3;
+    shape.pieces = 1;
     hbp_plan *plan = plans_make(&shape, cut);
     hbp_lengths_free(cut);
     hbp_lengths_free(lengths);
@@ -34,7 +35,7 @@ static hbp_status make_empty(hbp_context *context, void *user)
 
 START_TEST(a_plan_is_whole_or_not_there)
 {
-    for (int32_t optional = 0; optional < 2 * HBP__PLAN_MODALITIES; optional++)
+    for (int32_t optional = 0; optional < 2 * HBP__PLAN_PIECES; optional++)
         failing_sweep(make_empty, &optional);
     hbp__memory memory = hbp__memory_default();
     ck_assert_ptr_null(hbp__plan_new(&memory, INT64_MAX / 8, 1, 1, 1, 0, 0));
@@ -109,6 +110,9 @@ START_TEST(getters_give_columns_and_counts)
     ck_assert_int_eq(count, 0);
     count = -1;
     ck_assert_ptr_null(hbp_plan_get_sample_loss_tokens(plan, &count));
+    ck_assert_int_eq(count, 0);
+    count = -1;
+    ck_assert_ptr_null(hbp_plan_get_dropped_tokens(plan, &count));
     ck_assert_int_eq(count, 0);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);

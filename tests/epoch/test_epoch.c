@@ -39,6 +39,52 @@ START_TEST(every_policy_and_mode_keeps_the_promises)
 }
 END_TEST
 
+/* No sample is trained in part without a word: what is in no pack is listed piece by piece. */
+START_TEST(pieces_that_drop_last_drops_are_told)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t in_part = 0, whole = 0;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 1500, 60000);
+        int64_t *tokens = calloc(1500, sizeof *tokens);
+        ck_assert_ptr_nonnull(tokens);
+        for (int32_t way = 0; way < 4; way++) {
+            hbp_epoch_options options = {.struct_size = sizeof options,
+                                         .mode = way < 3 ? way : 0,
+                                         .over_long = HBP_OVERLONG_SPLIT,
+                                         .max_length = 10000,
+                                         .tokens_per_step = way == 3 ? 80000 : 400000,
+                                         .window_samples = way == 3 ? 500 : 0,
+                                         .drop_last = 1,
+                                         .seed = seed};
+            hbp_plan *plan = plan_with(context, lengths, cost, &options);
+            OK(context, hbp_plan_validate(context, plan, lengths, cost));
+            ck_assert_int_eq(plan->dropped_tokens != NULL, plan->dropped > 0);
+            memset(tokens, 0, 1500 * sizeof *tokens);
+            for (int64_t i = 0; i < plan->samples; i++)
+                tokens[plan->sample_ids[i]] += plan->sample_tokens[i];
+            for (int64_t i = 0; i < plan->dropped; i++) {
+                int64_t id = plan->dropped_ids[i];
+                in_part += tokens[id] > 0;
+                whole += plan->dropped_tokens[i] == hbp__lengths_get(lengths, id);
+            }
+            for (int64_t i = 0; i < plan->dropped; i++)
+                tokens[plan->dropped_ids[i]] += plan->dropped_tokens[i];
+            for (int64_t i = 0; i < 1500; i++)
+                ck_assert_int_eq(tokens[i], hbp__lengths_get(lengths, i));
+            hbp_plan_free(plan);
+        }
+        free(tokens);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(in_part, 0);
+    ck_assert_int_gt(whole, 0);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(the_default_is_never_slower_than_the_paper)
 {
     hbp_context *context = test_context();
@@ -285,7 +331,7 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, the_default_is_never_slower_than_the_paper,
-          a_plan_is_a_function_of_its_inputs, ties_and_loss_tokens_survive, a_histogram_is_enough,
-          groups_may_be_given, extremes_are_planned_or_named, senseless_requests_are_named,
-          nothing_is_left_behind)
+TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
+          the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
+          ties_and_loss_tokens_survive, a_histogram_is_enough, groups_may_be_given,
+          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)

@@ -16,6 +16,8 @@ START_TEST(bytes_of_a_chunk)
     const hbp__plan_rows dropped = {0, 0, 0, 0, 11};
     ck_assert_int_eq(hbp__plan_chunk_bytes(&dropped, 0), 11 * 12);
     ck_assert_int_eq(hbp__plan_chunk_bytes(&dropped, HBP__PLAN_SPLIT | HBP__PLAN_LOSS), 11 * 12);
+    ck_assert_int_eq(hbp__plan_chunk_bytes(&dropped, HBP__PLAN_PIECES), 11 * 24);
+    ck_assert_int_eq(hbp__plan_chunk_bytes(&steps, HBP__PLAN_PIECES), plain);
 }
 END_TEST
 
@@ -27,7 +29,7 @@ START_TEST(rows_that_cannot_be)
                                     {0, 1, 0, 0, 0},    {0, 0, 0, 1, 1},   {huge, 1, 1, 1, 0},
                                     {1, 1, 1, huge, 0}, {0, 0, 0, 0, huge}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        for (int32_t optional = 0; optional < 2 * HBP__PLAN_MODALITIES; optional++)
+        for (int32_t optional = 0; optional < 2 * HBP__PLAN_PIECES; optional++)
             ck_assert_int_eq(hbp__plan_chunk_bytes(&wrong[i], optional), -1);
 }
 END_TEST

@@ -34,6 +34,40 @@ START_TEST(fills_gaps_of_long_packs_first)
 }
 END_TEST
 
+START_TEST(needs_no_more_packs_than_balanced_under_a_cap)
+{
+    /* One group, mostly short samples, a cap near the mean number of samples in a pack. */
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(23, 0, 0);
+    int64_t fewer = 0;
+    for (int trial = 0; trial < 200; trial++) {
+        hbp_groups *groups = check_groups(context, 1, (int64_t[]){1000});
+        hbp_lengths *lengths =
+            check_lengths(context, &rng, 1000 + hbp__rng_below(&rng, 3000), 1000, trial % 4 == 0);
+        hbp_fill_options options = {
+            .struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
+        options.max_samples = 2 + (int32_t)hbp__rng_below(&rng, 20);
+        hbp_packs *tight = NULL, *balanced = NULL;
+        hbp_status status = hbp__fill_tight(context, lengths, groups, &options, &tight);
+        if (trial % 4 || status == HBP_OK) { /* more samples may be tied than the cap allows */
+            OK(context, status);
+            OK(context, hbp__fill_balanced(context, lengths, groups, &options, &balanced));
+            check_packs(tight, lengths, groups, &options);
+            check_packs(balanced, lengths, groups, &options);
+            ck_assert_int_le(tight->bound[0], tight->count);
+            ck_assert_int_le(tight->count, balanced->count);
+            fewer += tight->count < balanced->count;
+        }
+        hbp_packs_free(tight);
+        hbp_packs_free(balanced);
+        hbp_lengths_free(lengths);
+        hbp_groups_free(groups);
+    }
+    ck_assert_int_gt(fewer, 100);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(another_epoch_is_another_draw)
 {
     hbp_context *context = test_context();
@@ -84,4 +118,5 @@ START_TEST(names_what_fits_no_pack)
 END_TEST
 
 TEST_MAIN("fill_tight", keeps_every_promise_on_random_data, survives_failing_allocations,
-          fills_gaps_of_long_packs_first, another_epoch_is_another_draw, names_what_fits_no_pack)
+          fills_gaps_of_long_packs_first, needs_no_more_packs_than_balanced_under_a_cap,
+          another_epoch_is_another_draw, names_what_fits_no_pack)

@@ -36,6 +36,7 @@ START_TEST(limits_are_found_again)
         int32_t policy = HBP_OVERLONG_DROP + (int32_t)(seed % 3);
         plans_shape shape = plans_draw(seed);
         shape.left_over = (int64_t)(seed % 5);
+        shape.pieces = policy == HBP_OVERLONG_SPLIT && seed % 2;
         hbp_lengths *lengths =
             plans_vision_lengths(context, seed, 80, 900, seed % 2, 0, (int32_t)(seed / 3 % 3));
         shape.modality_order = seed / 3 % 3 == 2;
@@ -180,6 +181,68 @@ START_TEST(pieces_that_are_not_right_are_named)
 END_TEST
 
 /* Tied samples change places with samples of as many tokens in another pack. */
+/* Samples of two pieces and more, some pieces left over. */
+START_TEST(pieces_that_were_dropped_are_held_against_the_lengths)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *all = plans_lengths(context, 4, 30, 900, 0, 0);
+    hbp_lengths *lengths = limited(context, all, 200, HBP_OVERLONG_SPLIT);
+    plans_shape shape = plans_draw(4);
+    shape.left_over = 4;
+    shape.pieces = 1;
+    hbp_plan *plan = plans_make(&shape, lengths);
+    OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+    int64_t i = 0;
+    while (!plan->dropped_first_tokens[i]) {
+        i++;
+        ck_assert_int_lt(i, plan->dropped);
+    }
+    int64_t id = plan->dropped_ids[i], first = plan->dropped_first_tokens[i], other = 0;
+    int32_t tokens = plan->dropped_tokens[i];
+    char text[128];
+#define WRONG(...)                                                                                           \
+    snprintf(text, sizeof text, __VA_ARGS__);                                                                \
+    FAILS(context, HBP_E_INVALID, text, hbp_plan_validate(context, plan, lengths, NULL))
+    plan->dropped_tokens[i]--;
+    WRONG("sample %d has %d tokens dropped in the plan and %d in the lengths", (int)id, (int)tokens - 1,
+          (int)tokens);
+    plan->dropped_tokens[i] = tokens;
+    plan->dropped_first_tokens[i] = first + 1;
+    WRONG("sample %d from token %d was left over; the lengths have no such piece", (int)id, (int)first + 1);
+    /* A piece that some pack holds, and one that is listed already. */
+    while (plan->sample_tokens[other] == tokens && plan->sample_ids[other] == id)
+        other++;
+    plan->dropped_ids[i] = plan->sample_ids[other];
+    plan->dropped_first_tokens[i] = plan->sample_first_tokens[other];
+    plan->dropped_tokens[i] = plan->sample_tokens[other];
+    WRONG("sample %d from token %d is in a pack and among the dropped samples", (int)plan->sample_ids[other],
+          (int)plan->sample_first_tokens[other]);
+    other = i ? 0 : 1;
+    plan->dropped_ids[i] = plan->dropped_ids[other];
+    plan->dropped_first_tokens[i] = plan->dropped_first_tokens[other];
+    plan->dropped_tokens[i] = plan->dropped_tokens[other];
+    WRONG("sample %d from token %d is among the dropped samples twice", (int)plan->dropped_ids[other],
+          (int)plan->dropped_first_tokens[other]);
+    /* The piece goes missing. */
+    plan->dropped_ids[i] = id;
+    plan->dropped_first_tokens[i] = first;
+    plan->dropped_tokens[i] = tokens;
+    OK(context, hbp_plan_validate(context, plan, lengths, NULL));
+    plan->dropped--;
+    for (int64_t row = i; row < plan->dropped; row++) {
+        plan->dropped_ids[row] = plan->dropped_ids[row + 1];
+        plan->dropped_first_tokens[row] = plan->dropped_first_tokens[row + 1];
+        plan->dropped_tokens[row] = plan->dropped_tokens[row + 1];
+    }
+    WRONG("sample %d from token %d is in no pack and was not dropped", (int)id, (int)first);
+#undef WRONG
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_lengths_free(all);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(ties_that_are_torn_are_named)
 {
     hbp_context *context = test_context();
@@ -407,7 +470,7 @@ END_TEST
 
 TEST_MAIN("validate", what_was_planned_is_valid, limits_are_found_again, a_histogram_is_lengths_too,
           samples_that_are_not_right_are_named, lengths_that_are_not_right_are_named,
-          pieces_that_are_not_right_are_named, vision_units_and_kinds_are_held_against_the_lengths,
-          samples_that_a_fill_left_out_are_known, ties_that_are_torn_are_named,
-          a_part_need_not_hold_every_sample, the_cost_is_held_against_the_plan,
+          pieces_that_are_not_right_are_named, pieces_that_were_dropped_are_held_against_the_lengths,
+          vision_units_and_kinds_are_held_against_the_lengths, samples_that_a_fill_left_out_are_known,
+          ties_that_are_torn_are_named, a_part_need_not_hold_every_sample, the_cost_is_held_against_the_plan,
           memory_may_end_and_the_caller_may_cancel)

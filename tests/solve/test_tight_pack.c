@@ -1,5 +1,6 @@
 #include "solve/tight_pack.h"
 
+#include "base/checked.h"
 #include "pack_oracle.h"
 
 /* Packs a mix; checks the packing, its bound and that it is no worse than best fit decreasing. Returns the
@@ -64,6 +65,43 @@ START_TEST(finds_the_optimum_of_small_mixes)
 }
 END_TEST
 
+START_TEST(finds_the_optimum_under_a_cap)
+{
+    /* Both dimensions against every packing: two thirds of the items are short, and packs hold few. */
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(16, 0, 0);
+    int64_t met = 0, beaten = 0, trials = 3000;
+    for (int trial = 0; trial < trials; trial++) {
+        oracle_mix mix, most;
+        int64_t bound, capacity = 20 + hbp__rng_below(&rng, 80), greedy = 0;
+        oracle_draw(&mix, &rng, 3, 1, capacity / 6, 3);
+        oracle_draw(&most, &rng, 3, capacity / 6 + 1, capacity, 1);
+        for (int64_t c = 0; c < most.classes.count; c++) {
+            mix.size[mix.classes.count] = most.size[c];
+            mix.number[mix.classes.count++] = most.number[c];
+        }
+        for (int64_t c = 0; c < mix.classes.count; c++)
+            mix.weight[c] = 1 + hbp__rng_below(&rng, 2);
+        mix.classes.weight = trial % 4 ? NULL : mix.weight;
+        hbp__room room = {capacity, 2 + hbp__rng_below(&rng, 3)};
+        int64_t optimum = oracle_optimum(&mix.classes, room);
+        int64_t packs = pack(context, &mix.classes, room, trial % 2, &bound);
+        ck_assert_int_ge(packs, optimum);
+        ck_assert_int_le(bound, optimum);
+        hbp__patterns best_fit;
+        hbp__patterns_open(context, &best_fit);
+        OK(context, hbp__histogram_pack(context, &mix.classes, room, HBP__BEST_FIT, &best_fit));
+        greedy = best_fit.packs;
+        hbp__patterns_close(&best_fit);
+        met += packs == optimum;
+        beaten += packs < greedy;
+    }
+    ck_assert_int_ge(met, trials * 99 / 100);
+    ck_assert_int_gt(beaten, 100);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(takes_what_best_fit_leaves_on_a_narrow_mix)
 {
     /* Sizes near a third of a pack: best fit decreasing sets the largest three together, which leaves gaps.
@@ -82,8 +120,10 @@ START_TEST(takes_what_best_fit_leaves_on_a_narrow_mix)
 }
 END_TEST
 
-/* The histogram of real data up to a limit, where the data is there. */
-static int read_mix(const char *name, int64_t limit, int64_t *size, int64_t *number, hbp__classes *classes)
+/* The histogram of real data up to a limit, where the data is there; what is longer is left out or, with
+ * `most` samples, cut. */
+static int read_mix(const char *name, int64_t limit, int64_t most, int64_t *size, int64_t *number,
+                    hbp__classes *classes)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", HBP_DATA_DIR, name);
@@ -95,9 +135,9 @@ static int read_mix(const char *name, int64_t limit, int64_t *size, int64_t *num
     int64_t *count = calloc((size_t)limit + 1, sizeof *count), bins = 0;
     uint32_t length;
     ck_assert_int_eq(fseek(file, 128, SEEK_SET), 0);
-    while (fread(&length, sizeof length, 1, file) == 1)
-        if (length <= limit)
-            count[length]++;
+    for (int64_t i = 0; (!most || i < most) && fread(&length, sizeof length, 1, file) == 1; i++)
+        if (length <= limit || most)
+            count[hbp__min_i64(length, limit)]++;
     fclose(file);
     for (int64_t s = 1; s <= limit; s++) {
         if (count[s]) {
@@ -114,12 +154,29 @@ START_TEST(packs_vision_language_samples_at_4096)
 {
     static int64_t size[4097], number[4097];
     hbp__classes classes;
-    if (!read_mix("vlm_tokens.npy", 4096, size, number, &classes))
+    if (!read_mix("vlm_tokens.npy", 4096, 0, size, number, &classes))
         return;
     hbp_context *context = test_context();
     int64_t bound, packs = pack(context, &classes, (hbp__room){4096, INT64_MAX}, 1, &bound);
     ck_assert_int_eq(bound, 19601);
     ck_assert_int_le(packs, 19622);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(packs_documents_at_most_200_together)
+{
+    /* Best fit decreasing ends with packs of 200 of the shortest documents, half empty. */
+    static int64_t size[32769], number[32769];
+    hbp__classes classes;
+    if (!read_mix("wikipedia.npy", 32768, 100000, size, number, &classes))
+        return;
+    hbp_context *context = test_context();
+    int64_t bound, packs = pack(context, &classes, (hbp__room){32768, 200}, 0, &bound);
+    ck_assert_int_eq(bound, 2998);
+    ck_assert_int_le(packs, bound + 2);
+    packs = pack(context, &classes, (hbp__room){32768, 34}, 0, &bound);
+    ck_assert_int_le(packs, bound + bound / 500);
     hbp_context_free(context);
 }
 END_TEST
@@ -152,13 +209,14 @@ START_TEST(hears_a_cancel)
 }
 END_TEST
 
-START_TEST(survives_failing_allocations)
+/* Fails every allocation in turn. */
+static void fail_allocations(int64_t low, int64_t high, hbp__room room)
 {
     oracle_mix mix;
     hbp__rng rng = hbp__rng_make(15, 0, 0);
-    oracle_draw(&mix, &rng, 12, 250, 420, 9);
+    oracle_draw(&mix, &rng, 12, low, high, 9);
     hbp_status status = HBP_E_NO_MEMORY;
-    for (int64_t allowed = 0; status != HBP_OK && allowed < 200; allowed++) {
+    for (int64_t allowed = 0; status != HBP_OK && allowed < 1000; allowed++) {
         oracle_memory memory = {1 << 20, 0};
         hbp_allocator allocator = {.struct_size = sizeof allocator,
                                    .alloc = oracle_alloc,
@@ -171,15 +229,23 @@ START_TEST(survives_failing_allocations)
         hbp__patterns patterns;
         hbp__patterns_open(context, &patterns);
         int64_t bound;
-        status = hbp__tight_pack(context, &mix.classes, (hbp__room){1000, INT64_MAX}, 1, &patterns, &bound);
+        status = hbp__tight_pack(context, &mix.classes, room, 1, &patterns, &bound);
         ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
         hbp__patterns_close(&patterns);
         hbp_context_free(context);
         ck_assert_int_eq(memory.held, 0);
     }
+    ck_assert_int_eq(status, HBP_OK);
+}
+
+START_TEST(survives_failing_allocations)
+{
+    fail_allocations(250, 420, (hbp__room){1000, INT64_MAX});
+    fail_allocations(1, 700, (hbp__room){1000, 3});
 }
 END_TEST
 
 TEST_MAIN("tight_pack", no_worse_than_best_fit_on_random_mixes, finds_the_optimum_of_small_mixes,
-          takes_what_best_fit_leaves_on_a_narrow_mix, packs_vision_language_samples_at_4096, hears_a_cancel,
+          finds_the_optimum_under_a_cap, takes_what_best_fit_leaves_on_a_narrow_mix,
+          packs_vision_language_samples_at_4096, packs_documents_at_most_200_together, hears_a_cancel,
           survives_failing_allocations)

@@ -238,6 +238,24 @@ class TestEpoch(unittest.TestCase):
         truncated = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="truncate")
         self.assertEqual(truncated.summary().overlong_tokens, 904 + 4904)
 
+    def test_dropped_pieces(self):
+        lengths = [1000 + 37 * i for i in range(200)]
+        cost = samples.cost()
+        whole = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="split")
+        self.assertIsNone(whole.dropped_tokens)
+        plan = hbp.plan_epoch(lengths, cost, max_length=4096, over_long="split", drop_last=True,
+                              tokens_per_step=262144)
+        self.assertGreater(len(plan.dropped_ids), 0)
+        tokens = np.zeros(200, np.int64)
+        np.add.at(tokens, plan.sample_ids, plan.sample_tokens)
+        np.add.at(tokens, plan.dropped_ids, plan.dropped_tokens)
+        self.assertEqual(tokens.tolist(), lengths)
+        firsts = list(zip(plan.sample_ids.tolist(), plan.sample_first_tokens.tolist()))
+        firsts += zip(plan.dropped_ids.tolist(), plan.dropped_first_tokens.tolist())
+        self.assertEqual(sorted(firsts), [(i, first) for i, n in enumerate(lengths) for first in range(0, n, 4096)])
+        back = hbp.Plan.from_bytes(plan.to_bytes())
+        self.assertEqual(back.dropped_first_tokens.tolist(), plan.dropped_first_tokens.tolist())
+
     def test_unknown_options(self):
         for call in (
             lambda: hbp.plan_epoch([1], samples.cost(), max_len=5),

@@ -349,6 +349,8 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_get_sample_modalities": _column(Plan),
     "hbp_plan_get_dropped_ids": _column(Plan),
     "hbp_plan_get_dropped_reasons": _column(Plan),
+    "hbp_plan_get_dropped_first_tokens": _column(Plan),
+    "hbp_plan_get_dropped_tokens": _column(Plan),
     "hbp_plan_get_rank_pack": (Int64, [Plan, Int64, Int64, Int32]),
     "hbp_plan_copy_rank_packs": (
         Status,

@@ -336,6 +336,18 @@ class Plan(Owned):
     )
     dropped_ids = Column("hbp_plan_get_dropped_ids", np.int64, "Samples that are in no pack.")
     dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "Why, as REASONS names it.")
+    dropped_first_tokens = Column(
+        "hbp_plan_get_dropped_first_tokens",
+        np.int64,
+        "First token of each piece that is in no pack, in its sample; None unless pieces were dropped.",
+        optional=True,
+    )
+    dropped_tokens = Column(
+        "hbp_plan_get_dropped_tokens",
+        np.int32,
+        "Tokens of each; 0 for a sample that the limit on lengths left out whole.",
+        optional=True,
+    )
 
     @classmethod
     def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> Plan:
