@@ -74,8 +74,8 @@ hbp_status cli_read_batches(cli *c, hbp_epoch_options *options)
         return cli_own_failure("cannot open %s: %s", c->batches_file, strerror(errno));
     hbp_status status = read_file(c, file, &offsets, &samples);
     fclose(file);
-    c->batch_offsets = offsets.number;
-    c->batch_samples = samples.number;
+    c->given_offsets = offsets.number;
+    c->given_samples = samples.number;
     if (status >= 0 && offsets.count < 2)
         status = cli_own_failure("%s holds no batch", c->batches_file);
     options->batches = offsets.count - 1;

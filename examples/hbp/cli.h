@@ -54,8 +54,8 @@ typedef struct cli {
     int64_t mixture_slack;
     int64_t composition;
     const char *batches_file;
-    int64_t *batch_offsets;
-    int64_t *batch_samples;
+    int64_t *given_offsets;
+    int64_t *given_samples;
     int64_t threads;
     int64_t max_pack_length;
     int64_t tokens_per_rank;

@@ -93,8 +93,8 @@ static void free_objects(cli *c)
     hbp_vlm_plan_free(c->vlm_plan);
     hbp_vlm_free(c->vlm);
     hbp_plan_free(c->plan);
-    free(c->batch_offsets);
-    free(c->batch_samples);
+    free(c->given_offsets);
+    free(c->given_samples);
     hbp_groups_free(c->groups);
     hbp_cost_free(c->fitted);
     hbp_cost_free(c->cost);

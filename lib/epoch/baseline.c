@@ -69,7 +69,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     hbp_packs *packs = NULL;
     hbp_status status = single_group(epoch, &groups);
     if (status >= 0 && baseline == HBP_BASELINE_HOMOGENEOUS_SP)
-        status = hbp_greedy_fill(epoch->context, epoch->lengths, groups, &fill, &packs);
+        status = hbp__epoch_fill(epoch, epoch->lengths, groups, &fill, &packs);
     else if (status >= 0)
         status = hbp__fill_classic(epoch->context, epoch->lengths, groups, baseline, &fill, &packs);
     if (status >= 0)
@@ -92,6 +92,8 @@ hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, c
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
+    const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
+    epoch.cost = &capped;
     HBP__TRY(hbp__epoch_check_vision(&epoch, hbp_baseline_name(baseline)));
     if (baseline == HBP_BASELINE_PAPER) {
         epoch.options.mode = HBP_EPOCH_PAPER;

@@ -59,7 +59,7 @@ static hbp_status plan_by_groups(planning *p, int64_t step)
     hbp_packs *packs = NULL;
     hbp_status status = make_subset(epoch, context, p->batches, step, &subset);
     if (status >= 0)
-        status = hbp_greedy_fill(context, subset, epoch->groups, &fill, &packs);
+        status = hbp__epoch_fill(epoch, subset, epoch->groups, &fill, &packs);
     if (status >= 0 && balance.modality_order)
         status = hbp__packs_even_kinds(context, epoch->groups, balance.seed, balance.epoch, packs);
     if (status >= 0 && hbp__epoch_mixes(epoch) && !p->one_step)
@@ -82,13 +82,18 @@ static hbp_status list_left_over(planning *p, int64_t *parts)
     int64_t first = b->first[b->steps], left = lengths->count - first;
     if (!left)
         return HBP_OK;
-    hbp_plan *rest = hbp__plan_new(&p->epoch->context->memory, 0, 0, 0, 0, left, 0);
+    hbp_plan *rest =
+        hbp__plan_new(&p->epoch->context->memory, 0, 0, 0, 0, left, lengths->first ? HBP__PLAN_PIECES : 0);
     if (!rest)
         return hbp__fail_memory(p->epoch->context, "the samples left over");
     for (int64_t i = 0; i < left; i++) {
         uint32_t piece = b->sample[first + i];
         rest->dropped_ids[i] = lengths->origin ? lengths->origin[piece] : piece;
         rest->dropped_reasons[i] = HBP_DROPPED_LEFTOVER;
+        if (rest->dropped_tokens) {
+            rest->dropped_first_tokens[i] = lengths->first[piece];
+            rest->dropped_tokens[i] = (int32_t)hbp__lengths_get(lengths, piece);
+        }
     }
     p->part[(*parts)++] = rest;
     return HBP_OK;

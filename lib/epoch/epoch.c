@@ -24,7 +24,7 @@ static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *g
     hbp_status status =
         hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, groups_options, &out->groups);
     if (status >= 0)
-        status = hbp_greedy_fill(epoch->context, epoch->lengths, out->groups, &fill, &out->packs);
+        status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
     if (status >= 0)
         status =
             hbp__packs_score(epoch->context, out->packs, out->groups, epoch->cost->terms.step_ns, &out->ns);
@@ -55,7 +55,7 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     if (epoch->groups) {
         hbp_fill_options fill;
         hbp__epoch_fill_options(&epoch->options, &fill);
-        return hbp_greedy_fill(epoch->context, epoch->lengths, epoch->groups, &fill, &best->packs);
+        return hbp__epoch_fill(epoch, epoch->lengths, epoch->groups, &fill, &best->packs);
     }
     hbp_groups_options options;
     hbp__epoch_groups_options(&epoch->options, &options);
@@ -233,6 +233,8 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
+    const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
+    epoch.cost = &capped;
     if (!epoch.options.max_vision)
         HBP__TRY(hbp__epoch_check_vision(&epoch, "epoch"));
     epoch.groups = epoch.options.groups;

@@ -45,6 +45,10 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best);
 /* The options of the four moves, and of a step, that follow from the epoch's. */
 void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_options *groups);
 void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options *fill);
+/* hbp_greedy_fill of `lengths` with these options, and the padding of the epoch's, which may depend on the
+ * degree of a pack. */
+hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out);
 void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_options *balance);
 void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options *step);
 

@@ -78,8 +78,7 @@ static hbp_status consider_fill(search *s, const hbp_groups *groups, hbp_groups 
     hbp_groups narrow = *groups; /* borrows its table */
     for (int64_t g = 0; g < groups->count; g++)
         narrow.packs[g] = 1;
-    hbp_status status =
-        hbp_greedy_fill(s->epoch->context, s->epoch->lengths, &narrow, s->fill, &c.owned_packs);
+    hbp_status status = hbp__epoch_fill(s->epoch, s->epoch->lengths, &narrow, s->fill, &c.owned_packs);
     if (status < 0) {
         candidate_close(&c);
         return status;
@@ -368,9 +367,12 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         return weigh_steps(epoch, tokens, out);
     }
     hbp_status status = hbp__epoch_choose(epoch, &hierarchy);
-    if (status == HBP_E_INFEASIBLE && epoch->options.tokens_per_step && hbp__epoch_may_plan_steps(epoch)) {
-        hbp__enter(epoch->context); /* clears its message */
-        return weigh_steps(epoch, epoch->options.tokens_per_step, out);
+    if (status == HBP_E_INFEASIBLE && hbp__epoch_may_plan_steps(epoch)) {
+        /* No groups keep to the tokens, caps or padding; steps may. */
+        hbp__trial_close(&hierarchy);
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
+        hbp__enter(epoch->context); /* clears the message */
+        return weigh_steps(epoch, tokens, out);
     }
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,

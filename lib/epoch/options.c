@@ -1,5 +1,7 @@
 #include "base/options.h"
+#include "base/checked.h"
 #include "cost/cost.h"
+#include "data/padding.h"
 #include "epoch/epoch.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
@@ -14,8 +16,10 @@ void hbp__epoch_groups_options(const hbp_epoch_options *options, hbp_groups_opti
     groups->max_groups = options->max_groups;
     groups->tokens_per_step = options->tokens_per_step;
     groups->max_length = options->max_length;
-    groups->pack_multiple = options->pack_multiple;
-    groups->sequence_multiple = options->sequence_multiple;
+    groups->pack_multiple =
+        hbp__max_i64(1, options->pack_multiple) * hbp__max_i64(1, options->pack_multiple_per_sp);
+    groups->sequence_multiple =
+        hbp__max_i64(1, options->sequence_multiple) * hbp__max_i64(1, options->sequence_multiple_per_sp);
     groups->step_slack = options->step_slack;
     groups->max_pack_length = options->max_pack_length;
     groups->tokens_per_rank = options->tokens_per_rank;
@@ -31,6 +35,25 @@ void hbp__epoch_fill_options(const hbp_epoch_options *options, hbp_fill_options 
     fill->pack_multiple = options->pack_multiple;
     fill->seed = options->seed;
     fill->epoch = options->epoch;
+}
+
+hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    hbp_fill_options fill = *options;
+    int32_t widest = 1;
+    for (int64_t g = 0; g < groups->count; g++)
+        widest = groups->sp[g] > widest ? groups->sp[g] : widest;
+    /* A fill pads samples of all groups alike: by the widest, so that capacities hold whatever the degree. */
+    hbp__padding padding = {hbp__max_i64(1, o->sequence_multiple), hbp__max_i64(1, o->pack_multiple),
+                            o->sequence_multiple_per_sp, o->pack_multiple_per_sp};
+    fill.sequence_multiple =
+        hbp__padding_multiple(padding.sequence_multiple, padding.sequence_multiple_per_sp, widest);
+    fill.pack_multiple = hbp__padding_multiple(padding.pack_multiple, padding.pack_multiple_per_sp, widest);
+    HBP__TRY(hbp_greedy_fill(epoch->context, lengths, groups, &fill, out));
+    (*out)->padding = padding;
+    return HBP_OK;
 }
 
 void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_options *balance)
@@ -152,6 +175,9 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     HBP__TRY(check_range(context, "curriculum_steps", options->curriculum_steps, 0, INT64_MAX));
     HBP__TRY(check_range(context, "sequence_multiple", options->sequence_multiple, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "pack_multiple", options->pack_multiple, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "sequence_multiple_per_sp", options->sequence_multiple_per_sp, 0, 65536));
+    HBP__TRY(check_range(context, "pack_multiple_per_sp", options->pack_multiple_per_sp, 0, 65536));
+    HBP__TRY(check_range(context, "max_samples", options->max_samples, 0, INT32_MAX));
     HBP__TRY(check_range(context, "max_pack_length", options->max_pack_length, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "tokens_per_rank", options->tokens_per_rank, 0, HBP_MAX_LENGTH));
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&

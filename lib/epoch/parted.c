@@ -137,7 +137,7 @@ hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, c
     *parted = (hbp__parted){NULL, NULL};
     if (!widen(&p, longest))
         return HBP_OK;
-    hbp_status status = hbp_greedy_fill(epoch->context, epoch->lengths, &p.wide, fill, &p.packs);
+    hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, &p.wide, fill, &p.packs);
     if (status >= 0)
         status = list_samples(&p);
     int64_t rest = status < 0 || !p.longs ? 0 : epoch->lengths->count - p.longs;

@@ -31,10 +31,18 @@ static hbp_status check(const hbp__epoch *epoch)
                          "epoch: curriculum_steps is %lld; with max_vision %lld there is one group, none "
                          "shorter",
                          (long long)o->curriculum_steps, (long long)o->max_vision);
-    if (o->samples_per_step || o->window_samples)
+    if (o->sequence_multiple_per_sp || o->pack_multiple_per_sp)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "epoch: padding by a pack's degree and max_vision %lld exclude each other",
+                         (long long)o->max_vision);
+    if (o->samples_per_step || o->window_samples || o->batches)
         return hbp__fail(context, HBP_E_INVALID, "epoch: %s %lld and max_vision %lld exclude each other",
-                         o->samples_per_step ? "samples_per_step" : "window_samples",
-                         (long long)(o->samples_per_step ? o->samples_per_step : o->window_samples),
+                         o->samples_per_step ? "samples_per_step"
+                         : o->batches        ? "batches"
+                                             : "window_samples",
+                         (long long)(o->samples_per_step ? o->samples_per_step
+                                     : o->batches        ? o->batches
+                                                         : o->window_samples),
                          (long long)o->max_vision);
     return HBP_OK;
 }
