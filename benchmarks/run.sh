@@ -76,6 +76,7 @@ run_all() {
     if [ "$mode" = --quick ]; then
         $programs/bench_quality --quick
         $programs/bench_step --quick
+        $programs/bench_drawn --quick
         return
     fi
     $programs/bench_quality
@@ -85,6 +86,7 @@ run_all() {
     $programs/bench_speed --warm
     $programs/bench_file $build/plan.msgpack
     $programs/bench_step
+    $programs/bench_drawn
     $programs/bench_flexsp
     $programs/bench_isf
     $programs/bench_alike

@@ -15,6 +15,9 @@
 /* Levels may do so many times the work of a round; they hardly ever need as much. */
 #define LEVELS_WORK 16
 
+/* Share of a round's work for building, once there is a step. */
+#define BUILD 0.6
+
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
 
@@ -142,7 +145,7 @@ static int64_t build_levels(search *s, int32_t round)
     static const double share[] = {1, 2, 0, 4, 0.5, 8};
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
-    b->work_limit = start + hbp__mul_saturating(all - start, LEVELS_WORK);
+    b->work_limit = hbp__add_saturating(start, hbp__mul_saturating(all - start, LEVELS_WORK));
     int built = hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round);
     if (built)
         keep_better(s);
@@ -264,8 +267,12 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
         int64_t levels = build_levels(s, round);
+        int64_t limit = b->work_limit, done = b->work + b->squeezer.work;
+        if (s->best_time < (double)INFINITY)
+            b->work_limit = done + (int64_t)((double)(limit - done) * BUILD);
         if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
             build_all(s, round, levels);
+        b->work_limit = limit;
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
             HBP__TRY(b->status);
