@@ -100,7 +100,7 @@ void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hb
 /* Makes the board, of at least as many micro-batches' room, the solution. O(sequences log micro-batches). */
 void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution, hbp__step_board *board);
 
-/* The board as a solution, which it opens and prices; close it also after a failure. O(sequences + groups). */
+/* The board as a solution, which it opens and prices; close it also after a failure. */
 hbp_status hbp__step_board_write(const hbp__step *step, const hbp__step_board *board,
                                  hbp__step_solution *solution);
 

@@ -1,12 +1,13 @@
-/* Steps whose packs have one degree d and whose lanes, ranks [i d, (i + 1) d), get the same number of
- * samples.
+/* Steps whose packs have one degree d and whose lanes, ranks [i d, (i + 1) d), get the same number of samples
+ * (docs/explanation/step.md).
  *
- * Sequences, longest first, go in rows of one for each lane: to the lane with the fewest samples and of these
- * to the pack that takes least. Rows go to micro-batches in runs, or in turns. Then the slowest pack of a
- * micro-batch exchanges a sequence for a shorter one of as many samples, or gives one to its lane in another
- * micro-batch, as long as that shortens it and lengthens no other. Each degree, and more and more
- * micro-batches, are tried. In runs the sum of the slowest packs is least where lengths are very different,
- * in turns where memory is short. O(count lanes) a try, and a counted amount of work after it. */
+ * Sequences, longest first, go to the lanes with the fewest samples and there to the pack that takes least,
+ * so that rows of one for each lane arise. Rows go to micro-batches in runs, which is best where lengths are
+ * very different, or in turns, where memory is short. Then the slowest pack of a micro-batch exchanges a
+ * sequence for a shorter one of as many samples, or gives one to its lane in another micro-batch, as long as
+ * that shortens it and lengthens no other. Each degree that divides the ranks, and more and more
+ * micro-batches, are tried: O(count lanes) a try, and a counted amount of work after it. The lower bound is
+ * the step's. */
 #include <math.h>
 #include <string.h>
 
@@ -17,9 +18,11 @@
 #define WORK          INT64_C(400000)
 #define WORK_SEQUENCE INT64_C(400)
 
-/* Tries so much longer than the best are not improved, others by this part of the work. */
-#define WORTH 1.2
-#define PART  8
+/* The part of it that each try is improved by, and the best of a degree unless it takes so much longer than
+ * the best of all. */
+#define PART         8
+#define PART_OF_BEST 2
+#define WORTH        1.2
 
 /* An exchange that takes this part of the difference off the slowest pack is good enough; at best it is a
  * half. */
@@ -351,32 +354,26 @@ static int64_t count_idle(const equal *e)
     return e->step->count < e->step->ranks ? 0 : idle;
 }
 
-/* Improves the board, and keeps it if it is better than the best. */
-static hbp_status keep_better(equal *e, int64_t part)
+/* Improves the board, and keeps it if it is better than the best. *time gets its own. */
+static hbp_status keep_better(equal *e, int64_t part, double *time)
 {
     HBP__TRY(improve(e, part));
     int64_t idle = count_idle(e);
-    double time = sum_up(e);
-    if (idle > e->best_idle || (idle == e->best_idle && !(time < e->best_time)))
+    *time = sum_up(e);
+    if (idle > e->best_idle || (idle == e->best_idle && !(*time < e->best_time)))
         return HBP_OK;
     e->best_idle = idle;
-    e->best_time = time;
+    e->best_time = *time;
     e->best_j = e->j;
     hbp__step_board_copy(e->step, &e->board, &e->best);
     return HBP_OK;
 }
 
-/* One try. *time gets the lesser of itself and what there was before improvement. */
-static hbp_status try_one(equal *e, int64_t micro_batches, int way, double *time)
+/* One try, improved by a part of the work; *time gets what it takes, INFINITY when it does not fit. */
+static hbp_status try_one(equal *e, int64_t micro_batches, int way, int64_t part, double *time)
 {
-    if (!build(e, micro_batches, way) || !even_out(e))
-        return HBP_OK;
-    int64_t idle = count_idle(e);
-    double now = sum_up(e);
-    *time = now < *time ? now : *time;
-    if (idle > e->best_idle || (idle == e->best_idle && now > WORTH * e->best_time))
-        return HBP_OK;
-    return keep_better(e, PART);
+    *time = (double)INFINITY;
+    return build(e, micro_batches, way) && even_out(e) ? keep_better(e, part, time) : HBP_OK;
 }
 
 /* Lanes of degree j; 0 when they leave ranks over, or one of the sequences does not fit. */
@@ -404,26 +401,35 @@ static int64_t first_number(const equal *e)
     return hbp__step_whole(step, hbp__ceil_div(hbp__ceil_div(tokens, step->degree[e->j].capacity), e->lanes));
 }
 
-/* Tries degree e->j with more and more micro-batches, until some in a row take no less. */
+/* Tries degree e->j with more and more micro-batches, until some in a row take no less; the best of them with
+ * more work. */
 static hbp_status try_degree(equal *e)
 {
     const hbp__step *step = e->step;
-    int64_t failures = 0, stride;
-    double best = (double)INFINITY;
+    int64_t failures = 0, stride, best_used = 0;
+    double best = (double)INFINITY, time;
+    int best_way = 0;
     for (int64_t m = first_number(e); failures < FAILURES; m += stride) {
-        double time = (double)INFINITY;
+        double before = best;
         int64_t used = hbp__min_i64(m, step->count);
         if (used > e->room)
-            return HBP_OK;
-        for (int way = 0; way < (used > 1 ? WAYS : 1); way++)
-            HBP__TRY(try_one(e, used, way, &time));
+            break;
+        for (int way = 0; way < (used > 1 ? WAYS : 1); way++) {
+            HBP__TRY(try_one(e, used, way, PART, &time));
+            if (!(time < best))
+                continue;
+            best = time;
+            best_used = used;
+            best_way = way;
+        }
         if (used < m || hbp__step_is_late(step))
-            return HBP_OK;
-        failures = time < best || !(time < (double)INFINITY) ? 0 : failures + 1;
-        best = time < best ? time : best;
+            break;
+        failures = best < before || !(best < (double)INFINITY) ? 0 : failures + 1;
         stride = hbp__round_up(1 + m / 8, step->options.micro_batch_multiple);
     }
-    return HBP_OK;
+    if (!best_used || best > WORTH * e->best_time || hbp__step_is_late(step))
+        return HBP_OK;
+    return try_one(e, best_used, best_way, PART_OF_BEST, &time);
 }
 
 /* Makes the best board the one that is worked on. */
@@ -496,8 +502,9 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
                              "micro-batches was found",
                              (long long)cap);
     }
+    double time;
     go_on_with_best(e);
-    HBP__TRY(keep_better(e, 1));
+    HBP__TRY(keep_better(e, 1, &time));
     HBP__TRY(hbp__step_board_write(step, &e->best, solution));
     solution->proven = !hbp__step_is_late(step);
     return HBP_OK;

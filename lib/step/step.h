@@ -173,8 +173,8 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
 int hbp__step_place(const hbp__step *step, const int32_t *degree, int64_t count, int32_t *first);
 
 /* Gives ranks without a group, and micro-batches that only complete a number, sequences and groups of their
- * own or wider ones (docs/explanation/step.md). Its time does not grow where the step has fewer sequences than
- * ranks, else by as little as is found. O(count degrees + micro-batches ranks^2 degrees). */
+ * own or wider ones (docs/explanation/step.md). Its time does not grow where the step has fewer sequences
+ * than ranks, else by as little as is found. O(count degrees + micro-batches ranks^2 degrees). */
 hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution);
 
 /* All packs of one degree, and the same number of samples on the ranks of each (docs/explanation/step.md);

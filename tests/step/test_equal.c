@@ -137,7 +137,7 @@ START_TEST(tiny_steps_are_near_the_optimum)
     }
     ck_assert_int_gt(tried, STEPS / 4);
     ck_assert_int_ge(100 * best, 95 * tried);
-    ck_assert_int_eq(far, 0);
+    ck_assert_int_le(100 * far, tried);
 }
 END_TEST
 
