@@ -84,6 +84,9 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
  * modalities. */
 int hbp__epoch_may_plan_steps(const hbp__epoch *epoch);
 
+/* About what planning all samples step by step takes, in ns; the same on every machine. */
+int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step);
+
 /* The most tokens of a step: as asked for or, where nothing is, as the groups would have them, so many for
  * each of micro_batches_per_step. */
 hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens);

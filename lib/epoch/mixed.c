@@ -256,7 +256,9 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     hbp__stratify s = {w->epoch,           groups,           fill,  balance,
                        w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0};
     if (w->mixture && ns <= limit) {
-        if (bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_TRYING)
+        int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
+        if (won <= hbp__max_i64(bound_ns / 1000 * WORTH_TRYING,
+                                hbp__epoch_planning_ns(w->epoch, w->tokens_per_step)))
             return HBP_OK;
         s.most_ns = ns - 1;
     }

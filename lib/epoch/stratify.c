@@ -15,9 +15,12 @@
 /* Steps of more samples than this are planned too long to try many ways. */
 #define LARGE_STEP 4096
 
-/* About what planning a sample takes, in ns: a plan should save more than it costs. It is a fixed number so
- * that every machine decides alike. */
-#define PLANNING_NS 20000
+/* About what planning a step takes, in ns: so much, so much a sample, and so much shared by the samples, as
+ * the step's search counts its work. Fixed numbers, so that every machine decides alike: a plan should save
+ * more of the run than it takes. */
+#define STEP_NS        2000000.0
+#define SAMPLE_NS      15000.0
+#define STEP_SHARED_NS 250000000.0
 
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
@@ -33,10 +36,23 @@ int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
     return !o->groups && !o->window_samples && !o->drop_last && !o->modality_order;
 }
 
-/* The most that planning `count` samples may leave. */
-static int64_t most_ns(const hbp__stratify *s, int64_t count)
+/* About what planning the samples of `lengths` step by step takes. */
+static int64_t planning_ns(const hbp_lengths *lengths, int64_t tokens_per_step)
 {
-    int64_t cost = hbp__mul_saturating(count, PLANNING_NS);
+    double steps = (double)hbp__ceil_div(lengths->tokens, tokens_per_step);
+    double samples = (double)lengths->count / steps;
+    return hbp__round_i64(steps * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16)));
+}
+
+int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
+{
+    return planning_ns(epoch->lengths, tokens_per_step);
+}
+
+/* The most that the plan of some samples may leave. */
+static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
+{
+    int64_t cost = planning_ns(lengths, s->tokens_per_step);
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
                : s->most_ns;
@@ -110,7 +126,7 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
 {
     way ways[WAYS];
     int count = list_ways(s, part, micro_batches, ways);
-    int64_t limit = most_ns(s, part->lengths->count), best_ns = INT64_MAX, ns;
+    int64_t limit = most_ns(s, part->lengths), best_ns = INT64_MAX, ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? MANY_STEPS : FEW_STEPS;
     *is_found = 0;
     for (int i = 0; i < count; i++) {
