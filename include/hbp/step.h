@@ -53,7 +53,8 @@ typedef struct hbp_step_options {
     int32_t recompute;         /* HBP_STEP_RECOMPUTE_* */
     int32_t min_micro_batches; /* 0: as few as fit */
     int32_t max_micro_batches; /* 0: as many as help */
-    int32_t micro_batch_multiple; /* micro-batches of the step are a multiple of it; 0: 1 */
+    int32_t micro_batch_multiple; /* micro-batches of the step are a multiple of it; 0: 1. In mode default
+                                     none is of dummies alone unless the samples are fewer */
     int32_t buckets;              /* of lengths, in the MILP; 0: 16 in mode paper, none otherwise; -1: none */
     int64_t sequence_multiple;    /* each sample is padded to a multiple of it; 0: 1 */
     int64_t pack_multiple;        /* each pack is padded to a multiple of it; 0: 1 */
@@ -66,8 +67,10 @@ typedef struct hbp_step_options {
                                          times it as well (2 x tensor-parallel for ring attention); 0: none */
     int64_t pack_multiple_per_sp;     /* the same of the whole pack; 0: none */
     int32_t max_samples;              /* the most samples of a pack; 0: any number */
-    int32_t equal_samples; /* nonzero: all packs have one degree, and every SP group gets the same number of
-                              samples over the step, or one more where they do not divide */
+    int32_t equal_samples; /* nonzero: all packs have one degree d, and ranks [i d, (i + 1) d) get the same
+                              number of samples over the step for every i, or one more where they do not
+                              divide; with tied samples as equal as moving one sequence at a time makes them.
+                              Mode default, solver search */
 } hbp_step_options;
 
 HBP_API void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size);
@@ -78,7 +81,8 @@ HBP_API const char *hbp_step_mode_name(int32_t mode);
 /* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
  * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
  * options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its arguments
- * unless time_limit_ms is set. Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
+ * unless time_limit_ms is set. In mode default no rank of a micro-batch is without samples while there are
+ * samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
  * proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can hold and the
  * tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not have, or
  * vision units that the cost charges (hbp_plan_epoch plans for them); HBP_E_SOLVER when HBP_STEP_EXACT finds

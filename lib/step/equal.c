@@ -328,6 +328,7 @@ static hbp_status improve(equal *e, int64_t part)
     for (int32_t i = 1; i < step->options.effort; i++)
         limit = hbp__mul_saturating(limit, 3);
     e->work = 0;
+    sum_up(e);
     for (int changed = 1; changed && e->work < limit;) {
         changed = 0;
         for (int64_t m = 0; m < e->board.micro_batches && e->work < limit; m++) {

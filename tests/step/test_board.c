@@ -52,6 +52,33 @@ START_TEST(a_micro_batch_is_dropped_with_its_sequences)
 }
 END_TEST
 
+/* What was read from a solution is written as one of the same groups, members and time. */
+START_TEST(a_solution_is_read_and_written)
+{
+    for (uint64_t i = 0; i < GROUNDS; i++) {
+        ground g;
+        hbp__step_board board;
+        hbp__step_solution from, to;
+        ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
+        OK(g.step.context, hbp__step_first_fit(&g.step, &from));
+        OK(g.step.context, hbp__step_board_open(&g.step, from.micro_batches, &board));
+        hbp__step_board_read(&g.step, &from, &board);
+        OK(g.step.context, hbp__step_board_write(&g.step, &board, &to));
+        ck_assert_int_eq(to.ns, from.ns);
+        ck_assert_int_eq(to.groups, from.groups);
+        ck_assert_int_eq(to.micro_batches, from.micro_batches);
+        for (int64_t k = 0; k < g.step.count; k++) {
+            ck_assert_int_eq(to.group[k], from.group[k]);
+            ck_assert_int_eq(to.degree[to.group[k]], from.degree[from.group[k]]);
+        }
+        hbp__step_solution_close(&from);
+        hbp__step_solution_close(&to);
+        hbp__step_board_close(&g.step, &board);
+        ground_close(&g);
+    }
+}
+END_TEST
+
 START_TEST(empty_micro_batches_are_trimmed)
 {
     int64_t trimmed = 0;
@@ -101,4 +128,4 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("board", a_copy_is_equal, a_micro_batch_is_dropped_with_its_sequences,
-          empty_micro_batches_are_trimmed, nothing_is_left_behind)
+          a_solution_is_read_and_written, empty_micro_batches_are_trimmed, nothing_is_left_behind)
