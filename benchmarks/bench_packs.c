@@ -56,7 +56,7 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     int32_t sp = 1, recompute = 0;
     hbp_groups *groups = NULL;
     hbp_packs *packs = NULL;
-    bench_need(context, hbp_groups_create(context, cost, 1, &capacity, &sp, &recompute, capacity, &groups),
+    bench_need(context, hbp_groups_create(context, cost, 1, &capacity, &sp, &recompute, 0, &groups),
                "groups");
     hbp_fill_options options;
     hbp_fill_options_init(&options, sizeof options);

@@ -79,16 +79,18 @@ static int print_json(cli *c, const hbp_sp_choice *choices, int64_t choice_count
                       (int)choices[i].recompute, "verdict", reason_name(choices[i].reason), "pack_ns",
                       (json_int_t)choices[i].pack_ns, "step_ns", (json_int_t)choices[i].step_ns, "peak_bytes",
                       (json_int_t)choices[i].peak_bytes, "limit_bytes", (json_int_t)choices[i].limit_bytes));
-    c->result = json_pack("{s:I,s:o,s:o,s:o}", "tokens_per_step",
-                          (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "groups", rows, "candidates",
-                          candidates_json(c->groups), "degrees_of_longest_pack", degrees);
+    c->result = json_pack("{s:I,s:b,s:o,s:o,s:o}", "tokens_per_step",
+                          (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "tokens_per_step_chosen",
+                          c->tokens_per_step == 0, "groups", rows, "candidates", candidates_json(c->groups),
+                          "degrees_of_longest_pack", degrees);
     return cli_print_json(c);
 }
 
 static void print_groups(const hbp_groups *groups)
 {
     int64_t count = 0;
-    const int64_t *length = hbp_groups_get_pack_lengths(groups, &count);
+    const int64_t *threshold = hbp_groups_get_thresholds(groups, &count);
+    const int64_t *length = hbp_groups_get_pack_lengths(groups, NULL);
     const int32_t *sp = hbp_groups_get_sp(groups, NULL);
     const int32_t *recompute = hbp_groups_get_recompute(groups, NULL);
     const int64_t *packs = hbp_groups_get_packs(groups, NULL);
@@ -99,10 +101,11 @@ static void print_groups(const hbp_groups *groups)
     for (int64_t i = 0; i < count; i++)
         all += (double)tokens[i];
     table t;
-    table_begin(&t, 8,
-                (const char *[]){"pack", "SP", "recomputed layers", "packs / micro-batch",
+    table_begin(&t, 9,
+                (const char *[]){"samples up to", "pack", "SP", "recomputed layers", "packs / micro-batch",
                                  "micro-batches / step", "tokens", "share", "step"});
     for (int64_t i = 0; i < count; i++) {
+        table_add_text(&t, show_length(threshold[i]));
         table_add_text(&t, show_length(length[i]));
         table_add(&t, "%d", (int)sp[i]);
         table_add(&t, "%d", (int)recompute[i]);
@@ -174,7 +177,9 @@ int cli_groups(cli *c)
     } else if (c->json) {
         exit_status = print_json(c, choices, choice_count);
     } else {
-        printf("%s tokens per step at most\n\n", show_count(hbp_groups_get_tokens_per_step(c->groups)).s);
+        printf("%s tokens per step at most, as %s\n\n",
+               show_count(hbp_groups_get_tokens_per_step(c->groups)).s,
+               c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
         print_candidates(c->groups, c->all != 0);
         print_choices(length[count - 1], choices, choice_count);

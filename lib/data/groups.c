@@ -18,9 +18,10 @@ hbp_groups *hbp__groups_new(const hbp__memory *memory, int64_t candidates)
         return NULL;
     groups->memory = *memory;
     groups->candidates = candidates;
+    groups->candidate = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate);
     groups->candidate_ns = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate_ns);
     groups->candidate_text = hbp__new_zero(memory, (uint64_t)candidates, sizeof *groups->candidate_text);
-    if (!groups->candidate_ns || !groups->candidate_text) {
+    if (!groups->candidate || !groups->candidate_ns || !groups->candidate_text) {
         hbp_groups_free(groups);
         return NULL;
     }
@@ -32,6 +33,7 @@ void hbp_groups_free(hbp_groups *groups)
     if (!groups)
         return;
     hbp__memory memory = groups->memory;
+    hbp__delete(&memory, groups->candidate);
     hbp__delete(&memory, groups->candidate_ns);
     hbp__delete(&memory, groups->candidate_text);
     hbp__delete(&memory, groups);

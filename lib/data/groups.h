@@ -10,11 +10,23 @@
 #define HBP__MAX_GROUPS     16
 #define HBP__CANDIDATE_TEXT 256
 
+/* A hierarchy that was considered, with all that making it anew takes. */
+typedef struct hbp__candidate {
+    int64_t epoch_ns; /* estimate */
+    int64_t count;
+    int64_t threshold[HBP__MAX_GROUPS];
+    int64_t pack_length[HBP__MAX_GROUPS];
+    int32_t sp[HBP__MAX_GROUPS];
+    int32_t recompute[HBP__MAX_GROUPS];
+    int64_t micro_batches[HBP__MAX_GROUPS];
+    int64_t tokens[HBP__MAX_GROUPS];
+} hbp__candidate;
+
 struct hbp_groups {
     hbp__memory memory;
     int64_t count;
-    int64_t threshold[HBP__MAX_GROUPS];   /* longest sample of the group */
-    int64_t pack_length[HBP__MAX_GROUPS]; /* capacity; ascending; >= threshold */
+    int64_t threshold[HBP__MAX_GROUPS];   /* largest item of the group */
+    int64_t pack_length[HBP__MAX_GROUPS]; /* capacity; >= threshold */
     int32_t sp[HBP__MAX_GROUPS];
     int32_t recompute[HBP__MAX_GROUPS];
     int64_t packs[HBP__MAX_GROUPS];         /* in a micro-batch: ranks / sp */
@@ -28,8 +40,9 @@ struct hbp_groups {
     double fixed_ns[HBP__MAX_GROUPS];
     int64_t tokens_per_step;
     int32_t ranks;
-    int64_t candidates;    /* hierarchies considered, best first */
-    int64_t *candidate_ns; /* [candidates] */
+    int64_t candidates;        /* hierarchies considered, the chosen one first */
+    hbp__candidate *candidate; /* [candidates] */
+    int64_t *candidate_ns;     /* [candidates] */
     char (*candidate_text)[HBP__CANDIDATE_TEXT];
 };
 

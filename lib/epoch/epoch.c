@@ -1,12 +1,18 @@
 #include "epoch/epoch.h"
 
+#include "base/checked.h"
 #include "base/options.h"
 #include "cost/cost.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
+#include "pack/hierarchy.h"
 #include "pack/score.h"
 #include "schedule/balance.h"
 #include "schedule/even_kinds.h"
+
+/* Other hierarchies are filled while their number times the samples stays below this, but no more of them. */
+#define SAMPLES_TO_FILL (INT64_C(1) << 20)
+#define MOST_TRIES      12
 
 void hbp__trial_close(hbp__trial *t)
 {
@@ -15,16 +21,12 @@ void hbp__trial_close(hbp__trial *t)
     *t = (hbp__trial){NULL, NULL, 0};
 }
 
-/* Chooses groups and fills them. */
-static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *groups_options,
-                            hbp__trial *out)
+/* Fills the trial's groups. */
+static hbp_status run_trial(const hbp__epoch *epoch, hbp__trial *out)
 {
     hbp_fill_options fill;
     hbp__epoch_fill_options(&epoch->options, &fill);
-    hbp_status status =
-        hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, groups_options, &out->groups);
-    if (status >= 0)
-        status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
+    hbp_status status = hbp__epoch_fill(epoch, epoch->lengths, out->groups, &fill, &out->packs);
     if (status >= 0)
         status =
             hbp__packs_score(epoch->context, out->packs, out->groups, epoch->cost->terms.step_ns, &out->ns);
@@ -33,11 +35,12 @@ static hbp_status run_trial(const hbp__epoch *epoch, const hbp_groups_options *g
     return status;
 }
 
-/* Runs one more hierarchy and keeps the better of the two; one that cannot be had is no failure. */
-static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *options, hbp__trial *best)
+/* Runs one more hierarchy, takes its groups and keeps the better of the two; one that cannot be filled is no
+ * failure. */
+static hbp_status challenge(const hbp__epoch *epoch, hbp_groups *groups, hbp__trial *best)
 {
-    hbp__trial other = {NULL, NULL, 0};
-    hbp_status status = run_trial(epoch, options, &other);
+    hbp__trial other = {groups, NULL, 0};
+    hbp_status status = run_trial(epoch, &other);
     if (status == HBP_E_INFEASIBLE)
         return hbp__enter(epoch->context); /* clears its message */
     HBP__TRY(status);
@@ -50,6 +53,26 @@ static hbp_status challenge(const hbp__epoch *epoch, const hbp_groups_options *o
     return HBP_OK;
 }
 
+/* Tries the first hierarchies of the table, which stays with `table`, and the published one. */
+static hbp_status try_others(const hbp__epoch *epoch, hbp_groups_options *options, const hbp_groups *table,
+                             hbp__trial *best)
+{
+    int64_t tries = hbp__min_i64(table->candidates, SAMPLES_TO_FILL / epoch->lengths->count);
+    tries = hbp__min_i64(tries, MOST_TRIES);
+    hbp_groups *groups = NULL;
+    for (int64_t i = 1; i < tries; i++) {
+        HBP__TRY(hbp__groups_candidate(epoch->context, epoch->cost, table, i, &groups));
+        HBP__TRY(challenge(epoch, groups, best));
+    }
+    options->mode = HBP_GROUPS_PAPER;
+    options->tokens_per_step = table->tokens_per_step;
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, options, &groups);
+    if (status == HBP_E_INFEASIBLE)
+        return hbp__enter(epoch->context); /* clears its message */
+    HBP__TRY(status);
+    return challenge(epoch, groups, best);
+}
+
 hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
 {
     if (epoch->groups) {
@@ -58,22 +81,18 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
         return hbp__epoch_fill(epoch, epoch->lengths, epoch->groups, &fill, &best->packs);
     }
     hbp_groups_options options;
+    hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(run_trial(epoch, &options, best));
-    if (epoch->options.mode == HBP_EPOCH_PAPER || epoch->lengths->count > HBP__TRY_SAMPLES)
-        return HBP_OK;
-    hbp_status status = HBP_OK;
-    for (int32_t k = (int32_t)best->groups->count - 1; k >= 1 && status >= 0; k--) {
-        options.max_groups = k;
-        status = challenge(epoch, &options, best);
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table));
+    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
+    if (status >= 0)
+        status = run_trial(epoch, best);
+    if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
+        status = try_others(epoch, &options, table, best);
+        if (status < 0)
+            hbp__trial_close(best);
     }
-    if (status >= 0) {
-        options.mode = HBP_GROUPS_PAPER;
-        options.max_groups = epoch->options.max_groups;
-        status = challenge(epoch, &options, best);
-    }
-    if (status < 0)
-        hbp__trial_close(best);
+    hbp_groups_free(table);
     return status;
 }
 

@@ -120,19 +120,6 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
     return HBP_OK;
 }
 
-/* Packs longer than the longest sample, where no limit is given and a step has tokens for them: what each
- * micro-batch pays once is then shared by more of them. */
-static hbp_status consider_longer_packs(search *s, const hbp_groups *known)
-{
-    const hbp_epoch_options *o = &s->epoch->options;
-    int64_t longest = known->pack_length[known->count - 1], length = longest, levels;
-    while (length <= known->tokens_per_step / known->ranks / 2)
-        length *= 2;
-    if (o->max_pack_length || length == longest)
-        return HBP_OK;
-    return consider_groups(s, o->max_groups, length, known, &levels);
-}
-
 static hbp_status search_layouts(search *s, const hbp_groups *groups, const hbp_packs *packs)
 {
     candidate mixed = {.groups = groups, .packs = packs};
@@ -144,7 +131,6 @@ static hbp_status search_layouts(search *s, const hbp_groups *groups, const hbp_
     HBP__TRY(consider_fill(s, groups, NULL));
     if (s->epoch->groups)
         return HBP_OK;
-    HBP__TRY(consider_longer_packs(s, groups));
     if (s->epoch->lengths->count > HBP__TRY_SAMPLES)
         return HBP_OK;
     int64_t levels = s->epoch->options.max_groups, length = s->epoch->options.max_pack_length;

@@ -6,9 +6,10 @@
 #include "hbp/sp.h"
 #include "pack/hierarchy.h"
 
-/* Room for the table of hierarchies: one for each number of groups, the paper's, and one for each single
- * level. */
+/* Rows of the table of hierarchies. */
 #define MAX_CANDIDATES 40
+/* Of the optimum's: the rest is the paper's and single levels. */
+#define MOST_OPTIMA 28
 /* Percent of tokens_per_step that a step may lack, unless the caller says otherwise. */
 #define DEFAULT_SLACK 25
 /* One more level must save this share of the epoch: it costs communicators, a last step that is not full, and
@@ -64,6 +65,7 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
                  {"min_length", options->min_length},
                  {"pack_multiple", options->pack_multiple},
                  {"sequence_multiple", options->sequence_multiple},
+                 {"max_pack_length", options->max_pack_length},
                  {"tokens_per_rank", options->tokens_per_rank}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 0 || sizes[i].value > INT64_C(1) << 50)
@@ -72,32 +74,49 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
     return HBP_OK;
 }
 
-/* The pack length that holds everything: as given, or a power of two; HBP_E_INVALID when an item is longer.
- */
-static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *lengths, int64_t longest,
-                                     hbp_groups_options *options)
+/* Refuses samples past a given max_length. */
+static hbp_status check_lengths(hbp_context *context, const hbp_lengths *lengths,
+                                const hbp_groups_options *options)
 {
-    if (!options->max_length)
-        options->max_length = power_of_two_from(longest);
-    options->max_length =
-        hbp__round_up(hbp__round_up(options->max_length, options->sequence_multiple), options->pack_multiple);
-    if (options->max_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they hold at most %d",
-                         (long long)options->max_length, HBP_MAX_LENGTH);
-    if (longest <= options->max_length)
-        return HBP_OK;
     int64_t over = 0;
     for (int64_t b = lengths->bins - 1; b >= 0 && lengths->bin_length[b] > options->max_length; b--)
         over += lengths->bin_count[b];
-    if (!over)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "groups: tied samples have %lld tokens together; a pack holds %lld",
-                         (long long)longest, (long long)options->max_length);
+    if (!options->max_length || !over)
+        return HBP_OK;
     return hbp__fail(
         context, HBP_E_INVALID,
-        "groups: %lld sample(s) are longer than a pack of %lld tokens, the longest has %lld; limit the "
+        "groups: %lld sample(s) are longer than max_length, %lld tokens; the longest has %lld; limit the "
         "lengths first",
         (long long)over, (long long)options->max_length, (long long)lengths->bin_length[lengths->bins - 1]);
+}
+
+/* The longest pack of the published rule: as given, or a power of two; HBP_E_INVALID when it holds less than
+ * the longest item. */
+static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *lengths, int64_t longest,
+                                     hbp_groups_options *options)
+{
+    int64_t pack = options->max_pack_length ? options->max_pack_length : options->max_length;
+    if (!pack)
+        pack = power_of_two_from(longest);
+    if (options->max_pack_length)
+        pack = pack / options->pack_multiple * options->pack_multiple;
+    else
+        pack = hbp__round_up(hbp__round_up(pack, options->sequence_multiple), options->pack_multiple);
+    if (pack > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they hold at most %d",
+                         (long long)pack, HBP_MAX_LENGTH);
+    options->max_length = pack;
+    if (longest <= pack)
+        return HBP_OK;
+    int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->tie;
+    if (options->max_pack_length)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "groups: %s %lld tokens with padding; max_pack_length is %lld",
+                         is_one ? "the longest sample has" : "tied samples together have", (long long)longest,
+                         (long long)options->max_pack_length);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "groups: tied samples have %lld tokens together; a pack holds %lld", (long long)longest,
+                     (long long)pack);
 }
 
 hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
@@ -108,40 +127,40 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
         options->pack_multiple = 1;
     if (!options->sequence_multiple)
         options->sequence_multiple = 1;
+    HBP__TRY(check_lengths(context, lengths, options));
     HBP__TRY(longest_item(context, lengths, options->sequence_multiple, longest));
     return resolve_max_length(context, lengths, *longest, options);
 }
 
-/* Fills in the defaults and refuses lengths past max_length. */
+/* Fills in the defaults but for tokens_per_step, and refuses lengths past max_length. `limits` gets what
+ * levels may be. */
 static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          hbp_groups_options *options, int64_t *longest)
+                          hbp_groups_options *options, hbp__level_limits *limits, int64_t *longest)
 {
-    int is_given = options->max_length > 0;
+    int64_t max_length = options->max_length; /* as given */
     HBP__TRY(hbp__groups_lengths(context, lengths, options, longest));
+    int is_paper = options->mode == HBP_GROUPS_PAPER;
+    int64_t multiple = options->pack_multiple;
     int64_t most = hbp__cost_most_tokens(cost, cost->degree[cost->terms.degrees - 1]);
-    most -= most % options->pack_multiple;
-    if (!is_given && *longest <= most)
+    most -= most % multiple;
+    if (is_paper && !max_length && *longest <= most)
         options->max_length = hbp__min_i64(options->max_length, most);
     if (!options->min_length)
-        options->min_length = options->mode == HBP_GROUPS_PAPER ? 8192 : 1024;
-    options->min_length = hbp__min_i64(options->min_length, options->max_length);
+        options->min_length = is_paper ? 8192 : 1024;
     if (!options->max_groups)
         options->max_groups = 6;
     if (!options->step_slack)
         options->step_slack = DEFAULT_SLACK;
-    if (options->step_slack < 0)
-        options->step_slack = 0;
-    if (!options->tokens_per_step) {
-        /* One pack of max_length on every SP group, of the degree that serves such packs best. */
-        hbp_sp_options sp_options;
-        hbp_sp_options_init(&sp_options, sizeof sp_options);
-        sp_options.tokens_per_step = options->max_length * cost->terms.ranks;
-        sp_options.squares_per_token = lengths->sum_squares / (double)lengths->tokens;
-        hbp_sp_choice choice;
-        choice.struct_size = sizeof choice;
-        HBP__TRY(hbp_choose_sp(context, cost, options->max_length, &sp_options, &choice));
-        options->tokens_per_step = options->max_length * (cost->terms.ranks / choice.sp);
-    }
+    limits->tokens_per_step = options->tokens_per_step;
+    limits->pack_multiple = multiple;
+    limits->step_slack = hbp__max_i64(0, options->step_slack);
+    limits->max_length =
+        is_paper || options->max_pack_length ? options->max_length : HBP_MAX_LENGTH / multiple * multiple;
+    limits->min_length = hbp__min_i64(options->min_length, limits->max_length);
+    limits->tokens_per_rank = options->tokens_per_rank ? options->tokens_per_rank : INT64_MAX;
+    /* A step is sized for samples of a given max_length, whichever of them these data have. */
+    if (!is_paper && !max_length)
+        options->max_length = hbp__round_up(*longest, multiple);
     return HBP_OK;
 }
 
@@ -192,16 +211,6 @@ static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__esti
     }
 }
 
-static int same_levels(const hbp__hierarchy *a, const hbp__hierarchy *b)
-{
-    if (a->count != b->count)
-        return 0;
-    for (int64_t g = 0; g < a->count; g++)
-        if (a->level[g].pack_length != b->level[g].pack_length || a->level[g].sp != b->level[g].sp)
-            return 0;
-    return 1;
-}
-
 /* What hierarchies are ranked by: the estimate, and a charge for each level. */
 static int64_t rank_ns(const hbp__hierarchy *hierarchy, int64_t charge)
 {
@@ -214,7 +223,7 @@ static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hier
                            int64_t charge)
 {
     for (int64_t i = 0; i < *count; i++)
-        if (same_levels(&list[i], candidate))
+        if (hbp__hierarchy_equals(&list[i], candidate))
             return;
     int64_t at = *count;
     while (at > 0 && rank_ns(&list[at - 1], charge) > rank_ns(candidate, charge))
@@ -228,69 +237,132 @@ static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hier
     ++*count;
 }
 
-/* The single levels: every sample in packs of max_length, on each degree. What packing without a hierarchy
- * costs. */
-static void rank_single_levels(const hbp__estimator *estimator, int64_t max_length, hbp__hierarchy *list,
-                               int64_t *count, int64_t charge)
+/* The single levels: every sample in packs of the published rule's length, on each degree. What packing
+ * without a hierarchy costs. */
+static void rank_single_levels(const hbp__estimator *estimator, const hbp__level_limits *limits,
+                               int64_t length, hbp__hierarchy *list, int64_t *count, int64_t charge)
 {
     for (int32_t row = 0; row < estimator->cost->terms.degrees; row++) {
         hbp__hierarchy single = {1, {{0}}, 0};
-        if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, estimator->cost->degree[row],
-                             max_length, 0, &single.level[0]))
+        if (!hbp__level_allow(estimator->cost, limits, estimator->cost->degree[row], length, 0,
+                              &single.level[0]))
             continue;
-        single.level[0].threshold = estimator->longest;
+        single.level[0].threshold = estimator->size[estimator->bins - 1];
         hbp__hierarchy_estimate(estimator, &single);
         rank_candidate(list, count, &single, charge);
     }
 }
 
-static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
-                         const hbp_groups_options *options, hbp__hierarchy *list, hbp_groups **out)
+/* Why no hierarchy holds the longest item. */
+static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estimator,
+                               const hbp__level_limits *limits)
+{
+    const hbp_cost *cost = estimator->cost;
+    int64_t longest = estimator->size[estimator->bins - 1];
+    int64_t length = hbp__round_up(longest, limits->pack_multiple), least = INT64_MAX;
+    hbp__level_limits any_step = *limits;
+    any_step.tokens_per_step = INT64_MAX;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        hbp__level level;
+        if (hbp__level_allow(cost, &any_step, cost->degree[row], length, 1, &level))
+            least = hbp__min_i64(least, hbp__mul_saturating(level.packs, length));
+    }
+    if (least < INT64_MAX)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "groups: tokens_per_step is %lld; with a sample of %lld tokens a step on %d rank(s) "
+                         "holds at least %lld",
+                         (long long)limits->tokens_per_step, (long long)longest, (int)cost->terms.ranks,
+                         (long long)least);
+    if (limits->tokens_per_rank < INT64_MAX)
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "no SP degree holds the longest sample of %lld tokens on %d rank(s) with at most %lld "
+            "tokens a rank",
+            (long long)longest, (int)cost->terms.ranks, (long long)limits->tokens_per_rank);
+    return hbp__fail(context, HBP_E_INFEASIBLE,
+                     "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every "
+                     "layer recomputed",
+                     (long long)longest, (int)cost->terms.ranks);
+}
+
+static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator,
+                           const hbp__level_limits *limits, const hbp_groups_options *options,
+                           hbp__hierarchy *list, int64_t *count)
 {
     hbp__hierarchy paper;
-    hbp_status paper_status =
-        hbp__groups_paper(context, estimator, options->mode == HBP_GROUPS_PAPER ? options->min_length : 8192,
-                          options->max_length, &paper);
+    hbp__level_limits published = *limits;
+    published.max_length = options->max_length;
+    if (options->mode != HBP_GROUPS_PAPER)
+        published.min_length = 8192;
+    hbp_status paper_status = hbp__groups_paper(context, estimator, &published, &paper);
     if (options->mode == HBP_GROUPS_PAPER || paper_status != HBP_E_INFEASIBLE)
         HBP__TRY(paper_status);
     context->message[0] = '\0';
-    hbp__hierarchy optimal[HBP__MAX_GROUPS];
-    int64_t optima = HBP__MAX_GROUPS, count = 0;
-    HBP__TRY(hbp__groups_optimal(context, estimator, options->min_length, options->max_length,
-                                 options->max_groups, optimal, &optima));
+    int64_t optima = MOST_OPTIMA;
+    hbp__hierarchy *optimal = list + MAX_CANDIDATES + 1;
+    HBP__TRY(hbp__groups_optimal(context, estimator, limits, options->max_groups, optimal, &optima));
     HBP__TRY(hbp__tick(context, "groups", 1, 2));
-    int64_t charge = optima ? optimal[optima - 1].epoch_ns / LEVEL_SHARE : 0;
+    int64_t charge = optima ? optimal[0].epoch_ns / LEVEL_SHARE : 0;
     for (int64_t i = 0; i < optima; i++)
-        rank_candidate(list, &count, &optimal[i], charge);
+        rank_candidate(list, count, &optimal[i], charge);
     if (paper_status == HBP_OK && (options->mode == HBP_GROUPS_PAPER || paper.count <= options->max_groups))
-        rank_candidate(list, &count, &paper, charge);
-    rank_single_levels(estimator, options->max_length, list, &count, charge);
+        rank_candidate(list, count, &paper, charge);
+    rank_single_levels(estimator, limits, options->max_length, list, count, charge);
+    if (options->mode == HBP_GROUPS_PAPER) {
+        /* What was asked for comes first. */
+        int64_t at = 0;
+        while (at < *count - 1 && !hbp__hierarchy_equals(&list[at], &paper))
+            at++;
+        memmove(list + 1, list, (size_t)at * sizeof *list);
+        list[0] = paper;
+    }
+    return HBP_OK;
+}
+
+/* Row `i` of the table of candidates. */
+static void write_candidate(const hbp__estimator *estimator, const hbp__hierarchy *hierarchy, int64_t i,
+                            hbp_groups *groups)
+{
+    hbp__candidate *c = &groups->candidate[i];
+    int64_t low = 0;
+    c->count = hierarchy->count;
+    c->epoch_ns = groups->candidate_ns[i] = hierarchy->epoch_ns;
+    for (int64_t g = 0; g < hierarchy->count; g++) {
+        const hbp__level *level = &hierarchy->level[g];
+        int64_t high = hbp__estimator_bin(estimator, level->threshold);
+        c->threshold[g] = level->threshold;
+        c->pack_length[g] = level->pack_length;
+        c->sp[g] = level->sp;
+        c->recompute[g] = level->recompute;
+        c->micro_batches[g] = level->micro_batches;
+        c->tokens[g] = estimator->tokens_before[high] - estimator->tokens_before[low];
+        low = high;
+    }
+    hbp__groups_describe(c->pack_length, c->sp, c->count, groups->candidate_text[i]);
+}
+
+static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
+                         const hbp__level_limits *limits, const hbp_groups_options *options,
+                         hbp__hierarchy *list, hbp_groups **out)
+{
+    int64_t count = 0;
+    HBP__TRY(rank_all(context, estimator, limits, options, list, &count));
     if (!count)
-        return hbp__fail(
-            context, HBP_E_INFEASIBLE,
-            "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every layer "
-            "recomputed",
-            (long long)estimator->longest, (int)estimator->cost->terms.ranks);
-    const hbp__hierarchy *chosen = &list[0];
-    if (options->mode == HBP_GROUPS_PAPER)
-        chosen = &paper;
+        return fail_to_hold(context, estimator, limits);
     hbp_groups *groups = hbp__groups_new(&context->memory, count);
     if (!groups)
         return hbp__fail_memory(context, "the groups");
-    store(estimator->cost, estimator->tokens_per_step, estimator, chosen, groups);
-    for (int64_t i = 0, row = 1; i < count; i++) {
-        int64_t at = same_levels(&list[i], chosen) ? 0 : row++;
-        if (at >= count)
-            break;
-        int64_t length[HBP__MAX_GROUPS];
-        int32_t sp[HBP__MAX_GROUPS];
-        for (int64_t g = 0; g < list[i].count; g++) {
-            length[g] = list[i].level[g].pack_length;
-            sp[g] = list[i].level[g].sp;
-        }
-        groups->candidate_ns[at] = list[i].epoch_ns;
-        hbp__groups_describe(length, sp, list[i].count, groups->candidate_text[at]);
+    store(estimator->cost, limits->tokens_per_step, estimator, &list[0], groups);
+    /* The others by their times alone: what is charged for levels only decides which is chosen. */
+    for (int64_t i = 2; i < count; i++) {
+        hbp__hierarchy one = list[i];
+        int64_t at = i;
+        for (; at > 1 && list[at - 1].epoch_ns > one.epoch_ns; at--)
+            list[at] = list[at - 1];
+        list[at] = one;
     }
+    for (int64_t i = 0; i < count; i++)
+        write_candidate(estimator, &list[i], i, groups);
     *out = groups;
     return HBP_OK;
 }
@@ -307,22 +379,47 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_groups_options"));
     int64_t longest;
     const hbp_cost capped = hbp__cost_capped(cost, all.tokens_per_rank);
-    HBP__TRY(resolve(context, lengths, &capped, &all, &longest));
+    hbp__level_limits limits;
+    HBP__TRY(resolve(context, lengths, &capped, &all, &limits, &longest));
     HBP__TRY(hbp__tick(context, "groups", 0, 2));
+    if (!limits.tokens_per_step)
+        HBP__TRY(hbp__groups_step_tokens(context, lengths, &capped, &all, &limits, longest,
+                                         &limits.tokens_per_step));
     hbp__estimator estimator;
-    hbp_status status = hbp__estimator_open(context, lengths, &capped, all.tokens_per_step, &estimator);
-    estimator.longest = longest;
-    estimator.pack_multiple = all.pack_multiple;
-    estimator.step_slack = all.step_slack;
+    hbp_status status = hbp__estimator_open(context, lengths, &capped, all.sequence_multiple, &estimator);
     hbp__hierarchy *list = NULL;
     if (status == HBP_OK) {
-        list = hbp__new(&context->memory, MAX_CANDIDATES + 1, sizeof *list);
-        status = list ? choose(context, &estimator, &all, list, out)
+        list = hbp__new(&context->memory, MAX_CANDIDATES + 1 + MOST_OPTIMA, sizeof *list);
+        status = list ? choose(context, &estimator, &limits, &all, list, out)
                       : hbp__fail_memory(context, "the table of hierarchies");
     }
     hbp__delete(&context->memory, list);
     hbp__estimator_close(context, &estimator);
     return status;
+}
+
+hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,
+                                 int64_t index, hbp_groups **out)
+{
+    const hbp__candidate *c = &groups->candidate[index];
+    hbp__hierarchy hierarchy = {c->count, {{0}}, c->epoch_ns};
+    hbp_groups *made = hbp__groups_new(&context->memory, 1);
+    if (!made)
+        return hbp__fail_memory(context, "the groups");
+    for (int64_t g = 0; g < c->count; g++) {
+        hbp__level *level = &hierarchy.level[g];
+        *level = (hbp__level){c->threshold[g],    c->pack_length[g],
+                              c->sp[g],           hbp__cost_row(cost, c->sp[g]),
+                              c->recompute[g],    cost->terms.ranks / c->sp[g],
+                              c->micro_batches[g]};
+    }
+    store(cost, groups->tokens_per_step, NULL, &hierarchy, made);
+    memcpy(made->tokens, c->tokens, sizeof c->tokens);
+    made->candidate[0] = *c;
+    made->candidate_ns[0] = c->epoch_ns;
+    memcpy(made->candidate_text[0], groups->candidate_text[index], HBP__CANDIDATE_TEXT);
+    *out = made;
+    return HBP_OK;
 }
 
 /* One row given by hand, as a level; its layers are checked, or chosen when negative. */
@@ -383,21 +480,31 @@ hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t
                          HBP__MAX_GROUPS);
     if (tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld", (long long)tokens_per_step);
-    if (!tokens_per_step)
-        tokens_per_step = pack_length[count - 1] * (cost->terms.ranks / hbp__max_i64(1, sp[count - 1]));
+    /* Without a number: what the largest micro-batch holds. */
+    int64_t step_tokens = tokens_per_step;
+    for (int64_t g = 0; g < count && !tokens_per_step; g++)
+        if (sp[g] > 0 && pack_length[g] > 0)
+            step_tokens =
+                hbp__max_i64(step_tokens, hbp__mul_saturating(pack_length[g], cost->terms.ranks / sp[g]));
     hbp__hierarchy hierarchy = {count, {{0}}, 0};
     for (int64_t g = 0; g < count; g++) {
         if (g && pack_length[g] <= pack_length[g - 1])
             return hbp__fail(context, HBP_E_INVALID,
                              "group %lld: pack length %lld is not above the %lld before it", (long long)g,
                              (long long)pack_length[g], (long long)pack_length[g - 1]);
-        HBP__TRY(given_level(context, cost, tokens_per_step, g, pack_length[g], sp[g],
-                             recompute ? recompute[g] : -1, &hierarchy.level[g]));
+        hbp__level *level = &hierarchy.level[g];
+        HBP__TRY(given_level(context, cost, step_tokens, g, pack_length[g], sp[g],
+                             recompute ? recompute[g] : -1, level));
+        if (level->pack_length > step_tokens / level->packs)
+            return hbp__fail(
+                context, HBP_E_INVALID,
+                "group %lld: %lld packs of %lld tokens in a micro-batch; tokens_per_step is %lld",
+                (long long)g, (long long)level->packs, (long long)level->pack_length, (long long)step_tokens);
     }
     hbp_groups *groups = hbp__groups_new(&context->memory, 1);
     if (!groups)
         return hbp__fail_memory(context, "the groups");
-    store(cost, tokens_per_step, NULL, &hierarchy, groups);
+    store(cost, step_tokens, NULL, &hierarchy, groups);
     hbp__groups_describe(groups->pack_length, groups->sp, count, groups->candidate_text[0]);
     *out = groups;
     return HBP_OK;

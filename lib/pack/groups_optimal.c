@@ -1,197 +1,184 @@
 /* The default choice of groups: a shortest path over thresholds of the histogram.
  *
- * Input: the histogram; candidate levels, for each legal degree d and number m of micro-batches in a step:
- * the pack length that carries exactly tokens_per_step in m micro-batches, tokens_per_step d / (ranks m),
- * with the fewest recomputed layers that fit, and the somewhat shorter one, within the step's slack, at which
- * a token takes least. Output: for each number of groups k the hierarchy with the least estimated time. The
- * estimate of a group depends only on the samples between its two thresholds (hierarchy.c), so an epoch is a
- * path 0 = t_0 < t_1 < ... < t_k = longest, and the best path of at most k edges is found by dynamic
- * programming over C thresholds and C levels in O(k C^2 + C^3). Oracle: every subset of levels
- * (tests/pack/test_groups.c). */
+ * Input: the histogram of items; candidate levels and thresholds (level_list.h). Output: hierarchies, best
+ * first.
+ *
+ * A level's packs take the items between its threshold and the one below, and are filled up with shorter ones
+ * (hierarchy.c). What they leave of those takes that share of the time that all of them would take, so the
+ * best time G_k(t) of the items up to threshold t in k levels is
+ *
+ *     G_k(t) = min over thresholds s < t and levels l of  ns(l, s, t) + left(l, s, t) G_{k-1}(s)
+ *
+ * by dynamic programming over C thresholds and L levels in O(C^2 L k), each ns in O(1). A plan has each level
+ * once: l follows the best path that has not had it. Of the last threshold the best path for every
+ * level and k is kept, so that hierarchies of unlike longest levels can be tried. Oracle: every choice of
+ * levels (tests/pack/test_groups_optimal.c). */
 #include <string.h>
 
-#include "pack/hierarchy.h"
+#include "pack/level_list.h"
 
-#define MAX_LEVELS        256
-#define MAX_MICRO_BATCHES 32
+/* Paths kept of each number of edges to each threshold. */
+#define PATHS 8
+
+typedef struct level_set {
+    uint64_t word[HBP__MAX_LEVELS / 64];
+} level_set;
+
+typedef struct edge {
+    double ns;
+    level_set levels; /* of the path that it ends */
+    int16_t from;     /* threshold, -1: no path */
+    int16_t rank;     /* of the path there */
+    int16_t level;
+} edge;
+
+/* Paths of k edges to a threshold, best first: after the best those that lack a level that all the better
+ * ones have, so that for any level the best path without it is there. */
+typedef struct ends {
+    edge end[PATHS];
+    int count;
+    int is_full; /* no level is in all of them: a worse one adds nothing */
+} ends;
 
 typedef struct path_search {
-    hbp__level levels[MAX_LEVELS];
-    int64_t level_count;
-    int64_t threshold[MAX_LEVELS + 1];
-    int64_t bin[MAX_LEVELS + 1]; /* bins below the threshold */
-    int64_t thresholds;          /* threshold[0] = 0, the last is the longest item */
-    double best[HBP__MAX_GROUPS + 1][MAX_LEVELS + 1];
-    int16_t from[HBP__MAX_GROUPS + 1][MAX_LEVELS + 1];
-    int16_t edge[MAX_LEVELS + 1][MAX_LEVELS + 1]; /* best level from threshold i to j, -1: none */
-    double edge_ns[MAX_LEVELS + 1][MAX_LEVELS + 1];
+    const hbp__estimator *estimator;
+    hbp__level_list list;
+    ends best[HBP__MAX_GROUPS + 1][HBP__MAX_LEVELS + 1];
+    edge last[HBP__MAX_GROUPS + 1][HBP__MAX_LEVELS]; /* to the last threshold, by its level */
 } path_search;
 
-static void add_level(path_search *search, const hbp__level *level)
+static int has_level(const level_set *set, int64_t level)
 {
-    if (search->level_count == MAX_LEVELS)
-        return;
-    for (int64_t i = 0; i < search->level_count; i++)
-        if (search->levels[i].sp == level->sp && search->levels[i].pack_length == level->pack_length)
-            return;
-    search->levels[search->level_count++] = *level;
+    return set->word[level / 64] >> (level % 64) & 1;
 }
 
-/* Time of a token at a level, its share of what a pack pays once included. */
-static double token_ns(const hbp__estimator *estimator, const hbp__level *level)
+/* Puts a path among the best. O(PATHS). */
+static void improve(ends *best, const edge *e)
 {
-    double length = (double)level->pack_length;
-    return hbp__cost_ns(estimator->cost, level->row, level->recompute, length, 0) / length;
-}
-
-/* Packs of `length` tokens, m to a step; and, since a slightly shorter pack may need less recomputation, the
- * length down to `shortest` at which a token takes least. Those are the capacities of fewer recomputed
- * layers. */
-static void add_lengths(path_search *search, const hbp__estimator *estimator, int32_t sp, int64_t length,
-                        int64_t shortest, int64_t m)
-{
-    hbp__level full, level, best;
-    if (!hbp__level_make(estimator->cost, estimator->tokens_per_step, sp, length, m, &full))
-        return;
-    add_level(search, &full);
-    best = full;
-    for (int32_t c = full.recompute - 1; c >= 0; c--) {
-        int64_t capacity = hbp_cost_predict_capacity(estimator->cost, sp, c);
-        level = full;
-        level.recompute = c;
-        level.pack_length = capacity / estimator->pack_multiple * estimator->pack_multiple;
-        if (level.pack_length >= shortest && level.pack_length < length &&
-            token_ns(estimator, &level) < token_ns(estimator, &best))
-            best = level;
-    }
-    add_level(search, &best);
-}
-
-static void list_levels(path_search *search, const hbp__estimator *estimator, int64_t min_length,
-                        int64_t max_length)
-{
-    const hbp_cost_terms *terms = &estimator->cost->terms;
-    int64_t multiple = estimator->pack_multiple;
-    for (int32_t row = 0; row < terms->degrees; row++) {
-        int32_t sp = estimator->cost->degree[row];
-        add_lengths(search, estimator, sp, max_length, max_length, 0);
-        for (int64_t m = 1; m <= MAX_MICRO_BATCHES; m++) {
-            int64_t length = estimator->tokens_per_step / (terms->ranks / sp) / m / multiple * multiple;
-            if (length < min_length)
-                break;
-            int64_t shortest = hbp__max_i64(min_length, length - length / 100 * estimator->step_slack);
-            if (length <= max_length)
-                add_lengths(search, estimator, sp, length, shortest, m);
+    const ends old = *best;
+    level_set common;
+    int is_in = 0;
+    memset(&common, 0xff, sizeof common);
+    best->count = best->is_full = 0;
+    for (int i = 0; i + is_in <= old.count && best->count < PATHS && !best->is_full;) {
+        int is_next = !is_in && (i == old.count || e->ns < old.end[i].ns);
+        const edge *next = is_next ? e : &old.end[i];
+        uint64_t lacks = 0, left = 0;
+        for (int w = 0; w < HBP__MAX_LEVELS / 64; w++) {
+            lacks |= common.word[w] & ~next->levels.word[w];
+            common.word[w] &= next->levels.word[w];
+            left |= common.word[w];
         }
+        if (lacks)
+            best->end[best->count++] = *next;
+        best->is_full = !left;
+        is_in |= is_next;
+        i += !is_next;
     }
 }
 
-/* Thresholds are the pack lengths, none past the longest item; ascending, distinct. */
-static void list_thresholds(path_search *search, const hbp__estimator *estimator, int64_t longest)
+/* The level from threshold `i` to `j`, after each path of k - 1 edges to `i` that has not had it. */
+static void extend(path_search *search, int32_t k, int64_t i, int64_t j, int64_t level, double ns,
+                   double left)
 {
-    search->thresholds = 1;
-    search->threshold[0] = 0;
-    for (int64_t i = 0; i < search->level_count; i++) {
-        int64_t t = hbp__min_i64(search->levels[i].pack_length, longest);
-        int64_t at = search->thresholds;
-        while (search->threshold[at - 1] > t)
-            at--;
-        if (search->threshold[at - 1] == t)
+    const ends *before = &search->best[k - 1][i];
+    ends *best = &search->best[k][j];
+    edge *last = j == search->list.thresholds - 1 ? &search->last[k][level] : NULL;
+    for (int rank = 0; rank < before->count; rank++) {
+        const edge *rest = &before->end[rank];
+        double total = ns + left * rest->ns;
+        int is_good = !best->is_full || total < best->end[best->count - 1].ns;
+        int is_last = last && (last->from < 0 || total < last->ns);
+        if (!is_good && !is_last)
+            return; /* nor are those after worse ones */
+        if (has_level(&rest->levels, level))
             continue;
-        memmove(search->threshold + at + 1, search->threshold + at,
-                (size_t)(search->thresholds - at) * sizeof *search->threshold);
-        search->threshold[at] = t;
-        search->thresholds++;
+        edge e = {total, rest->levels, (int16_t)i, (int16_t)rank, (int16_t)level};
+        e.levels.word[level / 64] |= UINT64_C(1) << (level % 64);
+        if (is_good)
+            improve(best, &e);
+        if (is_last)
+            *last = e;
     }
-    for (int64_t i = 0; i < search->thresholds; i++)
-        search->bin[i] = hbp__estimator_bin(estimator, search->threshold[i]);
-}
-
-static void weigh_edges(path_search *search, const hbp__estimator *estimator)
-{
-    for (int64_t i = 0; i < search->thresholds; i++)
-        for (int64_t j = i + 1; j < search->thresholds; j++) {
-            search->edge[i][j] = -1;
-            for (int64_t l = 0; l < search->level_count; l++) {
-                if (search->levels[l].pack_length < search->threshold[j])
-                    continue;
-                double ns = hbp__level_ns(estimator, &search->levels[l], search->bin[i], search->bin[j]);
-                if (search->edge[i][j] < 0 || ns < search->edge_ns[i][j]) {
-                    search->edge[i][j] = (int16_t)l;
-                    search->edge_ns[i][j] = ns;
-                }
-            }
-        }
 }
 
 static void find_paths(path_search *search, int32_t max_groups)
 {
-    for (int64_t j = 0; j < search->thresholds; j++)
-        search->from[0][j] = -1;
-    search->best[0][0] = 0;
-    for (int32_t k = 1; k <= max_groups; k++)
-        for (int64_t j = 0; j < search->thresholds; j++) {
-            search->from[k][j] = -1;
-            for (int64_t i = 0; i < j; i++) {
-                if ((k == 1 ? i != 0 : search->from[k - 1][i] < 0) || search->edge[i][j] < 0)
+    int64_t last = search->list.thresholds - 1;
+    for (int32_t k = 0; k <= max_groups; k++) {
+        for (int64_t j = 0; j <= last; j++)
+            search->best[k][j].count = search->best[k][j].is_full = 0;
+        for (int64_t l = 0; l < search->list.levels; l++)
+            search->last[k][l].from = -1;
+    }
+    search->best[0][0] = (ends){.count = 1};
+    for (int64_t j = 1; j <= last; j++)
+        for (int64_t i = 0; i < j; i++)
+            for (int64_t l = 0; l < search->list.levels; l++) {
+                if (search->list.level[l].pack_length < search->list.threshold[j])
                     continue;
-                double ns = search->best[k - 1][i] + search->edge_ns[i][j];
-                if (search->from[k][j] < 0 || ns < search->best[k][j]) {
-                    search->from[k][j] = (int16_t)i;
-                    search->best[k][j] = ns;
-                }
+                double left, ns = hbp__level_ns(search->estimator, &search->list.level[l],
+                                                search->list.bin[i], search->list.bin[j], &left);
+                if (i > 0 && left <= 0)
+                    continue; /* the shorter levels would have nothing to hold */
+                for (int32_t k = 1; k <= max_groups; k++)
+                    extend(search, k, i, j, l, ns, left);
             }
-        }
 }
 
-/* The best hierarchy of exactly k groups; groups without samples (an edge of no tokens) are left out. */
-static void read_path(const path_search *search, int32_t k, hbp__hierarchy *out)
+/* The path of k edges whose last one is `end`. */
+static void read_path(const path_search *search, int32_t k, const edge *end, hbp__hierarchy *out)
 {
-    int64_t at[HBP__MAX_GROUPS + 1];
-    int64_t j = search->thresholds - 1;
-    for (int32_t n = k; n > 0; n--) {
-        at[n] = j;
-        j = search->from[n][j];
-    }
-    at[0] = 0;
-    out->count = 0;
-    for (int32_t n = 1; n <= k; n++) {
-        if (search->bin[at[n]] == search->bin[at[n - 1]])
-            continue;
-        hbp__level level = search->levels[search->edge[at[n - 1]][at[n]]];
-        level.threshold = search->threshold[at[n]];
-        hbp__level *last = out->count ? &out->level[out->count - 1] : NULL;
-        if (last && last->sp == level.sp && last->pack_length == level.pack_length)
-            last->threshold = level.threshold; /* an edge cut in two */
-        else
-            out->level[out->count++] = level;
+    int64_t j = search->list.thresholds - 1;
+    out->count = k;
+    for (const edge *e = end; k > 0; k--) {
+        out->level[k - 1] = search->list.level[e->level];
+        out->level[k - 1].threshold = search->list.threshold[j];
+        j = e->from;
+        e = &search->best[k - 1][j].end[e->rank];
     }
 }
 
-hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estimator, int64_t min_length,
-                               int64_t max_length, int32_t max_groups, hbp__hierarchy *out, int64_t *count)
+/* Keeps the list best first, ties in the order they come; at most `room`. */
+static void insert(hbp__hierarchy *list, int64_t *count, int64_t room, const hbp__hierarchy *one)
 {
+    for (int64_t i = 0; i < *count; i++)
+        if (hbp__hierarchy_equals(&list[i], one))
+            return;
+    int64_t at = *count;
+    while (at > 0 && list[at - 1].epoch_ns > one->epoch_ns)
+        at--;
+    if (at == room)
+        return;
+    *count = hbp__min_i64(*count, room - 1);
+    memmove(list + at + 1, list + at, (size_t)(*count - at) * sizeof *list);
+    list[at] = *one;
+    ++*count;
+}
+
+hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estimator,
+                               const hbp__level_limits *limits, int32_t max_groups, hbp__hierarchy *out,
+                               int64_t *count)
+{
+    int64_t room = *count;
+    *count = 0;
     path_search *search = hbp__new(&context->memory, 1, sizeof *search);
     if (!search)
         return hbp__fail_memory(context, "the choice of groups");
-    search->level_count = 0;
-    list_levels(search, estimator, min_length, max_length);
-    list_thresholds(search, estimator, estimator->longest);
-    if (search->threshold[search->thresholds - 1] < estimator->longest) {
-        *count = 0; /* no level holds the longest item */
-        hbp__delete(&context->memory, search);
-        return HBP_OK;
-    }
-    weigh_edges(search, estimator);
-    find_paths(search, max_groups);
-    int64_t room = *count, last = search->thresholds - 1;
-    *count = 0;
-    for (int32_t k = 1; k <= max_groups && *count < room; k++) {
-        if (last < 1 || search->from[k][last] < 0)
-            continue;
-        read_path(search, k, &out[*count]);
-        hbp__hierarchy_estimate(estimator, &out[*count]);
-        ++*count;
+    search->estimator = estimator;
+    hbp__level_list_make(estimator, limits, &search->list);
+    int64_t last = search->list.thresholds - 1;
+    if (search->list.bin[last] == estimator->bins) {
+        find_paths(search, max_groups);
+        for (int32_t k = 1; k <= max_groups; k++)
+            for (int64_t l = 0; l < search->list.levels; l++) {
+                hbp__hierarchy one;
+                if (search->last[k][l].from < 0)
+                    continue;
+                read_path(search, k, &search->last[k][l], &one);
+                hbp__hierarchy_estimate(estimator, &one);
+                insert(out, count, room, &one);
+            }
     }
     hbp__delete(&context->memory, search);
     return HBP_OK;

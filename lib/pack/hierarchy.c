@@ -2,85 +2,152 @@
 
 #include <string.h>
 
-/* Samples of unlike length in one micro-batch wait for the longest. For packs of one micro-batch taken in
- * descending order, P at a time, the wait is P max(s^2) - sum(s^2). ragged_before[d][b] is its sum over the
- * bins below b with P = ranks / degree: samples of one bin are alike, so only the runs that a bin's border
- * cuts wait. */
-static void ragged_prefix(const hbp_lengths *lengths, int64_t packs, double *ragged)
+#include "data/items.h"
+
+/* Of so many items in a pack, sizes no longer matter. */
+#define MANY 8
+
+/* Mean squares of the items in bin `b`. */
+static double bin_square(const hbp__estimator *e, int64_t b)
 {
-    /* From the longest bin down: `open` samples are in the run that the bins above began, whose longest is
-     * `top`. */
+    return (e->squares_before[b + 1] - e->squares_before[b]) /
+           (double)(e->items_before[b + 1] - e->items_before[b]);
+}
+
+/* Items of unlike length in one micro-batch wait for the longest. For packs of one micro-batch taken in
+ * descending order, P at a time, the wait is P max(s^2) - sum(s^2). ragged_before[d][b] is its sum over the
+ * bins below b with P = ranks / degree: items of one bin are alike, so only the runs that a bin's border cuts
+ * wait. A level whose longest items are in bin b - 1 begins a run of its own: excess[d][b] is what each of
+ * its first joins[d][b] items waits too long in that sum, which has them in a run with longer ones. */
+static void ragged_prefix(const hbp__estimator *e, int64_t packs, double *ragged, double *excess,
+                          int32_t *joins)
+{
+    /* From the longest bin down: `open` items are in the run that the bins above began, whose longest has
+     * `top` squares. */
     int64_t open = 0;
     double top = 0;
-    for (int64_t b = lengths->bins - 1; b >= 0; b--) {
-        double square = (double)lengths->bin_length[b] * (double)lengths->bin_length[b];
-        int64_t left = lengths->bin_count[b];
-        double wait = 0;
+    for (int64_t b = e->bins - 1; b >= 0; b--) {
+        int64_t left = e->items_before[b + 1] - e->items_before[b];
+        double square = bin_square(e, b);
+        /* Tied samples may have fewer squares than a shorter item. */
+        double wait = top > square ? top - square : 0;
+        joins[b + 1] = open ? (int32_t)(packs - open) : 0;
+        excess[b + 1] = open ? wait : 0;
+        ragged[b + 1] = 0;
         if (open) {
-            int64_t joins = hbp__min_i64(left, packs - open);
-            wait = (double)joins * (top - square);
-            left -= joins;
-            open = (open + joins) % packs;
+            int64_t joining = hbp__min_i64(left, packs - open);
+            ragged[b + 1] = (double)joining * wait;
+            left -= joining;
+            open = (open + joining) % packs;
         }
         if (left % packs) {
             open = left % packs;
             top = square;
         }
-        ragged[b + 1] = wait;
     }
-    ragged[0] = 0;
-    for (int64_t b = 0; b < lengths->bins; b++)
+    ragged[0] = excess[0] = 0;
+    joins[0] = 0;
+    for (int64_t b = 0; b < e->bins; b++)
         ragged[b + 1] += ragged[b];
 }
 
-hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                               int64_t tokens_per_step, hbp__estimator *estimator)
+static int sums_alloc(const hbp__memory *memory, int64_t most, int32_t degrees, hbp__estimator *e)
 {
-    const hbp__memory *memory = &context->memory;
-    uint64_t rows = (uint64_t)lengths->bins + 1;
-    *estimator = (hbp__estimator){lengths,
-                                  cost,
-                                  lengths->bin_length[lengths->bins - 1],
-                                  tokens_per_step,
-                                  1,
-                                  0,
-                                  NULL,
-                                  NULL,
-                                  cost->terms.degrees,
-                                  NULL};
-    estimator->squares_before = hbp__new(memory, rows, sizeof *estimator->squares_before);
-    estimator->tokens_before = hbp__new(memory, rows, sizeof *estimator->tokens_before);
-    estimator->ragged_before =
-        hbp__new(memory, rows, (uint64_t)estimator->degrees * sizeof *estimator->ragged_before);
-    if (!estimator->squares_before || !estimator->tokens_before || !estimator->ragged_before)
-        return hbp__fail_memory(context, "the sums over the histogram");
-    estimator->squares_before[0] = 0;
-    estimator->tokens_before[0] = 0;
-    for (int64_t b = 0; b < lengths->bins; b++) {
-        double length = (double)lengths->bin_length[b], count = (double)lengths->bin_count[b];
-        estimator->squares_before[b + 1] = estimator->squares_before[b] + length * length * count;
-        estimator->tokens_before[b + 1] =
-            estimator->tokens_before[b] + lengths->bin_length[b] * lengths->bin_count[b];
+    uint64_t rows = (uint64_t)most + 1;
+    e->size = hbp__new(memory, rows, sizeof *e->size);
+    e->items_before = hbp__new_zero(memory, rows, sizeof *e->items_before);
+    e->tokens_before = hbp__new_zero(memory, rows, sizeof *e->tokens_before);
+    e->padded_before = hbp__new_zero(memory, rows, sizeof *e->padded_before);
+    e->squares_before = hbp__new_zero(memory, rows, sizeof *e->squares_before);
+    e->ragged_before = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->ragged_before);
+    e->excess = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->excess);
+    e->joins = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->joins);
+    return e->size && e->items_before && e->tokens_before && e->padded_before && e->squares_before &&
+           e->ragged_before && e->excess && e->joins;
+}
+
+/* Adds `items` items to the histogram, none smaller than those before: each of `size` padded tokens, with so
+ * many tokens and squares together. */
+static void add_items(hbp__estimator *e, int64_t items, int64_t size, int64_t tokens, double squares)
+{
+    if (!e->bins || e->size[e->bins - 1] != size) {
+        int64_t b = e->bins++;
+        e->size[b] = size;
+        e->items_before[b + 1] = e->items_before[b];
+        e->tokens_before[b + 1] = e->tokens_before[b];
+        e->padded_before[b + 1] = e->padded_before[b];
+        e->squares_before[b + 1] = e->squares_before[b];
     }
-    for (int32_t d = 0; d < estimator->degrees; d++)
-        ragged_prefix(lengths, cost->terms.ranks / cost->degree[d],
-                      estimator->ragged_before + (uint64_t)d * rows);
-    return HBP_OK;
+    e->items_before[e->bins] += items;
+    e->tokens_before[e->bins] += tokens;
+    e->padded_before[e->bins] += items * size;
+    e->squares_before[e->bins] += squares;
+}
+
+static void add_bins(hbp__estimator *e, const hbp_lengths *lengths, int64_t sequence_multiple)
+{
+    for (int64_t b = 0; b < lengths->bins; b++) {
+        int64_t length = lengths->bin_length[b], count = lengths->bin_count[b];
+        add_items(e, count, hbp__round_up(length, sequence_multiple), length * count,
+                  (double)length * (double)length * (double)count);
+    }
+}
+
+static void add_tied(hbp__estimator *e, const hbp__items *items)
+{
+    for (int64_t i = 0; i < items->count; i++) {
+        int64_t tokens = 0;
+        for (uint32_t s = items->sample[i]; s != HBP__NO_SAMPLE; s = items->next[s])
+            tokens += hbp__lengths_get(items->lengths, s);
+        add_items(e, 1, items->size[i], tokens, (double)hbp__items_exact_squares(items, i));
+    }
+}
+
+hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                               int64_t sequence_multiple, hbp__estimator *estimator)
+{
+    memset(estimator, 0, sizeof *estimator);
+    estimator->cost = cost;
+    hbp__items items;
+    hbp_status status = HBP_OK;
+    if (lengths->tie)
+        status = hbp__items_open(context, lengths, sequence_multiple, INT64_MAX, 0, 0, &items);
+    int64_t most = lengths->tie && status == HBP_OK ? items.count : lengths->bins;
+    if (status == HBP_OK && !sums_alloc(&context->memory, most, cost->terms.degrees, estimator))
+        status = hbp__fail_memory(context, "the sums over the histogram");
+    if (status == HBP_OK && lengths->tie)
+        add_tied(estimator, &items);
+    else if (status == HBP_OK)
+        add_bins(estimator, lengths, sequence_multiple);
+    if (lengths->tie)
+        hbp__items_close(&items);
+    for (int32_t d = 0; d < cost->terms.degrees && status == HBP_OK; d++) {
+        int64_t row = d * (estimator->bins + 1);
+        ragged_prefix(estimator, cost->terms.ranks / cost->degree[d], estimator->ragged_before + row,
+                      estimator->excess + row, estimator->joins + row);
+    }
+    return status;
 }
 
 void hbp__estimator_close(hbp_context *context, hbp__estimator *estimator)
 {
-    hbp__delete(&context->memory, estimator->squares_before);
-    hbp__delete(&context->memory, estimator->tokens_before);
-    hbp__delete(&context->memory, estimator->ragged_before);
+    const hbp__memory *memory = &context->memory;
+    hbp__delete(memory, estimator->size);
+    hbp__delete(memory, estimator->items_before);
+    hbp__delete(memory, estimator->tokens_before);
+    hbp__delete(memory, estimator->padded_before);
+    hbp__delete(memory, estimator->squares_before);
+    hbp__delete(memory, estimator->ragged_before);
+    hbp__delete(memory, estimator->excess);
+    hbp__delete(memory, estimator->joins);
 }
 
-int64_t hbp__estimator_bin(const hbp__estimator *estimator, int64_t length)
+int64_t hbp__estimator_bin(const hbp__estimator *estimator, int64_t size)
 {
-    int64_t low = 0, high = estimator->lengths->bins;
+    int64_t low = 0, high = estimator->bins;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (estimator->lengths->bin_length[middle] <= length)
+        if (estimator->size[middle] <= size)
             low = middle + 1;
         else
             high = middle;
@@ -92,8 +159,8 @@ int hbp__level_make(const hbp_cost *cost, int64_t tokens_per_step, int32_t sp, i
                     int64_t micro_batches, hbp__level *level)
 {
     int32_t row = hbp__cost_row(cost, sp);
-    int32_t recompute = row < 0 ? -1 : hbp_cost_predict_recompute(cost, sp, pack_length);
-    if (recompute < 0 || pack_length < 1)
+    int32_t recompute = row < 0 || pack_length < 1 ? -1 : hbp_cost_predict_recompute(cost, sp, pack_length);
+    if (recompute < 0)
         return 0;
     int64_t packs = cost->terms.ranks / sp;
     if (!micro_batches)
@@ -102,32 +169,96 @@ int hbp__level_make(const hbp_cost *cost, int64_t tokens_per_step, int32_t sp, i
     return 1;
 }
 
-double hbp__level_ns(const hbp__estimator *estimator, const hbp__level *level, int64_t low, int64_t high)
+int hbp__level_allow(const hbp_cost *cost, const hbp__level_limits *limits, int32_t sp, int64_t pack_length,
+                     int64_t micro_batches, hbp__level *level)
 {
-    int64_t tokens = estimator->tokens_before[high] - estimator->tokens_before[low];
-    if (!tokens)
+    return pack_length <= limits->max_length && hbp__ceil_div(pack_length, sp) <= limits->tokens_per_rank &&
+           pack_length <= limits->tokens_per_step / (cost->terms.ranks / sp) &&
+           hbp__level_make(cost, limits->tokens_per_step, sp, pack_length, micro_batches, level);
+}
+
+/* The fewest packs that items in bins [low, high) need, by tokens and by the most items that a pack holds. */
+static int64_t least_packs(const hbp__estimator *e, int64_t low, int64_t high, int64_t length)
+{
+    int64_t items = e->items_before[high] - e->items_before[low];
+    int64_t padded = e->padded_before[high] - e->padded_before[low];
+    return hbp__max_i64(hbp__ceil_div(padded, length), hbp__ceil_div(items, length / e->size[low]));
+}
+
+/* What fills `room` tokens of so many packs up: shorter items, as many whole ones as a pack's share of the
+ * room holds. Where it holds many, nothing stays free. */
+static double filler_tokens(const hbp__estimator *e, int64_t low, int64_t room, int64_t packs)
+{
+    int64_t share = room / packs, fit = share / e->size[0];
+    if (fit < MANY)
+        share = fit * e->size[0];
+    return (double)hbp__min_i64(share * packs, e->padded_before[low]);
+}
+
+double hbp__level_ns(const hbp__estimator *estimator, const hbp__level *level, int64_t low, int64_t high,
+                     double *left)
+{
+    const hbp__estimator *e = estimator;
+    int64_t items = e->items_before[high] - e->items_before[low];
+    *left = 1;
+    if (!items)
         return 0;
-    const hbp_cost *cost = estimator->cost;
-    const double *ragged = estimator->ragged_before + (int64_t)level->row * (estimator->lengths->bins + 1);
-    double squares =
-        estimator->squares_before[high] - estimator->squares_before[low] + ragged[high] - ragged[low];
-    /* All packs of the level alike: each of `packs` SP groups gets its share, in so many micro-batches. */
-    int64_t micro_batches = hbp__ceil_div(hbp__ceil_div(tokens, level->pack_length), level->packs);
-    int64_t steps = hbp__ceil_div(micro_batches, level->micro_batches);
-    double share = 1.0 / ((double)micro_batches * (double)level->packs);
+    int64_t packs = level->packs, longest = e->size[high - 1];
+    int64_t padded = e->padded_before[high] - e->padded_before[low];
+    int64_t micro_batches = hbp__ceil_div(least_packs(e, low, high, level->pack_length), packs);
+    int64_t places = micro_batches * packs;
+    /* Each micro-batch lasts as long as its fullest pack. Items are dealt evenly; where few go into a pack,
+     * some packs hold one more than others, and those share micro-batches. */
+    int64_t fewest = items / places, fuller = hbp__ceil_div(items - fewest * places, packs);
+    double lumps = (double)(micro_batches * fewest + fuller) * (double)e->size[low];
+    double tokens = (double)padded / (double)packs;
+    double square = bin_square(e, high - 1);
+    int64_t row = (int64_t)level->row * (e->bins + 1);
+    const double *ragged = e->ragged_before + row;
+    double squares = e->squares_before[high] - e->squares_before[low] + ragged[high] - ragged[low] -
+                     (double)hbp__min_i64(items, e->joins[row + high]) * e->excess[row + high];
+    squares /= (double)packs;
+    if (squares < square)
+        squares = square; /* all wait for the longest item, however few there are */
+    if (low) {
+        double filler = filler_tokens(e, low, places * level->pack_length - padded, places);
+        double below = (double)e->padded_before[low];
+        *left = 1 - filler / below;
+        tokens += filler / (double)packs;
+        squares += e->squares_before[low] * (filler / below) / (double)packs;
+    }
+    if (tokens < lumps) {
+        squares *= lumps / tokens;
+        tokens = lumps;
+    }
+    double mean = tokens / (double)micro_batches;
+    if (mean < (double)longest)
+        mean += ((double)longest - mean) / (double)micro_batches;
     return (double)micro_batches *
-               hbp__cost_ns(cost, level->row, level->recompute, (double)tokens * share, squares * share) +
-           (double)steps * cost->terms.step_ns;
+               hbp__cost_ns(e->cost, level->row, level->recompute, mean, squares / (double)micro_batches) +
+           (double)hbp__ceil_div(micro_batches, level->micro_batches) * e->cost->terms.step_ns;
 }
 
 void hbp__hierarchy_estimate(const hbp__estimator *estimator, hbp__hierarchy *hierarchy)
 {
-    double total = 0;
+    double total = 0, left;
     int64_t low = 0;
     for (int64_t g = 0; g < hierarchy->count; g++) {
         int64_t high = hbp__estimator_bin(estimator, hierarchy->level[g].threshold);
-        total += hbp__level_ns(estimator, &hierarchy->level[g], low, high);
+        double ns = hbp__level_ns(estimator, &hierarchy->level[g], low, high, &left);
+        total = ns + left * total;
         low = high;
     }
     hierarchy->epoch_ns = hbp__round_i64(total);
+}
+
+int hbp__hierarchy_equals(const hbp__hierarchy *a, const hbp__hierarchy *b)
+{
+    if (a->count != b->count)
+        return 0;
+    for (int64_t g = 0; g < a->count; g++)
+        if (a->level[g].threshold != b->level[g].threshold ||
+            a->level[g].pack_length != b->level[g].pack_length || a->level[g].sp != b->level[g].sp)
+            return 0;
+    return 1;
 }

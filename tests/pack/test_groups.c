@@ -4,7 +4,9 @@
 #include "costs.h"
 #include "data/groups.h"
 #include "failing.h"
+#include "hbp/packs.h"
 #include "hbp/sp.h"
+#include "pack/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
                         int32_t max_groups)
@@ -40,7 +42,9 @@ START_TEST(both_modes_cover_the_data_with_packs_that_fit)
                 ck_assert_int_eq(groups->packs[g], 16 / groups->sp[g]);
                 int64_t step = groups->packs[g] * groups->pack_length[g] * groups->micro_batches[g];
                 ck_assert_int_le(step, groups->tokens_per_step);
-                ck_assert_int_ge(step, groups->tokens_per_step / 100 * 70);
+                /* The published packs may not divide a step; a pack of the longest sample need not either. */
+                if (!mode && g + 1 < groups->count)
+                    ck_assert_int_ge(step, groups->tokens_per_step / 100 * 70);
                 tokens += groups->tokens[g];
             }
             ck_assert_int_eq(groups->threshold[groups->count - 1] >= summary.max_length, 1);
@@ -70,10 +74,37 @@ START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_pap
         ck_assert_str_eq(hbp_groups_get_candidate_text(optimal, 0), text);
         ck_assert_ptr_null(hbp_groups_get_candidate_text(optimal, count));
         /* A level must save a 1/1000: that is all the chosen one may lose to a hierarchy of more levels. */
-        for (int64_t i = 1; i < count; i++)
+        for (int64_t i = 1; i < count; i++) {
             ck_assert_int_le(ns[0], ns[i] + ns[i] / 1000 * HBP__MAX_GROUPS);
-        int64_t paper_ns = hbp_groups_get_candidate_ns(paper, NULL)[0];
-        ck_assert_int_le(ns[0], paper_ns);
+            ck_assert(i == 1 || ns[i - 1] <= ns[i]);
+        }
+        /* Under the same contract the published groups are one of those that were considered. */
+        if (paper->tokens_per_step == optimal->tokens_per_step)
+            ck_assert_int_le(ns[0], hbp_groups_get_candidate_ns(paper, NULL)[0]);
+        hbp__groups_describe(paper->pack_length, paper->sp, paper->count, text);
+        ck_assert_str_eq(hbp_groups_get_candidate_text(paper, 0), text);
+        /* A row can be made into groups again; no row names a level twice. */
+        for (int64_t i = 0; i < count; i++) {
+            hbp_groups *again = NULL;
+            OK(context, hbp__groups_candidate(context, cost, optimal, i, &again));
+            ck_assert_int_eq(again->tokens_per_step, optimal->tokens_per_step);
+            ck_assert_int_eq(again->candidate_ns[0], ns[i]);
+            hbp__groups_describe(again->pack_length, again->sp, again->count, text);
+            ck_assert_str_eq(hbp_groups_get_candidate_text(optimal, i), text);
+            ck_assert_str_eq(hbp_groups_get_candidate_text(again, 0), text);
+            for (int64_t g = 0; g < again->count; g++) {
+                for (int64_t h = 0; h < g; h++)
+                    ck_assert(again->pack_length[g] != again->pack_length[h] || again->sp[g] != again->sp[h]);
+                if (i == 0) {
+                    ck_assert_int_eq(again->threshold[g], optimal->threshold[g]);
+                    ck_assert_int_eq(again->tokens[g], optimal->tokens[g]);
+                    ck_assert_int_eq(again->packs[g], optimal->packs[g]);
+                    ck_assert_int_eq(again->micro_batches[g], optimal->micro_batches[g]);
+                    ck_assert_int_eq(again->recompute[g], optimal->recompute[g]);
+                }
+            }
+            hbp_groups_free(again);
+        }
         hbp_groups_free(optimal);
         hbp_groups_free(paper);
         hbp_lengths_free(lengths);
@@ -163,6 +194,14 @@ START_TEST(groups_made_by_hand_are_checked)
     ck_assert_int_eq(groups->step_ns[0], INT64_MAX); /* saturated, not wrapped */
     hbp_groups_free(groups);
     groups = NULL;
+    FAILS(context, HBP_E_INVALID,
+          "group 1: 2 packs of 65536 tokens in a micro-batch; tokens_per_step is 131071",
+          hbp_groups_create(context, cost, 2, length, sp, recompute, 131071, &groups));
+    /* A step without a number holds the largest micro-batch: 16 packs of 16,384. */
+    OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){16384, 65536}, sp, NULL, 0, &groups));
+    ck_assert_int_eq(groups->tokens_per_step, 16 * 16384);
+    hbp_groups_free(groups);
+    groups = NULL;
     FAILS(context, HBP_E_INVALID, "0 groups",
           hbp_groups_create(context, cost, 0, length, sp, NULL, 0, &groups));
     FAILS(context, HBP_E_INVALID, "group 0: pack length 0",
@@ -181,11 +220,13 @@ START_TEST(senseless_requests_are_named)
     hbp_groups_options options;
     hbp_groups_options_init(&options, sizeof options);
     options.max_length = 1000;
-    FAILS(context, HBP_E_INVALID, "longer than a pack of 1000 tokens",
+    FAILS(context, HBP_E_INVALID, "longer than max_length, 1000 tokens",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     ck_assert_ptr_null(groups);
     options.max_length = 1 << 20;
+    options.mode = HBP_GROUPS_PAPER;
     FAILS(context, HBP_E_INFEASIBLE, "1048576", hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.mode = HBP_GROUPS_OPTIMAL;
     options.max_length = -1;
     FAILS(context, HBP_E_INVALID, "max_length is -1",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
@@ -200,9 +241,142 @@ START_TEST(senseless_requests_are_named)
     options.step_slack = 100;
     FAILS(context, HBP_E_INVALID, "step_slack is 100",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.step_slack = 0;
+    options.max_pack_length = -1;
+    FAILS(context, HBP_E_INVALID, "max_pack_length is -1",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.max_pack_length = 999;
+    for (options.mode = 0; options.mode < 2; options.mode++)
+        FAILS(context, HBP_E_INVALID, "with padding; max_pack_length is 999",
+              hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.max_pack_length = 0;
+    options.tokens_per_rank = 100;
+    options.mode = 0;
+    FAILS(context, HBP_E_INFEASIBLE, "pack of", hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.tokens_per_step = 1 << 20;
+    FAILS(context, HBP_E_INFEASIBLE, "at most 100 tokens a rank",
+          hbp_plan_groups(context, lengths, cost, &options, &groups));
+    options.tokens_per_rank = 0;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_plan_groups(context, lengths, NULL, NULL, &groups));
     hbp_lengths_free(lengths);
     hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Tokens of a full micro-batch never pass a step; where none can be had, the least step is named, and it is
+ * enough. */
+START_TEST(no_step_passes_what_it_may_hold)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int refused = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 2, 0);
+        hbp_lengths *lengths = test_long_tail(context, seed, 500, 30000);
+        int64_t longest = lengths->bin_length[lengths->bins - 1];
+        hbp_groups_options options;
+        hbp_groups_options_init(&options, sizeof options);
+        options.mode = (int32_t)(seed % 2);
+        options.tokens_per_step = 1 + hbp__rng_below(&rng, seed % 3 ? 150000 : 1000000);
+        hbp_groups *groups = NULL;
+        hbp_status status = hbp_plan_groups(context, lengths, cost, &options, &groups);
+        if (status == HBP_OK) {
+            for (int64_t g = 0; g < groups->count; g++)
+                ck_assert_int_le(groups->packs[g] * groups->pack_length[g] * groups->micro_batches[g],
+                                 options.tokens_per_step);
+        } else if (!options.mode) {
+            /* Two packs of SP 8, the largest degree. */
+            refused++;
+            ck_assert_int_eq(status, HBP_E_INFEASIBLE);
+            ck_assert_int_lt(options.tokens_per_step, 2 * longest);
+            char least[64];
+            snprintf(least, sizeof least, "holds at least %lld", (long long)(2 * longest));
+            ck_assert_ptr_nonnull(strstr(hbp_context_message(context), least));
+            options.tokens_per_step = 2 * longest;
+            OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+        }
+        hbp_groups_free(groups);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(refused, 0);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(packs_may_be_longer_than_samples_up_to_what_is_asked)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 5, 20000, 3000);
+    hbp_groups_options options;
+    hbp_groups_options_init(&options, sizeof options);
+    hbp_groups *groups = NULL;
+    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    ck_assert_int_gt(groups->pack_length[groups->count - 1], 3000);
+    ck_assert_int_le(groups->threshold[groups->count - 1], 3000);
+    int64_t free_ns = hbp_groups_get_candidate_ns(groups, NULL)[0];
+    options.tokens_per_step = groups->tokens_per_step;
+    hbp_groups_free(groups);
+    options.max_pack_length = 3500;
+    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    for (int64_t g = 0; g < groups->count; g++)
+        ck_assert_int_le(groups->pack_length[g], 3500);
+    ck_assert_int_gt(hbp_groups_get_candidate_ns(groups, NULL)[0], free_ns);
+    hbp_groups_free(groups);
+    options.max_pack_length = 0;
+    options.tokens_per_rank = 1000;
+    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    for (int64_t g = 0; g < groups->count; g++)
+        ck_assert_int_le(groups->pack_length[g], 1000 * groups->sp[g]);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(pairs_are_planned_wherever_the_published_rule_plans_them)
+{
+    hbp_context *context = test_context();
+    int planned = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        hbp_cost *cost = test_cost_ranks(context, seed % 3 ? 8 : 16);
+        hbp__rng rng = hbp__rng_make(seed, 3, 0);
+        uint32_t length[1000];
+        int64_t tie[1000];
+        uint32_t most = 2000 << seed % 5;
+        for (int i = 0; i < 1000; i++) {
+            length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 5) ? most / 8 : most);
+            tie[i] = i / 2;
+        }
+        hbp_lengths_options lengths_options;
+        hbp_lengths_options_init(&lengths_options, sizeof lengths_options);
+        lengths_options.ties = tie;
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, 1000, &lengths_options, &lengths));
+        hbp_groups *groups = NULL;
+        hbp_groups_options options;
+        hbp_groups_options_init(&options, sizeof options);
+        options.mode = HBP_GROUPS_PAPER;
+        hbp_status paper = hbp_plan_groups(context, lengths, cost, &options, &groups);
+        hbp_groups_free(groups);
+        options.mode = HBP_GROUPS_OPTIMAL;
+        hbp_status optimal = hbp_plan_groups(context, lengths, cost, &options, &groups);
+        if (paper == HBP_OK)
+            ck_assert_int_eq(optimal, HBP_OK);
+        if (optimal == HBP_OK) {
+            hbp_packs *packs = NULL;
+            OK(context, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
+            planned++;
+            hbp_packs_free(packs);
+        }
+        hbp_groups_free(groups);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    ck_assert_int_gt(planned, 10);
     hbp_context_free(context);
 }
 END_TEST
@@ -273,7 +447,9 @@ START_TEST(no_rank_holds_more_than_the_cap)
 }
 END_TEST
 
-TEST_MAIN("groups", both_modes_cover_the_data_with_packs_that_fit,
+TEST_MAIN("groups", no_step_passes_what_it_may_hold, packs_may_be_longer_than_samples_up_to_what_is_asked,
+          pairs_are_planned_wherever_the_published_rule_plans_them,
+          both_modes_cover_the_data_with_packs_that_fit,
           the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers,
           the_published_rule_is_followed, groups_made_by_hand_are_checked, no_rank_holds_more_than_the_cap,
           senseless_requests_are_named, nothing_is_left_behind)

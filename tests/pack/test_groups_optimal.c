@@ -1,89 +1,75 @@
 #include "costs.h"
-#include "pack/hierarchy.h"
+#include "pack/level_list.h"
 
-#define MOST 64
-
-/* Every level the search may use: for each degree, lengths of a step cut into m micro-batches, and where
- * fewer recomputed layers allow it the shorter one that costs a token least. Written from the definition. */
-static int64_t levels_of(const hbp__estimator *e, int64_t min_length, int64_t max_length, hbp__level *out)
+/* The oracle: all ways to choose `left` levels, none of them used[], for the items up to threshold `j`, by
+ * recursion; -1: none. */
+static double best_of(const hbp__estimator *e, const hbp__level_list *list, int left, int64_t j, char *used)
 {
-    int64_t count = 0;
-    for (int32_t row = 0; row < e->cost->terms.degrees; row++) {
-        int32_t sp = e->cost->degree[row];
-        int64_t packs = e->cost->terms.ranks / sp;
-        for (int64_t m = 0; m <= 32; m++) {
-            int64_t length = m ? e->tokens_per_step / packs / m : max_length;
-            if (length < min_length || length > max_length ||
-                !hbp__level_make(e->cost, e->tokens_per_step, sp, length, m, &out[count]))
-                continue;
-            count++;
-            hbp__level best = out[count - 1];
-            double best_ns = hbp__cost_ns(e->cost, row, best.recompute, (double)length, 0) / (double)length;
-            for (int32_t c = out[count - 1].recompute - 1; m && c >= 0; c--) {
-                int64_t shorter = hbp_cost_predict_capacity(e->cost, sp, c);
-                double ns = hbp__cost_ns(e->cost, row, c, (double)shorter, 0) / (double)shorter;
-                if (shorter >= min_length && shorter >= length - length / 100 * e->step_slack &&
-                    shorter < length && ns < best_ns) {
-                    best = out[count - 1];
-                    best.recompute = c;
-                    best.pack_length = shorter;
-                    best_ns = ns;
-                }
-            }
-            if (best.pack_length != length)
-                out[count++] = best;
-            ck_assert_int_lt(count, MOST);
-        }
-    }
-    return count;
-}
-
-/* The oracle: all ways to choose `left` more levels with ascending thresholds, by recursion. */
-static double best_of(const hbp__estimator *e, const hbp__level *level, int64_t levels, int left, int64_t low,
-                      int64_t longest)
-{
-    if (low == e->lengths->bins)
+    if (!j)
         return 0;
     if (!left)
         return -1;
     double best = -1;
-    for (int64_t i = 0; i < levels; i++)
-        for (int64_t j = 0; j < levels; j++) {
-            /* Thresholds are pack lengths; the pack may be longer than the threshold. */
-            int64_t threshold = hbp__min_i64(level[j].pack_length, longest);
-            int64_t high = hbp__estimator_bin(e, threshold);
-            if (high <= low || level[i].pack_length < threshold)
-                continue;
-            double rest = best_of(e, level, levels, left - 1, high, longest);
-            double total = hbp__level_ns(e, &level[i], low, high) + rest;
+    for (int64_t l = 0; l < list->levels; l++) {
+        if (list->level[l].pack_length < list->threshold[j] || used[l])
+            continue;
+        used[l] = 1;
+        for (int64_t i = 0; i < j; i++) {
+            double rest = best_of(e, list, left - 1, i, used), share;
+            double ns = hbp__level_ns(e, &list->level[l], list->bin[i], list->bin[j], &share);
+            double total = ns + share * rest;
+            if (i > 0 && share <= 0)
+                continue; /* fills up with all that the shorter levels have */
             if (rest >= 0 && (best < 0 || total < best))
                 best = total;
         }
+        used[l] = 0;
+    }
     return best;
+}
+
+static void check(hbp_context *context, const hbp__estimator *e, const hbp__level_limits *limits, int groups,
+                  uint64_t seed)
+{
+    hbp__level_list *list = malloc(sizeof *list);
+    hbp__hierarchy found[20];
+    int64_t count = 20;
+    hbp__level_list_make(e, limits, list);
+    ck_assert_int_ge(list->levels, 1);
+    ck_assert_int_eq(list->bin[list->thresholds - 1], e->bins);
+    OK(context, hbp__groups_optimal(context, e, limits, groups, found, &count));
+    ck_assert_int_ge(count, 1);
+    char used[HBP__MAX_LEVELS] = {0};
+    double expected = best_of(e, list, groups, list->thresholds - 1, used), best = (double)found[0].epoch_ns;
+    ck_assert_msg(best >= expected * (1 - 1e-9) - 1 && best <= expected * (1 + 1e-9) + 1,
+                  "seed %d: %.0f, best is %.0f", (int)seed, best, expected);
+    for (int64_t i = 0; i < count; i++) {
+        hbp__hierarchy again = found[i];
+        hbp__hierarchy_estimate(e, &again);
+        ck_assert_int_eq(again.epoch_ns, found[i].epoch_ns);
+        ck_assert_int_le(found[i].count, groups);
+        ck_assert(!i || found[i - 1].epoch_ns <= found[i].epoch_ns);
+        for (int64_t k = 0; k < i; k++)
+            ck_assert(!hbp__hierarchy_equals(&found[i], &found[k]));
+        for (int64_t g = 0; g < found[i].count; g++)
+            for (int64_t h = 0; h < g; h++)
+                ck_assert(found[i].level[g].sp != found[i].level[h].sp ||
+                          found[i].level[g].pack_length != found[i].level[h].pack_length);
+    }
+    free(list);
 }
 
 START_TEST(equals_every_choice_of_levels)
 {
     hbp_context *context = test_context();
-    for (uint64_t seed = 0; seed < 12; seed++) {
+    for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_cost *cost = test_cost_ranks(context, seed % 2 ? 4 : 8);
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 16384);
         hbp__estimator e;
-        OK(context, hbp__estimator_open(context, lengths, cost, 65536, &e));
-        e.step_slack = seed % 3 ? 25 : 0;
-        hbp__level level[MOST];
-        int64_t longest = lengths->bin_length[lengths->bins - 1], count = 3;
-        int64_t levels = levels_of(&e, 6000, 16384, level);
-        hbp__hierarchy found[3];
-        OK(context, hbp__groups_optimal(context, &e, 6000, 16384, 3, found, &count));
-        double best = -1, expected = 0;
-        for (int k = 1; k <= 3; k++)
-            expected = best_of(&e, level, levels, k, 0, longest);
-        for (int64_t i = 0; i < count; i++)
-            if (best < 0 || (double)found[i].epoch_ns < best)
-                best = (double)found[i].epoch_ns;
-        ck_assert_msg(best >= expected * (1 - 1e-9) && best <= expected * (1 + 1e-9),
-                      "seed %d: %.0f, best is %.0f", (int)seed, best, expected);
+        OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+        hbp__level_limits limits = {65536, seed % 5 ? 1 : 64,        seed % 3 ? 25 : 0,
+                                    6000,  seed % 4 ? 65536 : 16384, INT64_MAX};
+        check(context, &e, &limits, 3, seed);
         hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
@@ -92,4 +78,53 @@ START_TEST(equals_every_choice_of_levels)
 }
 END_TEST
 
-TEST_MAIN("groups_optimal", equals_every_choice_of_levels)
+START_TEST(equals_every_choice_of_levels_for_tied_samples)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        hbp_cost *cost = test_cost_ranks(context, 8);
+        hbp__rng rng = hbp__rng_make(seed, 0, 0);
+        uint32_t length[200];
+        int64_t tie[200];
+        for (int i = 0; i < 200; i++) {
+            length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 4) ? 1000 : 9000);
+            tie[i] = hbp__rng_below(&rng, 3) ? i / 2 : -1;
+        }
+        hbp_lengths_options options;
+        hbp_lengths_options_init(&options, sizeof options);
+        options.ties = tie;
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, 200, &options, &lengths));
+        hbp__estimator e;
+        OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+        hbp__level_limits limits = {131072, 1, 25, 4000, 65536, INT64_MAX};
+        check(context, &e, &limits, 3, seed);
+        hbp__estimator_close(context, &e);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(nothing_is_found_where_no_pack_holds_the_longest)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 8);
+    hbp_lengths *lengths = test_long_tail(context, 1, 300, 16384);
+    hbp__estimator e;
+    OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+    hbp__level_limits limits = {65536, 1, 25, 1000, 2000, INT64_MAX};
+    hbp__hierarchy found[4];
+    int64_t count = 4;
+    OK(context, hbp__groups_optimal(context, &e, &limits, 3, found, &count));
+    ck_assert_int_eq(count, 0);
+    hbp__estimator_close(context, &e);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("groups_optimal", equals_every_choice_of_levels, equals_every_choice_of_levels_for_tied_samples,
+          nothing_is_found_where_no_pack_holds_the_longest)

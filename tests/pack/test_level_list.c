@@ -1,0 +1,97 @@
+#include "pack/level_list.h"
+
+#include "costs.h"
+
+static const hbp__level *find(const hbp__level_list *list, int32_t sp, int64_t length)
+{
+    for (int64_t i = 0; i < list->levels; i++)
+        if (list->level[i].sp == sp && list->level[i].pack_length == length)
+            return &list->level[i];
+    return NULL;
+}
+
+START_TEST(levels_keep_the_limits_and_thresholds_part_the_items)
+{
+    hbp_context *context = test_context();
+    hbp__level_list *list = malloc(sizeof *list);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 1, 0);
+        hbp_cost *cost = test_cost(context);
+        int64_t longest = 100 + hbp__rng_below(&rng, 40000);
+        hbp_lengths *lengths = test_long_tail(context, seed, 50 + hbp__rng_below(&rng, 5000), longest);
+        hbp__estimator e;
+        OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+        longest = e.size[e.bins - 1];
+        hbp__level_limits limits = {.tokens_per_step = longest * 2 + hbp__rng_below(&rng, 3000000),
+                                    .pack_multiple = 1 + hbp__rng_below(&rng, 100),
+                                    .step_slack = hbp__rng_below(&rng, 40),
+                                    .min_length = 1 + hbp__rng_below(&rng, 2000),
+                                    .max_length = longest + 100 + hbp__rng_below(&rng, 200000),
+                                    .tokens_per_rank = longest / 8 + 100 + hbp__rng_below(&rng, 50000)};
+        hbp__level_list_make(&e, &limits, list);
+        int covers = 0;
+        for (int64_t i = 0; i < list->levels; i++) {
+            const hbp__level *level = &list->level[i];
+            int64_t micro_batch = level->packs * level->pack_length;
+            ck_assert_int_eq(level->packs, 16 / level->sp);
+            ck_assert_int_eq(level->pack_length % limits.pack_multiple, 0);
+            ck_assert_int_le(level->pack_length, limits.max_length);
+            ck_assert_int_le(hbp__ceil_div(level->pack_length, level->sp), limits.tokens_per_rank);
+            ck_assert_int_le(micro_batch * level->micro_batches, limits.tokens_per_step);
+            ck_assert_int_le(
+                hbp_cost_predict_pack_bytes(cost, level->sp, level->recompute, level->pack_length),
+                cost->terms.limit_bytes);
+            covers |= level->pack_length >= longest;
+            ck_assert_ptr_eq(find(list, level->sp, level->pack_length), level);
+        }
+        ck_assert_int_eq(list->threshold[0], 0);
+        ck_assert_int_eq(list->bin[0], 0);
+        for (int64_t i = 1; i < list->thresholds; i++) {
+            ck_assert_int_gt(list->bin[i], list->bin[i - 1]);
+            ck_assert_int_eq(hbp__estimator_bin(&e, list->threshold[i]), list->bin[i]);
+            ck_assert_int_le(list->threshold[i], longest);
+        }
+        ck_assert_int_eq(covers, list->bin[list->thresholds - 1] == e.bins);
+        hbp__level full;
+        int64_t rounded = hbp__round_up(longest, limits.pack_multiple);
+        if (hbp__level_allow(cost, &limits, 8, rounded, 0, &full))
+            ck_assert(covers);
+        hbp__estimator_close(context, &e);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    free(list);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(packs_are_longer_than_the_longest_sample)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){2000}, (int64_t[]){500}, 1, &lengths));
+    hbp__estimator e;
+    hbp__level_list *list = malloc(sizeof *list);
+    OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
+    hbp__level_limits limits = {16 * 13000, 1, 25, 1024, INT32_MAX, INT64_MAX};
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_nonnull(find(list, 1, 13000));
+    ck_assert_ptr_nonnull(find(list, 1, 12000)); /* six samples */
+    ck_assert_ptr_nonnull(find(list, 8, 104000));
+    ck_assert_int_eq(list->thresholds, 2);
+    ck_assert_int_eq(list->threshold[1], 2000);
+    limits.max_length = 6500;
+    hbp__level_list_make(&e, &limits, list);
+    ck_assert_ptr_null(find(list, 1, 13000));
+    ck_assert_ptr_nonnull(find(list, 1, 6500));
+    hbp__estimator_close(context, &e);
+    free(list);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("level_list", levels_keep_the_limits_and_thresholds_part_the_items,
+          packs_are_longer_than_the_longest_sample)

@@ -1,0 +1,103 @@
+#include "costs.h"
+#include "pack/hierarchy.h"
+
+static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                        const hbp_groups_options *options)
+{
+    hbp_groups *groups = NULL;
+    OK(context, hbp_plan_groups(context, lengths, cost, options, &groups));
+    return groups;
+}
+
+static hbp_lengths *alike(hbp_context *context, int64_t length, int64_t count)
+{
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_histogram(context, &length, &count, 1, &lengths));
+    return lengths;
+}
+
+/* The least time of a token over all degrees, layers and lengths, on so many tokens a rank. */
+static int64_t by_trying(const hbp_cost *cost, int64_t most)
+{
+    double best_ns = -1;
+    int64_t best = 0;
+    for (int32_t row = 0; row < cost->terms.degrees; row++)
+        for (int64_t length = cost->degree[row]; length <= most * cost->degree[row]; length += 64) {
+            int32_t sp = cost->degree[row], c = hbp_cost_predict_recompute(cost, sp, length);
+            double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0) * sp / (double)length;
+            if (c >= 0 && (best_ns < 0 || ns < best_ns)) {
+                best_ns = ns;
+                best = length / sp;
+            }
+        }
+    return best;
+}
+
+START_TEST(a_rank_holds_the_tokens_at_which_one_takes_least)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = alike(context, 2000, 5000);
+    hbp_groups *groups = plan(context, lengths, cost, NULL);
+    int64_t tokens = by_trying(cost, 60000), got = groups->tokens_per_step / 16;
+    ck_assert_int_eq(groups->tokens_per_step % 16, 0);
+    ck_assert_msg(got >= tokens - 64 && got <= tokens + 64, "%d, not %d", (int)got, (int)tokens);
+    ck_assert_int_gt(groups->pack_length[0], 2000);
+    hbp_groups_free(groups);
+    /* Limits on packs and ranks are limits here, too. */
+    hbp_groups_options options;
+    hbp_groups_options_init(&options, sizeof options);
+    options.tokens_per_rank = 5000;
+    groups = plan(context, lengths, cost, &options);
+    ck_assert_int_eq(groups->tokens_per_step, 16 * 5000);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    /* Where what a pack pays once is soon a small share, no more tokens are asked for. */
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.pack_ns = 1e6;
+    hbp_cost *cheap = NULL;
+    OK(context, hbp_cost_create_terms(context, &terms, &cheap));
+    lengths = alike(context, 100, 5000);
+    groups = plan(context, lengths, cheap, NULL);
+    got = groups->tokens_per_step / 16;
+    double share = 1e6 / (1e6 + 25000.0 * (double)got);
+    ck_assert_msg(share > .0499 && share < .0501, "%d tokens", (int)got);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cheap);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(every_group_holds_a_pack_of_the_longest_sample)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = alike(context, 120000, 50);
+    hbp_groups *groups = plan(context, lengths, cost, NULL);
+    ck_assert_int_eq(groups->tokens_per_step % 120000, 0);
+    ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
+    hbp_groups_free(groups);
+    /* A given max_length sizes the step for the longest sample that may come. */
+    hbp_groups_options options;
+    hbp_groups_options_init(&options, sizeof options);
+    options.max_length = 131072;
+    groups = plan(context, lengths, cost, &options);
+    ck_assert_int_eq(groups->tokens_per_step % 131072, 0);
+    hbp_groups_free(groups);
+    /* Unless none that long fits. */
+    options.max_length = 1 << 24;
+    groups = plan(context, lengths, cost, &options);
+    ck_assert_int_eq(groups->tokens_per_step % 120000, 0);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("step_tokens", a_rank_holds_the_tokens_at_which_one_takes_least,
+          every_group_holds_a_pack_of_the_longest_sample)
