@@ -64,13 +64,27 @@ static hbp_status drop_last(const hbp__epoch *epoch, hbp__batches *b)
                      (long long)tokens, (long long)o->tokens_per_step);
 }
 
+/* No more steps than there are units. Two steps in a row that are cut by tokens hold more than one may; one
+ * cut by samples of which none are linked is full. The last steps, of the curriculum and of all, may be less.
+ */
+static int64_t most_steps(const hbp__epoch *epoch, int64_t units)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int64_t most = units;
+    if (o->tokens_per_step)
+        most = 2 * (epoch->lengths->tokens / o->tokens_per_step) + 4;
+    else if (!epoch->lengths->tie)
+        most = epoch->lengths->count / o->samples_per_step + 2;
+    return hbp__min_i64(most, units);
+}
+
 hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *b)
 {
     hbp__units units;
     memset(b, 0, sizeof *b);
     hbp_status status = hbp__units_open(epoch, shortest, &units);
     if (status >= 0)
-        status = hbp__batches_open(epoch, units.count, b);
+        status = hbp__batches_open(epoch, most_steps(epoch, units.count), b);
     if (status >= 0)
         status = hbp__units_draw(&units, epoch->options.curriculum_steps, INT64_MAX, b);
     if (status >= 0 && epoch->options.drop_last)

@@ -102,6 +102,17 @@ int hbp__epoch_mixes(const hbp__epoch *epoch)
     return o->mode == HBP_EPOCH_DEFAULT && o->composition != HBP_COMPOSITION_HIERARCHY && !o->modality_order;
 }
 
+/* What the plan of a hierarchy records besides its steps. */
+static hbp_status describe_hierarchy(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan)
+{
+    int64_t bound_ns;
+    plan->composition = HBP_COMPOSITION_HIERARCHY;
+    plan->tokens_per_step = tokens_per_step;
+    HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, &bound_ns));
+    hbp__epoch_set_bound(epoch, tokens_per_step, bound_ns, plan);
+    return HBP_OK;
+}
+
 /* Every step of one group. */
 static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
 {
@@ -114,9 +125,11 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
-    if (status >= 0) {
-        (*out)->composition = HBP_COMPOSITION_HIERARCHY;
-        (*out)->tokens_per_step = groups->tokens_per_step;
+    if (status >= 0)
+        status = describe_hierarchy(epoch, groups->tokens_per_step, *out);
+    if (status < 0) {
+        hbp_plan_free(*out);
+        *out = NULL;
     }
     hbp__trial_close(&best);
     return status;
@@ -238,7 +251,13 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
         return plan_batches(epoch, out);
     if (o->window_samples)
         return plan_windows(epoch, out);
-    return hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out);
+    HBP__TRY(hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out));
+    hbp_status status = o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, out);
+    if (status < 0) {
+        hbp_plan_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

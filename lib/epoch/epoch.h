@@ -80,6 +80,18 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
                           const hbp_packs *packs, const hbp_fill_options *fill,
                           const hbp_balance_options *balance, hbp_plan **out);
 
+/* Plans the steps of *plan in which a rank is idle anew, each with its own samples, where that takes no
+ * longer and leaves fewer idle; *plan becomes another one then. Split samples and given groups stay as they
+ * are. */
+hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan);
+
+/* The bound for a plan of every sample in steps of at most `tokens_per_step` tokens; 0 where there is none.
+ */
+hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
+
+/* Gives `plan` that bound where it holds all samples, in steps that keep to the tokens. */
+void hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan *plan);
+
 /* Whether steps may be planned one by one: the step planner knows no groups, windows, left-overs or order of
  * modalities. */
 int hbp__epoch_may_plan_steps(const hbp__epoch *epoch);

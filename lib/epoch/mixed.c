@@ -211,16 +211,26 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
     return HBP_OK;
 }
 
-/* The bound for a plan with every sample in it, in no fewer steps than its tokens ask for. */
-static hbp_status find_bound(const weighing *w, int64_t *bound_ns)
+hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
 {
-    const hbp_lengths *lengths = w->epoch->lengths;
-    int64_t steps = w->tokens_per_step ? hbp__ceil_div(lengths->tokens, w->tokens_per_step) : 1;
-    hbp_status status = hbp_bound_epoch(w->epoch->context, lengths, w->epoch->cost, steps, bound_ns);
+    const hbp_lengths *lengths = epoch->lengths;
+    int64_t steps = tokens_per_step ? hbp__ceil_div(lengths->tokens, tokens_per_step) : 1;
+    hbp_status status = hbp_bound_epoch(epoch->context, lengths, epoch->cost, steps, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
         return status;
     *bound_ns = 0;
-    return hbp__enter(w->epoch->context); /* clears its message */
+    return hbp__enter(epoch->context); /* clears its message */
+}
+
+/* Sets the bound of a plan that holds all samples in steps that keep to the limit. */
+void hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan *plan)
+{
+    int64_t tokens = 0, most = 0;
+    for (int64_t i = 0; i < plan->steps; i++) {
+        tokens += plan->step_tokens[i];
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+    }
+    plan->bound_ns = tokens == epoch->lengths->tokens && most <= tokens_per_step ? bound_ns : 0;
 }
 
 /* The most that a plan of no hierarchy may take to be preferred to the hierarchy. */
@@ -275,13 +285,7 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
     else if (!plan->composition) /* a layout */
         plan->composition = HBP_COMPOSITION_STRATIFIED;
     plan->tokens_per_step = w->tokens_per_step;
-    int64_t tokens = 0, most = 0;
-    for (int64_t i = 0; i < plan->steps; i++) {
-        tokens += plan->step_tokens[i];
-        most = hbp__max_i64(most, plan->step_tokens[i]);
-    }
-    /* Of all the samples, and of steps that keep to the limit. */
-    plan->bound_ns = tokens == w->epoch->lengths->tokens && most <= w->tokens_per_step ? bound_ns : 0;
+    hbp__epoch_set_bound(w->epoch, w->tokens_per_step, bound_ns, plan);
     if (plan == w->mixture)
         w->mixture = NULL;
     else
@@ -311,7 +315,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     if (status >= 0)
         status = take_layouts(&w, &s, hbp__epoch_may_plan_steps(&part));
     if (status >= 0)
-        status = find_bound(&w, &bound_ns);
+        status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
     if (status >= 0 && hbp__epoch_may_plan_steps(&part))
         status = try_steps(&w, groups, fill, &s.balance, bound_ns);
     if (status >= 0)
@@ -327,7 +331,7 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
 {
     weighing w = {epoch, tokens_per_step, 0, NULL, NULL};
     int64_t bound_ns = 0;
-    hbp_status status = find_bound(&w, &bound_ns);
+    hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)

@@ -51,7 +51,8 @@ START_TEST(pieces_that_drop_last_drops_are_told)
         ck_assert_ptr_nonnull(tokens);
         for (int32_t way = 0; way < 4; way++) {
             hbp_epoch_options options = {.struct_size = sizeof options,
-                                         .mode = way < 3 ? way : 0,
+                                         .mode = way == 1 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT,
+                                         .composition = way == 2 ? HBP_COMPOSITION_HIERARCHY : 0,
                                          .over_long = HBP_OVERLONG_SPLIT,
                                          .max_length = 10000,
                                          .tokens_per_step = way == 3 ? 80000 : 400000,
@@ -321,10 +322,9 @@ START_TEST(nothing_is_left_behind)
         test_long_tail(context, 1, 120, 30000), test_cost(context), {.struct_size = sizeof in.options}};
     in.options.max_length = 16384;
     in.options.over_long = HBP_OVERLONG_SPLIT;
+    in.options.composition = HBP_COMPOSITION_HIERARCHY;
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 4);
-    in.options.samples_per_step = 60;
-    failing_sweep(planned_once, &in);
     hbp_lengths_free(in.lengths);
     hbp_cost_free(in.cost);
     hbp_context_free(context);

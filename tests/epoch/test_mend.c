@@ -1,0 +1,87 @@
+#include "failing.h"
+#include "planned.h"
+
+/* Idle ranks: places of a micro-batch without samples. */
+static int64_t dummies_of(const hbp_plan *plan)
+{
+    int64_t dummies = 0;
+    for (int64_t p = 0; p < plan->packs; p++)
+        dummies += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
+    return dummies;
+}
+
+/* A hierarchy leaves idle ranks in the last micro-batch of each group; with samples enough in the step they
+ * are spread, every promise is kept, and the time is no longer than the packs' alone. */
+START_TEST(idle_ranks_get_samples)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t fewer = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 40 + 37 * (int64_t)seed, 30000);
+        hbp_groups *groups = NULL;
+        hbp_packs *packs = NULL;
+        hbp_plan *raw = NULL, *plan = NULL;
+        hbp_groups_options of_groups = {.struct_size = sizeof of_groups};
+        OK(context, hbp_plan_groups(context, lengths, cost, &of_groups, &groups));
+        OK(context, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
+        OK(context, hbp_balance_attention(context, packs, groups, cost, NULL, &raw));
+        hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY};
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        hbp_plan_summary before = {.struct_size = sizeof before}, after = before;
+        OK(context, hbp_plan_get_summary(context, raw, &before));
+        OK(context, hbp_plan_get_summary(context, plan, &after));
+        ck_assert_int_le(after.predicted_ns, before.predicted_ns);
+        ck_assert_int_le(after.bound_ns, after.predicted_ns);
+        ck_assert_int_gt(after.bound_ns, 0);
+        fewer += dummies_of(plan) < dummies_of(raw);
+        hbp_plan_free(plan);
+        hbp_plan_free(raw);
+        hbp_packs_free(packs);
+        hbp_groups_free(groups);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(fewer, 0);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Pieces have other numbers than samples where a limit drops some. */
+START_TEST(dropped_samples_stay_dropped)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 4, 900, 30000);
+    hbp_epoch_options options = {.struct_size = sizeof options,
+                                 .composition = HBP_COMPOSITION_HIERARCHY,
+                                 .max_length = 9000,
+                                 .over_long = HBP_OVERLONG_DROP};
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    planned_check(context, plan, lengths);
+    ck_assert_int_gt(plan->dropped, 0);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    planned_inputs in = {test_long_tail(context, 1, 9, 9000),
+                         test_cost(context),
+                         {.struct_size = sizeof in.options, .composition = HBP_COMPOSITION_HIERARCHY}};
+    failing_sweep(planned_once, &in);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("mend", idle_ranks_get_samples, dropped_samples_stay_dropped, nothing_is_left_behind)
