@@ -61,21 +61,23 @@ typedef struct hbp_epoch_options {
     int32_t drop_last;
     int32_t max_samples; /* per pack, as in hbp_fill_options */
     int32_t effort;
-    int64_t max_length; /* longest sample and pack in tokens; 0: the longest sample */
-    int64_t tokens_per_step;
-    int64_t curriculum_steps;
+    int64_t max_length;       /* longest sample in tokens; 0: that of the lengths */
+    int64_t tokens_per_step;  /* > 0: no step holds more; 0: chosen (hbp_plan_get_summary tells it) */
+    int64_t curriculum_steps; /* the first so many steps hold samples of the shortest group alone, the one
+                                 with the least threshold, while there are any */
     int64_t sequence_multiple;
     int64_t pack_multiple;
-    int64_t samples_per_step; /* > 0: every step holds exactly so many samples (the last may hold fewer) */
+    int64_t samples_per_step; /* > 0: every step holds so many samples but the last, or one that linked
+                                 samples leave fewer for; never more where they are drawn at random */
     int64_t window_samples; /* > 0: a sample moves only inside its window of so many samples in input order */
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these; NULL: choose them */
-    int32_t mixture_slack;    /* mode mixed: where a step has no room for a mixture, plan steps one by one, or
-                               all    but those of the longest samples, as far as that makes the epoch at most so
-                               many    thousandths longer; 0: no longer; at most 1000 */
+    int32_t mixture_slack;  /* composition auto: steps that are no hierarchy are taken where they cost at most
+                               so many thousandths more; 0: 10; -1: none; at most 1000. Given, the longest
+                               samples alone may keep steps of the hierarchy */
     int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
-                               are needed. Not in mode mixed */
+                               are needed. Compositions auto and hierarchy, which are one then */
     int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
                                filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
                                charges vision units and the lengths have some */
@@ -97,11 +99,19 @@ typedef struct hbp_epoch_options {
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
 
-/* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
- * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would,
- * and mode mixed no slower a one than the default (without mixture_slack, and before drop_last drops). Where
- * max_length is 0, its packs may be longer than the longest sample. Errors of its four moves and, in mode
- * mixed, of hbp_plan_step. Thread: one per context. */
+/* Plans an epoch. What a step holds is a contract, asked for in one way (docs: contract): samples_per_step,
+ * tokens_per_step, batches, or nothing, when tokens_per_step is chosen. `composition` says how the samples of
+ * a step are chosen. Steps whose samples are drawn, dealt or given are planned one by one, as hbp_plan_step
+ * does; the hierarchy is HBP's: groups, fill, balance. In composition auto the plan is at most mixture_slack
+ * slower than the fastest that was found, the hierarchy and mode paper's groups among them, before drop_last
+ * drops. No rank is left idle in a step that has samples to spread, but for what takes over a hundredth of
+ * the step (docs: contract, where dummies remain).
+ *
+ * A pure function of (lengths, cost, options) for one version of the library. HBP_E_INVALID for two contracts
+ * at once, linked samples that no step can hold, a sample that batches name twice or not at all, a sample
+ * longer than tokens_per_step; HBP_E_INFEASIBLE where memory or caps hold no plan; and the errors of
+ * hbp_plan_groups, hbp_greedy_fill, hbp_balance_attention and hbp_plan_step. Each names the thing, the value
+ * and the limit. Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_epoch_options *options, hbp_plan **out);
 

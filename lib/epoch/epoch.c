@@ -109,8 +109,7 @@ static hbp_status describe_hierarchy(const hbp__epoch *epoch, int64_t tokens_per
     plan->composition = HBP_COMPOSITION_HIERARCHY;
     plan->tokens_per_step = tokens_per_step;
     HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, &bound_ns));
-    hbp__epoch_set_bound(epoch, tokens_per_step, bound_ns, plan);
-    return HBP_OK;
+    return hbp__epoch_set_bound(epoch, tokens_per_step, bound_ns, plan);
 }
 
 /* Every step of one group. */

@@ -89,8 +89,10 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan);
  */
 hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
 
-/* Gives `plan` that bound where it holds all samples, in steps that keep to the tokens. */
-void hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan *plan);
+/* Gives `plan` that bound, or a sharper one of few samples, where it holds all samples in steps that keep to
+ * the tokens. */
+hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
+                                hbp_plan *plan);
 
 /* Whether steps may be planned one by one: the step planner knows no groups, windows, left-overs or order of
  * modalities. */

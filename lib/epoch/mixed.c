@@ -2,7 +2,6 @@
 #include "base/checked.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
-#include "hbp/simulate.h"
 #include "schedule/balance.h"
 #include "schedule/mix.h"
 
@@ -211,28 +210,6 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
     return HBP_OK;
 }
 
-hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
-{
-    const hbp_lengths *lengths = epoch->lengths;
-    int64_t steps = tokens_per_step ? hbp__ceil_div(lengths->tokens, tokens_per_step) : 1;
-    hbp_status status = hbp_bound_epoch(epoch->context, lengths, epoch->cost, steps, bound_ns);
-    if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
-        return status;
-    *bound_ns = 0;
-    return hbp__enter(epoch->context); /* clears its message */
-}
-
-/* Sets the bound of a plan that holds all samples in steps that keep to the limit. */
-void hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns, hbp_plan *plan)
-{
-    int64_t tokens = 0, most = 0;
-    for (int64_t i = 0; i < plan->steps; i++) {
-        tokens += plan->step_tokens[i];
-        most = hbp__max_i64(most, plan->step_tokens[i]);
-    }
-    plan->bound_ns = tokens == epoch->lengths->tokens && most <= tokens_per_step ? bound_ns : 0;
-}
-
 /* The most that a plan of no hierarchy may take to be preferred to the hierarchy. */
 static int64_t most_ns(const weighing *w)
 {
@@ -285,7 +262,7 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
     else if (!plan->composition) /* a layout */
         plan->composition = HBP_COMPOSITION_STRATIFIED;
     plan->tokens_per_step = w->tokens_per_step;
-    hbp__epoch_set_bound(w->epoch, w->tokens_per_step, bound_ns, plan);
+    HBP__TRY(hbp__epoch_set_bound(w->epoch, w->tokens_per_step, bound_ns, plan));
     if (plan == w->mixture)
         w->mixture = NULL;
     else

@@ -53,6 +53,19 @@ static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *l
     return best;
 }
 
+/* Up to so many micro-batches of longest packs, a step holds whole ones of them: a part would be left over.
+ */
+#define FEW_BATCHES 3
+
+/* The larger of a micro-batch of longest packs and the best tokens of all ranks; few of the former are made
+ * whole, to the nearest number. */
+static int64_t whole_batches(int64_t batch, int64_t best)
+{
+    if (best <= batch)
+        return batch;
+    return best / batch < FEW_BATCHES ? (best + batch / 2) / batch * batch : best;
+}
+
 hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, const hbp__level_limits *limits,
                                    int64_t longest, int64_t *tokens)
@@ -73,6 +86,6 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
                          (long long)length, (int)cost->terms.ranks);
     *tokens = hbp__mul_saturating(length, packs);
     if (options->mode != HBP_GROUPS_PAPER)
-        *tokens = hbp__max_i64(*tokens, best_rank_tokens(cost, limits) * cost->terms.ranks);
+        *tokens = whole_batches(*tokens, best_rank_tokens(cost, limits) * cost->terms.ranks);
     return HBP_OK;
 }

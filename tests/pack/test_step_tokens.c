@@ -49,7 +49,7 @@ START_TEST(a_rank_holds_the_tokens_at_which_one_takes_least)
     hbp_groups_options_init(&options, sizeof options);
     options.tokens_per_rank = 5000;
     groups = plan(context, lengths, cost, &options);
-    ck_assert_int_eq(groups->tokens_per_step, 16 * 5000);
+    ck_assert_int_eq(groups->tokens_per_step, 3 * 32000);
     hbp_groups_free(groups);
     hbp_lengths_free(lengths);
     /* Where what a pack pays once is soon a small share, no more tokens are asked for. */

@@ -1,0 +1,65 @@
+/* What no plan of an epoch can beat. */
+#include "base/checked.h"
+#include "data/plan.h"
+#include "epoch/epoch.h"
+#include "hbp/simulate.h"
+#include "step/step.h"
+
+/* The step planner's bound takes time by the sample: up to so many it is worth it. */
+#define FEW_SAMPLES 4096
+
+static int64_t least_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
+{
+    return tokens_per_step ? hbp__ceil_div(epoch->lengths->tokens, tokens_per_step) : 1;
+}
+
+hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
+{
+    hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost,
+                                        least_steps(epoch, tokens_per_step), bound_ns);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
+        return status;
+    *bound_ns = 0;
+    return hbp__enter(epoch->context); /* clears its message */
+}
+
+/* The bound of all samples as one step (docs/explanation/step-bound.md) is one for any number of steps: their
+ * micro-batches together are those of a step, and each pays what a step pays besides. `upper_ns` is the time
+ * of some plan. */
+static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
+                                int64_t upper_ns, int64_t *bound_ns)
+{
+    hbp__step step;
+    hbp_step_options options;
+    int64_t step_ns = hbp__round_i64(epoch->cost->terms.step_ns);
+    hbp__epoch_step_options(&epoch->options, &options);
+    options.min_micro_batches = options.max_micro_batches = 0; /* of each step, not of all */
+    hbp_status status = hbp__step_open(epoch->context, epoch->lengths, epoch->cost, &options, &step);
+    if (status >= 0)
+        status = hbp__step_bound(&step, upper_ns - hbp__mul_saturating(steps, step_ns), bound_ns);
+    hbp__step_close(&step);
+    if (status == HBP_E_INFEASIBLE)
+        return hbp__enter(epoch->context); /* clears its message */
+    if (status >= 0)
+        *bound_ns =
+            hbp__add_saturating(*bound_ns, hbp__mul_saturating(least_steps(epoch, tokens_per_step), step_ns));
+    return status;
+}
+
+hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
+                                hbp_plan *plan)
+{
+    int64_t tokens = 0, most = 0, ns = 0, sharper = 0;
+    for (int64_t i = 0; i < plan->steps; i++) {
+        tokens += plan->step_tokens[i];
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+        ns = hbp__add_saturating(ns, plan->step_ns[i]);
+    }
+    plan->bound_ns = 0;
+    if (tokens != epoch->lengths->tokens || most > tokens_per_step)
+        return HBP_OK;
+    if (epoch->lengths->count <= FEW_SAMPLES)
+        HBP__TRY(bound_as_step(epoch, tokens_per_step, plan->steps, ns, &sharper));
+    plan->bound_ns = hbp__max_i64(bound_ns, sharper);
+    return HBP_OK;
+}
