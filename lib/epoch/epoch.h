@@ -145,6 +145,8 @@ typedef struct hbp__stratify {
     int64_t micro_batches; /* of the best plan so far; 0: none */
     int64_t most_ns;       /* the most that the plan may take */
     int64_t saves_from_ns; /* a plan must save more of this than planning it takes; 0: it need not */
+    int64_t *guess_ns; /* gets the least that a way of planning all samples is estimated to take; NULL: not
+                          asked for */
 } hbp__stratify;
 
 /* A plan whose steps are planned one by one, all of them or, where mixture_slack is given, all but those of

@@ -146,6 +146,7 @@ typedef struct weighing {
     int64_t micro_batches; /* of the faster layout */
     hbp_plan *hierarchy;   /* or what is no better than it in mixture; NULL: none */
     hbp_plan *mixture;     /* NULL: none */
+    int64_t guess_ns;      /* what a mixture would take that was not planned; 0, INT64_MAX: not known */
 } weighing;
 
 static int64_t time_of(const hbp_plan *plan)
@@ -227,7 +228,8 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     int64_t ns = time_of(w->mixture), limit = most_ns(w);
     hbp_plan *better = NULL;
     hbp__stratify s = {w->epoch,           groups,           fill,  balance,
-                       w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0};
+                       w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0,
+                       &w->guess_ns};
     if (w->mixture && ns <= limit) {
         int64_t won = bound_ns ? ns - bound_ns : INT64_MAX;
         if (won <= hbp__max_i64(bound_ns / 1000 * WORTH_TRYING,
@@ -253,7 +255,9 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
                          "no plan of steps of at most %lld tokens was found",
                          (long long)w->epoch->options.tokens_per_step);
     hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
-    if (w->mixture && w->hierarchy) {
+    if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
+        mixture_ns = w->guess_ns;
+    if (w->hierarchy && mixture_ns < INT64_MAX) {
         plan->hierarchy_ns = hierarchy_ns;
         plan->mixture_ns = mixture_ns;
     }
@@ -284,7 +288,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     hbp__epoch part = *epoch;
     part.lengths = lengths;
     search s = {&part, fill, *balance, {.is_there = 0}, {.is_there = 0}};
-    weighing w = {&part, 0, 0, NULL, NULL};
+    weighing w = {&part, 0, 0, NULL, NULL, 0};
     int64_t bound_ns = 0;
     hbp_status status = hbp__balance_check(epoch->context, packs, groups, epoch->cost, &s.balance);
     if (status >= 0)
@@ -306,7 +310,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
 /* Steps planned one by one alone: where no hierarchy keeps to the options. */
 static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
 {
-    weighing w = {epoch, tokens_per_step, 0, NULL, NULL};
+    weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0};
     int64_t bound_ns = 0;
     hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
     if (status >= 0)

@@ -120,6 +120,12 @@ static hbp_status estimate(const hbp__stratify *s, const hbp__epoch *part, way w
     return hbp__enter(s->epoch->context); /* clears its message */
 }
 
+static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t ns)
+{
+    if (s->guess_ns && part == s->epoch && (!*s->guess_ns || ns < *s->guess_ns))
+        *s->guess_ns = ns;
+}
+
 /* The way that seems best; *is_found is 0 where none seems to take as little as it may beside `others_ns`. */
 static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                             int64_t others_ns, way *best, int *is_found)
@@ -135,10 +141,12 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
         if (!i && limit < INT64_MAX) {
             /* Where it is far off, it is not worth looking closer. */
             HBP__TRY(estimate(s, part, ways[count - 1], hbp__min_i64(FIRST_STEPS, room + 1), &ns));
+            note_guess(s, part, ns);
             if (ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) > limit)
                 return HBP_OK;
         }
         HBP__TRY(estimate(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
+        note_guess(s, part, ns);
         if (ns < best_ns) {
             best_ns = ns;
             *best = ways[i];
