@@ -77,7 +77,8 @@ typedef struct hbp_plan_summary {
     int64_t sequence_multiple_per_sp; /* as in hbp_step_options, as is the next; 0: none */
     int64_t pack_multiple_per_sp;
     int64_t hierarchy_ns; /* predicted time of the best plan found of composition hierarchy, and of one that
-                             is none, where the planner weighed one against the other; else 0 */
+                             is none (estimated from some steps where that was enough to tell), where the
+                             planner weighed one against the other; else 0 */
     int64_t mixture_ns;
 } hbp_plan_summary;
 
