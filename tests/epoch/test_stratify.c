@@ -26,8 +26,9 @@ START_TEST(slack_buys_mixture)
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     int64_t closer = 0;
-    hbp_lengths *lengths = test_long_tail(context, 2, 1200, 40000);
-    hbp_epoch_options options = {.struct_size = sizeof options, .mixture_slack = -1, .seed = 2};
+    hbp_lengths *lengths = test_long_tail(context, 2, 600, 40000);
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .mixture_slack = -1, .tokens_per_step = 80000, .seed = 2};
     hbp_plan *plain = plan_with(context, lengths, cost, &options);
     for (int32_t slack = TEST_SANITIZED ? 1000 : 10; slack <= 1000; slack *= 10) {
         options.mixture_slack = slack;

@@ -72,6 +72,7 @@ START_TEST(linked_samples_stay_together)
         if (most <= 2 && size % 2 == 0) /* where the single ones run out, and the last */
             ck_assert_int_le(short_steps, 2);
         hbp__batches_close(&b);
+        hbp_lengths_free(lengths);
     }
     hbp_context_free(context);
 }
