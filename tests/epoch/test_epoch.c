@@ -16,7 +16,7 @@ START_TEST(every_policy_and_mode_keeps_the_promises)
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     for (uint64_t seed = 0; seed < 6; seed++) {
-        hbp_lengths *lengths = test_long_tail(context, seed, 200 + 1000 * (int64_t)seed, 60000);
+        hbp_lengths *lengths = test_long_tail(context, seed, 200 + 200 * (int64_t)seed, 60000);
         for (int32_t mode = 0; mode < 2; mode++)
             for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
                 hbp_epoch_options options = {.struct_size = sizeof options,
@@ -92,8 +92,8 @@ START_TEST(the_default_is_never_slower_than_the_paper)
     hbp_cost *cost = test_cost(context);
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_lengths *lengths =
-            test_long_tail(context, seed, 100 + 400 * (int64_t)seed, 3000 + 4000 * (int64_t)seed);
-        hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed};
+            test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 3000 + 4000 * (int64_t)seed);
+        hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed, .mixture_slack = -1};
         hbp_plan *best = plan_with(context, lengths, cost, &options);
         options.mode = HBP_EPOCH_PAPER;
         hbp_plan *paper = plan_with(context, lengths, cost, &options);
