@@ -169,7 +169,8 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 void hbp__step_squeezer_close(hbp__step_squeezer *q);
 
 /* Shortens micro-batch m of the board to `goal`, by moving sequences between its groups and exchanging them:
- * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them.
+ * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them
+ * and a work about linear in the sequences.
  * `extra` [extras] are sequences still to be put in; on failure everything is as before. Returns whether no
  * group takes more than the goal. */
 int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, const int64_t *extra,
