@@ -169,7 +169,8 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 void hbp__step_squeezer_close(hbp__step_squeezer *q);
 
 /* Shortens micro-batch m of the board to `goal`, by moving sequences between its groups and exchanging them:
- * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them.
+ * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them
+ * and a work about linear in the sequences.
  * `extra` [extras] are sequences still to be put in; on failure everything is as before. Returns whether no
  * group takes more than the goal. */
 int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, const int64_t *extra,
@@ -284,10 +285,13 @@ void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution);
 
 /* Whether a step is small enough to be solved exactly: up to 9 sequences on not too many ranks, degrees that
- * nest, any number of micro-batches. */
+ * nest, no limit on micro-batches. */
 int hbp__step_is_tiny(const hbp__step *step);
 
 /* The shortest solution of a tiny step, its bound the same. O(3^count ranks degrees). */
 hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution);
+
+/* The shortest without idle ranks, with no bound; the solution stays closed where there is none. */
+hbp_status hbp__step_solve_tiny_busy(const hbp__step *step, hbp__step_solution *solution);
 
 #endif

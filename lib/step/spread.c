@@ -263,6 +263,23 @@ static int has_idle_ranks(const hbp__step *step, const hbp__step_solution *solut
     return ranks < hbp__step_whole(step, solution->micro_batches) * step->ranks;
 }
 
+/* The shortest of all plans without idle ranks, `found` saying whether there is one. */
+static hbp_status replace_tiny(const hbp__step *step, hbp__step_solution *solution, int *found)
+{
+    hbp__step_solution own = {.ns = 0};
+    hbp_status status = hbp__step_solve_tiny_busy(step, &own);
+    *found = status >= 0 && own.first;
+    if (!*found) {
+        hbp__step_solution_close(&own);
+        return status;
+    }
+    own.bound_ns = solution->bound_ns;
+    own.proven = solution->proven;
+    hbp__step_solution_close(solution);
+    *solution = own;
+    return HBP_OK;
+}
+
 static hbp_status repair(spread *s, hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
@@ -306,6 +323,11 @@ hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution)
         return hbp__fail_memory(step->context, "the idle ranks of the step");
     int idle = has_idle_ranks(step, solution, members);
     hbp__delete(memory, members);
+    if (idle && step->count >= step->ranks && hbp__step_is_tiny(step)) {
+        int found = 0;
+        HBP__TRY(replace_tiny(step, solution, &found));
+        idle = !found;
+    }
     if (!idle)
         return HBP_OK;
     spread s = {.step = step};

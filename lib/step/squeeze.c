@@ -6,6 +6,11 @@
 /* Moves for which a sequence stays where it was put. */
 #define QUIET 7
 
+/* Work of a squeeze: so much, and so much more a sequence. Steps of up to a thousand sequences hardly ever
+ * need as much; where thousands share a few groups, all exchanges of one turn alone are their square. */
+#define WORK        INT64_C(4000000)
+#define WORK_MEMBER INT64_C(250)
+
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -111,8 +116,9 @@ typedef struct move {
     double gain;
 } move;
 
+/* The best move out of group `from`, of those seen until the work is past `limit`. */
 static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
-                      move *best)
+                      int64_t limit, move *best)
 {
     const hbp__step *step = q->step;
     const int64_t *column = step->degree[q->group[from].degree].tokens;
@@ -123,6 +129,8 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         if (q->where[a] != from || q->quiet_until[a] > turn)
             continue;
         int64_t ka = q->member[a], tokens = step->tokens[ka], samples = hbp__step_samples(step, ka);
+        if (q->work > limit)
+            return;
         q->work += groups + q->count;
         double squares = step->squares[ka];
         double gone = here - over(q, from, time_with(q, from, -column[ka], -squares, -samples, goal), goal);
@@ -203,6 +211,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     for (int64_t i = 0; i < extras; i++)
         if (!insert(q, groups, extra[i], goal))
             return 0;
+    q->work += extras * groups;
+    int64_t limit = q->work + WORK + WORK_MEMBER * q->count;
     for (int32_t g = 0; g < groups; g++)
         q->group[g].time = time_with(q, g, 0, 0, 0, goal);
     for (int64_t turn = 1;; turn++) {
@@ -218,9 +228,9 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (worst < 0)
             break;
         move best;
-        if (turn > moves)
+        if (turn > moves || q->work > limit)
             return 0;
-        find_move(q, worst, groups, turn, goal, &best);
+        find_move(q, worst, groups, turn, goal, limit, &best);
         if (best.a == HBP__NONE)
             return 0;
         apply(q, &best, worst, turn, goal);

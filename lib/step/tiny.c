@@ -14,6 +14,7 @@
 
 typedef struct tiny {
     const hbp__step *step;
+    int no_idle; /* nonzero: a group on every rank of a micro-batch */
     int32_t sets;
     int32_t rows;      /* of ranks: 0..ranks */
     int64_t *tokens;   /* [degrees x sets] as each degree pads them */
@@ -22,8 +23,9 @@ typedef struct tiny {
     int64_t *makespan; /* [sets x rows] least, on so many ranks */
     int32_t *group;    /* [sets x rows] the part with the lowest sequence */
     int32_t *degree;   /* [sets x rows] its degree */
-    int64_t *sum;      /* [sets] least sum of makespans */
-    int32_t *batch;    /* [sets] the micro-batch with the lowest sequence */
+    int32_t forced;    /* numbers of micro-batches told apart; 0: none is */
+    int64_t *sum;      /* [forced + 1 x sets] least sum of makespans, in so many micro-batches */
+    int32_t *batch;    /* [forced + 1 x sets] the micro-batch with the lowest sequence */
 } tiny;
 
 /* Time of a part in one group; INT64_MAX when it does not fit. */
@@ -36,14 +38,14 @@ static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
     return hbp__min_i64(hbp__step_group_ns(step, j, tokens, t->squares[part]), LONGEST_NS);
 }
 
-/* Least makespan of each set on each number of ranks: the lowest sequence's group, then the rest. Degrees
- * nest, so groups fit when their ranks do. O(3^count ranks degrees). */
+/* Least makespan of each set on each number of ranks, INT64_MAX where there is none: the lowest sequence's
+ * group, then the rest. Degrees nest, so groups fit when their ranks do. O(3^count ranks degrees). */
 static void solve_micro_batches(tiny *t)
 {
     const hbp__step *step = t->step;
     int64_t dummy = hbp__round_i64(step->cost->terms.pack_ns);
     for (int32_t r = 0; r < t->rows; r++)
-        t->makespan[r] = dummy;
+        t->makespan[r] = t->no_idle && r ? INT64_MAX : dummy;
     for (int32_t set = 1; set < t->sets; set++) {
         int32_t low = set & -set, rest = set ^ low;
         int64_t *best = &t->makespan[(int64_t)set * t->rows];
@@ -70,24 +72,52 @@ static void solve_micro_batches(tiny *t)
     }
 }
 
-static void solve_step(tiny *t)
+/* The lowest sequence's micro-batch, then the rest, from `from` [sets]; O(3^count). */
+static void add_micro_batch(const tiny *t, const int64_t *from, int64_t *to, int32_t *batch)
 {
-    t->sum[0] = 0;
+    to[0] = from == to ? 0 : INT64_MAX;
     for (int32_t set = 1; set < t->sets; set++) {
         int32_t low = set & -set, rest = set ^ low;
-        t->sum[set] = INT64_MAX;
+        to[set] = INT64_MAX;
         for (int32_t more = rest;; more = (more - 1) & rest) {
             int64_t one = t->makespan[(int64_t)(low | more) * t->rows + t->rows - 1],
-                    others = t->sum[rest ^ more];
+                    others = from[rest ^ more];
             int64_t sum = hbp__min_i64(hbp__add_saturating(one, others), LONGEST_NS);
-            if (one < INT64_MAX && sum < t->sum[set]) {
-                t->sum[set] = sum;
-                t->batch[set] = low | more;
+            if (one < INT64_MAX && others < INT64_MAX && sum < to[set]) {
+                to[set] = sum;
+                batch[set] = low | more;
             }
             if (!more)
                 break;
         }
     }
+}
+
+/* The number of micro-batches told apart with which the step is shortest; -1 when there is none. Others that
+ * complete a number are of dummies only where all sequences have one of their own. */
+static int32_t solve_step(tiny *t)
+{
+    if (!t->forced) {
+        t->sum[0] = 0;
+        add_micro_batch(t, t->sum, t->sum, t->batch);
+        return t->sum[t->sets - 1] < INT64_MAX ? 0 : -1;
+    }
+    int64_t dummy = hbp__round_i64(t->step->cost->terms.pack_ns), least = INT64_MAX;
+    int32_t best = -1;
+    for (int32_t set = 0; set < t->sets; set++)
+        t->sum[set] = set ? INT64_MAX : 0;
+    for (int32_t m = 1; m <= t->forced; m++) {
+        int64_t *to = t->sum + (int64_t)m * t->sets, whole = hbp__step_whole(t->step, m);
+        add_micro_batch(t, to - t->sets, to, t->batch + (int64_t)m * t->sets);
+        if (to[t->sets - 1] == INT64_MAX || (whole > m && (t->no_idle || m < t->step->count)))
+            continue;
+        int64_t all = hbp__add_saturating(to[t->sets - 1], hbp__mul_saturating(whole - m, dummy));
+        if (all < least || best < 0) {
+            least = all;
+            best = m;
+        }
+    }
+    return best;
 }
 
 static void sum_sets(tiny *t)
@@ -104,15 +134,17 @@ static void sum_sets(tiny *t)
         }
 }
 
-static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
+/* The solution with `number` of the micro-batches told apart. */
+static hbp_status write_solution(const tiny *t, int32_t number, hbp__step_solution *solution)
 {
     const hbp__step *step = t->step;
     int64_t groups = 0, micro_batches = 0;
     HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
     for (int32_t set = t->sets - 1; set;) {
-        int32_t batch = t->batch[set], r = t->rows - 1;
+        int32_t batch = t->batch[(int64_t)number * t->sets + set], r = t->rows - 1;
         solution->first[micro_batches++] = groups;
         set ^= batch;
+        number -= t->forced > 0;
         while (batch) {
             int64_t at = (int64_t)batch * t->rows + r;
             int32_t part = t->group[at], j = t->degree[at];
@@ -129,7 +161,7 @@ static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
     solution->micro_batches = micro_batches;
     solution->groups = groups;
     HBP__TRY(hbp__step_solution_price(step, solution));
-    if (step->cost->terms.layers < HBP__STEP_WAYS - 2) /* every number of layers was tried */
+    if (!t->no_idle && step->cost->terms.layers < HBP__STEP_WAYS - 2) /* every number of layers was tried */
         solution->bound_ns = solution->ns;
     return HBP_OK;
 }
@@ -137,8 +169,7 @@ static hbp_status write_solution(const tiny *t, hbp__step_solution *solution)
 int hbp__step_is_tiny(const hbp__step *step)
 {
     const hbp_step_options *o = &step->options;
-    if (!step->chain || step->count < 1 || step->count > MOST || o->min_micro_batches > 1 ||
-        o->max_micro_batches || o->micro_batch_multiple != 1)
+    if (!step->chain || step->count < 1 || step->count > MOST || o->max_micro_batches)
         return 0;
     int64_t work = (int64_t)(step->ranks + 1) * step->degrees;
     for (int64_t k = 0; k < step->count; k++)
@@ -146,19 +177,21 @@ int hbp__step_is_tiny(const hbp__step *step)
     return work <= MOST_WORK;
 }
 
-hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution)
+/* Leaves the solution closed where there is none, which takes `no_idle`. */
+static hbp_status solve(const hbp__step *step, int no_idle, hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
-    tiny t = {.step = step, .sets = 1 << step->count, .rows = step->ranks + 1};
-    uint64_t sets = (uint64_t)t.sets, cells = sets * (uint64_t)t.rows;
+    tiny t = {.step = step, .no_idle = no_idle, .sets = 1 << step->count, .rows = step->ranks + 1};
+    t.forced = hbp__step_whole(step, 1) > 1 ? (int32_t)step->count : 0;
+    uint64_t sets = (uint64_t)t.sets, sums = sets * ((uint64_t)t.forced + 1), cells = sets * (uint64_t)t.rows;
     t.tokens = hbp__new_zero(memory, sets * (uint64_t)step->degrees, sizeof *t.tokens);
     t.samples = hbp__new_zero(memory, sets, sizeof *t.samples);
     t.squares = hbp__new_zero(memory, sets, sizeof *t.squares);
     t.makespan = hbp__new(memory, cells, sizeof *t.makespan);
     t.group = hbp__new_zero(memory, cells, sizeof *t.group);
     t.degree = hbp__new_zero(memory, cells, sizeof *t.degree);
-    t.sum = hbp__new(memory, sets, sizeof *t.sum);
-    t.batch = hbp__new_zero(memory, sets, sizeof *t.batch);
+    t.sum = hbp__new(memory, sums, sizeof *t.sum);
+    t.batch = hbp__new_zero(memory, sums, sizeof *t.batch);
     hbp_status status = HBP_OK;
     if (!t.tokens || !t.samples || !t.squares || !t.makespan || !t.group || !t.degree || !t.sum || !t.batch)
         status = hbp__fail_memory(step->context, "the search");
@@ -167,8 +200,9 @@ hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solut
     if (status >= 0) {
         sum_sets(&t);
         solve_micro_batches(&t);
-        solve_step(&t);
-        status = write_solution(&t, solution);
+        int32_t number = solve_step(&t);
+        if (number >= 0)
+            status = write_solution(&t, number, solution);
     }
     hbp__delete(memory, t.tokens);
     hbp__delete(memory, t.samples);
@@ -179,4 +213,14 @@ hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solut
     hbp__delete(memory, t.sum);
     hbp__delete(memory, t.batch);
     return status;
+}
+
+hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution)
+{
+    return solve(step, 0, solution);
+}
+
+hbp_status hbp__step_solve_tiny_busy(const hbp__step *step, hbp__step_solution *solution)
+{
+    return solve(step, 1, solution);
 }

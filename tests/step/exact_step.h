@@ -27,6 +27,8 @@ typedef struct exact_step {
     int32_t ranks;
     int32_t layers;
     int64_t dummy_ns;
+    int whole_dummies; /* micro-batches of dummies alone may complete a number, as in the published modes */
+    int no_idle;       /* no rank of a micro-batch is without sequences */
     int32_t degrees;
     int32_t degree[EXACT_DEGREES];   /* ascending */
     int64_t count;                   /* sequences: a sample, or samples tied together */
@@ -126,6 +128,7 @@ static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *c
     e.ranks = terms.ranks;
     e.layers = terms.layers;
     e.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    e.whole_dummies = options->mode != HBP_STEP_DEFAULT;
     for (int32_t i = 0; i < terms.degrees; i++) {
         int32_t d = terms.degree[i];
         if (d < options->min_sp || (options->max_sp && d > options->max_sp) ||
@@ -185,13 +188,13 @@ static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tok
 }
 
 /* The step's time when `used` micro-batches that hold something take `ns`; EXACT_NEVER when the options allow
- * no such number, or when there are sequences for one of dummies. */
+ * no such number, or when there are sequences for one of dummies and these may not be. */
 static inline int64_t exact_whole_ns(const exact_step *e, int64_t used, int64_t ns)
 {
     const hbp_step_options *o = &e->options;
     int64_t all = exact_round_up(exact_max(used, o->min_micro_batches), o->micro_batch_multiple);
     if (ns == EXACT_NEVER || (o->max_micro_batches && all > o->max_micro_batches) ||
-        used < exact_min(all, e->count))
+        (e->no_idle && used < all) || (!e->whole_dummies && used < exact_min(all, e->count)))
         return EXACT_NEVER;
     return ns + (all - used) * e->dummy_ns;
 }
@@ -255,8 +258,8 @@ static inline void exact_fill_groups(exact_tables *t)
     }
 }
 
-/* h of state x from those below it. As more ranks never hurt, h falls with r, and a group of w that takes at
- * least h(d, x) betters nothing. */
+/* h of state x from those below it. As more ranks never hurt where they may be idle, h falls with r then, and
+ * a group of w that takes at least h(d, x) betters nothing. */
 static inline void exact_fill_spread(exact_tables *t, int64_t x)
 {
     const exact_step *e = t->step;
@@ -270,7 +273,7 @@ static inline void exact_fill_spread(exact_tables *t, int64_t x)
         const int64_t *group = t->group + w * e->degrees, *rest = t->spread + (x - w) * (e->ranks + 1);
         for (int32_t j = 0; j < e->degrees; j++) {
             int32_t d = e->degree[j];
-            if (d > e->ranks || group[j] >= h[d])
+            if (d > e->ranks || (!e->no_idle && group[j] >= h[d]))
                 continue;
             for (int32_t r = d; r <= e->ranks; r++)
                 h[r] = exact_min(h[r], exact_max(group[j], rest[r - d]));
@@ -342,7 +345,8 @@ static inline int64_t exact_step_ns(const exact_step *e)
     t.best = malloc((size_t)t.states * sizeof *t.best);
     ck_assert(t.group && t.spread && t.best);
     exact_fill_groups(&t);
-    memset(t.spread, 0, (size_t)(e->ranks + 1) * sizeof *t.spread);
+    for (int32_t r = 0; r <= e->ranks; r++)
+        t.spread[r] = e->no_idle && r ? EXACT_NEVER : 0;
     for (int64_t x = 1; x < t.states; x++)
         exact_fill_spread(&t, x);
     int64_t ns = exact_combine(&t);
@@ -379,7 +383,7 @@ static inline void exact_plain_price(exact_plain *p)
         ns += slowest[m];
         idle -= p->ranks[m];
     }
-    ns = exact_whole_ns(p->step, p->micro_batches, ns);
+    ns = idle && p->step->no_idle ? EXACT_NEVER : exact_whole_ns(p->step, p->micro_batches, ns);
     if (ns < p->best || (ns == p->best && idle < p->idle)) {
         p->best = ns;
         p->idle = idle;

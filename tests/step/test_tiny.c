@@ -1,6 +1,17 @@
 /* Tiny steps against the oracle's dynamic programming, which shares no code with it. */
 #include "boards.h"
 
+/* The shortest without idle ranks as well, where there is one. */
+static void check_busy(const hbp__step *step, exact_step e)
+{
+    hbp__step_solution busy = {.ns = 0};
+    OK(step->context, hbp__step_solve_tiny_busy(step, &busy));
+    e.no_idle = 1;
+    ck_assert_int_eq(busy.first ? busy.ns : EXACT_NEVER, exact_step_ns(&e));
+    ck_assert_int_eq(busy.bound_ns, 0);
+    hbp__step_solution_close(&busy);
+}
+
 START_TEST(tiny_steps_are_solved_exactly)
 {
     int64_t solved = 0;
@@ -11,6 +22,8 @@ START_TEST(tiny_steps_are_solved_exactly)
         hbp__step_solution solution = {.ns = 0};
         s.options.recompute = i % 5 ? HBP_STEP_RECOMPUTE_AUTO : HBP_STEP_RECOMPUTE_ALL;
         s.options.max_sp = i % 7 ? 0 : 4;
+        s.options.micro_batch_multiple = i % 11 == 3 ? 1 + (int32_t)(i / 11 % 3) : 0;
+        s.options.min_micro_batches = i % 13 == 4 ? 1 + (int32_t)(i / 13 % 7) : 0;
         if (i % 2)
             small_limit(&s, i / 2);
         hbp_status status = hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step);
@@ -19,6 +32,7 @@ START_TEST(tiny_steps_are_solved_exactly)
             OK(s.context, hbp__step_solve_tiny(&step, &solution));
             ck_assert_int_eq(solution.ns, exact_step_ns(&e));
             ck_assert_int_eq(solution.bound_ns, solution.ns);
+            check_busy(&step, e);
             int64_t ns = solution.ns;
             OK(s.context, hbp__step_solution_price(&step, &solution));
             ck_assert_int_eq(solution.ns, ns);
@@ -40,13 +54,13 @@ START_TEST(other_steps_are_not_tiny)
     hbp_step_options *o = &g.step.options;
     ck_assert(hbp__step_is_tiny(&g.step));
     o->min_micro_batches = 2;
-    ck_assert(!hbp__step_is_tiny(&g.step));
+    ck_assert(hbp__step_is_tiny(&g.step));
     o->min_micro_batches = 1;
     o->max_micro_batches = 3;
     ck_assert(!hbp__step_is_tiny(&g.step));
     o->max_micro_batches = 0;
     o->micro_batch_multiple = 2;
-    ck_assert(!hbp__step_is_tiny(&g.step));
+    ck_assert(hbp__step_is_tiny(&g.step));
     o->micro_batch_multiple = 1;
     ck_assert(hbp__step_is_tiny(&g.step));
     g.step.chain = 0;
