@@ -61,7 +61,7 @@ typedef struct hbp_epoch_options {
     int32_t drop_last;
     int32_t max_samples; /* per pack, as in hbp_fill_options */
     int32_t effort;
-    int64_t max_length; /* longest sample and pack in tokens; 0: the longest sample */
+    int64_t max_length; /* longest sample in tokens; 0: the longest there is */
     int64_t tokens_per_step;
     int64_t curriculum_steps;
     int64_t sequence_multiple;
@@ -71,11 +71,10 @@ typedef struct hbp_epoch_options {
     uint64_t seed;
     uint64_t epoch;
     const hbp_groups *groups; /* use these; NULL: choose them */
-    int32_t mixture_slack;    /* mode mixed: where a step has no room for a mixture, plan steps one by one, or
-                               all    but those of the longest samples, as far as that makes the epoch at most so
-                               many    thousandths longer; 0: no longer; at most 1000 */
+    int32_t mixture_slack;    /* composition auto: steps that are small copies of the epoch may take so many
+                               thousandths longer than the hierarchy; 0: 10; -1: none; at most 1000 */
     int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
-                               are needed. Not in mode mixed */
+                               are needed. Steps are the hierarchy's */
     int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
                                filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
                                charges vision units and the lengths have some */
@@ -98,10 +97,10 @@ typedef struct hbp_epoch_options {
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
 
 /* Plans an epoch: limit, groups, fill, balance. The plan is a pure function of (lengths, cost, options) for
- * one version of the library; the default mode predicts no slower an epoch than mode paper's groups would,
- * and mode mixed no slower a one than the default (without mixture_slack, and before drop_last drops). Where
- * max_length is 0, its packs may be longer than the longest sample. Errors of its four moves and, in mode
- * mixed, of hbp_plan_step. Thread: one per context. */
+ * one version of the library; composition hierarchy predicts no slower an epoch than mode paper's groups
+ * would, and auto, with neither samples_per_step nor batches, none slower than the hierarchy by more than
+ * mixture_slack. Packs may be longer than the longest sample. Errors of its four moves and of hbp_plan_step.
+ * Thread: one per context. */
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_epoch_options *options, hbp_plan **out);
 
