@@ -63,7 +63,7 @@ static const option options[] = {
      "this=0|no-packing=1|sorted=2|next-fit=3|first-fit-decreasing=4|best-fit-decreasing=5|isf=6|spfhp=7|"
      "homogeneous-sp=8|hbp-paper=9"},
     {"mixture-slack", KIND_INTEGER, AT(mixture_slack), CLI_PLAN | CLI_COMPARE, "N",
-     "steps that are no hierarchy may take N thousandths longer (default 10)", 0},
+     "auto: stratified steps may take N thousandths longer than the hierarchy (default 10)", 0},
     {"threads", KIND_INTEGER, AT(threads), CLI_PLAN | CLI_COMPARE, "N",
      "plan steps side by side; the same plan for any N (default 1)", 0},
     {"max-pack-length", KIND_TOKENS, AT(max_pack_length), CLI_PLANS | CLI_STEP, "TOKENS",

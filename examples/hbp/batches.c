@@ -38,9 +38,10 @@ static hbp_status read_line(const cli *c, const char *line, long long row, list 
         char *end;
         errno = 0;
         long long number = strtoll(at, &end, 10);
+        const size_t word = strcspn(at, " ,\t\r\n");
         if (end == at || errno || (*end && !strchr(" ,\t\r\n", *end)))
-            return cli_own_failure("%s: line %lld has '%.20s', which is no sample's number", c->batches_file,
-                                   row, at);
+            return cli_own_failure("%s: line %lld has '%.*s', which is no sample's number", c->batches_file,
+                                   row, (int)(word < 20 ? word : 20), at);
         if (!push(samples, number))
             return cli_own_failure("%s: no memory for its batches", c->batches_file);
         at = end;

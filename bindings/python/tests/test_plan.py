@@ -59,7 +59,7 @@ class TestWalk(unittest.TestCase):
             self.assertEqual(pack.padded_tokens % 64, 0)
 
     def test_dummies(self):
-        plan = hbp.plan_epoch([100, 200, 300], samples.cost())
+        plan = hbp.plan_epoch([100, 200, 300], samples.cost(), mode="paper")
         packs = [pack for step in plan for pack in step.packs()]
         dummies = [pack for pack in packs if pack.is_dummy]
         self.assertEqual(len(dummies), plan.summary().dummy_packs)
@@ -289,7 +289,10 @@ class TestEpoch(unittest.TestCase):
                         if parameter.kind is parameter.KEYWORD_ONLY}
             self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
         for name in _structs.EpochOptions.names():
-            value = {"mode": "default", "over_long": "error", "groups": None}.get(name, 0)
+            if name in ("batch_offsets", "batch_samples", "reserved"):  # two are of `batches`
+                continue
+            value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
+                     "batches": None}.get(name, 0)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
 
     def test_the_four_moves(self):
@@ -313,16 +316,63 @@ class TestEpoch(unittest.TestCase):
         with self.assertRaises(IndexError):
             packs.bound(len(groups))
 
-    def test_mixed_epochs(self):
-        lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
-        hierarchy = hbp.simulate(hbp.plan_epoch(lengths, cost, seed=3), cost)
-        mixed = hbp.plan_epoch(lengths, cost, mode="mixed", seed=3)
-        mixed.validate(lengths, cost)
-        self.assertLessEqual(hbp.simulate(mixed, cost).epoch_ns, hierarchy.epoch_ns)
-        slack = hbp.plan_epoch(lengths, cost, mode="mixed", mixture_slack=100, seed=3)
-        self.assertLessEqual(hbp.simulate(slack, cost).epoch_ns, hierarchy.epoch_ns * 1.1)
-        with self.assertRaises(hbp.InvalidError):
-            hbp.plan_epoch(lengths, cost, mode="mixed", mixture_slack=-1)
+    def test_compositions(self):
+        lengths, cost = hbp.Lengths.from_array(samples.lengths(1500)), samples.cost()
+        ns = {}
+        for composition in ("hierarchy", "stratified", "random"):
+            plan = hbp.plan_epoch(lengths, cost, composition=composition, tokens_per_step=400000, seed=3)
+            plan.validate(lengths, cost)
+            self.assertEqual(plan.summary().composition_name, composition)
+            self.assertLessEqual(plan.step_tokens.max(), 400000)
+            ns[composition] = plan.summary().predicted_ns
+        best = hbp.plan_epoch(lengths, cost, tokens_per_step=400000, seed=3).summary()
+        self.assertIn(best.composition_name, ("hierarchy", "stratified"))
+        self.assertLessEqual(best.predicted_ns, ns["hierarchy"] * 1.01)
+        with self.assertRaisesRegex(ValueError, "'stratified'"):
+            hbp.plan_epoch(lengths, cost, composition="stratifed")
+        with self.assertRaisesRegex(hbp.InvalidError, "mixture_slack"):
+            hbp.plan_epoch(lengths, cost, mixture_slack=1001)
+
+    def test_samples_per_step(self):
+        lengths, cost = samples.lengths(1000), samples.cost()
+        plan = hbp.plan_epoch(lengths, cost, samples_per_step=256, seed=3)
+        plan.validate(lengths, cost)
+        self.assertEqual(sorted(plan.step_samples), [232, 256, 256, 256])
+        self.assertEqual(plan.summary().samples_per_step, 256)
+        self.assertEqual(hbp.plan_epoch(lengths, cost, samples_per_step=256, seed=3, threads=2).digest, plan.digest)
+        with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step 256 and tokens_per_step 400000"):
+            hbp.plan_epoch(lengths, cost, samples_per_step=256, tokens_per_step=400000)
+        plan = hbp.plan_epoch(lengths, cost, samples_per_step=256, micro_batches_per_step=2, drop_last=True)
+        self.assertEqual(np.diff(plan.step_offsets).tolist(), [2, 2, 2])
+        plan = hbp.plan_epoch(lengths, cost, samples_per_step=256, max_pack_length=65536, tokens_per_rank=16384)
+        self.assertLessEqual(plan.pack_padded_tokens.max(), 65536)
+        self.assertLessEqual((plan.pack_padded_tokens / plan.pack_sp).max(), 16384)
+
+    def test_batches(self):
+        lengths, cost = samples.lengths(300), samples.cost()
+        order = np.random.default_rng(2).permutation(300)
+        batches = [order[:100], order[100:250], order[250:]]
+        plan = hbp.plan_epoch(lengths, cost, batches=batches)
+        plan.validate(lengths, cost)
+        self.assertEqual(plan.summary().composition_name, "given")
+        for step, batch in zip(plan, batches):
+            ids = [i for pack in step.packs() for i in pack.ids.tolist()]
+            self.assertEqual(sorted(ids), sorted(batch.tolist()))
+        as_lists = hbp.plan_epoch(lengths, cost, batches=[batch.tolist() for batch in batches])
+        narrow = hbp.plan_epoch(lengths, cost, batches=[batch.astype(np.int32) for batch in batches])
+        self.assertEqual((as_lists.digest, narrow.digest), (plan.digest, plan.digest))
+        for bad, message in (
+            ([[0, 1], [1, 2]], "batch 1 names sample 1, which is in batch 0 already"),
+            ([[0], [1]], "do not name 1 of 3 samples, the first is sample 2"),
+            ([[0, 1, 2], []], "batch 1 has no samples"),
+            ([[0, 1, 3]], "batch 0 names sample 3"),
+        ):
+            with self.assertRaisesRegex(hbp.InvalidError, message):
+                hbp.plan_epoch([10, 20, 30], cost, batches=bad)
+        with self.assertRaisesRegex((TypeError, ValueError), r"batches\[1\]"):
+            hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1], [1.5]])
+        with self.assertRaisesRegex(hbp.InvalidError, "two contracts"):
+            hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1, 2]], samples_per_step=3)
 
     def test_vision(self):
         rng = np.random.default_rng(1)
@@ -349,8 +399,6 @@ class TestEpoch(unittest.TestCase):
         self.assertLess(even.dist_vision, time.dist_vision)
         with self.assertRaisesRegex(hbp.InvalidError, "no vision units"):
             hbp.plan_epoch(samples.lengths(), cost, max_vision=24)
-        with self.assertRaisesRegex(hbp.InvalidError, "mode mixed"):
-            hbp.plan_epoch(lengths, cost, mode="mixed", max_vision=24)
 
     def test_baselines(self):
         lengths, cost = samples.lengths(), samples.cost()
