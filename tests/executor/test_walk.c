@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(training_learns)
 {
-    world w = make_world(48, 100);
+    world w = make_world(96, 100);
     hbp_plan *plan = plan_steps(&w, 2);
     ex_walk_options o = walk_options(plan, &w.shape, w.tokens);
     walk_result r;
