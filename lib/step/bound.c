@@ -8,8 +8,11 @@
 #define CLASSES 48
 
 /* Numbers of micro-batches looked at one by one, and the share of the plan's time that is worth it. */
-#define CASES   4
+#define CASES   3
 #define PRECISE 0.002
+
+/* With more micro-batches than this, one more or less tells little. */
+#define FEW_BATCHES 16
 
 /* Prices of memory tried for a class. */
 #define PRICES 3
@@ -204,15 +207,21 @@ static void set_prices(bounding *b, double micro_batches)
     b->price[2] = b->fixed / 2;
 }
 
-/* Prices for just `micro_batches`: nothing, and what makes the plain bound of makespans up to `most`
- * greatest, found by golden section. */
-static void set_exact_prices(bounding *b, double micro_batches, double most)
+/* The plain bound at a price of memory, for makespans up to `most`. */
+static double plain_at(bounding *b, double most, double price)
+{
+    set_class(b, most, price);
+    return b->plain;
+}
+
+/* The price for just `micro_batches`: what makes the plain bound of makespans up to `most` greatest, found by
+ * golden section. Free memory is what the bound of any number has tried. */
+static void set_exact_price(bounding *b, double micro_batches, double most)
 {
     double from = 0, to = 0, ratio = 0.6180339887498949;
     b->micro_batches = micro_batches;
     b->favourite = 0;
     b->prices = 1;
-    b->price[0] = 0;
     for (int64_t k = 0; k < b->step->count; k++) {
         const ask *a = &b->ask[k * b->step->degrees];
         for (int32_t j = 0; j < b->step->degrees; j++) {
@@ -222,18 +231,24 @@ static void set_exact_prices(bounding *b, double micro_batches, double most)
             to = fall > 0 && rise / fall > to ? rise / fall : to;
         }
     }
-    for (int i = 0; i < 24 && to > from; i++) {
-        double a = to - ratio * (to - from), c = from + ratio * (to - from);
-        set_class(b, most, a);
-        double at_a = b->plain;
-        set_class(b, most, c);
-        if (at_a >= b->plain)
+    double a = to - ratio * (to - from), c = from + ratio * (to - from);
+    double at_a = to > 0 ? plain_at(b, most, a) : 0, at_c = to > 0 ? plain_at(b, most, c) : 0;
+    for (int i = 0; i < 12 && to > 0; i++) {
+        if (at_a >= at_c) {
             to = c;
-        else
+            c = a;
+            at_c = at_a;
+            a = to - ratio * (to - from);
+            at_a = plain_at(b, most, a);
+        } else {
             from = a;
+            a = c;
+            at_a = at_c;
+            c = from + ratio * (to - from);
+            at_c = plain_at(b, most, c);
+        }
     }
-    if (to > 0)
-        b->price[b->prices++] = from + (to - from) / 2;
+    b->price[0] = from + (to - from) / 2;
 }
 
 /* Micro-batches that memory asks for, and pairs that exclude each other. */
@@ -368,7 +383,7 @@ static hbp_status bound_case(bounding *b, int number, double micro_batches, doub
     if (!(most > longest))
         return HBP_OK;
     if (number == JUST)
-        set_exact_prices(b, micro_batches, most);
+        set_exact_price(b, micro_batches, most);
     else
         set_prices(b, micro_batches);
     HBP__TRY(least_sum(b, longest, most, &least));
@@ -388,7 +403,8 @@ static hbp_status bound_cases(bounding *b, double upper, double *bound)
     double most = b->step->options.max_micro_batches, rest, just, done = upper;
     int allowed = b->step->options.max_micro_batches > 0;
     HBP__TRY(bound_case(b, AT_LEAST, first, longest, upper, &rest));
-    for (int i = 0; i < CASES && rest < done && rest < upper * (1 - PRECISE); i++, first += multiple) {
+    int cases = first <= FEW_BATCHES ? CASES : 0;
+    for (int i = 0; i < cases && rest < done && rest < upper * (1 - PRECISE); i++, first += multiple) {
         HBP__TRY(bound_case(b, JUST, first, longest, upper, &just));
         just = just > rest ? just : rest; /* both hold for this number */
         done = just < done ? just : done;
