@@ -3,13 +3,12 @@
 #include "data/plan.h"
 #include "epoch/batches.h"
 
-/* Steps planned for a first guess and for an estimate of all, the share of it that may be its error, and the
- * samples that the steps of all estimates may hold together. */
+/* Steps planned for a first guess, the share of it that may be its error, steps for an estimate of all, and
+ * the samples that the steps of all estimates may hold together. */
 #define FIRST_STEPS 4
 #define FEW_STEPS   8
 #define MANY_STEPS  24
 #define FIRST_DOUBT 40
-#define DOUBT       64
 #define FEW_SAMPLES 32768
 
 /* Steps of more samples than this are planned too long to try many ways. */
@@ -152,7 +151,7 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
             *best = ways[i];
         }
     }
-    *is_found = best_ns < INT64_MAX && hbp__add_saturating(best_ns - best_ns / DOUBT, others_ns) <= limit;
+    *is_found = best_ns < INT64_MAX && hbp__add_saturating(best_ns, others_ns) <= limit;
     return HBP_OK;
 }
 
