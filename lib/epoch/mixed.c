@@ -13,6 +13,9 @@
 /* Planning steps one by one is tried where the bound leaves more than so many thousandths to be won. */
 #define WORTH_TRYING 4
 
+/* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
+#define DEAR 10000
+
 /* Packs and the best way to run them. */
 typedef struct candidate {
     hbp_groups *owned_groups; /* NULL: the caller's */
@@ -221,6 +224,15 @@ static int64_t most_ns(const weighing *w)
     return hbp__add_saturating(ns, ns / 1000 * (slack ? hbp__max_i64(slack, 0) : HBP__MIXTURE_SLACK));
 }
 
+/* Whether planning steps one by one takes too long for the sake of their mixture alone, which no slack was
+ * given for. */
+static int is_dear(const weighing *w)
+{
+    const hbp_epoch_options *o = &w->epoch->options;
+    return w->hierarchy && o->composition == HBP_COMPOSITION_AUTO && o->mixture_slack <= 0 &&
+           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > time_of(w->hierarchy) / DEAR;
+}
+
 /* Steps planned one by one in the place of the mixture, where they are worth it. */
 static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fill_options *fill,
                             const hbp_balance_options *balance, int64_t bound_ns)
@@ -237,6 +249,8 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
             return HBP_OK;
         s.most_ns = ns - 1;
     }
+    if (!w->mixture && is_dear(w))
+        s.most_ns = 0; /* a guess to tell will do */
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
         discard(&w->mixture);
