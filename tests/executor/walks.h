@@ -85,7 +85,7 @@ typedef struct walk_result {
     int status[16]; /* of each rank */
     char message[16][512];
     double loss, norm; /* of the last step */
-    double losses[16];
+    double losses[64]; /* of the first steps */
     int64_t steps;
     ex_record record; /* rank 0's */
     char device[128];
@@ -107,7 +107,8 @@ static inline void walk_on_step(void *user, const ex_step *s)
     r->loss = s->loss;
     r->norm = s->norm;
     if (r->steps < 16)
-        r->losses[r->steps] = s->loss;
+        if (r->steps < 64)
+            r->losses[r->steps] = s->loss;
     r->steps++;
 }
 
