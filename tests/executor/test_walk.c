@@ -36,7 +36,7 @@ typedef struct world {
     hbp_model *model;
     ex_shape shape;
     ex_tokens *tokens;
-    uint32_t lengths[48];
+    uint32_t lengths[128];
     hbp_lengths *samples;
 } world;
 

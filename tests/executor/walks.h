@@ -85,7 +85,7 @@ typedef struct walk_result {
     int status[16]; /* of each rank */
     char message[16][512];
     double loss, norm; /* of the last step */
-    double losses[64]; /* of the first steps */
+    double losses[16];
     int64_t steps;
     ex_record record; /* rank 0's */
     char device[128];
@@ -107,8 +107,7 @@ static inline void walk_on_step(void *user, const ex_step *s)
     r->loss = s->loss;
     r->norm = s->norm;
     if (r->steps < 16)
-        if (r->steps < 64)
-            r->losses[r->steps] = s->loss;
+        r->losses[r->steps] = s->loss;
     r->steps++;
 }
 
