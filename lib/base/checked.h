@@ -46,7 +46,7 @@ static inline int64_t hbp__ceil_div(int64_t a, int64_t b)
 /* a rounded up to a multiple of b, for a >= 0 and b > 0; the caller knows that it fits. */
 static inline int64_t hbp__round_up(int64_t a, int64_t b)
 {
-    return b == 1 ? a : hbp__ceil_div(a, b) * b;
+    return (b & (b - 1)) == 0 ? (a + b - 1) & -b : hbp__ceil_div(a, b) * b; /* divisions are slow */
 }
 
 static inline int64_t hbp__min_i64(int64_t a, int64_t b)

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "step/bound.h"
-
-#define CLASSES 48
+#include "step/bound_class.h"
 
 /* Numbers of micro-batches looked at one by one, and the share of the plan's time that is worth it. */
 #define CASES   3
@@ -13,9 +11,6 @@
 
 /* With more micro-batches than this, one more or less tells little. */
 #define FEW_BATCHES 16
-
-/* Prices of memory tried for a class. */
-#define PRICES 3
 
 typedef hbp__need need;
 typedef hbp__ask ask;
@@ -26,19 +21,9 @@ typedef struct bounding {
     double loss;  /* that rounding takes off all micro-batches where B is below 1/2 */
     double margin;
     double ranks;
-    double micro_batches; /* M', at least so many, or the very number */
-    ask *ask;             /* [count x degrees] */
-    int prices;
-    double price[PRICES]; /* thetas to try: at most B' where there may be more micro-batches */
-    int favourite;        /* the one that served the last class best */
-    /* of the class at hand */
-    double theta; /* ns that the memory of a micro-batch costs by itself */
-    double plain; /* D without a top micro-batch */
-    double *work; /* [count] least */
-    int64_t options;
-    int64_t *first;  /* [count + 1] into the options */
-    need *option;    /* [3 count x degrees] */
-    double *scratch; /* [3 count] */
+    ask *ask; /* [count x degrees] */
+    hbp__bound_class class;
+    double *scratch; /* [hbp__bound_one_room] */
 } bounding;
 
 /* The way with the fewest layers that holds `tokens`. Where there are more layers than ways are kept, the one
@@ -93,100 +78,6 @@ void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
             set_ask(step, j, step->degree[j].tokens[k], step->squares[k], &asks[k * step->degrees + j]);
 }
 
-/* The options of a class: what each sequence takes on the degrees that finish within its longest makespan. */
-static void set_class(bounding *b, double high, double theta)
-{
-    const hbp__step *step = b->step;
-    b->theta = theta;
-    b->options = 0;
-    b->plain = 0;
-    for (int64_t k = 0; k < step->count; k++) {
-        const ask *asks = &b->ask[k * step->degrees];
-        int64_t first = b->options;
-        double work = (double)INFINITY;
-        for (int32_t j = 0; j < step->degrees; j++)
-            for (int32_t n = 0; asks[j].alone <= high && n < asks[j].needs; n++) {
-                const need *at = &asks[j].need[n];
-                int64_t o = first;
-                while (o < b->options && (b->option[o].work > at->work || b->option[o].share > at->share))
-                    o++;
-                double price = at->work + theta * at->share;
-                work = price < work ? price : work;
-                if (o == b->options)
-                    b->option[b->options++] = *at;
-            }
-        b->first[k] = first;
-        b->work[k] = work;
-        b->plain += work;
-    }
-    b->first[step->count] = b->options;
-    b->plain = b->plain / b->ranks - theta * b->micro_batches;
-}
-
-/* D for a top micro-batch that prices time at tau and memory at alpha. */
-static double value(const bounding *b, double low, double tau, double alpha)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < b->step->count; k++) {
-        double least = b->work[k];
-        for (int64_t o = b->first[k]; o < b->first[k + 1]; o++) {
-            double price = tau * b->option[o].work + (alpha + b->theta) * b->option[o].share;
-            least = price < least ? price : least;
-        }
-        sum += least;
-    }
-    return sum / b->ranks - b->theta * b->micro_batches + (1 - tau) * low - alpha;
-}
-
-/* Greatest D over some alpha and tau; any D not below `enough` will do. D is concave in alpha: golden
- * section. */
-static double greatest(const bounding *b, double low, double enough)
-{
-    static const double taus[] = {0, 0.5};
-    double best = b->plain;
-    for (int t = 0; t < 2 && best < enough; t++) {
-        double from = 0, to = 2 * low + 1, ratio = 0.6180339887498949;
-        double a = to - ratio * (to - from), c = from + ratio * (to - from);
-        double at_a = value(b, low, taus[t], a), at_c = value(b, low, taus[t], c);
-        for (int i = 0; i < 14 && best < enough; i++) {
-            best = at_a > best ? at_a : best;
-            best = at_c > best ? at_c : best;
-            if (at_a >= at_c) {
-                to = c;
-                c = a;
-                at_c = at_a;
-                a = to - ratio * (to - from);
-                at_a = value(b, low, taus[t], a);
-            } else {
-                from = a;
-                a = c;
-                at_a = at_c;
-                c = from + ratio * (to - from);
-                at_c = value(b, low, taus[t], c);
-            }
-        }
-    }
-    return best;
-}
-
-/* Greatest D over some prices, for the class with makespans in (low, high]; any D not below `enough` will do.
- */
-static double class_bound(bounding *b, double low, double high, double enough)
-{
-    double best = low;
-    int first = b->favourite;
-    for (int i = 0; i < b->prices && best < enough; i++) {
-        int which = (first + i) % b->prices; /* what served the last class best comes first */
-        set_class(b, high, b->price[which]);
-        double here = greatest(b, low, enough);
-        if (here > best) {
-            best = here;
-            b->favourite = which;
-        }
-    }
-    return best;
-}
-
 static int may_recompute(const bounding *b)
 {
     for (int32_t j = 0; j < b->step->degrees; j++)
@@ -195,60 +86,12 @@ static int may_recompute(const bounding *b)
     return 0;
 }
 
-/* Prices for `micro_batches` or more of them: where layers may be recomputed to save some, what these cost by
- * themselves. */
+/* For `micro_batches` or more of them: where layers may be recomputed to save some, memory is worth up to
+ * what these cost by themselves. */
 static void set_prices(bounding *b, double micro_batches)
 {
-    b->micro_batches = micro_batches;
-    b->favourite = 0;
-    b->prices = may_recompute(b) ? 3 : 1;
-    b->price[0] = 0;
-    b->price[1] = b->fixed;
-    b->price[2] = b->fixed / 2;
-}
-
-/* The plain bound at a price of memory, for makespans up to `most`. */
-static double plain_at(bounding *b, double most, double price)
-{
-    set_class(b, most, price);
-    return b->plain;
-}
-
-/* The price for just `micro_batches`: what makes the plain bound of makespans up to `most` greatest, found by
- * golden section. Free memory is what the bound of any number has tried. */
-static void set_exact_price(bounding *b, double micro_batches, double most)
-{
-    double from = 0, to = 0, ratio = 0.6180339887498949;
-    b->micro_batches = micro_batches;
-    b->favourite = 0;
-    b->prices = 1;
-    for (int64_t k = 0; k < b->step->count; k++) {
-        const ask *a = &b->ask[k * b->step->degrees];
-        for (int32_t j = 0; j < b->step->degrees; j++) {
-            const need *n = a[j].need;
-            double rise = a[j].needs > 1 ? n[a[j].needs - 1].work - n[0].work : 0;
-            double fall = a[j].needs > 1 ? n[0].share - n[a[j].needs - 1].share : 0;
-            to = fall > 0 && rise / fall > to ? rise / fall : to;
-        }
-    }
-    double a = to - ratio * (to - from), c = from + ratio * (to - from);
-    double at_a = to > 0 ? plain_at(b, most, a) : 0, at_c = to > 0 ? plain_at(b, most, c) : 0;
-    for (int i = 0; i < 12 && to > 0; i++) {
-        if (at_a >= at_c) {
-            to = c;
-            c = a;
-            at_c = at_a;
-            a = to - ratio * (to - from);
-            at_a = plain_at(b, most, a);
-        } else {
-            from = a;
-            a = c;
-            at_a = at_c;
-            c = from + ratio * (to - from);
-            at_c = plain_at(b, most, c);
-        }
-    }
-    b->price[0] = from + (to - from) / 2;
+    const double price[] = {0, b->fixed, b->fixed / 2};
+    hbp__bound_class_set_prices(&b->class, micro_batches, price, may_recompute(b) ? 3 : 1);
 }
 
 /* Micro-batches that memory asks for, and pairs that exclude each other. */
@@ -288,8 +131,7 @@ static int allows(bounding *b, double time, int closely)
 {
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
-    set_class(b, time, 0);
-    if (b->plain > time)
+    if (!hbp__bound_class_allows(&b->class, time))
         return 0;
     for (int i = 0; i < 5; i++) {
         if (!hbp__bound_one_allows(b->step, b->ask, time, weights[i], b->scratch, here))
@@ -303,7 +145,6 @@ static int allows(bounding *b, double time, int closely)
 static hbp_status open(const hbp__step *step, bounding *b)
 {
     const hbp__memory *memory = &step->context->memory;
-    uint64_t count = (uint64_t)step->count, asks = count * (uint64_t)step->degrees;
     memset(b, 0, sizeof *b);
     b->step = step;
     b->ranks = step->ranks;
@@ -313,49 +154,25 @@ static hbp_status open(const hbp__step *step, bounding *b)
     int64_t most = step->options.max_micro_batches;
     most = most ? hbp__min_i64(most, step->count) : step->count;
     b->loss = (double)most * (b->fixed - least_ns);
-    b->ask = hbp__new(memory, asks, sizeof *b->ask);
-    b->work = hbp__new(memory, count, sizeof *b->work);
-    b->first = hbp__new(memory, count + 1, sizeof *b->first);
-    b->option = hbp__new(memory, asks, 3 * sizeof *b->option);
-    b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
-    if (!b->ask || !b->work || !b->first || !b->option || !b->scratch)
+    b->ask = hbp__new(memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *b->ask);
+    b->scratch = hbp__new(memory, hbp__bound_one_room(step), sizeof *b->scratch);
+    if (!b->ask || !b->scratch)
         return hbp__fail_memory(step->context, "the bound of the step");
     hbp__bound_ask(step, b->ask);
-    return HBP_OK;
+    return hbp__bound_class_open(step, b->ask, &b->class);
 }
 
 static void close(bounding *b)
 {
     const hbp__memory *memory = &b->step->context->memory;
     hbp__delete(memory, b->ask);
-    hbp__delete(memory, b->work);
-    hbp__delete(memory, b->first);
-    hbp__delete(memory, b->option);
     hbp__delete(memory, b->scratch);
+    hbp__bound_class_close(&b->class);
 }
 
-/* The least over the classes of the longest micro-batch, whose makespan is above `longest` and at most
- * `most`: sums of all makespans, each less B'. */
-static hbp_status least_sum(bounding *b, double longest, double most, double *least)
+/* The least makespan of one micro-batch of all, less B', that nothing here rules out, from *least on. */
+static hbp_status least_one(bounding *b, double most, double *least)
 {
-    double low = longest, stride = (most - longest) / CLASSES;
-    *least = (double)INFINITY;
-    for (int64_t i = 0; low < most; i++) {
-        double high = low * 1.03 > low + stride ? low * 1.03 : low + stride;
-        if (!(high > low))
-            high = most;
-        double here = class_bound(b, low, high, *least);
-        *least = here < *least ? here : *least;
-        low = high;
-        HBP__TRY(hbp__tick(b->step->context, "bound", hbp__min_i64(i, CLASSES), CLASSES));
-    }
-    return HBP_OK;
-}
-
-/* The least makespan of one micro-batch of all, less B', that nothing here rules out. */
-static hbp_status least_one(bounding *b, double longest, double most, double *least)
-{
-    *least = longest;
     for (int closely = 0; closely < 2; closely++) {
         double high = most, precision = closely ? 1e-4 : 1e-3;
         for (int i = 0; i < 40 && high - *least > precision * high; i++) {
@@ -378,19 +195,18 @@ enum { AT_LEAST, JUST };
 static hbp_status bound_case(bounding *b, int number, double micro_batches, double longest, double upper,
                              double *bound)
 {
-    double most = upper - micro_batches * b->fixed, least = 0, one = 0;
+    double most = upper - micro_batches * b->fixed, least = 0;
     *bound = upper;
     if (!(most > longest))
         return HBP_OK;
     if (number == JUST)
-        set_exact_price(b, micro_batches, most);
+        hbp__bound_class_set_best_price(&b->class, micro_batches, most);
     else
         set_prices(b, micro_batches);
-    HBP__TRY(least_sum(b, longest, most, &least));
+    HBP__TRY(hbp__bound_class_least(&b->class, longest, most, &least));
     if (number == JUST && micro_batches < 2)
-        HBP__TRY(least_one(b, longest, most, &one));
-    least = least > one ? least : one;
-    *bound = (least < most ? least : most) + micro_batches * b->fixed;
+        HBP__TRY(least_one(b, most, &least));
+    *bound = least + micro_batches * b->fixed;
     return HBP_OK;
 }
 

@@ -28,9 +28,12 @@ typedef struct hbp__ask {
 /* [count x degrees] asks into `ask`. */
 void hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
 
+/* Doubles of scratch for the two below. */
+uint64_t hbp__bound_one_room(const hbp__step *step);
+
 /* Zero when one micro-batch surely cannot finish in `time` above the fixed part, judged by the share `weight`
  * of time and the rest of memory. least[j] [degrees] gets the ranks that groups of step->degree[j] and above
- * have at least, as far as it came. `scratch` is [3 count]. O(count degrees^2). */
+ * have at least, as far as it came. O(count degrees). */
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
                           double *scratch, double *least);
 

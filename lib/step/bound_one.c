@@ -2,54 +2,77 @@
  * docs/explanation/step-bound.md, the names here are the ones used there. */
 #include <math.h>
 
+#include "solve/concave.h"
 #include "step/bound.h"
 
-/* Sequences seen from level j: what they load below it, and at it or above. */
-typedef struct level {
+/* What loads ranks, and how much of a load rounding may be. */
+typedef struct judging {
     const hbp__step *step;
     const hbp__ask *ask;
     double time;
     double weight; /* lambda: of time; the rest is memory's */
     double margin;
-} level;
+} judging;
 
-/* Ranks that a sequence loads on the degrees [from, to) that finish in time; INFINITY: none does. */
-static double load(const level *l, int64_t k, int32_t from, int32_t to, double weight)
+/* Ranks that a sequence loads on a degree; INFINITY: it does not finish in time there. */
+static double load(const judging *l, int64_t k, int32_t j, double weight)
 {
-    const hbp__ask *asks = &l->ask[k * l->step->degrees];
-    double least = (double)INFINITY;
-    for (int32_t j = from; j < to; j++)
-        for (int32_t n = 0; asks[j].alone <= l->time && n < asks[j].needs; n++) {
-            double here = weight * asks[j].need[n].work / l->time + (1 - weight) * asks[j].need[n].share;
-            least = here < least ? here : least;
-        }
+    const hbp__ask *a = &l->ask[k * l->step->degrees + j];
+    double least = (double)INFINITY, by_work = weight / l->time;
+    for (int32_t n = 0; a->alone <= l->time && n < a->needs; n++) {
+        double here = by_work * a->need[n].work + (1 - weight) * a->need[n].share;
+        least = here < least ? here : least;
+    }
     return least;
+}
+
+/* The least over the degrees [from, to). */
+static double least_load(const judging *l, int64_t k, int32_t from, int32_t to, double weight)
+{
+    double least = (double)INFINITY;
+    for (int32_t j = from; j < to; j++) {
+        double here = load(l, k, j, weight);
+        least = here < least ? here : least;
+    }
+    return least;
+}
+
+/* A knapsack of some room above: sequences that it takes no longer load the ranks below. */
+typedef struct knapsack {
+    int64_t count;
+    double room;
+    const double *below; /* [count] what each is worth; INFINITY: it is not to be taken */
+    const double *above; /* [count] what each weighs */
+} knapsack;
+
+/* What it takes at most at a price of room, negated. */
+static hbp__tangent taken_at(void *data, double price)
+{
+    const knapsack *s = data;
+    double value = price * s->room, slope = s->room;
+    for (int64_t k = 0; k < s->count; k++)
+        if (s->below[k] < (double)INFINITY && s->above[k] < (double)INFINITY &&
+            s->below[k] > price * s->above[k]) {
+            value += s->below[k] - price * s->above[k];
+            slope -= s->above[k];
+        }
+    return (hbp__tangent){price, -value, -slope};
 }
 
 /* At most so much of the loads below can be taken by `room` above: the least over prices of room up to
  * `highest`. *price gets the one it comes from, at which it holds for any room. */
-static double saving(const level *l, double room, const double *below, const double *above, double highest,
+static double saving(const judging *l, double room, const double *below, const double *above, double highest,
                      double *price)
 {
-    double low = 0, high = highest, best = (double)INFINITY;
-    for (int i = 0; i < 14; i++) {
-        double at[2] = {low + (high - low) * 0.4, low + (high - low) * 0.6}, value[2];
-        for (int t = 0; t < 2; t++) {
-            value[t] = at[t] * room;
-            for (int64_t k = 0; k < l->step->count; k++)
-                if (below[k] < (double)INFINITY && below[k] > at[t] * above[k])
-                    value[t] += below[k] - at[t] * above[k];
-            if (value[t] < best) {
-                best = value[t];
-                *price = at[t];
-            }
-        }
-        if (value[0] <= value[1])
-            high = at[1];
-        else
-            low = at[0];
-    }
-    return best;
+    knapsack s = {l->step->count, room, below, above};
+    hbp__concave_aim aim = {.enough = 0, .tries = 12};
+    hbp__tangent left = taken_at(&s, 0), right = taken_at(&s, highest);
+    hbp__tangent ends = left.value >= right.value ? left : right;
+    aim.least = ends.value;
+    hbp__tangent best = hbp__concave_greatest(taken_at, &s, left, right, &aim);
+    best = best.value > ends.value ? best : ends;
+    *price = best.at;
+    return -best.value;
 }
 
 /* Ranks in groups of degree j and above are a multiple of this: the greatest common divisor. */
@@ -65,7 +88,7 @@ static double unit_of(const hbp__step *step, int32_t j)
     return unit;
 }
 
-static double round_up(const level *l, double x, double unit)
+static double round_up(const judging *l, double x, double unit)
 {
     return ceil(x * (1 - l->margin) / unit) * unit;
 }
@@ -75,25 +98,40 @@ static double positive(double x)
     return x > 0 ? x : 0;
 }
 
-static int allows(const level *l, double *scratch, double *least)
+/* at[j] [count]: loads on step->degree[j]; before[j] [count]: the least on those below it. */
+static void set_loads(const judging *l, double *at, double *before)
+{
+    int64_t count = l->step->count;
+    for (int32_t j = 0; j < l->step->degrees; j++)
+        for (int64_t i = j * count, k = 0; k < count; i++, k++) {
+            at[i] = load(l, k, j, l->weight);
+            before[i] = (double)INFINITY;
+            if (j > 0)
+                before[i] = at[i - count] < before[i - count] ? at[i - count] : before[i - count];
+        }
+}
+
+static int allows(const judging *l, double *scratch, double *least)
 {
     const hbp__step *step = l->step;
+    int64_t count = step->count;
     double ranks = step->ranks, used = 0, must_before = 0, price;
-    double *below = scratch, *above = scratch + step->count, *mine = scratch + 2 * step->count;
+    double *above = scratch, *mine = above + count, *at = mine + count, *before = at + count * step->degrees;
+    set_loads(l, at, before);
+    for (int64_t k = 0; k < count; k++)
+        above[k] = (double)INFINITY;
     for (int32_t j = step->degrees - 1; j >= 0; j--) {
         double must = 0, rest = 0, own = 0, taken = 0;
-        for (int64_t k = 0; k < step->count; k++) {
-            below[k] = load(l, k, 0, j, l->weight);
+        double *below = &before[j * count], *here = &at[j * count];
+        for (int64_t k = 0; k < count; k++) {
             mine[k] = (double)INFINITY;
-            if (below[k] < (double)INFINITY)
-                continue;
-            /* Of this level's own: what the groups above have no room for. */
-            double here = load(l, k, j, j + 1, l->weight);
-            above[k] = load(l, k, j + 1, step->degrees, l->weight);
-            must += here < above[k] ? here : above[k];
-            if (here < (double)INFINITY) {
-                mine[k] = above[k] < here ? above[k] : here;
-                own += mine[k];
+            if (!(below[k] < (double)INFINITY)) {
+                /* Of this level's own: what the groups above have no room for. */
+                must += here[k] < above[k] ? here[k] : above[k];
+                if (here[k] < (double)INFINITY) {
+                    mine[k] = above[k] < here[k] ? above[k] : here[k];
+                    own += mine[k];
+                }
             }
         }
         if (!(must < (double)INFINITY))
@@ -105,12 +143,13 @@ static int allows(const level *l, double *scratch, double *least)
         least[j] = used;
         if (used > ranks * (1 + l->margin))
             return 0;
-        for (int64_t k = 0; k < step->count; k++)
+        for (int64_t k = 0; k < count; k++) {
+            above[k] = here[k] < above[k] ? here[k] : above[k];
             if (below[k] < (double)INFINITY) {
-                above[k] = load(l, k, j, step->degrees, l->weight);
                 below[k] = above[k] < below[k] ? above[k] : below[k];
                 rest += below[k];
             }
+        }
         if (rest > 0 && rest - saving(l, positive(used - must), below, above, 1, &price) >
                             ranks - used + ranks * l->margin)
             return 0;
@@ -119,25 +158,30 @@ static int allows(const level *l, double *scratch, double *least)
     return 1;
 }
 
+uint64_t hbp__bound_one_room(const hbp__step *step)
+{
+    return 2 * (uint64_t)step->count * (1 + (uint64_t)step->degrees);
+}
+
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
                           double *scratch, double *least)
 {
-    level l = {step, ask, time, weight, hbp__bound_margin(step->count)};
+    judging l = {step, ask, time, weight, hbp__bound_margin(step->count)};
     return allows(&l, scratch, least);
 }
 
 /* Whether, with groups of degree j and above judged by `weight_above` as the share of time and those below by
  * `weight_below`, some number of ranks above, no less than `least`, is enough. The price found for one number
  * bounds what remains for the ranks below at every other, so numbers that it rules out are passed over. */
-static int allows_both(const level *l, int32_t j, double least, double weight_above, double weight_below,
+static int allows_both(const judging *l, int32_t j, double least, double weight_above, double weight_below,
                        double *scratch)
 {
     const hbp__step *step = l->step;
     double *below = scratch, *above = scratch + step->count, must = 0, rest = 0, price = 0;
     double ranks = step->ranks, unit = unit_of(step, j);
     for (int64_t k = 0; k < step->count; k++) {
-        below[k] = load(l, k, 0, j, weight_below);
-        above[k] = load(l, k, j, step->degrees, weight_above);
+        below[k] = least_load(l, k, 0, j, weight_below);
+        above[k] = least_load(l, k, j, step->degrees, weight_above);
         if (below[k] < (double)INFINITY)
             rest += below[k];
         else
@@ -160,7 +204,7 @@ int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, doubl
                                double *scratch)
 {
     static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
-    level l = {step, ask, time, 0, hbp__bound_margin(step->count)};
+    judging l = {step, ask, time, 0, hbp__bound_margin(step->count)};
     for (int32_t j = 1; j < step->degrees; j++)
         for (int i = 0; i < 4; i++)
             if (!allows_both(&l, j, least[j], weight[i][0], weight[i][1], scratch))

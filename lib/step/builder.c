@@ -44,7 +44,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->rest = hbp__new(memory, count, sizeof *b->rest);
     b->ask = hbp__new(memory, asks, sizeof *b->ask);
     b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
-    b->scratch = hbp__new(memory, count, 3 * sizeof *b->scratch);
+    b->scratch = hbp__new(memory, hbp__bound_one_room(step), sizeof *b->scratch);
     b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
     if (!has_pools || !b->spare || !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)

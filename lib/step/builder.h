@@ -154,15 +154,23 @@ static const hbp__step_style hbp__step_plain = {0};
 double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
                       double makespan, hbp__step_style style);
 
+/* A sequence of the micro-batch that is squeezed. */
+typedef struct hbp__step_member {
+    int64_t k;
+    int64_t tokens;
+    double squares;
+    int64_t samples;
+    int64_t quiet_until; /* not to be moved before */
+    int32_t where;       /* its group, in the micro-batch */
+} hbp__step_member;
+
 /* Scratch of a squeeze. */
 typedef struct hbp__step_squeezer {
     const hbp__step *step;
-    int64_t count;          /* sequences of the micro-batch */
-    int64_t *member;        /* [count] */
-    int32_t *where;         /* [count] the group of each, in the micro-batch */
-    int64_t *quiet_until;   /* [count] not to be moved before */
-    hbp__step_group *group; /* [ranks] */
-    int64_t work;           /* done since it was opened */
+    int64_t count;            /* sequences of the micro-batch */
+    hbp__step_member *member; /* [count] */
+    hbp__step_group *group;   /* [ranks] */
+    int64_t work;             /* done since it was opened */
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);
@@ -186,7 +194,7 @@ typedef struct hbp__step_builder {
     hbp__step_board trial; /* of four micro-batches */
     hbp__ask *ask;         /* [count x degrees] */
     hbp__ask *pool_ask;    /* [count x degrees] of the pool */
-    double *scratch;       /* [3 count] */
+    double *scratch;       /* [hbp__bound_one_room] */
     hbp__step_pool saved;  /* the pool as it was */
     int64_t *spare;        /* [count] scratch */
     int64_t *rest;         /* [count] what a tail is built of */

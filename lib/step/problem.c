@@ -174,6 +174,21 @@ static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways
     return count;
 }
 
+/* Sets what finds a way by its tokens. */
+static void index_ways(hbp__step_degree *degree)
+{
+    int32_t way = 0;
+    degree->capacity = degree->way[degree->ways - 1].capacity;
+    degree->slots_per_token = (double)HBP__STEP_SLOTS / (double)degree->capacity;
+    for (int32_t slot = 0; slot <= HBP__STEP_SLOTS; slot++) {
+        /* Less than any tokens that round into the slot. */
+        int64_t tokens = (int64_t)((double)slot / degree->slots_per_token) - 1;
+        while (way < degree->ways - 1 && degree->way[way].capacity < tokens)
+            way++;
+        degree->first[slot] = (uint8_t)way;
+    }
+}
+
 static int is_power_of_two(int32_t x)
 {
     return (x & (x - 1)) == 0;
@@ -218,9 +233,9 @@ static hbp_status list_degrees(hbp__step *step)
                                      .row = rows[i],
                                      .ways = ways,
                                      .way = next,
-                                     .capacity = next[ways - 1].capacity,
                                      .sequence_multiple = sequence_multiple_of(o, d),
                                      .pack_multiple = pack_multiple_of(o, d)};
+        index_ways(degree);
         if (step->degrees && degree->degree % degree[-1].degree)
             step->chain = 0;
         step->degrees++;
@@ -397,7 +412,7 @@ void hbp__step_trim(hbp__step *step)
             unit = common_divisor(degree->tokens[i], unit);
         for (int32_t i = 0; i < degree->ways; i++, way++)
             way->capacity -= unit ? way->capacity % unit : 0;
-        degree->capacity = way[-1].capacity;
+        index_ways(degree);
     }
 }
 

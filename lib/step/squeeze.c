@@ -11,6 +11,9 @@
 #define WORK        INT64_C(4000000)
 #define WORK_MEMBER INT64_C(250)
 
+/* More than the rounding of times. */
+#define TOLERANCE 1e-9
+
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -18,10 +21,8 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
     memset(q, 0, sizeof *q);
     q->step = step;
     q->member = hbp__new(memory, count, sizeof *q->member);
-    q->where = hbp__new(memory, count, sizeof *q->where);
-    q->quiet_until = hbp__new(memory, count, sizeof *q->quiet_until);
     q->group = hbp__new(memory, (uint64_t)step->ranks, sizeof *q->group);
-    if (q->member && q->where && q->quiet_until && q->group)
+    if (q->member && q->group)
         return HBP_OK;
     return hbp__fail_memory(step->context, "the search");
 }
@@ -32,8 +33,6 @@ void hbp__step_squeezer_close(hbp__step_squeezer *q)
         return;
     const hbp__memory *memory = &q->step->context->memory;
     hbp__delete(memory, q->member);
-    hbp__delete(memory, q->where);
-    hbp__delete(memory, q->quiet_until);
     hbp__delete(memory, q->group);
     memset(q, 0, sizeof *q);
 }
@@ -57,19 +56,33 @@ static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_
     return (time > goal ? time : goal) + excess;
 }
 
-/* Time of group g with so much more or less in it, by time_over where it does not hold that. */
-static double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares,
-                        int64_t samples, double goal)
+/* Time of group g with so much in it, by time_over where it does not hold that. */
+static double time_of(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, int64_t samples,
+                      double goal)
+{
+    const hbp__step_group *group = &q->group[g];
+    const hbp__step_degree *d = &q->step->degree[group->degree];
+    if (!tokens)
+        return q->step->cost->terms.pack_ns;
+    if (tokens <= d->capacity && samples <= q->step->most_samples)
+        return hbp__step_group_time(q->step, group->degree, tokens, squares);
+    return time_over(q->step, d, tokens, squares, samples, goal);
+}
+
+/* Time of group g with so much more or less in it. What takes nearly all calls stands first: it holds that
+ * with the fewest layers recomputed. */
+static inline double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares,
+                               int64_t samples, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
     tokens += group->tokens;
+    squares += group->squares;
     samples += group->samples;
-    if (!tokens)
-        return q->step->cost->terms.pack_ns;
-    if (tokens <= d->capacity && samples <= q->step->most_samples)
-        return hbp__step_group_time(q->step, group->degree, tokens, group->squares + squares);
-    return time_over(q->step, d, tokens, group->squares + squares, samples, goal);
+    if (tokens <= 0 || tokens > d->way[0].capacity || samples > q->step->most_samples)
+        return time_of(q, g, tokens, squares, samples, goal);
+    tokens = hbp__round_up(tokens, d->pack_multiple);
+    return d->way[0].constant + d->way[0].linear * (double)tokens + d->way[0].square * squares;
 }
 
 /* Rank-time over the goal. */
@@ -83,6 +96,13 @@ static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double go
     hbp__step_group *group = &q->group[g];
     hbp__step_group_add(q->step, group, k, sign);
     group->time = time_with(q, g, 0, 0, 0, goal);
+}
+
+static void add_member(hbp__step_squeezer *q, int32_t g, int64_t k)
+{
+    const hbp__step *step = q->step;
+    q->member[q->count++] =
+        (hbp__step_member){k, step->tokens[k], step->squares[k], hbp__step_samples(step, k), 0, g};
 }
 
 static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
@@ -102,10 +122,36 @@ static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
     if (best < 0)
         return 0;
     add(q, best, k, 1, goal);
-    q->member[q->count] = k;
-    q->where[q->count] = best;
-    q->quiet_until[q->count++] = 0;
+    add_member(q, best, k);
     return 1;
+}
+
+/* Whether all members at their least rank-times, each in some group that holds it in time, are more than the
+ * groups have: no moves help then. */
+static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
+{
+    const hbp__step *step = q->step;
+    uint64_t used = 0;
+    double room = 0;
+    for (int32_t g = 0; g < groups; g++) {
+        used |= UINT64_C(1) << q->group[g].degree;
+        room += step->degree[q->group[g].degree].degree * (goal - step->cost->terms.pack_ns);
+    }
+    for (int64_t i = 0; i < q->count && room >= 0; i++) {
+        int64_t k = q->member[i].k;
+        double least = (double)INFINITY;
+        for (int32_t j = 0; j < step->degrees; j++) {
+            const hbp__step_degree *d = &step->degree[j];
+            int64_t tokens = d->tokens[k];
+            if (!(used >> j & 1) || tokens > d->capacity)
+                continue;
+            double time = d->way[0].linear * (double)tokens + d->way[0].square * step->squares[k];
+            if (time + d->way[0].constant <= goal * (1 + TOLERANCE) && d->degree * time < least)
+                least = d->degree * time;
+        }
+        room -= least;
+    }
+    return room < -TOLERANCE * goal * step->ranks;
 }
 
 /* A move of member a to group `to`, or its exchange with member b. */
@@ -116,63 +162,70 @@ typedef struct move {
     double gain;
 } move;
 
-/* The best move out of group `from`, of those seen until the work is past `limit`. */
+/* The best move out of group `from`, of those seen until the work is past `limit` or one gains all there is.
+ */
 static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
                       int64_t limit, move *best)
 {
-    const hbp__step *step = q->step;
-    const int64_t *column = step->degree[q->group[from].degree].tokens;
+    const int64_t *column = q->step->degree[q->group[from].degree].tokens;
     double here = over(q, from, q->group[from].time, goal);
     best->a = HBP__NONE;
     best->gain = -(double)INFINITY;
     for (int64_t a = 0; a < q->count; a++) {
-        if (q->where[a] != from || q->quiet_until[a] > turn)
+        const hbp__step_member *mine = &q->member[a];
+        int64_t ka = mine->k;
+        if (mine->where != from || mine->quiet_until > turn)
             continue;
-        int64_t ka = q->member[a], tokens = step->tokens[ka], samples = hbp__step_samples(step, ka);
         if (q->work > limit)
             return;
         q->work += groups + q->count;
-        double squares = step->squares[ka];
-        double gone = here - over(q, from, time_with(q, from, -column[ka], -squares, -samples, goal), goal);
+        double without = time_with(q, from, -column[ka], -mine->squares, -mine->samples, goal);
+        double gone = here - over(q, from, without, goal);
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka), squares, samples, goal);
+            double time = time_with(q, g, tokens_in(q, g, ka), mine->squares, mine->samples, goal);
             double gain = gone - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, HBP__NONE, g, gain};
         }
+        if (best->gain >= here)
+            return;
         for (int64_t b = 0; b < q->count; b++) {
-            int32_t g = q->where[b];
-            int64_t kb = q->member[b];
-            if (g == from || q->quiet_until[b] > turn || step->tokens[kb] >= tokens)
+            const hbp__step_member *other = &q->member[b];
+            int32_t g = other->where;
+            if (other->tokens >= mine->tokens || g == from || other->quiet_until > turn)
                 continue;
-            double worse = squares - step->squares[kb];
-            int64_t more = step->samples ? samples - step->samples[kb] : 0;
-            double mine =
-                over(q, from, time_with(q, from, column[kb] - column[ka], -worse, -more, goal), goal);
-            if (here - mine <= best->gain)
+            double worse = mine->squares - other->squares;
+            int64_t more = mine->samples - other->samples;
+            double left =
+                over(q, from, time_with(q, from, column[other->k] - column[ka], -worse, -more, goal), goal);
+            if (here - left <= best->gain)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka) - tokens_in(q, g, kb), worse, more, goal);
-            double gain = here - mine - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
+            double time = time_with(q, g, tokens_in(q, g, ka) - tokens_in(q, g, other->k), worse, more, goal);
+            double gain = here - left - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, b, g, gain};
+            if (gain >= here)
+                return;
         }
     }
 }
 
+static void put(hbp__step_squeezer *q, hbp__step_member *member, int32_t from, int32_t to, int64_t turn,
+                double goal)
+{
+    add(q, from, member->k, -1, goal);
+    add(q, to, member->k, 1, goal);
+    member->where = to;
+    member->quiet_until = turn + QUIET;
+}
+
 static void apply(hbp__step_squeezer *q, const move *m, int32_t from, int64_t turn, double goal)
 {
-    add(q, from, q->member[m->a], -1, goal);
-    add(q, m->to, q->member[m->a], 1, goal);
-    q->where[m->a] = m->to;
-    q->quiet_until[m->a] = turn + QUIET;
-    if (m->b == HBP__NONE)
-        return;
-    add(q, m->to, q->member[m->b], -1, goal);
-    add(q, from, q->member[m->b], 1, goal);
-    q->where[m->b] = from;
-    q->quiet_until[m->b] = turn + QUIET;
+    put(q, &q->member[m->a], from, m->to, turn, goal);
+    if (m->b != HBP__NONE)
+        put(q, &q->member[m->b], m->to, from, turn, goal);
 }
 
 /* Writes the groups back to the board. */
@@ -186,9 +239,9 @@ static void adopt(hbp__step_squeezer *q, hbp__step_board *board, int64_t m)
         slowest = q->group[g].time > slowest ? q->group[g].time : slowest;
     }
     for (int64_t i = 0; i < q->count; i++) {
-        int64_t k = q->member[i];
-        hbp__step_group *group = &board->group[first + q->where[i]];
-        board->home[k] = first + q->where[i];
+        int64_t k = q->member[i].k, home = first + q->member[i].where;
+        hbp__step_group *group = &board->group[home];
+        board->home[k] = home;
         board->next[k] = group->head;
         group->head = k;
     }
@@ -202,11 +255,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     q->count = 0;
     for (int32_t g = 0; g < groups; g++) {
         q->group[g] = board->group[m * board->ranks + g];
-        for (int64_t k = q->group[g].head; k != HBP__NONE; k = board->next[k]) {
-            q->member[q->count] = k;
-            q->where[q->count] = g;
-            q->quiet_until[q->count++] = 0;
-        }
+        for (int64_t k = q->group[g].head; k != HBP__NONE; k = board->next[k])
+            add_member(q, g, k);
     }
     for (int64_t i = 0; i < extras; i++)
         if (!insert(q, groups, extra[i], goal))
@@ -228,7 +278,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (worst < 0)
             break;
         move best;
-        if (turn > moves || q->work > limit)
+        if (turn > moves || q->work > limit || (turn == 1 && is_too_much(q, groups, goal)))
             return 0;
         find_move(q, worst, groups, turn, goal, limit, &best);
         if (best.a == HBP__NONE)

@@ -18,6 +18,9 @@
 /* Ways kept of one degree. */
 #define HBP__STEP_WAYS 256
 
+/* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
+#define HBP__STEP_SLOTS 128
+
 /* A number of recomputed layers and what a group holds and takes then: ns = constant + linear S + square Q,
  * which agrees with hbp__cost_ns but for rounding in the last places. */
 typedef struct hbp__step_way {
@@ -32,12 +35,14 @@ typedef struct hbp__step_degree {
     int32_t degree;
     int32_t row; /* in the cost's tables */
     int32_t ways;
-    const hbp__step_way *way;  /* [ways] ascending in capacity and in layers; each holds more than the last */
-    int64_t capacity;          /* of the last way */
-    int64_t sequence_multiple; /* what samples are padded to in its groups */
-    int64_t pack_multiple;     /* what the sum of a group is padded to; divides every capacity */
-    const int64_t *tokens;     /* [count] padded tokens of the sequences in its groups */
-    int64_t longest;           /* of `tokens` */
+    const hbp__step_way *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
+    int64_t capacity;         /* of the last way */
+    double slots_per_token;
+    uint8_t first[HBP__STEP_SLOTS + 1]; /* the first way that may hold tokens of the slot */
+    int64_t sequence_multiple;          /* what samples are padded to in its groups */
+    int64_t pack_multiple;              /* what the sum of a group is padded to; divides every capacity */
+    const int64_t *tokens;              /* [count] padded tokens of the sequences in its groups */
+    int64_t longest;                    /* of `tokens` */
 } hbp__step_degree;
 
 typedef struct hbp__step {
@@ -106,21 +111,17 @@ static inline int hbp__step_holds(const hbp__step *step, int32_t j, int64_t toke
     return tokens <= step->degree[j].capacity && samples <= step->most_samples;
 }
 
-/* The way in which a group of step->degree[j] runs `tokens`, which it holds. O(log ways); O(1) when no layer
- * need be recomputed. */
+/* The way in which a group of the degree runs `tokens`, which it holds. O(1), mostly. */
 static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
 {
     if (tokens <= degree->way[0].capacity)
         return &degree->way[0];
-    int32_t low = 0, high = degree->ways - 1; /* way[low] is too small, way[high] is not */
-    while (high - low > 1) {
-        int32_t middle = low + (high - low) / 2;
-        if (degree->way[middle].capacity >= tokens)
-            high = middle;
-        else
-            low = middle;
-    }
-    return &degree->way[high];
+    if (tokens >= degree->capacity)
+        return &degree->way[degree->ways - 1];
+    const hbp__step_way *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
+    while (way->capacity < tokens)
+        way++;
+    return way;
 }
 
 /* Predicted ns of a group of step->degree[j], unrounded, for search; `tokens` > 0 fit. Padding of the pack is

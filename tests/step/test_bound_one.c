@@ -19,7 +19,7 @@ static hbp__ask *asks_of(const hbp__step *step)
 static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, double *most)
 {
     double time = (double)limit_ns + .5 - step->cost->terms.pack_ns, least[HBP__STEP_DEGREES] = {0};
-    double *scratch = malloc((size_t)step->count * 3 * sizeof *scratch);
+    double *scratch = malloc(hbp__bound_one_room(step) * sizeof *scratch);
     int allowed = 1;
     for (int32_t j = 0; j < step->degrees; j++)
         most[j] = 0;
