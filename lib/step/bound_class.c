@@ -153,7 +153,7 @@ void hbp__bound_class_set_prices(hbp__bound_class *c, double micro_batches, cons
         c->price[i] = price[i];
 }
 
-void hbp__bound_class_set_best_price(hbp__bound_class *c, double micro_batches, double most)
+double hbp__bound_class_set_best_price(hbp__bound_class *c, double micro_batches, double most)
 {
     double highest = 0;
     for (int64_t i = 0; i < c->step->count * c->step->degrees; i++) {
@@ -164,18 +164,19 @@ void hbp__bound_class_set_best_price(hbp__bound_class *c, double micro_batches, 
         double fall = a->need[0].share - a->need[a->needs - 1].share;
         highest = fall > 0 && rise / fall > highest ? rise / fall : highest;
     }
-    hbp__tangent best = {0, 0, 0};
     c->micro_batches = micro_batches;
     set_high(c, most);
+    hbp__tangent best = plain_at(c, 0);
     if (highest > 0) {
         hbp__concave_aim aim = {.enough = (double)INFINITY, .tries = TRIES};
-        hbp__tangent left = plain_at(c, 0), right = plain_at(c, highest);
+        hbp__tangent left = best, right = plain_at(c, highest);
         best = left.value > right.value ? left : right;
         aim.least = best.value;
         hbp__tangent inner = hbp__concave_greatest(plain_at, c, left, right, &aim);
         best = inner.value > best.value ? inner : best;
     }
     hbp__bound_class_set_prices(c, micro_batches, &best.at, 1);
+    return best.value;
 }
 
 int hbp__bound_class_allows(hbp__bound_class *c, double time)

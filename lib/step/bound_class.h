@@ -44,8 +44,8 @@ void hbp__bound_class_set_prices(hbp__bound_class *class, double micro_batches, 
                                  int prices);
 
 /* For just `micro_batches`, none with a makespan above `most`: the price at which the bound without a top
- * micro-batch is greatest. */
-void hbp__bound_class_set_best_price(hbp__bound_class *class, double micro_batches, double most);
+ * micro-batch is greatest. Returns that bound. */
+double hbp__bound_class_set_best_price(hbp__bound_class *class, double micro_batches, double most);
 
 /* The least over the classes of the longest micro-batch, whose makespan is above `longest` and at most
  * `most`: sums of all makespans, each less B'. At most `most`. HBP_E_CANCELLED. O(classes x sequences x

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "step/bound_class.h"
 #include "step/builder.h"
 
 /* Steps of the innermost loops in the first round: so many, so many more a sequence, and so many shared by
@@ -21,6 +22,10 @@
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
 
+/* Numbers of micro-batches compared by their bounds; the work of one, a sequence. */
+#define NUMBERS     24
+#define NUMBER_WORK 8
+
 /* The slower of the simple ways are tried as well up to so many sequences, and up to so many sequences times
  * micro-batches times ranks: below a tenth of a second. */
 #define SIMPLE      2048
@@ -31,6 +36,7 @@ enum { STREAM = 0x73746570 };
 typedef struct search {
     const hbp__step *step;
     hbp__step_builder builder;
+    hbp__bound_class bound;
     hbp__step_board board; /* under construction */
     hbp__step_board best;
     hbp__rng rng;
@@ -68,12 +74,6 @@ static void keep_better(search *s)
     hbp__step_board_copy(s->step, &s->board, &s->best);
 }
 
-/* Whether so many micro-batches cost more by themselves than the best leaves. */
-static int is_too_many(const search *s, int64_t m, double area)
-{
-    return area + (double)hbp__step_whole(s->step, m) * s->builder.fixed >= s->best_time;
-}
-
 /* Builds steps of m micro-batches; zero when the search is over. */
 static int build_some(search *s, int64_t m, int32_t round)
 {
@@ -91,25 +91,50 @@ static int build_some(search *s, int64_t m, int32_t round)
     return 1;
 }
 
-/* Builds steps of as many micro-batches as the levels have and of one less and one more, then of more and
- * more until more cannot pay. */
-static void build_all(search *s, int32_t round, int64_t levels)
+/* Builds steps of more and more micro-batches until there is one. */
+static void build_any(search *s, int64_t first, int32_t round)
 {
-    double area = 0;
-    for (int64_t k = 0; k < s->step->count; k++)
-        area += s->builder.filler.useful[k] / s->step->ranks;
-    int64_t failures = 0;
-    int64_t first = hbp__max_i64(s->least, hbp__min_i64(s->step->options.min_micro_batches, s->most));
-    int64_t low = hbp__max_i64(levels - 1, first), high = hbp__min_i64(levels + 1, s->most);
-    for (int64_t m = low; levels && m <= high && !is_too_many(s, m, area); m++)
+    for (int64_t m = first; m <= s->most && !(s->best_time < (double)INFINITY);) {
         if (!build_some(s, m, round))
             return;
-    for (int64_t m = first; m <= s->most && failures < 3;) {
-        double before = s->best_time;
-        if (is_too_many(s, m, area) || (!(levels && m >= low && m <= high) && !build_some(s, m, round)))
-            return;
-        failures = s->best_time < before || !(before < (double)INFINITY) ? 0 : failures + 1;
         m += m < first + 3 ? 1 : 1 + m / 4;
+    }
+}
+
+/* What no step of just m micro-batches can beat, for m from `first` on into least[], until more cannot pay.
+ * Returns how many. */
+static int32_t bound_numbers(search *s, int64_t first, double *least)
+{
+    int32_t numbers = 0;
+    double before = (double)INFINITY;
+    for (int64_t m = first; m <= s->most && numbers < NUMBERS; m++) {
+        double by_itself = (double)hbp__step_whole(s->step, m) * s->builder.fixed;
+        double here = by_itself + hbp__bound_class_set_best_price(&s->bound, (double)m, s->best_time);
+        s->builder.work += NUMBER_WORK * s->step->count;
+        least[numbers++] = here;
+        if (here >= s->best_time && here >= before)
+            break;
+        before = here;
+    }
+    return numbers;
+}
+
+/* Builds steps of the numbers of micro-batches that may beat the best, the most promising first. */
+static void build_all(search *s, int32_t round)
+{
+    double least[NUMBERS];
+    int64_t first = hbp__max_i64(s->least, hbp__min_i64(s->step->options.min_micro_batches, s->most));
+    build_any(s, first, round);
+    if (!(s->best_time < (double)INFINITY))
+        return;
+    int32_t numbers = bound_numbers(s, first, least);
+    for (int32_t i = 0; i < numbers; i++) {
+        int32_t best = 0;
+        for (int32_t n = 1; n < numbers; n++)
+            best = least[n] < least[best] ? n : best;
+        if (least[best] >= s->best_time || !build_some(s, first + best, round))
+            return;
+        least[best] = (double)INFINITY;
     }
 }
 
@@ -137,21 +162,18 @@ static void wander(search *s, int64_t start)
     }
 }
 
-/* Builds a step level by level, and returns its micro-batches, 0 when that did not come out; whatever else
- * comes of the round has the rest of its work, at least a half.
+/* Builds a step level by level; whatever else comes of the round has the rest of its work, at least a half.
  */
-static int64_t build_levels(search *s, int32_t round)
+static void build_levels(search *s, int32_t round)
 {
     static const double share[] = {1, 2, 0, 4, 0.5, 8};
     hbp__step_builder *b = &s->builder;
     int64_t start = b->work + b->squeezer.work, all = b->work_limit;
     b->work_limit = hbp__add_saturating(start, hbp__mul_saturating(all - start, LEVELS_WORK));
-    int built = hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round);
-    if (built)
+    if (hbp__step_build_levels(b, &s->board, s->most, share[round % 6], round))
         keep_better(s);
     int64_t used = b->work + b->squeezer.work - start, work = all - start;
     b->work_limit = start + hbp__max_i64(work, used + work / 2);
-    return built ? s->board.micro_batches : 0;
 }
 
 static void improve(search *s, int32_t round)
@@ -244,6 +266,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     int64_t sure = 0, allowed = step->options.max_micro_batches;
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
+    HBP__TRY(hbp__bound_class_open(step, b->ask, &s->bound));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
     s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
@@ -266,12 +289,12 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
-        int64_t levels = build_levels(s, round);
+        build_levels(s, round);
         int64_t limit = b->work_limit, done = b->work + b->squeezer.work;
         if (s->best_time < (double)INFINITY)
             b->work_limit = done + (int64_t)((double)(limit - done) * BUILD);
         if (s->best.micro_batches <= FEW || !(s->best_time < (double)INFINITY))
-            build_all(s, round, levels);
+            build_all(s, round);
         b->work_limit = limit;
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
@@ -298,6 +321,7 @@ hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
     memset(&s, 0, sizeof s);
     s.step = step;
     hbp_status status = run(&s, solution);
+    hbp__bound_class_close(&s.bound);
     hbp__step_builder_close(&s.builder);
     hbp__step_board_close(step, &s.board);
     hbp__step_board_close(step, &s.best);

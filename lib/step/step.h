@@ -116,7 +116,7 @@ static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *de
 {
     if (tokens <= degree->way[0].capacity)
         return &degree->way[0];
-    if (tokens >= degree->capacity)
+    if (tokens > degree->capacity)
         return &degree->way[degree->ways - 1];
     const hbp__step_way *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
     while (way->capacity < tokens)

@@ -162,5 +162,29 @@ START_TEST(the_price_of_just_so_many_is_the_best)
 }
 END_TEST
 
+/* What the search leaves out: no step of just so many micro-batches is below it. */
+START_TEST(no_plan_beats_the_bound_of_its_number)
+{
+    int64_t close = 0;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        ground g;
+        ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
+        seen s = see(&g);
+        hbp__step_solution solution = {.ns = 0};
+        OK(g.small.context, hbp__step_search(&g.step, &solution));
+        double number = (double)solution.micro_batches, fixed = g.builder.fixed;
+        double bound =
+            number * fixed + hbp__bound_class_set_best_price(&s.class, number, (double)solution.ns);
+        ck_assert_msg(bound <= (double)solution.ns * (1 + 1e-9) + number,
+                      "step %d: %.0f above a plan of %.0f", (int)i, bound, (double)solution.ns);
+        close += bound > (double)solution.ns * .9;
+        hbp__step_solution_close(&solution);
+        see_no_more(&s);
+        ground_close(&g);
+    }
+    ck_assert_int_gt(close, STEPS / 4);
+}
+END_TEST
+
 TEST_MAIN("bound_class", is_the_least_of_all_classes, makespans_may_come_in_any_order,
-          the_price_of_just_so_many_is_the_best)
+          the_price_of_just_so_many_is_the_best, no_plan_beats_the_bound_of_its_number)
