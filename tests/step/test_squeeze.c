@@ -157,6 +157,53 @@ START_TEST(most_best_assignments_are_found)
 }
 END_TEST
 
+/* Two groups share an odd number of equal sequences and may take half of one more than their average: no
+ * number of moves helps, and nothing says so beforehand. */
+START_TEST(the_work_is_about_linear)
+{
+    enum { COUNT = 20001 };
+    static uint32_t length[COUNT];
+    for (int64_t i = 0; i < COUNT; i++)
+        length[i] = 10;
+    ground g = {.small = {.context = test_context(), .options = {.struct_size = sizeof(hbp_step_options)}}};
+    small_step *s = &g.small;
+    hbp__step_board board;
+    s->cost = test_cost_ranks(s->context, 2);
+    OK(s->context, hbp_lengths_create_u32(s->context, length, COUNT, NULL, &s->lengths));
+    OK(s->context, hbp__step_open(s->context, s->lengths, s->cost, &s->options, &g.step));
+    OK(s->context, hbp__step_builder_open(&g.step, &g.builder));
+    OK(s->context, hbp__step_board_open(&g.step, 1, &board));
+    board.micro_batches = 1;
+    board.groups[0] = 2;
+    for (int64_t i = 0; i < 2; i++)
+        board.group[i] = (hbp__step_group){.head = HBP__NONE};
+    for (int64_t k = 0; k < COUNT; k++) {
+        hbp__step_group *group = &board.group[k % 2];
+        hbp__step_group_add(&g.step, group, k, 1);
+        board.next[k] = group->head;
+        group->head = k;
+        board.home[k] = k % 2;
+    }
+    double time[2];
+    for (int64_t i = 0; i < 2; i++)
+        time[i] = hbp__step_group_time(&g.step, 0, board.group[i].tokens, board.group[i].squares);
+    board.makespan[0] = time[0];
+    ck_assert_double_lt(time[1], time[0]);
+    int64_t before = g.builder.squeezer.work;
+    ck_assert(
+        !hbp__step_squeeze(&g.builder.squeezer, &board, 0, NULL, 0, (time[0] + time[1]) / 2, INT64_MAX));
+    int64_t work = g.builder.squeezer.work - before;
+    ck_assert_int_gt(work, 1000 * COUNT / 10);
+    ck_assert_int_lt(work, 1000 * COUNT);
+    /* Less than the work is out of the question at once. */
+    before = g.builder.squeezer.work;
+    ck_assert(!hbp__step_squeeze(&g.builder.squeezer, &board, 0, NULL, 0, time[1] * .6, INT64_MAX));
+    ck_assert_int_eq(g.builder.squeezer.work, before);
+    hbp__step_board_close(&g.step, &board);
+    ground_close(&g);
+}
+END_TEST
+
 static hbp_status open_once(hbp_context *context, void *user)
 {
     hbp__step step = *(const hbp__step *)user;
@@ -178,4 +225,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("squeeze", the_goal_is_kept_or_nothing_happens, what_is_short_enough_takes_no_move,
-          no_group_takes_nothing, most_best_assignments_are_found, nothing_is_left_behind)
+          no_group_takes_nothing, most_best_assignments_are_found, the_work_is_about_linear,
+          nothing_is_left_behind)
