@@ -54,12 +54,15 @@ static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pa
     return low;
 }
 
-/* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; returns the
- * packs. */
-static int64_t pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap *gaps, int64_t *pack_of)
+/* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; `made` gets
+ * the packs. */
+static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap *gaps,
+                                int64_t *pack_of, int64_t *made)
 {
     int64_t packs = 0;
     for (int64_t i = 0; i < step->count; i++) {
+        if (i % HBP__STEP_LISTEN == 0)
+            HBP__TRY(hbp__tick(step->context, "packs", i, step->count));
         int64_t size = step->degree[j].tokens[i], from = find_gap(gaps, packs, size, 0);
         int64_t samples = hbp__step_samples(step, i);
         while (from < packs && gaps[from].samples < samples)
@@ -77,7 +80,8 @@ static int64_t pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity,
         gaps[to] = open;
         pack_of[i] = open.pack;
     }
-    return packs;
+    *made = packs;
+    return HBP_OK;
 }
 
 /* Slowest first; `key` and `squares` are [packs]. */
@@ -127,15 +131,18 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     int64_t *key = hbp__new(memory, count, sizeof *key);
     double *squares = hbp__new(memory, count, sizeof *squares);
     uint32_t *order = hbp__new(memory, count, sizeof *order);
+    int64_t packs = 0;
     int done = gaps && key && squares && order;
-    if (done) {
-        int64_t packs = pack_best_fit(step, j, capacity, gaps, solution->group);
+    hbp_status status = HBP_OK;
+    if (done)
+        status = pack_best_fit(step, j, capacity, gaps, solution->group, &packs);
+    if (done && status >= 0)
         done = line_up(step, j, packs, key, squares, order, solution);
-    }
     hbp__delete(memory, order);
     hbp__delete(memory, squares);
     hbp__delete(memory, key);
     hbp__delete(memory, gaps);
+    HBP__TRY(status);
     return done ? hbp__step_arrange_close(step, solution)
                 : hbp__fail_memory(step->context, "the packs of the step");
 }

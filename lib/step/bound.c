@@ -158,6 +158,7 @@ static hbp_status open(const hbp__step *step, bounding *b)
     b->scratch = hbp__new(memory, hbp__bound_one_room(step), sizeof *b->scratch);
     if (!b->ask || !b->scratch)
         return hbp__fail_memory(step->context, "the bound of the step");
+    HBP__TRY(hbp__tick(step->context, "bound", 0, HBP__BOUND_CLASSES));
     hbp__bound_ask(step, b->ask);
     return hbp__bound_class_open(step, b->ask, &b->class);
 }

@@ -268,6 +268,7 @@ hbp_status hbp__bound_class_least(hbp__bound_class *c, double longest, double mo
     edge[classes] = low;
     if (!classes)
         return HBP_OK;
+    HBP__TRY(hbp__tick(c->step->context, "bound", 0, HBP__BOUND_CLASSES));
     stretch all = {0, classes, class_bound(c, longest, low, most)};
     return search(c, edge, &all, least);
 }

@@ -74,6 +74,7 @@ void hbp__step_builder_close(hbp__step_builder *b)
 
 int hbp__step_listen(hbp__step_builder *b)
 {
+    b->status = b->status < 0 ? b->status : b->squeezer.status;
     if (b->status < 0 || b->late)
         return 0;
     int64_t done = b->work + b->squeezer.work;

@@ -171,6 +171,8 @@ typedef struct hbp__step_squeezer {
     hbp__step_member *member; /* [count] */
     hbp__step_group *group;   /* [ranks] */
     int64_t work;             /* done since it was opened */
+    int64_t next_report;      /* work at which to report progress */
+    hbp_status status;        /* HBP_E_CANCELLED, for good */
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);

@@ -10,7 +10,10 @@ hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *soluti
     if (!left)
         return hbp__fail_memory(step->context, "the groups of the step");
     int64_t *room = left + step->count; /* for samples */
-    for (int64_t k = 0; k < step->count; k++) {
+    hbp_status status = HBP_OK;
+    for (int64_t k = 0; k < step->count && status >= 0; k++) {
+        if (k % HBP__STEP_LISTEN == 0)
+            status = hbp__tick(step->context, "packs", k, step->count);
         while (oldest < groups && left[oldest] < shortest)
             oldest++; /* holds nothing any more */
         int64_t g = oldest;
@@ -36,6 +39,7 @@ hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *soluti
         solution->group[k] = g;
     }
     hbp__delete(memory, left);
+    HBP__TRY(status);
     solution->first[micro_batches] = groups;
     solution->micro_batches = micro_batches;
     solution->groups = groups;

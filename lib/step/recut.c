@@ -35,7 +35,7 @@ int hbp__step_recut(hbp__step_builder *b, hbp__step_board *board, int64_t first,
     int64_t count = b->pool.count;
     memcpy(b->spare, b->pool.member, (size_t)count * sizeof *b->spare);
     for (int32_t i = 0; i <= goals; i++) {
-        if (i == goals && !(best_goal > 0))
+        if (i == goals ? !(best_goal > 0) : !hbp__step_listen(b))
             return 0;
         double sum = divide(b, i == goals ? best_goal : goal[i], i == goals ? 2 * old : best, empty);
         if (i < goals && sum < best) {

@@ -298,6 +298,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         b->work_limit = limit;
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
+            hbp__step_listen(b);
             HBP__TRY(b->status);
             HBP__TRY(keep_if_shorter(s, solution));
         }

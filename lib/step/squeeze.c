@@ -11,6 +11,9 @@
 #define WORK        INT64_C(4000000)
 #define WORK_MEMBER INT64_C(250)
 
+/* So much of it passes in a few ms. */
+#define WORK_A_REPORT INT64_C(1000000)
+
 /* More than the rounding of times. */
 #define TOLERANCE 1e-9
 
@@ -154,6 +157,16 @@ static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
     return room < -TOLERANCE * goal * step->ranks;
 }
 
+/* Zero when the work is past `limit`, or not wanted any more. */
+static int goes_on(hbp__step_squeezer *q, int64_t limit)
+{
+    if (q->work >= q->next_report && q->status >= 0) {
+        q->next_report = q->work + WORK_A_REPORT;
+        q->status = hbp__tick(q->step->context, "moves", hbp__min_i64(q->work, limit), limit);
+    }
+    return q->work <= limit && q->status >= 0;
+}
+
 /* A move of member a to group `to`, or its exchange with member b. */
 typedef struct move {
     int64_t a;
@@ -162,7 +175,7 @@ typedef struct move {
     double gain;
 } move;
 
-/* The best move out of group `from`, of those seen until the work is past `limit` or one gains all there is.
+/* The best move out of group `from`, of those seen until the work ends or one gains all there is.
  */
 static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
                       int64_t limit, move *best)
@@ -176,7 +189,7 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         int64_t ka = mine->k;
         if (mine->where != from || mine->quiet_until > turn)
             continue;
-        if (q->work > limit)
+        if (!goes_on(q, limit))
             return;
         q->work += groups + q->count;
         double without = time_with(q, from, -column[ka], -mine->squares, -mine->samples, goal);
@@ -278,10 +291,10 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (worst < 0)
             break;
         move best;
-        if (turn > moves || q->work > limit || (turn == 1 && is_too_much(q, groups, goal)))
+        if (turn > moves || !goes_on(q, limit) || (turn == 1 && is_too_much(q, groups, goal)))
             return 0;
         find_move(q, worst, groups, turn, goal, limit, &best);
-        if (best.a == HBP__NONE)
+        if (best.a == HBP__NONE || q->status < 0)
             return 0;
         apply(q, &best, worst, turn, goal);
     }
