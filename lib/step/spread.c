@@ -263,6 +263,15 @@ static int has_idle_ranks(const hbp__step *step, const hbp__step_solution *solut
     return ranks < hbp__step_whole(step, solution->micro_batches) * step->ranks;
 }
 
+/* Puts a repaired solution in the place of the one that the bound is of. */
+static void take_over(hbp__step_solution *solution, hbp__step_solution *own)
+{
+    own->bound_ns = solution->bound_ns;
+    own->proven = solution->proven;
+    hbp__step_solution_close(solution);
+    *solution = *own;
+}
+
 /* The shortest of all plans without idle ranks, `found` saying whether there is one. */
 static hbp_status replace_tiny(const hbp__step *step, hbp__step_solution *solution, int *found)
 {
@@ -273,10 +282,7 @@ static hbp_status replace_tiny(const hbp__step *step, hbp__step_solution *soluti
         hbp__step_solution_close(&own);
         return status;
     }
-    own.bound_ns = solution->bound_ns;
-    own.proven = solution->proven;
-    hbp__step_solution_close(solution);
-    *solution = own;
+    take_over(solution, &own);
     return HBP_OK;
 }
 
@@ -308,10 +314,7 @@ static hbp_status repair(spread *s, hbp__step_solution *solution)
         hbp__step_solution_close(&own);
         return status;
     }
-    own.bound_ns = solution->bound_ns;
-    own.proven = solution->proven;
-    hbp__step_solution_close(solution);
-    *solution = own;
+    take_over(solution, &own);
     return HBP_OK;
 }
 
