@@ -16,6 +16,7 @@ import samples
 
 import hbp
 from hbp import _native, _structs, _structs_plan
+from hbp.epoch import EpochKeywords, _options
 
 
 class TestWalk(unittest.TestCase):
@@ -288,12 +289,17 @@ class TestEpoch(unittest.TestCase):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
             self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
-        for name in _structs.EpochOptions.names():
-            if name in ("batch_offsets", "batch_samples", "reserved"):  # two are of `batches`
-                continue
+        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples", "reserved"}
+        self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
+        for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
+            struct, _kept = _options({name: value})
+            self.assertEqual(struct, _structs.EpochOptions(), name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
+        for name in ("batch_offsets", "reserved"):
+            with self.assertRaisesRegex(TypeError, name):
+                hbp.plan_epoch([64, 65], samples.cost(), **{name: 0})
 
     def test_the_four_moves(self):
         lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
