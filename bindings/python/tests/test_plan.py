@@ -477,6 +477,16 @@ class TestContract(unittest.TestCase):
         self.assertEqual(both.contract, "steps of 512 samples and at most 1,000 tokens")
         self.assertEqual(self.summary(composition=4).contract, "steps, given")
 
+    def test_what_the_bound_is_of(self):
+        for rivals, fields in (
+            ("plan of these samples in so many steps", {}),
+            ("plan in steps of at most 1,000 tokens", {"tokens_per_step": 1000, "composition": 3}),
+            ("way to run these very steps", {"tokens_per_step": 1000, "composition": 1}),
+            ("way to run these very steps", {"samples_per_step": 8, "composition": 2}),
+            ("way to run these very steps", {"composition": 4}),
+        ):
+            self.assertIn(f"no {rivals} takes less than 2.000 s", str(self.summary(bound_ns=2 * 10**9, **fields)))
+
 
 class TestFiles(unittest.TestCase):
     def setUp(self):
