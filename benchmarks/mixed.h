@@ -4,7 +4,8 @@
 
 #include "common.h"
 
-/* Plans every data set in composition auto without slack, and prints what that comes to beside the hierarchy. */
+/* Plans every data set in composition auto without slack, and prints what that comes to beside the hierarchy.
+ */
 void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick);
 
 #endif
