@@ -13,13 +13,6 @@ static int64_t least_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
     return tokens_per_step ? hbp__ceil_div(epoch->lengths->tokens, tokens_per_step) : 1;
 }
 
-int64_t hbp__epoch_most_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, const hbp_plan *plan)
-{
-    for (int64_t i = 0; !epoch->options.tokens_per_step && i < plan->steps; i++)
-        tokens_per_step = hbp__max_i64(tokens_per_step, plan->step_tokens[i]);
-    return tokens_per_step;
-}
-
 hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
 {
     hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost,

@@ -106,7 +106,6 @@ int hbp__epoch_mixes(const hbp__epoch *epoch)
 static hbp_status describe_hierarchy(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan)
 {
     int64_t bound_ns;
-    tokens_per_step = hbp__epoch_most_tokens(epoch, tokens_per_step, plan);
     plan->composition = HBP_COMPOSITION_HIERARCHY;
     plan->tokens_per_step = tokens_per_step;
     HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, &bound_ns));
@@ -236,7 +235,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        (*out)->tokens_per_step = hbp__epoch_most_tokens(epoch, epoch->groups->tokens_per_step, *out);
+        (*out)->tokens_per_step = epoch->groups->tokens_per_step;
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;

@@ -85,10 +85,6 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
  * are. */
 hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan);
 
-/* The tokens that a step of the plan holds at most: those asked for; those chosen, or more where it holds a
- * multiple of micro-batches. */
-int64_t hbp__epoch_most_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, const hbp_plan *plan);
-
 /* The bound for a plan of every sample in steps of at most `tokens_per_step` tokens; 0 where there is none.
  */
 hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);

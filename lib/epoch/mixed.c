@@ -167,7 +167,7 @@ static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
                        : HBP_OK;
 }
 
-/* Whether a plan keeps to the tokens that were asked for; a chosen number gives way to the plan. */
+/* Whether a plan keeps to the tokens that were asked for; a chosen number is no promise. */
 static int keeps_tokens(const weighing *w, const hbp_plan *plan)
 {
     int64_t limit = w->epoch->options.tokens_per_step;
@@ -211,10 +211,6 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
         discard(&w->hierarchy);
     if (w->mixture && !keeps_tokens(w, w->mixture))
         discard(&w->mixture);
-    if (w->hierarchy)
-        w->tokens_per_step = hbp__epoch_most_tokens(w->epoch, w->tokens_per_step, w->hierarchy);
-    if (w->mixture)
-        w->tokens_per_step = hbp__epoch_most_tokens(w->epoch, w->tokens_per_step, w->mixture);
     return HBP_OK;
 }
 

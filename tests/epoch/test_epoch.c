@@ -208,31 +208,6 @@ START_TEST(groups_may_be_given)
 }
 END_TEST
 
-/* What is recorded as chosen is kept, also where steps hold a multiple of micro-batches. */
-START_TEST(no_step_passes_the_tokens_that_were_chosen)
-{
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 5, 3000, 30000);
-    for (int32_t multiple = 1; multiple < 6; multiple += 2)
-        for (int32_t way = 0; way <= HBP_COMPOSITION_HIERARCHY + 2; way++) {
-            hbp_epoch_options options = {.struct_size = sizeof options, .micro_batch_multiple = multiple};
-            options.composition = way <= HBP_COMPOSITION_HIERARCHY ? way : 0;
-            options.window_samples = way == HBP_COMPOSITION_HIERARCHY + 1 ? 1000 : 0;
-            options.mode = way == HBP_COMPOSITION_HIERARCHY + 2 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT;
-            hbp_plan *plan = plan_with(context, lengths, cost, &options);
-            planned_check(context, plan, lengths);
-            ck_assert_int_gt(plan->tokens_per_step, 0);
-            for (int64_t i = 0; i < plan->steps; i++)
-                ck_assert_int_le(plan->step_tokens[i], plan->tokens_per_step);
-            hbp_plan_free(plan);
-        }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
-}
-END_TEST
-
 START_TEST(senseless_requests_are_named)
 {
     hbp_context *context = test_context();
@@ -359,5 +334,4 @@ END_TEST
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
           the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
           ties_and_loss_tokens_survive, a_histogram_is_enough, groups_may_be_given,
-          extremes_are_planned_or_named, no_step_passes_the_tokens_that_were_chosen,
-          senseless_requests_are_named, nothing_is_left_behind)
+          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)
