@@ -243,6 +243,8 @@ shown show_digest(uint64_t digest); /* 0123456789abcdef */
 /* What is promised of every step, to stand behind "steps": " of at most 524,288 tokens, stratified"; `how`
  * goes behind the tokens. Empty where the plan does not record it. */
 shown show_contract(const hbp_plan_summary *summary, const char *how);
+/* What a plan's bound holds for, to stand behind "no": "plan in steps of at most 524,288 tokens". */
+shown show_rivals(const hbp_plan_summary *summary);
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
 double cli_now(void);                                  /* seconds, monotonic */
 

@@ -61,7 +61,7 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
     return cli_print_json(c);
 }
 
-static void print_text(const way *ways, int64_t bound_ns)
+static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
 {
     table t;
     table_begin(&t, COLUMNS,
@@ -95,8 +95,8 @@ static void print_text(const way *ways, int64_t bound_ns)
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
     }
     if (bound_ns > 0)
-        printf("\nNo plan of these samples is predicted to take less than %s.\n",
-               show_time((double)bound_ns).s);
+        printf("\nNo plan of these samples in %s steps or more is predicted to take less than %s.\n",
+               show_count(fewest).s, show_time((double)bound_ns).s);
     printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
     printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
            "ratio;\n"
@@ -133,6 +133,6 @@ int cli_compare(cli *c)
     cli_clear_progress();
     if (c->json)
         return print_json(c, ways, bound_ns);
-    print_text(ways, bound_ns);
+    print_text(ways, fewest, bound_ns);
     return 0;
 }

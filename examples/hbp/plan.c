@@ -27,13 +27,6 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
     return cli_print_json(c);
 }
 
-/* Whether the samples of each step were chosen before the steps were planned: the bound is then theirs. */
-static int is_fixed(const hbp_plan_summary *s)
-{
-    return s->composition == HBP_COMPOSITION_RANDOM || s->composition == HBP_COMPOSITION_GIVEN ||
-           s->samples_per_step > 0;
-}
-
 static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
     shown contract = show_contract(s, c->tokens_per_step ? " (asked for)" : " (chosen)");
@@ -49,13 +42,8 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         show_real("%.3f", r->mixture_distance).s);
     print_hierarchy(s);
     printf("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
-    if (r->bound_ns > 0 && is_fixed(s))
-        printf("%s above what no way to run these very steps can beat, ", show_share(r->gap).s);
-    else if (r->bound_ns > 0 && s->tokens_per_step)
-        printf("%s above what no plan in steps of at most %s tokens can beat, ", show_share(r->gap).s,
-               show_count(s->tokens_per_step).s);
-    else if (r->bound_ns > 0)
-        printf("%s above what no plan in so many steps can beat, ", show_share(r->gap).s);
+    if (r->bound_ns > 0)
+        printf("%s above what no %s can beat, ", show_share(r->gap).s, show_rivals(s).s);
     printf("%s tokens/s per GPU\n", show_count((int64_t)r->tokens_per_s_per_gpu).s);
     printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
            show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);

@@ -95,6 +95,19 @@ shown show_contract(const hbp_plan_summary *s, const char *how)
     return out;
 }
 
+shown show_rivals(const hbp_plan_summary *s)
+{
+    shown out = {"plan of these samples in so many steps"};
+    /* The samples of each step were chosen before the steps were planned. */
+    if (s->composition == HBP_COMPOSITION_RANDOM || s->composition == HBP_COMPOSITION_GIVEN ||
+        s->samples_per_step > 0)
+        snprintf(out.s, sizeof out.s, "way to run these very steps");
+    else if (s->tokens_per_step)
+        snprintf(out.s, sizeof out.s, "plan in steps of at most %.32s tokens",
+                 show_count(s->tokens_per_step).s);
+    return out;
+}
+
 void print_hierarchy(const hbp_plan_summary *s)
 {
     if (s->hierarchy_ns && s->mixture_ns)

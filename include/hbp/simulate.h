@@ -18,7 +18,7 @@ typedef struct hbp_report {
     int32_t ranks;
     int64_t steps;
     int64_t epoch_ns; /* predicted */
-    int64_t bound_ns; /* no plan of these samples is faster under this cost; 0: not computed */
+    int64_t bound_ns; /* no plan in so many steps is faster under this cost; 0: not computed */
     int64_t tokens;
     int64_t peak_bytes; /* largest of any rank */
     double gap;         /* epoch_ns / bound_ns - 1 */

@@ -72,10 +72,9 @@ static hbp_status check_ties(limiting *l)
     }
     for (int64_t t = 0; t < from->ties; t++)
         if (l->tie_tokens[t] > l->limit && !(l->policy == HBP_OVERLONG_DROP && l->tie_over[t]))
-            return hbp__fail(
-                l->context, HBP_E_INVALID,
-                "the samples with tie %lld have %lld tokens together; the longest pack holds %lld",
-                (long long)from->tie_value[t], (long long)l->tie_tokens[t], (long long)l->limit);
+            return hbp__fail(l->context, HBP_E_INVALID,
+                             "the samples with tie %lld have %lld tokens together; max_length is %lld",
+                             (long long)from->tie_value[t], (long long)l->tie_tokens[t], (long long)l->limit);
     return HBP_OK;
 }
 

@@ -256,8 +256,7 @@ START_TEST(tied_samples_fit_together_or_are_refused)
     const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80};
     hbp_lengths *lengths = make(context, NULL, ties), *out;
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
-        FAILS(context, HBP_E_INVALID,
-              "the samples with tie 70 have 14 tokens together; the longest pack holds 12",
+        FAILS(context, HBP_E_INVALID, "the samples with tie 70 have 14 tokens together; max_length is 12",
               hbp_lengths_limit(context, lengths, 12, policy, &out));
         hbp_lengths *limited = limit(context, lengths, 14, policy);
         ck_assert_int_eq(limited->ties, 2);

@@ -78,7 +78,7 @@ START_TEST(never_longer_than_the_hierarchy)
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
-    ck_assert_int_gt(shorter, 8);
+    ck_assert_int_gt(shorter, TEST_ROUNDS(120) / 15);
     hbp_context_free(context);
 }
 END_TEST

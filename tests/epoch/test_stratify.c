@@ -90,33 +90,20 @@ START_TEST(senseless_slack_is_named)
 }
 END_TEST
 
-typedef struct inputs {
-    hbp_lengths *lengths;
-    hbp_cost *cost;
-} inputs;
-
-static hbp_status plan_once(hbp_context *context, void *user)
-{
-    const inputs *in = user;
-    hbp_plan *plan = NULL;
-    hbp_epoch_options options = {.struct_size = sizeof options, .max_groups = 1, .mixture_slack = 5};
-    hbp_status status = hbp_plan_epoch(context, in->lengths, in->cost, &options, &plan);
-    hbp_plan_free(plan);
-    return status;
-}
-
 /* The searches of all the steps allocate too often to fail each allocation: they have sweeps of their own. */
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *outer = test_context();
-    inputs in = {test_long_tail(outer, 3, 8, 9000), test_cost_ranks(outer, 2)};
+    planned_inputs in = {test_long_tail(outer, 3, 8, 9000),
+                         test_cost_ranks(outer, 2),
+                         {.struct_size = sizeof in.options, .max_groups = 1, .mixture_slack = 5}};
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
     int64_t live = f.live, failed = 0;
     hbp_status status = HBP_E_NO_MEMORY;
     for (int64_t n = 0; status != HBP_OK; n += 1 + n / (TEST_SANITIZED ? 4 : 16)) {
         f.left = n;
-        status = plan_once(context, &in);
+        status = planned_once(context, &in);
         ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
         ck_assert_int_eq(f.live, live);
         failed += status != HBP_OK;

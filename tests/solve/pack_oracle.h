@@ -108,26 +108,4 @@ static inline int64_t oracle_optimum(const hbp__classes *classes, hbp__room pack
     return s.best;
 }
 
-/* An allocator whose n-th allocation fails, n = `allowed`; counts what is still held. */
-typedef struct oracle_memory {
-    int64_t allowed, held;
-} oracle_memory;
-
-static inline void *oracle_alloc(void *user, uint64_t bytes)
-{
-    oracle_memory *memory = user;
-    if (memory->allowed-- <= 0)
-        return NULL;
-    memory->held++;
-    return malloc((size_t)bytes);
-}
-
-static inline void oracle_release(void *user, void *block, uint64_t bytes)
-{
-    (void)bytes;
-    if (block)
-        ((oracle_memory *)user)->held--;
-    free(block);
-}
-
 #endif

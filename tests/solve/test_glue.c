@@ -1,5 +1,6 @@
 #include "solve/glue.h"
 
+#include "failing.h"
 #include "pack_oracle.h"
 
 /* Composites fit a pack and are not light, and hold every item once. Returns the items that are light. */
@@ -89,40 +90,31 @@ START_TEST(glues_what_is_light_and_no_more)
 }
 END_TEST
 
+static hbp_status glue_once(hbp_context *context, void *user)
+{
+    const oracle_mix *mix = user;
+    hbp__room room = {1000, 10};
+    hbp__patterns packs, whole;
+    hbp__glued glued;
+    hbp__patterns_open(context, &packs);
+    hbp__patterns_open(context, &whole);
+    hbp_status status = hbp__glue_open(context, &mix->classes, room, 0, &glued);
+    if (status >= 0)
+        status = hbp__histogram_pack(context, &glued.classes, room, HBP__BEST_FIT, &packs);
+    if (status >= 0)
+        status = hbp__glue_write(&glued, &packs, &whole);
+    hbp__glue_close(&glued);
+    hbp__patterns_close(&packs);
+    hbp__patterns_close(&whole);
+    return status;
+}
+
 START_TEST(survives_failing_allocations)
 {
     oracle_mix mix;
     hbp__rng rng = hbp__rng_make(32, 0, 0);
     oracle_draw(&mix, &rng, 200, 1, 900, 9);
-    hbp_status status = HBP_E_NO_MEMORY;
-    for (int64_t allowed = 0; status != HBP_OK && allowed < 200; allowed++) {
-        oracle_memory memory = {1 << 20, 0};
-        hbp_allocator allocator = {.struct_size = sizeof allocator,
-                                   .alloc = oracle_alloc,
-                                   .release = oracle_release,
-                                   .user = &memory};
-        hbp_context_options options = {.struct_size = sizeof options, .allocator = &allocator};
-        hbp_context *context = NULL;
-        ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
-        hbp__room room = {1000, 10};
-        hbp__patterns packs, whole;
-        hbp__patterns_open(context, &packs);
-        hbp__patterns_open(context, &whole);
-        hbp__glued glued;
-        memory.allowed = allowed;
-        status = hbp__glue_open(context, &mix.classes, room, 0, &glued);
-        if (status == HBP_OK)
-            status = hbp__histogram_pack(context, &glued.classes, room, HBP__BEST_FIT, &packs);
-        if (status == HBP_OK)
-            status = hbp__glue_write(&glued, &packs, &whole);
-        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
-        hbp__glue_close(&glued);
-        hbp__patterns_close(&packs);
-        hbp__patterns_close(&whole);
-        hbp_context_free(context);
-        ck_assert_int_eq(memory.held, 0);
-    }
-    ck_assert_int_eq(status, HBP_OK);
+    failing_sweep(glue_once, &mix);
 }
 END_TEST
 

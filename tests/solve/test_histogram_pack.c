@@ -1,3 +1,4 @@
+#include "failing.h"
 #include "pack_oracle.h"
 
 static const hbp__pack_rule rules[] = {HBP__BEST_FIT, HBP__FIRST_FIT, HBP__WORST_FIT};
@@ -95,32 +96,23 @@ START_TEST(refuses_what_fits_no_pack)
 }
 END_TEST
 
+static hbp_status pack_once(hbp_context *context, void *user)
+{
+    const oracle_mix *mix = user;
+    hbp__patterns patterns;
+    hbp__patterns_open(context, &patterns);
+    hbp_status status =
+        hbp__histogram_pack(context, &mix->classes, (hbp__room){4000, INT64_MAX}, HBP__BEST_FIT, &patterns);
+    hbp__patterns_close(&patterns);
+    return status;
+}
+
 START_TEST(survives_failing_allocations)
 {
     oracle_mix mix;
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     oracle_draw(&mix, &rng, 300, 1, 4000, 20);
-    hbp_status status = HBP_E_NO_MEMORY;
-    for (int64_t allowed = 1; status != HBP_OK; allowed++) {
-        oracle_memory memory = {1 << 20, 0};
-        hbp_allocator allocator = {.struct_size = sizeof allocator,
-                                   .alloc = oracle_alloc,
-                                   .release = oracle_release,
-                                   .user = &memory};
-        hbp_context_options options = {.struct_size = sizeof options, .allocator = &allocator};
-        hbp_context *context = NULL;
-        ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
-        memory.allowed = allowed;
-        hbp__patterns patterns;
-        hbp__patterns_open(context, &patterns);
-        status = hbp__histogram_pack(context, &mix.classes, (hbp__room){4000, INT64_MAX}, HBP__BEST_FIT,
-                                     &patterns);
-        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
-        hbp__patterns_close(&patterns);
-        hbp_context_free(context);
-        ck_assert_int_eq(memory.held, 0);
-        ck_assert_int_lt(allowed, 1000);
-    }
+    failing_sweep(pack_once, &mix);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "solve/tight_pack.h"
 
 #include "base/checked.h"
+#include "failing.h"
 #include "pack_oracle.h"
 
 /* Packs a mix; checks the packing, its bound and that it is no worse than best fit decreasing. Returns the
@@ -209,33 +210,28 @@ START_TEST(hears_a_cancel)
 }
 END_TEST
 
-/* Fails every allocation in turn. */
+typedef struct narrow {
+    oracle_mix mix;
+    hbp__room room;
+} narrow;
+
+static hbp_status pack_once(hbp_context *context, void *user)
+{
+    const narrow *of = user;
+    hbp__patterns patterns;
+    int64_t bound;
+    hbp__patterns_open(context, &patterns);
+    hbp_status status = hbp__tight_pack(context, &of->mix.classes, of->room, 1, &patterns, &bound);
+    hbp__patterns_close(&patterns);
+    return status;
+}
+
 static void fail_allocations(int64_t low, int64_t high, hbp__room room)
 {
-    oracle_mix mix;
+    narrow of = {.room = room};
     hbp__rng rng = hbp__rng_make(15, 0, 0);
-    oracle_draw(&mix, &rng, 12, low, high, 9);
-    hbp_status status = HBP_E_NO_MEMORY;
-    for (int64_t allowed = 0; status != HBP_OK && allowed < 1000; allowed++) {
-        oracle_memory memory = {1 << 20, 0};
-        hbp_allocator allocator = {.struct_size = sizeof allocator,
-                                   .alloc = oracle_alloc,
-                                   .release = oracle_release,
-                                   .user = &memory};
-        hbp_context_options options = {.struct_size = sizeof options, .allocator = &allocator};
-        hbp_context *context = NULL;
-        ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
-        memory.allowed = allowed;
-        hbp__patterns patterns;
-        hbp__patterns_open(context, &patterns);
-        int64_t bound;
-        status = hbp__tight_pack(context, &mix.classes, room, 1, &patterns, &bound);
-        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
-        hbp__patterns_close(&patterns);
-        hbp_context_free(context);
-        ck_assert_int_eq(memory.held, 0);
-    }
-    ck_assert_int_eq(status, HBP_OK);
+    oracle_draw(&of.mix, &rng, 12, low, high, 9);
+    failing_sweep(pack_once, &of);
 }
 
 START_TEST(survives_failing_allocations)

@@ -228,4 +228,48 @@ static inline void board_remember(const hbp__step *step, const hbp__step_board *
     hbp__step_board_copy(step, board, copy);
 }
 
+typedef struct board_call {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+    int (*build)(hbp__step_builder *builder, hbp__step_board *board);
+} board_call;
+
+static inline hbp_status board_call_once(hbp_context *context, void *user)
+{
+    const board_call *call = user;
+    hbp__step step;
+    hbp__step_builder builder;
+    hbp__step_board board = {.ranks = 0};
+    hbp_status status = hbp__step_open(context, call->lengths, call->cost, NULL, &step);
+    if (status >= 0) {
+        status = hbp__step_builder_open(&step, &builder);
+        builder.work_limit = INT64_MAX / 2;
+        if (status >= 0)
+            status = hbp__step_board_open(&step, step.count, &board);
+        if (status >= 0 && !call->build(&builder, &board)) {
+            status = builder.status;
+            ck_assert_int_eq(status, HBP_E_CANCELLED);
+        } else if (status >= 0)
+            board_check(&step, &board, NULL, 0);
+        hbp__step_board_close(&step, &board);
+        hbp__step_builder_close(&builder);
+    }
+    hbp__step_close(&step);
+    return status;
+}
+
+/* Failing allocations and a cancel at every report leave nothing behind, whatever builds `count` sequences.
+ */
+static inline void board_fails_cleanly(int (*build)(hbp__step_builder *builder, hbp__step_board *board),
+                                       int64_t count)
+{
+    hbp_context *context = test_context();
+    board_call call = {test_long_tail(context, 1, count, 60000), test_cost(context), build};
+    ck_assert_int_gt(cancel_sweep(board_call_once, &call), 3);
+    failing_sweep(board_call_once, &call);
+    hbp_lengths_free(call.lengths);
+    hbp_cost_free(call.cost);
+    hbp_context_free(context);
+}
+
 #endif

@@ -48,12 +48,11 @@ static inline void mode_plans_small_steps(int32_t mode, int64_t steps)
     ck_assert_int_gt(planned, steps / 2);
 }
 
-/* Degrees that are no chain, and domains that they must not cross. */
-static inline void mode_plans_any_degree(int32_t mode)
+/* 24 ranks in domains of 6, of degrees that do not nest; a GPU holds `limit_bytes` tokens. */
+static inline hbp_cost *mode_uneven_cost(hbp_context *context, int64_t limit_bytes)
 {
     static const int32_t degree[] = {1, 2, 3, 6, 12, 24};
     static const double zero[6] = {0};
-    hbp_context *context = test_context();
     hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 24;
     t.domain_ranks = 6;
@@ -62,12 +61,20 @@ static inline void mode_plans_any_degree(int32_t mode)
     t.ns_per_token_squared = 1;
     t.pack_ns = 1e6;
     t.activation_bytes = t.recomputed_bytes = 1;
-    t.limit_bytes = 5000;
+    t.limit_bytes = limit_bytes;
     t.degrees = 6;
     t.degree = degree;
     t.sp_latency_ns = t.sp_ns_per_token = zero;
     hbp_cost *cost = NULL;
     OK(context, hbp_cost_create_terms(context, &t, &cost));
+    return cost;
+}
+
+/* Degrees that are no chain, and domains that they must not cross. */
+static inline void mode_plans_any_degree(int32_t mode)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_uneven_cost(context, 5000);
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .degrees = HBP_STEP_ANY_DEGREE};
         o.min_sp = seed % 3 == 1 ? 3 : 0;

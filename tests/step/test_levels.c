@@ -172,44 +172,14 @@ START_TEST(plain_micro_batches_are_counted)
 }
 END_TEST
 
-typedef struct building {
-    hbp_lengths *lengths;
-    hbp_cost *cost;
-} building;
-
-static hbp_status build_once(hbp_context *context, void *user)
+static int build_levels(hbp__step_builder *builder, hbp__step_board *board)
 {
-    const building *from = user;
-    hbp__step step;
-    hbp__step_builder builder;
-    hbp__step_board board = {.ranks = 0};
-    hbp_status status = hbp__step_open(context, from->lengths, from->cost, NULL, &step);
-    if (status >= 0) {
-        status = hbp__step_builder_open(&step, &builder);
-        builder.work_limit = INT64_MAX / 2;
-        if (status >= 0)
-            status = hbp__step_board_open(&step, step.count, &board);
-        if (status >= 0 && !hbp__step_build_levels(&builder, &board, step.count, 1, 0)) {
-            status = builder.status;
-            ck_assert_int_eq(status, HBP_E_CANCELLED);
-        } else if (status >= 0)
-            board_check(&step, &board, NULL, 0);
-        hbp__step_board_close(&step, &board);
-        hbp__step_builder_close(&builder);
-    }
-    hbp__step_close(&step);
-    return status;
+    return hbp__step_build_levels(builder, board, builder->step->count, 1, 0);
 }
 
 START_TEST(building_can_be_cancelled)
 {
-    hbp_context *context = test_context();
-    building from = {.cost = test_cost(context), .lengths = test_long_tail(context, 1, 900, 60000)};
-    ck_assert_int_gt(cancel_sweep(build_once, &from), 3);
-    failing_sweep(build_once, &from);
-    hbp_lengths_free(from.lengths);
-    hbp_cost_free(from.cost);
-    hbp_context_free(context);
+    board_fails_cleanly(build_levels, 900);
 }
 END_TEST
 

@@ -147,23 +147,8 @@ END_TEST
 /* Samples tied or not, degrees that do not nest. */
 START_TEST(any_degree_keeps_to_the_limits)
 {
-    static const int32_t degree[] = {1, 2, 3, 6, 12, 24};
-    static const double zero[6] = {0};
     hbp_context *context = test_context();
-    hbp_cost_terms t = {.struct_size = sizeof t};
-    t.ranks = 24;
-    t.domain_ranks = 6;
-    t.layers = 1;
-    t.ns_per_token = 10000;
-    t.ns_per_token_squared = 1;
-    t.pack_ns = 1e6;
-    t.activation_bytes = t.recomputed_bytes = 1;
-    t.limit_bytes = 15000;
-    t.degrees = 6;
-    t.degree = degree;
-    t.sp_latency_ns = t.sp_ns_per_token = zero;
-    hbp_cost *cost = NULL;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    hbp_cost *cost = mode_uneven_cost(context, 15000);
     for (uint64_t seed = 0; seed < 64; seed += 3) {
         hbp_step_options o = {.struct_size = sizeof o, .degrees = HBP_STEP_ANY_DEGREE};
         o.mode = seed % 2 ? HBP_STEP_DEFAULT : HBP_STEP_DYNAMIC_CP;
@@ -242,31 +227,16 @@ START_TEST(what_keeps_a_sequence_out_is_named)
 }
 END_TEST
 
-typedef struct job {
-    hbp_lengths *lengths;
-    hbp_cost *cost;
-    hbp_step_options options;
-} job;
-
-static hbp_status plan_once(hbp_context *context, void *user)
-{
-    const job *j = user;
-    hbp_plan *plan = NULL;
-    hbp_status status = hbp_plan_step(context, j->lengths, j->cost, &j->options, &plan);
-    hbp_plan_free(plan);
-    return status;
-}
-
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
-        job j = {.options = {.struct_size = sizeof j.options, .mode = mode}};
-        j.cost = test_cost(context);
-        j.lengths = draw_batch(context, 63, 14, &j.options);
-        failing_sweep(plan_once, &j);
-        hbp_lengths_free(j.lengths);
-        hbp_cost_free(j.cost);
+        mode_call call = {.options = {.struct_size = sizeof call.options, .mode = mode}};
+        call.cost = test_cost(context);
+        call.lengths = draw_batch(context, 63, 14, &call.options);
+        failing_sweep(mode_plan, &call);
+        hbp_lengths_free(call.lengths);
+        hbp_cost_free(call.cost);
     }
     hbp_context_free(context);
 }

@@ -253,6 +253,9 @@ steps = [sorted(i for b in s['micro_batches'] for p in b['packs'] for i in p['sa
          for s in json.load(open('given.json'))['steps']]
 assert steps == rows" || fail "--batches: the steps hold other samples"
     good validate given.msgpack --lengths some.npy $on && has "keeps every promise"
+    good show given.msgpack && has "no way to run these very steps takes less than"
+    good plan some.npy $on --tokens-per-step 256K -o asked.msgpack && has "what no plan in steps of at most 262,144 tokens can beat"
+    good show asked.msgpack && has "no plan in steps of at most 262,144 tokens takes less than"
     (cat batches.txt && echo && echo 5) >bad.txt
     wrong 1 "names sample 5, which is in batch" plan some.npy $on --batches bad.txt
     sed 1d batches.txt >bad.txt

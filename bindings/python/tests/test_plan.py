@@ -16,6 +16,7 @@ import samples
 
 import hbp
 from hbp import _native, _structs, _structs_plan
+from hbp.epoch import EpochKeywords, _options
 
 
 class TestWalk(unittest.TestCase):
@@ -288,12 +289,17 @@ class TestEpoch(unittest.TestCase):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
             self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
-        for name in _structs.EpochOptions.names():
-            if name in ("batch_offsets", "batch_samples", "reserved"):  # two are of `batches`
-                continue
+        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples", "reserved"}
+        self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
+        for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
                      "batches": None}.get(name, 0)
+            struct, _kept = _options({name: value})
+            self.assertEqual(struct, _structs.EpochOptions(), name)
             hbp.plan_epoch([64, 65], samples.cost(), **{name: value})
+        for name in ("batch_offsets", "reserved"):
+            with self.assertRaisesRegex(TypeError, name):
+                hbp.plan_epoch([64, 65], samples.cost(), **{name: 0})
 
     def test_the_four_moves(self):
         lengths, cost = hbp.Lengths.from_array(samples.lengths()), samples.cost()
@@ -470,6 +476,16 @@ class TestContract(unittest.TestCase):
         both = self.summary(samples_per_step=512, tokens_per_step=1000)
         self.assertEqual(both.contract, "steps of 512 samples and at most 1,000 tokens")
         self.assertEqual(self.summary(composition=4).contract, "steps, given")
+
+    def test_what_the_bound_is_of(self):
+        for rivals, fields in (
+            ("plan of these samples in so many steps", {}),
+            ("plan in steps of at most 1,000 tokens", {"tokens_per_step": 1000, "composition": 3}),
+            ("way to run these very steps", {"tokens_per_step": 1000, "composition": 1}),
+            ("way to run these very steps", {"samples_per_step": 8, "composition": 2}),
+            ("way to run these very steps", {"composition": 4}),
+        ):
+            self.assertIn(f"no {rivals} takes less than 2.000 s", str(self.summary(bound_ns=2 * 10**9, **fields)))
 
 
 class TestFiles(unittest.TestCase):

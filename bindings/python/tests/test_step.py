@@ -27,7 +27,7 @@ class TestStep(unittest.TestCase):
         self.assertLessEqual(summary.bound_ns, summary.predicted_ns)
         if summary.bound_ns:
             self.assertAlmostEqual(summary.gap, summary.predicted_ns / summary.bound_ns - 1)
-            self.assertIn("no plan of these samples takes less", str(summary))
+            self.assertIn("no plan of these samples in so many steps takes less", str(summary))
         self.assertEqual(plan.digest, hbp.plan_step(lengths.tolist(), cost).digest)
 
     def test_groups_are_written_as_the_paper_does(self):

@@ -303,6 +303,18 @@ class WithTorch(unittest.TestCase):
             for batch, ids in zip(batches, want):
                 self.check(batch, ids)
 
+    def test_padding_by_degree_takes_the_pack(self):
+        from torch.utils.data import DataLoader
+
+        plan = hbp.plan_step(np.arange(900, 9000, 500), make_cost(), tokens_per_rank=4000, sequence_multiple_per_sp=8)
+        loader = DataLoader(Tokens(plan), batch_sampler=PlanSampler(plan, 3), collate_fn=list, num_workers=1)
+        collate, packs = VarlenCollate.for_plan(plan), plan.step(0).for_rank(3)
+        self.assertGreater(max(pack.sp for pack in packs), 1)
+        self.assertEqual(len(packs), len(loader))
+        for pack, tokens in zip(packs, loader):
+            batch = collate(tokens, pack.sp)
+            self.assertEqual(batch["cu_seqlens_padded"].tolist(), pack.cu_seqlens_padded.tolist())
+
     def test_keys_of_transformers(self):
         import torch
 

@@ -2,7 +2,7 @@
 
 import ctypes
 import operator
-from typing import Any, Mapping, Type
+from typing import Any, Dict, Iterable, Mapping, Type
 
 INTEGER_BITS = {
     ctypes.c_int32: (32, True),
@@ -45,3 +45,19 @@ def choice(name: str, value: Any, choices: Mapping[Any, int]) -> int:
             continue
     known = ", ".join(repr(known) for known in choices)
     raise ValueError(f"{name} is {value!r}; it must be one of {known}")
+
+
+def option_values(
+    keywords: Any, options: Mapping[str, Any], choices: Mapping[str, Mapping[str, int]], flags: Iterable[str]
+) -> Dict[str, Any]:
+    """The struct fields that `options` set: names that `choices` has as their constants, `flags` as bool. What
+    is not among the TypedDict `keywords` is a TypeError. What is left out stays 0, the default of each."""
+    values = dict(options)
+    for name in values:
+        if name not in keywords.__annotations__:
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(keywords.__annotations__)}")
+    for name in choices.keys() & values.keys():
+        values[name] = choice(name, values[name], choices[name])
+    for name in values.keys() & set(flags):
+        values[name] = bool(values[name])
+    return values

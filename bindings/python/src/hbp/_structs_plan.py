@@ -75,6 +75,15 @@ class PlanSummary(Struct):
         return text if text != "steps" else ""
 
     @property
+    def rivals(self) -> str:
+        """What `bound_ns` holds for: "plan in steps of at most 524,288 tokens"."""
+        if self.samples_per_step or self.composition_name in ("random", "given"):
+            return "way to run these very steps"
+        if self.tokens_per_step:
+            return f"plan in steps of at most {self.tokens_per_step:,} tokens"
+        return "plan of these samples in so many steps"
+
+    @property
     def kinds(self) -> "list[int]":
         """Kinds of sample that occur; empty without an order of modalities."""
         return kinds_of(self.modalities)
@@ -97,7 +106,7 @@ class PlanSummary(Struct):
             )
         if self.bound_ns:
             lines.append(
-                f"no plan of these samples takes less than {self.bound_ns / 1e9:,.3f} s: "
+                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s: "
                 f"{100 * self.gap:.2f} % above it"
             )
         if self.vision >= 0:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ._arrays import address, integers
 from ._context import ProgressFn
 from ._native import lib
-from ._numbers import choice
+from ._numbers import choice, option_values
 from ._structs import BalanceOptions, EpochOptions
 from .cost import Cost
 from .groups import Groups
@@ -26,6 +26,8 @@ BALANCE_MODES = {"time": 0, "sorted": 1, "given": 2, "random": 3, "vision": 4}
 EPOCH_MODES = {"default": 0, "paper": 1}
 COMPOSITIONS = {"auto": 0, "random": 1, "stratified": 2, "hierarchy": 3}
 
+CHOICES = {"mode": EPOCH_MODES, "over_long": OVER_LONG, "composition": COMPOSITIONS}
+FLAGS = ("drop_last", "modality_order", "equal_samples")
 
 
 def balance_attention(
@@ -108,76 +110,19 @@ def _batches(
     return offsets, np.concatenate(rows) if rows else np.zeros(0, np.int64)
 
 
-def _options(
-    *,
-    mode: str = "default",
-    over_long: str = "error",
-    max_groups: int = 0,
-    micro_batch_multiple: int = 0,
-    drop_last: bool = False,
-    max_samples: int = 0,
-    effort: int = 0,
-    max_length: int = 0,
-    tokens_per_step: int = 0,
-    curriculum_steps: int = 0,
-    sequence_multiple: int = 0,
-    pack_multiple: int = 0,
-    samples_per_step: int = 0,
-    window_samples: int = 0,
-    seed: int = 0,
-    epoch: int = 0,
-    groups: Optional[Groups] = None,
-    mixture_slack: int = 0,
-    modality_order: bool = False,
-    max_vision: int = 0,
-    composition: str = "auto",
-    threads: int = 0,
-    micro_batches_per_step: int = 0,
-    equal_samples: bool = False,
-    step_slack: int = 0,
-    max_pack_length: int = 0,
-    tokens_per_rank: int = 0,
-    sequence_multiple_per_sp: int = 0,
-    pack_multiple_per_sp: int = 0,
-    batches: Optional[Sequence[npt.ArrayLike]] = None,
-) -> tuple[EpochOptions, object]:
+def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
     """The struct, and what must be kept while it is in use; the groups are the caller's to keep alive."""
+    given = option_values(EpochKeywords, options, CHOICES, FLAGS)
+    groups, batches = given.pop("groups", None), given.pop("batches", None)
     offsets, samples = _batches(batches)
     if groups is not None and not isinstance(groups, Groups):
         raise TypeError(f"groups is {groups!r}; it must be hbp.Groups")
     struct = EpochOptions(
-        mode=choice("mode", mode, EPOCH_MODES),
-        over_long=choice("over_long", over_long, OVER_LONG),
-        max_groups=max_groups,
-        micro_batch_multiple=micro_batch_multiple,
-        drop_last=bool(drop_last),
-        max_samples=max_samples,
-        effort=effort,
-        max_length=max_length,
-        tokens_per_step=tokens_per_step,
-        curriculum_steps=curriculum_steps,
-        sequence_multiple=sequence_multiple,
-        pack_multiple=pack_multiple,
-        samples_per_step=samples_per_step,
-        window_samples=window_samples,
-        seed=seed,
-        epoch=epoch,
         groups=None if groups is None else groups._handle.pointer,
-        mixture_slack=mixture_slack,
-        modality_order=bool(modality_order),
-        max_vision=max_vision,
-        composition=choice("composition", composition, COMPOSITIONS),
-        threads=threads,
-        micro_batches_per_step=micro_batches_per_step,
-        equal_samples=bool(equal_samples),
-        step_slack=step_slack,
-        max_pack_length=max_pack_length,
-        tokens_per_rank=tokens_per_rank,
-        sequence_multiple_per_sp=sequence_multiple_per_sp,
-        pack_multiple_per_sp=pack_multiple_per_sp,
         batches=0 if batches is None else len(batches),
         batch_offsets=None if batches is None else address(offsets),
         batch_samples=None if batches is None else address(samples),
+        **given,
     )
     return struct, (offsets, samples)
 
@@ -206,7 +151,7 @@ def plan_epoch(
     pack may hold; packs and micro-batches are then even in both sizes), modality_order (all packs of a
     micro-batch hold the same kinds of samples). The plan is a pure function of all of them, so that every
     rank may plan for itself."""
-    (struct, _kept), data = _options(**options), Lengths.of(lengths)
+    (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_epoch, data, cost, ctypes.byref(struct), progress=progress)
 
 
@@ -231,5 +176,5 @@ def plan_baseline(
     """Plans an epoch a classic way, which baselines() names, to compare with. Options as for plan_epoch;
     those that such a way has no use for are ignored."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
-    (struct, _kept), data = _options(**options), Lengths.of(lengths)
+    (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)

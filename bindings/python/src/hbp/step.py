@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._context import ProgressFn
 from ._native import lib
-from ._numbers import choice
+from ._numbers import option_values
 from ._structs import StepOptions
 from .cost import Cost
 from .lengths import Lengths
@@ -28,6 +28,9 @@ STEP_MODES = {
 }
 SOLVERS = {"search": 0, "exact": 1}
 RECOMPUTE = {"auto": 0, "none": 1, "all": 2}
+
+CHOICES = {"mode": STEP_MODES, "solver": SOLVERS, "recompute": RECOMPUTE}
+FLAGS = ("any_degree", "equal_samples")
 
 
 class StepKeywords(TypedDict, total=False):
@@ -56,54 +59,10 @@ class StepKeywords(TypedDict, total=False):
     equal_samples: bool
 
 
-def step_options(
-    *,
-    mode: str = "default",
-    solver: str = "search",
-    effort: int = 0,
-    any_degree: bool = False,
-    min_sp: int = 0,
-    max_sp: int = 0,
-    recompute: str = "auto",
-    min_micro_batches: int = 0,
-    max_micro_batches: int = 0,
-    micro_batch_multiple: int = 0,
-    buckets: int = 0,
-    sequence_multiple: int = 0,
-    pack_multiple: int = 0,
-    longest_tokens: int = 0,
-    tokens_per_rank: int = 0,
-    time_limit_ms: int = 0,
-    max_pack_length: int = 0,
-    sequence_multiple_per_sp: int = 0,
-    pack_multiple_per_sp: int = 0,
-    max_samples: int = 0,
-    equal_samples: bool = False,
-) -> StepOptions:
+def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
     """The struct."""
-    return StepOptions(
-        mode=choice("mode", mode, STEP_MODES),
-        solver=choice("solver", solver, SOLVERS),
-        effort=effort,
-        degrees=bool(any_degree),
-        min_sp=min_sp,
-        max_sp=max_sp,
-        recompute=choice("recompute", recompute, RECOMPUTE),
-        min_micro_batches=min_micro_batches,
-        max_micro_batches=max_micro_batches,
-        micro_batch_multiple=micro_batch_multiple,
-        buckets=buckets,
-        sequence_multiple=sequence_multiple,
-        pack_multiple=pack_multiple,
-        longest_tokens=longest_tokens,
-        tokens_per_rank=tokens_per_rank,
-        time_limit_ms=time_limit_ms,
-        max_pack_length=max_pack_length,
-        sequence_multiple_per_sp=sequence_multiple_per_sp,
-        pack_multiple_per_sp=pack_multiple_per_sp,
-        max_samples=max_samples,
-        equal_samples=bool(equal_samples),
-    )
+    given = option_values(StepKeywords, options, CHOICES, FLAGS)
+    return StepOptions(degrees=given.pop("any_degree", False), **given)
 
 
 def plan_step(
