@@ -149,18 +149,31 @@ hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
     return HBP_OK;
 }
 
+/* How many times the tokens of a step of `groups` hold the micro-batches that are asked for. */
+static int64_t count_times(const hbp_epoch_options *o, const hbp_groups *groups)
+{
+    int64_t least = groups->micro_batches[0];
+    for (int64_t g = 1; g < groups->count; g++)
+        least = hbp__min_i64(least, groups->micro_batches[g]);
+    if (o->micro_batches_per_step)
+        return o->micro_batches_per_step;
+    return hbp__ceil_div(hbp__max_i64(1, o->micro_batch_multiple), hbp__max_i64(1, least));
+}
+
 hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens)
 {
+    const hbp_groups *groups = epoch->groups;
     hbp_groups_options options;
-    hbp_groups *groups = NULL;
+    hbp_groups *chosen = NULL;
     *tokens = epoch->options.tokens_per_step;
     if (*tokens)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
-    *tokens =
-        hbp__mul_saturating(groups->tokens_per_step, hbp__max_i64(1, epoch->options.micro_batches_per_step));
-    hbp_groups_free(groups);
+    if (!groups)
+        HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &chosen));
+    groups = groups ? groups : chosen;
+    *tokens = hbp__mul_saturating(groups->tokens_per_step, count_times(&epoch->options, groups));
+    hbp_groups_free(chosen);
     return HBP_OK;
 }
 
@@ -248,6 +261,9 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
         return hbp__epoch_vision(epoch, out);
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
         return plan_batches(epoch, out);
+    /* What is chosen is kept like what is asked for: a step must have room for a multiple. */
+    if (o->micro_batch_multiple > 1 && o->mode == HBP_EPOCH_DEFAULT)
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &epoch->options.tokens_per_step));
     if (o->window_samples)
         return plan_windows(epoch, out);
     HBP__TRY(hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out));

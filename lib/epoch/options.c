@@ -63,6 +63,7 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
     balance->micro_batch_multiple = options->micro_batch_multiple;
     balance->drop_last = options->drop_last;
     balance->curriculum_steps = options->curriculum_steps;
+    balance->tokens_per_step = options->mode == HBP_EPOCH_PAPER ? 0 : options->tokens_per_step;
     balance->modality_order = options->modality_order;
     balance->seed = options->seed;
     balance->epoch = options->epoch;

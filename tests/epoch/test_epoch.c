@@ -140,6 +140,41 @@ START_TEST(a_plan_is_a_function_of_its_inputs)
 }
 END_TEST
 
+/* A multiple of micro-batches brings no step past its tokens, asked for or chosen. */
+START_TEST(tokens_hold_beside_a_multiple)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(12); seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 300, 60000);
+        for (int32_t multiple = 2; multiple <= 4; multiple++)
+            for (int32_t way = 0; way < 4; way++) {
+                hbp_epoch_options options = {.struct_size = sizeof options,
+                                             .micro_batch_multiple = multiple,
+                                             .modality_order = way == 3,
+                                             .tokens_per_step = way == 1 ? 0 : 250000};
+                options.composition = way == 2 ? HBP_COMPOSITION_AUTO : HBP_COMPOSITION_HIERARCHY;
+                hbp_plan_summary summary = {.struct_size = sizeof summary};
+                hbp_plan *plan = NULL;
+                OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+                OK(context, hbp_plan_get_summary(context, plan, &summary));
+                planned_check(context, plan, lengths);
+                if (way != 1)
+                    ck_assert_int_eq(summary.tokens_per_step, 250000);
+                for (int64_t s = 0; s < plan->steps; s++) {
+                    ck_assert_int_le(plan->step_tokens[s], summary.tokens_per_step);
+                    ck_assert_int_eq((plan->step_offsets[s + 1] - plan->step_offsets[s]) % multiple, 0);
+                }
+                ck_assert_int_gt(summary.bound_ns, 0);
+                hbp_plan_free(plan);
+            }
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(ties_and_loss_tokens_survive)
 {
     hbp_context *context = test_context();
@@ -333,5 +368,6 @@ END_TEST
 
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
           the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
-          ties_and_loss_tokens_survive, a_histogram_is_enough, groups_may_be_given,
-          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)
+          tokens_hold_beside_a_multiple, ties_and_loss_tokens_survive, a_histogram_is_enough,
+          groups_may_be_given, extremes_are_planned_or_named, senseless_requests_are_named,
+          nothing_is_left_behind)
