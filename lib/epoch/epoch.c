@@ -5,6 +5,7 @@
 #include "cost/cost.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
+#include "epoch/units.h"
 #include "pack/hierarchy.h"
 #include "pack/score.h"
 #include "schedule/balance.h"
@@ -257,6 +258,8 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
 static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
+    if (o->mode == HBP_EPOCH_DEFAULT)
+        HBP__TRY(hbp__units_check_tokens(epoch));
     if (o->max_vision)
         return hbp__epoch_vision(epoch, out);
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)

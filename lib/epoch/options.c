@@ -131,6 +131,11 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: composition random and window_samples %lld exclude each other",
                          (long long)o->window_samples);
+    if (o->mode == HBP_EPOCH_PAPER && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: composition stratified and mode paper exclude each other: the published way is "
+            "the hierarchy; give samples_per_step, or mode default");
     if (o->batches && (o->curriculum_steps || o->drop_last))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
                          o->curriculum_steps ? "curriculum_steps" : "drop_last");

@@ -290,6 +290,11 @@ START_TEST(senseless_requests_are_named)
         {{.threads = 1025}, "threads is 1025; it must be in 0..1024"},
         {{.micro_batches_per_step = -1}, "micro_batches_per_step is -1"},
         {{.effort = 10}, "effort is 10; it must be in 0..9"},
+        {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
+        {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
+        {{.tokens_per_step = 9, .window_samples = 30}, "tokens_per_step is 9; at least "},
+        {{.mode = HBP_EPOCH_PAPER, .composition = HBP_COMPOSITION_STRATIFIED},
+         "composition stratified and mode paper exclude each other"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options = wrong[i].options;
@@ -298,6 +303,10 @@ START_TEST(senseless_requests_are_named)
               hbp_plan_epoch(context, lengths, cost, &options, &plan));
         ck_assert_ptr_null(plan);
     }
+    options =
+        (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_rank = 50, .samples_per_step = 500};
+    FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
     FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
