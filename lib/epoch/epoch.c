@@ -144,7 +144,13 @@ hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
         return HBP_OK;
     }
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups);
+    /* Steps planned one by one may keep to tokens that groups cannot. */
+    if (status == HBP_E_INFEASIBLE && options.tokens_per_step) {
+        options.tokens_per_step = 0;
+        status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups);
+    }
+    HBP__TRY(status);
     *tokens = groups->threshold[0];
     hbp_groups_free(groups);
     return HBP_OK;

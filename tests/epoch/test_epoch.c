@@ -175,6 +175,35 @@ START_TEST(tokens_hold_beside_a_multiple)
 }
 END_TEST
 
+/* No group keeps to these; steps do. */
+START_TEST(what_groups_cannot_hold_steps_may)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 60, 3000);
+    hbp_lengths_summary data = {.struct_size = sizeof data};
+    OK(context, hbp_lengths_get_summary(context, lengths, &data));
+    const hbp_epoch_options ways[] = {
+        {.tokens_per_step = data.max_length, .pack_multiple = 5000, .curriculum_steps = 1},
+        {.tokens_per_step = 2 * data.max_length, .pack_multiple_per_sp = 700},
+        {.pack_multiple_per_sp = 700, .max_samples = 1, .max_pack_length = 3500}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        hbp_epoch_options options = ways[i];
+        hbp_plan *plan = NULL;
+        options.struct_size = sizeof options;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        for (int64_t s = 0; s < plan->steps && options.tokens_per_step; s++)
+            ck_assert_int_le(plan->step_tokens[s], options.tokens_per_step);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(ties_and_loss_tokens_survive)
 {
     hbp_context *context = test_context();
@@ -377,6 +406,6 @@ END_TEST
 
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
           the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
-          tokens_hold_beside_a_multiple, ties_and_loss_tokens_survive, a_histogram_is_enough,
-          groups_may_be_given, extremes_are_planned_or_named, senseless_requests_are_named,
-          nothing_is_left_behind)
+          tokens_hold_beside_a_multiple, what_groups_cannot_hold_steps_may, ties_and_loss_tokens_survive,
+          a_histogram_is_enough, groups_may_be_given, extremes_are_planned_or_named,
+          senseless_requests_are_named, nothing_is_left_behind)
