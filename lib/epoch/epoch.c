@@ -84,8 +84,14 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups_options options;
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table));
-    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table);
+    /* A sample within max_pack_length that padding by degree brings past it may fit a degree yet. */
+    if (status == HBP_E_INVALID && options.max_pack_length &&
+        epoch->lengths->bin_length[epoch->lengths->bins - 1] <= options.max_pack_length &&
+        (epoch->options.sequence_multiple_per_sp || epoch->options.pack_multiple_per_sp))
+        return HBP_E_INFEASIBLE;
+    HBP__TRY(status);
+    status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
@@ -135,22 +141,31 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
-hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
+/* Groups for a threshold or a number of tokens alone. Steps planned one by one may keep to tokens, caps and
+ * padding by degree that no groups keep to: those that memory alone allows do then. */
+static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **groups)
 {
     hbp_groups_options options;
+    hbp__epoch_groups_options(&epoch->options, &options);
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, groups);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
+        return status;
+    hbp_cost cost = *epoch->cost;
+    cost.tokens_per_rank = options.tokens_per_rank = 0;
+    options.tokens_per_step = options.max_pack_length = 0;
+    options.sequence_multiple = epoch->options.sequence_multiple;
+    options.pack_multiple = epoch->options.pack_multiple;
+    return hbp_plan_groups(epoch->context, epoch->lengths, &cost, &options, groups);
+}
+
+hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
+{
     hbp_groups *groups = NULL;
     if (epoch->groups) {
         *tokens = epoch->groups->threshold[0];
         return HBP_OK;
     }
-    hbp__epoch_groups_options(&epoch->options, &options);
-    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups);
-    /* Steps planned one by one may keep to tokens that groups cannot. */
-    if (status == HBP_E_INFEASIBLE && options.tokens_per_step) {
-        options.tokens_per_step = 0;
-        status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups);
-    }
-    HBP__TRY(status);
+    HBP__TRY(plan_guiding_groups(epoch, &groups));
     *tokens = groups->threshold[0];
     hbp_groups_free(groups);
     return HBP_OK;
@@ -170,14 +185,12 @@ static int64_t count_times(const hbp_epoch_options *o, const hbp_groups *groups)
 hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens)
 {
     const hbp_groups *groups = epoch->groups;
-    hbp_groups_options options;
     hbp_groups *chosen = NULL;
     *tokens = epoch->options.tokens_per_step;
     if (*tokens)
         return HBP_OK;
-    hbp__epoch_groups_options(&epoch->options, &options);
     if (!groups)
-        HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &chosen));
+        HBP__TRY(plan_guiding_groups(epoch, &chosen));
     groups = groups ? groups : chosen;
     *tokens = hbp__mul_saturating(groups->tokens_per_step, count_times(&epoch->options, groups));
     hbp_groups_free(chosen);

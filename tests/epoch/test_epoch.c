@@ -186,7 +186,11 @@ START_TEST(what_groups_cannot_hold_steps_may)
     const hbp_epoch_options ways[] = {
         {.tokens_per_step = data.max_length, .pack_multiple = 5000, .curriculum_steps = 1},
         {.tokens_per_step = 2 * data.max_length, .pack_multiple_per_sp = 700},
-        {.pack_multiple_per_sp = 700, .max_samples = 1, .max_pack_length = 3500}};
+        {.pack_multiple_per_sp = 700, .max_samples = 1, .max_pack_length = 3500},
+        {.pack_multiple_per_sp = 700, .max_pack_length = data.max_length},
+        {.pack_multiple_per_sp = 700, .tokens_per_rank = data.max_length},
+        {.sequence_multiple_per_sp = 65536, .tokens_per_rank = data.max_length, .curriculum_steps = 1},
+        {.pack_multiple_per_sp = 65536, .max_pack_length = data.max_length, .equal_samples = 1}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         hbp_epoch_options options = ways[i];
         hbp_plan *plan = NULL;
@@ -334,6 +338,9 @@ START_TEST(senseless_requests_are_named)
     }
     options =
         (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_rank = 50, .samples_per_step = 500};
+    FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.samples_per_step = 0;
     FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
