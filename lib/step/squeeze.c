@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "step/builder.h"
 
 /* Moves for which a sequence stays where it was put. */
@@ -10,6 +11,9 @@
  * need as much; where thousands share a few groups, all exchanges of one turn alone are their square. */
 #define WORK        INT64_C(4000000)
 #define WORK_MEMBER INT64_C(250)
+
+/* Work between two looks at a request to cancel: some 10 ms. */
+#define WORK_A_LOOK INT64_C(400000)
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
@@ -116,6 +120,17 @@ typedef struct move {
     double gain;
 } move;
 
+/* Whether to go on: less than `limit` is done, and nobody has cancelled. */
+static int goes_on(hbp__step_squeezer *q, int64_t limit)
+{
+    if (q->status >= 0 && q->work >= q->next_look) {
+        int64_t done = q->before + q->work;
+        q->next_look = q->work + WORK_A_LOOK;
+        q->status = hbp__tick(q->step->context, "step", hbp__min_i64(done, q->work_limit), q->work_limit);
+    }
+    return q->status >= 0 && q->work <= limit;
+}
+
 /* The best move out of group `from`, of those seen until the work is past `limit`. */
 static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
                       int64_t limit, move *best)
@@ -129,7 +144,7 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         if (q->where[a] != from || q->quiet_until[a] > turn)
             continue;
         int64_t ka = q->member[a], tokens = step->tokens[ka], samples = hbp__step_samples(step, ka);
-        if (q->work > limit)
+        if (!goes_on(q, limit))
             return;
         q->work += groups + q->count;
         double squares = step->squares[ka];
@@ -231,7 +246,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         if (turn > moves || q->work > limit)
             return 0;
         find_move(q, worst, groups, turn, goal, limit, &best);
-        if (best.a == HBP__NONE)
+        if (best.a == HBP__NONE || q->status < 0)
             return 0;
         apply(q, &best, worst, turn, goal);
     }
