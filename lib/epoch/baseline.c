@@ -64,7 +64,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     hbp__epoch_balance_options(&epoch->options, &balance);
     fill.mode = HBP_FILL_BALANCED;
     balance.mode = balance_mode(baseline);
-    balance.curriculum_steps = 0;
+    balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
     hbp_groups *groups = NULL;
     hbp_packs *packs = NULL;
     hbp_status status = single_group(epoch, &groups);

@@ -117,6 +117,12 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
     steps = count_steps(epoch, &d->units, b->first[b->steps], steps > early ? steps - early : steps, &rest);
     if (!steps)
         return HBP_OK;
+    int64_t samples = epoch->lengths->count - b->first[b->steps];
+    int is_left_over = o->drop_last && samples < o->samples_per_step;
+    if (is_left_over && !early)
+        return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                         "drop_last leaves no step: there are %lld samples, and samples_per_step is %lld",
+                         (long long)samples, (long long)o->samples_per_step);
     HBP__TRY(list_units(epoch, rest, d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
     if (!hbp__mix_deal(memory, d->weight, d->tokens, d->count, steps, &rng, d->bin))
@@ -124,7 +130,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
     HBP__TRY(append(epoch, d, steps, b));
     if (rest)
         HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));
-    if (rest && o->drop_last)
+    if ((rest && o->drop_last) || is_left_over)
         b->steps--;
     return HBP_OK;
 }

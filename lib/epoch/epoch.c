@@ -5,6 +5,7 @@
 #include "cost/cost.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
+#include "epoch/units.h"
 #include "pack/hierarchy.h"
 #include "pack/score.h"
 #include "schedule/balance.h"
@@ -83,8 +84,14 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups_options options;
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table));
-    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table);
+    /* A sample within max_pack_length that padding by degree brings past it may fit a degree yet. */
+    if (status == HBP_E_INVALID && options.max_pack_length &&
+        epoch->lengths->bin_length[epoch->lengths->bins - 1] <= options.max_pack_length &&
+        (epoch->options.sequence_multiple_per_sp || epoch->options.pack_multiple_per_sp))
+        return HBP_E_INFEASIBLE;
+    HBP__TRY(status);
+    status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
@@ -134,33 +141,59 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
-hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
+/* Groups for a threshold or a number of tokens alone. Steps planned one by one may keep to tokens, caps and
+ * padding by degree that no groups keep to: those that memory alone allows do then. */
+static hbp_status plan_guiding_groups(const hbp__epoch *epoch, hbp_groups **groups)
 {
     hbp_groups_options options;
+    hbp__epoch_groups_options(&epoch->options, &options);
+    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, groups);
+    if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
+        return status;
+    hbp_cost cost = *epoch->cost;
+    cost.tokens_per_rank = options.tokens_per_rank = 0;
+    options.tokens_per_step = options.max_pack_length = 0;
+    options.sequence_multiple = epoch->options.sequence_multiple;
+    options.pack_multiple = epoch->options.pack_multiple;
+    return hbp_plan_groups(epoch->context, epoch->lengths, &cost, &options, groups);
+}
+
+hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens)
+{
     hbp_groups *groups = NULL;
     if (epoch->groups) {
         *tokens = epoch->groups->threshold[0];
         return HBP_OK;
     }
-    hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
+    HBP__TRY(plan_guiding_groups(epoch, &groups));
     *tokens = groups->threshold[0];
     hbp_groups_free(groups);
     return HBP_OK;
 }
 
+/* How many times the tokens of a step of `groups` hold the micro-batches that are asked for. */
+static int64_t count_times(const hbp_epoch_options *o, const hbp_groups *groups)
+{
+    int64_t least = groups->micro_batches[0];
+    for (int64_t g = 1; g < groups->count; g++)
+        least = hbp__min_i64(least, groups->micro_batches[g]);
+    if (o->micro_batches_per_step)
+        return o->micro_batches_per_step;
+    return hbp__ceil_div(hbp__max_i64(1, o->micro_batch_multiple), hbp__max_i64(1, least));
+}
+
 hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens)
 {
-    hbp_groups_options options;
-    hbp_groups *groups = NULL;
+    const hbp_groups *groups = epoch->groups;
+    hbp_groups *chosen = NULL;
     *tokens = epoch->options.tokens_per_step;
     if (*tokens)
         return HBP_OK;
-    hbp__epoch_groups_options(&epoch->options, &options);
-    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &groups));
-    *tokens =
-        hbp__mul_saturating(groups->tokens_per_step, hbp__max_i64(1, epoch->options.micro_batches_per_step));
-    hbp_groups_free(groups);
+    if (!groups)
+        HBP__TRY(plan_guiding_groups(epoch, &chosen));
+    groups = groups ? groups : chosen;
+    *tokens = hbp__mul_saturating(groups->tokens_per_step, count_times(&epoch->options, groups));
+    hbp_groups_free(chosen);
     return HBP_OK;
 }
 
@@ -244,10 +277,15 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
 static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
+    if (o->mode == HBP_EPOCH_DEFAULT)
+        HBP__TRY(hbp__units_check_tokens(epoch));
     if (o->max_vision)
         return hbp__epoch_vision(epoch, out);
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
         return plan_batches(epoch, out);
+    /* What is chosen is kept like what is asked for: a step must have room for a multiple. */
+    if (o->micro_batch_multiple > 1 && o->mode == HBP_EPOCH_DEFAULT)
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &epoch->options.tokens_per_step));
     if (o->window_samples)
         return plan_windows(epoch, out);
     HBP__TRY(hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out));

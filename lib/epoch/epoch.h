@@ -102,7 +102,7 @@ int hbp__epoch_may_plan_steps(const hbp__epoch *epoch);
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step);
 
 /* The most tokens of a step: as asked for or, where nothing is, as the groups would have them, so many for
- * each of micro_batches_per_step. */
+ * each of micro_batches_per_step, or so often that every group has micro_batch_multiple. */
 hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens);
 
 /* The longest sample of a curriculum: the threshold of the first group. */

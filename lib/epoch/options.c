@@ -51,6 +51,13 @@ hbp_status hbp__epoch_fill(const hbp__epoch *epoch, const hbp_lengths *lengths, 
     fill.sequence_multiple =
         hbp__padding_multiple(padding.sequence_multiple, padding.sequence_multiple_per_sp, widest);
     fill.pack_multiple = hbp__padding_multiple(padding.pack_multiple, padding.pack_multiple_per_sp, widest);
+    if (padding.pack_multiple_per_sp && groups->pack_length[0] < fill.pack_multiple)
+        return hbp__fail(
+            epoch->context, HBP_E_INFEASIBLE,
+            "epoch: packs of %lld tokens are shorter than what packs of degree %d are padded to, "
+            "%lld; pack_multiple_per_sp is %lld",
+            (long long)groups->pack_length[0], (int)widest, (long long)fill.pack_multiple,
+            (long long)padding.pack_multiple_per_sp);
     HBP__TRY(hbp_greedy_fill(epoch->context, lengths, groups, &fill, out));
     (*out)->padding = padding;
     return HBP_OK;
@@ -63,6 +70,7 @@ void hbp__epoch_balance_options(const hbp_epoch_options *options, hbp_balance_op
     balance->micro_batch_multiple = options->micro_batch_multiple;
     balance->drop_last = options->drop_last;
     balance->curriculum_steps = options->curriculum_steps;
+    balance->tokens_per_step = options->mode == HBP_EPOCH_PAPER ? 0 : options->tokens_per_step;
     balance->modality_order = options->modality_order;
     balance->seed = options->seed;
     balance->epoch = options->epoch;
@@ -130,6 +138,11 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: composition random and window_samples %lld exclude each other",
                          (long long)o->window_samples);
+    if (o->mode == HBP_EPOCH_PAPER && o->composition == HBP_COMPOSITION_STRATIFIED && !o->samples_per_step)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: composition stratified and mode paper exclude each other: the published way is "
+            "the hierarchy; give samples_per_step, or mode default");
     if (o->batches && (o->curriculum_steps || o->drop_last))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %s has no meaning where batches are given",
                          o->curriculum_steps ? "curriculum_steps" : "drop_last");

@@ -76,6 +76,34 @@ static const char *name_of(const hbp__units *u, uint32_t item, long long *id)
     return hbp__items_members(&u->items, item) > 1 ? " with those linked to it" : "";
 }
 
+/* Says that a unit has more tokens than a step may hold. Items ascend, so the last is the longest. */
+static hbp_status refuse_tokens(const hbp__units *u, uint32_t item)
+{
+    long long id;
+    const char *with = name_of(u, item, &id);
+    int64_t least = u->items.size[u->items.count - 1];
+    return hbp__fail(u->epoch->context, HBP_E_INVALID,
+                     "sample %lld%s has %lld tokens, and tokens_per_step is %lld; at least %lld would do", id,
+                     with, (long long)u->items.size[item], (long long)u->epoch->options.tokens_per_step,
+                     (long long)least);
+}
+
+hbp_status hbp__units_check_tokens(const hbp__epoch *epoch)
+{
+    const hbp_lengths *lengths = epoch->lengths;
+    int64_t limit = epoch->options.tokens_per_step;
+    if (!limit || lengths->tokens <= limit ||
+        (!lengths->tie && lengths->bin_length[lengths->bins - 1] <= limit))
+        return HBP_OK;
+    hbp__units u = {.epoch = epoch};
+    hbp_status status = hbp__items_open(epoch->context, lengths, 1, INT64_MAX, epoch->options.seed,
+                                        epoch->options.epoch, &u.items);
+    if (status >= 0 && u.items.size[u.items.count - 1] > limit)
+        status = refuse_tokens(&u, (uint32_t)u.items.count - 1);
+    hbp__units_close(&u);
+    return status;
+}
+
 /* Cuts the units of `list` [count] where the next would bring a step past tokens_per_step. With
  * `whole_alone` a step that the list ends is not made. */
 static hbp_status draw_by_tokens(hbp__units *u, const uint32_t *list, int64_t count, int64_t most,
@@ -86,15 +114,8 @@ static hbp_status draw_by_tokens(hbp__units *u, const uint32_t *list, int64_t co
         int64_t tokens = 0, end = i;
         for (; end < count && tokens + u->items.size[list[end]] <= limit; end++)
             tokens += u->items.size[list[end]];
-        if (end == i) {
-            long long id;
-            const char *with = name_of(u, list[i], &id);
-            int64_t least = u->items.size[u->count - 1];
-            return hbp__fail(
-                u->epoch->context, HBP_E_INVALID,
-                "sample %lld%s has %lld tokens, and tokens_per_step is %lld; at least %lld would do", id,
-                with, (long long)u->items.size[list[i]], (long long)limit, (long long)least);
-        }
+        if (end == i)
+            return refuse_tokens(u, list[i]);
         if (end == count && whole_alone)
             return HBP_OK;
         for (; i < end; i++)

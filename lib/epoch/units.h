@@ -20,6 +20,10 @@ typedef struct hbp__units {
 hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units *units);
 void hbp__units_close(hbp__units *units);
 
+/* HBP_E_INVALID names the longest unit where it has more tokens than tokens_per_step. O(1) where nothing is
+ * linked and all do, else O(samples). */
+hbp_status hbp__units_check_tokens(const hbp__epoch *epoch);
+
 /* Appends steps to the batches, which have room for them: `early` steps of short units, while those fill
  * them, then up to `most` steps of all that are left, in the order drawn. A step holds samples_per_step
  * samples, or fewer where linked samples leave no other way, or at most tokens_per_step tokens. */

@@ -31,6 +31,12 @@ static hbp_status check(const hbp__epoch *epoch)
                          "epoch: curriculum_steps is %lld; with max_vision %lld there is one group, none "
                          "shorter",
                          (long long)o->curriculum_steps, (long long)o->max_vision);
+    if (o->composition == HBP_COMPOSITION_RANDOM)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: composition random and max_vision %lld exclude each other; stratified is what "
+            "steps are then",
+            (long long)o->max_vision);
     if (o->sequence_multiple_per_sp || o->pack_multiple_per_sp)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: padding by a pack's degree and max_vision %lld exclude each other",
@@ -145,6 +151,12 @@ hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
+    if (status >= 0) {
+        const hbp_epoch_options *o = &epoch->options;
+        int is_hierarchy = o->composition == HBP_COMPOSITION_HIERARCHY || o->modality_order;
+        (*out)->composition = is_hierarchy ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_STRATIFIED;
+        (*out)->tokens_per_step = o->tokens_per_step;
+    }
     hbp_packs_free(packs);
     hbp_groups_free(chosen);
     return status;

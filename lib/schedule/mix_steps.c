@@ -341,7 +341,9 @@ static hbp_status run(mixer *x, int one_step, hbp__steps *steps)
     int drops = x->options->drop_last && !one_step;
     if (drops)
         x->one.count -= x->one.count % x->options->micro_batch_multiple;
-    if (x->one.count) {
+    if (!x->one.count) {
+        x->unit.count = 0; /* less than a unit is left behind the curriculum */
+    } else {
         int fits;
         HBP__TRY(make_units(x));
         HBP__TRY(one_step ? try_steps(x, 1, &fits) : find_steps(x));

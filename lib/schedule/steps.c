@@ -8,14 +8,17 @@
 enum { STREAM_STEPS = 0x73746570, STREAM_ORDER = 0x6f726465 };
 
 /* Micro-batches of a step of group g, which has `mine`: no more than those, and a multiple of the caller's
- * factor. */
+ * factor. Where tokens_per_step has no room for so many, what it has room for, which dummies complete. */
 static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *options, int64_t g,
                          int64_t mine)
 {
-    int64_t size = groups->micro_batches[g];
-    if (options->tokens_per_step)
+    int64_t multiple = options->micro_batch_multiple,
+            size = hbp__round_up(groups->micro_batches[g], multiple);
+    if (options->tokens_per_step) {
         size = hbp__max_i64(1, options->tokens_per_step / groups->packs[g] / groups->pack_length[g]);
-    return hbp__round_up(hbp__min_i64(size, hbp__max_i64(1, mine)), options->micro_batch_multiple);
+        size -= size > multiple ? size % multiple : 0;
+    }
+    return hbp__min_i64(size, hbp__round_up(hbp__max_i64(1, mine), multiple));
 }
 
 /* Random order of rows [first, last), unless the caller's order is to be kept. */
@@ -106,7 +109,7 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
         int64_t size = step_size(groups, options, g, mine);
         count[g] = options->drop_last ? mine / size : hbp__ceil_div(mine, size);
         total += count[g];
-        room += count[g] * size;
+        room += count[g] * hbp__round_up(size, options->micro_batch_multiple);
     }
     if (!total)
         return hbp__fail(context, HBP_E_INFEASIBLE,

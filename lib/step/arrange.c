@@ -54,18 +54,23 @@ static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pa
     return low;
 }
 
-/* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; `made` gets
+/* Gaps looked at or moved between two looks at a request to cancel. */
+#define TICK_GAPS (INT64_C(1) << 21)
+
+/* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; *count gets
  * the packs. */
 static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap *gaps,
-                                int64_t *pack_of, int64_t *made)
+                                int64_t *pack_of, int64_t *count)
 {
-    int64_t packs = 0;
+    int64_t packs = 0, work = 0;
     for (int64_t i = 0; i < step->count; i++) {
-        if (i % HBP__STEP_LISTEN == 0)
-            HBP__TRY(hbp__tick(step->context, "packs", i, step->count));
+        if (work > TICK_GAPS) {
+            HBP__TRY(hbp__tick(step->context, "SP degrees", j, step->degrees));
+            work = 0;
+        }
         int64_t size = step->degree[j].tokens[i], from = find_gap(gaps, packs, size, 0);
         int64_t samples = hbp__step_samples(step, i);
-        while (from < packs && gaps[from].samples < samples)
+        for (work += 16; from < packs && gaps[from].samples < samples; work++)
             from++;
         gap open = {capacity, packs, step->most_samples};
         if (from < packs) {
@@ -77,10 +82,11 @@ static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capaci
         open.room = open.samples ? open.room - size : 0;
         int64_t to = find_gap(gaps, from, open.room, open.pack);
         memmove(gaps + to + 1, gaps + to, (uint64_t)(from - to) * sizeof *gaps);
+        work += from - to;
         gaps[to] = open;
         pack_of[i] = open.pack;
     }
-    *made = packs;
+    *count = packs;
     return HBP_OK;
 }
 
@@ -131,20 +137,19 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     int64_t *key = hbp__new(memory, count, sizeof *key);
     double *squares = hbp__new(memory, count, sizeof *squares);
     uint32_t *order = hbp__new(memory, count, sizeof *order);
-    int64_t packs = 0;
     int done = gaps && key && squares && order;
-    hbp_status status = HBP_OK;
-    if (done)
-        status = pack_best_fit(step, j, capacity, gaps, solution->group, &packs);
-    if (done && status >= 0)
+    int64_t packs = 0;
+    hbp_status status =
+        done ? pack_best_fit(step, j, capacity, gaps, solution->group, &packs) : HBP_E_NO_MEMORY;
+    if (status >= 0)
         done = line_up(step, j, packs, key, squares, order, solution);
     hbp__delete(memory, order);
     hbp__delete(memory, squares);
     hbp__delete(memory, key);
     hbp__delete(memory, gaps);
-    HBP__TRY(status);
-    return done ? hbp__step_arrange_close(step, solution)
-                : hbp__fail_memory(step->context, "the packs of the step");
+    if (!done)
+        return hbp__fail_memory(step->context, "the packs of the step");
+    return status < 0 ? status : hbp__step_arrange_close(step, solution);
 }
 
 hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t tenths,

@@ -74,10 +74,13 @@ void hbp__step_builder_close(hbp__step_builder *b)
 
 int hbp__step_listen(hbp__step_builder *b)
 {
-    b->status = b->status < 0 ? b->status : b->squeezer.status;
+    if (b->status >= 0)
+        b->status = b->squeezer.status;
     if (b->status < 0 || b->late)
         return 0;
     int64_t done = b->work + b->squeezer.work;
+    b->squeezer.before = b->work;
+    b->squeezer.work_limit = b->work_limit;
     if (done >= b->next_report) {
         b->next_report = done + WORK_A_REPORT;
         b->status = hbp__tick(b->step->context, "step", hbp__min_i64(done, b->work_limit), b->work_limit);

@@ -171,8 +171,10 @@ typedef struct hbp__step_squeezer {
     hbp__step_member *member; /* [count] */
     hbp__step_group *group;   /* [ranks] */
     int64_t work;             /* done since it was opened */
-    int64_t next_report;      /* work at which to report progress */
-    hbp_status status;        /* HBP_E_CANCELLED, for good */
+    int64_t next_look;        /* work at which it looks whether it is to be cancelled */
+    int64_t before;           /* work of others, and how much it may be in all, for progress */
+    int64_t work_limit;
+    hbp_status status; /* once cancelled it does nothing more */
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);

@@ -1,5 +1,8 @@
 #include "step/builder.h"
 
+/* Groups looked at between two looks at a request to cancel. */
+#define TICK_GROUPS (INT64_C(1) << 22)
+
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
@@ -11,15 +14,18 @@ hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *soluti
         return hbp__fail_memory(step->context, "the groups of the step");
     int64_t *room = left + step->count; /* for samples */
     hbp_status status = HBP_OK;
-    for (int64_t k = 0; k < step->count && status >= 0; k++) {
-        if (k % HBP__STEP_LISTEN == 0)
-            status = hbp__tick(step->context, "packs", k, step->count);
+    for (int64_t k = 0, work = 0; k < step->count && status >= 0; k++) {
         while (oldest < groups && left[oldest] < shortest)
             oldest++; /* holds nothing any more */
         int64_t g = oldest;
         int64_t samples = hbp__step_samples(step, k);
         while (g < groups && (left[g] < step->degree[solution->degree[g]].tokens[k] || room[g] < samples))
             g++;
+        work += g - oldest + 1;
+        if (work > TICK_GROUPS) {
+            status = hbp__tick(step->context, "sequences", k, step->count);
+            work = 0;
+        }
         if (g == groups) {
             int32_t j = 0;
             while (step->degree[j].capacity < step->degree[j].tokens[k])

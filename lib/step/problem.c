@@ -321,17 +321,18 @@ int64_t hbp__step_fewest_for_samples(const hbp__step *step)
  * itself; zero when memory has none. */
 static int find_caps(const hbp__step *step, int64_t k, int64_t *per_rank, int64_t *length)
 {
-    const hbp_cost *cost = step->cost;
+    hbp_cost cost = *step->cost; /* an epoch's has the cap already */
     const hbp_step_options *o = &step->options;
-    int32_t layers = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : cost->terms.layers;
+    int32_t layers = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : cost.terms.layers;
+    cost.tokens_per_rank = 0;
     *per_rank = *length = INT64_MAX;
-    for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        int32_t d = cost->degree[row];
+    for (int32_t row = 0; row < cost.terms.degrees; row++) {
+        int32_t d = cost.degree[row];
         if (!is_used(step, row))
             continue;
         int64_t tokens =
             hbp__round_up(padded_tokens(step, k, sequence_multiple_of(o, d)), pack_multiple_of(o, d));
-        if (tokens > hbp_cost_predict_capacity(cost, d, layers))
+        if (tokens > hbp_cost_predict_capacity(&cost, d, layers))
             continue;
         *per_rank = hbp__min_i64(*per_rank, hbp__ceil_div(tokens, d));
         *length = hbp__min_i64(*length, tokens);

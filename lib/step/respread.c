@@ -75,7 +75,7 @@ hbp_status hbp__step_respread(hbp_context *context, const hbp_lengths *lengths, 
     respread r = {.plan = plan, .step = step};
     *out = NULL;
     hbp_status status = hbp__step_open(context, lengths, cost, options, &r.problem);
-    if (status >= 0)
+    if (status >= 0 && !r.problem.options.equal_samples) /* spreading gives packs degrees of their own */
         status = spread(&r, out);
     hbp__step_solution_close(&r.solution);
     hbp__delete(&context->memory, r.group);

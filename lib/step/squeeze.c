@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "step/builder.h"
 
 /* Moves for which a sequence stays where it was put. */
@@ -11,8 +12,8 @@
 #define WORK        INT64_C(4000000)
 #define WORK_MEMBER INT64_C(250)
 
-/* So much of it passes in a few ms. */
-#define WORK_A_REPORT INT64_C(1000000)
+/* Work between two looks at a request to cancel: some 10 ms. */
+#define WORK_A_LOOK INT64_C(400000)
 
 /* More than the rounding of times. */
 #define TOLERANCE 1e-9
@@ -157,14 +158,15 @@ static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
     return room < -TOLERANCE * goal * step->ranks;
 }
 
-/* Zero when the work is past `limit`, or not wanted any more. */
+/* Whether to go on: less than `limit` is done, and nobody has cancelled. */
 static int goes_on(hbp__step_squeezer *q, int64_t limit)
 {
-    if (q->work >= q->next_report && q->status >= 0) {
-        q->next_report = q->work + WORK_A_REPORT;
-        q->status = hbp__tick(q->step->context, "moves", hbp__min_i64(q->work, limit), limit);
+    if (q->status >= 0 && q->work >= q->next_look) {
+        int64_t done = q->before + q->work;
+        q->next_look = q->work + WORK_A_LOOK;
+        q->status = hbp__tick(q->step->context, "step", hbp__min_i64(done, q->work_limit), q->work_limit);
     }
-    return q->work <= limit && q->status >= 0;
+    return q->status >= 0 && q->work <= limit;
 }
 
 /* A move of member a to group `to`, or its exchange with member b. */

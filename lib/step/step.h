@@ -18,9 +18,6 @@
 /* Ways kept of one degree. */
 #define HBP__STEP_WAYS 256
 
-/* Sequences placed between two looks for a wish to cancel, where each may pass all groups. */
-#define HBP__STEP_LISTEN 1024
-
 /* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
 #define HBP__STEP_SLOTS 128
 

@@ -98,6 +98,33 @@ START_TEST(a_curriculum_comes_first)
 }
 END_TEST
 
+/* Of fewer samples than a step holds, behind a curriculum or alone. */
+START_TEST(drop_last_drops_what_is_no_step)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    const int64_t length[] = {1, 1, 1, 1, 1, 1, 9, 9, 9};
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 9, NULL, &lengths));
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = 10, .drop_last = 1}};
+    hbp__batches b;
+    FAILS(context, HBP_E_INFEASIBLE,
+          "drop_last leaves no step: there are 9 samples, and samples_per_step is 10",
+          hbp__batches_deal(&epoch, 0, INT64_MAX, &b));
+    hbp__batches_close(&b);
+    epoch.options.samples_per_step = 6;
+    epoch.options.curriculum_steps = 1;
+    OK(context, hbp__batches_deal(&epoch, 0, 1, &b));
+    batched_check(&b, lengths);
+    ck_assert_int_eq(b.steps, 1);
+    ck_assert_int_eq(b.first[1], 6);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* The estimate from all steps is their time. */
 START_TEST(all_steps_estimate_themselves)
 {
@@ -158,5 +185,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("batches_deal", steps_are_dealt_their_share, steps_hold_the_samples_asked_for,
-          linked_samples_stay_together, a_curriculum_comes_first, all_steps_estimate_themselves,
-          nothing_is_left_behind)
+          linked_samples_stay_together, a_curriculum_comes_first, drop_last_drops_what_is_no_step,
+          all_steps_estimate_themselves, nothing_is_left_behind)

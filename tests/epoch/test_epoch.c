@@ -140,6 +140,74 @@ START_TEST(a_plan_is_a_function_of_its_inputs)
 }
 END_TEST
 
+/* A multiple of micro-batches brings no step past its tokens, asked for or chosen. */
+START_TEST(tokens_hold_beside_a_multiple)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(12); seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 300, 60000);
+        for (int32_t multiple = 2; multiple <= 4; multiple++)
+            for (int32_t way = 0; way < 4; way++) {
+                hbp_epoch_options options = {.struct_size = sizeof options,
+                                             .micro_batch_multiple = multiple,
+                                             .modality_order = way == 3,
+                                             .tokens_per_step = way == 1 ? 0 : 250000};
+                options.composition = way == 2 ? HBP_COMPOSITION_AUTO : HBP_COMPOSITION_HIERARCHY;
+                hbp_plan_summary summary = {.struct_size = sizeof summary};
+                hbp_plan *plan = NULL;
+                OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+                OK(context, hbp_plan_get_summary(context, plan, &summary));
+                planned_check(context, plan, lengths);
+                if (way != 1)
+                    ck_assert_int_eq(summary.tokens_per_step, 250000);
+                for (int64_t s = 0; s < plan->steps; s++) {
+                    ck_assert_int_le(plan->step_tokens[s], summary.tokens_per_step);
+                    ck_assert_int_eq((plan->step_offsets[s + 1] - plan->step_offsets[s]) % multiple, 0);
+                }
+                ck_assert_int_gt(summary.bound_ns, 0);
+                hbp_plan_free(plan);
+            }
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* No group keeps to these; steps do. */
+START_TEST(what_groups_cannot_hold_steps_may)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 60, 3000);
+    hbp_lengths_summary data = {.struct_size = sizeof data};
+    OK(context, hbp_lengths_get_summary(context, lengths, &data));
+    const hbp_epoch_options ways[] = {
+        {.tokens_per_step = data.max_length, .pack_multiple = 5000, .curriculum_steps = 1},
+        {.tokens_per_step = 2 * data.max_length, .pack_multiple_per_sp = 700},
+        {.pack_multiple_per_sp = 700, .max_samples = 1, .max_pack_length = 3500},
+        {.pack_multiple_per_sp = 700, .max_pack_length = data.max_length},
+        {.pack_multiple_per_sp = 700, .tokens_per_rank = data.max_length},
+        {.sequence_multiple_per_sp = 65536, .tokens_per_rank = data.max_length, .curriculum_steps = 1},
+        {.pack_multiple_per_sp = 65536, .max_pack_length = data.max_length, .equal_samples = 1}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        hbp_epoch_options options = ways[i];
+        hbp_plan *plan = NULL;
+        options.struct_size = sizeof options;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        for (int64_t s = 0; s < plan->steps && options.tokens_per_step; s++)
+            ck_assert_int_le(plan->step_tokens[s], options.tokens_per_step);
+        hbp_plan_free(plan);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(ties_and_loss_tokens_survive)
 {
     hbp_context *context = test_context();
@@ -255,6 +323,11 @@ START_TEST(senseless_requests_are_named)
         {{.threads = 1025}, "threads is 1025; it must be in 0..1024"},
         {{.micro_batches_per_step = -1}, "micro_batches_per_step is -1"},
         {{.effort = 10}, "effort is 10; it must be in 0..9"},
+        {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
+        {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
+        {{.tokens_per_step = 9, .window_samples = 30}, "tokens_per_step is 9; at least "},
+        {{.mode = HBP_EPOCH_PAPER, .composition = HBP_COMPOSITION_STRATIFIED},
+         "composition stratified and mode paper exclude each other"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options = wrong[i].options;
@@ -263,6 +336,13 @@ START_TEST(senseless_requests_are_named)
               hbp_plan_epoch(context, lengths, cost, &options, &plan));
         ck_assert_ptr_null(plan);
     }
+    options =
+        (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_rank = 50, .samples_per_step = 500};
+    FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.samples_per_step = 0;
+    FAILS(context, HBP_E_INFEASIBLE, "the longest pack holds 400 with tokens_per_rank 50 (",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .tokens_per_step = -5};
     FAILS(context, HBP_E_INVALID, "tokens_per_step is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
@@ -333,5 +413,6 @@ END_TEST
 
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
           the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
-          ties_and_loss_tokens_survive, a_histogram_is_enough, groups_may_be_given,
-          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)
+          tokens_hold_beside_a_multiple, what_groups_cannot_hold_steps_may, ties_and_loss_tokens_survive,
+          a_histogram_is_enough, groups_may_be_given, extremes_are_planned_or_named,
+          senseless_requests_are_named, nothing_is_left_behind)

@@ -71,6 +71,39 @@ START_TEST(dropped_samples_stay_dropped)
 }
 END_TEST
 
+/* With fewer samples than ranks some are idle; filling them would give packs degrees of their own. */
+START_TEST(equal_numbers_of_samples_stay_equal)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    uint32_t length[24];
+    for (uint32_t i = 0; i < 24; i++)
+        length[i] = 262 + i % 3;
+    for (int64_t count = 1; count <= 24; count++) {
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+        hbp_epoch_options options = {.struct_size = sizeof options, .equal_samples = 1};
+        hbp_plan *plan = NULL;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        planned_check(context, plan, lengths);
+        for (int64_t s = 0; s < plan->steps; s++) {
+            int32_t degree = 0;
+            int64_t end = plan->micro_batch_offsets[plan->step_offsets[s + 1]];
+            for (int64_t p = plan->micro_batch_offsets[plan->step_offsets[s]]; p < end; p++) {
+                if (plan->pack_offsets[p] == plan->pack_offsets[p + 1])
+                    continue;
+                ck_assert(!degree || plan->pack_sp[p] == degree);
+                degree = plan->pack_sp[p];
+            }
+        }
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -84,4 +117,5 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("mend", idle_ranks_get_samples, dropped_samples_stay_dropped, nothing_is_left_behind)
+TEST_MAIN("mend", idle_ranks_get_samples, dropped_samples_stay_dropped, equal_numbers_of_samples_stay_equal,
+          nothing_is_left_behind)

@@ -1,4 +1,5 @@
 #include "batched.h"
+#include "epoch/units.h"
 #include "failing.h"
 
 START_TEST(steps_hold_the_samples_asked_for)
@@ -199,13 +200,41 @@ START_TEST(what_cannot_be_is_named)
 }
 END_TEST
 
+/* The longest unit, with its links, against the tokens of a step. */
+START_TEST(units_past_the_tokens_are_named)
+{
+    hbp_context *context = test_context();
+    const int64_t length[] = {500, 900, 400, 100}, tie[] = {7, -1, 7, 7};
+    hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
+    hbp_lengths *free_ones = NULL, *linked = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
+    OK(context, hbp_lengths_create_i64(context, length, 4, &with, &linked));
+    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}};
+    OK(context, hbp__units_check_tokens(&epoch));
+    epoch.options.tokens_per_step = 899;
+    FAILS(context, HBP_E_INVALID,
+          "sample 1 has 900 tokens, and tokens_per_step is 899; at least 900 would do",
+          hbp__units_check_tokens(&epoch));
+    epoch.lengths = linked;
+    FAILS(context, HBP_E_INVALID, "with those linked to it has 1000 tokens", hbp__units_check_tokens(&epoch));
+    epoch.options.tokens_per_step = 1000;
+    OK(context, hbp__units_check_tokens(&epoch));
+    epoch.options.tokens_per_step = 0;
+    OK(context, hbp__units_check_tokens(&epoch));
+    hbp_lengths_free(linked);
+    hbp_lengths_free(free_ones);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status draw_once(hbp_context *context, void *user)
 {
     hbp__epoch epoch = {context, user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2}};
     hbp__batches b;
     hbp_status status = hbp__batches_draw(&epoch, 300, &b);
     hbp__batches_close(&b);
-    return status;
+    epoch.options.tokens_per_step = 5000;
+    return status < 0 ? status : hbp__units_check_tokens(&epoch);
 }
 
 START_TEST(nothing_is_left_behind)
@@ -220,4 +249,5 @@ END_TEST
 
 TEST_MAIN("units", steps_hold_the_samples_asked_for, every_sample_is_as_likely_in_every_step,
           linked_samples_stay_together, pairs_fill_every_step, steps_keep_to_the_tokens,
-          a_curriculum_begins_with_short_samples, what_cannot_be_is_named, nothing_is_left_behind)
+          a_curriculum_begins_with_short_samples, what_cannot_be_is_named, units_past_the_tokens_are_named,
+          nothing_is_left_behind)

@@ -69,6 +69,11 @@ START_TEST(epochs_keep_every_promise)
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         ck_assert_int_eq(plan->samples, lengths->count);
         ck_assert_int_eq(plan->dropped, 0);
+        ck_assert_int_eq(plan->composition,
+                         options.modality_order ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_STRATIFIED);
+        ck_assert_int_eq(plan->tokens_per_step, options.tokens_per_step);
+        for (int64_t s = 0; s < plan->steps; s++)
+            ck_assert_int_le(plan->step_tokens[s], options.tokens_per_step);
         ck_assert_int_eq(plan->micro_batch_modalities != NULL, options.modality_order != 0);
         for (int64_t p = 0; p < plan->packs; p++) {
             ck_assert_int_eq(plan->pack_sp[p], plan->pack_sp[0]);
@@ -150,7 +155,7 @@ START_TEST(what_does_not_go_together_is_refused)
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
     REFUSES("mode paper has a hierarchy", .mode = HBP_EPOCH_PAPER);
-    REFUSES("mode paper has a hierarchy", .mode = HBP_EPOCH_PAPER);
+    REFUSES("composition random and max_vision 18", .composition = HBP_COMPOSITION_RANDOM);
     REFUSES("3 groups; with max_vision 18 an epoch has one", .max_groups = 3);
     REFUSES("2 groups; with max_vision 18 an epoch has one", .groups = two);
     REFUSES("curriculum_steps is 5", .curriculum_steps = 5);

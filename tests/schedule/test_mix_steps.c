@@ -203,6 +203,35 @@ START_TEST(dropping_leaves_equal_steps)
 }
 END_TEST
 
+/* Behind a curriculum less than a unit may be left, and all of it is dropped. */
+START_TEST(a_curriculum_may_be_all)
+{
+    int64_t alone = 0;
+    for (uint64_t seed = 0; seed < 12; seed++)
+        for (int32_t multiple = 2; multiple <= 5; multiple++) {
+            laid l = laid_open(seed, 100 + 60 * (int64_t)seed);
+            l.options.micro_batch_multiple = multiple;
+            l.options.curriculum_steps = 1000;
+            l.options.drop_last = 1;
+            for (int64_t i = 0; i < l.p.packs->count; i++)
+                l.p.packs->group[i] = 0; /* the shortest alone */
+            l.tokens_per_step = 65536;
+            hbp__steps steps = {.count = 0};
+            hbp_status status = hbp__mix_steps_open(l.p.context, l.p.packs, &l.batches, l.tokens_per_step,
+                                                    &l.options, 0, &steps);
+            ck_assert(status == HBP_OK || status == HBP_E_INFEASIBLE);
+            if (status == HBP_OK) {
+                int64_t taken = check_steps(&l, &steps);
+                ck_assert_int_eq(taken % multiple, 0);
+                alone += l.batches.count - taken < multiple && l.batches.count > taken;
+            }
+            hbp__steps_close(&steps);
+            laid_close(&l);
+        }
+    ck_assert_int_gt(alone, 0);
+}
+END_TEST
+
 /* Any tenth of the epoch has about a tenth of the long micro-batches, also when a step holds a single one. */
 START_TEST(every_stretch_of_the_epoch_is_a_mixture)
 {
@@ -261,5 +290,5 @@ END_TEST
 
 TEST_MAIN("mix steps", steps_hold_every_micro_batch_once_within_their_tokens, every_step_is_a_mixture,
           a_deal_gives_each_bin_one_of_each_row, a_deal_evens_out_weights, the_curriculum_is_short,
-          dropping_leaves_equal_steps, every_stretch_of_the_epoch_is_a_mixture, one_step_takes_all,
-          nothing_is_left_behind)
+          dropping_leaves_equal_steps, a_curriculum_may_be_all, every_stretch_of_the_epoch_is_a_mixture,
+          one_step_takes_all, nothing_is_left_behind)

@@ -47,6 +47,37 @@ START_TEST(steps_hold_every_micro_batch_once)
 }
 END_TEST
 
+/* No step passes the tokens that are asked for; what a multiple lacks then is dummies. */
+START_TEST(tokens_per_step_come_before_the_multiple)
+{
+    for (int32_t multiple = 1; multiple <= 5; multiple++) {
+        packed p = packed_open(5, 6000);
+        hbp_balance_options options = {.struct_size = sizeof options,
+                                       .micro_batch_multiple = multiple,
+                                       .tokens_per_step = 3 * 65536 + 1};
+        hbp__micro_batches batches;
+        hbp__steps steps;
+        int64_t most = multiple > 3 ? 3 : 3 / multiple * multiple, taken = 0, full = 0;
+        open_batches(&p, &options, &batches);
+        OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+        for (int64_t s = 0; s < steps.count; s++) {
+            int64_t real = 0;
+            for (int64_t i = steps.first[s]; i < steps.first[s + 1]; i++)
+                real += steps.micro_batch[i] != HBP__DUMMY;
+            ck_assert_int_eq((steps.first[s + 1] - steps.first[s]) % multiple, 0);
+            ck_assert_int_le(real, most);
+            full += real == most;
+            taken += real;
+        }
+        ck_assert_int_eq(taken, batches.count);
+        ck_assert_int_ge(full, steps.count - 2);
+        hbp__steps_close(&steps);
+        hbp__micro_batches_close(&batches);
+        packed_close(&p);
+    }
+}
+END_TEST
+
 START_TEST(dropping_the_last_drops_only_what_is_not_full)
 {
     packed p = packed_open(5, 6000);
@@ -95,5 +126,5 @@ START_TEST(one_step_takes_all)
 }
 END_TEST
 
-TEST_MAIN("steps", steps_hold_every_micro_batch_once, dropping_the_last_drops_only_what_is_not_full,
-          one_step_takes_all)
+TEST_MAIN("steps", steps_hold_every_micro_batch_once, tokens_per_step_come_before_the_multiple,
+          dropping_the_last_drops_only_what_is_not_full, one_step_takes_all)

@@ -204,6 +204,34 @@ START_TEST(the_work_is_about_linear)
 }
 END_TEST
 
+/* A squeeze may be long: it looks for a request to cancel, leaves the board alone then, and so ends the
+ * search. */
+START_TEST(a_request_to_cancel_ends_it)
+{
+    int64_t moved = 0;
+    for (uint64_t i = 0; i < GROUNDS; i++) {
+        ground g;
+        hbp__step_board board, before;
+        int64_t m = open_board(&g, i, 24, &board);
+        hbp__step_squeezer *q = &g.builder.squeezer;
+        board_remember(&g.step, &board, &before);
+        hbp_context_cancel(g.step.context);
+        double goal = (board.makespan[m] + g.builder.fixed) / 2;
+        if (!hbp__step_squeeze(q, &board, m, NULL, 0, goal, 200) && q->status < 0) {
+            ck_assert_int_eq(q->status, HBP_E_CANCELLED);
+            board_same(&board, &before);
+            ck_assert(!hbp__step_listen(&g.builder));
+            ck_assert_int_eq(g.builder.status, HBP_E_CANCELLED);
+            moved++;
+        }
+        hbp__step_board_close(&g.step, &before);
+        hbp__step_board_close(&g.step, &board);
+        ground_close(&g);
+    }
+    ck_assert_int_gt(moved, GROUNDS / 2);
+}
+END_TEST
+
 static hbp_status open_once(hbp_context *context, void *user)
 {
     hbp__step step = *(const hbp__step *)user;
@@ -226,4 +254,4 @@ END_TEST
 
 TEST_MAIN("squeeze", the_goal_is_kept_or_nothing_happens, what_is_short_enough_takes_no_move,
           no_group_takes_nothing, most_best_assignments_are_found, the_work_is_about_linear,
-          nothing_is_left_behind)
+          a_request_to_cancel_ends_it, nothing_is_left_behind)

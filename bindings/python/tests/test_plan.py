@@ -19,6 +19,30 @@ from hbp import _native, _structs, _structs_plan
 from hbp.epoch import EpochKeywords, _options
 
 
+class TestContract(unittest.TestCase):
+    def test_batches(self):
+        lengths, order = samples.lengths(200), np.random.default_rng(3).permutation(200)
+        batches = [order[:90], order[90:100].tolist(), order[100:]]
+        plan = hbp.plan_epoch(lengths, samples.cost(), batches=batches, threads=2)
+        plan.validate(lengths, samples.cost())
+        for step, batch in zip(plan, batches):
+            ids = np.concatenate([pack.ids for pack in step.packs()])
+            self.assertEqual(sorted(ids.tolist()), sorted(np.asarray(batch).tolist()))
+        for error, batches in (
+            ("batches has no batch", []),
+            ("batch 0 has no samples", [[]]),
+            ("do not name 1 of 200", [order[1:]]),
+            ("is in batch 0 already", [order, order[:1]]),
+        ):
+            with self.assertRaisesRegex(ValueError, error):
+                hbp.plan_epoch(lengths, samples.cost(), batches=batches)
+
+    def test_samples_per_step(self):
+        plan = hbp.plan_epoch(samples.lengths(200), samples.cost(), samples_per_step=64)
+        self.assertEqual(plan.step_samples.tolist(), [64, 64, 64, 8])
+        self.assertEqual(plan.summary().samples_per_step, 64)
+
+
 class TestWalk(unittest.TestCase):
     def test_every_sample_once(self):
         plan, lengths = samples.plan(), samples.lengths()

@@ -104,10 +104,12 @@ def _batches(
     """Offsets and samples of given batches."""
     if batches is None:
         return np.zeros(1, np.int64), np.zeros(0, np.int64)
+    if len(batches) == 0:
+        raise ValueError("batches has no batch; give None where no batches are given")
     rows = [integers(f"batches[{index}]", batch, np.int64) for index, batch in enumerate(batches)]
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return offsets, np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    return offsets, np.concatenate(rows)
 
 
 def _options(options: EpochKeywords) -> tuple[EpochOptions, object]:
