@@ -16,11 +16,11 @@ hbp_status hbp__step_arrange_open(const hbp__step *step, hbp__step_solution *sol
 hbp_status hbp__step_arrange_close(const hbp__step *step, hbp__step_solution *solution)
 {
     int32_t most = step->options.max_micro_batches;
-    if (most && solution->micro_batches > most)
+    int64_t whole = hbp__step_whole(step, solution->micro_batches);
+    if (most && whole > most)
         return hbp__fail(step->context, HBP_E_INFEASIBLE,
                          "mode %s takes %lld micro-batches for this batch; max_micro_batches is %d",
-                         hbp_step_mode_name(step->options.mode), (long long)solution->micro_batches,
-                         (int)most);
+                         hbp_step_mode_name(step->options.mode), (long long)whole, (int)most);
     solution->groups = solution->first[solution->micro_batches];
     while (solution->micro_batches < step->options.min_micro_batches)
         solution->first[++solution->micro_batches] = solution->groups;

@@ -514,8 +514,39 @@ START_TEST(defaults_are_what_they_say)
 }
 END_TEST
 
-TEST_MAIN("plan_step", a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
-          degrees_that_the_cost_lacks_are_refused, arguments_are_required,
+/* A multiple must not bring a step past the micro-batches that are asked for, in any mode. */
+START_TEST(a_multiple_keeps_to_the_limit)
+{
+    int64_t refused = 0, planned = 0;
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 1, 300, 30000);
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
+        for (int32_t most = 3; most < 14; most++) {
+            hbp_step_options options = {.struct_size = sizeof options,
+                                        .mode = mode,
+                                        .micro_batch_multiple = 3,
+                                        .max_micro_batches = most};
+            hbp_plan *plan = NULL;
+            hbp_status status = hbp_plan_step(context, lengths, cost, &options, &plan);
+            if (status >= 0)
+                ck_assert_int_le(plan->micro_batches, most);
+            else
+                ck_assert_int_eq(status, mode == HBP_STEP_PAPER ? status : HBP_E_INFEASIBLE);
+            planned += status >= 0;
+            refused += status < 0;
+            hbp_plan_free(plan);
+        }
+    ck_assert_int_gt(planned, 0);
+    ck_assert_int_gt(refused, 0);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_step", a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
+          options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused, arguments_are_required,
           vision_units_that_cost_something_are_refused, older_and_newer_callers_are_understood,
           modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
           limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind, progress_may_cancel,
