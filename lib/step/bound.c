@@ -127,19 +127,20 @@ static double least_micro_batches(const bounding *b, double *longest)
 }
 
 /* Whether nothing rules out one micro-batch of all within `time`, looked at closely or not. */
-static int allows(bounding *b, double time, int closely)
+static hbp_status allows(bounding *b, double time, int closely, int *allowed)
 {
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
-    if (!hbp__bound_class_allows(&b->class, time))
-        return 0;
-    for (int i = 0; i < 5; i++) {
-        if (!hbp__bound_one_allows(b->step, b->ask, time, weights[i], b->scratch, here))
-            return 0;
-        for (int32_t j = 0; j < b->step->degrees; j++)
+    *allowed = hbp__bound_class_allows(&b->class, time);
+    for (int i = 0; i < 5 && *allowed; i++) {
+        HBP__TRY(hbp__tick(b->step->context, "bound", i, 5));
+        *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], b->scratch, here);
+        for (int32_t j = 0; j < b->step->degrees && *allowed; j++)
             least[j] = here[j] > least[j] ? here[j] : least[j];
     }
-    return !closely || hbp__bound_one_allows_both(b->step, b->ask, time, least, b->scratch);
+    if (!*allowed || !closely)
+        return HBP_OK;
+    return hbp__bound_one_allows_both(b->step, b->ask, time, least, b->scratch, allowed);
 }
 
 static hbp_status open(const hbp__step *step, bounding *b)
@@ -178,11 +179,12 @@ static hbp_status least_one(bounding *b, double most, double *least)
         double high = most, precision = closely ? 1e-4 : 1e-3;
         for (int i = 0; i < 40 && high - *least > precision * high; i++) {
             double middle = *least + (high - *least) / 2;
-            if (allows(b, middle, closely))
+            int allowed = 0;
+            HBP__TRY(allows(b, middle, closely, &allowed));
+            if (allowed)
                 high = middle;
             else
                 *least = middle;
-            HBP__TRY(hbp__tick(b->step->context, "bound", i, 40));
         }
     }
     return HBP_OK;

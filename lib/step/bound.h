@@ -37,9 +37,9 @@ uint64_t hbp__bound_one_room(const hbp__step *step);
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
                           double *scratch, double *least);
 
-/* The same where groups of each degree and above are judged by another share of time than those below;
- * `least` as from calls for the same time. */
-int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time, const double *least,
-                               double *scratch);
+/* The same into *allowed where groups of each degree and above are judged by another share of time than those
+ * below; `least` as from calls for the same time. HBP_E_CANCELLED. */
+hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time,
+                                      const double *least, double *scratch, int *allowed);
 
 #endif

@@ -200,14 +200,16 @@ static int allows_both(const judging *l, int32_t j, double least, double weight_
     return 0;
 }
 
-int hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time, const double *least,
-                               double *scratch)
+hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time,
+                                      const double *least, double *scratch, int *allowed)
 {
     static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
     judging l = {step, ask, time, 0, hbp__bound_margin(step->count)};
-    for (int32_t j = 1; j < step->degrees; j++)
-        for (int i = 0; i < 4; i++)
-            if (!allows_both(&l, j, least[j], weight[i][0], weight[i][1], scratch))
-                return 0;
-    return 1;
+    *allowed = 1;
+    for (int32_t j = 1; j < step->degrees && *allowed; j++)
+        for (int i = 0; i < 4 && *allowed; i++) {
+            HBP__TRY(hbp__tick(step->context, "bound", j, step->degrees));
+            *allowed = allows_both(&l, j, least[j], weight[i][0], weight[i][1], scratch);
+        }
+    return HBP_OK;
 }

@@ -297,10 +297,11 @@ void hbp__step_shorten(hbp__step_builder *builder, hbp__step_board *board, int64
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution);
 
 /* Whether a step is small enough to be solved exactly: up to 9 sequences on not too many ranks, degrees that
- * nest, no limit on micro-batches. */
+ * nest. */
 int hbp__step_is_tiny(const hbp__step *step);
 
-/* The shortest solution of a tiny step, its bound the same. O(3^count ranks degrees). */
+/* The shortest solution of a tiny step, its bound the same; it stays closed where max_micro_batches allows
+ * none. O(3^count ranks degrees). */
 hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution);
 
 /* The shortest without idle ranks, with no bound; the solution stays closed where there is none. */

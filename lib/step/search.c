@@ -13,6 +13,9 @@
 #define WORK_SEQUENCE INT64_C(1000)
 #define WORK_SHARED   INT64_C(120000000)
 
+/* Fewer sequences than this can be arranged in fewer ways. */
+#define ARRANGED 8
+
 /* Levels may do so many times the work of a round; they hardly ever need as much. */
 #define LEVELS_WORK 16
 
@@ -286,6 +289,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         keep_better(s);
     }
     int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
+    work = work * hbp__min_i64(step->count, ARRANGED) / ARRANGED;
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);
@@ -316,8 +320,11 @@ static hbp_status run(search *s, hbp__step_solution *solution)
 
 hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
 {
-    if (hbp__step_is_tiny(step))
-        return hbp__step_solve_tiny(step, solution);
+    if (hbp__step_is_tiny(step)) {
+        HBP__TRY(hbp__step_solve_tiny(step, solution));
+        if (solution->first)
+            return HBP_OK;
+    }
     search s;
     memset(&s, 0, sizeof s);
     s.step = step;

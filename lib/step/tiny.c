@@ -103,13 +103,14 @@ static int32_t solve_step(tiny *t)
         return t->sum[t->sets - 1] < INT64_MAX ? 0 : -1;
     }
     int64_t dummy = hbp__round_i64(t->step->cost->terms.pack_ns), least = INT64_MAX;
+    int64_t allowed = t->step->options.max_micro_batches, most = allowed ? allowed : INT64_MAX;
     int32_t best = -1;
     for (int32_t set = 0; set < t->sets; set++)
         t->sum[set] = set ? INT64_MAX : 0;
     for (int32_t m = 1; m <= t->forced; m++) {
         int64_t *to = t->sum + (int64_t)m * t->sets, whole = hbp__step_whole(t->step, m);
         add_micro_batch(t, to - t->sets, to, t->batch + (int64_t)m * t->sets);
-        if (to[t->sets - 1] == INT64_MAX || (whole > m && (t->no_idle || m < t->step->count)))
+        if (to[t->sets - 1] == INT64_MAX || (whole > m && (t->no_idle || m < t->step->count)) || whole > most)
             continue;
         int64_t all = hbp__add_saturating(to[t->sets - 1], hbp__mul_saturating(whole - m, dummy));
         if (all < least || best < 0) {
@@ -168,8 +169,7 @@ static hbp_status write_solution(const tiny *t, int32_t number, hbp__step_soluti
 
 int hbp__step_is_tiny(const hbp__step *step)
 {
-    const hbp_step_options *o = &step->options;
-    if (!step->chain || step->count < 1 || step->count > MOST || o->max_micro_batches)
+    if (!step->chain || step->count < 1 || step->count > MOST)
         return 0;
     int64_t work = (int64_t)(step->ranks + 1) * step->degrees;
     for (int64_t k = 0; k < step->count; k++)
@@ -177,12 +177,13 @@ int hbp__step_is_tiny(const hbp__step *step)
     return work <= MOST_WORK;
 }
 
-/* Leaves the solution closed where there is none, which takes `no_idle`. */
+/* Leaves the solution closed where there is none, which takes `no_idle` or `max_micro_batches`. */
 static hbp_status solve(const hbp__step *step, int no_idle, hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
     tiny t = {.step = step, .no_idle = no_idle, .sets = 1 << step->count, .rows = step->ranks + 1};
-    t.forced = hbp__step_whole(step, 1) > 1 ? (int32_t)step->count : 0;
+    int tells_apart = hbp__step_whole(step, 1) > 1 || step->options.max_micro_batches;
+    t.forced = tells_apart ? (int32_t)step->count : 0;
     uint64_t sets = (uint64_t)t.sets, sums = sets * ((uint64_t)t.forced + 1), cells = sets * (uint64_t)t.rows;
     t.tokens = hbp__new_zero(memory, sets * (uint64_t)step->degrees, sizeof *t.tokens);
     t.samples = hbp__new_zero(memory, sets, sizeof *t.samples);

@@ -28,7 +28,8 @@ static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, 
         for (int32_t j = 0; j < step->degrees && allowed; j++)
             most[j] = least[j] > most[j] ? least[j] : most[j];
     }
-    allowed = allowed && hbp__bound_one_allows_both(step, ask, time, most, scratch);
+    if (allowed)
+        OK(step->context, hbp__bound_one_allows_both(step, ask, time, most, scratch, &allowed));
     free(scratch);
     return allowed;
 }

@@ -14,7 +14,7 @@ static void check_busy(const hbp__step *step, exact_step e)
 
 START_TEST(tiny_steps_are_solved_exactly)
 {
-    int64_t solved = 0;
+    int64_t solved = 0, never = 0;
     for (uint64_t i = 0; i < 900; i++) {
         static const int32_t ranks[] = {2, 4, 8, 16};
         small_step s = small_open(i, (int)(i % SMALL_KINDS), ranks[i / SMALL_KINDS % 4], 12, 2e5);
@@ -24,15 +24,24 @@ START_TEST(tiny_steps_are_solved_exactly)
         s.options.max_sp = i % 7 ? 0 : 4;
         s.options.micro_batch_multiple = i % 11 == 3 ? 1 + (int32_t)(i / 11 % 3) : 0;
         s.options.min_micro_batches = i % 13 == 4 ? 1 + (int32_t)(i / 13 % 7) : 0;
+        s.options.max_micro_batches =
+            i % 17 == 5 ? s.options.min_micro_batches + 1 + (int32_t)(i / 17 % 3) : 0;
         if (i % 2)
             small_limit(&s, i / 2);
         hbp_status status = hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step);
         if (status >= 0 && hbp__step_is_tiny(&step)) {
             exact_step e = small_exact(&s);
             OK(s.context, hbp__step_solve_tiny(&step, &solution));
+            check_busy(&step, e);
+            if (!solution.first) {
+                ck_assert_int_eq(exact_step_ns(&e), EXACT_NEVER);
+                never++;
+                hbp__step_close(&step);
+                small_close(&s);
+                continue;
+            }
             ck_assert_int_eq(solution.ns, exact_step_ns(&e));
             ck_assert_int_eq(solution.bound_ns, solution.ns);
-            check_busy(&step, e);
             int64_t ns = solution.ns;
             OK(s.context, hbp__step_solution_price(&step, &solution));
             ck_assert_int_eq(solution.ns, ns);
@@ -44,6 +53,7 @@ START_TEST(tiny_steps_are_solved_exactly)
         small_close(&s);
     }
     ck_assert_int_gt(solved, 500);
+    ck_assert_int_gt(never, 3);
 }
 END_TEST
 
@@ -57,7 +67,7 @@ START_TEST(other_steps_are_not_tiny)
     ck_assert(hbp__step_is_tiny(&g.step));
     o->min_micro_batches = 1;
     o->max_micro_batches = 3;
-    ck_assert(!hbp__step_is_tiny(&g.step));
+    ck_assert(hbp__step_is_tiny(&g.step));
     o->max_micro_batches = 0;
     o->micro_batch_multiple = 2;
     ck_assert(hbp__step_is_tiny(&g.step));
