@@ -164,6 +164,11 @@ static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: %s asks for steps planned one by one; %s has packs of groups", option,
                          groups);
+    if (o->micro_batch_multiple > 0 && o->micro_batches_per_step % o->micro_batch_multiple)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: micro_batches_per_step is %d, which micro_batch_multiple, %d, does not divide",
+            (int)o->micro_batches_per_step, (int)o->micro_batch_multiple);
     return HBP_OK;
 }
 

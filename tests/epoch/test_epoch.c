@@ -322,6 +322,8 @@ START_TEST(senseless_requests_are_named)
          "equal_samples asks for steps planned one by one; window_samples"},
         {{.threads = 1025}, "threads is 1025; it must be in 0..1024"},
         {{.micro_batches_per_step = -1}, "micro_batches_per_step is -1"},
+        {{.micro_batches_per_step = 3, .micro_batch_multiple = 2},
+         "micro_batches_per_step is 3, which micro_batch_multiple, 2, does not divide"},
         {{.effort = 10}, "effort is 10; it must be in 0..9"},
         {{.tokens_per_step = 9}, "tokens_per_step is 9; at least "},
         {{.tokens_per_step = 9, .composition = HBP_COMPOSITION_HIERARCHY}, "tokens_per_step is 9; at least "},
