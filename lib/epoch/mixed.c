@@ -250,7 +250,7 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
         s.most_ns = ns - 1;
     }
     if (!w->mixture && is_dear(w))
-        s.most_ns = 0; /* a guess to tell will do */
+        s.saves_from_ns = time_of(w->hierarchy);
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
         discard(&w->mixture);

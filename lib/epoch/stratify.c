@@ -21,6 +21,9 @@
 #define SAMPLE_NS      15000.0
 #define STEP_SHARED_NS 250000000.0
 
+/* Less than this is not counted: estimating what steps would take costs as much. */
+#define FREE_NS 1000000000.0
+
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
 #define CUT  70
@@ -40,7 +43,8 @@ static int64_t planning_ns(const hbp_lengths *lengths, int64_t tokens_per_step)
 {
     double steps = (double)hbp__ceil_div(lengths->tokens, tokens_per_step);
     double samples = (double)lengths->count / steps;
-    return hbp__round_i64(steps * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16)));
+    double ns = steps * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16));
+    return ns > FREE_NS ? hbp__round_i64(ns) : 0;
 }
 
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
