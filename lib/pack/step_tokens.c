@@ -2,13 +2,16 @@
 #include "pack/hierarchy.h"
 
 /* Packs of `length` tokens, one on every SP group of the degree with the least time: *packs of them. 0 when
- * no degree holds one. */
+ * no degree holds one. Degrees that stay on fast links come first: a better network should not make steps
+ * smaller. */
 static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, double squares_per_token,
                        int64_t length, int64_t *packs)
 {
     double best_ns = -1;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         hbp__level level;
+        if (best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
+            break;
         if (!hbp__level_allow(cost, limits, cost->degree[row], length, 1, &level))
             continue;
         double ns = (double)level.sp * hbp__cost_ns(cost, row, level.recompute, (double)length,
