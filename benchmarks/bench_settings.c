@@ -8,23 +8,25 @@
 
 enum { MACHINES = 6, SHAPES = 5, SIZES = 5, MODELS = 4, CHANGES = 6, SETTINGS = 20 };
 
-/* Samples of a file: every n-th, so that planning all settings takes minutes. */
-#define SETTING_SAMPLES 4000
-#define CHANGE_SAMPLES  6000
+/* Samples of a file: every n-th, so that planning all takes minutes. */
+#define CHANGE_SAMPLES 6000
 
+/* Of larger machines an epoch has more samples, for it to have steps. */
 static const struct machine {
     const char *name;
     int32_t nodes;
-} machines[MACHINES] = {{"h100", 1}, {"h100", 4}, {"h100", 32}, {"h200", 8}, {"a100-80", 4}, {"b200", 2}};
+    int64_t samples;
+} machines[MACHINES] = {{"h100", 1, 4000}, {"h100", 4, 8000},    {"h100", 32, 16000},
+                        {"h200", 8, 8000}, {"a100-80", 4, 4000}, {"b200", 2, 4000}};
 
 /* Each on a machine that it fits. */
 static const struct fitting {
     const char *model;
     struct machine machine;
-} fittings[MODELS] = {{"llama-3.1-8b", {"h100", 1}},
-                      {"qwen2.5-32b", {"h100", 8}},
-                      {"llama-3.1-70b", {"h200", 4}},
-                      {"deepseek-v2", {"h100", 32}}};
+} fittings[MODELS] = {{"llama-3.1-8b", {"h100", 1, 0}},
+                      {"qwen2.5-32b", {"h100", 8, 0}},
+                      {"llama-3.1-70b", {"h200", 4, 0}},
+                      {"deepseek-v2", {"h100", 32, 0}}};
 
 /* What to run; NULL: all. */
 typedef struct chosen {
@@ -232,13 +234,13 @@ static void compare_settings(hbp_context *context, const hbp_lengths *lengths, c
             tokens = o.most_tokens;
         if (tokens <= b.tokens_per_step)
             tokens = 0;
-        const outcome *other =
-            default_under(context, lengths, cost, tokens, options.samples_per_step, &d);
+        const outcome *other = default_under(context, lengths, cost, tokens, options.samples_per_step, &d);
         double over = (double)other->summary.predicted_ns / (double)o.summary.predicted_ns - 1;
         tally_add(&of_setting[i], over, .01, name);
         tally_add(all, over, .01, name);
         if (is_verbose && over > .005)
-            printf("    %-46s %+.2f %%  (%lld x %lld, comp %d, gap %.2f; default gap %.2f, %lld steps, comp %d) %.2f s\n",
+            printf("    %-46s %+.2f %%  (%lld x %lld, comp %d, gap %.2f; default gap %.2f, %lld steps, comp "
+                   "%d) %.2f s\n",
                    setting_names[i], 100 * over, (long long)o.summary.steps, (long long)o.most_tokens,
                    (int)o.summary.composition, 100 * o.summary.gap, 100 * other->summary.gap,
                    (long long)other->summary.steps, (int)other->summary.composition, o.seconds);
@@ -267,26 +269,29 @@ static void run_settings(hbp_context *context, const chosen *c)
         bench_data data;
         if (!bench_data_open(context, i, &data))
             continue;
-        hbp_lengths *lengths = thin_out(context, &data, c->samples ? c->samples : SETTING_SAMPLES);
         for (int m = 0; m < MACHINES && is_chosen(c->data, data.name); m++) {
             char name[32], text[80];
             machine_name(&machines[m], name);
             hbp_cost *cost =
                 is_chosen(c->machine, name) ? make_cost(context, model, &machines[m], NULL, 1) : NULL;
             snprintf(text, sizeof text, "%s, %s", data.name, name);
-            if (cost)
+            if (cost) {
+                hbp_lengths *lengths =
+                    thin_out(context, &data, c->samples ? c->samples : machines[m].samples);
                 compare_settings(context, lengths, cost, text, c->is_verbose, of_setting, &all);
+                hbp_lengths_free(lengths);
+            }
             hbp_cost_free(cost);
         }
-        hbp_lengths_free(lengths);
         bench_data_close(&data);
     }
     for (int i = 0; i < SETTINGS; i++)
         bench_line(setting_names[i], "%3lld of %3lld over 1 %%, most %+6.2f %%  %s",
                    (long long)of_setting[i].slower, (long long)of_setting[i].compared,
                    100 * of_setting[i].most, of_setting[i].at);
-    bench_check(!all.slower, "default slower than a setting by", "<= 1 % in all", "%lld of %lld over, most %.2f %%",
-                (long long)all.slower, (long long)all.compared, 100 * all.most);
+    bench_check(!all.slower, "default slower than a setting by", "<= 1 % in all",
+                "%lld of %lld over, most %.2f %%", (long long)all.slower, (long long)all.compared,
+                100 * all.most);
     bench_line("planning: defaults, all", "%.1f, %.1f s", planning_seconds, bench_cpu() - start);
 }
 
@@ -432,9 +437,11 @@ static void run_changes(hbp_context *context, const chosen *c)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench_settings [--settings] [--shapes] [--machines] [--model NAME] [--machine NAME:NODES]\n"
-                    "                      [--data NAME] [--samples COUNT] [-v]\n"
-                    "Without one of the first three all are run; -v prints a line for each case.\n");
+    fprintf(
+        stderr,
+        "usage: bench_settings [--settings] [--shapes] [--machines] [--model NAME] [--machine NAME:NODES]\n"
+        "                      [--data NAME] [--samples COUNT] [-v]\n"
+        "Without one of the first three all are run; -v prints a line for each case.\n");
     return 2;
 }
 

@@ -259,10 +259,15 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
-/* What is left of both plans, as the composition asks for it. */
+/* What is left of both plans, as the composition asks for it. The hierarchy is mended before it gives way: it
+ * may be faster then. */
 static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
 {
     int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
+    if (takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX) {
+        HBP__TRY(hbp__epoch_mend(w->epoch, &w->hierarchy));
+        takes_mixture = time_of(w->mixture) <= most_ns(w);
+    }
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
     if (!w->mixture && !w->hierarchy)
         return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,
