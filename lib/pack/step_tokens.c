@@ -123,7 +123,6 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
                          (long long)length, (int)cost->terms.ranks);
     *tokens = hbp__mul_saturating(length, packs);
     if (options->mode != HBP_GROUPS_PAPER)
-        *tokens =
-            even_steps(lengths->tokens, whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits)));
+        *tokens = whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits));
     return HBP_OK;
 }
