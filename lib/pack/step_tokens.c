@@ -3,14 +3,14 @@
 
 /* Packs of `length` tokens, one on every SP group of the degree with the least time: *packs of them. 0 when
  * no degree holds one. Degrees that stay on fast links come first: a better network should not make steps
- * smaller. */
-static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, double squares_per_token,
-                       int64_t length, int64_t *packs)
+ * smaller. The published rule knows no links. */
+static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, int32_t mode,
+                       double squares_per_token, int64_t length, int64_t *packs)
 {
     double best_ns = -1;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         hbp__level level;
-        if (best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
+        if (mode != HBP_GROUPS_PAPER && best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
             break;
         if (!hbp__level_allow(cost, limits, cost->degree[row], length, 1, &level))
             continue;
@@ -111,10 +111,10 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
     double squares_per_token = lengths->sum_squares / (double)lengths->tokens;
     int64_t length = options->max_length, packs = 0;
     any_step.tokens_per_step = INT64_MAX;
-    int fits = best_degree(cost, &any_step, squares_per_token, length, &packs);
+    int fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
     if (!fits && options->mode != HBP_GROUPS_PAPER) {
         length = hbp__round_up(longest, limits->pack_multiple);
-        fits = best_degree(cost, &any_step, squares_per_token, length, &packs);
+        fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
     }
     if (!fits)
         return hbp__fail(context, HBP_E_INFEASIBLE,
