@@ -153,5 +153,46 @@ START_TEST(every_group_holds_a_pack_of_the_longest_sample)
 }
 END_TEST
 
+/* Degrees of 16 and 32 cross the network; the better it is, the better they look. */
+START_TEST(a_better_network_makes_no_smaller_steps)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 32);
+    hbp_lengths *lengths = alike(context, 100000, 50);
+    static const int32_t degree[] = {1, 2, 4, 8, 16, 32};
+    double latency[] = {0, 2e6, 2e6, 2e6, 4e6, 4e6}, per_token[] = {0, 900, 700, 400, 0, 0};
+    int64_t before = 0, wider = 0;
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.degrees = 6;
+    terms.degree = degree;
+    terms.sp_latency_ns = latency;
+    terms.sp_ns_per_token = per_token;
+    for (int share = 64; share >= 1; share /= 2) {
+        per_token[4] = 32.0 * share;
+        per_token[5] = 16.0 * share;
+        hbp_cost *faster = NULL;
+        OK(context, hbp_cost_create_terms(context, &terms, &faster));
+        hbp_groups *groups = plan(context, lengths, faster, NULL);
+        ck_assert_int_ge(groups->tokens_per_step, before);
+        before = groups->tokens_per_step;
+        hbp_groups_free(groups);
+        int64_t ns[2];
+        for (int i = 0; i < 2; i++) {
+            int32_t sp = degree[3 + i], c = hbp_cost_predict_recompute(faster, sp, 100000);
+            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 100000, 1e10);
+        }
+        wider += ns[1] < ns[0];
+        hbp_cost_free(faster);
+    }
+    ck_assert_int_gt(wider, 0);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("step_tokens", a_rank_holds_the_tokens_at_which_one_takes_least,
-          short_samples_fill_whole_micro_batches, every_group_holds_a_pack_of_the_longest_sample)
+          short_samples_fill_whole_micro_batches, a_better_network_makes_no_smaller_steps,
+          every_group_holds_a_pack_of_the_longest_sample)
