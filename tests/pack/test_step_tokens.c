@@ -158,7 +158,7 @@ START_TEST(a_better_network_makes_no_smaller_steps)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost_ranks(context, 32);
-    hbp_lengths *lengths = alike(context, 100000, 50);
+    hbp_lengths *lengths = alike(context, 170000, 50);
     static const int32_t degree[] = {1, 2, 4, 8, 16, 32};
     double latency[] = {0, 2e6, 2e6, 2e6, 4e6, 4e6}, per_token[] = {0, 900, 700, 400, 0, 0};
     int64_t before = 0, wider = 0;
@@ -180,8 +180,8 @@ START_TEST(a_better_network_makes_no_smaller_steps)
         hbp_groups_free(groups);
         int64_t ns[2];
         for (int i = 0; i < 2; i++) {
-            int32_t sp = degree[3 + i], c = hbp_cost_predict_recompute(faster, sp, 100000);
-            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 100000, 1e10);
+            int32_t sp = degree[3 + i], c = hbp_cost_predict_recompute(faster, sp, 170000);
+            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 170000, 170000.0 * 170000);
         }
         wider += ns[1] < ns[0];
         hbp_cost_free(faster);
