@@ -169,7 +169,7 @@ START_TEST(a_better_network_makes_no_smaller_steps)
     terms.degree = degree;
     terms.sp_latency_ns = latency;
     terms.sp_ns_per_token = per_token;
-    for (int share = 64; share >= 1; share /= 2) {
+    for (int share = 1024; share >= 1; share /= 2) {
         per_token[4] = 32.0 * share;
         per_token[5] = 16.0 * share;
         hbp_cost *faster = NULL;
