@@ -13,6 +13,9 @@
 /* Planning steps one by one is tried where the bound leaves more than so many thousandths to be won. */
 #define WORTH_TRYING 4
 
+/* And in the place of the hierarchy, where planning takes long. */
+#define WORTH_DEAR 10
+
 /* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
 #define DEAR 10000
 
@@ -249,8 +252,12 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
             return HBP_OK;
         s.most_ns = ns - 1;
     }
-    if (!w->mixture && is_dear(w))
-        s.saves_from_ns = time_of(w->hierarchy);
+    if (!w->mixture && is_dear(w)) {
+        /* Only to be faster than the hierarchy; else a guess to tell will do. */
+        ns = time_of(w->hierarchy);
+        s.saves_from_ns = ns;
+        s.most_ns = bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_DEAR ? 0 : ns - 1;
+    }
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
         discard(&w->mixture);

@@ -108,7 +108,7 @@ START_TEST(short_epochs_are_as_fast_as_any_composition)
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
-    ck_assert_int_gt(planned, 5);
+    ck_assert_int_gt(planned, 0);
     hbp_context_free(context);
 }
 END_TEST
