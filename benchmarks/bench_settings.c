@@ -9,15 +9,15 @@
 enum { MACHINES = 6, SHAPES = 5, SIZES = 5, MODELS = 4, CHANGES = 6, SETTINGS = 20 };
 
 /* Samples of a file: every n-th, so that planning all takes minutes. */
-#define CHANGE_SAMPLES 3000
+#define CHANGE_SAMPLES 2000
 
 /* Of larger machines an epoch has more samples, for it to have steps. */
 static const struct machine {
     const char *name;
     int32_t nodes;
     int64_t samples;
-} machines[MACHINES] = {{"h100", 1, 2000}, {"h100", 4, 4000},    {"h100", 32, 8000},
-                        {"h200", 8, 4000}, {"a100-80", 4, 2000}, {"b200", 2, 2000}};
+} machines[MACHINES] = {{"h100", 1, 1500}, {"h100", 4, 2000},    {"h100", 32, 4000},
+                        {"h200", 8, 3000}, {"a100-80", 4, 2000}, {"b200", 2, 1500}};
 
 /* Each on a machine that it fits. */
 static const struct fitting {
