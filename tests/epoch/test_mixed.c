@@ -99,6 +99,9 @@ static int compare_compositions(hbp_context *context, const hbp_lengths *lengths
         double ratio = (double)summary.predicted_ns / (double)summary_of(context, plan).predicted_ns;
         ck_assert_msg(ratio <= 1.0101, "seed %d, %lld tokens, composition %d: %.4f", (int)seed,
                       (long long)summary.tokens_per_step, (int)way, ratio);
+        /* What the hierarchy is said to take is what it takes with its idle ranks mended. */
+        if (way == HBP_COMPOSITION_HIERARCHY && summary.composition != way && summary.hierarchy_ns)
+            ck_assert_int_le(summary.hierarchy_ns, summary_of(context, plan).predicted_ns);
         hbp_plan_free(plan);
     }
     return summary.composition != HBP_COMPOSITION_HIERARCHY;
@@ -117,6 +120,35 @@ START_TEST(short_epochs_are_as_fast_as_any_composition)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(mixed, 0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Lengths so alike that groups end in micro-batches with idle ranks; one in a hundred of such data sets shows
+ * it. */
+START_TEST(the_hierarchy_is_mended_before_it_is_weighed)
+{
+    static const uint64_t seeds[] = {113, 209};
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 1, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    for (int i = 0; i < 2; i++) {
+        hbp__rng rng = hbp__rng_make(seeds[i], 0, 0);
+        int64_t length[600], count = 300 + hbp__rng_below(&rng, 300);
+        for (int64_t k = 0; k < count; k++)
+            length[k] = 1000 + hbp__rng_below(&rng, 1600);
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_i64(context, length, count, NULL, &lengths));
+        ck_assert(compare_compositions(context, lengths, cost, 0, 0));
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
     hbp_context_free(context);
 }
 END_TEST
@@ -280,6 +312,6 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("mixed", never_longer_than_the_hierarchy, short_epochs_are_as_fast_as_any_composition,
-          even_steps_are_found, steps_are_mixtures, a_plan_is_a_function_of_its_inputs,
-          ties_policies_and_left_overs_survive, groups_may_be_given, extremes_are_planned_or_named,
-          nothing_is_left_behind)
+          the_hierarchy_is_mended_before_it_is_weighed, even_steps_are_found, steps_are_mixtures,
+          a_plan_is_a_function_of_its_inputs, ties_policies_and_left_overs_survive, groups_may_be_given,
+          extremes_are_planned_or_named, nothing_is_left_behind)
