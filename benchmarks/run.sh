@@ -2,7 +2,7 @@
 # Builds and runs every benchmark; writes benchmarks/results/DATE.txt. Missed figures do not fail it, errors do.
 # usage: benchmarks/run.sh [--quick | --long]
 #   --quick: few models and machines, no speed, no files; writes no results
-#   --long: speed at 100M samples (8 GB) and GLPK for an hour and more, too
+#   --long: speed at 100M samples (8 GB), all settings and GLPK for an hour and more, too
 # Lengths are read from $HBP_DATA, or from ../shared/data beside the repository; what is absent is drawn from the
 # quantiles in examples/data/.
 set -eu
@@ -87,6 +87,11 @@ run_all() {
     $programs/bench_file $build/plan.msgpack
     $programs/bench_step
     $programs/bench_drawn
+    if [ "$mode" = --long ]; then
+        $programs/bench_settings
+    else
+        $programs/bench_settings --shapes --machines
+    fi
     $programs/bench_flexsp
     $programs/bench_isf
     $programs/bench_alike

@@ -6,7 +6,7 @@
 #include "step/step.h"
 
 /* The step planner's bound takes time by the sample: up to so many it is worth it. */
-#define FEW_SAMPLES 4096
+#define FEW_SAMPLES 16384
 
 static int64_t least_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
 {
@@ -17,6 +17,8 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
 {
     hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost,
                                         least_steps(epoch, tokens_per_step), bound_ns);
+    if (status >= 0)
+        status = hbp__epoch_bound_long(epoch, tokens_per_step, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
         return status;
     *bound_ns = 0;

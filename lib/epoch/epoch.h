@@ -89,6 +89,9 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan);
  */
 hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
 
+/* Raises that bound where steps of at most `tokens_per_step` tokens wait for the longest samples. */
+hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
+
 /* Gives `plan` that bound, or a sharper one of few samples, where it holds all samples in steps that keep to
  * the tokens. */
 hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,

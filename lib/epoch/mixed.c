@@ -13,6 +13,9 @@
 /* Planning steps one by one is tried where the bound leaves more than so many thousandths to be won. */
 #define WORTH_TRYING 4
 
+/* And in the place of the hierarchy, where planning takes long. */
+#define WORTH_DEAR 10
+
 /* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
 #define DEAR 10000
 
@@ -249,8 +252,12 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
             return HBP_OK;
         s.most_ns = ns - 1;
     }
-    if (!w->mixture && is_dear(w))
-        s.most_ns = 0; /* a guess to tell will do */
+    if (!w->mixture && is_dear(w)) {
+        /* Only to be faster than the hierarchy; else a guess to tell will do. */
+        ns = time_of(w->hierarchy);
+        s.saves_from_ns = ns;
+        s.most_ns = bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_DEAR ? 0 : ns - 1;
+    }
     HBP__TRY(hbp__epoch_stratify(&s, &better));
     if (better) {
         discard(&w->mixture);
@@ -259,10 +266,15 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
-/* What is left of both plans, as the composition asks for it. */
+/* What is left of both plans, as the composition asks for it. The hierarchy is mended before it gives way: it
+ * may be faster then. */
 static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
 {
     int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
+    if (takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX) {
+        HBP__TRY(hbp__epoch_mend(w->epoch, &w->hierarchy));
+        takes_mixture = time_of(w->mixture) <= most_ns(w);
+    }
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
     if (!w->mixture && !w->hierarchy)
         return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,

@@ -21,6 +21,9 @@
 #define SAMPLE_NS      15000.0
 #define STEP_SHARED_NS 250000000.0
 
+/* Less than this is not held against what planning saves: estimating it costs as much. */
+#define FREE_NS INT64_C(1000000000)
+
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
 #define CUT  70
@@ -52,6 +55,7 @@ int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
 static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
 {
     int64_t cost = planning_ns(lengths, s->tokens_per_step);
+    cost = cost > FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
                : s->most_ns;
@@ -125,12 +129,23 @@ static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t n
         *s->guess_ns = ns;
 }
 
+/* Whether a few steps of a way seem to take at most `limit` beside `others_ns`, but for a doubt. */
+static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t steps,
+                             int64_t others_ns, int64_t limit, int *is_near)
+{
+    int64_t ns;
+    HBP__TRY(estimate(s, part, w, hbp__min_i64(FIRST_STEPS, steps), &ns));
+    note_guess(s, part, ns);
+    *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) <= limit;
+    return HBP_OK;
+}
+
 /* The way that seems best; *is_found is 0 where none seems to take as little as it may beside `others_ns`. */
 static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
                             int64_t others_ns, way *best, int *is_found)
 {
     way ways[WAYS];
-    int count = list_ways(s, part, micro_batches, ways);
+    int count = list_ways(s, part, micro_batches, ways), is_near = 1;
     int64_t limit = most_ns(s, part->lengths), best_ns = INT64_MAX, ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? MANY_STEPS : FEW_STEPS;
     *is_found = 0;
@@ -138,10 +153,11 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
         int64_t room = FEW_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
         if (!i && limit < INT64_MAX) {
-            /* Where it is far off, it is not worth looking closer. */
-            HBP__TRY(estimate(s, part, ways[count - 1], hbp__min_i64(FIRST_STEPS, room + 1), &ns));
-            note_guess(s, part, ns);
-            if (ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) > limit)
+            /* Where a shuffled sampler's steps and even ones are far off, it is not worth looking closer. */
+            HBP__TRY(seems_near(s, part, ways[count - 1], room + 1, others_ns, limit, &is_near));
+            if (!is_near && count > 1)
+                HBP__TRY(seems_near(s, part, ways[0], room + 1, others_ns, limit, &is_near));
+            if (!is_near)
                 return HBP_OK;
         }
         HBP__TRY(estimate(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));

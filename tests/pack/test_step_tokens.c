@@ -72,13 +72,66 @@ START_TEST(a_rank_holds_the_tokens_at_which_one_takes_least)
 }
 END_TEST
 
+/* Rank-time of a token where each rank has so many; -1 where none has. */
+static double token_ns(const hbp_cost *cost, int64_t rank_tokens)
+{
+    double best_ns = -1;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        int64_t length = rank_tokens * cost->degree[row];
+        int32_t c = hbp_cost_predict_recompute(cost, cost->degree[row], length);
+        double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0) / (double)rank_tokens;
+        if (c >= 0 && (best_ns < 0 || ns < best_ns))
+            best_ns = ns;
+    }
+    return best_ns;
+}
+
+/* A step of long packs stays as it is where its tokens can be cut into micro-batches that lose little, and
+ * else is whole micro-batches of the best tokens. */
+START_TEST(short_samples_fill_whole_micro_batches)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *shorts = alike(context, 2000, 5000);
+    hbp_groups *groups = plan(context, shorts, cost, NULL);
+    int64_t best = groups->tokens_per_step, kept = 0, stretched = 0;
+    double least = token_ns(cost, best / 16);
+    hbp_groups_free(groups);
+    for (int64_t longest = 60000; longest <= 180000; longest += 5000) {
+        int64_t batch = 2 * longest;
+        hbp_groups_options options;
+        hbp_groups_options_init(&options, sizeof options);
+        options.max_length = longest;
+        groups = plan(context, shorts, cost, &options);
+        int64_t tokens = groups->tokens_per_step;
+        hbp_groups_free(groups);
+        if (batch < best || tokens % longest == 0) {
+            kept += batch >= best;
+            continue;
+        }
+        stretched++;
+        ck_assert_int_lt(batch / best * best, batch / 4 * 3 + 4);
+        ck_assert_msg(tokens == (batch / best + 1) * best, "longest %d: %d tokens", (int)longest,
+                      (int)tokens);
+        for (int64_t count = 1; count < 9; count++) {
+            double ns = token_ns(cost, hbp__ceil_div(batch, 16 * count));
+            ck_assert_msg(ns < 0 || ns > least * 1.01, "longest %d: %d are good", (int)longest, (int)count);
+        }
+    }
+    ck_assert_int_gt(kept, 2);
+    ck_assert_int_gt(stretched, 2);
+    hbp_lengths_free(shorts);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(every_group_holds_a_pack_of_the_longest_sample)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = alike(context, 120000, 50);
     hbp_groups *groups = plan(context, lengths, cost, NULL);
-    ck_assert_int_eq(groups->tokens_per_step % 120000, 0);
     ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
     hbp_groups_free(groups);
     /* A given max_length sizes the step for the longest sample that may come. */
@@ -86,12 +139,13 @@ START_TEST(every_group_holds_a_pack_of_the_longest_sample)
     hbp_groups_options_init(&options, sizeof options);
     options.max_length = 131072;
     groups = plan(context, lengths, cost, &options);
-    ck_assert_int_eq(groups->tokens_per_step % 131072, 0);
+    ck_assert_int_ge(groups->tokens_per_step, 2 * 131072);
     hbp_groups_free(groups);
     /* Unless none that long fits. */
     options.max_length = 1 << 24;
     groups = plan(context, lengths, cost, &options);
-    ck_assert_int_eq(groups->tokens_per_step % 120000, 0);
+    ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
+    ck_assert_int_lt(groups->tokens_per_step, 4 * 120000);
     hbp_groups_free(groups);
     hbp_lengths_free(lengths);
     hbp_cost_free(cost);
@@ -99,5 +153,46 @@ START_TEST(every_group_holds_a_pack_of_the_longest_sample)
 }
 END_TEST
 
+/* Degrees of 16 and 32 cross the network; the better it is, the better they look. */
+START_TEST(a_better_network_makes_no_smaller_steps)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 32);
+    hbp_lengths *lengths = alike(context, 170000, 50);
+    static const int32_t degree[] = {1, 2, 4, 8, 16, 32};
+    double latency[] = {0, 2e6, 2e6, 2e6, 4e6, 4e6}, per_token[] = {0, 900, 700, 400, 0, 0};
+    int64_t before = 0, wider = 0;
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.degrees = 6;
+    terms.degree = degree;
+    terms.sp_latency_ns = latency;
+    terms.sp_ns_per_token = per_token;
+    for (int share = 1024; share >= 1; share /= 2) {
+        per_token[4] = 32.0 * share;
+        per_token[5] = 16.0 * share;
+        hbp_cost *faster = NULL;
+        OK(context, hbp_cost_create_terms(context, &terms, &faster));
+        hbp_groups *groups = plan(context, lengths, faster, NULL);
+        ck_assert_int_ge(groups->tokens_per_step, before);
+        before = groups->tokens_per_step;
+        hbp_groups_free(groups);
+        int64_t ns[2];
+        for (int i = 0; i < 2; i++) {
+            int32_t sp = degree[3 + i], c = hbp_cost_predict_recompute(faster, sp, 170000);
+            ns[i] = sp * hbp_cost_predict_pack_ns(faster, sp, c, 170000, 170000.0 * 170000);
+        }
+        wider += ns[1] < ns[0];
+        hbp_cost_free(faster);
+    }
+    ck_assert_int_gt(wider, 0);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("step_tokens", a_rank_holds_the_tokens_at_which_one_takes_least,
+          short_samples_fill_whole_micro_batches, a_better_network_makes_no_smaller_steps,
           every_group_holds_a_pack_of_the_longest_sample)

@@ -1,0 +1,166 @@
+#include "cost/cost.h"
+#include "costs.h"
+#include "epoch/epoch.h"
+#include "failing.h"
+#include "hbp/simulate.h"
+
+enum { MOST = 8 };
+
+typedef struct spread {
+    hbp_context *context;
+    const hbp_cost *cost;
+    const int64_t *length;
+    int64_t count, tokens_per_step;
+    int64_t step_of[MOST + 1];
+    int64_t best;
+} spread;
+
+static hbp_lengths *lengths_of(hbp_context *context, const int64_t *length, int64_t count)
+{
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, count, NULL, &lengths));
+    return lengths;
+}
+
+/* The least time of a pack with this sample alone. */
+static int64_t alone(const hbp_cost *cost, int64_t length)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t row = 0; row < cost->terms.degrees; row++)
+        for (int32_t c = 0; c <= cost->terms.layers; c++) {
+            if (length > hbp_cost_predict_capacity(cost, cost->degree[row], c))
+                continue;
+            int64_t ns =
+                hbp_cost_predict_pack_ns(cost, cost->degree[row], c, length, (double)length * (double)length);
+            least = ns < least ? ns : least;
+        }
+    return least;
+}
+
+/* What a step surely takes: its longest sample alone, or its work spread evenly. */
+static int64_t step_ns(const spread *s, int64_t step)
+{
+    int64_t length[MOST], count = 0, longest = 0, work = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->step_of[i] == step) {
+            length[count++] = s->length[i];
+            longest = s->length[i] > longest ? s->length[i] : longest;
+        }
+    hbp_lengths *lengths = lengths_of(s->context, length, count);
+    OK(s->context, hbp_bound_epoch(s->context, lengths, s->cost, 1, &work));
+    hbp_lengths_free(lengths);
+    int64_t waits = alone(s->cost, longest) + (int64_t)s->cost->terms.step_ns;
+    return waits > work ? waits : work;
+}
+
+/* Every way to spread the samples over steps. */
+static void try_all(spread *s, int64_t at, int64_t steps)
+{
+    if (at == s->count) {
+        int64_t ns = 0;
+        for (int64_t step = 0; step < steps; step++)
+            ns += step_ns(s, step);
+        s->best = ns < s->best ? ns : s->best;
+        return;
+    }
+    for (int64_t step = 0; step <= steps; step++) {
+        int64_t tokens = s->length[at];
+        for (int64_t i = 0; i < at; i++)
+            tokens += s->step_of[i] == step ? s->length[i] : 0;
+        if (tokens > s->tokens_per_step)
+            continue;
+        s->step_of[at] = step;
+        try_all(s, at + 1, step == steps ? steps + 1 : steps);
+    }
+}
+
+static int64_t bound_of(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                        int64_t tokens_per_step, int64_t *plain)
+{
+    hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
+    int64_t steps = (lengths->tokens + tokens_per_step - 1) / tokens_per_step;
+    OK(context, hbp_bound_epoch(context, lengths, cost, steps, plain));
+    int64_t bound = *plain;
+    OK(context, hbp__epoch_bound_long(&epoch, tokens_per_step, &bound));
+    return bound;
+}
+
+START_TEST(no_way_to_spread_samples_is_faster)
+{
+    hbp_context *context = test_context();
+    int64_t raised = 0, exact = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(300); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 0, 0);
+        hbp_cost *cost = test_cost_ranks(context, (int32_t)(8 << hbp__rng_below(&rng, 3)));
+        int64_t length[MOST], count = 2 + hbp__rng_below(&rng, seed % 4 ? 4 : 6), longest = 0, plain;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t most = hbp__rng_below(&rng, 2) ? 3000 : 120000;
+            length[i] = 1 + hbp__rng_below(&rng, (uint64_t)most);
+            longest = length[i] > longest ? length[i] : longest;
+        }
+        spread s = {context, cost, length, count, longest + hbp__rng_below(&rng, 120000), {0}, INT64_MAX};
+        hbp_lengths *lengths = lengths_of(context, length, count);
+        try_all(&s, 0, 0);
+        int64_t bound = bound_of(context, lengths, cost, s.tokens_per_step, &plain);
+        ck_assert_int_ge(bound, plain);
+        ck_assert_msg(bound <= s.best, "seed %d: %lld above %lld", (int)seed, (long long)bound,
+                      (long long)s.best);
+        raised += bound > plain;
+        exact += bound == s.best;
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    ck_assert_int_gt(raised, TEST_ROUNDS(300) / 8);
+    ck_assert_int_gt(exact, TEST_ROUNDS(300) / 8);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* One giant among short samples: its step ends no sooner than it does, and holds few of the others. */
+START_TEST(a_giant_is_waited_for)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 32);
+    int64_t length[2] = {250, 120000}, count[2] = {8000, 1}, plain, short_ns;
+    hbp_lengths *lengths = NULL, *shorts = NULL;
+    OK(context, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
+    int64_t bound = bound_of(context, lengths, cost, 250000, &plain);
+    count[0] -= 1000; /* at most so many beside it */
+    OK(context, hbp_lengths_create_histogram(context, length, count, 1, &shorts));
+    OK(context, hbp_bound_epoch(context, shorts, cost, 8, &short_ns));
+    ck_assert_int_gt(bound, plain);
+    ck_assert_int_ge(bound, alone(cost, 120000) + short_ns);
+    /* A step that holds all lets them run beside it. */
+    ck_assert_int_eq(bound_of(context, lengths, cost, 3000000, &plain), plain);
+    hbp_lengths_free(shorts);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct inputs {
+    hbp_lengths *lengths;
+    hbp_cost *cost;
+} inputs;
+
+static hbp_status bound_once(hbp_context *context, void *user)
+{
+    inputs *in = user;
+    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {0}};
+    int64_t bound = 1;
+    return hbp__epoch_bound_long(&epoch, 250000, &bound);
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    inputs in = {lengths_of(context, (int64_t[]){120000, 5, 250, 90000, 90000}, 5), test_cost(context)};
+    failing_sweep(bound_once, &in);
+    hbp_lengths_free(in.lengths);
+    hbp_cost_free(in.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("bound_long", no_way_to_spread_samples_is_faster, a_giant_is_waited_for, nothing_is_left_behind)
