@@ -86,7 +86,8 @@ static hbp_status consider_fill(search *s, const hbp_groups *groups, hbp_groups 
     hbp_status status = hbp__epoch_fill(s->epoch, s->epoch->lengths, &narrow, s->fill, &c.owned_packs);
     if (status < 0) {
         candidate_close(&c);
-        return status;
+        /* There is a hierarchy already. */
+        return status == HBP_E_INFEASIBLE ? hbp__enter(s->epoch->context) : status;
     }
     c.packs = c.owned_packs;
     return consider(s, &c);
@@ -278,8 +279,10 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
     if (!w->mixture && !w->hierarchy)
         return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,
-                         "no plan of steps of at most %lld tokens was found",
-                         (long long)w->epoch->options.tokens_per_step);
+                         "no plan of steps of at most %lld tokens was found (composition %s, "
+                         "micro_batch_multiple %d, drop_last %d)",
+                         (long long)w->tokens_per_step, hbp_composition_name(w->epoch->options.composition),
+                         (int)w->epoch->options.micro_batch_multiple, (int)w->epoch->options.drop_last);
     hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
         mixture_ns = w->guess_ns;

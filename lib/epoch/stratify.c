@@ -29,7 +29,8 @@
 #define CUT  70
 #define CUTS 6
 
-/* Tries to find steps that keep to the options, each with a tenth more of them. */
+/* Tries to find steps that keep to the options, each with a tenth more of them; then with half as many more.
+ */
 #define TRIES 12
 
 int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
@@ -38,23 +39,26 @@ int hbp__epoch_may_plan_steps(const hbp__epoch *epoch)
     return !o->groups && !o->window_samples && !o->drop_last && !o->modality_order;
 }
 
-/* About what planning the samples of `lengths` step by step takes. */
-static int64_t planning_ns(const hbp_lengths *lengths, int64_t tokens_per_step)
+/* About what planning the samples of `lengths` step by step takes; each round of effort does three times the
+ * work of the one before. */
+static int64_t planning_ns(const hbp__epoch *epoch, const hbp_lengths *lengths, int64_t tokens_per_step)
 {
-    double steps = (double)hbp__ceil_div(lengths->tokens, tokens_per_step);
+    double steps = (double)hbp__ceil_div(lengths->tokens, tokens_per_step), rounds = 1, round = 1;
     double samples = (double)lengths->count / steps;
-    return hbp__round_i64(steps * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16)));
+    for (int32_t i = 1; i < epoch->options.effort; i++)
+        rounds += round *= 3;
+    return hbp__round_i64(steps * rounds * (STEP_NS + SAMPLE_NS * samples + STEP_SHARED_NS / (samples + 16)));
 }
 
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
 {
-    return planning_ns(epoch->lengths, tokens_per_step);
+    return planning_ns(epoch, epoch->lengths, tokens_per_step);
 }
 
 /* The most that the plan of some samples may leave. */
 static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
 {
-    int64_t cost = planning_ns(lengths, s->tokens_per_step);
+    int64_t cost = planning_ns(s->epoch, lengths, s->tokens_per_step);
     cost = cost > FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
@@ -107,15 +111,17 @@ static hbp_status open_way(const hbp__stratify *s, const hbp__epoch *part, way w
     return hbp__batches_most_tokens(b, part->lengths) <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
 }
 
-/* About what a way takes, from `sample` of its steps; INT64_MAX where it keeps not to the tokens or the
- * options. */
+/* About what a way takes, from `sample` of its steps planned without further effort; INT64_MAX where it keeps
+ * not to the tokens or the options. */
 static hbp_status estimate(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t sample, int64_t *ns)
 {
+    hbp__epoch quick = *part;
     hbp__batches b;
     *ns = INT64_MAX;
+    quick.options.effort = quick.options.effort > 1 ? 1 : quick.options.effort;
     hbp_status status = open_way(s, part, w, &b);
     if (status >= 0)
-        status = hbp__batches_estimate(part, &b, sample, ns);
+        status = hbp__batches_estimate(&quick, &b, sample, ns);
     hbp__batches_close(&b);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
         return status;
@@ -198,12 +204,12 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     hbp_context *context = s->epoch->context;
     int64_t count = s->epoch->lengths->count;
     w.steps = hbp__max_i64(w.steps, hbp__ceil_div(s->epoch->lengths->tokens, s->tokens_per_step));
-    hbp_status status = HBP_E_INFEASIBLE;
-    for (int i = 0; i < TRIES && status == HBP_E_INFEASIBLE && w.steps <= count; i++) {
+    w.composition = HBP_COMPOSITION_STRATIFIED;
+    hbp_status status = plan_way(s, s->epoch, w, out);
+    for (int i = 1; status == HBP_E_INFEASIBLE && w.steps < count; i++) {
         hbp__enter(context); /* clears the last one's message */
-        w.composition = HBP_COMPOSITION_STRATIFIED;
+        w.steps = hbp__min_i64(w.steps + w.steps / (i < TRIES ? 10 : 2) + 1, count);
         status = plan_way(s, s->epoch, w, out);
-        w.steps += w.steps / 10 + 1;
     }
     if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
         return status;

@@ -296,6 +296,49 @@ START_TEST(extremes_are_planned_or_named)
 }
 END_TEST
 
+/* Where padding depends on the degree, packs that end elsewhere may not hold what the hierarchy's do: they
+ * are left out, and the epoch is planned. */
+START_TEST(what_another_hierarchy_cannot_hold_is_no_failure)
+{
+    static const int32_t degree[] = {1, 3};
+    static const double latency[] = {0, 2.2e6}, per_token[] = {0, 533};
+    static const uint32_t length[] = {4110, 863, 8788, 14776, 2115};
+    hbp_context *context = test_context();
+    hbp_cost *cost = NULL;
+    hbp_lengths *lengths = NULL;
+    hbp_cost_terms t;
+    hbp_cost_terms_init(&t, sizeof t);
+    t.ranks = t.domain_ranks = 3;
+    t.layers = 4;
+    t.ns_per_token = 25286;
+    t.ns_per_token_squared = 1.15;
+    t.recompute_linear = .31;
+    t.recompute_attention = .28;
+    t.recompute_communication = .5;
+    t.pack_ns = 44854610;
+    t.static_bytes = 1e9;
+    t.activation_bytes = 1296417;
+    t.recomputed_bytes = 81026;
+    t.working_bytes = 648208;
+    t.logits_bytes = 576185;
+    t.limit_bytes = INT64_C(21000000000);
+    t.degrees = 2;
+    t.degree = degree;
+    t.sp_latency_ns = latency;
+    t.sp_ns_per_token = per_token;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    OK(context, hbp_lengths_create_u32(context, length, 5, NULL, &lengths));
+    hbp_epoch_options options = {.struct_size = sizeof options, .sequence_multiple_per_sp = 48};
+    hbp_plan *plan = NULL;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    OK(context, hbp_plan_validate(context, plan, lengths, cost));
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -314,4 +357,5 @@ END_TEST
 TEST_MAIN("mixed", never_longer_than_the_hierarchy, short_epochs_are_as_fast_as_any_composition,
           the_hierarchy_is_mended_before_it_is_weighed, even_steps_are_found, steps_are_mixtures,
           a_plan_is_a_function_of_its_inputs, ties_policies_and_left_overs_survive, groups_may_be_given,
-          extremes_are_planned_or_named, nothing_is_left_behind)
+          extremes_are_planned_or_named, what_another_hierarchy_cannot_hold_is_no_failure,
+          nothing_is_left_behind)

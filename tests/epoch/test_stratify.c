@@ -91,6 +91,31 @@ START_TEST(senseless_slack_is_named)
 END_TEST
 
 /* The searches of all the steps allocate too often to fail each allocation: they have sweeps of their own. */
+/* Two samples a pack, two packs a micro-batch, one micro-batch a step: many more steps than the tokens ask
+ * for. */
+START_TEST(as_many_steps_as_it_takes)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 2);
+    uint32_t length[90];
+    for (int i = 0; i < 90; i++)
+        length[i] = 1500 + 10 * (uint32_t)i;
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 90, NULL, &lengths));
+    hbp_epoch_options options = {.struct_size = sizeof options,
+                                 .tokens_per_step = 300000,
+                                 .max_samples = 2,
+                                 .micro_batches_per_step = 1};
+    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    ck_assert_int_ge(plan->steps, 23);
+    ck_assert_int_eq(plan->micro_batches, plan->steps);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *outer = test_context();
@@ -116,4 +141,5 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("stratify", slack_buys_mixture, limits_hold, senseless_slack_is_named, nothing_is_left_behind)
+TEST_MAIN("stratify", slack_buys_mixture, limits_hold, senseless_slack_is_named, as_many_steps_as_it_takes,
+          nothing_is_left_behind)
