@@ -101,6 +101,9 @@ hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step
  * modalities. */
 int hbp__epoch_may_plan_steps(const hbp__epoch *epoch);
 
+/* Planning that takes less is not held against what it saves: estimating that costs as much. */
+#define HBP__FREE_NS INT64_C(1000000000)
+
 /* About what planning all samples step by step takes, in ns; the same on every machine. */
 int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step);
 

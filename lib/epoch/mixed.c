@@ -16,6 +16,10 @@
 /* And in the place of the hierarchy, where planning takes long. */
 #define WORTH_DEAR 10
 
+/* They are to save so many times what planning them takes: the price is that of models whose steps are soon
+ * planned. */
+#define CLEARLY 4
+
 /* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
 #define DEAR 10000
 
@@ -255,7 +259,10 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     }
     if (!w->mixture && is_dear(w)) {
         /* Only to be faster than the hierarchy; else a guess to tell will do. */
+        int64_t price = hbp__epoch_planning_ns(w->epoch, w->tokens_per_step);
         ns = time_of(w->hierarchy);
+        if (price > HBP__FREE_NS)
+            ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, CLEARLY - 1));
         s.saves_from_ns = ns;
         s.most_ns = bound_ns && ns - bound_ns <= bound_ns / 1000 * WORTH_DEAR ? 0 : ns - 1;
     }

@@ -21,9 +21,6 @@
 #define SAMPLE_NS      15000.0
 #define STEP_SHARED_NS 250000000.0
 
-/* Less than this is not held against what planning saves: estimating it costs as much. */
-#define FREE_NS INT64_C(1000000000)
-
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
 #define CUT  70
@@ -59,7 +56,7 @@ int64_t hbp__epoch_planning_ns(const hbp__epoch *epoch, int64_t tokens_per_step)
 static int64_t most_ns(const hbp__stratify *s, const hbp_lengths *lengths)
 {
     int64_t cost = planning_ns(s->epoch, lengths, s->tokens_per_step);
-    cost = cost > FREE_NS ? cost : 0;
+    cost = cost > HBP__FREE_NS ? cost : 0;
     return s->saves_from_ns
                ? hbp__min_i64(s->most_ns, s->saves_from_ns - hbp__min_i64(cost, s->saves_from_ns))
                : s->most_ns;
