@@ -12,6 +12,9 @@
 #define WORK        INT64_C(4000000)
 #define WORK_MEMBER INT64_C(250)
 
+/* A squeeze may do so much where less is left to the search. */
+#define LEAST_WORK INT64_C(100000)
+
 /* Work between two looks at a request to cancel: some 10 ms. */
 #define WORK_A_LOOK INT64_C(400000)
 
@@ -278,6 +281,8 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
             return 0;
     q->work += extras * groups;
     int64_t limit = q->work + WORK + WORK_MEMBER * q->count;
+    if (q->work_limit)
+        limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + LEAST_WORK));
     for (int32_t g = 0; g < groups; g++)
         q->group[g].time = time_with(q, g, 0, 0, 0, goal);
     for (int64_t turn = 1;; turn++) {
