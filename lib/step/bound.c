@@ -9,6 +9,12 @@
 #define CASES   3
 #define PRECISE 0.002
 
+/* The longest sequences are counted beside time and memory where they take this part of the ranks alone. */
+#define NEARLY_FULL 0.6
+
+/* Long sequences in a group that are worth counting. */
+#define MOST_FIT 4
+
 /* With more micro-batches than this, one more or less tells little. */
 #define FEW_BATCHES 16
 
@@ -126,6 +132,35 @@ static double least_micro_batches(const bounding *b, double *longest)
     return ceil(needed / multiple) * multiple;
 }
 
+/* Whether nothing that the longest sequences, counted, take of the ranks rules out one micro-batch of all:
+ * those of which a group of some degree does not hold one more in time. */
+static hbp_status allows_counts(bounding *b, double time, int *allowed)
+{
+    static const double weight[] = {1, 0, 0.5};
+    const hbp__step *step = b->step;
+    double here[HBP__STEP_DEGREES];
+    int64_t seen[HBP__STEP_DEGREES * MOST_FIT];
+    int32_t sights = 0;
+    for (int32_t i = 0; i < step->degrees * MOST_FIT && *allowed; i++) {
+        int64_t longs = hbp__bound_one_longs(step, time, i / MOST_FIT, 1 + i % MOST_FIT);
+        int is_new = longs > 0;
+        for (int32_t k = 0; k < sights; k++)
+            is_new = is_new && seen[k] != longs;
+        if (!is_new)
+            continue;
+        seen[sights++] = longs;
+        for (int64_t quarter = 0; quarter < 4 && *allowed; quarter++) {
+            hbp__bound_count count = {.share = 0.5};
+            double needed = hbp__bound_one_count(step, time, longs, quarter * (longs - 1) / 4, &count);
+            *allowed = needed <= b->ranks * (1 + b->margin);
+            HBP__TRY(hbp__tick(step->context, "bound", i, step->degrees * MOST_FIT));
+            for (int w = 0; w < 3 && *allowed && needed > b->ranks * NEARLY_FULL; w++)
+                *allowed = hbp__bound_one_allows(step, b->ask, time, weight[w], &count, b->scratch, here);
+        }
+    }
+    return HBP_OK;
+}
+
 /* Whether nothing rules out one micro-batch of all within `time`, looked at closely or not. */
 static hbp_status allows(bounding *b, double time, int closely, int *allowed)
 {
@@ -134,10 +169,12 @@ static hbp_status allows(bounding *b, double time, int closely, int *allowed)
     *allowed = hbp__bound_class_allows(&b->class, time);
     for (int i = 0; i < 5 && *allowed; i++) {
         HBP__TRY(hbp__tick(b->step->context, "bound", i, 5));
-        *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], b->scratch, here);
+        *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], NULL, b->scratch, here);
         for (int32_t j = 0; j < b->step->degrees && *allowed; j++)
             least[j] = here[j] > least[j] ? here[j] : least[j];
     }
+    if (*allowed)
+        HBP__TRY(allows_counts(b, time, allowed));
     if (!*allowed || !closely)
         return HBP_OK;
     return hbp__bound_one_allows_both(b->step, b->ask, time, least, b->scratch, allowed);

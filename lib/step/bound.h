@@ -28,14 +28,38 @@ typedef struct hbp__ask {
 /* [count x degrees] asks into `ask`. */
 void hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
 
+/* The longest sequences counted: what one of s tokens takes of the ranks of a group, from `base` at `edge`
+ * tokens up by `slope` a token, none and `most` the limits; past `room` none is done in time. */
+typedef struct hbp__bound_count {
+    int64_t longs; /* sequences 0 .. longs - 1 */
+    double share;  /* of the count in a mix with time and memory */
+    struct {
+        double room;
+        double edge;
+        double base;
+        double slope;
+        double most;
+    } degree[HBP__STEP_DEGREES];
+} hbp__bound_count;
+
+/* Sets what each of the first `longs` sequences takes where groups are done in `time` above the fixed part;
+ * those up to sequence `full` < longs, at least, as much as one of a group that could hold another shorter
+ * one. Returns the ranks that all of them take at least. O(degrees longs). */
+double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, int64_t full,
+                            hbp__bound_count *count);
+
+/* About how many of the longest sequences are too long for `fit` + 1 of them to be done in `time` in a group
+ * of step->degree[j]. O(log count). */
+int64_t hbp__bound_one_longs(const hbp__step *step, double time, int32_t j, int64_t fit);
+
 /* Doubles of scratch for the two below. */
 uint64_t hbp__bound_one_room(const hbp__step *step);
 
 /* Zero when one micro-batch surely cannot finish in `time` above the fixed part, judged by the share `weight`
- * of time and the rest of memory. least[j] [degrees] gets the ranks that groups of step->degree[j] and above
- * have at least, as far as it came. O(count degrees). */
+ * of time and the rest of memory, mixed with a count, or NULL. least[j] [degrees] gets the ranks that groups
+ * of step->degree[j] and above have at least, as far as it came. O(count degrees). */
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
-                          double *scratch, double *least);
+                          const hbp__bound_count *count, double *scratch, double *least);
 
 /* The same into *allowed where groups of each degree and above are judged by another share of time than those
  * below; `least` as from calls for the same time. HBP_E_CANCELLED. */

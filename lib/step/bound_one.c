@@ -2,6 +2,7 @@
  * docs/explanation/step-bound.md, the names here are the ones used there. */
 #include <math.h>
 
+#include "base/checked.h"
 #include "solve/concave.h"
 #include "step/bound.h"
 
@@ -12,7 +13,21 @@ typedef struct judging {
     double time;
     double weight; /* lambda: of time; the rest is memory's */
     double margin;
+    const hbp__bound_count *count; /* NULL: none */
 } judging;
+
+/* What sequence k takes of a group of degree j by its count. */
+static double counted(const hbp__step *step, const hbp__bound_count *count, int64_t k, int32_t j)
+{
+    if (k >= count->longs)
+        return 0;
+    double tokens = (double)step->degree[j].tokens[k];
+    if (tokens > count->degree[j].room)
+        return (double)INFINITY;
+    double here = count->degree[j].base + count->degree[j].slope * (tokens - count->degree[j].edge);
+    here = here < count->degree[j].most ? here : count->degree[j].most;
+    return here > 0 ? here : 0;
+}
 
 /* Ranks that a sequence loads on a degree; INFINITY: it does not finish in time there. */
 static double load(const judging *l, int64_t k, int32_t j, double weight)
@@ -23,6 +38,8 @@ static double load(const judging *l, int64_t k, int32_t j, double weight)
         double here = by_work * a->need[n].work + (1 - weight) * a->need[n].share;
         least = here < least ? here : least;
     }
+    if (l->count)
+        least = (1 - l->count->share) * least + l->count->share * counted(l->step, l->count, k, j);
     return least;
 }
 
@@ -158,15 +175,98 @@ static int allows(const judging *l, double *scratch, double *least)
     return 1;
 }
 
+/* No group of degree j that is done in time takes less when it holds so much. */
+static double least_time(const hbp__step *step, int32_t j, double tokens, double squares)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    const hbp__step_way *way = &d->way[0];
+    if (step->cost->terms.layers <= HBP__STEP_WAYS - 2)
+        way = hbp__step_find_way(d, (int64_t)tokens);
+    return way->constant - step->cost->terms.pack_ns + way->linear * tokens + way->square * squares;
+}
+
+/* The most tokens of long sequences, each with at least `density` squares a token, that a group of degree j
+ * is done with in time; 0: none. */
+static double most_tokens(const hbp__step *step, int32_t j, double time, double density)
+{
+    double low = 0, high = (double)step->degree[j].capacity;
+    if (least_time(step, j, high, density * high) <= time)
+        return high;
+    for (int i = 0; i < 40; i++) {
+        double middle = low + (high - low) / 2;
+        if (least_time(step, j, middle, density * middle) <= time)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high; /* no less than what is done in time */
+}
+
+double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, int64_t full,
+                            hbp__bound_count *count)
+{
+    double density = (double)INFINITY, sum = 0;
+    count->longs = longs;
+    for (int64_t k = 0; k < longs; k++)
+        for (int32_t j = 0; j < step->degrees; j++) {
+            double here = step->squares[k] / (double)step->degree[j].tokens[k];
+            density = here < density ? here : density;
+        }
+    for (int32_t j = 0; j < step->degrees; j++) {
+        const hbp__step_degree *d = &step->degree[j];
+        int64_t shortest = INT64_MAX;
+        for (int64_t k = 0; k < longs; k++)
+            shortest = hbp__min_i64(shortest, d->tokens[k]);
+        double room = most_tokens(step, j, time, density), fit = floor(room / (double)shortest);
+        fit = fit > 1 ? fit : 1;
+        double base = d->degree / fit, most = base, slope = 0, edge = room / fit;
+        /* Of longer ones a group holds one fewer: from one number to the next by the tokens. */
+        if (fit > 1 && (double)d->tokens[full] > edge) {
+            slope = d->degree / (fit * (fit - 1)) / ((double)d->tokens[full] - edge);
+            most = d->degree / (fit - 1);
+        }
+        count->degree[j].room = room;
+        count->degree[j].edge = edge;
+        count->degree[j].base = base;
+        count->degree[j].slope = slope;
+        count->degree[j].most = most;
+    }
+    for (int64_t k = 0; k < longs; k++) {
+        double least = (double)INFINITY;
+        for (int32_t j = 0; j < step->degrees; j++) {
+            double here = counted(step, count, k, j);
+            least = here < least ? here : least;
+        }
+        sum += least;
+    }
+    return sum;
+}
+
+int64_t hbp__bound_one_longs(const hbp__step *step, double time, int32_t j, int64_t fit)
+{
+    double n = (double)(fit + 1);
+    int64_t low = 0;
+    for (int64_t high = step->count + 1; high - low > 1;) {
+        int64_t middle = low + (high - low) / 2;
+        double tokens = n * (double)step->degree[j].tokens[middle - 1];
+        if (tokens > (double)step->degree[j].capacity ||
+            least_time(step, j, tokens, n * step->squares[middle - 1]) > time)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint64_t hbp__bound_one_room(const hbp__step *step)
 {
     return 2 * (uint64_t)step->count * (1 + (uint64_t)step->degrees);
 }
 
 int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double time, double weight,
-                          double *scratch, double *least)
+                          const hbp__bound_count *count, double *scratch, double *least)
 {
-    judging l = {step, ask, time, weight, hbp__bound_margin(step->count)};
+    judging l = {step, ask, time, weight, hbp__bound_margin(step->count), count};
     return allows(&l, scratch, least);
 }
 
@@ -204,7 +304,7 @@ hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask
                                       const double *least, double *scratch, int *allowed)
 {
     static const double weight[][2] = {{1, 0}, {0, 1}, {1, 0.5}, {0.5, 0}};
-    judging l = {step, ask, time, 0, hbp__bound_margin(step->count)};
+    judging l = {step, ask, time, 0, hbp__bound_margin(step->count), NULL};
     *allowed = 1;
     for (int32_t j = 1; j < step->degrees && *allowed; j++)
         for (int i = 0; i < 4 && *allowed; i++) {

@@ -40,7 +40,7 @@ static int try_bound(hbp__step_builder *s, double goal, int64_t moves)
     sub.count = s->pool.count;
     for (int w = 0; w < 3; w++) {
         s->work += sub.count * sub.degrees * sub.degrees;
-        if (!hbp__bound_one_allows(&sub, s->pool_ask, goal - s->step->cost->terms.pack_ns, weights[w],
+        if (!hbp__bound_one_allows(&sub, s->pool_ask, goal - s->step->cost->terms.pack_ns, weights[w], NULL,
                                    s->scratch, least))
             return 0;
         for (int32_t grain = 0; grain < s->step->degrees; grain++) {
