@@ -9,8 +9,8 @@
 
 /* Steps of the innermost loops in the first round: so many, so many more a sequence, and so many shared by
  * the sequences, since few of them are hard to arrange. */
-#define WORK          INT64_C(700000)
-#define WORK_SEQUENCE INT64_C(1000)
+#define WORK          INT64_C(550000)
+#define WORK_SEQUENCE INT64_C(850)
 #define WORK_SHARED   INT64_C(120000000)
 
 /* Fewer sequences than this can be arranged in fewer ways. */
