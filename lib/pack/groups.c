@@ -111,9 +111,10 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
     int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->tie;
     if (options->max_pack_length)
         return hbp__fail(context, HBP_E_INVALID,
-                         "groups: %s %lld tokens with padding; max_pack_length is %lld",
+                         "groups: %s %lld tokens with padding; max_pack_length is %lld (%lld would do)",
                          is_one ? "the longest sample has" : "tied samples together have", (long long)longest,
-                         (long long)options->max_pack_length);
+                         (long long)options->max_pack_length,
+                         (long long)hbp__round_up(longest, options->pack_multiple));
     return hbp__fail(context, HBP_E_INVALID,
                      "groups: tied samples have %lld tokens together; a pack holds %lld", (long long)longest,
                      (long long)pack);

@@ -116,6 +116,11 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
         length = hbp__round_up(longest, limits->pack_multiple);
         fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
     }
+    if (!fits && limits->tokens_per_rank < INT64_MAX)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "no SP degree holds a pack of %lld tokens on %d rank(s) in memory and within "
+                         "tokens_per_rank, which is %lld",
+                         (long long)length, (int)cost->terms.ranks, (long long)limits->tokens_per_rank);
     if (!fits)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "no SP degree holds a pack of %lld tokens on %d rank(s), even with every layer "
