@@ -46,7 +46,8 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
                                   int64_t step, hbp_plan **out);
 
 /* About how long all steps take when they are planned so, from `sample` of them, by the work that those have
- * of all work: steps differ in it, and their times with it. */
+ * of all work: steps differ in it, and their times with it. Of few steps that of the longest sample counts by
+ * itself. */
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *batches, int64_t sample,
                                  int64_t *ns);
 

@@ -3,6 +3,9 @@
 #include "data/plan.h"
 #include "epoch/batches.h"
 
+/* Of so few steps that of the longest sample is planned as well. */
+#define FEW_STEPS 64
+
 /* Rank-time of all samples at degree 1. */
 static double work_of_all(const hbp__epoch *epoch)
 {
@@ -16,23 +19,51 @@ static double work_of_all(const hbp__epoch *epoch)
     return work;
 }
 
+/* The step of the longest sample: it may take far longer than its work says. */
+static int64_t longest_step(const hbp__epoch *epoch, const hbp__batches *b)
+{
+    int64_t best = 0, longest = -1;
+    for (int64_t step = 0; step < b->steps; step++)
+        for (int64_t i = b->first[step]; i < b->first[step + 1]; i++)
+            if (hbp_lengths_get_length(epoch->lengths, b->sample[i]) > longest) {
+                longest = hbp_lengths_get_length(epoch->lengths, b->sample[i]);
+                best = step;
+            }
+    return best;
+}
+
+/* Adds the time and the work of a step. */
+static hbp_status add_step(const hbp__epoch *epoch, const hbp__batches *b, int64_t step, double *total,
+                           double *work)
+{
+    hbp_plan *plan = NULL;
+    HBP__TRY(hbp__batches_plan_step(epoch, epoch->context, b, step, &plan));
+    for (int64_t p = 0; p < plan->packs; p++)
+        *work += hbp__epoch_work(epoch, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p]);
+    *total += (double)plan->step_ns[0];
+    hbp_plan_free(plan);
+    return HBP_OK;
+}
+
 hbp_status hbp__batches_estimate(const hbp__epoch *epoch, const hbp__batches *b, int64_t sample, int64_t *ns)
 {
-    double total = 0, work = 0;
-    int64_t count = hbp__min_i64(sample, b->steps);
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        /* The middle of the i-th stretch of the epoch. */
-        hbp_plan *plan = NULL;
-        status =
-            hbp__batches_plan_step(epoch, epoch->context, b, (2 * i + 1) * b->steps / (2 * count), &plan);
-        for (int64_t p = 0; status >= 0 && p < plan->packs; p++)
-            work +=
-                hbp__epoch_work(epoch, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p]);
-        if (status >= 0)
-            total += (double)plan->step_ns[0];
-        hbp_plan_free(plan);
+    double total = 0, work = 0, apart = 0, apart_work = 0, all = work_of_all(epoch);
+    int64_t count = hbp__min_i64(sample, b->steps), longest = b->steps;
+    if (b->steps <= FEW_STEPS) {
+        longest = longest_step(epoch, b);
+        HBP__TRY(add_step(epoch, b, longest, &apart, &apart_work));
     }
-    *ns = work > 0 ? hbp__round_i64(total / work * work_of_all(epoch)) : INT64_MAX;
-    return status < 0 ? status : HBP_OK;
+    for (int64_t i = 0; i < count; i++) {
+        /* The middle of the i-th stretch of the epoch. */
+        int64_t step = (2 * i + 1) * b->steps / (2 * count);
+        step = step == longest && count == 1 ? (step + 1) % b->steps : step;
+        if (step != longest)
+            HBP__TRY(add_step(epoch, b, step, &total, &work));
+    }
+    double others = all > apart_work ? all - apart_work : 0;
+    if (work > 0)
+        *ns = hbp__round_i64(apart + total / work * others);
+    else
+        *ns = apart_work > 0 ? hbp__round_i64(apart / apart_work * all) : INT64_MAX;
+    return HBP_OK;
 }

@@ -18,7 +18,7 @@
 
 /* They are to save so many times what planning them takes: the price is that of models whose steps are soon
  * planned. */
-#define CLEARLY 4
+#define CLEARLY 2
 
 /* For a mixture no faster than the hierarchy, planning may take one part in so many of the run. */
 #define DEAR 10000

@@ -21,6 +21,9 @@
 #define SAMPLE_NS      15000.0
 #define STEP_SHARED_NS 250000000.0
 
+/* Planning is soon done in this part of it. */
+#define SOON 4
+
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
 #define CUT  70
@@ -213,6 +216,32 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     return plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, out);
 }
 
+static void keep_faster(hbp_plan **plan, hbp_plan **other)
+{
+    if (*other && (!*plan || time_of(*other) < time_of(*plan))) {
+        hbp_plan *slower = *plan;
+        *plan = *other;
+        *other = slower;
+    }
+    hbp_plan_free(*other);
+    *other = NULL;
+}
+
+/* A shuffled sampler's steps as well, where estimates may err by more than planning them takes. */
+static hbp_status try_drawn(const hbp__stratify *s, hbp_plan **plan)
+{
+    hbp_plan *drawn = NULL;
+    if (s->epoch->options.composition != HBP_COMPOSITION_AUTO ||
+        planning_ns(s->epoch, s->epoch->lengths, s->tokens_per_step) > HBP__FREE_NS / SOON)
+        return HBP_OK;
+    hbp_status status = plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, &drawn);
+    if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
+        return hbp__enter(s->epoch->context); /* clears its message */
+    HBP__TRY(status);
+    keep_faster(plan, &drawn);
+    return HBP_OK;
+}
+
 /* Plans all samples step by step. */
 static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
 {
@@ -221,9 +250,10 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
     HBP__TRY(guess_way(s, s->epoch, s->micro_batches, 0, &w, &is_found));
     if (!is_found && s->most_ns == INT64_MAX && !s->saves_from_ns)
         return plan_at_any_price(s, w, plan);
-    if (!is_found)
-        return HBP_OK;
-    HBP__TRY(plan_way(s, s->epoch, w, plan));
+    if (is_found)
+        HBP__TRY(plan_way(s, s->epoch, w, plan));
+    if (!is_found || w.composition != HBP_COMPOSITION_RANDOM)
+        HBP__TRY(try_drawn(s, plan));
     if (time_of(*plan) > s->most_ns) {
         hbp_plan_free(*plan);
         *plan = NULL;
