@@ -155,6 +155,39 @@ START_TEST(all_steps_estimate_themselves)
 }
 END_TEST
 
+/* One of six steps waits for a sample as long as a hundred others: a step of the rest tells nothing of it. */
+START_TEST(the_longest_sample_is_seen)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    uint32_t length[1201];
+    for (int i = 0; i < 1200; i++)
+        length[i] = 100 + (uint32_t)(i * 7 % 300);
+    length[1200] = 100000;
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 1201, NULL, &lengths));
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 1}};
+    hbp__batches b;
+    hbp_plan *plan = NULL;
+    int64_t sum = 0;
+    OK(context, hbp__batches_deal(&epoch, 6, INT64_MAX, &b));
+    OK(context, hbp__batches_plan(&epoch, &b, &plan));
+    for (int64_t s = 0; s < 6; s++)
+        sum += plan->step_ns[s];
+    for (int64_t sample = 1; sample <= 6; sample++) {
+        int64_t ns = 0;
+        OK(context, hbp__batches_estimate(&epoch, &b, sample, &ns));
+        ck_assert_msg(llabs(ns - sum) <= sum / 50, "%d steps: %lld, all %lld", (int)sample, (long long)ns,
+                      (long long)sum);
+    }
+    hbp_plan_free(plan);
+    hbp__batches_close(&b);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 typedef struct inputs {
     hbp_lengths *lengths;
     hbp_cost *cost;
@@ -186,4 +219,4 @@ END_TEST
 
 TEST_MAIN("batches_deal", steps_are_dealt_their_share, steps_hold_the_samples_asked_for,
           linked_samples_stay_together, a_curriculum_comes_first, drop_last_drops_what_is_no_step,
-          all_steps_estimate_themselves, nothing_is_left_behind)
+          all_steps_estimate_themselves, the_longest_sample_is_seen, nothing_is_left_behind)
