@@ -1,4 +1,4 @@
-/* Mode mixed beside the hierarchy, beside steps planned one by one, and over the bound. */
+/* Mixed layouts beside the hierarchy, beside steps planned one by one, and over the bound. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, const hbp_
 
 void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)
 {
-    bench_section("Mode mixed: llama-3.1-8b, 4 nodes of 8 h100");
+    bench_section("Mixed layouts: llama-3.1-8b, 4 nodes of 8 h100");
     printf("tokens: millions in a step, the groups' and eight times as many; time: over the hierarchy's, and "
            "over\n"
            "that of random batches planned one by one (%d and %d of them); bound: percent over it; distance: "
