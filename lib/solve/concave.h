@@ -18,10 +18,10 @@ typedef struct hbp__concave_aim {
     int tries;     /* values looked at, at most */
 } hbp__concave_aim;
 
-/* The tangent of the greatest value found between `left`, which rises, and `right`, which falls; both are of
- * f or above it. The next place is where the two meet, which is as high as f can be: a function made of few
- * straight pieces is done in about as many tries. Its `value` is the least double where none was looked at.
- * Source: Kelley, The cutting-plane method for solving convex programs (1960). */
+/* The tangent of the greatest value found from `left`, which rises, to `right`, which falls; both are of f,
+ * or above it where that does not matter. The next place is where the two meet, which is as high as f can be:
+ * a function made of few straight pieces is done in about as many tries. Source: Kelley, The cutting-plane
+ * method for solving convex programs (1960). */
 hbp__tangent hbp__concave_greatest(hbp__tangent_at *f, void *data, hbp__tangent left, hbp__tangent right,
                                    const hbp__concave_aim *aim);
 

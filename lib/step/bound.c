@@ -32,9 +32,7 @@ typedef struct bounding {
     double *scratch; /* [hbp__bound_one_room] */
 } bounding;
 
-/* The way with the fewest layers that holds `tokens`. Where there are more layers than ways are kept, the one
- * found may have a few too many; times are linear in layers. */
-static hbp__step_way least_way(const hbp__step *step, int32_t j, int64_t tokens)
+hbp__step_way hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens)
 {
     const hbp__step_degree *d = &step->degree[j];
     hbp__step_way way = *hbp__step_find_way(d, tokens);
@@ -59,12 +57,12 @@ static void set_ask(const hbp__step *step, int32_t j, int64_t tokens, double squ
     a->needs = 0;
     if (tokens > d->capacity)
         return;
-    hbp__step_way ways[3] = {least_way(step, j, tokens)};
+    hbp__step_way ways[3] = {hbp__bound_least_way(step, j, tokens)};
     int32_t count = 1;
     double size = (double)tokens, limit = (double)t->limit_bytes;
     double room = limit + 0.5 - t->static_bytes + limit / 1125899906842624.0;
     if (tokens <= d->way[0].capacity && d->ways > 1)
-        ways[count++] = least_way(step, j, d->way[0].capacity + 1);
+        ways[count++] = hbp__bound_least_way(step, j, d->way[0].capacity + 1);
     if (ways[count - 1].recompute < d->way[d->ways - 1].recompute)
         ways[count++] = d->way[d->ways - 1];
     a->alone = ways[0].constant - t->pack_ns + ways[0].linear * size + ways[0].square * squares;

@@ -12,6 +12,10 @@ static inline double hbp__bound_margin(int64_t count)
     return (1024 + (double)count) / 1125899906842624.0; /* 2^-40 + count 2^-50 */
 }
 
+/* The way with the fewest layers in which a group of step->degree[j] holds `tokens`. Where there are more
+ * layers than ways are kept, the one found may have a few too many; times are linear in layers. */
+hbp__step_way hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens);
+
 /* What a sequence takes on a degree with some number of recomputed layers. */
 typedef struct hbp__need {
     double work;  /* rank-time, ns */

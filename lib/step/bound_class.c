@@ -167,14 +167,9 @@ double hbp__bound_class_set_best_price(hbp__bound_class *c, double micro_batches
     c->micro_batches = micro_batches;
     set_high(c, most);
     hbp__tangent best = plain_at(c, 0);
-    if (highest > 0) {
-        hbp__concave_aim aim = {.enough = (double)INFINITY, .tries = TRIES};
-        hbp__tangent left = best, right = plain_at(c, highest);
-        best = left.value > right.value ? left : right;
-        aim.least = best.value;
-        hbp__tangent inner = hbp__concave_greatest(plain_at, c, left, right, &aim);
-        best = inner.value > best.value ? inner : best;
-    }
+    hbp__concave_aim aim = {.least = -(double)INFINITY, .enough = (double)INFINITY, .tries = TRIES};
+    if (highest > 0)
+        best = hbp__concave_greatest(plain_at, c, best, plain_at(c, highest), &aim);
     hbp__bound_class_set_prices(c, micro_batches, &best.at, 1);
     return best.value;
 }
@@ -195,7 +190,6 @@ static double greatest(hbp__bound_class *c, double least, double enough)
         c->tau = taus[t];
         hbp__tangent left = top_at(c, 0);
         best = c->plain > best ? c->plain : best;
-        best = left.value > best ? left.value : best;
         if (best >= enough)
             break;
         /* No alpha makes a sequence cost more than apart from the top micro-batch. */

@@ -82,12 +82,8 @@ static double saving(const judging *l, double room, const double *below, const d
                      double *price)
 {
     knapsack s = {l->step->count, room, below, above};
-    hbp__concave_aim aim = {.enough = 0, .tries = 12};
-    hbp__tangent left = taken_at(&s, 0), right = taken_at(&s, highest);
-    hbp__tangent ends = left.value >= right.value ? left : right;
-    aim.least = ends.value;
-    hbp__tangent best = hbp__concave_greatest(taken_at, &s, left, right, &aim);
-    best = best.value > ends.value ? best : ends;
+    hbp__concave_aim aim = {.least = -(double)INFINITY, .enough = 0, .tries = 12};
+    hbp__tangent best = hbp__concave_greatest(taken_at, &s, taken_at(&s, 0), taken_at(&s, highest), &aim);
     *price = best.at;
     return -best.value;
 }
@@ -178,11 +174,8 @@ static int allows(const judging *l, double *scratch, double *least)
 /* No group of degree j that is done in time takes less when it holds so much. */
 static double least_time(const hbp__step *step, int32_t j, double tokens, double squares)
 {
-    const hbp__step_degree *d = &step->degree[j];
-    const hbp__step_way *way = &d->way[0];
-    if (step->cost->terms.layers <= HBP__STEP_WAYS - 2)
-        way = hbp__step_find_way(d, (int64_t)tokens);
-    return way->constant - step->cost->terms.pack_ns + way->linear * tokens + way->square * squares;
+    hbp__step_way way = hbp__bound_least_way(step, j, (int64_t)tokens);
+    return way.constant - step->cost->terms.pack_ns + way.linear * tokens + way.square * squares;
 }
 
 /* The most tokens of long sequences, each with at least `density` squares a token, that a group of degree j
@@ -219,7 +212,8 @@ double hbp__bound_one_count(const hbp__step *step, double time, int64_t longs, i
             shortest = hbp__min_i64(shortest, d->tokens[k]);
         double room = most_tokens(step, j, time, density), fit = floor(room / (double)shortest);
         fit = fit > 1 ? fit : 1;
-        double base = d->degree / fit, most = base, slope = 0, edge = room / fit;
+        double base = d->degree / fit, most = base, slope = 0;
+        double edge = room / fit * (1 + hbp__bound_margin(step->count)); /* no less than their mean */
         /* Of longer ones a group holds one fewer: from one number to the next by the tokens. */
         if (fit > 1 && (double)d->tokens[full] > edge) {
             slope = d->degree / (fit * (fit - 1)) / ((double)d->tokens[full] - edge);

@@ -39,7 +39,6 @@ enum { STREAM = 0x73746570 };
 typedef struct search {
     const hbp__step *step;
     hbp__step_builder builder;
-    hbp__bound_class bound;
     hbp__step_board board; /* under construction */
     hbp__step_board best;
     hbp__rng rng;
@@ -108,17 +107,23 @@ static void build_any(search *s, int64_t first, int32_t round)
  * Returns how many. */
 static int32_t bound_numbers(search *s, int64_t first, double *least)
 {
+    hbp__step_builder *b = &s->builder;
+    hbp__bound_class class;
     int32_t numbers = 0;
     double before = (double)INFINITY;
-    for (int64_t m = first; m <= s->most && numbers < NUMBERS; m++) {
-        double by_itself = (double)hbp__step_whole(s->step, m) * s->builder.fixed;
-        double here = by_itself + hbp__bound_class_set_best_price(&s->bound, (double)m, s->best_time);
-        s->builder.work += NUMBER_WORK * s->step->count;
+    if (b->status < 0)
+        return 0;
+    b->status = hbp__bound_class_open(s->step, b->ask, &class);
+    for (int64_t m = b->status < 0 ? s->most + 1 : first; m <= s->most && numbers < NUMBERS; m++) {
+        double by_itself = (double)hbp__step_whole(s->step, m) * b->fixed;
+        double here = by_itself + hbp__bound_class_set_best_price(&class, (double)m, s->best_time);
+        b->work += NUMBER_WORK * s->step->count;
         least[numbers++] = here;
         if (here >= s->best_time && here >= before)
             break;
         before = here;
     }
+    hbp__bound_class_close(&class);
     return numbers;
 }
 
@@ -269,7 +274,6 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     int64_t sure = 0, allowed = step->options.max_micro_batches;
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
-    HBP__TRY(hbp__bound_class_open(step, b->ask, &s->bound));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
     s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
     s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
@@ -329,7 +333,6 @@ hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
     memset(&s, 0, sizeof s);
     s.step = step;
     hbp_status status = run(&s, solution);
-    hbp__bound_class_close(&s.bound);
     hbp__step_builder_close(&s.builder);
     hbp__step_board_close(step, &s.board);
     hbp__step_board_close(step, &s.best);
