@@ -120,6 +120,14 @@ const char *hbp_composition_name(int32_t composition)
     return composition >= 0 && composition <= HBP_COMPOSITION_GIVEN ? names[composition] : NULL;
 }
 
+int64_t hbp__plan_ns(const hbp_plan *plan)
+{
+    int64_t ns = 0;
+    for (int64_t i = 0; i < plan->steps; i++)
+        ns = hbp__add_saturating(ns, plan->step_ns[i]);
+    return ns;
+}
+
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
 {
     *summary = (hbp_plan_summary){
@@ -149,13 +157,13 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .tokens_per_step = plan->tokens_per_step,
         .sequence_multiple_per_sp = plan->sequence_multiple_per_sp,
         .pack_multiple_per_sp = plan->pack_multiple_per_sp,
+        .predicted_ns = hbp__plan_ns(plan),
         .hierarchy_ns = plan->hierarchy_ns,
         .mixture_ns = plan->mixture_ns,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
         summary->loss_tokens = hbp__add_saturating(summary->loss_tokens, plan->step_loss_tokens[i]);
-        summary->predicted_ns = hbp__add_saturating(summary->predicted_ns, plan->step_ns[i]);
     }
     for (int64_t i = 0; i < plan->packs; i++) {
         summary->padded_tokens = hbp__add_saturating(summary->padded_tokens, plan->pack_padded_tokens[i]);

@@ -113,6 +113,9 @@ static inline double hbp__plan_gap(int64_t predicted_ns, int64_t bound_ns)
     return bound_ns > 0 ? (double)predicted_ns / (double)bound_ns - 1 : 0;
 }
 
+/* The predicted time of all steps. */
+int64_t hbp__plan_ns(const hbp_plan *plan);
+
 /* The whole summary; token sums saturate. O(packs). */
 void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 

@@ -227,9 +227,7 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
 
 static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)
 {
-    int64_t ns = 0;
-    for (int64_t s = 0; s < plan->steps; s++)
-        ns = hbp__add_saturating(ns, plan->step_ns[s]);
+    int64_t ns = hbp__plan_ns(plan);
     if (plan->bound_ns < 0 || plan->bound_ns > ns)
         return hbp__fail(context, HBP_E_INVALID,
                          "the bound on the time is %lld ns; it must lie between 0 and the predicted %lld ns",

@@ -51,17 +51,16 @@ static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t tokens_per_step
 hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
                                 hbp_plan *plan)
 {
-    int64_t tokens = 0, most = 0, ns = 0, sharper = 0;
+    int64_t tokens = 0, most = 0, sharper = 0;
     for (int64_t i = 0; i < plan->steps; i++) {
         tokens += plan->step_tokens[i];
         most = hbp__max_i64(most, plan->step_tokens[i]);
-        ns = hbp__add_saturating(ns, plan->step_ns[i]);
     }
     plan->bound_ns = 0;
     if (tokens != epoch->lengths->tokens || most > tokens_per_step)
         return HBP_OK;
     if (epoch->lengths->count <= FEW_SAMPLES)
-        HBP__TRY(bound_as_step(epoch, tokens_per_step, plan->steps, ns, &sharper));
+        HBP__TRY(bound_as_step(epoch, tokens_per_step, plan->steps, hbp__plan_ns(plan), &sharper));
     plan->bound_ns = hbp__max_i64(bound_ns, sharper);
     return HBP_OK;
 }

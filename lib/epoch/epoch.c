@@ -133,10 +133,6 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     if (status >= 0)
         status = describe_hierarchy(epoch, groups->tokens_per_step, *out);
-    if (status < 0) {
-        hbp_plan_free(*out);
-        *out = NULL;
-    }
     hbp__trial_close(&best);
     return status;
 }
@@ -288,13 +284,10 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &epoch->options.tokens_per_step));
     if (o->window_samples)
         return plan_windows(epoch, out);
-    HBP__TRY(hbp__epoch_mixes(epoch) ? hbp__epoch_weigh(epoch, out) : plan_hierarchy(epoch, out));
-    hbp_status status = o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, out);
-    if (status < 0) {
-        hbp_plan_free(*out);
-        *out = NULL;
-    }
-    return status;
+    if (hbp__epoch_mixes(epoch))
+        return hbp__epoch_weigh(epoch, out);
+    HBP__TRY(plan_hierarchy(epoch, out));
+    return o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, out);
 }
 
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -319,5 +312,9 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
         epoch.lengths = limited;
     hbp_status status = plan_contract(&epoch, out);
     hbp_lengths_free(limited);
+    if (status < 0) {
+        hbp_plan_free(*out);
+        *out = NULL;
+    }
     return status;
 }

@@ -24,13 +24,12 @@ typedef struct mending {
     int64_t parts;
 } mending;
 
-static int has_dummy(const hbp_plan *plan, int64_t step)
+static int64_t dummies_of(const hbp_plan *plan, int64_t step)
 {
-    int64_t end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
+    int64_t dummies = 0, end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
     for (int64_t p = plan->micro_batch_offsets[plan->step_offsets[step]]; p < end; p++)
-        if (plan->pack_offsets[p] == plan->pack_offsets[p + 1])
-            return 1;
-    return 0;
+        dummies += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
+    return dummies;
 }
 
 static int64_t first_sample(const hbp_plan *plan, int64_t step)
@@ -66,7 +65,7 @@ static hbp_status open(mending *m)
     if (!m->step)
         return hbp__fail_memory(m->epoch->context, "the steps to be mended");
     for (int64_t s = 0; s < plan->steps; s++)
-        if (has_dummy(plan, s) && samples + plan->step_samples[s] <= MOST_SAMPLES) {
+        if (dummies_of(plan, s) && samples + plan->step_samples[s] <= MOST_SAMPLES) {
             m->step[m->count++] = s;
             samples += plan->step_samples[s];
         }
@@ -102,14 +101,6 @@ static void close(mending *m)
     hbp__delete(memory, m->piece);
     hbp__delete(memory, m->first);
     hbp__delete(memory, m->step);
-}
-
-static int64_t dummies_of(const hbp_plan *plan, int64_t step)
-{
-    int64_t dummies = 0, end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
-    for (int64_t p = plan->micro_batch_offsets[plan->step_offsets[step]]; p < end; p++)
-        dummies += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
-    return dummies;
 }
 
 /* Keeps the better of the plans so far and *other, which is consumed: fewer dummies, then shorter; but none

@@ -162,10 +162,7 @@ typedef struct weighing {
 
 static int64_t time_of(const hbp_plan *plan)
 {
-    int64_t ns = 0;
-    for (int64_t i = 0; plan && i < plan->steps; i++)
-        ns = hbp__add_saturating(ns, plan->step_ns[i]);
-    return plan ? ns : INT64_MAX;
+    return plan ? hbp__plan_ns(plan) : INT64_MAX;
 }
 
 static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
@@ -274,12 +271,13 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
-/* What is left of both plans, as the composition asks for it. The hierarchy is mended before it gives way: it
- * may be faster then. */
+/* What is left of both plans, as the composition asks for it, mended. The hierarchy is mended before it gives
+ * way: it may be faster then. */
 static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
 {
     int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
-    if (takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX) {
+    int is_mended = takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX;
+    if (is_mended) {
         HBP__TRY(hbp__epoch_mend(w->epoch, &w->hierarchy));
         takes_mixture = time_of(w->mixture) <= most_ns(w);
     }
@@ -303,12 +301,13 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
         plan->composition = HBP_COMPOSITION_STRATIFIED;
     plan->tokens_per_step = w->tokens_per_step;
     HBP__TRY(hbp__epoch_set_bound(w->epoch, w->tokens_per_step, bound_ns, plan));
-    if (plan == w->mixture)
-        w->mixture = NULL;
-    else
+    int is_hierarchy = plan == w->hierarchy;
+    if (is_hierarchy)
         w->hierarchy = NULL;
+    else
+        w->mixture = NULL;
     *out = plan;
-    return HBP_OK;
+    return is_hierarchy && is_mended ? HBP_OK : hbp__epoch_mend(w->epoch, out);
 }
 
 static void weighing_close(weighing *w)

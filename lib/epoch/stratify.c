@@ -177,12 +177,13 @@ static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int6
     return HBP_OK;
 }
 
-static int64_t time_of(const hbp_plan *plan)
+/* Frees a plan that takes longer than it may. */
+static void drop_slow(const hbp__stratify *s, hbp_plan **plan)
 {
-    int64_t ns = 0;
-    for (int64_t i = 0; plan && i < plan->steps; i++)
-        ns = hbp__add_saturating(ns, plan->step_ns[i]);
-    return ns;
+    if (*plan && hbp__plan_ns(*plan) > s->most_ns) {
+        hbp_plan_free(*plan);
+        *plan = NULL;
+    }
 }
 
 static hbp_status plan_way(const hbp__stratify *s, const hbp__epoch *part, way w, hbp_plan **out)
@@ -218,7 +219,7 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
 
 static void keep_faster(hbp_plan **plan, hbp_plan **other)
 {
-    if (*other && (!*plan || time_of(*other) < time_of(*plan))) {
+    if (*other && (!*plan || hbp__plan_ns(*other) < hbp__plan_ns(*plan))) {
         hbp_plan *slower = *plan;
         *plan = *other;
         *other = slower;
@@ -254,10 +255,7 @@ static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
         HBP__TRY(plan_way(s, s->epoch, w, plan));
     if (!is_found || w.composition != HBP_COMPOSITION_RANDOM)
         HBP__TRY(try_drawn(s, plan));
-    if (time_of(*plan) > s->most_ns) {
-        hbp_plan_free(*plan);
-        *plan = NULL;
-    }
+    drop_slow(s, plan);
     return HBP_OK;
 }
 
@@ -274,16 +272,14 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
     if (parted.rest) {
         int64_t left = hbp__max_i64(1, s->micro_batches - parted.longs->micro_batches);
         part.lengths = parted.rest;
-        status = guess_way(s, &part, left, time_of(parted.longs), &w, &is_found);
+        status = guess_way(s, &part, left, hbp__plan_ns(parted.longs), &w, &is_found);
     }
     if (status >= 0 && is_found)
         status = plan_way(s, &part, w, &rest);
     if (status >= 0 && is_found)
         status = hbp__parted_join(s->epoch, &parted, rest, plan);
-    if (status >= 0 && *plan && time_of(*plan) > s->most_ns) {
-        hbp_plan_free(*plan);
-        *plan = NULL;
-    }
+    if (status >= 0)
+        drop_slow(s, plan);
     hbp_plan_free(rest);
     hbp__parted_close(&parted);
     return status;
