@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "step/bound_class.h"
+#include "step/bound_region.h"
 
 /* Numbers of micro-batches looked at one by one, and the share of the plan's time that is worth it. */
 #define CASES   3
@@ -14,6 +15,11 @@
 
 /* Long sequences in a group that are worth counting. */
 #define MOST_FIT 4
+
+/* What a group holds in time is looked at where the bound is further from the plan than this, and kinds of
+ * sequences are no more. */
+#define WORTH_REGIONS 0.02
+#define MOST_KINDS    8192
 
 /* With more micro-batches than this, one more or less tells little. */
 #define FEW_BATCHES 16
@@ -29,6 +35,7 @@ typedef struct bounding {
     double ranks;
     ask *ask; /* [count x degrees] */
     hbp__bound_class class;
+    hbp__bound_region region;
     double *scratch; /* [hbp__bound_one_room] */
 } bounding;
 
@@ -159,8 +166,11 @@ static hbp_status allows_counts(bounding *b, double time, int *allowed)
     return HBP_OK;
 }
 
-/* Whether nothing rules out one micro-batch of all within `time`, looked at closely or not. */
-static hbp_status allows(bounding *b, double time, int closely, int *allowed)
+/* Ways of looking at one micro-batch, each slower than the one before. */
+enum { ROUGHLY, CLOSELY, BY_REGIONS, LOOKS };
+
+/* Whether nothing rules out one micro-batch of all within `time`. */
+static hbp_status allows(bounding *b, double time, int look, int *allowed)
 {
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
@@ -173,8 +183,10 @@ static hbp_status allows(bounding *b, double time, int closely, int *allowed)
     }
     if (*allowed)
         HBP__TRY(allows_counts(b, time, allowed));
-    if (!*allowed || !closely)
+    if (!*allowed || look == ROUGHLY)
         return HBP_OK;
+    if (look == BY_REGIONS)
+        return hbp__bound_region_allows(&b->region, time, allowed);
     return hbp__bound_one_allows_both(b->step, b->ask, time, least, b->scratch, allowed);
 }
 
@@ -196,7 +208,8 @@ static hbp_status open(const hbp__step *step, bounding *b)
         return hbp__fail_memory(step->context, "the bound of the step");
     HBP__TRY(hbp__tick(step->context, "bound", 0, HBP__BOUND_CLASSES));
     hbp__bound_ask(step, b->ask);
-    return hbp__bound_class_open(step, b->ask, &b->class);
+    HBP__TRY(hbp__bound_class_open(step, b->ask, &b->class));
+    return hbp__bound_region_open(step, b->ask, &b->region);
 }
 
 static void close(bounding *b)
@@ -205,17 +218,22 @@ static void close(bounding *b)
     hbp__delete(memory, b->ask);
     hbp__delete(memory, b->scratch);
     hbp__bound_class_close(&b->class);
+    hbp__bound_region_close(&b->region);
 }
 
 /* The least makespan of one micro-batch of all, less B', that nothing here rules out, from *least on. */
 static hbp_status least_one(bounding *b, double most, double *least)
 {
-    for (int closely = 0; closely < 2; closely++) {
-        double high = most, precision = closely ? 1e-4 : 1e-3;
-        for (int i = 0; i < 40 && high - *least > precision * high; i++) {
+    static const double precision[LOOKS] = {1e-3, 1e-4, 1e-3};
+    for (int look = 0; look < LOOKS; look++) {
+        double high = most;
+        if (look == BY_REGIONS &&
+            ((most + b->fixed) * (1 - WORTH_REGIONS) < *least + b->fixed || b->region.kinds > MOST_KINDS))
+            break;
+        for (int i = 0; i < 40 && high - *least > precision[look] * high; i++) {
             double middle = *least + (high - *least) / 2;
             int allowed = 0;
-            HBP__TRY(allows(b, middle, closely, &allowed));
+            HBP__TRY(allows(b, middle, look, &allowed));
             if (allowed)
                 high = middle;
             else

@@ -16,6 +16,12 @@ static inline double hbp__bound_margin(int64_t count)
  * layers than ways are kept, the one found may have a few too many; times are linear in layers. */
 hbp__step_way hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens);
 
+/* Ranks in groups of step->degree[j] and wider ones are a multiple of this: the greatest common divisor. */
+double hbp__bound_unit(const hbp__step *step, int32_t j);
+
+/* The least multiple of `unit` that is no less, but for rounding. */
+double hbp__bound_round_up(const hbp__step *step, double ranks, double unit);
+
 /* What a sequence takes on a degree with some number of recomputed layers. */
 typedef struct hbp__need {
     double work;  /* rank-time, ns */

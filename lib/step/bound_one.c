@@ -88,8 +88,7 @@ static double saving(const judging *l, double room, const double *below, const d
     return -best.value;
 }
 
-/* Ranks in groups of degree j and above are a multiple of this: the greatest common divisor. */
-static double unit_of(const hbp__step *step, int32_t j)
+double hbp__bound_unit(const hbp__step *step, int32_t j)
 {
     int32_t unit = 0;
     for (int32_t i = j; i < step->degrees; i++)
@@ -101,9 +100,9 @@ static double unit_of(const hbp__step *step, int32_t j)
     return unit;
 }
 
-static double round_up(const judging *l, double x, double unit)
+double hbp__bound_round_up(const hbp__step *step, double ranks, double unit)
 {
-    return ceil(x * (1 - l->margin) / unit) * unit;
+    return ceil(ranks * (1 - hbp__bound_margin(step->count)) / unit) * unit;
 }
 
 static double positive(double x)
@@ -152,7 +151,7 @@ static int allows(const judging *l, double *scratch, double *least)
         if (used > must_before && own > 0)
             taken = saving(l, used - must_before, mine, above, 1, &price);
         double needed = used + positive(own - taken);
-        used = round_up(l, needed > must ? needed : must, unit_of(step, j));
+        used = hbp__bound_round_up(step, needed > must ? needed : must, hbp__bound_unit(step, j));
         least[j] = used;
         if (used > ranks * (1 + l->margin))
             return 0;
@@ -272,7 +271,7 @@ static int allows_both(const judging *l, int32_t j, double least, double weight_
 {
     const hbp__step *step = l->step;
     double *below = scratch, *above = scratch + step->count, must = 0, rest = 0, price = 0;
-    double ranks = step->ranks, unit = unit_of(step, j);
+    double ranks = step->ranks, unit = hbp__bound_unit(step, j);
     for (int64_t k = 0; k < step->count; k++) {
         below[k] = least_load(l, k, 0, j, weight_below);
         above[k] = least_load(l, k, j, step->degrees, weight_above);
@@ -281,14 +280,14 @@ static int allows_both(const judging *l, int32_t j, double least, double weight_
         else
             must += above[k];
     }
-    double own = round_up(l, must, unit), used = least > own ? least : own;
+    double own = hbp__bound_round_up(step, must, unit), used = least > own ? least : own;
     while (used <= ranks * (1 + l->margin)) {
         double left = ranks - used - rest + saving(l, positive(used - must), below, above, 4, &price);
         if (left >= -(ranks + rest) * l->margin)
             return 1;
         if (price <= 1)
             return 0;
-        double next = used + round_up(l, -left / (price - 1), unit);
+        double next = used + hbp__bound_round_up(step, -left / (price - 1), unit);
         used = next > used + unit ? next : used + unit;
     }
     return 0;

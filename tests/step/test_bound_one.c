@@ -1,6 +1,7 @@
 /* The bound of one micro-batch against exact optima: no time at which there is one may be ruled out. */
 #include "boards.h"
 #include "exact_micro_batch.h"
+#include "step/bound_region.h"
 
 #define STEPS   2700
 #define WEIGHTS 7
@@ -49,6 +50,12 @@ static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, 
     if (allowed)
         OK(step->context, hbp__bound_one_allows_both(step, ask, time, most, scratch, &allowed));
     allowed = allowed && allows_counts(step, ask, time, scratch);
+    if (allowed) {
+        hbp__bound_region region;
+        OK(step->context, hbp__bound_region_open(step, ask, &region));
+        OK(step->context, hbp__bound_region_allows(&region, time, &allowed));
+        hbp__bound_region_close(&region);
+    }
     free(scratch);
     return allowed;
 }
