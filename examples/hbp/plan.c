@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -102,7 +103,7 @@ int cli_plan(cli *c)
     CLI_TRY(c, hbp_plan_get_summary(c->context, c->plan, &summary));
     CLI_TRY(c, hbp_simulate(c->context, c->plan, c->cost, &simulate, &report));
     CLI_TRY(c, find_bound(c, &summary, &report.bound_ns));
-    report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : 0;
+    report.gap = report.bound_ns > 0 ? (double)report.epoch_ns / (double)report.bound_ns - 1 : (double)NAN;
     if (c->output) {
         hbp_plan_save_options save;
         hbp_plan_save_options_init(&save, sizeof save);

@@ -67,7 +67,7 @@ typedef struct hbp_plan_summary {
     uint64_t digest;         /* 64 bits that ranks can compare */
     uint64_t lengths_digest; /* of the data set it was made for */
     int64_t bound_ns;        /* no plan under its cost and options is faster (docs: contract); 0: not known */
-    double gap;              /* predicted_ns / bound_ns - 1; 0 when the bound is not known */
+    double gap;              /* predicted_ns / bound_ns - 1; NaN when the bound is not known */
     int64_t vision;          /* vision units in all; -1: the plan has no second size */
     int64_t modalities;      /* kinds of sample that occur, bit k for kind k; 0: no order of modalities */
     int32_t composition;     /* HBP_COMPOSITION_* of its steps; 0: not recorded */

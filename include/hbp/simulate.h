@@ -21,7 +21,7 @@ typedef struct hbp_report {
     int64_t bound_ns; /* no plan in so many steps is faster under this cost; 0: not computed */
     int64_t tokens;
     int64_t peak_bytes; /* largest of any rank */
-    double gap;         /* epoch_ns / bound_ns - 1 */
+    double gap;         /* epoch_ns / bound_ns - 1; NaN when the bound is not known */
     double idle;        /* rank-time spent waiting inside micro-batches / all rank-time of micro-batches */
     double dbr;         /* data balance ratio over SP groups, in tokens */
     double padding;     /* PR: (capacity - tokens) / capacity over packs, dummies included */
@@ -49,7 +49,7 @@ typedef struct hbp_report {
 
 typedef struct hbp_simulate_options {
     uint32_t struct_size;
-    int32_t bound;           /* nonzero: leave bound_ns and gap at 0 */
+    int32_t bound;           /* nonzero: no bound; bound_ns is 0 */
     int64_t tokens_per_step; /* limit for the bound's number of steps; 0: the plan's own number of steps */
 } hbp_simulate_options;
 

@@ -2,6 +2,7 @@
 #ifndef HBP_DATA_PLAN_H
 #define HBP_DATA_PLAN_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/context.h"
@@ -107,10 +108,10 @@ void hbp__plan_seal(hbp_plan *plan);
 /* HBP__PLAN_* of the optional columns that the plan has. */
 int32_t hbp__plan_optional(const hbp_plan *plan);
 
-/* How far `predicted_ns` is from a bound; 0 when the bound is not known. */
+/* How far `predicted_ns` is from a bound; NaN when the bound is not known. */
 static inline double hbp__plan_gap(int64_t predicted_ns, int64_t bound_ns)
 {
-    return bound_ns > 0 ? (double)predicted_ns / (double)bound_ns - 1 : 0;
+    return bound_ns > 0 ? (double)predicted_ns / (double)bound_ns - 1 : (double)NAN;
 }
 
 /* The predicted time of all steps. */

@@ -59,7 +59,10 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
     if (s.modalities)
         write_kinds(out, ",\"modalities\":", s.modalities);
     hbp__json_put(out, ",\"gap\":");
-    hbp__json_put_share(out, s.gap);
+    if (s.bound_ns > 0)
+        hbp__json_put_share(out, s.gap);
+    else
+        hbp__json_put(out, "null");
     hbp__json_put(out, ",\"seed\":");
     hbp__json_put_u64(out, s.seed);
     hbp__json_put(out, ",\"epoch\":");

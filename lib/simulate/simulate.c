@@ -313,10 +313,8 @@ hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_co
     hbp_report result = {.struct_size = sizeof result};
     write_report(&r, &result);
     HBP__TRY(hbp__measure_steps(context, plan, &result));
-    if (!all.bound) {
+    if (!all.bound)
         HBP__TRY(bound_plan(context, &r, all.tokens_per_step, &result.bound_ns));
-        if (result.bound_ns > 0)
-            result.gap = (double)result.epoch_ns / (double)result.bound_ns - 1;
-    }
+    result.gap = hbp__plan_gap(result.epoch_ns, result.bound_ns);
     return hbp__struct_write(context, report, &result, sizeof result, "hbp_report");
 }

@@ -24,7 +24,7 @@ def simulate(
     tokens_per_step: int = 0,
     progress: Optional[ProgressFn] = None,
 ) -> Report:
-    """Replays a plan under a cost; without `bound`, bound_ns and gap stay 0."""
+    """Replays a plan under a cost; without `bound`, bound_ns is 0 and gap NaN."""
     options, report = SimulateOptions(bound=not bound, tokens_per_step=tokens_per_step), Report()
     call_long(lib.hbp_simulate, plan, cost, ctypes.byref(options), ctypes.byref(report), progress=progress)
     return report
