@@ -111,8 +111,8 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     if (!c->batch && !c->skip)
         return HBP_OK;
     if (c->skip >= s.samples || c->batch > s.samples - c->skip)
-        return cli_own_failure("%s has %lld samples, too few for --skip %lld --batch %lld", c->file,
-                               (long long)s.samples, (long long)c->skip, (long long)c->batch);
+        return cli_own_failure("%s has %s, too few for --skip %lld --batch %lld", c->file,
+                               show_number(s.samples, "sample").s, (long long)c->skip, (long long)c->batch);
     int64_t count = c->batch ? c->batch : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);
@@ -239,8 +239,8 @@ static int print_json(cli *c, const way *w)
 static int print_text(const cli *c, const way *w)
 {
     const hbp_plan_summary *s = &w->summary;
-    printf("%s samples, %s tokens on %d GPUs\n\n", show_count(s->samples).s, show_count(s->tokens).s,
-           (int)s->ranks);
+    printf("%s, %s on %s\n\n", show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
+           show_number(s->ranks, "GPU").s);
     table t;
     table_begin(&t, 8,
                 (const char *[]){"micro-batch", "<groups", "samples", "tokens", "longest",

@@ -85,11 +85,6 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
     hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table);
-    /* A sample within max_pack_length that padding by degree brings past it may fit a degree yet. */
-    if (status == HBP_E_INVALID && options.max_pack_length &&
-        epoch->lengths->bin_length[epoch->lengths->bins - 1] <= options.max_pack_length &&
-        (epoch->options.sequence_multiple_per_sp || epoch->options.pack_multiple_per_sp))
-        return HBP_E_INFEASIBLE;
     HBP__TRY(status);
     status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
@@ -232,6 +227,8 @@ static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
     /* The published way and an order of modalities have packs of groups in every step. */
     int by_groups = o->mode == HBP_EPOCH_PAPER || o->modality_order || o->groups;
     hbp_status status = HBP_OK;
+    if (!by_groups)
+        HBP__TRY(hbp__epoch_check_caps(epoch));
     if (!o->samples_per_step && !o->batches && !o->tokens_per_step)
         status = hbp__epoch_choose_tokens(epoch, &o->tokens_per_step);
     if (status >= 0)

@@ -55,6 +55,10 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
 /* Checks the options that the moves do not check themselves. */
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options);
 
+/* Refuses caps and memory that the longest sample, or group of linked samples, does not fit in, as the step
+ * planner would the step that holds it: one message says what would do for all samples. */
+hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch);
+
 /* Refuses vision units that the cost charges where max_vision does not limit them: no other way of planning
  * counts them. `way` begins the message. */
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);

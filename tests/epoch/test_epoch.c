@@ -296,7 +296,7 @@ START_TEST(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "window_samples is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = 5, .samples_per_step = 5};
-    FAILS(context, HBP_E_INVALID, "samples_per_step 5 and window_samples 5 are two contracts",
+    FAILS(context, HBP_E_INVALID, "samples_per_step and window_samples are both given",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     int64_t offsets[2] = {0, 500};
     const struct {
@@ -304,10 +304,11 @@ START_TEST(senseless_requests_are_named)
         const char *message;
     } wrong[] = {
         {{.samples_per_step = 5, .tokens_per_step = 9},
-         "samples_per_step 5 and tokens_per_step 9 are two contracts"},
-        {{.batches = 1, .samples_per_step = 5}, "samples_per_step 5 and batches 1 are two contracts"},
-        {{.batches = 1, .tokens_per_step = 5}, "batches 1 and tokens_per_step 5 are two contracts"},
-        {{.batches = 1, .composition = 1}, "a composition is given, and batches 1 are as well"},
+         "samples_per_step and tokens_per_step are both given"},
+        {{.batches = 1, .samples_per_step = 5}, "samples_per_step and batches are both given"},
+        {{.batches = 1, .tokens_per_step = 5}, "batches and tokens_per_step are both given"},
+        {{.batches = 1, .window_samples = 5}, "batches and window_samples are both given"},
+        {{.batches = 1, .composition = 1}, "composition random and batches exclude each other"},
         {{.batches = 1, .drop_last = 1}, "drop_last has no meaning where batches are given"},
         {{.batches = 1}, "batch_offsets is NULL"},
         {{.batches = 1, .batch_offsets = offsets}, "batch_samples is NULL"},

@@ -401,7 +401,7 @@ class TestEpoch(unittest.TestCase):
                 hbp.plan_epoch([10, 20, 30], cost, batches=bad)
         with self.assertRaisesRegex((TypeError, ValueError), r"batches\[1\]"):
             hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1], [1.5]])
-        with self.assertRaisesRegex(hbp.InvalidError, "two contracts"):
+        with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step and batches are both given"):
             hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1, 2]], samples_per_step=3)
 
     def test_vision(self):
