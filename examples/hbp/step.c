@@ -111,8 +111,8 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     if (!c->batch && !c->skip)
         return HBP_OK;
     if (c->skip >= s.samples || c->batch > s.samples - c->skip)
-        return cli_own_failure("%s has %s, too few for --skip %lld --batch %lld", c->file,
-                               show_number(s.samples, "sample").s, (long long)c->skip, (long long)c->batch);
+        return cli_own_failure("%s has %lld samples, too few for --skip %lld --batch %lld", c->file,
+                               (long long)s.samples, (long long)c->skip, (long long)c->batch);
     int64_t count = c->batch ? c->batch : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);

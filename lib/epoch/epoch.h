@@ -75,6 +75,10 @@ hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
  * order of modalities. */
 int hbp__epoch_mixes(const hbp__epoch *epoch);
 
+/* Says that no plan keeps to the tokens of a step; `least` is the largest step of the one that was nearest,
+ * INT64_MAX where there was none. */
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
+
 /* Weighs the hierarchy against steps that are small copies of the epoch, and keeps what the composition asks
  * for: groups and packs are chosen here. */
 hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out);

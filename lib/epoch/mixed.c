@@ -276,23 +276,22 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
-/* Says that no plan keeps to the tokens, and what the one that was nearest needs. */
-static hbp_status refuse_tokens(const weighing *w)
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least)
 {
-    const hbp_epoch_options *o = &w->epoch->options;
+    const hbp_epoch_options *o = &epoch->options;
+    const char *alone = hbp__epoch_may_plan_steps(epoch) ? ""
+                        : o->groups                      ? ", or no groups: steps are planned one by one then"
+                        : o->window_samples              ? ", or no window_samples"
+                        : o->drop_last ? ", or no drop_last: steps are planned one by one then"
+                                       : "";
     char nearest[64] = "";
-    if (w->least_tokens < INT64_MAX)
-        snprintf(nearest, sizeof nearest, "; one with a step of %lld was", (long long)w->least_tokens);
-    return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,
+    if (least < INT64_MAX)
+        snprintf(nearest, sizeof nearest, "; one with a step of %lld was", (long long)least);
+    return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
                      "no plan of steps of at most %lld tokens was found%s (composition %s, "
                      "micro_batch_multiple %d, drop_last %d); give more tokens_per_step%s",
-                     (long long)w->tokens_per_step, nearest, hbp_composition_name(o->composition),
-                     (int)o->micro_batch_multiple, (int)o->drop_last,
-                     hbp__epoch_may_plan_steps(w->epoch) ? ""
-                     : o->groups                         ? ", or no groups: steps are planned one by one then"
-                     : o->window_samples                 ? ", or no window_samples"
-                     : o->drop_last ? ", or no drop_last: steps are planned one by one then"
-                                    : "");
+                     (long long)tokens_per_step, nearest, hbp_composition_name(o->composition),
+                     (int)o->micro_batch_multiple, (int)o->drop_last, alone);
 }
 
 /* What is left of both plans, as the composition asks for it, mended. The hierarchy is mended before it gives
@@ -307,7 +306,7 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
     }
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
     if (!w->mixture && !w->hierarchy)
-        return refuse_tokens(w);
+        return hbp__epoch_refuse_tokens(w->epoch, w->tokens_per_step, w->least_tokens);
     hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
         mixture_ns = w->guess_ns;

@@ -117,8 +117,8 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
                          (long long)options->max_pack_length,
                          (long long)hbp__round_up(longest, options->pack_multiple));
     return hbp__fail(context, HBP_E_INVALID,
-                     "groups: tied samples have %lld tokens together; a pack holds %lld", (long long)longest,
-                     (long long)pack);
+                     "groups: tied samples have %lld tokens together; max_length makes packs of %lld",
+                     (long long)longest, (long long)pack);
 }
 
 hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
