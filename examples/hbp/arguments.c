@@ -50,9 +50,13 @@ static const option options[] = {
     {"tokens-per-step", KIND_TOKENS, AT(tokens_per_step), CLI_PLANS, "TOKENS",
      "of a step at most (default: chosen, and printed)", 0},
     {"samples-per-step", KIND_LONG, AT(samples_per_step), CLI_PLAN | CLI_COMPARE, "N",
-     "every step holds N samples, drawn as a shuffled sampler draws them", 0},
+     "every step holds N samples, drawn as a shuffled sampler draws them, instead of --tokens-per-step and "
+     "--window",
+     0},
     {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN, "FILE",
-     "the samples of each step: a line a step, their numbers from 0, apart by blanks or commas", 0},
+     "the samples of each step, instead of --samples-per-step, --tokens-per-step, --window, --composition, "
+     "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas",
+     0},
     {"composition", KIND_CHOICE, AT(composition), CLI_PLAN | CLI_COMPARE, "WAY",
      "auto (default), random, stratified: each step a small copy of the epoch, hierarchy: of one group",
      "auto=0|random=1|stratified=2|hierarchy=3"},

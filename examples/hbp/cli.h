@@ -233,11 +233,12 @@ typedef struct shown {
     char s[256];
 } shown;
 
-shown show_count(int64_t value);   /* 1,234,567 */
-shown show_length(int64_t tokens); /* 128K where that is exact, else 1,234 */
-shown show_time(double ns);        /* 3.21 h */
-shown show_bytes(double bytes);    /* 61.3 GiB */
-shown show_share(double share);    /* 1.25 % */
+shown show_count(int64_t value);                    /* 1,234,567 */
+shown show_number(int64_t value, const char *noun); /* 1 pack; 1,234 packs */
+shown show_length(int64_t tokens);                  /* 128K where that is exact, else 1,234 */
+shown show_time(double ns);                         /* 3.21 h */
+shown show_bytes(double bytes);                     /* 61.3 GiB */
+shown show_share(double share);                     /* 1.25 % */
 shown show_real(const char *format, double value);
 shown show_digest(uint64_t digest); /* 0123456789abcdef */
 /* What is promised of every step, to stand behind "steps": " of at most 524,288 tokens, stratified"; `how`

@@ -95,11 +95,12 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
     }
     if (bound_ns > 0)
-        printf("\nNo plan of these samples in %s steps or more is predicted to take less than %s.\n",
-               show_count(fewest).s, show_time((double)bound_ns).s);
+        printf("\nNo plan of these samples in %s or more is predicted to take less than %s.\n",
+               show_number(fewest, "step").s, show_time((double)bound_ns).s);
     printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
-    printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
-           "ratio;\n"
+    printf("padding: share of the tokens computed that only fill up multiples; idle: share of GPU time spent "
+           "waiting\n"
+           "for the slowest of a micro-batch; ABR: attention balance ratio;\n"
            "CR: share of tokens in packs with sequence parallelism; samples: of a step, the median;\n"
            "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
 }

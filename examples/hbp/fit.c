@@ -167,9 +167,10 @@ static void add_term(const cli *c, table *t, const char *shown_name, const char 
 static void print_text(const cli *c, const fitting *f)
 {
     const int bytes = f->columns.peak_bytes != NULL;
-    printf("%s packs of %s steps on %d ranks%s%s, %d terms fitted\n\n", show_count(f->after.packs).s,
-           show_count(f->after.steps).s, (int)f->columns.ranks, f->columns.device ? " of " : "",
-           f->columns.device ? f->columns.device : "", (int)f->terms_fitted);
+    printf("%s of %s on %s%s%s, %s fitted\n\n", show_number(f->after.packs, "pack").s,
+           show_number(f->after.steps, "step").s, show_number(f->columns.ranks, "rank").s,
+           f->columns.device ? " of " : "", f->columns.device ? f->columns.device : "",
+           show_number(f->terms_fitted, "term").s);
     table t;
     table_begin(&t, 4, (const char *[]){"<relative error of", "median", "95 %", "largest"});
     add_report(&t, &f->before, bytes,

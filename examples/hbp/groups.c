@@ -177,8 +177,8 @@ int cli_groups(cli *c)
     } else if (c->json) {
         exit_status = print_json(c, choices, choice_count);
     } else {
-        printf("%s tokens per step at most, as %s\n\n",
-               show_count(hbp_groups_get_tokens_per_step(c->groups)).s,
+        printf("%s per step at most, as %s\n\n",
+               show_number(hbp_groups_get_tokens_per_step(c->groups), "token").s,
                c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
         print_candidates(c->groups, c->all != 0);

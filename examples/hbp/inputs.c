@@ -97,6 +97,14 @@ char *cli_read_file(const char *path, int64_t *bytes)
     return data;
 }
 
+/* The context's message with the command's name for over_long. */
+static hbp_status in_options(const cli *c)
+{
+    const char *message = hbp_context_message(c->context), *at = strstr(message, "over_long");
+    return at ? cli_own_failure("%.*s--over-long%s", (int)(at - message), message, at + strlen("over_long"))
+              : cli_own_failure("%s", message);
+}
+
 hbp_status cli_read_lengths(cli *c, const char *path)
 {
     hbp_lengths_read_options options;
@@ -119,7 +127,7 @@ hbp_status cli_read_lengths(cli *c, const char *path)
     }
     status = hbp_lengths_limit(c->context, all, c->max_length, (int32_t)c->over_long, &c->lengths);
     hbp_lengths_free(all);
-    return status;
+    return status < 0 ? in_options(c) : status;
 }
 
 /* Keeps the message of objects.h where there is one. */

@@ -138,7 +138,7 @@ static void print_histogram(const hbp_lengths_summary *s, const classes *all)
 static void print_vision(const hbp_lengths_summary *s, const kinds *of)
 {
     if (s->vision >= 0)
-        printf("%s vision units: %s to %s a sample, mean %.2f\n", show_count(s->vision).s,
+        printf("%s: %s to %s a sample, mean %.2f\n", show_number(s->vision, "vision unit").s,
                show_count(s->min_vision).s, show_count(s->max_vision).s,
                (double)s->vision / (double)s->samples);
     if (s->vision < 0 && s->modalities == 1)
@@ -180,14 +180,15 @@ int cli_lengths(cli *c)
     cli_clear_progress();
     if (c->json)
         return print_json(c, &s, quantiles, &all, &of);
-    printf("%s: %s samples, %s tokens, mean %.1f, %s distinct lengths", c->file, show_count(s.samples).s,
-           show_count(s.tokens).s, (double)s.tokens / (double)s.samples, show_count(s.distinct_lengths).s);
+    printf("%s: %s, %s, mean %.1f, %s", c->file, show_number(s.samples, "sample").s,
+           show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
+           show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)
-        printf(", %s loss tokens", show_count(s.loss_tokens).s);
+        printf(", %s", show_number(s.loss_tokens, "loss token").s);
     printf("%s\n", s.has_ties ? ", with ties" : "");
     if (s.overlong_samples)
-        printf("%s samples were longer than %s; %s tokens were left out\n", show_count(s.overlong_samples).s,
-               show_length(c->max_length).s, show_count(s.overlong_tokens).s);
+        printf("%s longer than %s, %s left out\n", show_number(s.overlong_samples, "sample").s,
+               show_length(c->max_length).s, show_number(s.overlong_tokens, "token").s);
     print_vision(&s, &of);
     printf("\n");
     table t;

@@ -28,12 +28,24 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
     return cli_print_json(c);
 }
 
+/* Steps that are not what was asked for, where no other kept to the tokens or the windows. */
+static void print_other_composition(const cli *c, const hbp_plan_summary *s)
+{
+    if (!c->way && !c->batches_file && c->composition && s->composition && s->composition != c->composition)
+        printf(
+            "note: composition %s was asked for; the steps are %s, since none that are %s keep to the other "
+            "options\n",
+            hbp_composition_name((int32_t)c->composition), hbp_composition_name(s->composition),
+            hbp_composition_name((int32_t)c->composition));
+}
+
 static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
     shown contract = show_contract(s, c->tokens_per_step ? " (asked for)" : " (chosen)");
-    printf("planned in %.2f s: %s steps%s%s %s micro-batches, %s packs on %d GPUs\n", seconds,
-           show_count(s->steps).s, contract.s, contract.s[0] ? ";" : ",", show_count(s->micro_batches).s,
-           show_count(s->packs).s, (int)s->ranks);
+    printf("planned in %.2f s: %s%s%s %s, %s on %s\n", seconds, show_number(s->steps, "step").s, contract.s,
+           contract.s[0] ? ";" : ",", show_number(s->micro_batches, "micro-batch").s,
+           show_number(s->packs, "pack").s, show_number(s->ranks, "GPU").s);
+    print_other_composition(c, s);
     printf(
         "steps: %s .. %s .. %s samples, %s .. %s .. %s tokens (5 %%, median, 95 %%); a step's mixture is %s "
         "from the epoch's\n",
@@ -49,15 +61,16 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
     printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
            show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);
     if (s->vision >= 0)
-        printf("%s vision units; ranks differ by %s in them and by %s in padded tokens (DistRatio)\n",
-               show_count(s->vision).s, show_share(r->dist_vision).s, show_share(r->dist_tokens).s);
+        printf("%s; ranks differ by %s in them and by %s in padded tokens (DistRatio)\n",
+               show_number(s->vision, "vision unit").s, show_share(r->dist_vision).s,
+               show_share(r->dist_tokens).s);
     if (r->vision_padding > 0)
         printf("%s of the room for vision units is left free\n", show_share(r->vision_padding).s);
     if (s->overlong_samples)
-        printf("%s samples were over-long; %s tokens were left out\n", show_count(s->overlong_samples).s,
-               show_count(s->overlong_tokens).s);
+        printf("%s over-long, %s left out\n", show_number(s->overlong_samples, "sample").s,
+               show_number(s->overlong_tokens, "token").s);
     if (s->dropped)
-        printf("%s samples are in no pack\n", show_count(s->dropped).s);
+        printf("%s in no pack\n", show_number(s->dropped, "sample").s);
     if (c->output)
         printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);
     else

@@ -122,9 +122,9 @@ static int overview(cli *c)
     cli_clear_progress();
     if (c->json)
         return overview_json(c, &s, kinds, count);
-    printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", c->file, show_count(s.steps).s,
-           (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
-           show_time((double)s.predicted_ns).s);
+    printf("%s: %s on %s, %s, %s, predicted %s\n", c->file, show_number(s.steps, "step").s,
+           show_number(s.ranks, "GPU").s, show_number(s.samples, "sample").s,
+           show_number(s.tokens, "token").s, show_time((double)s.predicted_ns).s);
     shown contract = show_contract(&s, "");
     if (contract.s[0])
         printf("steps%s\n", contract.s);
@@ -135,10 +135,10 @@ static int overview(cli *c)
     printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
            show_digest(s.digest).s);
     if (s.dropped)
-        printf(", %s samples dropped", show_count(s.dropped).s);
+        printf(", %s dropped", show_number(s.dropped, "sample").s);
     printf("\n");
     if (s.vision >= 0)
-        printf("%s vision units\n", show_count(s.vision).s);
+        printf("%s\n", show_number(s.vision, "vision unit").s);
     if (s.modalities)
         printf("every micro-batch holds the same kinds of sample on all ranks, of %s\n",
                show_modalities(s.modalities).s);
@@ -317,10 +317,10 @@ static int one_step(cli *c)
         free(t.cell);
         return cli_print_json(c);
     }
-    printf("step %lld of %s: %s samples, %s tokens, %s loss tokens, predicted %s\n\n", (long long)step,
-           show_count(s.steps).s, show_count(hbp_plan_get_step_samples(c->plan, NULL)[0]).s,
-           show_count(hbp_plan_get_step_tokens(c->plan, NULL)[0]).s,
-           show_count(hbp_plan_get_step_loss_tokens(c->plan, NULL)[0]).s,
+    printf("step %lld of %s: %s, %s, %s, predicted %s\n\n", (long long)step, show_count(s.steps).s,
+           show_number(hbp_plan_get_step_samples(c->plan, NULL)[0], "sample").s,
+           show_number(hbp_plan_get_step_tokens(c->plan, NULL)[0], "token").s,
+           show_number(hbp_plan_get_step_loss_tokens(c->plan, NULL)[0], "loss token").s,
            show_time((double)hbp_plan_get_step_ns(c->plan, NULL)[0]).s);
     table_end(&t);
     for (int64_t m = 0; c->rank >= 0 && m < steps[1] - steps[0]; m++)

@@ -80,8 +80,8 @@ static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *par
     const int64_t *ns = hbp_partition_get_stage_ns(partition, &stages);
     const int64_t *busy = hbp_partition_get_stage_busy_ns(partition, NULL);
     const int64_t *bytes = hbp_partition_get_stage_bytes(partition, NULL);
-    printf("%d layers, %lld stages, %d micro-batches\n\n", (int)hbp_layers_count(layers), (long long)stages,
-           (int)s->micro_batches);
+    printf("%s, %s, %s\n\n", show_number(hbp_layers_count(layers), "layer").s, show_number(stages, "stage").s,
+           show_number(s->micro_batches, "micro-batch").s);
     table t;
     table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "busy", "peak"});
     for (int64_t i = 0; i < stages; i++) {

@@ -239,8 +239,8 @@ static int print_json(cli *c, const way *w)
 static int print_text(const cli *c, const way *w)
 {
     const hbp_plan_summary *s = &w->summary;
-    printf("%s samples, %s tokens on %d GPUs\n\n", show_count(s->samples).s, show_count(s->tokens).s,
-           (int)s->ranks);
+    printf("%s, %s on %s\n\n", show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
+           show_number(s->ranks, "GPU").s);
     table t;
     table_begin(&t, 8,
                 (const char *[]){"micro-batch", "<groups", "samples", "tokens", "longest",

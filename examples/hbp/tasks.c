@@ -204,7 +204,7 @@ static void print_slices(const cli *c, int64_t most)
     }
     table_end(&t);
     if (count > most)
-        printf("  ... and %s more slices; --all shows them\n", show_count(count - most).s);
+        printf("  ... and %s more; --all shows them\n", show_number(count - most, "slice").s);
 }
 
 static double share_of(int64_t part, int64_t whole)
@@ -216,8 +216,9 @@ static int print_text(cli *c, const way *w)
 {
     const hbp_task_summary *s = &w->summary;
     const hbp_task_run_summary *r = &w->run;
-    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", c->file, (int)s->tasks,
-           (int)s->operators, (int)s->meta_ops, (int)s->levels, (int)s->gpus);
+    printf("%s: %s, %s in %s on %s; %s\n\n", c->file, show_number(s->tasks, "task").s,
+           show_number(s->operators, "operator").s, show_number(s->meta_ops, "MetaOp").s,
+           show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
     printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n",
            mode_names[s->mode], show_time((double)s->makespan_ns).s, show_share(s->gap).s,
@@ -267,8 +268,9 @@ static int compare(cli *c)
         return cli_print_json(c);
     }
     const hbp_task_summary *own = &ways[0].summary;
-    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", c->file, (int)own->tasks,
-           (int)own->operators, (int)own->meta_ops, (int)own->levels, (int)own->gpus);
+    printf("%s: %s, %s in %s on %s; %s\n\n", c->file, show_number(own->tasks, "task").s,
+           show_number(own->operators, "operator").s, show_number(own->meta_ops, "MetaOp").s,
+           show_number(own->levels, "level").s, show_number(own->gpus, "GPU").s);
     table t;
     table_begin(&t, 10,
                 (const char *[]){"<way", "step", "x this", "over bound", "with transfers", "moved",

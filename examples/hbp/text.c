@@ -23,6 +23,15 @@ shown show_count(int64_t value)
     return out;
 }
 
+shown show_number(int64_t value, const char *noun)
+{
+    shown out, count = show_count(value);
+    size_t length = strlen(noun);
+    const char *ending = value == 1 ? "" : length > 2 && strcmp(noun + length - 2, "ch") == 0 ? "es" : "s";
+    snprintf(out.s, sizeof out.s, "%.32s %s%s", count.s, noun, ending);
+    return out;
+}
+
 shown show_length(int64_t tokens)
 {
     shown out;
@@ -86,10 +95,11 @@ shown show_contract(const hbp_plan_summary *s, const char *how)
     shown out = {""};
     size_t length = 0;
     if (s->samples_per_step)
-        length = (size_t)snprintf(out.s, sizeof out.s, " of %s samples", show_count(s->samples_per_step).s);
+        length =
+            (size_t)snprintf(out.s, sizeof out.s, " of %s", show_number(s->samples_per_step, "sample").s);
     if (s->tokens_per_step)
-        length += (size_t)snprintf(out.s + length, sizeof out.s - length, "%s at most %s tokens%s",
-                                   length ? " and" : " of", show_count(s->tokens_per_step).s, how);
+        length += (size_t)snprintf(out.s + length, sizeof out.s - length, "%s at most %s%s",
+                                   length ? " and" : " of", show_number(s->tokens_per_step, "token").s, how);
     if (s->composition)
         snprintf(out.s + length, sizeof out.s - length, ", %s", hbp_composition_name(s->composition));
     return out;
@@ -103,8 +113,8 @@ shown show_rivals(const hbp_plan_summary *s)
         s->samples_per_step > 0)
         snprintf(out.s, sizeof out.s, "way to run these very steps");
     else if (s->tokens_per_step)
-        snprintf(out.s, sizeof out.s, "plan in steps of at most %.32s tokens",
-                 show_count(s->tokens_per_step).s);
+        snprintf(out.s, sizeof out.s, "plan in steps of at most %.40s",
+                 show_number(s->tokens_per_step, "token").s);
     return out;
 }
 

@@ -114,13 +114,13 @@ static int tell_measured(cli *c, int64_t first, int64_t steps)
                               "predicted_ns", (json_int_t)m.predicted_ns);
         return cli_print_json(c);
     }
-    printf("wrote %s: %s steps, %s of them measured; open it at ui.perfetto.dev\n", c->output,
-           show_count(steps).s, show_count(m.steps).s);
+    printf("wrote %s: %s, %s of them measured; open it at ui.perfetto.dev\n", c->output,
+           show_number(steps, "step").s, show_count(m.steps).s);
     if (!m.packs)
         return 0;
-    printf("predictions are off by %s in the median and %s at the 95th percentile of %s packs,\n"
+    printf("predictions are off by %s in the median and %s at the 95th percentile of %s,\n"
            "by %s and %s of the steps' sums of slowest packs: %s measured, %s predicted\n",
-           show_share(m.pack_median).s, show_share(m.pack_p95).s, show_count(m.packs).s,
+           show_share(m.pack_median).s, show_share(m.pack_p95).s, show_number(m.packs, "pack").s,
            show_share(m.step_median).s, show_share(m.step_p95).s, show_time((double)m.measured_ns).s,
            show_time((double)m.predicted_ns).s);
     return 0;
@@ -150,6 +150,6 @@ int cli_trace(cli *c)
                               (json_int_t)steps);
         return cli_print_json(c);
     }
-    printf("wrote %s: %s steps; open it at ui.perfetto.dev\n", c->output, show_count(steps).s);
+    printf("wrote %s: %s; open it at ui.perfetto.dev\n", c->output, show_number(steps, "step").s);
     return 0;
 }

@@ -192,14 +192,16 @@ static int print_text(cli *c, const way *w)
     const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
     const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
-    printf("%s on %d GPUs: %d replicas of %d stages; %s samples in %s steps of %d micro-batches\n",
-           c->vlm_text ? c->vlm_text : c->layers_file, (int)s->gpus, (int)s->replicas, (int)s->stages,
-           show_count(s->samples).s, show_count(s->steps).s, (int)s->micro_batches);
+    printf("%s on %s: %s of %s; %s in %s of %s\n", c->vlm_text ? c->vlm_text : c->layers_file,
+           show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
+           show_number(s->stages, "stage").s, show_number(s->samples, "sample").s,
+           show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s);
     if (s->max_tokens)
-        printf("a pack holds at most %s vision units and %s tokens; %.2f samples on average\n",
-               show_count(s->max_vision).s, show_count(s->max_tokens).s, samples_per_pack(c));
+        printf("a pack holds at most %s and %s; %.2f samples on average\n",
+               show_number(s->max_vision, "vision unit").s, show_number(s->max_tokens, "token").s,
+               samples_per_pack(c));
     if (s->pack_samples < (c->samples ? c->samples : 4))
-        printf("memory holds no more than %d samples a pack\n", (int)s->pack_samples);
+        printf("memory holds no more than %s a pack\n", show_number(s->pack_samples, "sample").s);
     printf("padding %s; replicas apart by %s in vision, %s in tokens\n\n", show_share(s->padding).s,
            show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
     table t;
@@ -218,7 +220,7 @@ static int print_text(cli *c, const way *w)
            show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
            show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
     if (s->dropped)
-        printf("%s samples were dropped\n", show_count(s->dropped).s);
+        printf("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
         printf("wrote %s, digest %s\n", c->output,
                show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
@@ -281,8 +283,8 @@ static void print_ways(const way *found)
         if (found[i].failed[0])
             printf("  %s: %s\n", found[i].name, found[i].failed);
         else if (found[i].summary.dropped)
-            printf("  %s: %s of %s samples dropped\n", found[i].name, show_count(found[i].summary.dropped).s,
-                   show_count(found[i].summary.dropped + found[i].summary.samples).s);
+            printf("  %s: %s of %s dropped\n", found[i].name, show_count(found[i].summary.dropped).s,
+                   show_number(found[i].summary.dropped + found[i].summary.samples, "sample").s);
 }
 
 static int compare(cli *c, hbp_vlm_options *options)

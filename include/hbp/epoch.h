@@ -92,7 +92,8 @@ typedef struct hbp_epoch_options {
     int64_t tokens_per_rank;
     int64_t sequence_multiple_per_sp;
     int64_t pack_multiple_per_sp;
-    int64_t batches;              /* > 0: so many steps, each of the samples that the caller gives it */
+    int64_t batches; /* > 0: so many steps, each of the samples that the caller gives it; excludes
+                        the other contracts, composition, curriculum_steps and drop_last */
     const int64_t *batch_offsets; /* [batches + 1] into batch_samples, from 0 */
     const int64_t *batch_samples; /* [batch_offsets[batches]] indices of samples: each of them once */
 } hbp_epoch_options;

@@ -40,8 +40,8 @@ typedef struct hbp_groups_options {
 HBP_API void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size);
 
 /* Chooses the groups for these lengths. HBP_E_INVALID when a sample is longer than max_length (the message
- * counts them) or than max_pack_length, HBP_E_INFEASIBLE when no degree can hold the longest sample, or not
- * within tokens_per_step (the message names the least that it can be), HBP_E_CANCELLED. Works from the
+ * counts them), HBP_E_INFEASIBLE when no degree can hold the longest sample, or not within max_pack_length,
+ * tokens_per_rank or tokens_per_step (the message names what would do), HBP_E_CANCELLED. Works from the
  * histogram alone, of samples or, with ties, of what is tied together. Optimal mode: O(C^3 + bins) for C
  * candidates, with ties O(samples) more. Thread: one per context. */
 HBP_API hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

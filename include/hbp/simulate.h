@@ -24,7 +24,7 @@ typedef struct hbp_report {
     double gap;         /* epoch_ns / bound_ns - 1; NaN when the bound is not known */
     double idle;        /* rank-time spent waiting inside micro-batches / all rank-time of micro-batches */
     double dbr;         /* data balance ratio over SP groups, in tokens */
-    double padding;     /* PR: (capacity - tokens) / capacity over packs, dummies included */
+    double padding;     /* tokens that are only padding / tokens computed: (padded - tokens) / padded */
     double abr;         /* attention balance ratio over true SP groups */
     double abr_paper;   /* at the paper's granularity, ranks / largest SP */
     double cr;          /* tokens in packs with SP > 1 / all tokens */

@@ -48,9 +48,12 @@ static hbp_status refuse_overlong(const limiting *l)
             break;
         }
     return hbp__fail(l->context, HBP_E_INVALID,
-                     "%lld of %lld samples are longer than %lld tokens; the first is sample %lld with %lld",
-                     (long long)l->over_samples, (long long)from->count, (long long)l->limit,
-                     (long long)origin_of(from, first), (long long)hbp__lengths_get(from, first));
+                     "%lld of %lld samples %s longer than %lld tokens; the first is sample %lld with %lld; "
+                     "over_long drop, truncate "
+                     "or split would take them",
+                     (long long)l->over_samples, (long long)from->count, l->over_samples == 1 ? "is" : "are",
+                     (long long)l->limit, (long long)origin_of(from, first),
+                     (long long)hbp__lengths_get(from, first));
 }
 
 /* Tied samples share a pack, so they must fit together, unless dropping one that is over-long by itself takes

@@ -111,6 +111,17 @@ static int64_t sum_of_bounds(const planning *p)
     return sum;
 }
 
+/* What most steps of the windows are: each window takes what suits it. */
+static int32_t composition_of(const planning *p)
+{
+    int64_t even = 0, all = 0;
+    for (int64_t i = 0; i < p->batches->steps; i++) {
+        all += p->part[i]->steps;
+        even += p->part[i]->composition == HBP_COMPOSITION_STRATIFIED ? p->part[i]->steps : 0;
+    }
+    return 2 * even > all ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_HIERARCHY;
+}
+
 static hbp_status plan_all(planning *p, int by_groups, hbp_plan **out)
 {
     const hbp__epoch *epoch = p->epoch;
@@ -126,6 +137,8 @@ static hbp_status plan_all(planning *p, int by_groups, hbp_plan **out)
     HBP__TRY(hbp__plan_join(context, p->part, parts, epoch->lengths, out));
     if (!by_groups)
         (*out)->bound_ns = sum_of_bounds(p);
+    else if (!p->one_step)
+        (*out)->composition = composition_of(p);
     hbp__epoch_seal(epoch, *out);
     return HBP_OK;
 }

@@ -85,11 +85,6 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
     hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table);
-    /* A sample within max_pack_length that padding by degree brings past it may fit a degree yet. */
-    if (status == HBP_E_INVALID && options.max_pack_length &&
-        epoch->lengths->bin_length[epoch->lengths->bins - 1] <= options.max_pack_length &&
-        (epoch->options.sequence_multiple_per_sp || epoch->options.pack_multiple_per_sp))
-        return HBP_E_INFEASIBLE;
     HBP__TRY(status);
     status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
@@ -109,14 +104,25 @@ int hbp__epoch_mixes(const hbp__epoch *epoch)
     return o->mode == HBP_EPOCH_DEFAULT && o->composition != HBP_COMPOSITION_HIERARCHY && !o->modality_order;
 }
 
+/* Records the tokens of a step: those asked for, which given groups may let pass, or the groups'. The
+ * published way takes what is asked for as its authors do. */
+static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
+{
+    int64_t asked = epoch->options.mode == HBP_EPOCH_DEFAULT ? epoch->options.tokens_per_step : 0, most = 0;
+    for (int64_t i = 0; i < plan->steps; i++)
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+    plan->tokens_per_step = asked ? asked : groups->tokens_per_step;
+    return asked && most > asked ? hbp__epoch_refuse_tokens(epoch, asked, most) : HBP_OK;
+}
+
 /* What the plan of a hierarchy records besides its steps. */
-static hbp_status describe_hierarchy(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan *plan)
+static hbp_status describe_hierarchy(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
     int64_t bound_ns;
     plan->composition = HBP_COMPOSITION_HIERARCHY;
-    plan->tokens_per_step = tokens_per_step;
-    HBP__TRY(hbp__epoch_bound(epoch, tokens_per_step, &bound_ns));
-    return hbp__epoch_set_bound(epoch, tokens_per_step, bound_ns, plan);
+    HBP__TRY(record_tokens(epoch, groups, plan));
+    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, &bound_ns));
+    return hbp__epoch_set_bound(epoch, plan->tokens_per_step, bound_ns, plan);
 }
 
 /* Every step of one group. */
@@ -132,7 +138,7 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
     if (status >= 0)
-        status = describe_hierarchy(epoch, groups->tokens_per_step, *out);
+        status = describe_hierarchy(epoch, groups, *out);
     hbp__trial_close(&best);
     return status;
 }
@@ -232,6 +238,8 @@ static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
     /* The published way and an order of modalities have packs of groups in every step. */
     int by_groups = o->mode == HBP_EPOCH_PAPER || o->modality_order || o->groups;
     hbp_status status = HBP_OK;
+    if (!by_groups)
+        HBP__TRY(hbp__epoch_check_caps(epoch));
     if (!o->samples_per_step && !o->batches && !o->tokens_per_step)
         status = hbp__epoch_choose_tokens(epoch, &o->tokens_per_step);
     if (status >= 0)
@@ -264,7 +272,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        (*out)->tokens_per_step = epoch->groups->tokens_per_step;
+        status = record_tokens(epoch, epoch->groups, *out);
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;

@@ -55,6 +55,10 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
 /* Checks the options that the moves do not check themselves. */
 hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *options);
 
+/* Refuses caps and memory that the longest sample, or group of linked samples, does not fit in, as the step
+ * planner would the step that holds it: one message says what would do for all samples. */
+hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch);
+
 /* Refuses vision units that the cost charges where max_vision does not limit them: no other way of planning
  * counts them. `way` begins the message. */
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
@@ -70,6 +74,10 @@ hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
 /* Whether steps may hold packs of several groups: not in mode paper, in composition hierarchy or under an
  * order of modalities. */
 int hbp__epoch_mixes(const hbp__epoch *epoch);
+
+/* Says that no plan keeps to the tokens of a step; `least` is the largest step of the one that was nearest,
+ * INT64_MAX where there was none. */
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least);
 
 /* Weighs the hierarchy against steps that are small copies of the epoch, and keeps what the composition asks
  * for: groups and packs are chosen here. */

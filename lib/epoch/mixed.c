@@ -1,4 +1,6 @@
 /* The hierarchy against steps that are small copies of the epoch (docs: contract, mixed). */
+#include <stdio.h>
+
 #include "base/checked.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
@@ -158,6 +160,7 @@ typedef struct weighing {
     hbp_plan *hierarchy;   /* or what is no better than it in mixture; NULL: none */
     hbp_plan *mixture;     /* NULL: none */
     int64_t guess_ns;      /* what a mixture would take that was not planned; 0, INT64_MAX: not known */
+    int64_t least_tokens; /* of the largest step of a plan that passed tokens_per_step; INT64_MAX: none did */
 } weighing;
 
 static int64_t time_of(const hbp_plan *plan)
@@ -173,13 +176,14 @@ static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
 }
 
 /* Whether a plan keeps to the tokens that were asked for; a chosen number is no promise. */
-static int keeps_tokens(const weighing *w, const hbp_plan *plan)
+static int keeps_tokens(weighing *w, const hbp_plan *plan)
 {
-    int64_t limit = w->epoch->options.tokens_per_step;
+    int64_t limit = w->epoch->options.tokens_per_step, most = 0;
     for (int64_t i = 0; limit && i < plan->steps; i++)
-        if (plan->step_tokens[i] > limit)
-            return 0;
-    return 1;
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+    if (most > limit)
+        w->least_tokens = hbp__min_i64(w->least_tokens, most);
+    return most <= limit;
 }
 
 static void discard(hbp_plan **plan)
@@ -194,7 +198,8 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
 {
     double far = 0, near = 0;
     hbp_context *context = w->epoch->context;
-    w->tokens_per_step = s->pure.groups->tokens_per_step;
+    int64_t asked = w->epoch->options.tokens_per_step; /* given groups may have more */
+    w->tokens_per_step = asked ? asked : s->pure.groups->tokens_per_step;
     w->micro_batches = s->pure.layout.batches.count;
     if (s->mixed.is_there)
         w->micro_batches = hbp__min_i64(w->micro_batches, s->mixed.layout.batches.count);
@@ -271,6 +276,24 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     return HBP_OK;
 }
 
+hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t least)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    const char *alone = hbp__epoch_may_plan_steps(epoch) ? ""
+                        : o->groups                      ? ", or no groups: steps are planned one by one then"
+                        : o->window_samples              ? ", or no window_samples"
+                        : o->drop_last ? ", or no drop_last: steps are planned one by one then"
+                                       : "";
+    char nearest[64] = "";
+    if (least < INT64_MAX)
+        snprintf(nearest, sizeof nearest, "; one with a step of %lld was", (long long)least);
+    return hbp__fail(epoch->context, HBP_E_INFEASIBLE,
+                     "no plan of steps of at most %lld tokens was found%s (composition %s, "
+                     "micro_batch_multiple %d, drop_last %d); give more tokens_per_step%s",
+                     (long long)tokens_per_step, nearest, hbp_composition_name(o->composition),
+                     (int)o->micro_batch_multiple, (int)o->drop_last, alone);
+}
+
 /* What is left of both plans, as the composition asks for it, mended. The hierarchy is mended before it gives
  * way: it may be faster then. */
 static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
@@ -283,11 +306,7 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
     }
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
     if (!w->mixture && !w->hierarchy)
-        return hbp__fail(w->epoch->context, HBP_E_INFEASIBLE,
-                         "no plan of steps of at most %lld tokens was found (composition %s, "
-                         "micro_batch_multiple %d, drop_last %d)",
-                         (long long)w->tokens_per_step, hbp_composition_name(w->epoch->options.composition),
-                         (int)w->epoch->options.micro_batch_multiple, (int)w->epoch->options.drop_last);
+        return hbp__epoch_refuse_tokens(w->epoch, w->tokens_per_step, w->least_tokens);
     hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
         mixture_ns = w->guess_ns;
@@ -323,7 +342,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     hbp__epoch part = *epoch;
     part.lengths = lengths;
     search s = {&part, fill, *balance, {.is_there = 0}, {.is_there = 0}};
-    weighing w = {&part, 0, 0, NULL, NULL, 0};
+    weighing w = {&part, 0, 0, NULL, NULL, 0, INT64_MAX};
     int64_t bound_ns = 0;
     hbp_status status = hbp__balance_check(epoch->context, packs, groups, epoch->cost, &s.balance);
     if (status >= 0)
@@ -345,8 +364,9 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
 /* Steps planned one by one alone: where no hierarchy keeps to the options. */
 static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
 {
-    weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0};
+    weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0, INT64_MAX};
     int64_t bound_ns = 0;
+    HBP__TRY(hbp__epoch_check_caps(epoch));
     hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);

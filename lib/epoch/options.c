@@ -120,9 +120,9 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
             if (contracts[i].value && contracts[k].value)
                 return hbp__fail(
                     context, HBP_E_INVALID,
-                    "epoch: %s %lld and %s %lld are two contracts; a step is asked for in one way",
-                    contracts[i].name, (long long)contracts[i].value, contracts[k].name,
-                    (long long)contracts[k].value);
+                    "epoch: %s and %s are both given; what a step holds is asked for in one way, so leave "
+                    "one of them out",
+                    contracts[i].name, contracts[k].name);
     const char *given = o->batches ? "batches" : o->samples_per_step ? "samples_per_step" : "window_samples";
     if (o->composition == HBP_COMPOSITION_HIERARCHY && (o->batches || o->samples_per_step))
         return hbp__fail(
@@ -131,9 +131,10 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
             "hold; give tokens_per_step",
             given);
     if (o->composition != HBP_COMPOSITION_AUTO && o->batches)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: a composition is given, and batches %lld are as well",
-                         (long long)o->batches);
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "epoch: composition %s and batches exclude each other: batches say what each step holds",
+            hbp_composition_name(o->composition));
     if (o->composition == HBP_COMPOSITION_RANDOM && o->window_samples)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: composition random and window_samples %lld exclude each other",

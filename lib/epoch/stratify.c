@@ -214,6 +214,13 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     }
     if (status != HBP_E_INFEASIBLE || hbp_context_message(context)[0])
         return status;
+    /* What was asked for by name is not given another. */
+    if (s->epoch->options.composition == HBP_COMPOSITION_STRATIFIED)
+        return hbp__fail(
+            context, HBP_E_INFEASIBLE,
+            "no steps of at most %lld tokens were found that are each a small copy of the epoch; "
+            "composition random, or more tokens_per_step, would do",
+            (long long)s->tokens_per_step);
     return plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, out);
 }
 

@@ -235,20 +235,21 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
 
 static hbp_status check_links(const hbp__units *u)
 {
-    int64_t samples = u->epoch->options.samples_per_step;
-    for (int64_t i = 0; u->items.next && samples && i < u->count; i++) {
-        int64_t members = hbp__items_members(&u->items, i);
-        if (members > samples) {
-            long long id;
-            name_of(u, (uint32_t)i, &id);
-            return hbp__fail(
-                u->epoch->context, HBP_E_INVALID,
-                "sample %lld is linked to %lld others, and samples_per_step is %lld; a step holds "
-                "linked samples together",
-                id, (long long)members - 1, (long long)samples);
+    int64_t samples = u->epoch->options.samples_per_step, most = 0;
+    uint32_t largest = 0;
+    for (int64_t i = 0; u->items.next && samples && i < u->count; i++)
+        if (hbp__items_members(&u->items, i) > most) {
+            most = hbp__items_members(&u->items, i);
+            largest = (uint32_t)i;
         }
-    }
-    return HBP_OK;
+    if (most <= samples)
+        return HBP_OK;
+    long long id;
+    name_of(u, largest, &id);
+    return hbp__fail(u->epoch->context, HBP_E_INVALID,
+                     "sample %lld is linked to %lld other%s, and samples_per_step is %lld; a step holds "
+                     "linked samples together, so at least %lld would do",
+                     id, (long long)most - 1, most == 2 ? "" : "s", (long long)samples, (long long)most);
 }
 
 hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batches *b)

@@ -42,13 +42,10 @@ static hbp_status check(const hbp__epoch *epoch)
                          "epoch: padding by a pack's degree and max_vision %lld exclude each other",
                          (long long)o->max_vision);
     if (o->samples_per_step || o->window_samples || o->batches)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: %s %lld and max_vision %lld exclude each other",
+        return hbp__fail(context, HBP_E_INVALID, "epoch: %s and max_vision %lld exclude each other",
                          o->samples_per_step ? "samples_per_step"
                          : o->batches        ? "batches"
                                              : "window_samples",
-                         (long long)(o->samples_per_step ? o->samples_per_step
-                                     : o->batches        ? o->batches
-                                                         : o->window_samples),
                          (long long)o->max_vision);
     return HBP_OK;
 }

@@ -85,13 +85,14 @@ static hbp_status check_lengths(hbp_context *context, const hbp_lengths *lengths
         return HBP_OK;
     return hbp__fail(
         context, HBP_E_INVALID,
-        "groups: %lld sample(s) are longer than max_length, %lld tokens; the longest has %lld; limit the "
-        "lengths first",
-        (long long)over, (long long)options->max_length, (long long)lengths->bin_length[lengths->bins - 1]);
+        "groups: %lld sample%s longer than max_length, %lld tokens; the longest has %lld; limit the lengths "
+        "first (over_long drop, truncate or split)",
+        (long long)over, over == 1 ? " is" : "s are", (long long)options->max_length,
+        (long long)lengths->bin_length[lengths->bins - 1]);
 }
 
-/* The longest pack of the published rule: as given, or a power of two; HBP_E_INVALID when it holds less than
- * the longest item. */
+/* The longest pack of the published rule: as given, or a power of two; HBP_E_INFEASIBLE when max_pack_length,
+ * HBP_E_INVALID when max_length is less than the longest item. */
 static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *lengths, int64_t longest,
                                      hbp_groups_options *options)
 {
@@ -110,14 +111,14 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
         return HBP_OK;
     int is_one = lengths->bin_length[lengths->bins - 1] > pack || !lengths->tie;
     if (options->max_pack_length)
-        return hbp__fail(context, HBP_E_INVALID,
+        return hbp__fail(context, HBP_E_INFEASIBLE,
                          "groups: %s %lld tokens with padding; max_pack_length is %lld (%lld would do)",
                          is_one ? "the longest sample has" : "tied samples together have", (long long)longest,
                          (long long)options->max_pack_length,
                          (long long)hbp__round_up(longest, options->pack_multiple));
     return hbp__fail(context, HBP_E_INVALID,
-                     "groups: tied samples have %lld tokens together; a pack holds %lld", (long long)longest,
-                     (long long)pack);
+                     "groups: tied samples have %lld tokens together; max_length makes packs of %lld",
+                     (long long)longest, (long long)pack);
 }
 
 hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths, hbp_groups_options *options,
@@ -261,6 +262,7 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
     const hbp_cost *cost = estimator->cost;
     int64_t longest = estimator->size[estimator->bins - 1];
     int64_t length = hbp__round_up(longest, limits->pack_multiple), least = INT64_MAX;
+    int64_t per_rank = hbp__groups_tokens_per_rank(cost, length);
     hbp__level_limits any_step = *limits;
     any_step.tokens_per_step = INT64_MAX;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
@@ -274,12 +276,13 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
                          "holds at least %lld",
                          (long long)limits->tokens_per_step, (long long)longest, (int)cost->terms.ranks,
                          (long long)least);
-    if (limits->tokens_per_rank < INT64_MAX)
+    if (limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(
             context, HBP_E_INFEASIBLE,
-            "no SP degree holds the longest sample of %lld tokens on %d rank(s) with at most %lld "
-            "tokens a rank",
-            (long long)longest, (int)cost->terms.ranks, (long long)limits->tokens_per_rank);
+            "no SP degree holds the longest sample of %lld tokens on %d rank(s) with tokens_per_rank %lld "
+            "(%lld would do)",
+            (long long)longest, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
+            (long long)per_rank);
     return hbp__fail(context, HBP_E_INFEASIBLE,
                      "no SP degree holds the longest sample of %lld tokens on %d rank(s), even with every "
                      "layer recomputed",

@@ -103,6 +103,17 @@ static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limi
     return hbp__mul_saturating(fewer + 1, all);
 }
 
+int64_t hbp__groups_tokens_per_rank(const hbp_cost *cost, int64_t pack_length)
+{
+    hbp_cost uncapped = *cost;
+    int64_t least = INT64_MAX;
+    uncapped.tokens_per_rank = 0;
+    for (int32_t row = 0; row < cost->terms.degrees; row++)
+        if (hbp_cost_predict_recompute(&uncapped, cost->degree[row], pack_length) >= 0)
+            least = hbp__min_i64(least, hbp__ceil_div(pack_length, cost->degree[row]));
+    return least;
+}
+
 hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, const hbp__level_limits *limits,
                                    int64_t longest, int64_t *tokens)
@@ -116,11 +127,13 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
         length = hbp__round_up(longest, limits->pack_multiple);
         fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
     }
-    if (!fits && limits->tokens_per_rank < INT64_MAX)
+    int64_t per_rank = fits ? 0 : hbp__groups_tokens_per_rank(cost, length);
+    if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "no SP degree holds a pack of %lld tokens on %d rank(s) in memory and within "
-                         "tokens_per_rank, which is %lld",
-                         (long long)length, (int)cost->terms.ranks, (long long)limits->tokens_per_rank);
+                         "tokens_per_rank, which is %lld (%lld would do)",
+                         (long long)length, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
+                         (long long)per_rank);
     if (!fits)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "no SP degree holds a pack of %lld tokens on %d rank(s), even with every layer "

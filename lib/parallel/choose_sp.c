@@ -13,6 +13,7 @@ void hbp_sp_options_init(hbp_sp_options *options, uint32_t struct_size)
 typedef struct contest {
     const hbp_cost *cost;
     int64_t pack_length;
+    int64_t tokens; /* of a step, as asked for */
     int64_t packs;  /* a step needs */
     double squares; /* of one pack */
 } contest;
@@ -35,9 +36,25 @@ static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pa
                          o.squares_per_token, (long long)pack_length);
     c->cost = cost;
     c->pack_length = pack_length;
+    c->tokens = o.tokens_per_step;
     c->packs = o.tokens_per_step ? hbp__ceil_div(o.tokens_per_step, pack_length) : cost->terms.ranks;
     c->squares = (o.squares_per_token > 0 ? o.squares_per_token : (double)pack_length) * (double)pack_length;
     return HBP_OK;
+}
+
+/* The most tokens of a step that every degree takes less than 2^63 ns for. */
+static int64_t most_tokens(const contest *c)
+{
+    const hbp_cost *cost = c->cost;
+    int64_t room = INT64_MAX - hbp__round_i64(cost->terms.step_ns), most = INT64_MAX;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        int32_t sp = cost->degree[row], recompute = hbp_cost_predict_recompute(cost, sp, c->pack_length);
+        int64_t ns = hbp__cost_pack_ns(cost, row, recompute < 0 ? cost->terms.layers : recompute,
+                                       c->pack_length, c->squares);
+        int64_t slots = hbp__mul_saturating(room / hbp__max_i64(1, ns), cost->terms.ranks);
+        most = hbp__min_i64(most, hbp__mul_saturating(slots / sp, c->pack_length));
+    }
+    return most;
 }
 
 /* Times the degree in table row `row`. */
@@ -53,14 +70,16 @@ static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row,
     choice->peak_bytes = hbp__cost_pack_bytes(cost, row, choice->recompute, c->pack_length);
     choice->pack_ns = hbp__cost_pack_ns(cost, row, choice->recompute, c->pack_length, c->squares);
     int64_t slots;
-    if (!hbp__mul_i64(c->packs, sp, &slots))
-        return hbp__fail(context, HBP_E_OVERFLOW, "%lld packs on SP %d overflow 64 bits", (long long)c->packs,
-                         (int)sp);
-    choice->micro_batches = hbp__ceil_div(slots, cost->terms.ranks);
-    if (!hbp__mul_i64(choice->micro_batches, choice->pack_ns, &choice->step_ns) ||
+    int fits = hbp__mul_i64(c->packs, sp, &slots);
+    if (fits)
+        choice->micro_batches = hbp__ceil_div(slots, cost->terms.ranks);
+    if (!fits || !hbp__mul_i64(choice->micro_batches, choice->pack_ns, &choice->step_ns) ||
         !hbp__add_i64(choice->step_ns, hbp__round_i64(cost->terms.step_ns), &choice->step_ns))
-        return hbp__fail(context, HBP_E_OVERFLOW, "the time of %lld packs of %lld ns overflows 64 bits",
-                         (long long)choice->micro_batches, (long long)choice->pack_ns);
+        return hbp__fail(
+            context, HBP_E_OVERFLOW,
+            "tokens_per_step is %lld; in packs of %lld tokens on SP %d a step of more than %lld takes past "
+            "2^63 - 1 ns, which overflows",
+            (long long)c->tokens, (long long)c->pack_length, (int)sp, (long long)most_tokens(c));
     return HBP_OK;
 }
 

@@ -43,7 +43,7 @@ typedef struct replay {
     int64_t vision;
     double vision_capacity; /* of packs that have a limit */
     double vision_held;     /* in those */
-    double capacity;
+    double padded;          /* tokens that packs compute, padding among them */
     double dist_vision;
     double dist_tokens;
     double dbr;
@@ -191,7 +191,7 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
             return too_large(context, "the number of tokens", p);
         if (plan->pack_sp[p] > 1)
             r->sp_tokens += pack.tokens;
-        r->capacity += (double)plan->pack_capacity[p];
+        r->padded += (double)pack.padded;
         r->busy_ns += ranks * (double)pack.ns;
         r->communication_ns += ranks * pack.communication_ns;
         r->peak_bytes = hbp__max_i64(r->peak_bytes, pack.bytes);
@@ -238,7 +238,6 @@ static void write_report(const replay *r, hbp_report *report)
     double micro_batches = (double)plan->micro_batches, tokens = (double)r->tokens;
     double rank_ns = (double)plan->ranks * (double)r->epoch_ns;
     double waiting_ns = r->micro_batch_ranks_ns - r->busy_ns;
-    double empty = r->capacity - tokens;
     report->ranks = plan->ranks;
     report->steps = plan->steps;
     report->epoch_ns = r->epoch_ns;
@@ -246,7 +245,7 @@ static void write_report(const replay *r, hbp_report *report)
     report->peak_bytes = r->peak_bytes;
     report->idle = ratio(waiting_ns > 0 ? waiting_ns : 0, r->micro_batch_ranks_ns);
     report->dbr = ratio(r->dbr, micro_batches);
-    report->padding = ratio(empty > 0 ? empty : 0, r->capacity);
+    report->padding = ratio(r->padded - tokens, r->padded);
     report->abr = ratio(r->abr, micro_batches);
     report->abr_paper = ratio(r->abr_paper, micro_batches);
     report->cr = ratio((double)r->sp_tokens, tokens);

@@ -317,58 +317,84 @@ int64_t hbp__step_fewest_for_samples(const hbp__step *step)
     return hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
 }
 
-/* The least `tokens_per_rank` and `max_pack_length` with which memory has a group for sequence k, each for
- * itself; zero when memory has none. */
-static int find_caps(const hbp__step *step, int64_t k, int64_t *per_rank, int64_t *length)
+/* The least `tokens_per_rank` and `max_pack_length` with which memory has a group for every sequence, each
+ * for itself, so that one more try is enough; the first sequence that memory has none for, `count` when there
+ * is none. */
+static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *length)
 {
     hbp_cost cost = *step->cost; /* an epoch's has the cap already */
     const hbp_step_options *o = &step->options;
-    int32_t layers = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : cost.terms.layers;
-    cost.tokens_per_rank = 0;
-    *per_rank = *length = INT64_MAX;
-    for (int32_t row = 0; row < cost.terms.degrees; row++) {
-        int32_t d = cost.degree[row];
-        if (!is_used(step, row))
-            continue;
-        int64_t tokens =
-            hbp__round_up(padded_tokens(step, k, sequence_multiple_of(o, d)), pack_multiple_of(o, d));
-        if (tokens > hbp_cost_predict_capacity(&cost, d, layers))
-            continue;
-        *per_rank = hbp__min_i64(*per_rank, hbp__ceil_div(tokens, d));
-        *length = hbp__min_i64(*length, tokens);
+    int32_t layers = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : cost.terms.layers, rows = 0;
+    int32_t degree[HBP__STEP_DEGREES];
+    int64_t capacity[HBP__STEP_DEGREES];
+    cost.tokens_per_rank = *per_rank = *length = 0;
+    for (int32_t row = 0; row < cost.terms.degrees; row++)
+        if (is_used(step, row)) {
+            degree[rows] = cost.degree[row];
+            capacity[rows++] = hbp_cost_predict_capacity(&cost, cost.degree[row], layers);
+        }
+    for (int64_t k = 0; k < step->count; k++) {
+        int64_t least_rank = INT64_MAX, least = INT64_MAX;
+        for (int32_t i = 0; i < rows; i++) {
+            int64_t tokens = hbp__round_up(padded_tokens(step, k, sequence_multiple_of(o, degree[i])),
+                                           pack_multiple_of(o, degree[i]));
+            if (tokens > capacity[i])
+                continue;
+            least_rank = hbp__min_i64(least_rank, hbp__ceil_div(tokens, degree[i]));
+            least = hbp__min_i64(least, tokens);
+        }
+        if (least == INT64_MAX)
+            return k;
+        *per_rank = hbp__max_i64(*per_rank, least_rank);
+        *length = hbp__max_i64(*length, least);
     }
-    return *length < INT64_MAX;
+    return step->count;
 }
 
-/* Says that no group holds sequence k, and which option it is that keeps it out. */
+/* Says that sequence k has more samples than a pack may hold. */
+static hbp_status refuse_members(const hbp__step *step, int64_t k)
+{
+    int64_t item = step->count - 1 - k, sample = step->items.sample[item], most = 0;
+    for (int64_t i = 0; i < step->count; i++)
+        most = hbp__max_i64(most, hbp__items_members(&step->items, i));
+    return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                     "sample %lld with its tied samples makes %lld; max_samples is %lld (%lld would do)",
+                     (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
+                     (long long)hbp__items_members(&step->items, item), (long long)step->most_samples,
+                     (long long)most);
+}
+
+/* Says that no group holds sequence k, or one that memory has no group for, and which option it is that keeps
+ * it out, with what would do for every sequence. */
 static hbp_status refuse(const hbp__step *step, int64_t k)
 {
     const hbp_step_options *o = &step->options;
-    int64_t item = step->count - 1 - k, sample = step->items.sample[item], per_rank, length;
-    int64_t members = hbp__items_members(&step->items, item), holds = hbp__step_capacity(step);
-    int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
+    int64_t holds = hbp__step_capacity(step), per_rank = 0, length = 0;
     char why[160] = "";
-    sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
-    if (members > step->most_samples)
-        return hbp__fail(step->context, HBP_E_INFEASIBLE,
-                         "sample %lld with its tied samples makes %lld; max_samples is %lld",
-                         (long long)sample, (long long)members, (long long)step->most_samples);
-    int is_capped = (o->tokens_per_rank || o->max_pack_length) && find_caps(step, k, &per_rank, &length);
+    if (hbp__items_members(&step->items, step->count - 1 - k) > step->most_samples)
+        return refuse_members(step, k);
+    int64_t lost = o->tokens_per_rank || o->max_pack_length ? find_caps(step, &per_rank, &length) : k;
+    int is_capped = lost == step->count;
+    k = is_capped ? k : lost;
     int by_rank = is_capped && o->tokens_per_rank && per_rank > o->tokens_per_rank;
     int by_length = is_capped && o->max_pack_length && length > o->max_pack_length;
+    int64_t item = step->count - 1 - k, sample = step->items.sample[item];
+    int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
+    sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
     if (by_rank)
         snprintf(why, sizeof why, " with tokens_per_rank %lld (%lld would do)", (long long)o->tokens_per_rank,
                  (long long)per_rank);
     if (by_length)
-        snprintf(why + strlen(why), sizeof why - strlen(why), " with max_pack_length %lld (%lld would do)",
-                 (long long)o->max_pack_length, (long long)length);
+        snprintf(why + strlen(why), sizeof why - strlen(why), "%s with max_pack_length %lld (%lld would do)",
+                 by_rank ? " and" : "", (long long)o->max_pack_length, (long long)length);
     if (is_capped && !by_rank && !by_length) /* each for itself would do */
         snprintf(why, sizeof why, " with both tokens_per_rank %lld and max_pack_length %lld",
                  (long long)o->tokens_per_rank, (long long)o->max_pack_length);
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
                      "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
-                     (long long)sample, members > 1 ? " with its tied samples" : "", (long long)tokens,
-                     (long long)holds, why);
+                     (long long)sample,
+                     hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "",
+                     (long long)tokens, (long long)holds, why);
 }
 
 /* Sequences in descending order of tokens, from the items, which ascend. */

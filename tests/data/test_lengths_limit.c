@@ -40,7 +40,10 @@ START_TEST(error_counts_and_names_the_first)
 {
     hbp_context *context = test_context();
     hbp_lengths *lengths = make(context, NULL, NULL), *out;
-    FAILS(context, HBP_E_INVALID, "3 of 7 samples are longer than 10 tokens; the first is sample 1 with 30",
+    FAILS(context, HBP_E_INVALID,
+          "3 of 7 samples are longer than 10 tokens; the first is sample 1 with 30; over_long drop, truncate "
+          "or "
+          "split would take them",
           hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_ERROR, &out));
     ck_assert_ptr_null(out);
     const int64_t length[] = {8, 20, 30}, count[] = {5, 2, 1};
@@ -48,6 +51,8 @@ START_TEST(error_counts_and_names_the_first)
     OK(context, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
     FAILS(context, HBP_E_INVALID, "3 of 8 samples are longer than 10 tokens; the first is sample 5 with 20",
           hbp_lengths_limit(context, histogram, 10, HBP_OVERLONG_ERROR, &out));
+    FAILS(context, HBP_E_INVALID, "1 of 8 samples is longer than 20 tokens; the first is sample 7 with 30",
+          hbp_lengths_limit(context, histogram, 20, HBP_OVERLONG_ERROR, &out));
     hbp_lengths_free(histogram);
     hbp_lengths_free(lengths);
     hbp_context_free(context);

@@ -159,9 +159,14 @@ START_TEST(samples_stay_in_their_window)
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     planned_check(context, plan, lengths);
+    ck_assert_int_eq(plan->composition, HBP_COMPOSITION_STRATIFIED);
     /* Windows come one after the other: the sample in row i is of window i / 700. */
     for (int64_t i = 0; i < plan->samples; i++)
         ck_assert_int_eq(plan->sample_ids[i] / 700, i / 700);
+    hbp_plan_free(plan);
+    options.composition = HBP_COMPOSITION_HIERARCHY;
+    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    ck_assert_int_eq(plan->composition, HBP_COMPOSITION_HIERARCHY);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     hbp_cost_free(cost);

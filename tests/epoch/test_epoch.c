@@ -1,5 +1,6 @@
 #include "epoch/epoch.h"
 
+#include "cost/cost.h"
 #include "failing.h"
 #include "planned.h"
 
@@ -296,7 +297,7 @@ START_TEST(senseless_requests_are_named)
     FAILS(context, HBP_E_INVALID, "window_samples is -5",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options = (hbp_epoch_options){.struct_size = sizeof options, .window_samples = 5, .samples_per_step = 5};
-    FAILS(context, HBP_E_INVALID, "samples_per_step 5 and window_samples 5 are two contracts",
+    FAILS(context, HBP_E_INVALID, "samples_per_step and window_samples are both given",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     int64_t offsets[2] = {0, 500};
     const struct {
@@ -304,10 +305,11 @@ START_TEST(senseless_requests_are_named)
         const char *message;
     } wrong[] = {
         {{.samples_per_step = 5, .tokens_per_step = 9},
-         "samples_per_step 5 and tokens_per_step 9 are two contracts"},
-        {{.batches = 1, .samples_per_step = 5}, "samples_per_step 5 and batches 1 are two contracts"},
-        {{.batches = 1, .tokens_per_step = 5}, "batches 1 and tokens_per_step 5 are two contracts"},
-        {{.batches = 1, .composition = 1}, "a composition is given, and batches 1 are as well"},
+         "samples_per_step and tokens_per_step are both given"},
+        {{.batches = 1, .samples_per_step = 5}, "samples_per_step and batches are both given"},
+        {{.batches = 1, .tokens_per_step = 5}, "batches and tokens_per_step are both given"},
+        {{.batches = 1, .window_samples = 5}, "batches and window_samples are both given"},
+        {{.batches = 1, .composition = 1}, "composition random and batches exclude each other"},
         {{.batches = 1, .drop_last = 1}, "drop_last has no meaning where batches are given"},
         {{.batches = 1}, "batch_offsets is NULL"},
         {{.batches = 1, .batch_offsets = offsets}, "batch_samples is NULL"},
@@ -397,6 +399,51 @@ START_TEST(extremes_are_planned_or_named)
 }
 END_TEST
 
+/* Groups made for longer steps than those asked for: kept and recorded, or refused. */
+START_TEST(tokens_hold_beside_given_groups)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t length[64];
+    for (int i = 0; i < 64; i++)
+        length[i] = 3000;
+    hbp_lengths *lengths = NULL;
+    hbp_groups *groups = NULL;
+    OK(context, hbp_lengths_create_i64(context, length, 64, NULL, &lengths));
+    OK(context,
+       hbp_groups_create(context, cost, 1, (int64_t[]){9000}, (int32_t[]){1}, NULL, 1000000, &groups));
+    const int32_t ranks = cost->terms.ranks;
+    for (int way = 0; way < 4; way++)
+        for (int64_t tokens = 3000; tokens <= 9000 * ranks; tokens += 9000 * ranks - 3000) {
+            hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
+            hbp_plan *plan = NULL;
+            options.tokens_per_step = tokens;
+            options.composition = way == 1   ? HBP_COMPOSITION_STRATIFIED
+                                  : way == 2 ? HBP_COMPOSITION_HIERARCHY
+                                             : HBP_COMPOSITION_AUTO;
+            options.window_samples = way == 3 ? 64 : 0;
+            if (tokens == 3000) {
+                FAILS(context, HBP_E_INFEASIBLE,
+                      "no plan of steps of at most 3000 tokens was found; one with",
+                      hbp_plan_epoch(context, lengths, cost, &options, &plan));
+                ck_assert(strstr(hbp_context_message(context), "or no groups"));
+                ck_assert_ptr_null(plan);
+                continue;
+            }
+            plan = plan_with(context, lengths, cost, &options);
+            planned_check(context, plan, lengths);
+            ck_assert_int_eq(plan->tokens_per_step, tokens);
+            for (int64_t i = 0; i < plan->steps; i++)
+                ck_assert_int_le(plan->step_tokens[i], tokens);
+            hbp_plan_free(plan);
+        }
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -416,5 +463,5 @@ END_TEST
 TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
           the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
           tokens_hold_beside_a_multiple, what_groups_cannot_hold_steps_may, ties_and_loss_tokens_survive,
-          a_histogram_is_enough, groups_may_be_given, extremes_are_planned_or_named,
-          senseless_requests_are_named, nothing_is_left_behind)
+          a_histogram_is_enough, groups_may_be_given, tokens_hold_beside_given_groups,
+          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)

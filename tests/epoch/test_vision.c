@@ -159,8 +159,8 @@ START_TEST(what_does_not_go_together_is_refused)
     REFUSES("3 groups; with max_vision 18 an epoch has one", .max_groups = 3);
     REFUSES("2 groups; with max_vision 18 an epoch has one", .groups = two);
     REFUSES("curriculum_steps is 5", .curriculum_steps = 5);
-    REFUSES("samples_per_step 7 and max_vision 18", .samples_per_step = 7);
-    REFUSES("window_samples 9 and max_vision 18", .window_samples = 9);
+    REFUSES("samples_per_step and max_vision 18", .samples_per_step = 7);
+    REFUSES("window_samples and max_vision 18", .window_samples = 9);
     REFUSES("max_samples is -1", .max_samples = -1);
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = -2};
     hbp_plan *plan = NULL;

@@ -247,14 +247,14 @@ START_TEST(senseless_requests_are_named)
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_pack_length = 999;
     for (options.mode = 0; options.mode < 2; options.mode++)
-        FAILS(context, HBP_E_INVALID, "with padding; max_pack_length is 999",
+        FAILS(context, HBP_E_INFEASIBLE, "with padding; max_pack_length is 999",
               hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.max_pack_length = 0;
     options.tokens_per_rank = 100;
     options.mode = 0;
     FAILS(context, HBP_E_INFEASIBLE, "pack of", hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.tokens_per_step = 1 << 20;
-    FAILS(context, HBP_E_INFEASIBLE, "at most 100 tokens a rank",
+    FAILS(context, HBP_E_INFEASIBLE, "with tokens_per_rank 100 (",
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.tokens_per_rank = 0;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_plan_groups(context, lengths, NULL, NULL, &groups));

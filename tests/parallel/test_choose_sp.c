@@ -283,6 +283,16 @@ START_TEST(bad_input_is_named)
           hbp_choose_sp(context, cost, 100, &options, &choice));
     options.squares_per_token = 0;
     options.tokens_per_step = INT64_MAX;
+    FAILS(context, HBP_E_OVERFLOW, "tokens_per_step is 9223372036854775807; in packs of 1 tokens on SP 1",
+          hbp_choose_sp(context, cost, 1, &options, &choice));
+    /* The limit that the message names, and one pack of every rank more. */
+    long long most = 0;
+    const char *limit = strstr(hbp_context_message(context), "of more than ");
+    ck_assert(limit && sscanf(limit, "of more than %lld", &most) == 1);
+    options.tokens_per_step = most;
+    hbp_sp_choice largest = choice;
+    OK(context, hbp_choose_sp(context, cost, 1, &options, &largest));
+    options.tokens_per_step = most + 16;
     FAILS(context, HBP_E_OVERFLOW, "overflow", hbp_choose_sp(context, cost, 1, &options, &choice));
     FAILS(context, HBP_E_INFEASIBLE,
           "a pack of 1000000 tokens needs 97000000 bytes on each of 16 ranks with all 8 layers recomputed; a "

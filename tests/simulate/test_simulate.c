@@ -74,7 +74,7 @@ START_TEST(a_small_plan_is_measured_as_by_hand)
     NEAR(report.idle,
          (4.0 * 1896 - (1320 + 865 + 1896 + 40) + 2 * (1964 - 322)) / (4 * (1896 + 2113 + 1964)));
     NEAR(report.dbr, (31.0 / 64 + 0 + 27.0 / 60) / 3);
-    NEAR(report.padding, 90.0 / 192);
+    NEAR(report.padding, 10.0 / 112); /* 12 + 8 + 16 + 40 + 32 + 4 tokens are computed */
     NEAR(report.abr, (1 - 361.0 / 1024 + 0 + 0.491) / 3);
     NEAR(report.abr_paper, 0);
     NEAR(report.cr, 69.0 / 102);
@@ -270,7 +270,7 @@ START_TEST(an_empty_plan_measures_zero)
     hbp_report report = simulate(context, &plan, cost);
     ck_assert_int_eq(report.epoch_ns, 47);
     ck_assert_int_eq(report.bound_ns, 0);
-    ck_assert_double_eq(report.padding, 1);
+    ck_assert_double_eq(report.padding, 0);
     ck_assert_double_eq(report.cr, 0);
     ck_assert_double_eq(report.idle, 0);
     ck_assert_double_eq(report.dbr, 0);

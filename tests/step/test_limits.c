@@ -202,8 +202,8 @@ START_TEST(what_keeps_a_sequence_out_is_named)
            "the longest pack holds 400 with max_pack_length 400 (401 would do)");
     o = (hbp_step_options){.max_pack_length = 400, .tokens_per_rank = 90};
     refuse(length, NULL, 3, &o, infeasible,
-           "the longest pack holds 360 with tokens_per_rank 90 (101 would do) with max_pack_length 400 (401 "
-           "would do)");
+           "the longest pack holds 360 with tokens_per_rank 90 (101 would do) and with max_pack_length 400 "
+           "(401 would do)");
     /* On one rank it has 401 tokens, on four 432: together the caps leave no degree. */
     o = (hbp_step_options){.max_pack_length = 431, .tokens_per_rank = 400, .sequence_multiple_per_sp = 216};
     refuse(length, NULL, 3, &o, infeasible, "with both tokens_per_rank 400 and max_pack_length 431");

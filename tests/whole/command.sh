@@ -267,11 +267,21 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     : >bad.txt
     wrong 1 "bad.txt holds no batch" plan some.npy $on --batches bad.txt
     wrong 1 "cannot open absent.txt" plan some.npy $on --batches absent.txt
-    wrong 1 "samples_per_step 200 and tokens_per_step 65536 are two contracts" \
+    wrong 1 "samples_per_step and tokens_per_step are both given" \
         plan some.npy $on --samples-per-step 200 --tokens-per-step 64K
-    wrong 1 "two contracts" plan some.npy $on --batches batches.txt --tokens-per-step 64K
+    wrong 1 "batches and tokens_per_step are both given" plan some.npy $on --batches batches.txt --tokens-per-step 64K
     wrong 1 "composition hierarchy and samples_per_step exclude each other" \
         plan some.npy $on --samples-per-step 200 --composition hierarchy
+    # Words: one of a thing, what is over-long by the option's name, a composition that cannot be kept.
+    printf '9000\n' >one.txt
+    good plan one.txt $on -o one.msgpack && has "1 step of" && has "1 micro-batch, " && has "padding 0.00 %"
+    good show one.msgpack && has "one.msgpack: 1 step on" && has "1 sample, 9,000 tokens"
+    wrong 1 "1 of 1 samples is longer than 8192 tokens; the first is sample 0 with 9000; --over-long drop, truncate or split" \
+        plan one.txt $on --max-length 8K
+    good plan one.txt $on --max-length 8K --over-long truncate && has "1 sample over-long, 808 tokens left out"
+    wrong 1 "with max_pack_length 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --samples-per-step 1
+    wrong 1 "max_pack_length is 8192 (9000 would do)" plan one.txt $on --max-pack-length 8K --composition hierarchy
+    wrong 1 "tokens_per_step is 1125899906842624; in packs of" plan some.npy $on --tokens-per-step 1048576G
     wrong 2 "--composition is 'stratifed'" plan some.npy $on --composition stratifed
     for composition in random stratified hierarchy; do
         json "r['composition'] == '$composition' and r['step_tokens_p95'] <= r['tokens_per_step'] == 262144" \

@@ -370,7 +370,7 @@ class TestEpoch(unittest.TestCase):
         self.assertEqual(sorted(plan.step_samples), [232, 256, 256, 256])
         self.assertEqual(plan.summary().samples_per_step, 256)
         self.assertEqual(hbp.plan_epoch(lengths, cost, samples_per_step=256, seed=3, threads=2).digest, plan.digest)
-        with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step 256 and tokens_per_step 400000"):
+        with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step and tokens_per_step are both given"):
             hbp.plan_epoch(lengths, cost, samples_per_step=256, tokens_per_step=400000)
         plan = hbp.plan_epoch(lengths, cost, samples_per_step=256, micro_batches_per_step=2, drop_last=True)
         self.assertEqual(np.diff(plan.step_offsets).tolist(), [2, 2, 2])
@@ -401,7 +401,7 @@ class TestEpoch(unittest.TestCase):
                 hbp.plan_epoch([10, 20, 30], cost, batches=bad)
         with self.assertRaisesRegex((TypeError, ValueError), r"batches\[1\]"):
             hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1], [1.5]])
-        with self.assertRaisesRegex(hbp.InvalidError, "two contracts"):
+        with self.assertRaisesRegex(hbp.InvalidError, "samples_per_step and batches are both given"):
             hbp.plan_epoch([10, 20, 30], cost, batches=[[0, 1, 2]], samples_per_step=3)
 
     def test_vision(self):
