@@ -61,17 +61,28 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
     return cli_print_json(c);
 }
 
+/* Whether any way pads: without multiples none does. */
+static int any_pads(const way *ways)
+{
+    int pads = 0;
+    for (int i = 0; i < WAYS; i++)
+        pads = pads || (!ways[i].failed[0] && ways[i].report.padding > 0);
+    return pads;
+}
+
 static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
 {
+    static const char *const headers[COLUMNS] = {"<way",    "epoch",        "x this", "over bound",
+                                                 "idle",    "ABR",          "CR",     "samples",
+                                                 "mixture", "tokens/s/GPU", "padding"};
     table t;
-    table_begin(&t, COLUMNS,
-                (const char *[]){"<way", "epoch", "x this", "over bound", "padding", "idle", "ABR", "CR",
-                                 "samples", "mixture", "tokens/s/GPU"});
+    int pads = any_pads(ways), columns = COLUMNS - !pads;
+    table_begin(&t, columns, headers);
     for (int i = 0; i < WAYS; i++) {
         const hbp_report *r = &ways[i].report;
         table_add(&t, "%s", ways[i].name);
         if (ways[i].failed[0]) {
-            for (int k = 1; k < COLUMNS; k++)
+            for (int k = 1; k < columns; k++)
                 table_add(&t, "-");
             continue;
         }
@@ -79,13 +90,14 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
         table_add_text(&t, show_real("%.2f", (double)r->epoch_ns / (double)ways[0].report.epoch_ns));
         table_add_text(&t, bound_ns > 0 ? show_share((double)r->epoch_ns / (double)bound_ns - 1)
                                         : show_real("-", 0));
-        table_add_text(&t, show_share(r->padding));
         table_add_text(&t, show_share(r->idle));
         table_add_text(&t, show_real("%.3f", r->abr));
         table_add_text(&t, show_real("%.3f", r->cr));
         table_add_text(&t, show_count(r->step_samples_median));
         table_add_text(&t, show_real("%.3f", r->mixture_distance));
         table_add_text(&t, show_count((int64_t)r->tokens_per_s_per_gpu));
+        if (pads)
+            table_add_text(&t, show_share(r->padding));
     }
     table_end(&t);
     double slowest = 0;
@@ -98,11 +110,12 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
         printf("\nNo plan of these samples in %s or more is predicted to take less than %s.\n",
                show_number(fewest, "step").s, show_time((double)bound_ns).s);
     printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
-    printf("padding: share of the tokens computed that only fill up multiples; idle: share of GPU time spent "
-           "waiting\n"
-           "for the slowest of a micro-batch; ABR: attention balance ratio;\n"
+    printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
+           "ratio;\n"
            "CR: share of tokens in packs with sequence parallelism; samples: of a step, the median;\n"
            "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
+    if (pads)
+        printf("padding: share of the tokens computed that only fill up multiples.\n");
 }
 
 int cli_compare(cli *c)
