@@ -146,7 +146,7 @@ START_TEST(tokens_hold_beside_a_multiple)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(12); seed++) {
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(6); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 60000);
         for (int32_t multiple = 2; multiple <= 4; multiple++)
             for (int32_t way = 0; way < 4; way++) {
