@@ -6,16 +6,17 @@
 static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
     c->result = json_pack(
-        "{s:s?,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:f,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:I}",
+        "{s:s?,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:b,s:f,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:"
+        "I}",
         "path", c->output, "digest", show_digest(s->digest).s, "lengths_digest",
         show_digest(s->lengths_digest).s, "ranks", (json_int_t)s->ranks, "steps", (json_int_t)s->steps,
         "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
         (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
         "tokens", (json_int_t)s->tokens, "overlong_samples", (json_int_t)s->overlong_samples,
-        "overlong_tokens", (json_int_t)s->overlong_tokens, "proven", (int)s->proven, "planning_seconds",
-        seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns", (json_int_t)r->bound_ns, "gap",
-        json_number(r->gap), "padding", json_number(r->padding), "idle", json_number(r->idle), "abr",
-        json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
+        "overlong_tokens", (json_int_t)s->overlong_tokens, "complete", (int)s->complete, "proven",
+        (int)s->proven, "planning_seconds", seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns",
+        (json_int_t)r->bound_ns, "gap", json_number(r->gap), "padding", json_number(r->padding), "idle",
+        json_number(r->idle), "abr", json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
         json_number(r->tokens_per_s_per_gpu), "peak_bytes", (json_int_t)r->peak_bytes);
     json_add_contract(c->result, s);
     json_add_steps(c->result, r);

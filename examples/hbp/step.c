@@ -209,12 +209,12 @@ static json_t *way_json(const way *w)
     const char *mode = hbp_step_mode_name(w->mode);
     if (w->failed[0])
         return json_pack("{s:s,s:s}", "mode", mode, "failed", w->failed);
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:o,s:f}", "mode", mode, "digest",
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:o,s:f}", "mode", mode, "digest",
                      show_digest(s->digest).s, "ranks", (json_int_t)s->ranks, "samples",
                      (json_int_t)s->samples, "tokens", (json_int_t)s->tokens, "micro_batches",
                      (json_int_t)s->micro_batches, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
-                     (json_int_t)s->bound_ns, "gap", json_number(s->gap), "proven", (int)s->proven, "idle",
-                     json_number(w->idle), "planning_ms", w->seconds * 1e3);
+                     (json_int_t)s->bound_ns, "gap", json_number(s->gap), "complete", (int)s->complete,
+                     "proven", (int)s->proven, "idle", json_number(w->idle), "planning_ms", w->seconds * 1e3);
 }
 
 static int print_json(cli *c, const way *w)
@@ -258,11 +258,13 @@ static int print_text(const cli *c, const way *w)
     }
     table_end(&t);
     printf("\npredicted %s", show_time((double)s->predicted_ns).s);
-    if (s->bound_ns > 0)
+    if (s->proven)
+        printf(", the best there can be");
+    else if (s->bound_ns > 0)
         printf(", at most %s above the best there can be (%s)", show_share(s->gap).s,
                show_time((double)s->bound_ns).s);
     printf("; idle %s; planned in %s\n", show_share(w->idle).s, show_time(w->seconds * 1e9).s);
-    if (!s->proven)
+    if (!s->complete)
         printf("a limit cut the search short\n");
     if (c->output)
         printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);

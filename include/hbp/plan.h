@@ -45,7 +45,7 @@ typedef struct hbp_plan_summary {
     uint32_t struct_size;
     int32_t ranks;
     int32_t domain_ranks; /* consecutive ranks on fast links */
-    int32_t proven;       /* nonzero: no time limit cut the planning short */
+    int32_t complete;     /* nonzero: no time limit cut the planning short */
     int64_t steps;
     int64_t micro_batches;
     int64_t packs; /* dummies included */
@@ -71,7 +71,7 @@ typedef struct hbp_plan_summary {
     int64_t vision;          /* vision units in all; -1: the plan has no second size */
     int64_t modalities;      /* kinds of sample that occur, bit k for kind k; 0: no order of modalities */
     int32_t composition;     /* HBP_COMPOSITION_* of its steps; 0: not recorded */
-    int32_t reserved;
+    int32_t proven;          /* nonzero: predicted_ns is bound_ns: none is faster */
     int64_t samples_per_step;         /* asked for; 0: it was not */
     int64_t tokens_per_step;          /* the most that was asked for or chosen; 0: none */
     int64_t sequence_multiple_per_sp; /* as in hbp_step_options, as is the next; 0: none */

@@ -60,7 +60,7 @@ typedef struct hbp_step_options {
     int64_t pack_multiple;        /* each pack is padded to a multiple of it; 0: 1 */
     int64_t longest_tokens;       /* static SP: the longest sample of the whole run; 0: of this batch */
     int64_t tokens_per_rank;      /* the most padded tokens on a rank, in every mode; 0: what memory holds */
-    int64_t time_limit_ms;   /* 0: none. A plan cut short by it has `proven` 0 in its summary and may differ
+    int64_t time_limit_ms;   /* 0: none. A plan cut short by it has `complete` 0 in its summary and may differ
                                 between ranks: hand one rank's plan to the others */
     int64_t max_pack_length; /* the most padded tokens of a pack, whatever its degree; 0: what memory holds */
     int64_t sequence_multiple_per_sp; /* each sample of a pack of degree d > 1 is padded to a multiple of d

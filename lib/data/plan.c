@@ -41,7 +41,7 @@ hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_
     if (!plan)
         return NULL;
     plan->memory = *memory;
-    plan->proven = 1;
+    plan->complete = 1;
     plan->steps = steps;
     plan->micro_batches = micro_batches;
     plan->packs = packs;
@@ -79,7 +79,7 @@ void hbp__plan_seal(hbp_plan *plan)
     hbp__digest digest = hbp__digest_begin();
     const int64_t fields[] = {plan->ranks,
                               plan->domain_ranks,
-                              plan->proven,
+                              plan->complete,
                               plan->first_step,
                               plan->pack_multiple,
                               plan->sequence_multiple,
@@ -134,7 +134,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .struct_size = sizeof *summary,
         .ranks = plan->ranks,
         .domain_ranks = plan->domain_ranks,
-        .proven = plan->proven,
+        .complete = plan->complete,
         .steps = plan->steps,
         .micro_batches = plan->micro_batches,
         .packs = plan->packs,
@@ -174,6 +174,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
     for (int64_t i = 0; plan->micro_batch_modalities && i < plan->micro_batches; i++)
         summary->modalities |= plan->micro_batch_modalities[i];
     summary->gap = hbp__plan_gap(summary->predicted_ns, plan->bound_ns);
+    summary->proven = hbp__plan_is_proven(summary->predicted_ns, plan->bound_ns);
 }
 
 hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan, hbp_plan_summary *summary)
@@ -275,7 +276,7 @@ hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64
     copy_offsets(part->pack_offsets, plan->pack_offsets, packs, part->packs);
     part->ranks = plan->ranks;
     part->domain_ranks = plan->domain_ranks;
-    part->proven = plan->proven;
+    part->complete = plan->complete;
     part->sequence_multiple = plan->sequence_multiple;
     part->pack_multiple = plan->pack_multiple;
     part->micro_batch_multiple = plan->micro_batch_multiple;

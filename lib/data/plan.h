@@ -58,7 +58,7 @@ struct hbp_plan {
     hbp__memory memory;
     int32_t ranks;
     int32_t domain_ranks;
-    int32_t proven;
+    int32_t complete;
     int64_t steps;
     int64_t micro_batches;
     int64_t packs;
@@ -112,6 +112,12 @@ int32_t hbp__plan_optional(const hbp_plan *plan);
 static inline double hbp__plan_gap(int64_t predicted_ns, int64_t bound_ns)
 {
     return bound_ns > 0 ? (double)predicted_ns / (double)bound_ns - 1 : (double)NAN;
+}
+
+/* Whether no plan is faster: the bound is known, and met. */
+static inline int32_t hbp__plan_is_proven(int64_t predicted_ns, int64_t bound_ns)
+{
+    return bound_ns > 0 && predicted_ns == bound_ns;
 }
 
 /* The predicted time of all steps. */

@@ -54,7 +54,7 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
         return hbp__fail_memory(context, "the joined plan");
     plan->ranks = parts[0]->ranks;
     plan->domain_ranks = parts[0]->domain_ranks;
-    plan->proven = parts[0]->proven;
+    plan->complete = parts[0]->complete;
     plan->sequence_multiple = parts[0]->sequence_multiple;
     plan->pack_multiple = parts[0]->pack_multiple;
     plan->sequence_multiple_per_sp = parts[0]->sequence_multiple_per_sp;

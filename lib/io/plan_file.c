@@ -132,26 +132,26 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     uint64_t split = 2, loss = 2;
     summary->struct_size = sizeof *summary;
     summary->vision = -1;
-#define FIELD(name)                                                                                          \
-    if (!hbp__unpack_number(map, #name, &summary->name))                                                     \
-        return hbp__file_fail(context, &file->source, 0, "the header lacks the number '" #name "'");
+#define FIELD(key, field)                                                                                    \
+    if (!hbp__unpack_number(map, #key, &summary->field))                                                     \
+        return hbp__file_fail(context, &file->source, 0, "the header lacks the number '" #key "'");
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (hbp__unpack_find(map, "bound_ns")) {
-        FIELD(bound_ns)
+        FIELD(bound_ns, bound_ns)
     }
     if (file->version > 1 && hbp__unpack_find(map, "vision")) {
-        FIELD(vision)
+        FIELD(vision, vision)
         file->optional |= HBP__PLAN_VISION;
     }
     if (file->version > 1 && hbp__unpack_find(map, "modalities")) {
-        FIELD(modalities)
+        FIELD(modalities, modalities)
         file->optional |= HBP__PLAN_MODALITIES;
     }
     if (file->version > 2 && hbp__unpack_find(map, "dropped_pieces"))
         file->optional |= HBP__PLAN_PIECES;
 #define KNOWN(name)                                                                                          \
     if (hbp__unpack_find(map, #name)) {                                                                      \
-        FIELD(name)                                                                                          \
+        FIELD(name, name)                                                                                    \
     }
     HBP__PLAN_HEADER_OPTIONAL(KNOWN)
 #undef KNOWN
@@ -161,6 +161,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (summary->bound_ns > summary->predicted_ns)
         return hbp__file_fail(context, &file->source, 0, "the header's bound is above the predicted time");
     summary->gap = hbp__plan_gap(summary->predicted_ns, summary->bound_ns);
+    summary->proven = hbp__plan_is_proven(summary->predicted_ns, summary->bound_ns);
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__file_fail(context, &file->source, 0, "the header lacks 'split' or 'loss'");

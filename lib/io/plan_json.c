@@ -28,6 +28,7 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
         int64_t value;
     } members[] = {{"\"ranks\":", s.ranks},
                    {",\"domain_ranks\":", s.domain_ranks},
+                   {",\"complete\":", s.complete},
                    {",\"proven\":", s.proven},
                    {",\"first_step\":", s.first_step},
                    {",\"steps\":", s.steps},

@@ -102,7 +102,7 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
 {
     plan->ranks = summary->ranks;
     plan->domain_ranks = summary->domain_ranks;
-    plan->proven = summary->proven;
+    plan->complete = summary->complete;
     plan->sequence_multiple = summary->sequence_multiple;
     plan->pack_multiple = summary->pack_multiple;
     plan->micro_batch_multiple = summary->micro_batch_multiple;

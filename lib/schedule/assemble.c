@@ -266,7 +266,7 @@ static void set_fields(const assembly *a, const hbp_balance_options *options)
     hbp_plan *plan = a->plan;
     plan->ranks = a->cost->terms.ranks;
     plan->domain_ranks = a->cost->terms.domain_ranks;
-    plan->proven = 1;
+    plan->complete = 1;
     const hbp__padding *padding = &a->packs->padding;
     int is_own = padding->sequence_multiple > 0;
     plan->sequence_multiple = is_own ? padding->sequence_multiple : a->packs->sequence_multiple;

@@ -100,7 +100,7 @@ static hbp_status solve_runs(const blast *b, int64_t runs, hbp__step_solution *s
             status = HBP_E_INFEASIBLE; /* stopped with nothing in hand: try smaller ones */
         if (status >= 0) {
             append(b, &part, first, members, solution);
-            solution->proven &= part.proven;
+            solution->complete &= part.complete;
         }
         hbp__step_solution_close(&part);
         HBP__TRY(status);
@@ -169,7 +169,7 @@ static hbp_status try_numbers(const blast *b, hbp__step_solution *best)
             return status;
         tries += kept >= 0;
         if (kept >= 0 && hbp__step_is_late(step)) {
-            best->proven &= tries == TRIES || runs == most;
+            best->complete &= tries == TRIES || runs == most;
             break;
         }
     }

@@ -507,7 +507,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
     go_on_with_best(e);
     HBP__TRY(keep_better(e, 1, &time));
     HBP__TRY(hbp__step_board_write(step, &e->best, solution));
-    solution->proven = !hbp__step_is_late(step);
+    solution->complete = !hbp__step_is_late(step);
     return HBP_OK;
 }
 

@@ -240,7 +240,7 @@ static hbp_status improve(const hbp__step *step, const hbp__step_kinds *kinds, i
         e.best = before;
     }
     if (status == HBP_OK && !e.is_proven)
-        solution->proven = 0;
+        solution->complete = 0;
     if (e.is_found)
         hbp__step_solution_close(&e.best);
     return status < 0 ? status : e.is_proven ? HBP_OK : HBP_NOT_PROVEN;
@@ -291,7 +291,7 @@ static hbp_status solve_one(const hbp__step *step, const hbp__step_kinds *kinds,
         *solution = e.best;
     }
     solution->bound_ns = hbp__min_i64(bound_ns, solution->ns);
-    solution->proven = e.is_proven;
+    solution->complete = e.is_proven;
     return e.is_proven ? HBP_OK : HBP_NOT_PROVEN;
 }
 

@@ -147,7 +147,7 @@ static void write_step(finish *f)
     hbp_plan *plan = f->plan;
     plan->ranks = step->ranks;
     plan->domain_ranks = step->domain;
-    plan->proven = f->solution->proven;
+    plan->complete = f->solution->complete;
     plan->sequence_multiple = step->options.sequence_multiple;
     plan->pack_multiple = step->options.pack_multiple;
     plan->micro_batch_multiple = step->options.micro_batch_multiple;

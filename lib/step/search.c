@@ -318,7 +318,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
             "no plan of at most %d micro-batches was found; memory alone asks for %lld, and %lld are sure "
             "to do",
             (int)allowed, (long long)s->least, (long long)sure);
-    solution->proven = !b->late;
+    solution->complete = !b->late;
     return HBP_OK;
 }
 

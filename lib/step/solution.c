@@ -11,7 +11,7 @@ hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches,
     solution->memory = *memory;
     solution->micro_batches = micro_batches;
     solution->groups = groups;
-    solution->proven = 1;
+    solution->complete = 1;
     solution->first = hbp__new_zero(memory, (uint64_t)micro_batches + 1, sizeof *solution->first);
     solution->degree = hbp__new_zero(memory, (uint64_t)groups, sizeof *solution->degree);
     solution->group = hbp__new_zero(memory, (uint64_t)step->count, sizeof *solution->group);

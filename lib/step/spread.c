@@ -267,7 +267,7 @@ static int has_idle_ranks(const hbp__step *step, const hbp__step_solution *solut
 static void take_over(hbp__step_solution *solution, hbp__step_solution *own)
 {
     own->bound_ns = solution->bound_ns;
-    own->proven = solution->proven;
+    own->complete = solution->complete;
     hbp__step_solution_close(solution);
     *solution = *own;
 }

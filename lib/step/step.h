@@ -155,7 +155,7 @@ typedef struct hbp__step_solution {
     int64_t ns;       /* sum over micro-batches of the slowest group, with the dummies of hbp__step_whole;
                          step_ns not counted */
     int64_t bound_ns; /* no solution has a smaller `ns`; 0: not known */
-    int32_t proven;   /* zero when a limit cut the search short */
+    int32_t complete; /* zero when a limit cut the search short */
 } hbp__step_solution;
 
 /* Room for `micro_batches`, `groups` and the step's sequences; HBP_E_NO_MEMORY. Close releases, also a zeroed

@@ -62,7 +62,7 @@ START_TEST(the_digest_overlooks_nothing)
     ck_assert_uint_eq(hbp_plan_get_digest(plan), plan->digest);
     DECIDES(plan->ranks);
     DECIDES(plan->domain_ranks);
-    DECIDES(plan->proven);
+    DECIDES(plan->complete);
     DECIDES(plan->sequence_multiple);
     DECIDES(plan->pack_multiple);
     DECIDES(plan->micro_batch_multiple);
@@ -153,13 +153,19 @@ START_TEST(the_summary_sums)
     ck_assert_uint_eq(s.digest, plan->digest);
     ck_assert_uint_eq(s.lengths_digest, plan->lengths_digest);
     ck_assert_uint_eq(s.seed, 5);
-    ck_assert_int_eq(s.proven, 1);
+    ck_assert_int_eq(s.complete, 1);
     ck_assert_int_eq(s.bound_ns, 0);
     ck_assert_double_nan(s.gap);
+    ck_assert_int_eq(s.proven, 0);
     plan->bound_ns = ns / 2;
     OK(context, hbp_plan_get_summary(context, plan, &s));
     ck_assert_int_eq(s.bound_ns, ns / 2);
     ck_assert_double_eq(s.gap, (double)ns / (double)(ns / 2) - 1);
+    ck_assert_int_eq(s.proven, 0);
+    plan->bound_ns = ns;
+    OK(context, hbp_plan_get_summary(context, plan, &s));
+    ck_assert_double_eq(s.gap, 0);
+    ck_assert_int_eq(s.proven, 1);
 
     plan->step_ns[0] = plan->step_ns[1] = INT64_MAX;
     OK(context, hbp_plan_get_summary(context, plan, &s));

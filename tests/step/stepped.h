@@ -11,7 +11,7 @@ typedef struct stepped {
     uint64_t digest;
     int64_t micro_batches;
     int64_t dummies;
-    int32_t proven;
+    int32_t complete;
     hbp_status status;
 } stepped;
 
@@ -83,7 +83,7 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
                      .digest = summary.digest,
                      .micro_batches = summary.micro_batches,
                      .dummies = empty,
-                     .proven = summary.proven};
+                     .complete = summary.complete};
 }
 
 /* Plans and checks. Without a plan the status says why. */

@@ -469,7 +469,7 @@ START_TEST(does_not_believe_a_solver)
     way = STOPS;
     ck_assert_int_eq(hbp__step_exact(&step, &solution), HBP_NOT_PROVEN);
     ck_assert_int_eq(solution.ns, before);
-    ck_assert_int_eq(solution.proven, 0);
+    ck_assert_int_eq(solution.complete, 0);
     ck_assert(solution.bound_ns > 0 && solution.bound_ns <= best);
     /* A bound above the cutoff says no more than that nothing lies below it. */
     way = BOASTS;

@@ -55,7 +55,7 @@ START_TEST(plans_say_what_solutions_said)
         solved_draw(&step, i, &solution);
         OK(small.context, hbp__step_solution_price(&step, &solution));
         solution.bound_ns = i % 2 ? solution.ns / 2 : 0;
-        solution.proven = i % 3 != 0;
+        solution.complete = i % 3 != 0;
         OK(small.context, hbp__step_finish(&step, &solution, &plan));
         OK(small.context, hbp_plan_validate(small.context, plan, small.lengths, small.cost));
         OK(small.context, hbp_simulate(small.context, plan, small.cost, NULL, &report));
@@ -63,7 +63,7 @@ START_TEST(plans_say_what_solutions_said)
         ck_assert_int_eq(report.epoch_ns, solution.ns + step_ns);
         ck_assert_int_eq(plan->step_ns[0], solution.ns + step_ns);
         ck_assert_int_eq(plan->bound_ns, i % 2 ? solution.bound_ns + step_ns : 0);
-        ck_assert_int_eq(plan->proven, i % 3 != 0);
+        ck_assert_int_eq(plan->complete, i % 3 != 0);
         ck_assert_int_eq(plan->micro_batches,
                          hbp__round_up(solution.micro_batches, step.options.micro_batch_multiple));
         ck_assert_int_eq(plan->micro_batch_multiple, step.options.micro_batch_multiple);

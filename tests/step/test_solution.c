@@ -53,7 +53,7 @@ START_TEST(prices_are_those_of_the_cost)
         OK(o.small.context, hbp__step_solution_price(&o.step, &solution));
         ck_assert_int_eq(solution.ns, price(&o, &solution));
         ck_assert_int_eq(solution.bound_ns, 0);
-        ck_assert_int_ne(solution.proven, 0);
+        ck_assert_int_ne(solution.complete, 0);
         hbp__step_solution_close(&solution);
         hbp__step_solution_close(&solution);
         close_small(&o);

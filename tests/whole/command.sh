@@ -333,7 +333,7 @@ units="--vision-column images"
 on="--model llama-3.1-8b --machine h100:8"
 step="l.npy --batch 300 --skip 7 --sequence-multiple 128"
 # shellcheck disable=SC2016
-micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["proven"] and
+micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["complete"] and r["proven"] == (r["gap"] == 0) and
     sum(m["sequences"] for m in r["groups"]) == r["samples"] and
     sum(m["tokens"] for m in r["groups"]) == r["tokens"] and len(r["groups"]) == r["micro_batches"] and
     sum(m["predicted_ns"] for m in r["groups"]) <= r["predicted_ns"] and

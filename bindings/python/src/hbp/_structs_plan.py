@@ -19,7 +19,7 @@ class PlanSummary(Struct):
 
     ranks: I32
     domain_ranks: I32
-    proven: I32
+    complete: I32
     steps: I64
     micro_batches: I64
     packs: I64
@@ -45,7 +45,7 @@ class PlanSummary(Struct):
     vision: I64
     modalities: I64
     composition: I32
-    reserved: I32
+    proven: I32
     samples_per_step: I64
     tokens_per_step: I64
     sequence_multiple_per_sp: I64
