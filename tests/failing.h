@@ -1,20 +1,32 @@
-/* An allocator that counts live blocks and fails the n-th allocation from now; and a progress hook that
- * cancels. */
+/* An allocator that counts live blocks and fails the n-th allocation from now, alone or with all that follow;
+ * and progress hooks that cancel, once or from then on. */
 #ifndef HBP_TESTS_FAILING_H
 #define HBP_TESTS_FAILING_H
 
 #include "test.h"
 
 typedef struct failing {
-    int64_t left; /* allocations that still succeed; negative: all do */
-    int64_t live; /* blocks not released */
+    int64_t left;   /* allocations that still succeed; negative: all do */
+    int32_t once;   /* nonzero: those behind the one that fails succeed again */
+    int64_t failed; /* allocations that did */
+    int64_t live;   /* blocks not released */
     int64_t bytes;
     int64_t peak_bytes;
 } failing;
 
+/* Zero for an allocation that fails. */
 static inline int failing_spend(failing *f)
 {
-    return f->left < 0 || f->left-- > 0;
+    if (f->left < 0)
+        return 1;
+    if (f->left > 0) {
+        f->left--;
+        return 1;
+    }
+    f->failed++;
+    if (f->once)
+        f->left = -1;
+    return 0;
 }
 
 static inline void failing_take(failing *f, int64_t bytes)
@@ -26,10 +38,8 @@ static inline void failing_take(failing *f, int64_t bytes)
 static inline void *failing_alloc(void *user, uint64_t bytes)
 {
     failing *f = user;
-    if (!failing_spend(f)) {
-        f->left = 0;
+    if (!failing_spend(f))
         return NULL;
-    }
     f->live++;
     failing_take(f, (int64_t)bytes);
     return malloc(bytes);
@@ -38,10 +48,8 @@ static inline void *failing_alloc(void *user, uint64_t bytes)
 static inline void *failing_resize(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes)
 {
     failing *f = user;
-    if (!failing_spend(f)) {
-        f->left = 0;
+    if (!failing_spend(f))
         return NULL;
-    }
     failing_take(f, (int64_t)new_bytes - (int64_t)old_bytes);
     return realloc(block, new_bytes);
 }
@@ -64,32 +72,61 @@ static inline hbp_context *failing_context(failing *f, hbp_progress_fn progress,
     return context;
 }
 
-/* Runs `call(context, user)` with the 1st, 2nd, ... allocation failing until it succeeds; accepts only
- * HBP_E_NO_MEMORY with a message on the way, and nothing left behind. The call frees what it makes. */
-static inline void failing_sweep(hbp_status (*call)(hbp_context *context, void *user), void *user)
+typedef hbp_status failing_call(hbp_context *context, void *user);
+
+/* `call` with allocation n failing, and with `once` none else; whether one did. A call that failed says so,
+ * and one that succeeds has not done without, unless it may. */
+static inline int failing_try(hbp_context *context, failing *f, failing_call *call, void *user, int64_t n,
+                              int once, int may_do_without)
+{
+    int64_t live = f->live;
+    f->left = n;
+    f->once = once;
+    f->failed = 0;
+    hbp_status status = call(context, user);
+    f->left = -1;
+    ck_assert_msg(status == HBP_OK || status == HBP_E_NO_MEMORY, "allocation %d: %s", (int)n,
+                  hbp_status_name(status));
+    if (status != HBP_OK) {
+        ck_assert_int_gt(f->failed, 0);
+        ck_assert_str_ne(hbp_context_message(context), "");
+    } else if (!may_do_without) {
+        ck_assert_msg(!f->failed, "allocation %d fails %s, and the call succeeds", (int)n,
+                      once ? "alone" : "with all that follow");
+    }
+    ck_assert_int_eq(f->live, live);
+    return f->failed > 0;
+}
+
+static inline void failing_sweep_all(failing_call *call, void *user, int may_do_without)
 {
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
-    int64_t live = f.live;
-    int64_t n = 0;
-    for (hbp_status status = HBP_E_NO_MEMORY; status != HBP_OK; n += TEST_SANITIZED ? 1 + n / 64 : 1) {
-        ck_assert_int_lt(n, 10000);
-        f.left = n;
-        status = call(context, user);
-        int ran_out = f.left == 0;
-        f.left = -1;
-        ck_assert_msg(status == HBP_OK || status == HBP_E_NO_MEMORY, "allocation %d: %s", (int)n,
-                      hbp_status_name(status));
-        if (status != HBP_OK) {
-            ck_assert(ran_out);
-            ck_assert_str_ne(hbp_context_message(context), "");
+    for (int once = 0; once < 2; once++) {
+        int64_t n = 0;
+        while (failing_try(context, &f, call, user, n, once, may_do_without)) {
+            n += TEST_SANITIZED ? 1 + n / 64 : 1;
+            ck_assert_int_lt(n, 10000);
         }
-        ck_assert_int_eq(f.live, live);
+        ck_assert_int_gt(n, 0);
     }
-    ck_assert_int_gt(n, 1);
     hbp_context_free(context);
     ck_assert_int_eq(f.live, 0);
     ck_assert_int_eq(f.bytes, 0);
+}
+
+/* Runs `call(context, user)` with the 1st, 2nd, ... allocation failing until none does: first with all that
+ * follow it, then each alone; accepts only HBP_E_NO_MEMORY with a message on the way, and nothing left
+ * behind. The call frees what it makes. */
+static inline void failing_sweep(failing_call *call, void *user)
+{
+    failing_sweep_all(call, user, 0);
+}
+
+/* The same for a call that is documented to do without some memory. */
+static inline void failing_sweep_lenient(failing_call *call, void *user)
+{
+    failing_sweep_all(call, user, 1);
 }
 
 /* Progress hook: user points to the number of calls to let pass. */
@@ -99,23 +136,34 @@ static inline int32_t cancel_after(void *user, const hbp_progress *progress)
     return (*(int64_t *)user)-- <= 0;
 }
 
-/* Runs `call` cancelled at the 1st, 2nd, ... report until it gets through; nothing is left behind. Returns
- * the reports. */
-static inline int64_t cancel_sweep(hbp_status (*call)(hbp_context *context, void *user), void *user)
+/* The same for one call alone. */
+static inline int32_t cancel_once(void *user, const hbp_progress *progress)
+{
+    ck_assert_ptr_nonnull(progress->stage);
+    return (*(int64_t *)user)-- == 0;
+}
+
+/* Runs `call` cancelled at the 1st, 2nd, ... report until it gets through: first at all that follow as well,
+ * then at each alone; none is lost on the way, and nothing is left behind. Returns the reports. */
+static inline int64_t cancel_sweep(failing_call *call, void *user)
 {
     failing f;
-    int64_t left = 0;
-    hbp_context *context = failing_context(&f, cancel_after, &left);
-    int64_t live = f.live, n = 0;
-    for (hbp_status status = HBP_E_CANCELLED; status != HBP_OK; n++) {
-        left = n;
-        status = call(context, user);
-        ck_assert_msg(status == HBP_OK || status == HBP_E_CANCELLED, "report %d: %s", (int)n,
-                      hbp_status_name(status));
-        ck_assert_int_eq(f.live, live);
+    int64_t n = 0;
+    for (int once = 0; once < 2; once++) {
+        int64_t left = 0;
+        hbp_context *context = failing_context(&f, once ? cancel_once : cancel_after, &left);
+        int64_t live = f.live;
+        n = 0;
+        for (hbp_status status = HBP_E_CANCELLED; status != HBP_OK; n++) {
+            left = n;
+            status = call(context, user);
+            ck_assert_msg(status == (left < 0 ? HBP_E_CANCELLED : HBP_OK), "report %d%s: %s", (int)n,
+                          once ? " alone" : "", hbp_status_name(status));
+            ck_assert_int_eq(f.live, live);
+        }
+        hbp_context_free(context);
+        ck_assert_int_eq(f.live, 0);
     }
-    hbp_context_free(context);
-    ck_assert_int_eq(f.live, 0);
     return n - 1;
 }
 

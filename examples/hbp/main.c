@@ -34,12 +34,16 @@ static const cli_command commands[] = {
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
+#define INTERRUPTED 130 /* as a shell reports SIGINT */
+
 static hbp_context *volatile interrupted;
+static volatile sig_atomic_t was_interrupted;
 
 /* The first Ctrl-C asks the running call to stop; the second one is the system's own. */
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;
+    was_interrupted = 1;
     if (interrupted)
         hbp_context_cancel(interrupted);
 }
@@ -51,7 +55,7 @@ static void print_help(void)
         printf("  %-9s%-8s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
     printf("\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
            "standard input. `hbp COMMAND --help` lists the options; every command takes --json.\n"
-           "Exit status: 0 on success, 1 on failure, 2 on wrong usage.\n\nmodels:  ");
+           "Exit status: 0 on success, 1 on failure, 2 on wrong usage, 130 after Ctrl-C.\n\nmodels:  ");
     for (int64_t i = 0; i < hbp_model_count_presets(); i++)
         printf("%s%s", i == 0 ? "" : i % 6 ? ", " : ",\n         ", hbp_model_get_preset_name(i));
     printf("\nvision-language models: ");
@@ -123,7 +127,7 @@ static int run(cli *c, const cli_command *command)
     int exit_status = command->run(c);
     signal(SIGINT, SIG_DFL);
     interrupted = NULL;
-    return exit_status;
+    return was_interrupted && exit_status ? INTERRUPTED : exit_status;
 }
 
 int main(int argc, char **argv)

@@ -42,6 +42,15 @@ hbp_status hbp__fail_memory(hbp_context *context, const char *what);
  * HBP_E_CANCELLED. */
 hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total);
 
+/* Rows between two looks of a loop that does little for each. */
+#define HBP__TICK_ROWS 16384
+
+/* hbp__tick behind every so many rows: for each row of a loop. One over fewer rows asks nothing. */
+static inline hbp_status hbp__tick_row(hbp_context *context, const char *stage, int64_t row, int64_t rows)
+{
+    return (row + 1) % HBP__TICK_ROWS ? HBP_OK : hbp__tick(context, stage, row, rows);
+}
+
 /* HBP_E_INVALID with a message when `pointer` is NULL; `name` is the argument's. */
 hbp_status hbp__require(hbp_context *context, const void *pointer, const char *name);
 

@@ -60,15 +60,20 @@ static inline uint32_t hbp__rng_below(hbp__rng *rng, uint64_t n)
     return (uint32_t)(product >> 32);
 }
 
+/* One exchange of Fisher-Yates: the last of `values` [count] with one of them all. */
+static inline void hbp__rng_swap_u32(hbp__rng *rng, uint32_t *values, uint64_t count)
+{
+    uint32_t j = hbp__rng_below(rng, count);
+    uint32_t t = values[count - 1];
+    values[count - 1] = values[j];
+    values[j] = t;
+}
+
 /* Fisher-Yates over `values` [count], count <= 2^32. */
 static inline void hbp__rng_shuffle_u32(hbp__rng *rng, uint32_t *values, uint64_t count)
 {
-    for (uint64_t i = count; i > 1; i--) {
-        uint32_t j = hbp__rng_below(rng, i);
-        uint32_t t = values[i - 1];
-        values[i - 1] = values[j];
-        values[j] = t;
-    }
+    for (uint64_t i = count; i > 1; i--)
+        hbp__rng_swap_u32(rng, values, i);
 }
 
 #endif

@@ -10,36 +10,42 @@ typedef struct sort_row {
     uint32_t row;
 } sort_row;
 
+/* Nobody asks for a sort without a context to stop. */
+static hbp_status tick(hbp_context *context, int64_t row, int64_t rows)
+{
+    return context ? hbp__tick_row(context, "sort", row, rows) : HBP_OK;
+}
+
 /* One stable pass by the digit at `shift`. */
-static void scatter(const sort_row *from, sort_row *to, int64_t count, int shift, int64_t *starts)
+static hbp_status scatter(hbp_context *context, const sort_row *from, sort_row *to, int64_t count, int shift,
+                          int64_t *starts)
 {
     memset(starts, 0, DIGITS * sizeof *starts);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(tick(context, i, count));
         starts[(from[i].key >> shift) & (DIGITS - 1)]++;
+    }
     int64_t sum = 0;
     for (int d = 0; d < DIGITS; d++) {
         int64_t here = starts[d];
         starts[d] = sum;
         sum += here;
     }
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(tick(context, i, count));
         to[starts[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
+    }
+    return HBP_OK;
 }
 
-static int sort_rows(const hbp__memory *memory, const uint64_t *keys, uint64_t flip, uint32_t *order,
-                     int64_t count)
+/* `rows` is [2 count] scratch, `starts` [DIGITS]. */
+static hbp_status sort_in(hbp_context *context, const uint64_t *keys, uint64_t flip, uint32_t *order,
+                          int64_t count, sort_row *rows, int64_t *starts)
 {
-    if (count < 2)
-        return 1;
-    sort_row *rows = hbp__new(memory, (uint64_t)count, 2 * sizeof *rows);
-    int64_t *starts = rows ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
-    if (!starts) {
-        hbp__delete(memory, rows);
-        return 0;
-    }
     sort_row *from = rows, *to = rows + count;
     uint64_t all = ~UINT64_C(0), any = 0;
     for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(tick(context, i, count));
         uint64_t key = keys[order[i]] ^ flip;
         from[i] = (sort_row){key, order[i]};
         all &= key;
@@ -49,24 +55,63 @@ static int sort_rows(const hbp__memory *memory, const uint64_t *keys, uint64_t f
     for (int shift = 0; shift < 64; shift += DIGIT_BITS) {
         if (!((differs >> shift) & (DIGITS - 1)))
             continue;
-        scatter(from, to, count, shift, starts);
+        HBP__TRY(scatter(context, from, to, count, shift, starts));
         sort_row *swap = from;
         from = to;
         to = swap;
     }
     for (int64_t i = 0; i < count; i++)
         order[i] = from[i].row;
+    return HBP_OK;
+}
+
+static hbp_status sort_rows(hbp_context *context, const hbp__memory *memory, const uint64_t *keys,
+                            uint64_t flip, uint32_t *order, int64_t count)
+{
+    if (count < 2)
+        return HBP_OK;
+    sort_row *rows = hbp__new(memory, (uint64_t)count, 2 * sizeof *rows);
+    int64_t *starts = rows ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
+    hbp_status status = starts ? sort_in(context, keys, flip, order, count, rows, starts) : HBP_E_NO_MEMORY;
     hbp__delete(memory, starts);
     hbp__delete(memory, rows);
-    return 1;
+    return status;
 }
 
 int hbp__sort_by_u64(const hbp__memory *memory, const uint64_t *keys, uint32_t *order, int64_t count)
 {
-    return sort_rows(memory, keys, 0, order, count);
+    return sort_rows(NULL, memory, keys, 0, order, count) >= 0;
 }
 
 int hbp__sort_by_i64(const hbp__memory *memory, const int64_t *keys, uint32_t *order, int64_t count)
 {
-    return sort_rows(memory, (const uint64_t *)keys, UINT64_C(1) << 63, order, count);
+    return sort_rows(NULL, memory, (const uint64_t *)keys, UINT64_C(1) << 63, order, count) >= 0;
+}
+
+static hbp_status order_rows(hbp_context *context, const uint64_t *keys, uint64_t flip, uint32_t *order,
+                             int64_t count, const char *what)
+{
+    hbp_status status = sort_rows(context, &context->memory, keys, flip, order, count);
+    return status == HBP_E_NO_MEMORY ? hbp__fail_memory(context, what) : status;
+}
+
+hbp_status hbp__order_by_u64(hbp_context *context, const uint64_t *keys, uint32_t *order, int64_t count,
+                             const char *what)
+{
+    return order_rows(context, keys, 0, order, count, what);
+}
+
+hbp_status hbp__order_by_i64(hbp_context *context, const int64_t *keys, uint32_t *order, int64_t count,
+                             const char *what)
+{
+    return order_rows(context, (const uint64_t *)keys, UINT64_C(1) << 63, order, count, what);
+}
+
+hbp_status hbp__shuffle(hbp_context *context, hbp__rng *rng, uint32_t *values, int64_t count)
+{
+    for (int64_t i = count; i > 1; i--) {
+        HBP__TRY(hbp__tick_row(context, "shuffle", count - i, count));
+        hbp__rng_swap_u32(rng, values, (uint64_t)i);
+    }
+    return HBP_OK;
 }

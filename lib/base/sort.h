@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "base/memory.h"
+#include "base/rng.h"
 
 /* Sorts `order` [count], which names rows of `keys`, ascending by keys[order[i]]; stable. LSD radix over the
  * bytes that differ; O(count) time, 32 bytes a row of scratch. Returns 0 when memory is short, order then
@@ -13,5 +15,15 @@ int hbp__sort_by_u64(const hbp__memory *memory, const uint64_t *keys, uint32_t *
 
 /* The same by signed keys. */
 int hbp__sort_by_i64(const hbp__memory *memory, const int64_t *keys, uint32_t *order, int64_t count);
+
+/* The same of very many rows, which may be cancelled. HBP_E_NO_MEMORY names `what`; order is unchanged after
+ * a failure. */
+hbp_status hbp__order_by_u64(hbp_context *context, const uint64_t *keys, uint32_t *order, int64_t count,
+                             const char *what);
+hbp_status hbp__order_by_i64(hbp_context *context, const int64_t *keys, uint32_t *order, int64_t count,
+                             const char *what);
+
+/* hbp__rng_shuffle_u32 of very many values: HBP_E_CANCELLED leaves them half shuffled. */
+hbp_status hbp__shuffle(hbp_context *context, hbp__rng *rng, uint32_t *values, int64_t count);
 
 #endif

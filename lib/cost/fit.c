@@ -271,9 +271,7 @@ static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, hbp
                   : hbp__cost_pack_ns(cost, row, m->recompute[i], m->tokens[i], (double)m->sum_squares[i]);
         hbp__relative_errors_add(e, (double)predicted, measured);
     }
-    if (!hbp__relative_errors_sort(&f->context->memory, e))
-        return hbp__fail_memory(f->context, "a fit's errors");
-    return HBP_OK;
+    return hbp__relative_errors_sort(f->context, e, "a fit's errors");
 }
 
 static hbp_status make_report(const fit *f, hbp_fit_report *report)

@@ -96,8 +96,7 @@ static hbp_status measure_spread(state *s, int32_t fitted)
         double right;
         hbp__relative_errors_add(&s->errors, 1 + fabs(error_of(s, i, &right)), 1);
     }
-    if (!hbp__relative_errors_sort(&s->context->memory, &s->errors))
-        return hbp__fail_memory(s->context, "a fit's errors");
+    HBP__TRY(hbp__relative_errors_sort(s->context, &s->errors, "a fit's errors"));
     int64_t percent = 50 + (50 * (int64_t)fitted + rows - 1) / rows;
     s->spread = SPREAD * hbp__relative_errors_quantile(&s->errors, percent < 100 ? percent : 100);
     s->spread = s->spread > LEAST_SPREAD ? s->spread : LEAST_SPREAD;

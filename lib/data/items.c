@@ -6,26 +6,30 @@
 #include "base/sort.h"
 
 /* Sizes in the order of `order`, without ties: the histogram tells them, no sample need be looked up. */
-static void sizes_from_histogram(hbp__items *items)
+static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
 {
     const hbp_lengths *lengths = items->lengths;
     int64_t at = 0;
     for (int64_t b = 0; b < lengths->bins; b++) {
         uint32_t size = (uint32_t)hbp__round_up(lengths->bin_length[b], items->multiple);
-        for (int64_t end = at + lengths->bin_count[b]; at < end; at++)
+        for (int64_t end = at + lengths->bin_count[b]; at < end; at++) {
             items->size[at] = size;
+            HBP__TRY(hbp__tick_row(context, "order lengths", at, lengths->count));
+        }
     }
+    return HBP_OK;
 }
 
 /* Chains tied samples, walking `order` from its end so that each chain begins with its shortest sample; what
  * remains in `items->sample` is one entry an item, and totals[entry] its size. */
-static void chain(hbp__items *items, uint32_t *head, uint64_t *totals)
+static hbp_status chain(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals)
 {
     const hbp_lengths *lengths = items->lengths;
     for (int64_t t = 0; t < lengths->ties; t++)
         head[t] = HBP__NO_SAMPLE;
     int64_t count = 0;
     for (int64_t i = lengths->count - 1; i >= 0; i--) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, lengths->count));
         uint32_t sample = items->sample[i];
         uint32_t tie = lengths->tie[sample];
         items->next[sample] = HBP__NO_SAMPLE;
@@ -35,6 +39,7 @@ static void chain(hbp__items *items, uint32_t *head, uint64_t *totals)
         }
     }
     for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, lengths->count));
         uint32_t sample = items->sample[i];
         if (lengths->tie[sample] != HBP__FREE && head[lengths->tie[sample]] != sample)
             continue;
@@ -45,6 +50,7 @@ static void chain(hbp__items *items, uint32_t *head, uint64_t *totals)
         items->sample[count++] = sample;
     }
     items->count = count;
+    return HBP_OK;
 }
 
 /* Sorts items by their totals, stable. */
@@ -57,15 +63,16 @@ static hbp_status sort_chained(hbp_context *context, hbp__items *items, const ui
     uint32_t *sorted = order + rows;
     for (int64_t i = 0; i < items->count; i++)
         order[i] = (uint32_t)i;
-    int done = hbp__sort_by_u64(&context->memory, totals, order, items->count);
-    for (int64_t i = 0; i < items->count && done; i++) {
+    hbp_status status = hbp__order_by_u64(context, totals, order, items->count, "the order of tied samples");
+    for (int64_t i = 0; i < items->count && status >= 0; i++) {
+        status = hbp__tick_row(context, "ties", i, items->count);
         sorted[i] = items->sample[order[i]];
         items->size[i] = totals[order[i]] > UINT32_MAX ? UINT32_MAX : (uint32_t)totals[order[i]];
     }
-    if (done)
+    if (status >= 0)
         memcpy(items->sample, sorted, rows * sizeof *sorted);
     hbp__delete(&context->memory, order);
-    return done ? HBP_OK : hbp__fail_memory(context, "the order of tied samples");
+    return status;
 }
 
 static hbp_status open_tied(hbp_context *context, hbp__items *items)
@@ -77,8 +84,9 @@ static hbp_status open_tied(hbp_context *context, hbp__items *items)
     uint64_t *totals = hbp__new(&context->memory, rows, sizeof *totals);
     hbp_status status = HBP_E_NO_MEMORY;
     if (items->next && head && totals) {
-        chain(items, head, totals);
-        status = sort_chained(context, items, totals);
+        status = chain(context, items, head, totals);
+        if (status >= 0)
+            status = sort_chained(context, items, totals);
     } else {
         hbp__fail_memory(context, "tied samples");
     }
@@ -102,7 +110,7 @@ hbp_status hbp__items_open(hbp_context *context, const hbp_lengths *lengths, int
     if (lengths->tie)
         HBP__TRY(open_tied(context, items));
     else
-        sizes_from_histogram(items);
+        HBP__TRY(sizes_from_histogram(context, items));
     int64_t last = items->count - 1;
     if (items->size[last] > capacity) {
         uint32_t sample = items->sample[last];

@@ -207,6 +207,7 @@ static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const
 {
     int64_t samples = 0;
     for (int64_t bin = 0; bin < bins; bin++) {
+        HBP__TRY(hbp__tick_row(context, "count lengths", bin, bins));
         if (counts[bin] < 0)
             return hbp__fail(context, HBP_E_INVALID, "bin %lld has count %lld; a count is at least 0",
                              (long long)bin, (long long)counts[bin]);
@@ -223,9 +224,16 @@ static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const
 static hbp_status merge_bins(hbp_context *context, hbp_lengths *draft, const int64_t *lengths,
                              const int64_t *counts, const uint32_t *order, int64_t bins)
 {
-    HBP__TRY(hbp__lengths_new_bins(context, draft, bins));
-    int64_t distinct = 0;
+    int64_t distinct = 0, before = 0;
     for (int64_t i = 0; i < bins; i++) {
+        HBP__TRY(hbp__tick_row(context, "count lengths", i, bins));
+        distinct += counts[order[i]] && lengths[order[i]] != before;
+        before = counts[order[i]] ? lengths[order[i]] : before;
+    }
+    HBP__TRY(hbp__lengths_new_bins(context, draft, distinct));
+    distinct = 0;
+    for (int64_t i = 0; i < bins; i++) {
+        HBP__TRY(hbp__tick_row(context, "count lengths", i, bins));
         int64_t length = lengths[order[i]], count = counts[order[i]];
         if (count == 0)
             continue;
@@ -253,7 +261,9 @@ hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *len
     uint32_t *order = hbp__new(&context->memory, (uint64_t)bins, sizeof *order);
     for (int64_t i = 0; order && i < bins; i++)
         order[i] = (uint32_t)i;
-    if (!order || !hbp__sort_by_i64(&context->memory, lengths, order, bins))
+    if (order)
+        status = hbp__order_by_i64(context, lengths, order, bins, "a histogram of lengths");
+    else
         status = hbp__fail_memory(context, "a histogram of lengths");
     if (status >= 0)
         status = merge_bins(context, draft, lengths, counts, order, bins);

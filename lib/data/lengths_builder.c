@@ -128,6 +128,23 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     return status;
 }
 
+/* Rows [begin, end) of a piece behind those that are there. */
+static void copy_rows(hbp_lengths_builder *builder, const int64_t *lengths,
+                      const hbp_lengths_columns *columns, int64_t begin, int64_t end)
+{
+    int64_t at = builder->count;
+    for (int64_t i = begin; i < end; i++)
+        builder->length[at + i] = (uint32_t)lengths[i];
+    for (int64_t i = begin; columns->loss_tokens && i < end; i++)
+        builder->loss[at + i] = (uint32_t)columns->loss_tokens[i];
+    for (int64_t i = begin; columns->ties && i < end; i++)
+        builder->tie[at + i] = columns->ties[i];
+    for (int64_t i = begin; columns->vision && i < end; i++)
+        builder->vision[at + i] = (uint32_t)columns->vision[i];
+    for (int64_t i = begin; columns->modalities && i < end; i++)
+        builder->modality[at + i] = (uint8_t)columns->modalities[i];
+}
+
 static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
                          const hbp_lengths_columns *columns, int64_t count)
 {
@@ -139,17 +156,10 @@ static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, con
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(check_piece(context, builder, lengths, columns, count));
     HBP__TRY(make_room(context, builder, columns, count));
-    int64_t at = builder->count;
-    for (int64_t i = 0; i < count; i++)
-        builder->length[at + i] = (uint32_t)lengths[i];
-    for (int64_t i = 0; columns->loss_tokens && i < count; i++)
-        builder->loss[at + i] = (uint32_t)columns->loss_tokens[i];
-    for (int64_t i = 0; columns->ties && i < count; i++)
-        builder->tie[at + i] = columns->ties[i];
-    for (int64_t i = 0; columns->vision && i < count; i++)
-        builder->vision[at + i] = (uint32_t)columns->vision[i];
-    for (int64_t i = 0; columns->modalities && i < count; i++)
-        builder->modality[at + i] = (uint8_t)columns->modalities[i];
+    for (int64_t begin = 0; begin < count; begin += HBP__LENGTHS_BLOCK) {
+        HBP__TRY(hbp__tick(context, "append lengths", begin, count));
+        copy_rows(builder, lengths, columns, begin, hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK));
+    }
     builder->count += count;
     return HBP_OK;
 }
@@ -178,11 +188,24 @@ hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_
     return append(context, builder, lengths, &all, count);
 }
 
-/* A column cut to its rows; the wide one when the allocator cannot. */
-static void *trim(const hbp__memory *memory, void *column, int64_t count, uint64_t size)
+/* Moves the columns out, cut to their rows; they are moved even when that fails. */
+static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths *draft)
 {
-    void *trimmed = column ? hbp__renew(memory, column, (uint64_t)count, size) : NULL;
-    return trimmed ? trimmed : column;
+    void *column[] = {builder->length, builder->loss, builder->vision, builder->modality};
+    const uint64_t sizes[] = {sizeof *builder->length, sizeof *builder->loss, sizeof *builder->vision,
+                              sizeof *builder->modality};
+    hbp_status status = HBP_OK;
+    for (int i = 0; i < 4 && status >= 0; i++)
+        if (column[i])
+            status = grow(context, &builder->memory, &column[i], builder->count, sizes[i]);
+    draft->count = builder->count;
+    draft->length = draft->owned = column[0];
+    draft->loss = column[1];
+    draft->vision = column[2];
+    draft->modality = column[3];
+    builder->length = builder->loss = builder->vision = NULL;
+    builder->modality = NULL;
+    return status;
 }
 
 hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
@@ -196,15 +219,9 @@ hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder 
     hbp_lengths *draft = hbp__lengths_draft(context, &builder->memory);
     if (!draft)
         return HBP_E_NO_MEMORY;
-    draft->count = builder->count;
-    draft->length = draft->owned =
-        trim(&builder->memory, builder->length, builder->count, sizeof *builder->length);
-    draft->loss = trim(&builder->memory, builder->loss, builder->count, sizeof *builder->loss);
-    draft->vision = trim(&builder->memory, builder->vision, builder->count, sizeof *builder->vision);
-    draft->modality = trim(&builder->memory, builder->modality, builder->count, sizeof *builder->modality);
-    builder->length = builder->loss = builder->vision = NULL;
-    builder->modality = NULL;
-    hbp_status status = builder->tie ? hbp__lengths_tie(context, draft, builder->tie) : HBP_OK;
+    hbp_status status = move_out(context, builder, draft);
+    if (status >= 0 && builder->tie)
+        status = hbp__lengths_tie(context, draft, builder->tie);
     hbp__delete(&builder->memory, builder->tie);
     builder->tie = NULL;
     builder->count = builder->room = 0;

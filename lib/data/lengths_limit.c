@@ -68,6 +68,7 @@ static hbp_status check_ties(limiting *l)
     if (!l->tie_tokens || !l->tie_over)
         return hbp__fail_memory(l->context, "ties");
     for (int64_t i = 0; i < from->count; i++) {
+        HBP__TRY(hbp__tick_row(l->context, "limit lengths", i, from->count));
         if (from->tie[i] == HBP__FREE)
             continue;
         l->tie_tokens[from->tie[i]] += from->length[i];

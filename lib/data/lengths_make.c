@@ -86,48 +86,55 @@ hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count)
     return HBP_OK;
 }
 
-/* tie[row] = first row of its group, or HBP__FREE; returns the number of groups. `rows` [tied] are the tied
- * rows by value, then by row. */
-static int64_t mark_first_rows(uint32_t *tie, const int64_t *ties, const uint32_t *rows, int64_t tied)
+/* tie[row] = first row of its group, or HBP__FREE; *groups gets the number of groups. `rows` [tied] are the
+ * tied rows by value, then by row. */
+static hbp_status mark_first_rows(hbp_context *context, uint32_t *tie, const int64_t *ties,
+                                  const uint32_t *rows, int64_t tied, int64_t *groups)
 {
-    int64_t groups = 0;
+    *groups = 0;
     for (int64_t begin = 0, end; begin < tied; begin = end) {
-        for (end = begin + 1; end < tied && ties[rows[end]] == ties[rows[begin]];)
-            end++;
+        for (end = begin + 1; end < tied && ties[rows[end]] == ties[rows[begin]]; end++)
+            HBP__TRY(hbp__tick_row(context, "ties", end, tied));
+        HBP__TRY(hbp__tick_row(context, "ties", begin, tied));
         if (end - begin == 1) {
             tie[rows[begin]] = HBP__FREE;
             continue;
         }
         for (int64_t i = begin; i < end; i++)
             tie[rows[i]] = rows[begin];
-        groups++;
+        ++*groups;
     }
-    return groups;
+    return HBP_OK;
 }
 
 hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int64_t *ties)
 {
     const hbp__memory *memory = &draft->memory;
     int64_t tied = 0;
-    for (int64_t i = 0; i < draft->count; i++)
+    for (int64_t i = 0; i < draft->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
         tied += ties[i] >= 0;
+    }
     if (!tied)
         return HBP_OK;
     draft->tie = hbp__new(memory, (uint64_t)draft->count, sizeof *draft->tie);
     uint32_t *rows = draft->tie ? hbp__new(memory, (uint64_t)tied, sizeof *rows) : NULL;
     if (!rows)
         return hbp__fail_memory(context, "ties");
-    int64_t row = 0;
-    for (int64_t i = 0; i < draft->count; i++) {
+    int64_t row = 0, groups = 0;
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < draft->count && status >= 0; i++) {
         draft->tie[i] = HBP__FREE;
         if (ties[i] >= 0)
             rows[row++] = (uint32_t)i;
+        status = hbp__tick_row(context, "ties", i, draft->count);
     }
-    int sorted = hbp__sort_by_i64(memory, ties, rows, tied);
-    int64_t groups = sorted ? mark_first_rows(draft->tie, ties, rows, tied) : 0;
+    if (status >= 0)
+        status = hbp__order_by_i64(context, ties, rows, tied, "ties");
+    if (status >= 0)
+        status = mark_first_rows(context, draft->tie, ties, rows, tied, &groups);
     hbp__delete(memory, rows);
-    if (!sorted)
-        return hbp__fail_memory(context, "ties");
+    HBP__TRY(status);
     if (!groups) {
         hbp__delete(memory, draft->tie);
         draft->tie = NULL;
@@ -137,6 +144,7 @@ hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int6
     if (!draft->tie_value)
         return hbp__fail_memory(context, "ties");
     for (int64_t i = 0; i < draft->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
         uint32_t first = draft->tie[i];
         if (first == HBP__FREE)
             continue;
@@ -155,18 +163,15 @@ typedef struct tall_lengths {
     uint32_t *value;
 } tall_lengths;
 
-/* LSD radix sort of plain values. Returns 0 when memory is short. */
-static int sort_tall(const hbp__memory *memory, tall_lengths *tall)
+/* LSD radix sort of plain values. */
+static hbp_status sort_tall(hbp_context *context, const hbp__memory *memory, tall_lengths *tall)
 {
     if (tall->count < 2)
-        return 1;
+        return HBP_OK;
     uint32_t *other = hbp__new(memory, (uint64_t)tall->count, sizeof *other);
     int64_t *starts = other ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
-    if (!starts) {
-        hbp__delete(memory, other);
-        return 0;
-    }
-    for (int shift = 0; shift < 32; shift += DIGIT_BITS) {
+    hbp_status status = starts ? HBP_OK : hbp__fail_memory(context, "a histogram of lengths");
+    for (int shift = 0; shift < 32 && status >= 0; shift += DIGIT_BITS) {
         memset(starts, 0, DIGITS * sizeof *starts);
         for (int64_t i = 0; i < tall->count; i++)
             starts[(tall->value[i] >> shift) & (DIGITS - 1)]++;
@@ -176,15 +181,17 @@ static int sort_tall(const hbp__memory *memory, tall_lengths *tall)
             starts[d] = sum;
             sum += here;
         }
-        for (int64_t i = 0; i < tall->count; i++)
+        for (int64_t i = 0; i < tall->count && status >= 0; i++) {
             other[starts[(tall->value[i] >> shift) & (DIGITS - 1)]++] = tall->value[i];
+            status = hbp__tick_row(context, "sort", i, tall->count);
+        }
         uint32_t *swap = tall->value;
         tall->value = other;
         other = swap;
     }
     hbp__delete(memory, starts);
     hbp__delete(memory, other);
-    return 1;
+    return status;
 }
 
 hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64_t bins)
@@ -259,8 +266,10 @@ static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t ma
     uint32_t *table = hbp__new_zero(memory, (uint64_t)table_max + 1, sizeof *table);
     if (table)
         status = count_lengths(context, draft, table, table_max, &tall);
-    if (!table || (status >= 0 && !sort_tall(memory, &tall)))
+    else
         status = hbp__fail_memory(context, "a histogram of lengths");
+    if (status >= 0)
+        status = sort_tall(context, memory, &tall);
     if (status >= 0)
         status = bins_from(context, draft, table, table_max, &tall);
     hbp__delete(memory, table);

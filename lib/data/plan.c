@@ -74,7 +74,8 @@ void hbp_plan_free(hbp_plan *plan)
 /* Columns that came after the first plans: where they are absent, the digest is what it was. */
 #define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES | HBP__PLAN_PIECES)
 
-void hbp__plan_seal(hbp_plan *plan)
+/* Without a context nobody asks to cancel. */
+static hbp_status seal(hbp_context *context, hbp_plan *plan)
 {
     hbp__digest digest = hbp__digest_begin();
     const int64_t fields[] = {plan->ranks,
@@ -98,11 +99,24 @@ void hbp__plan_seal(hbp_plan *plan)
     if (later)
         hbp__digest_u64(&digest, (uint64_t)later);
 #define DIGEST(name, type, table, extra)                                                                     \
+    if (context && plan->table > HBP__TICK_ROWS)                                                             \
+        HBP__TRY(hbp__tick(context, "digest", 0, 0));                                                        \
     if (plan->name || !(option_of(plan, &plan->name) & LATER))                                               \
         digest_##type(&digest, plan->name, plan->table + (extra));
     HBP__PLAN_COLUMNS(DIGEST)
 #undef DIGEST
     plan->digest = hbp__digest_end(&digest);
+    return HBP_OK;
+}
+
+void hbp__plan_seal(hbp_plan *plan)
+{
+    seal(NULL, plan);
+}
+
+hbp_status hbp__plan_seal_long(hbp_context *context, hbp_plan *plan)
+{
+    return seal(context, plan);
 }
 
 int32_t hbp__plan_optional(const hbp_plan *plan)
@@ -252,8 +266,25 @@ static void copy_offsets(int64_t *to, const int64_t *from, int64_t first, int64_
         to[i] = from[first + i] - from[first];
 }
 
-hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count)
+/* Bytes copied between two looks at a request to cancel. */
+#define TICK_BYTES (INT64_C(1) << 22)
+
+/* Without a context nobody asks to cancel. */
+static hbp_status copy_bytes(hbp_context *context, void *to, const void *from, int64_t bytes)
 {
+    for (int64_t at = 0; at < bytes; at += TICK_BYTES) {
+        if (context && at)
+            HBP__TRY(hbp__tick(context, "copy", at, bytes));
+        memcpy((char *)to + at, (const char *)from + at, (size_t)hbp__min_i64(TICK_BYTES, bytes - at));
+    }
+    return HBP_OK;
+}
+
+/* HBP_E_NO_MEMORY without a message. */
+static hbp_status slice(hbp_context *context, const hbp__memory *memory, const hbp_plan *plan, int64_t first,
+                        int64_t count, hbp_plan **out)
+{
+    hbp_status status = HBP_OK;
     const int64_t steps = first;
     const int64_t micro_batches = plan->step_offsets[first];
     const int64_t packs = plan->micro_batch_offsets[micro_batches];
@@ -265,12 +296,16 @@ hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64
     hbp_plan *part = hbp__plan_new(memory, count, micro_batch_end - micro_batches, pack_end - packs,
                                    sample_end - samples, 0, hbp__plan_optional(plan));
     if (!part)
-        return NULL;
+        return HBP_E_NO_MEMORY;
 #define COPY(name, type, table, extra)                                                                       \
-    if (part->name && part->table)                                                                           \
-        memcpy(part->name, plan->name + table, (size_t)part->table * sizeof(type));
+    if (status >= 0 && part->name && part->table)                                                            \
+        status = copy_bytes(context, part->name, plan->name + table, part->table * (int64_t)sizeof(type));
     HBP__PLAN_COLUMNS(COPY)
 #undef COPY
+    if (status < 0) {
+        hbp_plan_free(part);
+        return status;
+    }
     copy_offsets(part->step_offsets, plan->step_offsets, steps, count);
     copy_offsets(part->micro_batch_offsets, plan->micro_batch_offsets, micro_batches, part->micro_batches);
     copy_offsets(part->pack_offsets, plan->pack_offsets, packs, part->packs);
@@ -292,5 +327,19 @@ hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64
     part->epoch = plan->epoch;
     part->lengths_digest = plan->lengths_digest;
     hbp__plan_seal(part);
-    return part;
+    *out = part;
+    return HBP_OK;
+}
+
+hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count)
+{
+    hbp_plan *part = NULL;
+    return slice(NULL, memory, plan, first, count, &part) < 0 ? NULL : part;
+}
+
+hbp_status hbp__plan_cut(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                         hbp_plan **out)
+{
+    hbp_status status = slice(context, &context->memory, plan, first, count, out);
+    return status == HBP_E_NO_MEMORY ? hbp__fail_memory(context, "a part of the plan") : status;
 }

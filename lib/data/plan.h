@@ -105,6 +105,9 @@ hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_
 /* Computes the digest once every column and field is in place. */
 void hbp__plan_seal(hbp_plan *plan);
 
+/* The same of a plan that may have very many rows; HBP_E_CANCELLED leaves it unsealed. */
+hbp_status hbp__plan_seal_long(hbp_context *context, hbp_plan *plan);
+
 /* HBP__PLAN_* of the optional columns that the plan has. */
 int32_t hbp__plan_optional(const hbp_plan *plan);
 
@@ -133,6 +136,10 @@ hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan);
  * counts of over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when
  * memory is short. */
 hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count);
+
+/* The same of very many steps, which may be cancelled. */
+hbp_status hbp__plan_cut(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                         hbp_plan **out);
 
 /* The same plan with the micro-batches of each step in another order: `order` [micro_batches] names for every
  * row the one it takes, of the same step. A sealed plan of its own; NULL when memory is short. O(samples). */

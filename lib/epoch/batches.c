@@ -33,12 +33,18 @@ int64_t hbp__batches_tokens(const hbp__batches *b, const hbp_lengths *lengths, i
     return tokens;
 }
 
-int64_t hbp__batches_most_tokens(const hbp__batches *b, const hbp_lengths *lengths)
+hbp_status hbp__batches_most_tokens(hbp_context *context, const hbp__batches *b, const hbp_lengths *lengths,
+                                    int64_t *most)
 {
-    int64_t most = 0;
-    for (int64_t s = 0; s < b->steps; s++)
-        most = hbp__max_i64(most, hbp__batches_tokens(b, lengths, s));
-    return most;
+    *most = 0;
+    for (int64_t s = 0, ticked = 0; s < b->steps; s++) {
+        *most = hbp__max_i64(*most, hbp__batches_tokens(b, lengths, s));
+        if (b->first[s + 1] - ticked < HBP__TICK_ROWS)
+            continue;
+        ticked = b->first[s + 1];
+        HBP__TRY(hbp__tick(context, "batches", s, b->steps));
+    }
+    return HBP_OK;
 }
 
 /* Leaves a last step over that holds too little. */

@@ -39,7 +39,8 @@ hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *batches);
 void hbp__batches_close(hbp__batches *batches);
 
 /* Most tokens of any step. O(samples). */
-int64_t hbp__batches_most_tokens(const hbp__batches *batches, const hbp_lengths *lengths);
+hbp_status hbp__batches_most_tokens(hbp_context *context, const hbp__batches *batches,
+                                    const hbp_lengths *lengths, int64_t *most);
 
 /* Plans one step by hbp_plan_step with the options of the epoch; `context` may be another thread's. */
 hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context, const hbp__batches *batches,

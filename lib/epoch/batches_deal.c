@@ -1,6 +1,7 @@
 /* Steps that are each a draw from every stratum of lengths. */
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "cost/cost.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
@@ -47,6 +48,7 @@ static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
         return hbp__fail_memory(epoch->context, "the strata");
     int64_t most = u->count - u->drawn - rest, multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
     for (int64_t i = 0; i < u->count && d->count < most; i++) {
+        HBP__TRY(hbp__tick_row(epoch->context, "batches", i, u->count));
         uint32_t item = u->order[i];
         if (u->is_taken[item])
             continue;
@@ -75,14 +77,17 @@ static hbp_status append(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_ORDER);
     for (int64_t i = 0; i < steps; i++)
         place[i] = (uint32_t)i;
-    hbp__rng_shuffle_u32(&rng, place, (uint64_t)steps);
-    for (int64_t i = 0; i < d->count; i++)
+    hbp_status status = hbp__shuffle(epoch->context, &rng, place, steps);
+    for (int64_t i = 0; i < d->count && status >= 0; i++) {
         start[place[d->bin[i]] + 1] += hbp__items_members(&d->units.items, d->unit[i]);
+        status = hbp__tick_row(epoch->context, "batches", i, d->count);
+    }
     for (int64_t s = 1; s <= steps; s++) {
         start[s] += start[s - 1];
         b->first[b->steps + s] = base + start[s];
     }
-    for (int64_t i = 0; i < d->count; i++) {
+    for (int64_t i = 0; i < d->count && status >= 0; i++) {
+        status = hbp__tick_row(epoch->context, "batches", i, d->count);
         int64_t *at = &start[place[d->bin[i]]];
         *at += hbp__items_write(&d->units.items, d->unit[i], b->sample + base + *at);
         d->units.is_taken[d->unit[i]] = 1;
@@ -91,7 +96,7 @@ static hbp_status append(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp
     d->units.drawn += d->count;
     hbp__delete(memory, start);
     hbp__delete(memory, place);
-    return HBP_OK;
+    return status;
 }
 
 /* How many steps the units that are left make: `steps`, or as many as samples_per_step asks for, and how many
@@ -111,7 +116,6 @@ static int64_t count_steps(const hbp__epoch *epoch, const hbp__units *u, int64_t
 
 static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__batches *b)
 {
-    const hbp__memory *memory = &epoch->context->memory;
     const hbp_epoch_options *o = &epoch->options;
     int64_t rest, early = b->steps;
     steps = count_steps(epoch, &d->units, b->first[b->steps], steps > early ? steps - early : steps, &rest);
@@ -125,8 +129,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
                          (long long)samples, (long long)o->samples_per_step);
     HBP__TRY(list_units(epoch, rest, d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
-    if (!hbp__mix_deal(memory, d->weight, d->tokens, d->count, steps, &rng, d->bin))
-        return hbp__fail_memory(epoch->context, "the strata");
+    HBP__TRY(hbp__mix_deal(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
     HBP__TRY(append(epoch, d, steps, b));
     if (rest)
         HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));

@@ -3,6 +3,9 @@
 #include "data/plan.h"
 #include "epoch/epoch.h"
 
+/* Samples of the parts joined between two looks at a request to cancel. */
+#define TICK_ROWS (INT64_C(1) << 19)
+
 /* Moves the offsets that a part brought, rows (at, at + rows], behind the `base` rows of the table they point
  * into. */
 static void rebase(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
@@ -13,9 +16,11 @@ static void rebase(int64_t *offsets, int64_t at, int64_t rows, int64_t base)
 
 /* Copies a part's columns behind the rows counted in `at`, and counts them there. An optional column that the
  * part lacks stays as it is. */
-static void append(hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
+static hbp_status append(hbp_context *context, hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
 {
 #define APPEND(name, type, table, extra)                                                                     \
+    if (part->table > TICK_ROWS)                                                                             \
+        HBP__TRY(hbp__tick(context, "join", at->samples, plan->samples));                                    \
     if (plan->name && part->name)                                                                            \
         memcpy(plan->name + at->table + (extra), part->name + (extra),                                       \
                (size_t)part->table * sizeof *plan->name);
@@ -32,6 +37,7 @@ static void append(hbp_plan *plan, const hbp_plan *part, hbp_plan *at)
     at->packs += part->packs;
     at->samples += part->samples;
     at->dropped += part->dropped;
+    return HBP_OK;
 }
 
 hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t count,
@@ -69,10 +75,20 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
             plan->dropped_first_tokens[i] = plan->dropped_tokens[i] = 0;
     }
     at.dropped = lengths->dropped;
-    for (int64_t i = 0; i < count; i++)
-        append(plan, parts[i], &at);
-    *out = plan;
-    return HBP_OK;
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0, rows = 0; i < count && status >= 0; i++) {
+        status = append(context, plan, parts[i], &at);
+        rows += parts[i]->samples;
+        if (rows < TICK_ROWS || status < 0)
+            continue;
+        rows = 0;
+        status = hbp__tick(context, "join", i, count);
+    }
+    if (status >= 0)
+        *out = plan;
+    else
+        hbp_plan_free(plan);
+    return status;
 }
 
 void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan)

@@ -108,7 +108,9 @@ static hbp_status open_way(const hbp__stratify *s, const hbp__epoch *part, way w
     if (!w.steps)
         return hbp__batches_draw(&own, shortest, b);
     HBP__TRY(hbp__batches_deal(&own, w.steps, shortest, b));
-    return hbp__batches_most_tokens(b, part->lengths) <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
+    int64_t most;
+    HBP__TRY(hbp__batches_most_tokens(part->context, b, part->lengths, &most));
+    return most <= s->tokens_per_step ? HBP_OK : HBP_E_INFEASIBLE;
 }
 
 /* About what a way takes, from `sample` of its steps planned without further effort; INT64_MAX where it keeps

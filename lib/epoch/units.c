@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 enum { STREAM_DRAW = 0x64726177 };
 
@@ -54,10 +55,10 @@ hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units
     for (int64_t i = 0; i < u->count; i++) {
         u->order[i] = (uint32_t)i;
         u->is_short[i] = (uint8_t)is_short(u, i, shortest);
+        HBP__TRY(hbp__tick_row(context, "batches", i, u->count));
     }
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DRAW);
-    hbp__rng_shuffle_u32(&rng, u->order, rows);
-    return HBP_OK;
+    return hbp__shuffle(context, &rng, u->order, u->count);
 }
 
 /* Writes a unit behind the last step that is complete. */
@@ -118,8 +119,10 @@ static hbp_status draw_by_tokens(hbp__units *u, const uint32_t *list, int64_t co
             return refuse_tokens(u, list[i]);
         if (end == count && whole_alone)
             return HBP_OK;
-        for (; i < end; i++)
+        for (; i < end; i++) {
+            HBP__TRY(hbp__tick_row(u->epoch->context, "batches", i, count));
             at = put(u, list[i], b, at);
+        }
         b->first[++b->steps] = at;
     }
     return HBP_OK;
@@ -163,8 +166,11 @@ static hbp_status queues_open(const hbp__units *u, const uint32_t *list, int64_t
     int64_t *number = hbp__new_zero(memory, (uint64_t)samples + 2, sizeof *number);
     q->makes = hbp__new(memory, (uint64_t)samples + 1, sizeof *q->makes);
     q->unit = hbp__new(memory, (uint64_t)count, sizeof *q->unit);
-    for (int64_t i = 0; number && i < count; i++)
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; number && i < count && status >= 0; i++) {
         number[hbp__items_members(&u->items, list[i])]++;
+        status = hbp__tick_row(u->epoch->context, "batches", i, count);
+    }
     for (int64_t n = 1; number && n <= samples; n++)
         q->sizes += number[n] > 0;
     q->size = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->size);
@@ -180,11 +186,14 @@ static hbp_status queues_open(const hbp__units *u, const uint32_t *list, int64_t
             q->left += n * number[n];
             number[n] = k++;
         }
-    for (int64_t i = 0; i < count && done; i++)
+    for (int64_t i = 0; i < count && done && status >= 0; i++) {
         q->unit[q->end[number[hbp__items_members(&u->items, list[i])]]++] = (uint32_t)i;
+        status = hbp__tick_row(u->epoch->context, "batches", i, count);
+    }
     hbp__delete(memory, number);
     if (!done)
         return hbp__fail_memory(u->epoch->context, "the batches");
+    HBP__TRY(status);
     find_sums(q, samples);
     return HBP_OK;
 }
@@ -237,11 +246,13 @@ static hbp_status check_links(const hbp__units *u)
 {
     int64_t samples = u->epoch->options.samples_per_step, most = 0;
     uint32_t largest = 0;
-    for (int64_t i = 0; u->items.next && samples && i < u->count; i++)
+    for (int64_t i = 0; u->items.next && samples && i < u->count; i++) {
+        HBP__TRY(hbp__tick_row(u->epoch->context, "batches", i, u->count));
         if (hbp__items_members(&u->items, i) > most) {
             most = hbp__items_members(&u->items, i);
             largest = (uint32_t)i;
         }
+    }
     if (most <= samples)
         return HBP_OK;
     long long id;
@@ -261,10 +272,12 @@ hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batc
     hbp_status status = list ? HBP_OK : hbp__fail_memory(u->epoch->context, "the batches");
     for (int turn = early > 0 ? 0 : 1; turn < 2 && status >= 0; turn++) {
         int64_t count = 0;
-        for (int64_t i = 0; i < u->count; i++)
+        for (int64_t i = 0; i < u->count && status >= 0; i++) {
             if (!u->is_taken[u->order[i]] && (turn || u->is_short[u->order[i]]))
                 list[count++] = u->order[i];
-        if (count)
+            status = hbp__tick_row(u->epoch->context, "batches", i, u->count);
+        }
+        if (count && status >= 0)
             status = (o->samples_per_step ? draw_by_samples : draw_by_tokens)(u, list, count,
                                                                               turn ? most : early, !turn, b);
     }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +14,15 @@
 #define BLOCK      65536
 #define NAME_BYTES 128
 
+/* A wait for bytes, or for someone who writes them, looks up every so many ms. */
+#define LOOK_UP_MS 10
+
 struct hbp__stream {
     hbp_context *context;
     char name[NAME_BYTES];
     const char *path;
     int file;                    /* descriptor; -1: memory */
+    int may_wait;                /* it is a pipe or the like */
     const unsigned char *memory; /* what is left of it */
     int64_t memory_bytes;
     int64_t total;  /* bytes of the file as stored; 0: unknown */
@@ -49,12 +54,48 @@ int64_t hbp__stream_offset(const hbp__stream *stream)
     return stream->offset;
 }
 
+static int64_t total_of(const hbp__stream *stream)
+{
+    return stream->stored <= stream->total ? stream->total : 0; /* a file may grow */
+}
+
+/* Waits until a read does not. A pipe that nobody has opened for writing yet has nothing to say; where the
+ * last writer is gone there is its end to read. */
+static hbp_status await_bytes(const hbp__stream *stream)
+{
+    struct pollfd ready = {.fd = stream->file, .events = POLLIN};
+    while (stream->may_wait) {
+        int found = poll(&ready, 1, LOOK_UP_MS);
+        if (found > 0)
+            return HBP_OK;
+        if (found < 0 && errno != EINTR && errno != EAGAIN)
+            return hbp__fail_system(stream->context, "read", stream->name, errno);
+        HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total_of(stream)));
+    }
+    return HBP_OK;
+}
+
+/* One read of the file, repeated where a signal, or another reader of the same pipe, came between. */
+static hbp_status read_file(const hbp__stream *stream, unsigned char *to, int64_t room, int64_t *got)
+{
+    for (;;) {
+        HBP__TRY(await_bytes(stream));
+        ssize_t bytes = read(stream->file, to, (size_t)room);
+        if (bytes >= 0) {
+            *got = bytes;
+            return HBP_OK;
+        }
+        if (errno != EINTR && !(stream->may_wait && errno == EAGAIN))
+            return hbp__fail_system(stream->context, "read", stream->name, errno);
+        HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total_of(stream)));
+    }
+}
+
 /* Up to `room` stored bytes into `to`; 0 at the end. */
 static hbp_status read_stored(hbp__stream *stream, unsigned char *to, int64_t room, int64_t *got)
 {
     *got = 0;
-    int64_t total = stream->stored <= stream->total ? stream->total : 0; /* a file may grow */
-    HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total));
+    HBP__TRY(hbp__tick(stream->context, "read", stream->stored, total_of(stream)));
     if (stream->stored_end)
         return HBP_OK;
     if (stream->file < 0) {
@@ -64,13 +105,7 @@ static hbp_status read_stored(hbp__stream *stream, unsigned char *to, int64_t ro
         stream->memory += *got;
         stream->memory_bytes -= *got;
     } else {
-        ssize_t bytes;
-        do
-            bytes = read(stream->file, to, (size_t)room);
-        while (bytes < 0 && errno == EINTR);
-        if (bytes < 0)
-            return hbp__fail_system(stream->context, "read", stream->name, errno);
-        *got = bytes;
+        HBP__TRY(read_file(stream, to, room, got));
     }
     stream->stored_end = *got == 0;
     stream->stored += *got;
@@ -222,7 +257,8 @@ static hbp_status open_file(hbp__stream *stream, const char *path)
     int standard = strcmp(path, "-") == 0;
     set_name(stream, standard ? "standard input" : path);
     stream->path = path;
-    stream->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    /* A pipe must not block where it is opened. */
+    stream->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (stream->file < 0)
         return hbp__fail_system(stream->context, "open", standard ? stream->name : path, errno);
     struct stat about;
@@ -230,6 +266,7 @@ static hbp_status open_file(hbp__stream *stream, const char *path)
         return hbp__fail_system(stream->context, "read", path, errno);
     if (S_ISDIR(about.st_mode))
         return hbp__fail(stream->context, HBP_E_SYSTEM, "cannot read %s: it is a directory", path);
+    stream->may_wait = !S_ISREG(about.st_mode);
     if (S_ISREG(about.st_mode))
         stream->total = about.st_size;
     return HBP_OK;

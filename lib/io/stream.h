@@ -12,7 +12,8 @@
 /* Lives within one call and keeps its context. */
 typedef struct hbp__stream hbp__stream;
 
-/* Opens a file; "-" is standard input, which stays open. HBP_E_SYSTEM for what cannot be read, directories
+/* Opens a file; "-" is standard input, which stays open. What waits for a writer or its bytes can be
+ * cancelled. HBP_E_SYSTEM for what cannot be read, directories
  * included. */
 hbp_status hbp__stream_open(hbp_context *context, const char *path, hbp__stream **out);
 

@@ -5,7 +5,7 @@
 #include "io/atomic_file.h"
 #include "io/timeline_file.h"
 
-#define TICK_ROWS 32768
+#define TICK_ROWS 4096
 
 /* Room for a row: every field at its longest. */
 #define ROW_BYTES (HBP__TIMELINE_FIELDS * 21 + 2)

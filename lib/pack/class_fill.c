@@ -31,14 +31,18 @@ static hbp_status order_by_weight(hbp__class_fill *fill)
     uint64_t rows = (uint64_t)fill->items.count;
     fill->order = hbp__new(memory, rows, sizeof *fill->order);
     uint64_t *keys = hbp__new(memory, rows, sizeof *keys);
-    int done = fill->order && keys;
-    for (int64_t i = 0; i < fill->items.count && done; i++) {
+    hbp_status status =
+        fill->order && keys ? HBP_OK : hbp__fail_memory(fill->context, "the order of tied samples");
+    for (int64_t i = 0; i < fill->items.count && status >= 0; i++) {
+        status = hbp__tick_row(fill->context, "fill", i, fill->items.count);
         fill->order[i] = (uint32_t)i;
         keys[i] = (uint64_t)fill->items.size[i] << 32 | (uint64_t)hbp__items_members(&fill->items, i);
     }
-    done = done && hbp__sort_by_u64(memory, keys, fill->order, fill->items.count);
+    if (status >= 0)
+        status = hbp__order_by_u64(fill->context, keys, fill->order, fill->items.count,
+                                   "the order of tied samples");
     hbp__delete(memory, keys);
-    return done ? HBP_OK : hbp__fail_memory(fill->context, "the order of tied samples");
+    return status;
 }
 
 /* Whether item `i` begins a class, in the order of classes. */
@@ -55,8 +59,10 @@ static hbp_status make_classes(hbp__class_fill *fill)
 {
     const hbp__memory *memory = &fill->context->memory;
     int64_t count = 0;
-    for (int64_t i = 0; i < fill->items.count; i++)
+    for (int64_t i = 0; i < fill->items.count; i++) {
+        HBP__TRY(hbp__tick_row(fill->context, "fill", i, fill->items.count));
         count += begins_class(fill, i);
+    }
     uint64_t rows = (uint64_t)count;
     fill->size = hbp__new(memory, rows, sizeof *fill->size);
     fill->number = hbp__new_zero(memory, rows, sizeof *fill->number);
@@ -67,6 +73,7 @@ static hbp_status make_classes(hbp__class_fill *fill)
         return hbp__fail_memory(fill->context, "classes of samples");
     int64_t c = -1;
     for (int64_t i = 0; i < fill->items.count; i++) {
+        HBP__TRY(hbp__tick_row(fill->context, "fill", i, fill->items.count));
         if (begins_class(fill, i)) {
             fill->size[++c] = fill->items.size[item_at(fill, i)];
             fill->next[c] = i;
@@ -144,17 +151,20 @@ void hbp__class_fill_shift(hbp__class_fill *fill, int64_t g)
         patterns->run[k].class_index += (int32_t)fill->from[g];
 }
 
-/* Names the samples of group g's packs, which begin at pack *pack; returns the tokens they hold, padded. */
-static int64_t name_samples(hbp__class_fill *fill, int64_t g, hbp_packs *packs, int64_t *pack)
+/* Names the samples of group g's packs, which begin at pack *pack; *held gets the tokens they hold, padded.
+ */
+static hbp_status name_samples(hbp__class_fill *fill, int64_t g, hbp_packs *packs, int64_t *pack,
+                               int64_t *held)
 {
     const hbp__patterns *patterns = &fill->patterns[g];
-    int64_t held = 0;
+    *held = 0;
     for (int64_t p = 0; p < patterns->count; p++) {
         for (int64_t k = 0; k < patterns->times[p]; k++) {
+            HBP__TRY(hbp__tick_row(fill->context, "fill", *pack, packs->count));
             int64_t at = packs->offsets[*pack];
             for (int64_t r = patterns->offsets[p]; r < patterns->offsets[p + 1]; r++) {
                 hbp__run run = patterns->run[r];
-                held += run.number * fill->size[run.class_index];
+                *held += run.number * fill->size[run.class_index];
                 for (int32_t i = 0; i < run.number; i++) {
                     int64_t item = item_at(fill, fill->next[run.class_index]++);
                     at += hbp__items_write(&fill->items, item, packs->sample + at);
@@ -164,7 +174,7 @@ static int64_t name_samples(hbp__class_fill *fill, int64_t g, hbp_packs *packs, 
             packs->offsets[++*pack] = at;
         }
     }
-    return held;
+    return HBP_OK;
 }
 
 hbp_status hbp__class_fill_name(hbp__class_fill *fill, hbp_packs **out)
@@ -177,7 +187,12 @@ hbp_status hbp__class_fill_name(hbp__class_fill *fill, hbp_packs **out)
         return hbp__fail_memory(fill->context, "packs");
     packs->groups = fill->groups->count;
     for (int64_t g = fill->groups->count - 1; g >= 0; g--) {
-        int64_t held = name_samples(fill, g, packs, &pack);
+        int64_t held;
+        hbp_status status = name_samples(fill, g, packs, &pack, &held);
+        if (status < 0) {
+            hbp_packs_free(packs);
+            return status;
+        }
         packs->bound[g] = held ? hbp__max_i64(fill->bound[g], hbp__ceil_div(held, fill->capacity[g])) : 0;
     }
     *out = packs;

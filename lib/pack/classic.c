@@ -33,15 +33,18 @@ static hbp_status given_order(hbp_context *context, const hbp__items *items, uin
     uint64_t *first = hbp__new(&context->memory, (uint64_t)items->count, sizeof *first);
     if (!first)
         return hbp__fail_memory(context, "the order of samples");
-    for (int64_t i = 0; i < items->count; i++) {
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < items->count && status >= 0; i++) {
+        status = hbp__tick_row(context, "fill", i, items->count);
         first[i] = items->sample[i];
         for (uint32_t s = items->next ? items->next[items->sample[i]] : HBP__NO_SAMPLE; s != HBP__NO_SAMPLE;
              s = items->next[s])
             first[i] = s < first[i] ? s : first[i];
     }
-    int done = hbp__sort_by_u64(&context->memory, first, order, items->count);
+    if (status >= 0)
+        status = hbp__order_by_u64(context, first, order, items->count, "the order of samples");
     hbp__delete(&context->memory, first);
-    return done ? HBP_OK : hbp__fail_memory(context, "the order of samples");
+    return status;
 }
 
 /* One item at a time. `order` and `pack_of` are [items]. */
@@ -60,8 +63,10 @@ static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, c
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, FIT_STREAM);
         return hbp__iterative_fit(context, &sequence, room, HBP__ISF_ROUNDS, &rng, pack_of, packs);
     }
-    for (int64_t i = 0; i < items->count; i++)
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
         pack_of[order[i]] = (uint32_t)i;
+    }
     *packs = items->count;
     return HBP_OK;
 }

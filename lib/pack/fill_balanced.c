@@ -153,7 +153,7 @@ static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
 }
 
 /* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
-static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_members)
+static hbp_status least_packs(const balanced *b, int64_t capacity, int64_t max_members, int64_t *least)
 {
     int64_t tokens = 0, halves = 0, members = b->items.count - b->low;
     for (int64_t i = b->low; i < b->items.count; i++) {
@@ -162,11 +162,14 @@ static int64_t least_packs(const balanced *b, int64_t capacity, int64_t max_memb
     }
     if (b->items.next) {
         members = 0;
-        for (int64_t i = b->low; i < b->items.count; i++)
+        for (int64_t i = b->low; i < b->items.count; i++) {
+            HBP__TRY(hbp__tick_row(b->context, "fill", i, b->items.count));
             members += hbp__items_members(&b->items, i);
+        }
     }
-    return hbp__max_i64(hbp__ceil_div(tokens, capacity),
-                        hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
+    *least = hbp__max_i64(hbp__ceil_div(tokens, capacity),
+                          hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
+    return HBP_OK;
 }
 
 /* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it. */
@@ -187,7 +190,9 @@ static hbp_status try_spread(balanced *b, int64_t count, int64_t capacity, int64
  * leaves b->bins with what room is left. */
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
-    int64_t least = hbp__ceil_div(least_packs(b, capacity - capacity / SLACK, max_members), b->width);
+    int64_t least;
+    HBP__TRY(least_packs(b, capacity - capacity / SLACK, max_members, &least));
+    least = hbp__ceil_div(least, b->width);
     int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
     int placed = 0;
     HBP__TRY(try_spread(b, count, capacity, max_members, &placed));
@@ -444,7 +449,9 @@ static hbp_status fill_group(balanced *b, int64_t capacity)
 {
     const hbp_groups *groups = b->groups;
     int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
-    b->width = bin_width(groups->packs[g], least_packs(b, capacity, max_members));
+    int64_t least;
+    HBP__TRY(least_packs(b, capacity, max_members, &least));
+    b->width = bin_width(groups->packs[g], least);
     hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
     HBP__TRY(source_open(b, &own, &b->own));
     HBP__TRY(spread_own(b, capacity, max_members));

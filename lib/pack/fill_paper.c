@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/items.h"
 #include "pack/fill.h"
 #include "pack/item_fill.h"
@@ -58,10 +59,12 @@ static hbp_status line_up(paper *p)
     p->row = hbp__new(memory, (uint64_t)count, sizeof *p->row);
     p->own = hbp__new(memory, (uint64_t)count, sizeof *p->own);
     p->pack_of = hbp__new(memory, (uint64_t)count, sizeof *p->pack_of);
-    if (!p->row || !p->own || !p->pack_of || !hbp__fit_tree_open(memory, count, &p->sizes))
+    if (!p->row || !p->own || !p->pack_of)
         return hbp__fail_memory(p->context, "samples to pack");
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(p->context, "fill", i, count));
         p->row[i] = (uint32_t)(count - 1 - i);
+    }
     int64_t at = 0;
     p->end[last + 1] = 0;
     for (int64_t g = last; g >= 0; g--) {
@@ -70,11 +73,9 @@ static hbp_status line_up(paper *p)
             at++;
         p->end[g] = at;
         hbp__rng rng = hbp__rng_make(p->options->seed, p->options->epoch, SHUFFLE_STREAM + (uint64_t)g);
-        hbp__rng_shuffle_u32(&rng, p->row + p->end[g + 1], (uint64_t)(at - p->end[g + 1]));
+        HBP__TRY(hbp__shuffle(p->context, &rng, p->row + p->end[g + 1], at - p->end[g + 1]));
     }
-    for (int64_t i = 0; i < count; i++)
-        hbp__fit_tree_set(&p->sizes, i, p->items.size[p->row[i]]);
-    return HBP_OK;
+    return hbp__fit_tree_make(p->context, p->items.size, p->row, count, &p->sizes);
 }
 
 static hbp_status grow_packs(paper *p, int64_t packs)
@@ -102,6 +103,7 @@ static hbp_status pack_own(paper *p, int64_t g)
 {
     hbp__sequence own = {0, p->own, p->items.size, p->weight};
     for (int64_t i = p->end[g + 1]; i < p->end[g]; i++) {
+        HBP__TRY(hbp__tick_row(p->context, "fill", i, p->items.count));
         if (hbp__fit_tree_get(&p->sizes, i) == HBP__ABSENT)
             continue;
         p->own[own.count++] = p->row[i];
@@ -117,6 +119,7 @@ static hbp_status pack_own(paper *p, int64_t g)
         p->group[k] = (int32_t)g;
     }
     for (int64_t i = 0; i < own.count; i++) {
+        HBP__TRY(hbp__tick_row(p->context, "fill", i, own.count));
         uint32_t item = p->own[i];
         p->load[p->pack_of[item]] += p->items.size[item];
         p->samples[p->pack_of[item]] += weight_of(p, item);

@@ -27,7 +27,9 @@ static hbp_status longest_item(hbp_context *context, const hbp_lengths *lengths,
     int64_t *total = hbp__new_zero(&context->memory, (uint64_t)lengths->ties, sizeof *total);
     if (!total)
         return hbp__fail_memory(context, "the sums of tied samples");
-    for (int64_t i = 0; i < lengths->count; i++) {
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < lengths->count && status >= 0; i++) {
+        status = hbp__tick_row(context, "groups", i, lengths->count);
         uint32_t tie = lengths->tie[i];
         if (tie == HBP__FREE)
             continue;
@@ -35,7 +37,7 @@ static hbp_status longest_item(hbp_context *context, const hbp_lengths *lengths,
         *longest = hbp__max_i64(*longest, total[tie]);
     }
     hbp__delete(&context->memory, total);
-    return HBP_OK;
+    return status;
 }
 
 static int64_t power_of_two_from(int64_t length)

@@ -93,14 +93,27 @@ static void add_bins(hbp__estimator *e, const hbp_lengths *lengths, int64_t sequ
     }
 }
 
-static void add_tied(hbp__estimator *e, const hbp__items *items)
+/* Different sizes of items, which stand in order of size. */
+static hbp_status count_sizes(hbp_context *context, const hbp__items *items, int64_t *sizes)
+{
+    *sizes = 0;
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "groups", i, items->count));
+        *sizes += !i || items->size[i] != items->size[i - 1];
+    }
+    return HBP_OK;
+}
+
+static hbp_status add_tied(hbp_context *context, hbp__estimator *e, const hbp__items *items)
 {
     for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "groups", i, items->count));
         int64_t tokens = 0;
         for (uint32_t s = items->sample[i]; s != HBP__NO_SAMPLE; s = items->next[s])
             tokens += hbp__lengths_get(items->lengths, s);
         add_items(e, 1, items->size[i], tokens, (double)hbp__items_exact_squares(items, i));
     }
+    return HBP_OK;
 }
 
 hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -112,11 +125,13 @@ hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths,
     hbp_status status = HBP_OK;
     if (lengths->tie)
         status = hbp__items_open(context, lengths, sequence_multiple, INT64_MAX, 0, 0, &items);
-    int64_t most = lengths->tie && status == HBP_OK ? items.count : lengths->bins;
+    int64_t most = lengths->bins;
+    if (lengths->tie && status == HBP_OK)
+        status = count_sizes(context, &items, &most);
     if (status == HBP_OK && !sums_alloc(&context->memory, most, cost->terms.degrees, estimator))
         status = hbp__fail_memory(context, "the sums over the histogram");
     if (status == HBP_OK && lengths->tie)
-        add_tied(estimator, &items);
+        status = add_tied(context, estimator, &items);
     else if (status == HBP_OK)
         add_bins(estimator, lengths, sequence_multiple);
     if (lengths->tie)

@@ -10,10 +10,13 @@ hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uin
     uint32_t *weight = hbp__new(&context->memory, (uint64_t)items->count, sizeof *weight);
     if (!weight)
         return hbp__fail_memory(context, "the samples of items");
-    for (int64_t i = 0; i < items->count; i++)
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < items->count && status >= 0; i++) {
         weight[i] = (uint32_t)hbp__items_members(items, i);
+        status = hbp__tick_row(context, "fill", i, items->count);
+    }
     *out = weight;
-    return HBP_OK;
+    return status;
 }
 
 hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *items, const uint32_t *weight,
@@ -31,28 +34,43 @@ hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *item
     return HBP_OK;
 }
 
+/* Counting sort: offsets[p + 1] is first the samples of pack p, then where its next sample goes. */
+static hbp_status sort_by_pack(hbp_context *context, const hbp__items *items, const uint32_t *pack_of,
+                               int64_t packs, hbp_packs *made)
+{
+    memset(made->offsets, 0, (size_t)(packs + 1) * sizeof *made->offsets);
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
+        made->offsets[pack_of[i] + 1] += hbp__items_members(items, i);
+    }
+    int64_t start = 0;
+    for (int64_t p = 0; p < packs; p++) {
+        int64_t samples = made->offsets[p + 1];
+        made->offsets[p + 1] = start;
+        start += samples;
+    }
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
+        int64_t *next = &made->offsets[pack_of[i] + 1];
+        *next += hbp__items_write(items, i, made->sample + *next);
+    }
+    return HBP_OK;
+}
+
 hbp_status hbp__item_fill_name(hbp_context *context, const hbp__items *items, const uint32_t *pack_of,
                                int64_t packs, const int32_t *group, hbp_packs **out)
 {
     hbp_packs *made = hbp__packs_new(context, items->lengths, packs);
     if (!made)
         return hbp__fail_memory(context, "packs");
-    /* Counting sort by pack: offsets[p + 1] is first the samples of pack p, then where its next sample goes.
-     */
-    memset(made->offsets, 0, (size_t)(packs + 1) * sizeof *made->offsets);
-    for (int64_t i = 0; i < items->count; i++)
-        made->offsets[pack_of[i] + 1] += hbp__items_members(items, i);
-    int64_t start = 0;
-    for (int64_t p = 0; p < packs; p++) {
-        int64_t samples = made->offsets[p + 1];
-        made->offsets[p + 1] = start;
-        start += samples;
+    hbp_status status = sort_by_pack(context, items, pack_of, packs, made);
+    for (int64_t p = 0; p < packs && status >= 0; p++) {
         made->group[p] = group ? group[p] : 0;
+        status = hbp__tick_row(context, "fill", p, packs);
     }
-    for (int64_t i = 0; i < items->count; i++) {
-        int64_t *next = &made->offsets[pack_of[i] + 1];
-        *next += hbp__items_write(items, i, made->sample + *next);
-    }
-    *out = made;
-    return HBP_OK;
+    if (status >= 0)
+        *out = made;
+    else
+        hbp_packs_free(made);
+    return status;
 }

@@ -111,10 +111,11 @@ static hbp_status gather_all(filling *f, int64_t *over)
 {
     const hbp_lengths *lengths = f->lengths;
     *over = 0;
-    for (int64_t i = 0; i < lengths->count; i++)
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(f->context, "pack", i, lengths->count));
         f->waiting[i] = word_of(f, i, hbp__lengths_get(lengths, i), hbp__lengths_vision(lengths, i));
-    for (int64_t i = 0; i < lengths->count; i++)
         *over += is_over(f, tokens_of(f, f->waiting[i]), vision_of(f, f->waiting[i]));
+    }
     f->count = lengths->count;
     if (!*over)
         return HBP_OK;

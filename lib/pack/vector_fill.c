@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/items.h"
 #include "pack/item_fill.h"
 #include "solve/vector_pack.h"
@@ -151,11 +152,13 @@ static hbp_status shuffle_packs(vector_fill *f, hbp__rng *rng, int64_t packs)
         return no_memory(f);
     for (int64_t p = 0; p < packs; p++)
         place[p] = (uint32_t)p;
-    hbp__rng_shuffle_u32(rng, place, (uint64_t)packs);
-    for (int64_t i = 0; i < f->items.count; i++)
+    hbp_status status = hbp__shuffle(f->context, rng, place, packs);
+    for (int64_t i = 0; i < f->items.count && status >= 0; i++) {
         f->pack_of[i] = place[f->pack_of[i]];
+        status = hbp__tick_row(f->context, "pack", i, f->items.count);
+    }
     hbp__delete(&f->context->memory, place);
-    return HBP_OK;
+    return status;
 }
 
 static hbp_status list_dropped(const vector_fill *f, hbp_packs *packs)

@@ -241,11 +241,12 @@ static void write_dropped(assembly *a, const uint8_t *used)
 }
 
 /* Rows of each table; marks the packs that a step takes. */
-static void count_rows(const assembly *a, int64_t *packs, int64_t *samples, uint8_t *used)
+static hbp_status count_rows(const assembly *a, int64_t *packs, int64_t *samples, uint8_t *used)
 {
     *packs = *samples = 0;
     for (int64_t s = 0; s < a->steps->count; s++)
         for (int64_t i = a->steps->first[s]; i < a->steps->first[s + 1]; i++) {
+            HBP__TRY(hbp__tick_row(a->context, "plan", i, a->steps->first[a->steps->count]));
             uint32_t m = a->steps->micro_batch[i];
             *packs += places_of(a, m, group_of(a, s, i));
             if (m == HBP__DUMMY)
@@ -258,6 +259,7 @@ static void count_rows(const assembly *a, int64_t *packs, int64_t *samples, uint
                 *samples += a->packs->offsets[p + 1] - a->packs->offsets[p];
             }
         }
+    return HBP_OK;
 }
 
 static void set_fields(const assembly *a, const hbp_balance_options *options)
@@ -288,7 +290,7 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
     const hbp__memory *memory = &a->context->memory;
     const hbp_lengths *lengths = a->packs->lengths;
     int64_t pack_rows, sample_rows, fullest = 0;
-    count_rows(a, &pack_rows, &sample_rows, used);
+    HBP__TRY(count_rows(a, &pack_rows, &sample_rows, used));
     for (int64_t p = 0; options->modality_order && p < a->packs->count; p++)
         fullest = hbp__max_i64(fullest, a->packs->offsets[p + 1] - a->packs->offsets[p]);
     a->scratch = hbp__new(memory, (uint64_t)fullest, 2 * sizeof *a->scratch);
@@ -339,11 +341,12 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
         status = check_memory(&a);
     if (status == HBP_OK) {
         write_dropped(&a, used);
-        hbp__plan_seal(a.plan);
-        *out = a.plan;
-    } else {
-        hbp_plan_free(a.plan);
+        status = hbp__plan_seal_long(context, a.plan);
     }
+    if (status == HBP_OK)
+        *out = a.plan;
+    else
+        hbp_plan_free(a.plan);
     hbp__delete(&context->memory, a.scratch);
     hbp__delete(&context->memory, used);
     return status;

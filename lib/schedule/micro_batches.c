@@ -78,13 +78,16 @@ static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
     hbp__sized *sized = hbp__new(&f->context->memory, (uint64_t)count, sizeof *sized);
     if (!sized)
         return hbp__fail_memory(f->context, "the order of packs");
-    for (int64_t i = 0; i < count; i++) {
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        status = hbp__tick_row(f->context, "balance", i, count);
         uint32_t p = order[i];
         int64_t vision = packs->vision ? packs->vision[p] : 0;
         sized[i] = (hbp__sized){{vision, packs->padded[p], pack_ns(f, r->group, p)}, p};
     }
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->first);
-    hbp_status status = hbp__vision_order(f->context, sized, count, f->groups->packs[r->group], &rng);
+    if (status >= 0)
+        status = hbp__vision_order(f->context, sized, count, f->groups->packs[r->group], &rng);
     for (int64_t i = 0; i < count; i++)
         order[i] = sized[i].pack;
     hbp__delete(&f->context->memory, sized);
@@ -95,10 +98,10 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
 {
     const hbp_packs *packs = f->packs;
     const hbp_groups *groups = f->groups;
-    const hbp__memory *memory = &f->context->memory;
     int32_t mode = f->options->mode;
     int64_t longest = 0, count = r->end - r->first, *key = f->key;
     for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         uint32_t p = order[i];
         key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p] : pack_ns(f, r->group, p);
         longest = hbp__max_i64(longest, key[p]);
@@ -106,8 +109,7 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
     int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
     for (int64_t i = 0; i < count; i++)
         key[order[i]] = (longest - key[order[i]]) / class_ns;
-    if (!hbp__sort_by_i64(memory, key, order, count))
-        return hbp__fail_memory(f->context, "the order of packs");
+    HBP__TRY(hbp__order_by_i64(f->context, key, order, count, "the order of packs"));
     return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[r->group])
                                     : HBP_OK;
 }
@@ -124,8 +126,7 @@ static hbp_status order_run(const forming *f, const run *r, uint32_t *order)
     if (f->options->mode != HBP_BALANCE_RANDOM)
         return order_packs(f, r, order);
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->group);
-    hbp__rng_shuffle_u32(&rng, order, (uint64_t)count);
-    return HBP_OK;
+    return hbp__shuffle(f->context, &rng, order, count);
 }
 
 /* Groups the packs, in each the order given, and puts those of one set of kinds together. */
@@ -142,8 +143,8 @@ static hbp_status sort_packs(forming *f)
     for (int64_t p = 0; p < packs->count; p++)
         f->sorted[next[packs->group[p]]++] = (uint32_t)p;
     for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
-        if (!hbp__sort_by_u64(&f->context->memory, f->kinds, f->sorted + first[g], first[g + 1] - first[g]))
-            return hbp__fail_memory(f->context, "the kinds of packs");
+        HBP__TRY(hbp__order_by_u64(f->context, f->kinds, f->sorted + first[g], first[g + 1] - first[g],
+                                   "the kinds of packs"));
     return HBP_OK;
 }
 

@@ -132,15 +132,14 @@ static hbp_status list_batches(mixer *x)
 /* Puts the micro-batches into units of the caller's factor, some of which may hold fewer. */
 static hbp_status make_units(mixer *x)
 {
-    const hbp__memory *memory = &x->context->memory;
     int64_t count = x->one.count;
     x->unit.count = hbp__ceil_div(count, x->options->micro_batch_multiple);
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_UNITS);
     for (int64_t i = 0; i < count; i++)
         x->unit_of[i] = (uint32_t)i;
-    if (x->unit.count < count &&
-        !hbp__mix_deal(memory, x->one.weight, x->one.tokens, count, x->unit.count, &rng, x->unit_of))
-        return no_memory(x);
+    if (x->unit.count < count)
+        HBP__TRY(
+            hbp__mix_deal(x->context, x->one.weight, x->one.tokens, count, x->unit.count, &rng, x->unit_of));
     for (int64_t u = 0; u < x->unit.count; u++)
         x->unit.weight[u] = x->unit.tokens[u] = 0;
     for (int64_t i = 0; i < count; i++)
@@ -156,16 +155,18 @@ static hbp_status try_steps(mixer *x, int64_t steps, int *fits)
     HBP__TRY(hbp__tick(x->context, "steps", 0, l->count));
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_MIX);
     int64_t *tokens = hbp__new_zero(memory, (uint64_t)steps, sizeof *tokens);
-    int done = tokens && hbp__mix_deal(memory, l->weight, l->tokens, l->count, steps, &rng, x->step_of);
+    hbp_status status =
+        tokens ? hbp__mix_deal(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of)
+               : no_memory(x);
     *fits = 1;
-    for (int64_t i = 0; i < l->count && done; i++) {
+    for (int64_t i = 0; i < l->count && status >= 0; i++) {
         int64_t *here = &tokens[x->step_of[i]];
         *here = hbp__add_saturating(*here, l->tokens[i]);
         *fits = *fits && (*here <= x->tokens_per_step || steps == l->count);
     }
     hbp__delete(memory, tokens);
     x->steps = steps;
-    return done ? HBP_OK : no_memory(x);
+    return status;
 }
 
 /* The fewest steps whose deal fits, by galloping and halving; leaves that deal. */

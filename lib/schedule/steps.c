@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "schedule/microbatch.h"
 #include "schedule/vision.h"
 
@@ -22,15 +23,15 @@ static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *op
 }
 
 /* Random order of rows [first, last), unless the caller's order is to be kept. */
-static void draw(const hbp_balance_options *options, uint64_t stream, int64_t first, int64_t last,
-                 uint32_t *rows)
+static hbp_status draw(hbp_context *context, const hbp_balance_options *options, uint64_t stream,
+                       int64_t first, int64_t last, uint32_t *rows)
 {
     for (int64_t i = first; i < last; i++)
         rows[i - first] = (uint32_t)i;
-    if (options->mode != HBP_BALANCE_GIVEN) {
-        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, stream);
-        hbp__rng_shuffle_u32(&rng, rows, (uint64_t)(last - first));
-    }
+    if (options->mode == HBP_BALANCE_GIVEN)
+        return HBP_OK;
+    hbp__rng rng = hbp__rng_make(options->seed, options->epoch, stream);
+    return hbp__shuffle(context, &rng, rows, last - first);
 }
 
 /* The rows of group g step by step: drawn, or dealt so that each step has its share of every kind. */
@@ -46,8 +47,7 @@ static hbp_status order_rows(hbp_context *context, const hbp__micro_batches *bat
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_STEPS + (uint64_t)g);
         return hbp__vision_deal(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
     }
-    draw(options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
-    return HBP_OK;
+    return draw(context, options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
 }
 
 static int steps_alloc(hbp__steps *steps, int64_t count, int64_t micro_batches)
@@ -66,7 +66,7 @@ static hbp_status open_one_step(hbp_context *context, const hbp__micro_batches *
         return hbp__fail_memory(context, "the steps");
     steps->first[0] = 0;
     steps->first[1] = size;
-    draw(options, STREAM_STEPS, 0, batches->count, steps->micro_batch);
+    HBP__TRY(draw(context, options, STREAM_STEPS, 0, batches->count, steps->micro_batch));
     for (int64_t i = batches->count; i < size; i++)
         steps->micro_batch[i] = HBP__DUMMY;
     return HBP_OK;
@@ -74,14 +74,16 @@ static hbp_status open_one_step(hbp_context *context, const hbp__micro_batches *
 
 /* Writes the steps in the order given by `order` (the group of each step). Group g's steps are cut from its
  * drawn micro-batches, in `rows`; its last, incomplete step comes at a random place among them. */
-static void write_steps(const hbp__micro_batches *batches, const hbp_groups *groups,
-                        const hbp_balance_options *options, const int64_t *count, const int32_t *order,
-                        const uint32_t *rows, const uint32_t *turn, hbp__steps *steps)
+static hbp_status write_steps(hbp_context *context, const hbp__micro_batches *batches,
+                              const hbp_groups *groups, const hbp_balance_options *options,
+                              const int64_t *count, const int32_t *order, const uint32_t *rows,
+                              const uint32_t *turn, hbp__steps *steps)
 {
     int64_t done[HBP__MAX_GROUPS] = {0}, before[HBP__MAX_GROUPS + 1] = {0}, at = 0;
     for (int64_t g = 0; g < groups->count; g++)
         before[g + 1] = before[g] + count[g];
     for (int64_t s = 0; s < steps->count; s++) {
+        HBP__TRY(hbp__tick_row(context, "steps", s, steps->count));
         int64_t g = order[s], mine = batches->group_first[g + 1] - batches->group_first[g];
         int64_t size = step_size(groups, options, g, mine);
         int64_t first = batches->group_first[g] + (int64_t)turn[before[g] + done[g]++] * size;
@@ -93,6 +95,7 @@ static void write_steps(const hbp__micro_batches *batches, const hbp_groups *gro
             steps->micro_batch[at++] = HBP__DUMMY;
     }
     steps->first[steps->count] = at;
+    return HBP_OK;
 }
 
 hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
@@ -125,12 +128,13 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
         int64_t before = 0;
         for (int64_t g = 0; g < groups->count && status == HBP_OK; g++) {
             status = order_rows(context, batches, groups, options, g, rows + batches->group_first[g]);
-            draw(options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before);
+            if (status == HBP_OK)
+                status = draw(context, options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before);
             before += count[g];
         }
     }
     if (status == HBP_OK)
-        write_steps(batches, groups, options, count, order, rows, turn, steps);
+        status = write_steps(context, batches, groups, options, count, order, rows, turn, steps);
     hbp__delete(memory, order);
     hbp__delete(memory, rows);
     hbp__delete(memory, turn);

@@ -34,7 +34,7 @@ typedef struct way {
 } way;
 
 typedef struct strips {
-    const hbp__memory *memory;
+    hbp_context *context;
     const hbp__sized *packs;
     int64_t count;
     int64_t width;
@@ -56,18 +56,20 @@ static int64_t first_of(int64_t k, int64_t batches, int64_t n)
 }
 
 /* Lays the packs out and keeps that if it is the best so far. O(count). */
-static void try_way(strips *s, way w)
+static hbp_status try_way(strips *s, way w)
 {
     const uint32_t *inner = s->by[w.inner];
     for (int64_t k = 0; k < w.strips; k++)
         s->next[k] = first_of(k, s->batches, w.strips) * s->width;
     if (w.parts >= s->batches) {
         for (int64_t i = 0; i < s->count; i++) {
+            HBP__TRY(hbp__tick_row(s->context, "balance", i, s->count));
             int64_t strip = s->place[inner[i]] * w.strips / s->batches;
             s->laid[s->next[strip]++] = s->packs[inner[i]];
         }
     } else {
         for (int64_t i = 0; i < s->count; i++) {
+            HBP__TRY(hbp__tick_row(s->context, "balance", i, s->count));
             int64_t strip = s->place[inner[i]] * w.strips / s->batches, at = s->next[strip]++ / s->width;
             int64_t first = first_of(strip, s->batches, w.strips);
             int64_t rows = first_of(strip + 1, s->batches, w.strips) - first;
@@ -77,28 +79,33 @@ static void try_way(strips *s, way w)
         for (int64_t m = 0; m < s->batches; m++)
             s->next[m] = m * s->width;
         for (int64_t i = 0; i < s->count; i++) {
+            HBP__TRY(hbp__tick_row(s->context, "balance", i, s->count));
             uint32_t p = s->by[HBP__TIME][i];
             s->laid[s->next[s->part[p]]++] = s->packs[p];
         }
     }
     int64_t waste = hbp__vision_waste(s->laid, s->count, s->width);
     if (waste >= s->best_waste)
-        return;
+        return HBP_OK;
     hbp__sized *worse = s->best;
     s->best = s->laid;
     s->laid = worse;
     s->best_waste = waste;
     s->best_way = w;
+    return HBP_OK;
 }
 
-static void set_outer(strips *s, int outer)
+static hbp_status set_outer(strips *s, int outer)
 {
-    for (int64_t i = 0; i < s->count; i++)
+    for (int64_t i = 0; i < s->count; i++) {
+        HBP__TRY(hbp__tick_row(s->context, "balance", i, s->count));
         s->place[s->by[outer][i]] = i / s->width;
+    }
+    return HBP_OK;
 }
 
 /* Numbers of strips, or of parts: between the best power of two and its neighbours. */
-static void try_near(strips *s, int by_parts)
+static hbp_status try_near(strips *s, int by_parts)
 {
     static const int64_t eighths[] = {5, 6, 7, 10, 12, 14};
     way w = s->best_way;
@@ -110,46 +117,47 @@ static void try_near(strips *s, int by_parts)
         else
             w.strips = number;
         if (number >= 1 && number < s->batches)
-            try_way(s, w);
+            HBP__TRY(try_way(s, w));
     }
+    return HBP_OK;
 }
 
 /* One strip, two, four, ... and as many as there are micro-batches; then the best number's parts likewise. */
-static hbp_status try_ways(hbp_context *context, strips *s)
+static hbp_status try_ways(strips *s)
 {
     int64_t most = s->batches;
     for (int outer = HBP__VISION; outer <= HBP__TOKENS; outer++) {
         int64_t before = s->best_waste;
-        set_outer(s, outer);
+        HBP__TRY(set_outer(s, outer));
         for (int64_t number = 1;; number = hbp__min_i64(2 * number, most)) {
-            try_way(s, (way){outer, HBP__VISION + HBP__TOKENS - outer, number, most});
-            HBP__TRY(hbp__tick(context, "balance", number, most));
+            HBP__TRY(try_way(s, (way){outer, HBP__VISION + HBP__TOKENS - outer, number, most}));
+            HBP__TRY(hbp__tick(s->context, "balance", number, most));
             if (number == most)
                 break;
         }
         if (s->best_waste < before)
-            try_near(s, 0);
+            HBP__TRY(try_near(s, 0));
     }
-    set_outer(s, s->best_way.outer);
+    HBP__TRY(set_outer(s, s->best_way.outer));
     way w = s->best_way;
     for (w.parts = 1; w.parts < hbp__ceil_div(most, w.strips); w.parts *= 2) {
-        try_way(s, w);
-        HBP__TRY(hbp__tick(context, "balance", w.parts, most));
+        HBP__TRY(try_way(s, w));
+        HBP__TRY(hbp__tick(s->context, "balance", w.parts, most));
     }
     if (s->best_way.parts < most) {
-        try_near(s, 1);
-        try_near(s, 0);
+        HBP__TRY(try_near(s, 1));
+        HBP__TRY(try_near(s, 0));
         w = s->best_way;
         for (int64_t half = 0; half < 2; half++) {
             w.strips = half ? s->best_way.strips / 2 : s->best_way.strips * 2;
             if (w.strips >= 1 && w.strips <= most)
-                try_way(s, w);
+                HBP__TRY(try_way(s, w));
         }
     }
     return HBP_OK;
 }
 
-static int sort_packs(strips *s, int64_t *key)
+static hbp_status sort_packs(strips *s, int64_t *key)
 {
     /* What each order is sorted by, the least first. */
     static const int passes[HBP__SIZES][HBP__SIZES] = {{HBP__TIME, HBP__TOKENS, HBP__VISION},
@@ -161,18 +169,17 @@ static int sort_packs(strips *s, int64_t *key)
         for (int pass = 0; pass < HBP__SIZES; pass++) {
             for (int64_t i = 0; i < s->count; i++)
                 key[i] = -s->packs[i].size[passes[d][pass]];
-            if (!hbp__sort_by_i64(s->memory, key, s->by[d], s->count))
-                return 0;
+            HBP__TRY(hbp__order_by_i64(s->context, key, s->by[d], s->count, "the order of packs"));
         }
     }
-    return 1;
+    return HBP_OK;
 }
 
 hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width)
 {
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)count;
-    strips s = {.memory = memory, .packs = packs, .count = count, .width = width, .best_waste = INT64_MAX};
+    strips s = {.context = context, .packs = packs, .count = count, .width = width, .best_waste = INT64_MAX};
     s.batches = hbp__ceil_div(count, width);
     for (int d = 0; d < HBP__SIZES; d++)
         s.by[d] = hbp__new(memory, rows, sizeof *s.by[d]);
@@ -182,11 +189,12 @@ hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t c
     s.laid = hbp__new(memory, rows, sizeof *s.laid);
     s.best = hbp__new(memory, rows, sizeof *s.best);
     hbp_status status = HBP_OK;
-    if (!s.by[0] || !s.by[1] || !s.by[2] || !s.place || !s.part || !s.next || !s.laid || !s.best ||
-        !sort_packs(&s, s.place))
+    if (s.by[0] && s.by[1] && s.by[2] && s.place && s.part && s.next && s.laid && s.best)
+        status = sort_packs(&s, s.place);
+    else
         status = hbp__fail_memory(context, "the order of packs");
     if (status >= 0 && count)
-        status = try_ways(context, &s);
+        status = try_ways(&s);
     if (status >= 0 && count)
         memcpy(packs, s.best, (size_t)count * sizeof *packs);
     hbp__delete(memory, s.best);
@@ -199,14 +207,16 @@ hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t c
     return status;
 }
 
-static void shuffle(hbp__sized *packs, int64_t count, hbp__rng *rng)
+static hbp_status shuffle(hbp_context *context, hbp__sized *packs, int64_t count, hbp__rng *rng)
 {
     for (int64_t i = count; i > 1; i--) {
+        HBP__TRY(hbp__tick_row(context, "shuffle", count - i, count));
         uint32_t j = hbp__rng_below(rng, (uint64_t)i);
         hbp__sized moving = packs[i - 1];
         packs[i - 1] = packs[j];
         packs[j] = moving;
     }
+    return HBP_OK;
 }
 
 /* Exchanges from random orders, which may end better than those from strips where there is little to choose
@@ -222,8 +232,9 @@ static hbp_status try_orders(hbp_context *context, hbp__sized *packs, int64_t co
     int64_t best = hbp__vision_waste(packs, count, width);
     hbp_status status = HBP_OK;
     for (int i = 0; i < FEW_ORDERS && status >= 0 && best; i++) {
-        shuffle(other, count, rng);
-        status = hbp__vision_exchange(context, other, count, width);
+        status = shuffle(context, other, count, rng);
+        if (status >= 0)
+            status = hbp__vision_exchange(context, other, count, width);
         int64_t waste = hbp__vision_waste(other, count, width);
         if (status >= 0 && waste < best) {
             best = waste;
@@ -237,7 +248,7 @@ static hbp_status try_orders(hbp_context *context, hbp__sized *packs, int64_t co
 hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,
                              hbp__rng *rng)
 {
-    shuffle(packs, count, rng);
+    HBP__TRY(shuffle(context, packs, count, rng));
     if (width == 1)
         return HBP_OK; /* nobody waits */
     HBP__TRY(hbp__vision_strips(context, packs, count, width));

@@ -12,8 +12,8 @@ hbp_status hbp__vision_deal(hbp_context *context, int64_t first, int64_t count, 
     const hbp__memory *memory = &context->memory;
     uint32_t *slot = hbp__new(memory, (uint64_t)count, sizeof *slot);
     int64_t *due = hbp__new(memory, (uint64_t)count, sizeof *due);
-    int done = slot && due;
-    if (done) {
+    hbp_status status = slot && due ? HBP_OK : hbp__fail_memory(context, "the steps");
+    if (status >= 0) {
         /* Slot j of a step of c slots wants the thing at the fraction (j + 1/2) / c. Full steps want the
          * same, and a draw says which comes first. */
         for (int64_t i = 0; i < count; i++) {
@@ -21,12 +21,13 @@ hbp_status hbp__vision_deal(hbp_context *context, int64_t first, int64_t count, 
             slot[i] = (uint32_t)i;
             due[i] = (int64_t)((double)(2 * (i % size) + 1) / (double)(2 * mine) * (double)WHOLE);
         }
-        hbp__rng_shuffle_u32(rng, slot, (uint64_t)count);
-        done = hbp__sort_by_i64(memory, due, slot, count);
+        status = hbp__shuffle(context, rng, slot, count);
     }
-    for (int64_t i = 0; done && i < count; i++)
+    if (status >= 0)
+        status = hbp__order_by_i64(context, due, slot, count, "the steps");
+    for (int64_t i = 0; status >= 0 && i < count; i++)
         rows[slot[i]] = (uint32_t)(first + i);
     hbp__delete(memory, due);
     hbp__delete(memory, slot);
-    return done ? HBP_OK : hbp__fail_memory(context, "the steps");
+    return status;
 }

@@ -122,7 +122,7 @@ static void meet(exchanges *e, batch *a, batch *b)
         a->changed_in = b->changed_in = e->round;
 }
 
-#define TICK_BATCHES 4096
+#define TICK_BATCHES 512
 
 /* Every micro-batch meets its neighbours in the order of the sums of size `d`. */
 static hbp_status pass(hbp_context *context, exchanges *e, int d)
@@ -131,8 +131,7 @@ static hbp_status pass(hbp_context *context, exchanges *e, int d)
         e->order[m] = (uint32_t)m;
         e->key[m] = e->batch[m].sum[d];
     }
-    if (!hbp__sort_by_i64(&context->memory, e->key, e->order, e->count))
-        return hbp__fail_memory(context, "the order of micro-batches");
+    HBP__TRY(hbp__order_by_i64(context, e->key, e->order, e->count, "the order of micro-batches"));
     for (int64_t i = 0; i < e->count; i++) {
         int64_t end = hbp__min_i64(i + 1 + e->neighbours, e->count);
         for (int64_t j = i + 1; j < end && e->meetings > 0; j++)

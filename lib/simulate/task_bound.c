@@ -52,7 +52,8 @@ static int open_bounder(const hbp__memory *memory, bounder *b)
     b->to = hbp__new(memory, edges, sizeof *b->to);
     b->curve = hbp__new(memory, count, sizeof *b->curve);
     b->operators = hbp__new(memory, count, sizeof *b->operators);
-    return b->end && b->first && b->duration && b->cost && b->from && b->to && b->curve && b->operators;
+    return b->weight && b->hull && b->end && b->first && b->duration && b->cost && b->from && b->to &&
+           b->curve && b->operators;
 }
 
 static void close_bounder(const hbp__memory *memory, bounder *b)

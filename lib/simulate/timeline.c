@@ -30,9 +30,7 @@ static hbp_status tick(const comparing *c, int64_t i)
 
 static hbp_status sort_errors(comparing *c)
 {
-    if (!hbp__relative_errors_sort(&c->context->memory, &c->errors))
-        return hbp__fail_memory(c->context, "errors of a timeline");
-    return HBP_OK;
+    return hbp__relative_errors_sort(c->context, &c->errors, "errors of a timeline");
 }
 
 static hbp_status predict(comparing *c)
@@ -92,15 +90,17 @@ static hbp_status sort_rows(comparing *c)
     const hbp_timeline *t = c->timeline;
     const hbp__memory *memory = &c->context->memory;
     int64_t *key = hbp__new(memory, (uint64_t)t->count, sizeof *key);
-    int sorted = key != NULL;
-    for (int64_t i = 0; sorted && i < t->count; i++) {
+    if (!key)
+        return hbp__fail_memory(c->context, "rows of a timeline");
+    for (int64_t i = 0; i < t->count; i++) {
         key[i] = t->micro_batch[i];
         c->order[i] = (uint32_t)i;
     }
-    sorted = sorted && hbp__sort_by_i64(memory, key, c->order, t->count) &&
-             hbp__sort_by_i64(memory, t->step, c->order, t->count);
+    hbp_status status = hbp__order_by_i64(c->context, key, c->order, t->count, "rows of a timeline");
+    if (status >= 0)
+        status = hbp__order_by_i64(c->context, t->step, c->order, t->count, "rows of a timeline");
     hbp__delete(memory, key);
-    return sorted ? HBP_OK : hbp__fail_memory(c->context, "rows of a timeline");
+    return status;
 }
 
 /* A micro-batch takes as long as its slowest pack, so a step is compared by that sum: of a step that was

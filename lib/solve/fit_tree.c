@@ -2,14 +2,19 @@
 
 #include <string.h>
 
-int hbp__fit_tree_open(const hbp__memory *memory, int64_t count, hbp__fit_tree *tree)
+static int open_unset(const hbp__memory *memory, int64_t count, hbp__fit_tree *tree)
 {
     tree->memory = *memory;
     tree->leaves = 1;
     while (tree->leaves < count)
         tree->leaves *= 2;
     tree->least = hbp__new(memory, (uint64_t)tree->leaves, 2 * sizeof *tree->least);
-    if (!tree->least)
+    return tree->least != NULL;
+}
+
+int hbp__fit_tree_open(const hbp__memory *memory, int64_t count, hbp__fit_tree *tree)
+{
+    if (!open_unset(memory, count, tree))
         return 0;
     memset(tree->least, 0xff, (size_t)tree->leaves * 2 * sizeof *tree->least);
     return 1;
@@ -24,6 +29,22 @@ void hbp__fit_tree_close(hbp__fit_tree *tree)
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+hbp_status hbp__fit_tree_make(hbp_context *context, const uint32_t *value, const uint32_t *order,
+                              int64_t count, hbp__fit_tree *tree)
+{
+    if (!open_unset(&context->memory, count, tree))
+        return hbp__fail_memory(context, "samples to pack");
+    for (int64_t i = 0; i < tree->leaves; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, count));
+        tree->least[tree->leaves + i] = i < count ? value[order[i]] : HBP__ABSENT;
+    }
+    for (int64_t node = tree->leaves - 1; node >= 1; node--) {
+        HBP__TRY(hbp__tick_row(context, "fill", node, tree->leaves));
+        tree->least[node] = smaller(tree->least[2 * node], tree->least[2 * node + 1]);
+    }
+    return HBP_OK;
 }
 
 int hbp__fit_tree_grow(hbp__fit_tree *tree, int64_t count)

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "base/memory.h"
 
 /* The value of an absent entry: never small enough. */
@@ -18,6 +19,10 @@ typedef struct hbp__fit_tree {
 /* Room for `count` entries, all absent; 0 when memory is short. Close in any case. O(count). */
 int hbp__fit_tree_open(const hbp__memory *memory, int64_t count, hbp__fit_tree *tree);
 void hbp__fit_tree_close(hbp__fit_tree *tree);
+
+/* One whose entry i is value[order[i]], i in [0, count). Close in any case. O(count). */
+hbp_status hbp__fit_tree_make(hbp_context *context, const uint32_t *value, const uint32_t *order,
+                              int64_t count, hbp__fit_tree *tree);
 
 /* Room for `count` entries, those there are kept; 0 when memory is short, the tree then as it was. */
 int hbp__fit_tree_grow(hbp__fit_tree *tree, int64_t count);

@@ -22,9 +22,9 @@ void hbp__relative_errors_add(hbp__relative_errors *errors, double predicted, do
     errors->count++;
 }
 
-int hbp__relative_errors_sort(const hbp__memory *memory, hbp__relative_errors *errors)
+hbp_status hbp__relative_errors_sort(hbp_context *context, hbp__relative_errors *errors, const char *what)
 {
-    return hbp__sort_by_u64(memory, errors->bits, errors->order, errors->count);
+    return hbp__order_by_u64(context, errors->bits, errors->order, errors->count, what);
 }
 
 double hbp__relative_errors_quantile(const hbp__relative_errors *errors, int64_t percent)

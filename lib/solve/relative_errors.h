@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/context.h"
 #include "base/memory.h"
 
 typedef struct hbp__relative_errors {
@@ -19,8 +20,10 @@ int hbp__relative_errors_begin(const hbp__memory *memory, int64_t room, hbp__rel
 /* Adds one more than there were, of `measured` > 0; there is room. */
 void hbp__relative_errors_add(hbp__relative_errors *errors, double predicted, double measured);
 
-/* To be called after the last one and before quantiles; 0 when memory is short. O(count). */
-int hbp__relative_errors_sort(const hbp__memory *memory, hbp__relative_errors *errors);
+/* To be called after the last one and before quantiles. HBP_E_NO_MEMORY names `what`; HBP_E_CANCELLED.
+ * O(count).
+ */
+hbp_status hbp__relative_errors_sort(hbp_context *context, hbp__relative_errors *errors, const char *what);
 
 /* The smallest error that at least a share percent/100 of all, percent in 1..100, do not exceed; 0 of none.
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/sort.h"
 #include "solve/fit_tree.h"
 
 #define FULL_SLACK 128
@@ -109,13 +110,17 @@ hbp_status hbp__first_fit(hbp_context *context, const hbp__sequence *sequence, h
 }
 
 /* Keeps the full packs of a round, which packed item[0..count) in order, and closes up the items of the
- * others at the front of `item`. Returns their number; *packs counts the kept ones, numbered without gaps. */
-static int64_t keep_full(const hbp__sequence *round, uint32_t *item, int64_t full, uint32_t *pack_of,
-                         int64_t *packs)
+ * others at the front of `item`: the next round's. *packs counts the kept ones, numbered without gaps. */
+static hbp_status keep_full(hbp_context *context, hbp__sequence *round, uint32_t *item, int64_t full,
+                            uint32_t *pack_of, int64_t *packs)
 {
     int64_t left = 0;
-    for (int64_t i = 0, end; i < round->count; i = end) {
+    for (int64_t i = 0, end, ticked = TICK; i < round->count; i = end) {
         int64_t sum = 0;
+        if (i >= ticked) {
+            HBP__TRY(hbp__tick(context, "pack", i, round->count));
+            ticked = i + TICK;
+        }
         for (end = i; end < round->count && pack_of[item[end]] == pack_of[item[i]]; end++)
             sum += round->size[item[end]];
         if (sum >= full) {
@@ -128,7 +133,8 @@ static int64_t keep_full(const hbp__sequence *round, uint32_t *item, int64_t ful
             left += end - i;
         }
     }
-    return left;
+    round->count = left;
+    return HBP_OK;
 }
 
 hbp_status hbp__iterative_fit(hbp_context *context, const hbp__sequence *sequence, hbp__room room,
@@ -144,14 +150,15 @@ hbp_status hbp__iterative_fit(hbp_context *context, const hbp__sequence *sequenc
     hbp_status status = HBP_OK;
     for (int64_t r = 1; round.count && status == HBP_OK; r++) {
         int64_t kept = *packs, opened = *packs;
-        hbp__rng_shuffle_u32(rng, item, (uint64_t)round.count);
-        status = hbp__next_fit(context, &round, room, pack_of, &opened);
+        status = hbp__shuffle(context, rng, item, round.count);
+        if (status == HBP_OK)
+            status = hbp__next_fit(context, &round, room, pack_of, &opened);
         if (r >= rounds || opened - kept < 2) {
             *packs = opened;
             break;
         }
         if (status == HBP_OK)
-            round.count = keep_full(&round, item, full, pack_of, packs);
+            status = keep_full(context, &round, item, full, pack_of, packs);
     }
     hbp__delete(&context->memory, item);
     return status;

@@ -16,10 +16,11 @@ typedef struct view {
 } view;
 
 /* Classes of the positive own sizes. */
-static hbp__classes classes_of(view *w)
+static hbp_status classes_of(hbp_context *context, view *w, hbp__classes *made)
 {
     int64_t classes = 0;
     for (int64_t i = 0; i < w->vectors->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "bound", i, w->vectors->count));
         int64_t size = w->own[w->order[i]];
         if (!size)
             continue;
@@ -29,13 +30,14 @@ static hbp__classes classes_of(view *w)
         }
         w->number[classes - 1]++;
     }
-    return (hbp__classes){classes, w->size, w->number, NULL};
+    *made = (hbp__classes){classes, w->size, w->number, NULL};
+    return HBP_OK;
 }
 
 /* Large items and those that none of them stands with. As the threshold falls from the largest size to half
  * of the capacity, order[from, count) are large, and order[low, from), which exclude them, lose items at both
  * ends. */
-static int64_t large_and_others(const view *w)
+static hbp_status large_and_others(hbp_context *context, const view *w, int64_t *bound)
 {
     int64_t count = w->vectors->count, half = w->capacity / 2, other_half = w->other_capacity / 2;
     int64_t from = count, low = 0, best = 0;
@@ -43,24 +45,28 @@ static int64_t large_and_others(const view *w)
     for (int64_t i = 0; i < count; i++) {
         other += w->other[i];
         wide += w->other[i] > other_half;
+        HBP__TRY(hbp__tick_row(context, "bound", i, count));
     }
     while (from > 0 && w->own[w->order[from - 1]] > half) {
         int64_t x = w->own[w->order[from - 1]];
         for (; from > 0 && w->own[w->order[from - 1]] == x; from--) {
+            HBP__TRY(hbp__tick_row(context, "bound", from, count));
             other -= w->other[w->order[from - 1]];
             wide -= w->other[w->order[from - 1]] > other_half;
         }
         for (; low < from && w->own[w->order[low]] <= w->capacity - x; low++) {
+            HBP__TRY(hbp__tick_row(context, "bound", low, count));
             other -= w->other[w->order[low]];
             wide -= w->other[w->order[low]] > other_half;
         }
         int64_t rest = hbp__max_i64(wide, hbp__ceil_div(other, w->other_capacity));
         best = hbp__max_i64(best, count - from + rest);
     }
-    return best;
+    *bound = hbp__max_i64(*bound, best);
+    return HBP_OK;
 }
 
-static int sort_view(const hbp__memory *memory, view *w, uint64_t *keys)
+static hbp_status sort_view(hbp_context *context, view *w, uint64_t *keys)
 {
     int64_t count = w->vectors->count;
     int ascending = 1;
@@ -68,8 +74,9 @@ static int sort_view(const hbp__memory *memory, view *w, uint64_t *keys)
         keys[i] = w->own[i];
         w->order[i] = (uint32_t)i;
         ascending &= !i || w->own[i - 1] <= w->own[i];
+        HBP__TRY(hbp__tick_row(context, "bound", i, count));
     }
-    return ascending || hbp__sort_by_u64(memory, keys, w->order, count);
+    return ascending ? HBP_OK : hbp__order_by_u64(context, keys, w->order, count, "the sizes of items");
 }
 
 static hbp_status bound_view(hbp_context *context, view *w, int64_t *bound)
@@ -78,16 +85,20 @@ static hbp_status bound_view(hbp_context *context, view *w, int64_t *bound)
     uint64_t rows = (uint64_t)w->vectors->count;
     w->order = hbp__new(memory, rows, sizeof *w->order);
     w->size = hbp__new(memory, rows, 2 * sizeof *w->size); /* first the keys */
-    int done = w->order && w->size && sort_view(memory, w, (uint64_t *)w->size);
-    if (done) {
+    hbp__classes classes;
+    hbp_status status = w->order && w->size ? sort_view(context, w, (uint64_t *)w->size)
+                                            : hbp__fail_memory(context, "the sizes of items");
+    if (status >= 0) {
         w->number = w->size + rows;
-        hbp__classes classes = classes_of(w);
+        status = classes_of(context, w, &classes);
+    }
+    if (status >= 0) {
         *bound = hbp__max_i64(*bound, hbp__pack_bound(&classes, (hbp__room){w->capacity, INT64_MAX}));
-        *bound = hbp__max_i64(*bound, large_and_others(w));
+        status = large_and_others(context, w, bound);
     }
     hbp__delete(memory, w->order);
     hbp__delete(memory, w->size);
-    return done ? HBP_OK : hbp__fail_memory(context, "the sizes of items");
+    return status;
 }
 
 hbp_status hbp__vector_bound(hbp_context *context, const hbp__vectors *vectors, int64_t *bound)

@@ -39,17 +39,18 @@ static int64_t class_at(const few *f, int64_t size)
     return low;
 }
 
-/* Finds the classes of the positive sizes; 0 when there are none or more than f->room. */
-static int find_classes(const hbp__vectors *v, few *f)
+/* Finds the classes of the positive sizes; *found is 0 when there are none or more than f->room. */
+static hbp_status find_classes(hbp_context *context, const hbp__vectors *v, few *f, int *found)
 {
-    f->count = 0;
+    f->count = *found = 0;
     for (int64_t i = 0; i < v->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "pack", i, v->count));
         if (!f->own[i])
             continue;
         int64_t c = class_at(f, f->own[i]);
         if (c == f->count || f->size[c] != f->own[i]) {
             if (f->count == f->room)
-                return 0;
+                return HBP_OK;
             for (int64_t k = f->count++; k > c; k--) {
                 f->size[k] = f->size[k - 1];
                 f->number[k] = f->number[k - 1];
@@ -61,27 +62,29 @@ static int find_classes(const hbp__vectors *v, few *f)
         f->number[c]++;
         f->sum[c] += f->other[i];
     }
-    return f->count > 0;
+    *found = f->count > 0;
+    return HBP_OK;
 }
 
-/* Items by class, in the order drawn; r->list gets the items of size 0. Returns how many those are. */
-static int64_t sort_items(hbp__vector_run *r, few *f)
+/* Items by class, in the order drawn; r->list gets the items of size 0, *rest of them. */
+static hbp_status sort_items(hbp__vector_run *r, few *f, int64_t *rest)
 {
-    int64_t rest = 0;
+    *rest = 0;
     f->start[0] = 0;
     for (int64_t c = 0; c < f->count; c++)
         f->start[c + 1] = f->start[c] + f->number[c];
     for (int64_t k = 0; k < r->vectors->count; k++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", k, r->vectors->count));
         uint32_t i = r->order[k];
         if (f->own[i])
             f->by_class[f->start[class_at(f, f->own[i])]++] = i;
         else
-            r->list[rest++] = i;
+            r->list[(*rest)++] = i;
     }
     for (int64_t c = f->count; c > 0; c--)
         f->start[c] = f->start[c - 1];
     f->start[0] = 0;
-    return rest;
+    return HBP_OK;
 }
 
 /* Gives the patterns' packs items of their classes: they are the first packs of the trial. */
@@ -92,6 +95,7 @@ static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns
     HBP__TRY(hbp__vector_run_clear(r, r->trial.packs));
     for (int64_t p = 0; p < patterns->count; p++) {
         for (int64_t k = 0; k < patterns->times[p]; k++, pack++) {
+            HBP__TRY(hbp__tick_row(r->context, "pack", pack, patterns->packs));
             for (int64_t at = patterns->offsets[p]; at < patterns->offsets[p + 1]; at++) {
                 for (int32_t n = 0; n < patterns->run[at].number; n++) {
                     uint32_t i = f->by_class[f->start[patterns->run[at].class_index]++];
@@ -122,7 +126,8 @@ static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patter
     if (f->count <= HBP__MIX_CLASSES)
         HBP__TRY(mix(r, f, patterns));
     r->trial.packs = hbp__max_i64(patterns->packs, r->bound);
-    int64_t rest = sort_items(r, f);
+    int64_t rest;
+    HBP__TRY(sort_items(r, f, &rest));
     HBP__TRY(draw(r, f, patterns));
     if (rest) {
         HBP__TRY(hbp__vector_run_sort_down(r, r->list, rest));
@@ -133,7 +138,9 @@ static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patter
 
 static hbp_status pack_classes(hbp__vector_run *r, few *f)
 {
-    if (!find_classes(r->vectors, f) || f->capacity > (MOST_CELLS << (r->effort - 1)) / f->count)
+    int found;
+    HBP__TRY(find_classes(r->context, r->vectors, f, &found));
+    if (!found || f->capacity > (MOST_CELLS << (r->effort - 1)) / f->count)
         return HBP_OK;
     hbp__classes classes = {f->count, f->size, f->number, NULL};
     hbp__room room = {f->capacity, r->vectors->max_weight};

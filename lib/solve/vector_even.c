@@ -186,10 +186,11 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
         exchange(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
 }
 
-static void measure(evening *e)
+static hbp_status measure(evening *e)
 {
     e->off_a = e->off_b = e->over_a = e->over_b = 0;
     for (int64_t p = 0; p < e->packs; p++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
         int64_t a = distance(e->bin[p].a, e->scale.a, e->scale.shift);
         int64_t b = distance(e->bin[p].b, e->scale.b, e->scale.shift);
         e->off_a += a > e->mean_a ? a - e->mean_a : e->mean_a - a;
@@ -197,6 +198,7 @@ static void measure(evening *e)
         e->over_a += e->bin[p].a > e->vectors->capacity_a;
         e->over_b += e->bin[p].b > e->vectors->capacity_b;
     }
+    return HBP_OK;
 }
 
 /* What round `round` sorts by: 0 the first size, 1 the second, 2 their sum, 3 their difference. A size in
@@ -214,35 +216,40 @@ static int32_t key_of(const evening *e, int64_t round)
     return (int32_t)(round % 4);
 }
 
-/* Sorts e->order by the key, stable. */
-static int sort_packs(evening *e, int32_t key, uint32_t *scratch)
+/* Sorts e->order by the key, stable; *differ is 0 when all have one. */
+static hbp_status sort_packs(evening *e, int32_t key, uint32_t *scratch, int *differ)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
     int64_t factor_a = key == 1 ? 0 : e->scale.a;
     int64_t factor_b = key == 0 ? 0 : key == 3 ? -e->scale.b : e->scale.b;
     for (int64_t p = 0; p < e->packs; p++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
         int64_t x = e->bin[p].a * factor_a + e->bin[p].b * factor_b;
         low = hbp__min_i64(low, x);
         high = hbp__max_i64(high, x);
     }
-    if (low == high)
-        return 0;
+    *differ = low < high;
+    if (!*differ)
+        return HBP_OK;
     int32_t shift = 0;
     int64_t buckets = hbp__min_i64(e->packs, BUCKETS), start[BUCKETS + 1];
     while ((high - low) >> shift >= buckets)
         shift++;
     memset(start, 0, (size_t)(buckets + 1) * sizeof *start);
     for (int64_t p = 0; p < e->packs; p++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
         int64_t x = e->bin[p].a * factor_a + e->bin[p].b * factor_b;
         e->bucket[p] = (uint16_t)((x - low) >> shift);
         start[e->bucket[p] + 1]++;
     }
     for (int64_t b = 0; b < buckets; b++)
         start[b + 1] += start[b];
-    for (int64_t i = 0; i < e->packs; i++)
+    for (int64_t i = 0; i < e->packs; i++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", i, e->packs));
         scratch[start[e->bucket[e->order[i]]]++] = e->order[i];
+    }
     memcpy(e->order, scratch, (size_t)e->packs * sizeof *scratch);
-    return 1;
+    return HBP_OK;
 }
 
 /* By how many places the partners of a round are turned: the most and the least full meet at first, and then
@@ -257,7 +264,9 @@ static int64_t turn_of(int64_t round, int64_t half)
 static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
 {
     e->gain = e->cost = 0;
-    if (!sort_packs(e, key_of(e, round), scratch))
+    int differ;
+    HBP__TRY(sort_packs(e, key_of(e, round), scratch, &differ));
+    if (!differ)
         return HBP_OK;
     int64_t half = e->packs / 2, turn = turn_of(round, half);
     for (int64_t i = 0; i < half; i += BLOCK) {
@@ -265,8 +274,7 @@ static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
             HBP__TRY(hbp__tick(e->context, "even packs", round, 0));
         exchange_block(e, round, turn, i, hbp__min_i64(i + BLOCK, half));
     }
-    measure(e);
-    return HBP_OK;
+    return measure(e);
 }
 
 static int open_evening(evening *e, const hbp__vector_packing *packing)
@@ -298,12 +306,14 @@ static int64_t mean_units(int64_t sum, int64_t packs, int64_t factor, int32_t sh
 }
 
 /* Items by pack, and room for one more item in each, or for a few more where there are few. */
-static void read_packing(evening *e, const hbp__vector_packing *packing)
+static hbp_status read_packing(evening *e, const hbp__vector_packing *packing)
 {
     const hbp__vectors *v = e->vectors;
     int64_t at = 0, sum_a = 0, sum_b = 0;
-    for (int64_t i = 0; i < v->count; i++)
+    for (int64_t i = 0; i < v->count; i++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", i, v->count));
         e->bin[packing->pack_of[i]].slots++;
+    }
     int64_t mean = v->count / e->packs;
     for (int64_t p = 0; p < e->packs; p++) {
         int64_t items = e->bin[p].slots, spare = hbp__min_i64(1 + hbp__max_i64(0, mean - items), MOST_SPARE);
@@ -315,6 +325,7 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
         at += items + spare;
     }
     for (int64_t i = 0; i < v->count; i++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", i, v->count));
         bin *pack = &e->bin[packing->pack_of[i]];
         uint32_t weight = (uint32_t)hbp__vector_weight(v, i);
         e->slot[pack->first + pack->slots++] = (slot){v->a[i], v->b[i], weight, (uint32_t)i};
@@ -329,14 +340,18 @@ static void read_packing(evening *e, const hbp__vector_packing *packing)
     memset(e->slot + at, 0, WINDOW * sizeof *e->slot);
     e->mean_a = mean_units(sum_a, e->packs, e->scale.a, e->scale.shift);
     e->mean_b = mean_units(sum_b, e->packs, e->scale.b, e->scale.shift);
+    return HBP_OK;
 }
 
-static void write_packing(const evening *e, hbp__vector_packing *packing)
+static hbp_status write_packing(const evening *e, hbp__vector_packing *packing)
 {
-    for (int64_t p = 0; p < e->packs; p++)
+    for (int64_t p = 0; p < e->packs; p++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
         for (int64_t k = e->bin[p].first; k < e->bin[p].first + e->bin[p].slots; k++)
             if (e->slot[k].item != NONE)
                 packing->pack_of[e->slot[k].item] = (uint32_t)p;
+    }
+    return HBP_OK;
 }
 
 hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, hbp__vector_packing *packing,
@@ -348,8 +363,11 @@ hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, h
     evening e = {.context = context, .vectors = vectors};
     hbp_status status = HBP_OK;
     if (open_evening(&e, packing)) {
-        read_packing(&e, packing);
-        measure(&e);
+        status = hbp__tick(context, "even packs", 0, rounds);
+        if (status == HBP_OK)
+            status = read_packing(&e, packing);
+        if (status == HBP_OK)
+            status = measure(&e);
         int64_t patience = PATIENCE;
         for (int64_t round = 0; round < rounds && patience > 0 && status == HBP_OK; round++) {
             int64_t over_before = e.over_a + e.over_b;
@@ -357,10 +375,11 @@ hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, h
             int useful = e.gain > e.cost / WORTH || e.over_a + e.over_b < over_before;
             patience = useful ? PATIENCE : patience - 1;
         }
-        for (int64_t p = 0; p < e.packs; p++)
+        for (int64_t p = 0; p < e.packs && status == HBP_OK; p++)
             *over += e.bin[p].a > vectors->capacity_a || e.bin[p].b > vectors->capacity_b ||
                      e.bin[p].weight > vectors->max_weight;
-        write_packing(&e, packing);
+        if (status == HBP_OK)
+            status = write_packing(&e, packing);
     } else
         status = hbp__fail_memory(context, "packs to even");
     close_evening(&e);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/sort.h"
 #include "solve/vector_bound.h"
 #include "solve/vector_even.h"
 #include "solve/vector_run.h"
@@ -108,7 +109,7 @@ static hbp_status pack_all(hbp__vector_run *r)
     HBP__TRY(hbp__vector_bound(r->context, v, &r->bound));
     for (int64_t i = 0; i < v->count; i++)
         r->order[i] = (uint32_t)i;
-    hbp__rng_shuffle_u32(r->rng, r->order, (uint64_t)v->count);
+    HBP__TRY(hbp__shuffle(r->context, r->rng, r->order, v->count));
     memcpy(r->down, r->order, (size_t)v->count * sizeof *r->down);
     HBP__TRY(hbp__vector_run_sort_down(r, r->down, v->count));
     HBP__TRY(hbp__vector_run_patterns(r, 0, 0));

@@ -10,6 +10,8 @@
 /* Rounds of exchanges for packs that are past a capacity, at effort 1. */
 #define MEND_ROUNDS  12
 #define ITEMS_A_TICK 4096
+/* Packs looked at between two looks at a request to cancel. */
+#define PACKS_A_TICK (INT64_C(1) << 20)
 
 hbp_status hbp__vector_run_no_memory(const hbp__vector_run *r)
 {
@@ -26,18 +28,20 @@ hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, 
     const hbp__memory *memory = &r->context->memory;
     uint64_t *keys = hbp__new(memory, (uint64_t)count, sizeof *keys);
     uint32_t *by = hbp__new(memory, (uint64_t)count, 2 * sizeof *by);
-    int done = keys && by;
-    for (int64_t i = 0; i < count && done; i++) {
+    hbp_status status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        status = hbp__tick_row(r->context, "pack", i, count);
         keys[i] = (uint64_t)(HBP__VECTOR_FULL + 1 - hbp__min_i64(size_of(r, items[i]), HBP__VECTOR_FULL));
         by[i] = (uint32_t)i;
         by[count + i] = items[i];
     }
-    done = done && hbp__sort_by_u64(memory, keys, by, count);
-    for (int64_t i = 0; i < count && done; i++)
+    if (status >= 0)
+        status = hbp__order_by_u64(r->context, keys, by, count, "vector packing");
+    for (int64_t i = 0; i < count && status >= 0; i++)
         items[i] = by[count + by[i]];
     hbp__delete(memory, keys);
     hbp__delete(memory, by);
-    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+    return status;
 }
 
 hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
@@ -50,6 +54,8 @@ hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
             return hbp__vector_run_no_memory(r);
         r->load_room = packs;
     }
+    if (packs > HBP__TICK_ROWS)
+        HBP__TRY(hbp__tick(r->context, "pack", 0, packs));
     memset(r->load, 0, (size_t)packs * sizeof *r->load);
     return HBP_OK;
 }
@@ -59,6 +65,7 @@ static hbp_status measure(hbp__vector_run *r)
     const hbp__vectors *v = r->vectors;
     HBP__TRY(hbp__vector_run_clear(r, r->trial.packs));
     for (int64_t i = 0; i < v->count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, v->count));
         hbp__vector_load *load = &r->load[r->trial.pack_of[i]];
         load->a += v->a[i];
         load->b += v->b[i];
@@ -110,31 +117,37 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
     const hbp__memory *memory = &r->context->memory;
     int64_t held = 0;
     HBP__TRY(measure(r));
-    for (int64_t i = 0; i < r->vectors->count; i++)
+    for (int64_t i = 0; i < r->vectors->count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, r->vectors->count));
         if (is_over(r, &r->load[r->trial.pack_of[i]]))
             r->list[held++] = (uint32_t)i;
+    }
     uint64_t *keys = hbp__new(memory, (uint64_t)held, sizeof *keys);
     uint32_t *by = hbp__new(memory, (uint64_t)held, 2 * sizeof *by);
-    int done = keys && by;
-    for (int64_t k = 0; k < held && done; k++) {
+    hbp_status status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
+    for (int64_t k = 0; k < held && status >= 0; k++) {
+        status = hbp__tick_row(r->context, "pack", k, held);
         keys[k] = r->trial.pack_of[r->list[k]];
         by[k] = (uint32_t)k;
     }
-    done = done && hbp__sort_by_u64(memory, keys, by, held);
+    if (status >= 0)
+        status = hbp__order_by_u64(r->context, keys, by, held, "vector packing");
     *count = 0;
-    for (int64_t k = 0; k < held && done; k++)
+    for (int64_t k = 0; k < held && status >= 0; k++)
         by[held + k] = r->list[by[k]];
-    for (int64_t k = 0, end; k < held && done; k = end) {
+    for (int64_t k = 0, end; k < held && status >= 0; k = end) {
         uint32_t pack = r->trial.pack_of[by[held + k]];
         for (end = k; end < held && r->trial.pack_of[by[held + end]] == pack; end++)
             ;
         int64_t out = take_out(r, &r->load[pack], by + held + k, end - k);
         memcpy(r->list + *count, by + held + k, (size_t)out * sizeof *r->list);
         *count += out;
+        if (*count / ITEMS_A_TICK != (*count - out) / ITEMS_A_TICK)
+            status = hbp__tick(r->context, "pack", k, held);
     }
     hbp__delete(memory, keys);
     hbp__delete(memory, by);
-    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+    return status;
 }
 
 /* Places r->list[0..count) where there is room beside the other items, in new packs where there is none. */
@@ -160,8 +173,10 @@ static hbp_status keep_better(hbp__vector_run *r, int is_even)
     HBP__TRY(measure(r));
     for (int64_t p = 0; p < r->trial.packs; p++)
         r->load[p].weight = r->load[p].weight ? packs++ : -1;
-    for (int64_t i = 0; i < r->vectors->count; i++)
+    for (int64_t i = 0; i < r->vectors->count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, r->vectors->count));
         r->trial.pack_of[i] = (uint32_t)r->load[r->trial.pack_of[i]].weight;
+    }
     r->trial.packs = packs;
     if (r->best.packs && r->best.packs <= packs)
         return HBP_OK;
@@ -216,17 +231,18 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     uint64_t packs = (uint64_t)r->trial.packs;
     uint64_t *keys = hbp__new(memory, packs, sizeof *keys);
     uint32_t *by = hbp__new(memory, packs, sizeof *by);
-    int done = keys && by;
-    for (int64_t p = 0; p < r->trial.packs && done; p++) {
+    status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
+    for (int64_t p = 0; p < r->trial.packs && status >= 0; p++) {
         keys[p] = (uint64_t)((r->load[p].a * r->scale.a + r->load[p].b * r->scale.b) >> r->scale.shift);
         by[p] = (uint32_t)p;
     }
-    done = done && hbp__sort_by_u64(memory, keys, by, r->trial.packs);
-    for (int64_t k = 0; k < left && done; k++)
+    if (status >= 0)
+        status = hbp__order_by_u64(r->context, keys, by, r->trial.packs, "vector packing");
+    for (int64_t k = 0; k < left && status >= 0; k++)
         r->trial.pack_of[r->list[k]] = by[k % r->trial.packs];
     hbp__delete(memory, keys);
     hbp__delete(memory, by);
-    return done ? HBP_OK : hbp__vector_run_no_memory(r);
+    return status;
 }
 
 hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)
@@ -245,13 +261,15 @@ hbp_status hbp__vector_run_plain(hbp__vector_run *r, const uint32_t *order, int 
     /* More packs than the best has are of no use. */
     int64_t most = r->best.packs ? r->best.packs : v->count;
     HBP__TRY(hbp__vector_run_clear(r, most));
-    for (int64_t k = 0; k < v->count; k++) {
-        if (k % ITEMS_A_TICK == 0)
+    for (int64_t k = 0, work = 0; k < v->count; k++) {
+        if (k % ITEMS_A_TICK == 0 || work > PACKS_A_TICK) {
             HBP__TRY(hbp__tick(r->context, "pack", k, v->count));
+            work = 0;
+        }
         uint32_t i = order ? order[k] : (uint32_t)k;
         hbp__vector_load with = {0, 0, 0};
         int64_t p = is_next && packs ? packs - 1 : 0;
-        for (; p <= packs; p++) {
+        for (; p <= packs; p++, work++) {
             with = p < packs ? r->load[p] : (hbp__vector_load){0, 0, 0};
             with.a += v->a[i];
             with.b += v->b[i];

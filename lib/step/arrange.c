@@ -40,13 +40,18 @@ typedef struct gap {
     int64_t samples; /* that it may still take */
 } gap;
 
+static int is_below(const gap *g, int64_t room, int64_t pack)
+{
+    return g->room < room || (g->room == room && g->pack < pack);
+}
+
 /* The first of `count` gaps that is not below {room, pack}. */
 static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pack)
 {
     int64_t low = 0;
     while (low < count) {
         int64_t middle = low + (count - low) / 2;
-        if (gaps[middle].room < room || (gaps[middle].room == room && gaps[middle].pack < pack))
+        if (is_below(&gaps[middle], room, pack))
             low = middle + 1;
         else
             count = middle;
@@ -54,36 +59,142 @@ static int64_t find_gap(const gap *gaps, int64_t count, int64_t room, int64_t pa
     return low;
 }
 
-/* Gaps looked at or moved between two looks at a request to cancel. */
-#define TICK_GAPS (INT64_C(1) << 21)
+/* The gaps in order, in blocks that are small enough to move: what is put in or taken out moves gaps of its
+ * block alone. A block that is full is cut in two, so that there are at most one and one for each BLOCK / 2
+ * gaps ever put in. */
+#define BLOCK 256
+
+typedef struct gap_list {
+    gap *gap;       /* [blocks + 1][BLOCK] */
+    int64_t *count; /* [blocks + 1] by block */
+    int64_t *order; /* [blocks + 1] blocks in order */
+    int64_t blocks; /* in order; at least one, and none is empty but an only one */
+    int64_t used;
+} gap_list;
+
+static int64_t most_blocks(int64_t count)
+{
+    return count / (BLOCK / 2) + 2;
+}
+
+static int gaps_open(const hbp__memory *memory, int64_t count, gap_list *list)
+{
+    uint64_t blocks = (uint64_t)most_blocks(count);
+    list->gap = hbp__new(memory, blocks, BLOCK * sizeof *list->gap);
+    list->count = hbp__new_zero(memory, blocks, sizeof *list->count);
+    list->order = hbp__new_zero(memory, blocks, sizeof *list->order);
+    list->blocks = list->used = 1;
+    return list->gap && list->count && list->order;
+}
+
+static void gaps_close(const hbp__memory *memory, gap_list *list)
+{
+    hbp__delete(memory, list->order);
+    hbp__delete(memory, list->count);
+    hbp__delete(memory, list->gap);
+}
+
+/* A gap's block, by its place in the order, and its place in that. */
+typedef struct spot {
+    int64_t block;
+    int64_t at;
+} spot;
+
+static gap *gap_at(const gap_list *list, spot s)
+{
+    return &list->gap[list->order[s.block] * BLOCK + s.at];
+}
+
+static int is_end(const gap_list *list, spot s)
+{
+    return s.at == list->count[list->order[s.block]];
+}
+
+static spot next_spot(const gap_list *list, spot s)
+{
+    s.at++;
+    return is_end(list, s) && s.block + 1 < list->blocks ? (spot){s.block + 1, 0} : s;
+}
+
+/* The first gap that is not below {room, pack}, or the end of the last block. */
+static spot find_spot(const gap_list *list, int64_t room, int64_t pack)
+{
+    int64_t low = 0, high = list->blocks - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2, count = list->count[list->order[middle]];
+        if (is_below(gap_at(list, (spot){middle, count - 1}), room, pack))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const gap *first = list->gap + list->order[low] * BLOCK;
+    return (spot){low, find_gap(first, list->count[list->order[low]], room, pack)};
+}
+
+static void take_gap(gap_list *list, spot s)
+{
+    gap *gone = gap_at(list, s);
+    int64_t *count = &list->count[list->order[s.block]];
+    memmove(gone, gone + 1, (uint64_t)(--*count - s.at) * sizeof *gone);
+    if (*count || list->blocks == 1)
+        return;
+    list->blocks--;
+    memmove(list->order + s.block, list->order + s.block + 1,
+            (uint64_t)(list->blocks - s.block) * sizeof *list->order);
+}
+
+/* Cuts a full block in two. */
+static void cut_block(gap_list *list, int64_t block)
+{
+    int64_t from = list->order[block], to = list->used++;
+    memcpy(list->gap + to * BLOCK, list->gap + from * BLOCK + BLOCK / 2, BLOCK / 2 * sizeof *list->gap);
+    list->count[from] = list->count[to] = BLOCK / 2;
+    memmove(list->order + block + 2, list->order + block + 1,
+            (uint64_t)(list->blocks - block - 1) * sizeof *list->order);
+    list->order[block + 1] = to;
+    list->blocks++;
+}
+
+static void put_gap(gap_list *list, gap put)
+{
+    spot s = find_spot(list, put.room, put.pack);
+    if (list->count[list->order[s.block]] == BLOCK) {
+        cut_block(list, s.block);
+        s = find_spot(list, put.room, put.pack);
+    }
+    gap *place = gap_at(list, s);
+    memmove(place + 1, place, (uint64_t)(list->count[list->order[s.block]]++ - s.at) * sizeof *place);
+    *place = put;
+}
+
+/* Sequences placed, and gaps looked at besides, between two looks at a request to cancel. */
+#define TICK_WORK 8192
 
 /* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; *count gets
  * the packs. */
-static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap *gaps,
+static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap_list *gaps,
                                 int64_t *pack_of, int64_t *count)
 {
     int64_t packs = 0, work = 0;
     for (int64_t i = 0; i < step->count; i++) {
-        if (work > TICK_GAPS) {
+        if (++work >= TICK_WORK) {
             HBP__TRY(hbp__tick(step->context, "SP degrees", j, step->degrees));
             work = 0;
         }
-        int64_t size = step->degree[j].tokens[i], from = find_gap(gaps, packs, size, 0);
-        int64_t samples = hbp__step_samples(step, i);
-        for (work += 16; from < packs && gaps[from].samples < samples; work++)
-            from++;
+        int64_t size = step->degree[j].tokens[i], samples = hbp__step_samples(step, i);
+        spot from = find_spot(gaps, size, 0);
+        for (; !is_end(gaps, from) && gap_at(gaps, from)->samples < samples; work++)
+            from = next_spot(gaps, from);
         gap open = {capacity, packs, step->most_samples};
-        if (from < packs) {
-            open = gaps[from];
+        if (is_end(gaps, from)) {
+            packs++;
         } else {
-            from = packs++;
+            open = *gap_at(gaps, from);
+            take_gap(gaps, from);
         }
         open.samples -= samples;
         open.room = open.samples ? open.room - size : 0;
-        int64_t to = find_gap(gaps, from, open.room, open.pack);
-        memmove(gaps + to + 1, gaps + to, (uint64_t)(from - to) * sizeof *gaps);
-        work += from - to;
-        gaps[to] = open;
+        put_gap(gaps, open);
         pack_of[i] = open.pack;
     }
     *count = packs;
@@ -133,20 +244,21 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     const hbp__memory *memory = &step->context->memory;
     uint64_t count = (uint64_t)step->count;
     HBP__TRY(hbp__step_arrange_open(step, solution));
-    gap *gaps = hbp__new(memory, count, sizeof *gaps);
+    gap_list gaps;
+    int has_gaps = gaps_open(memory, step->count, &gaps);
     int64_t *key = hbp__new(memory, count, sizeof *key);
     double *squares = hbp__new(memory, count, sizeof *squares);
     uint32_t *order = hbp__new(memory, count, sizeof *order);
-    int done = gaps && key && squares && order;
+    int done = has_gaps && key && squares && order;
     int64_t packs = 0;
     hbp_status status =
-        done ? pack_best_fit(step, j, capacity, gaps, solution->group, &packs) : HBP_E_NO_MEMORY;
+        done ? pack_best_fit(step, j, capacity, &gaps, solution->group, &packs) : HBP_E_NO_MEMORY;
     if (status >= 0)
         done = line_up(step, j, packs, key, squares, order, solution);
     hbp__delete(memory, order);
     hbp__delete(memory, squares);
     hbp__delete(memory, key);
-    hbp__delete(memory, gaps);
+    gaps_close(memory, &gaps);
     if (!done)
         return hbp__fail_memory(step->context, "the packs of the step");
     return status < 0 ? status : hbp__step_arrange_close(step, solution);

@@ -18,7 +18,8 @@ int64_t hbp__step_most_micro_batches(const hbp__step *step);
 /* The step on groups of step->degree[j] alone, which hold every sequence: packs of at most `tenths` / 10 of
  * the group's capacity, or of the longest sequence where that is more, best fit decreasing; and as many packs
  * of like time in a micro-batch as there are groups. Where layers may be recomputed, the faster of packs that
- * need none and packs as large as they can be. O(count log count), and packs^2 in moves of memory. */
+ * need none and packs as large as they can be. O(count log count), and a block of
+ * gaps moved for each sequence. */
 hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t tenths,
                                     hbp__step_solution *solution);
 

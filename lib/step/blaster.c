@@ -9,16 +9,19 @@
 #define EMPTY (-1)
 
 /* need[i]: runs of at most `limit` tokens that i..count - 1 take, each as long as it can be. */
-static void count_runs(const int64_t *length, int64_t count, int64_t limit, int64_t *need)
+static hbp_status count_runs(hbp_context *context, const int64_t *length, int64_t count, int64_t limit,
+                             int64_t *need)
 {
     int64_t end = count, sum = 0;
     need[count] = 0;
     for (int64_t i = count - 1; i >= 0; i--) {
+        HBP__TRY(hbp__tick_row(context, "micro-batches", i, count));
         sum += length[i];
         while (sum > limit)
             sum -= length[--end];
         need[i] = 1 + need[end];
     }
+    return HBP_OK;
 }
 
 hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
@@ -33,17 +36,19 @@ hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, in
         longest = hbp__max_i64(longest, length[i]);
     }
     int64_t low = hbp__max_i64(longest, hbp__ceil_div(total, runs)), limit = total;
-    while (low < limit) {
+    hbp_status status = HBP_OK;
+    while (low < limit && status >= 0) {
         int64_t middle = low + (limit - low) / 2;
-        count_runs(length, count, middle, need);
+        status = count_runs(context, length, count, middle, need);
         if (need[0] <= runs)
             limit = middle;
         else
             low = middle + 1;
     }
-    count_runs(length, count, limit, need);
+    if (status >= 0)
+        status = count_runs(context, length, count, limit, need);
     first[0] = 0;
-    for (int64_t r = 0, at = 0; r < runs; r++) {
+    for (int64_t r = 0, at = 0; r < runs && status >= 0; r++) {
         /* Far enough that the others suffice for the rest, then on to the mean. */
         int64_t others = runs - r - 1, sum = length[at++], left = total;
         for (; at < count - others; at++) {
@@ -56,7 +61,7 @@ hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, in
         first[r + 1] = at;
     }
     hbp__delete(&context->memory, need);
-    return HBP_OK;
+    return status;
 }
 
 typedef struct blast {

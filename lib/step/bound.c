@@ -82,11 +82,15 @@ static void set_ask(const hbp__step *step, int32_t j, int64_t tokens, double squ
     }
 }
 
-void hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
+hbp_status hbp__bound_ask(const hbp__step *step, hbp__ask *asks)
 {
-    for (int64_t k = 0; k < step->count; k++)
+    for (int64_t k = 0; k < step->count; k++) {
+        if ((k + 1) % HBP__BOUND_TICK == 0)
+            HBP__TRY(hbp__tick(step->context, "bound", k, step->count));
         for (int32_t j = 0; j < step->degrees; j++)
             set_ask(step, j, step->degree[j].tokens[k], step->squares[k], &asks[k * step->degrees + j]);
+    }
+    return HBP_OK;
 }
 
 static int may_recompute(const bounding *b)
@@ -175,6 +179,7 @@ static hbp_status allows(bounding *b, double time, int look, int *allowed)
     static const double weights[] = {1, 0, 0.5, 0.75, 0.25};
     double least[HBP__STEP_DEGREES] = {0}, here[HBP__STEP_DEGREES];
     *allowed = hbp__bound_class_allows(&b->class, time);
+    HBP__TRY(b->class.status);
     for (int i = 0; i < 5 && *allowed; i++) {
         HBP__TRY(hbp__tick(b->step->context, "bound", i, 5));
         *allowed = hbp__bound_one_allows(b->step, b->ask, time, weights[i], NULL, b->scratch, here);
@@ -207,7 +212,7 @@ static hbp_status open(const hbp__step *step, bounding *b)
     if (!b->ask || !b->scratch)
         return hbp__fail_memory(step->context, "the bound of the step");
     HBP__TRY(hbp__tick(step->context, "bound", 0, HBP__BOUND_CLASSES));
-    hbp__bound_ask(step, b->ask);
+    HBP__TRY(hbp__bound_ask(step, b->ask));
     HBP__TRY(hbp__bound_class_open(step, b->ask, &b->class));
     return hbp__bound_region_open(step, b->ask, &b->region);
 }
@@ -259,6 +264,7 @@ static hbp_status bound_case(bounding *b, int number, double micro_batches, doub
         hbp__bound_class_set_best_price(&b->class, micro_batches, most);
     else
         set_prices(b, micro_batches);
+    HBP__TRY(b->class.status);
     HBP__TRY(hbp__bound_class_least(&b->class, longest, most, &least));
     if (number == JUST && micro_batches < 2)
         HBP__TRY(least_one(b, most, &least));

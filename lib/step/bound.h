@@ -35,8 +35,11 @@ typedef struct hbp__ask {
     hbp__need need[3];
 } hbp__ask;
 
-/* [count x degrees] asks into `ask`. */
-void hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
+/* Sequences of which so much is worked out that so many lie between two looks at a request to cancel. */
+#define HBP__BOUND_TICK 8192
+
+/* [count x degrees] asks into `ask`. HBP_E_CANCELLED. */
+hbp_status hbp__bound_ask(const hbp__step *step, hbp__ask *ask);
 
 /* The longest sequences counted: what one of s tokens takes of the ranks of a group, from `base` at `edge`
  * tokens up by `slope` a token, none and `most` the limits; past `room` none is done in time. */

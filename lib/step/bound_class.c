@@ -91,10 +91,18 @@ static void set_row(hbp__bound_class *c, int64_t k, double high)
     row->options = keep_hull(option, row->options);
 }
 
+/* Whether to go on with row k. */
+static int listen(hbp__bound_class *c, int64_t k)
+{
+    if (c->status >= 0 && (k + 1) % HBP__BOUND_TICK == 0)
+        c->status = hbp__tick(c->step->context, "bound", k, c->step->count);
+    return c->status >= 0;
+}
+
 /* Strikes out the degrees on which sequences take longer than `high`. */
 static void set_high(hbp__bound_class *c, double high)
 {
-    for (int64_t k = 0; k < c->step->count; k++)
+    for (int64_t k = 0; k < c->step->count && listen(c, k); k++)
         if (!(high >= c->row[k].from && high < c->row[k].until))
             set_row(c, k, high);
 }
@@ -105,7 +113,7 @@ static hbp__tangent top_at(void *data, double alpha)
     hbp__bound_class *c = data;
     double sum = 0, plain = 0, shares = 0;
     double theta = c->theta, tau = c->tau, price = alpha + theta;
-    for (int64_t k = 0; k < c->step->count; k++) {
+    for (int64_t k = 0; k < c->step->count && listen(c, k); k++) {
         const need *option = &c->option[k * 3 * c->step->degrees];
         double work = (double)INFINITY, least = (double)INFINITY, share = 0;
         for (int64_t o = 0; o < c->row[k].options; o++) {
@@ -120,6 +128,8 @@ static hbp__tangent top_at(void *data, double alpha)
         shares += work < least ? 0 : share;
     }
     c->plain = plain / c->ranks - theta * c->micro_batches;
+    if (c->status < 0)
+        return (hbp__tangent){alpha, 0, 0}; /* ends the search for the greatest */
     return (hbp__tangent){alpha, sum / c->ranks - theta * c->micro_batches + (1 - tau) * c->low - alpha,
                           shares / c->ranks - 1};
 }
@@ -129,7 +139,7 @@ static hbp__tangent plain_at(void *data, double theta)
 {
     hbp__bound_class *c = data;
     double sum = 0, shares = 0;
-    for (int64_t k = 0; k < c->step->count; k++) {
+    for (int64_t k = 0; k < c->step->count && listen(c, k); k++) {
         const need *option = &c->option[k * 3 * c->step->degrees];
         double least = (double)INFINITY, share = 0;
         for (int64_t o = 0; o < c->row[k].options; o++) {
@@ -140,6 +150,8 @@ static hbp__tangent plain_at(void *data, double theta)
         sum += least;
         shares += share;
     }
+    if (c->status < 0)
+        return (hbp__tangent){theta, 0, 0};
     return (hbp__tangent){theta, sum / c->ranks - theta * c->micro_batches,
                           shares / c->ranks - c->micro_batches};
 }
@@ -186,7 +198,7 @@ static double greatest(hbp__bound_class *c, double least, double enough)
 {
     static const double taus[] = {0, 0.5};
     double best = least;
-    for (int t = 0; t < 2 && best < enough; t++) {
+    for (int t = 0; t < 2 && best < enough && c->status >= 0; t++) {
         c->tau = taus[t];
         hbp__tangent left = top_at(c, 0);
         best = c->plain > best ? c->plain : best;
@@ -209,7 +221,7 @@ static double class_bound(hbp__bound_class *c, double low, double high, double e
     int first = c->favourite;
     set_high(c, high);
     c->low = low;
-    for (int i = 0; i < c->prices && best < enough; i++) {
+    for (int i = 0; i < c->prices && best < enough && c->status >= 0; i++) {
         int which = (first + i) % c->prices; /* what served the last class best comes first */
         c->theta = c->price[which];
         double here = greatest(c, best, enough);
@@ -243,6 +255,7 @@ static hbp_status search(hbp__bound_class *c, const double *edge, const stretch 
     for (int i = 0; i < 2; i++) {
         part[i].bound = class_bound(c, edge[part[i].from], edge[part[i].end], *least);
         part[i].bound = part[i].bound > s->bound ? part[i].bound : s->bound;
+        HBP__TRY(c->status);
     }
     int first = part[1].bound < part[0].bound;
     HBP__TRY(search(c, edge, &part[first], least));
@@ -264,5 +277,6 @@ hbp_status hbp__bound_class_least(hbp__bound_class *c, double longest, double mo
         return HBP_OK;
     HBP__TRY(hbp__tick(c->step->context, "bound", 0, HBP__BOUND_CLASSES));
     stretch all = {0, classes, class_bound(c, longest, low, most)};
+    HBP__TRY(c->status);
     return search(c, edge, &all, least);
 }

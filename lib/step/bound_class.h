@@ -30,9 +30,10 @@ typedef struct hbp__bound_class {
     hbp__need *option;               /* [count x 3 degrees] */
     /* of the class at hand */
     double low;
-    double theta; /* ns that the memory of a micro-batch costs by itself */
-    double tau;   /* share of the top micro-batch's time that work pays */
-    double plain; /* the bound without a top micro-batch, once a value was looked at */
+    double theta;      /* ns that the memory of a micro-batch costs by itself */
+    double tau;        /* share of the top micro-batch's time that work pays */
+    double plain;      /* the bound without a top micro-batch, once a value was looked at */
+    hbp_status status; /* once cancelled its bounds mean nothing */
 } hbp__bound_class;
 
 /* `ask` must live as long. HBP_E_MEMORY. Close it whatever happens. */
@@ -44,7 +45,7 @@ void hbp__bound_class_set_prices(hbp__bound_class *class, double micro_batches, 
                                  int prices);
 
 /* For just `micro_batches`, none with a makespan above `most`: the price at which the bound without a top
- * micro-batch is greatest. Returns that bound. */
+ * micro-batch is greatest. Returns that bound; nothing once class->status says that it is cancelled. */
 double hbp__bound_class_set_best_price(hbp__bound_class *class, double micro_batches, double most);
 
 /* The least over the classes of the longest micro-batch, whose makespan is above `longest` and at most
@@ -52,7 +53,8 @@ double hbp__bound_class_set_best_price(hbp__bound_class *class, double micro_bat
  * degrees), most of them settled together. */
 hbp_status hbp__bound_class_least(hbp__bound_class *class, double longest, double most, double *least);
 
-/* Zero when the work of all sequences alone rules out one micro-batch of makespan `time`. */
+/* Zero when the work of all sequences alone rules out one micro-batch of makespan `time`; class->status as
+ * above. */
 int hbp__bound_class_allows(hbp__bound_class *class, double time);
 
 #endif

@@ -40,6 +40,7 @@ hbp_status hbp__bound_region_open(const hbp__step *step, const hbp__ask *ask, re
     if (!r->side || !r->kind)
         return hbp__fail_memory(step->context, "the bound of the step");
     for (int64_t k = 0; k < step->count; k++) {
+        HBP__TRY(hbp__tick_row(step->context, "bound", k, step->count));
         if (!k || !are_alike(step, k - 1, k))
             r->kind[r->kinds++] = (hbp__bound_kind){.first = k};
         r->kind[r->kinds - 1].weight += 1;

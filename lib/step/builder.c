@@ -49,8 +49,7 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
     if (!has_pools || !b->spare || !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
         return hbp__fail_memory(step->context, "the search");
-    hbp__bound_ask(step, b->ask);
-    return HBP_OK;
+    return hbp__bound_ask(step, b->ask);
 }
 
 void hbp__step_builder_close(hbp__step_builder *b)

@@ -28,6 +28,9 @@
  * half. */
 #define ENOUGH 0.4
 
+/* Packs looked at between two looks at a request to cancel. */
+#define TICK_PACKS (INT64_C(1) << 19)
+
 /* Numbers of micro-batches in a row that may bring nothing. */
 #define FAILURES 3
 
@@ -44,9 +47,22 @@ typedef struct equal {
     int32_t best_j;
     int64_t lanes;
     int64_t work;
+    int64_t looked;    /* packs looked at since the last look at a request to cancel */
     int64_t best_idle; /* ranks without samples, where there are enough for all */
     double best_time;
+    hbp_status status; /* once cancelled nothing is put anywhere */
 } equal;
+
+/* Zero once cancelled; `packs` more are looked at. */
+static int listen(equal *e, int64_t packs)
+{
+    e->looked += packs;
+    if (e->looked >= TICK_PACKS && e->status >= 0) {
+        e->looked = 0;
+        e->status = hbp__tick(e->step->context, "step", 0, 1);
+    }
+    return e->status >= 0;
+}
 
 static double larger(double a, double b)
 {
@@ -123,7 +139,7 @@ static int put_anywhere(equal *e, int64_t m, int64_t k)
     for (int64_t i = 1; i < e->lanes; i++)
         fewest = hbp__min_i64(fewest, e->samples[i]);
     for (int pass = 0; pass < 2; pass++)
-        for (int64_t o = 0; o < e->board.micro_batches; o++)
+        for (int64_t o = 0; o < e->board.micro_batches && listen(e, e->lanes); o++)
             if (put_in(e, (m + o) % e->board.micro_batches, k, pass ? INT64_MAX : fewest))
                 return 1;
     return 0;
@@ -181,10 +197,11 @@ static int even_out(equal *e)
             return 1;
         for (int64_t m = 0; m < b->micro_batches; m++) {
             const hbp__step_group *from = &b->group[m * b->ranks + most];
-            for (int64_t k = from->head; k != HBP__NONE; k = b->next[k]) {
+            for (int64_t k = from->head; k != HBP__NONE && listen(e, 1); k = b->next[k]) {
                 int64_t left = 2 * hbp__step_samples(e->step, k) - apart;
                 left = left < 0 ? -left : left;
-                for (int64_t o = 0; left < apart && left < best_left && o < b->micro_batches; o++) {
+                for (int64_t o = 0; left < apart && left < best_left && o < b->micro_batches && listen(e, 1);
+                     o++) {
                     int64_t at = (o + m) % b->micro_batches * b->ranks + fewest;
                     if (!hbp__step_group_takes(e->step, &b->group[at], k))
                         continue;
@@ -194,7 +211,7 @@ static int even_out(equal *e)
                 }
             }
         }
-        if (best == HBP__NONE)
+        if (best == HBP__NONE || e->status < 0)
             return e->step->samples != NULL;
         take(e, best);
         put(e, to, best);
@@ -374,7 +391,9 @@ static hbp_status keep_better(equal *e, int64_t part, double *time)
 static hbp_status try_one(equal *e, int64_t micro_batches, int way, int64_t part, double *time)
 {
     *time = (double)INFINITY;
-    return build(e, micro_batches, way) && even_out(e) ? keep_better(e, part, time) : HBP_OK;
+    int made = build(e, micro_batches, way) && even_out(e);
+    HBP__TRY(e->status);
+    return made ? keep_better(e, part, time) : HBP_OK;
 }
 
 /* Lanes of degree j; 0 when they leave ranks over, or one of the sequences does not fit. */

@@ -1,53 +1,160 @@
+#include <string.h>
+
 #include "step/builder.h"
 
-/* Groups looked at between two looks at a request to cancel. */
-#define TICK_GROUPS (INT64_C(1) << 22)
+/* Sequences placed, and groups looked at besides, between two looks at a request to cancel. */
+#define TICK_WORK 8192
+
+/* The groups of one degree in the order of opening, under a heap that tells the first with enough room: node
+ * i has the most tokens that any below nodes 2 i and 2 i + 1 has left. */
+typedef struct shelf {
+    int64_t count;
+    int64_t leaves; /* a power of two; 0: none yet */
+    int64_t *left;  /* [2 leaves]; group i of the degree is node leaves + i */
+    int64_t *group; /* [leaves] its number in the step */
+} shelf;
+
+typedef struct fitting {
+    const hbp__step *step;
+    hbp__step_solution *solution;
+    shelf shelf[HBP__STEP_DEGREES];
+    int64_t *place; /* [count] by group: where it stands on its shelf */
+    int64_t *room;  /* [count] by group: for samples */
+    int64_t groups;
+    int64_t work;
+} fitting;
+
+static void set_left(shelf *s, int64_t i, int64_t left)
+{
+    int64_t node = s->leaves + i;
+    s->left[node] = left;
+    for (node /= 2; node >= 1; node /= 2) {
+        int64_t a = s->left[2 * node], b = s->left[2 * node + 1];
+        s->left[node] = a > b ? a : b;
+    }
+}
+
+/* The first group from `from` on that has so many tokens left; -1: none. O(log groups). */
+static int64_t first_with(const shelf *s, int64_t from, int64_t tokens)
+{
+    int64_t node = s->leaves + from;
+    if (from >= s->count)
+        return -1;
+    /* Up, to the right, until a subtree holds one; then down to its first. */
+    while (s->left[node] < tokens) {
+        while (node & 1)
+            node /= 2;
+        if (!node)
+            return -1;
+        node++;
+    }
+    while (node < s->leaves)
+        node = s->left[2 * node] >= tokens ? 2 * node : 2 * node + 1;
+    return node - s->leaves;
+}
+
+static hbp_status grow(const fitting *f, shelf *s)
+{
+    const hbp__memory *memory = &f->step->context->memory;
+    int64_t leaves = s->leaves ? 2 * s->leaves : 64;
+    int64_t *left = hbp__new_zero(memory, (uint64_t)leaves, 2 * sizeof *left);
+    int64_t *group = left ? hbp__renew(memory, s->group, (uint64_t)leaves, sizeof *group) : NULL;
+    if (!group) {
+        hbp__delete(memory, left);
+        return hbp__fail_memory(f->step->context, "the groups of the step");
+    }
+    s->group = group;
+    if (s->leaves)
+        memcpy(left + leaves, s->left + s->leaves, (size_t)s->leaves * sizeof *left);
+    for (int64_t node = leaves - 1; node >= 1; node--)
+        left[node] = left[2 * node] > left[2 * node + 1] ? left[2 * node] : left[2 * node + 1];
+    hbp__delete(memory, s->left);
+    s->left = left;
+    s->leaves = leaves;
+    return HBP_OK;
+}
+
+/* The first group with room for sequence k; f->groups when there is none. */
+static int64_t find_group(fitting *f, int64_t k)
+{
+    int64_t best = f->groups, samples = hbp__step_samples(f->step, k);
+    for (int32_t j = 0; j < f->step->degrees; j++) {
+        const shelf *s = &f->shelf[j];
+        int64_t tokens = f->step->degree[j].tokens[k], i = first_with(s, 0, tokens);
+        /* Only tied samples, under a cap, find groups whose room for samples is less than theirs. */
+        for (; i >= 0 && s->group[i] < best; i = first_with(s, i + 1, tokens), f->work++)
+            if (f->room[s->group[i]] >= samples)
+                best = s->group[i];
+    }
+    return best;
+}
+
+/* Opens a group of the least degree that holds sequence k. */
+static hbp_status open_group(fitting *f, int64_t k, int32_t *ranks)
+{
+    const hbp__step *step = f->step;
+    hbp__step_solution *solution = f->solution;
+    int32_t j = 0;
+    while (step->degree[j].capacity < step->degree[j].tokens[k])
+        j++;
+    shelf *s = &f->shelf[j];
+    if (s->count == s->leaves)
+        HBP__TRY(grow(f, s));
+    if (!solution->micro_batches || *ranks < step->degree[j].degree) {
+        solution->first[solution->micro_batches++] = f->groups;
+        *ranks = step->ranks;
+    }
+    *ranks -= step->degree[j].degree;
+    solution->degree[f->groups] = j;
+    f->room[f->groups] = step->most_samples;
+    f->place[f->groups] = s->count;
+    s->group[s->count] = f->groups++;
+    set_left(s, s->count++, step->degree[j].capacity);
+    return HBP_OK;
+}
+
+static hbp_status fit(fitting *f)
+{
+    const hbp__step *step = f->step;
+    int32_t ranks = 0;
+    for (int64_t k = 0; k < step->count; k++) {
+        if (++f->work >= TICK_WORK) {
+            HBP__TRY(hbp__tick(step->context, "sequences", k, step->count));
+            f->work = 0;
+        }
+        int64_t g = find_group(f, k);
+        if (g == f->groups)
+            HBP__TRY(open_group(f, k, &ranks));
+        int32_t j = f->solution->degree[g];
+        shelf *s = &f->shelf[j];
+        f->room[g] -= hbp__step_samples(step, k);
+        int64_t left = s->left[s->leaves + f->place[g]] - step->degree[j].tokens[k];
+        set_left(s, f->place[g], f->room[g] ? left : 0);
+        f->solution->group[k] = g;
+    }
+    f->solution->first[f->solution->micro_batches] = f->groups;
+    f->solution->groups = f->groups;
+    return HBP_OK;
+}
 
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
-    int64_t shortest = step->tokens[step->count - 1], groups = 0, micro_batches = 0, oldest = 0;
-    int32_t ranks = 0;
     HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
-    int64_t *left = hbp__new(memory, (uint64_t)step->count, 2 * sizeof *left);
-    if (!left)
-        return hbp__fail_memory(step->context, "the groups of the step");
-    int64_t *room = left + step->count; /* for samples */
+    fitting f = {.step = step, .solution = solution};
+    solution->micro_batches = solution->groups = 0;
+    f.place = hbp__new(memory, (uint64_t)step->count, 2 * sizeof *f.place);
     hbp_status status = HBP_OK;
-    for (int64_t k = 0, work = 0; k < step->count && status >= 0; k++) {
-        while (oldest < groups && left[oldest] < shortest)
-            oldest++; /* holds nothing any more */
-        int64_t g = oldest;
-        int64_t samples = hbp__step_samples(step, k);
-        while (g < groups && (left[g] < step->degree[solution->degree[g]].tokens[k] || room[g] < samples))
-            g++;
-        work += g - oldest + 1;
-        if (work > TICK_GROUPS) {
-            status = hbp__tick(step->context, "sequences", k, step->count);
-            work = 0;
-        }
-        if (g == groups) {
-            int32_t j = 0;
-            while (step->degree[j].capacity < step->degree[j].tokens[k])
-                j++;
-            if (!micro_batches || ranks < step->degree[j].degree) {
-                solution->first[micro_batches++] = groups;
-                ranks = step->ranks;
-            }
-            ranks -= step->degree[j].degree;
-            solution->degree[g] = j;
-            left[g] = step->degree[j].capacity;
-            room[g] = step->most_samples;
-            groups++;
-        }
-        room[g] -= samples;
-        left[g] = room[g] ? left[g] - step->degree[solution->degree[g]].tokens[k] : 0;
-        solution->group[k] = g;
+    if (f.place) {
+        f.room = f.place + step->count;
+        status = fit(&f);
+    } else {
+        status = hbp__fail_memory(step->context, "the groups of the step");
     }
-    hbp__delete(memory, left);
-    HBP__TRY(status);
-    solution->first[micro_batches] = groups;
-    solution->micro_batches = micro_batches;
-    solution->groups = groups;
-    return hbp__step_solution_price(step, solution);
+    for (int32_t j = 0; j < step->degrees; j++) {
+        hbp__delete(memory, f.shelf[j].left);
+        hbp__delete(memory, f.shelf[j].group);
+    }
+    hbp__delete(memory, f.place);
+    return status < 0 ? status : hbp__step_solution_price(step, solution);
 }

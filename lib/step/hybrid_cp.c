@@ -30,30 +30,33 @@ static int is_balanced(range r)
 }
 
 /* Cuts what is left into buckets of about equal work, about one a degree; next[b] is where bucket b begins.
- * Returns how many. While the longest of a bucket finds no place, the next bucket has its turn. */
-static int64_t make_buckets(const hbp__step_round *round, int64_t *next)
+ * *buckets gets how many. While the longest of a bucket finds no place, the next bucket has its turn. */
+static hbp_status make_buckets(const hbp__step_round *round, int64_t *next, int64_t *buckets)
 {
     uint8_t seen[HBP__STEP_DEGREES] = {0};
-    int64_t degrees = 0, buckets = 1;
+    int64_t degrees = 0;
     double total = 0, sum = 0;
     for (int64_t i = 0; i < round->lefts; i++) {
+        HBP__TRY(hbp__step_round_listen(round, i));
         int32_t j = hbp__step_round_least(round, round->left[i]);
         total += hbp__step_round_work(round, round->left[i], j);
         degrees += !seen[j];
         seen[j] = 1;
     }
     next[0] = 0;
+    *buckets = 1;
     for (int64_t i = 0; i < round->lefts; i++) {
+        HBP__TRY(hbp__step_round_listen(round, i));
         int32_t j = hbp__step_round_least(round, round->left[i]);
         double work = hbp__step_round_work(round, round->left[i], j);
-        if (i > next[buckets - 1] &&
-            (sum + work > EXCESS * total / (double)degrees || round->lefts - i <= degrees - buckets)) {
-            next[buckets++] = i;
+        if (i > next[*buckets - 1] &&
+            (sum + work > EXCESS * total / (double)degrees || round->lefts - i <= degrees - *buckets)) {
+            next[(*buckets)++] = i;
             sum = 0;
         }
         sum += work;
     }
-    return buckets;
+    return HBP_OK;
 }
 
 /* The least loaded group of the least degree for a sequence that has room for it, or HBP__STEP_WAITS; a new
@@ -72,33 +75,36 @@ static int64_t find_group(hbp__step_round *round, int64_t sequence)
 }
 
 /* Takes the last sequence of the busiest group out while that brings the ranks closer. */
-static void trim(hbp__step_round *round)
+static hbp_status trim(hbp__step_round *round)
 {
     for (;;) {
         range now = work_range(round, HBP__STEP_WAITS, 0);
         int64_t busiest = 0, members = 0, last = HBP__STEP_WAITS;
         if (is_balanced(now) || now.least <= 0)
-            return;
+            return HBP_OK;
         while (round->load[busiest] < now.most)
             busiest++;
-        for (int64_t i = 0; i < round->lefts; i++)
+        for (int64_t i = 0; i < round->lefts; i++) {
+            HBP__TRY(hbp__step_round_listen(round, i));
             if (round->group[round->left[i]] == busiest) {
                 last = round->left[i];
                 members++;
             }
+        }
         if (members < 2)
-            return;
+            return HBP_OK;
         range then = work_range(round, busiest, hbp__step_round_work(round, last, round->degree[busiest]));
         if (then.most - then.least >= now.most - now.least)
-            return;
+            return HBP_OK;
         hbp__step_round_remove(round, last);
     }
 }
 
-static void form(hbp__step_round *round, int64_t *next)
+static hbp_status form(hbp__step_round *round, int64_t *next)
 {
     int64_t *end = next + round->step->count, placed = 0;
-    int64_t buckets = make_buckets(round, next);
+    int64_t buckets;
+    HBP__TRY(make_buckets(round, next, &buckets));
     int32_t first = -1;
     int check = 0;
     for (int64_t b = 0; b < buckets; b++)
@@ -110,14 +116,16 @@ static void form(hbp__step_round *round, int64_t *next)
         if (b == buckets)
             break;
         hbp__step_round_add(round, round->left[next[b]++], group);
+        HBP__TRY(hbp__step_round_listen(round, placed));
         placed++;
         first = first < 0 ? round->degree[group] : first;
         check |= round->degree[group] < first;
         if (check && placed < round->lefts && is_balanced(work_range(round, HBP__STEP_WAITS, 0)))
             break;
     }
-    trim(round);
+    HBP__TRY(trim(round));
     hbp__step_round_widen(round);
+    return HBP_OK;
 }
 
 hbp_status hbp__step_hybrid_cp(const hbp__step *step, hbp__step_solution *solution)

@@ -3,6 +3,9 @@
 #include "base/checked.h"
 #include "step/arrange.h"
 
+/* Sequences between two looks at a request to cancel: each may look at all groups. */
+#define TICK_SEQUENCES 8192
+
 int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j)
 {
     return round->step->degree[j].tokens[sequence] <= round->limit[j];
@@ -39,6 +42,14 @@ int hbp__step_round_has_ranks(hbp__step_round *round, int32_t j)
         return 1;
     round->degree[round->groups] = j;
     return hbp__step_place(step, round->degree, round->groups + 1, NULL);
+}
+
+hbp_status hbp__step_round_listen(const hbp__step_round *round, int64_t i)
+{
+    const hbp__step *step = round->step;
+    if ((i + 1) % TICK_SEQUENCES)
+        return HBP_OK;
+    return hbp__tick(step->context, "micro-batches", step->count - round->lefts, step->count);
 }
 
 int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
@@ -169,8 +180,8 @@ static void close_round(hbp__step_round *round, int64_t *left, hbp__step_solutio
     round->lefts = waits;
 }
 
-static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch,
-                      void (*form)(hbp__step_round *round, int64_t *scratch), hbp__step_solution *solution)
+static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, hbp__step_form *form,
+                      hbp__step_solution *solution)
 {
     const hbp__step *step = round->step;
     set_limits(round);
@@ -184,14 +195,13 @@ static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch,
     while (round->lefts > 0) {
         HBP__TRY(hbp__tick(step->context, "micro-batches", step->count - round->lefts, step->count));
         round->groups = round->used = 0;
-        form(round, scratch);
+        HBP__TRY(form(round, scratch));
         close_round(round, left, solution);
     }
     return hbp__step_arrange_close(step, solution);
 }
 
-hbp_status hbp__step_rounds(const hbp__step *step, void (*form)(hbp__step_round *round, int64_t *scratch),
-                            hbp__step_solution *solution)
+hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
     uint64_t ranks = (uint64_t)step->ranks;

@@ -44,9 +44,13 @@ void hbp__step_round_remove(hbp__step_round *round, int64_t sequence);
  * none can be. Loads stay as they were. */
 void hbp__step_round_widen(hbp__step_round *round);
 
-/* Plans the step by rounds until no sequence is left. `form` forms one; it places at least the first
- * sequence. `scratch` is [2 count] of its own. O(rounds x form). */
-hbp_status hbp__step_rounds(const hbp__step *step, void (*form)(hbp__step_round *round, int64_t *scratch),
-                            hbp__step_solution *solution);
+/* Looks at a request to cancel behind so many sequences of what is left; `i` is the one at hand. */
+hbp_status hbp__step_round_listen(const hbp__step_round *round, int64_t i);
+
+/* Forms one round, in which it places at least the first sequence. HBP_E_CANCELLED. */
+typedef hbp_status hbp__step_form(hbp__step_round *round, int64_t *scratch);
+
+/* Plans the step by rounds until no sequence is left. `scratch` is [2 count] of its own. O(rounds x form). */
+hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, hbp__step_solution *solution);
 
 #endif

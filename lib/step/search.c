@@ -117,6 +117,10 @@ static int32_t bound_numbers(search *s, int64_t first, double *least)
     for (int64_t m = b->status < 0 ? s->most + 1 : first; m <= s->most && numbers < NUMBERS; m++) {
         double by_itself = (double)hbp__step_whole(s->step, m) * b->fixed;
         double here = by_itself + hbp__bound_class_set_best_price(&class, (double)m, s->best_time);
+        if (class.status < 0) {
+            b->status = class.status;
+            break;
+        }
         b->work += NUMBER_WORK * s->step->count;
         least[numbers++] = here;
         if (here >= s->best_time && here >= before)

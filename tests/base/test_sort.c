@@ -57,4 +57,40 @@ START_TEST(without_memory_the_order_stays)
 }
 END_TEST
 
-TEST_MAIN("sort", sorts_like_insertion_and_stably, without_memory_the_order_stays)
+enum { MANY = 100000 };
+
+static int64_t many_keys[MANY];
+
+/* Sorts many rows both ways, and shuffles them; what is cancelled has changed no order. */
+static hbp_status order_many(hbp_context *context, void *user)
+{
+    (void)user;
+    static uint32_t order[MANY], expected[MANY];
+    hbp__memory memory = hbp__memory_default();
+    for (uint32_t i = 0; i < MANY; i++)
+        order[i] = expected[i] = MANY - 1 - i;
+    hbp_status status = hbp__order_by_i64(context, many_keys, order, MANY, "rows");
+    if (status >= 0)
+        ck_assert_int_eq(hbp__sort_by_i64(&memory, many_keys, expected, MANY), 1);
+    ck_assert_mem_eq(order, expected, sizeof order);
+    HBP__TRY(status);
+    hbp__rng rng = hbp__rng_make(3, 0, 0), same = rng;
+    HBP__TRY(hbp__shuffle(context, &rng, order, MANY));
+    hbp__rng_shuffle_u32(&same, expected, MANY);
+    ck_assert_mem_eq(order, expected, sizeof order);
+    return HBP_OK;
+}
+
+/* A pass over the rows is six looks here, a shuffle as many. */
+START_TEST(many_rows_are_looked_up_between)
+{
+    hbp__rng rng = hbp__rng_make(2, 0, 0);
+    for (int64_t i = 0; i < MANY; i++)
+        many_keys[i] = (int64_t)hbp__rng_below(&rng, 1 << 20) - (1 << 19);
+    ck_assert_int_ge(cancel_sweep(order_many, NULL), 5 * (MANY / HBP__TICK_ROWS));
+    failing_sweep(order_many, NULL);
+}
+END_TEST
+
+TEST_MAIN("sort", sorts_like_insertion_and_stably, without_memory_the_order_stays,
+          many_rows_are_looked_up_between)

@@ -1,9 +1,11 @@
 #include "io/stream.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "files.h"
 #include "io/reading.h"
 
 /* Every byte of a stream, or the failure of reading it, by peeks of `want` bytes. */
@@ -151,6 +153,41 @@ START_TEST(files_are_read_or_refused_by_name)
 }
 END_TEST
 
+/* A pipe that nobody writes into, and one whose writer has said something and keeps it open: both can be
+ * cancelled while they are waited for, and the bytes come first. */
+START_TEST(a_wait_can_be_cancelled)
+{
+    char folder[64], path[128];
+    folder_make(folder);
+    ck_assert_int_eq(mkfifo(folder_path(path, folder, "pipe"), 0600), 0);
+    for (int written = 0; written < 2; written++) {
+        failing f;
+        int64_t left = 3, got = 0;
+        int writer = written ? open(path, O_RDWR) : -1;
+        unsigned char back[64];
+        hbp_context *context = failing_context(&f, cancel_after, &left);
+        hbp__stream *in = NULL;
+        if (written) {
+            ck_assert_int_eq(write(writer, "length\n1\n", 9), 9);
+            left = 20;
+        }
+        hbp_status status = hbp__stream_open(context, path, &in);
+        if (written) {
+            OK(context, status);
+            status = drain(in, 1, back, &got);
+            close(writer);
+        }
+        ck_assert_int_eq(status, HBP_E_CANCELLED);
+        ck_assert_int_eq(got, written ? 9 : 0);
+        ck_assert_int_lt(left, 0); /* it looked that often */
+        hbp__stream_close(in);
+        hbp_context_free(context);
+        ck_assert_int_eq(f.live, 0);
+    }
+    folder_remove(folder);
+}
+END_TEST
+
 TEST_MAIN("stream", bytes_come_back_plain_zipped_and_in_members,
           every_truncation_and_damage_of_a_gzip_is_told, exact_reads_say_where_the_end_is,
-          files_are_read_or_refused_by_name)
+          files_are_read_or_refused_by_name, a_wait_can_be_cancelled)

@@ -113,7 +113,7 @@ END_TEST
 
 START_TEST(a_deal_gives_each_bin_one_of_each_row)
 {
-    hbp__memory memory = hbp__memory_default();
+    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int64_t bins = 1; bins < 60; bins += 7)
         for (int64_t count = bins; count < 200; count += 13) {
@@ -123,7 +123,7 @@ START_TEST(a_deal_gives_each_bin_one_of_each_row)
                 weight[i] = count - i; /* descending: row r is [r bins, (r + 1) bins) */
                 tokens[i] = hbp__rng_below(&rng, 50);
             }
-            ck_assert(hbp__mix_deal(&memory, weight, tokens, count, bins, &rng, bin));
+            OK(context, hbp__mix_deal(context, weight, tokens, count, bins, &rng, bin));
             for (int64_t row = 0; row < count; row += bins) {
                 memset(in_row, 0, sizeof in_row);
                 for (int64_t i = row; i < hbp__min_i64(row + bins, count); i++) {
@@ -135,20 +135,22 @@ START_TEST(a_deal_gives_each_bin_one_of_each_row)
             for (int64_t b = 0; b < bins; b++)
                 ck_assert(size[b] == count / bins || size[b] == count / bins + 1);
         }
+    hbp_context_free(context);
 }
 END_TEST
 
 /* Two rows: the heaviest of the second goes where the lightest of the first went. */
 START_TEST(a_deal_evens_out_weights)
 {
-    hbp__memory memory = hbp__memory_default();
+    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int64_t weight[6] = {90, 80, 10, 9, 5, 1}, tokens[6] = {1, 1, 1, 1, 1, 1};
     uint32_t bin[6];
-    ck_assert(hbp__mix_deal(&memory, weight, tokens, 6, 3, &rng, bin));
+    OK(context, hbp__mix_deal(context, weight, tokens, 6, 3, &rng, bin));
     ck_assert_uint_eq(bin[2], bin[3]);
     ck_assert_uint_eq(bin[1], bin[4]);
     ck_assert_uint_eq(bin[0], bin[5]);
+    hbp_context_free(context);
 }
 END_TEST
 

@@ -348,13 +348,6 @@ static hbp_status plan(hbp_context *context, void *user)
     return status;
 }
 
-/* Cancels one report and lets those after it pass, as hbp_context_cancel does. */
-static int32_t cancel_once(void *user, const hbp_progress *progress)
-{
-    ck_assert_ptr_nonnull(progress->stage);
-    return (*(int64_t *)user)-- == 0;
-}
-
 /* A call cancelled once, at any report, ends there. */
 static void cancel_each(fixture *f)
 {

@@ -529,10 +529,29 @@ status=$?
 if [ $status = 0 ]; then
     echo "planned before the interrupt came"
 else
-    [ $status = 1 ] || fail "interrupted: exit status $status"
+    [ $status = 130 ] || fail "interrupted: exit status $status"
     grep -q cancelled err || fail "interrupted: '$(cat err)'"
     [ ! -e big.msgpack ] || fail "interrupted: left a file"
 fi
+
+# It ends a wait for standard input, and for someone who writes into a pipe.
+mkfifo pipe quiet
+for file in - pipe; do
+    sleep 60 >quiet &
+    writer=$!
+    "$hbp" lengths $file <quiet >out 2>err &
+    pid=$!
+    sleep 0.3
+    kill -INT $pid
+    wait $pid
+    status=$?
+    kill $writer
+    [ $status = 130 ] || fail "interrupted while it reads $file: exit status $status"
+    grep -q cancelled err || fail "interrupted while it reads $file: '$(cat err)'"
+done
+seq 1 100000 | sed 's/$/ /' >pipe &
+"$hbp" lengths pipe --json >out 2>err || fail "lengths from a pipe: '$(cat err)'"
+grep -q 100000 out || fail "lengths from a pipe: '$(cat out)'"
 
 # A full disk.
 if [ -w /dev/full ]; then

@@ -1,0 +1,583 @@
+/* Every call that may take long, on data sets and steps of any size. */
+#ifndef HBP_TESTS_LONG_CALLS_H
+#define HBP_TESTS_LONG_CALLS_H
+
+#include <inttypes.h>
+
+#include "base/rng.h"
+#include "files.h"
+#include "test.h"
+
+/* What the calls work on. */
+typedef struct world {
+    hbp_context *context; /* to make them */
+    int64_t count;
+    uint32_t *length;
+    int64_t *wide;
+    int64_t *tie;
+    uint32_t *loss;
+    uint32_t *vision;
+    uint32_t *pictured; /* lengths of samples with vision units */
+    int64_t *batch_offsets;
+    int64_t *batch_samples;
+    int64_t batches;
+    hbp_cost *cost;
+    hbp_machine *machine;
+    hbp_vlm *vlm;
+    hbp_lengths *plain;
+    hbp_lengths *tied;
+    hbp_lengths *seen; /* with vision units */
+    hbp_lengths *step;
+    hbp_lengths *step_tied;
+    hbp_groups *groups;
+    hbp_packs *packs;
+    hbp_plan *plan;
+    hbp_timeline *timeline;
+    char folder[64];
+    char path[128];
+} world;
+
+typedef hbp_status (*call_fn)(hbp_context *context, world *w, int32_t kind);
+
+/* Long tail, at most 100,000 tokens. */
+static inline void draw(world *w)
+{
+    static const uint32_t eighths[] = {1000, 1091, 1189, 1297, 1414, 1542, 1682, 1834};
+    hbp__rng rng = hbp__rng_make(2026, 5, 0);
+    for (int64_t i = 0; i < w->count; i++) {
+        uint32_t sum = 0;
+        for (int k = 0; k < 6; k++)
+            sum += (uint32_t)hbp__rng_below(&rng, 23);
+        uint32_t x = eighths[sum % 8] << (sum / 8) >> 8;
+        w->length[i] = 64 + (x < 100000 ? x : 99936);
+        w->wide[i] = w->length[i];
+        w->tie[i] = hbp__rng_below(&rng, 3) ? (int64_t)hbp__rng_below(&rng, (uint64_t)w->count / 2) : -1;
+        w->loss[i] = w->length[i] / 2;
+        w->vision[i] = 1 + (uint32_t)hbp__rng_below(&rng, 5);
+        w->pictured[i] = 256 * w->vision[i] + 20 + (uint32_t)hbp__rng_below(&rng, 600);
+        w->batch_samples[i] = w->count - 1 - i;
+    }
+    w->batches = (w->count + 999) / 1000;
+    for (int64_t b = 0; b <= w->batches; b++)
+        w->batch_offsets[b] = b * 1000 < w->count ? b * 1000 : w->count;
+}
+
+static inline const char *path_of(world *w, const char *name)
+{
+    return folder_path(w->path, w->folder, name);
+}
+
+static inline void *column(int64_t count, size_t size)
+{
+    void *values = calloc((size_t)count + 1, size);
+    ck_assert_ptr_nonnull(values);
+    return values;
+}
+
+/* Files of the lengths in every format that is read line by line, and as .npy. */
+static inline void write_lengths(world *w)
+{
+    static const char *const names[] = {"a.txt", "a.csv", "a.jsonl"};
+    static const char *const heads[] = {"", "length,loss\n", ""};
+    for (int k = 0; k < 3; k++) {
+        FILE *file = fopen(path_of(w, names[k]), "wb");
+        ck_assert_ptr_nonnull(file);
+        fputs(heads[k], file);
+        for (int64_t i = 0; i < w->count; i++)
+            if (k == 2)
+                fprintf(file, "{\"length\": %u, \"x\": \"y\"}\n", w->length[i]);
+            else if (k)
+                fprintf(file, "%u,%u\n", w->length[i], w->loss[i]);
+            else
+                fprintf(file, "%u\n", w->length[i]);
+        ck_assert_int_eq(fclose(file), 0);
+    }
+    FILE *file = fopen(path_of(w, "a.npy"), "wb");
+    ck_assert_ptr_nonnull(file);
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+    fprintf(file, "%-117s\n", "");
+    rewind(file);
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+    fprintf(file, "{'descr': '<u4', 'fortran_order': False, 'shape': (%" PRId64 ",), }", w->count);
+    fseek(file, 128, SEEK_SET);
+    ck_assert_int_eq(fwrite(w->length, sizeof *w->length, (size_t)w->count, file), w->count);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static inline hbp_lengths *make(world *w, int64_t count, const uint32_t *length,
+                                const hbp_lengths_options *options)
+{
+    hbp_lengths *lengths = NULL;
+    OK(w->context, hbp_lengths_create_u32(w->context, length, count, options, &lengths));
+    return lengths;
+}
+
+/* What the plan predicts, as if measured. */
+static inline void make_timeline(world *w)
+{
+    int64_t packs, steps;
+    const int64_t *ns = hbp_plan_get_pack_ns(w->plan, &packs);
+    const int64_t *first_of = hbp_plan_get_step_offsets(w->plan, &steps);
+    const int64_t *pack_of = hbp_plan_get_micro_batch_offsets(w->plan, NULL);
+    const int64_t *sample_of = hbp_plan_get_pack_offsets(w->plan, NULL);
+    int64_t *step = column(packs, sizeof *step), *samples = column(packs, sizeof *samples);
+    int32_t *micro_batch = column(packs, sizeof *micro_batch);
+    for (int64_t s = 0; s + 1 < steps; s++)
+        for (int64_t m = first_of[s]; m < first_of[s + 1]; m++)
+            for (int64_t p = pack_of[m]; p < pack_of[m + 1]; p++) {
+                step[p] = s;
+                micro_batch[p] = (int32_t)(m - first_of[s]);
+                samples[p] = sample_of[p + 1] - sample_of[p];
+            }
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    OK(w->context, hbp_plan_get_summary(w->context, w->plan, &summary));
+    hbp_timeline_columns columns = {.struct_size = sizeof columns,
+                                    .ranks = summary.ranks,
+                                    .count = packs,
+                                    .step = step,
+                                    .micro_batch = micro_batch,
+                                    .first_rank = hbp_plan_get_pack_ranks(w->plan, NULL),
+                                    .sp = hbp_plan_get_pack_sp(w->plan, NULL),
+                                    .recompute = hbp_plan_get_pack_recompute(w->plan, NULL),
+                                    .samples = samples,
+                                    .tokens = hbp_plan_get_pack_padded_tokens(w->plan, NULL),
+                                    .sum_squares = hbp_plan_get_pack_squares(w->plan, NULL),
+                                    .time_ns = ns};
+    OK(w->context, hbp_timeline_create(w->context, &columns, &w->timeline));
+    free(step);
+    free(samples);
+    free(micro_batch);
+}
+
+static inline void world_open(world *w, int64_t count, int64_t step)
+{
+    *w = (world){.context = test_context(), .count = count};
+    hbp_context *context = w->context;
+    w->length = column(count, sizeof *w->length);
+    w->wide = column(count, sizeof *w->wide);
+    w->tie = column(count, sizeof *w->tie);
+    w->loss = column(count, sizeof *w->loss);
+    w->vision = column(count, sizeof *w->vision);
+    w->pictured = column(count, sizeof *w->pictured);
+    w->batch_samples = column(count, sizeof *w->batch_samples);
+    w->batch_offsets = column(count, sizeof *w->batch_offsets);
+    draw(w);
+    folder_make(w->folder);
+    write_lengths(w);
+    hbp_model *model = NULL;
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 4, &w->machine));
+    OK(context, hbp_cost_create(context, model, w->machine, NULL, &w->cost));
+    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &w->vlm));
+    hbp_model_free(model);
+    hbp_lengths_options with_ties = {.struct_size = sizeof with_ties, .ties = w->tie, .loss_tokens = w->loss};
+    hbp_lengths_options with_vision = {.struct_size = sizeof with_vision, .vision = w->vision};
+    w->plain = make(w, count, w->length, NULL);
+    w->tied = make(w, count, w->length, &with_ties);
+    w->seen = make(w, count, w->pictured, &with_vision);
+    w->step = make(w, step, w->length, NULL);
+    w->step_tied = make(w, step, w->length, &with_ties);
+    OK(context, hbp_plan_groups(context, w->plain, w->cost, NULL, &w->groups));
+    OK(context, hbp_greedy_fill(context, w->plain, w->groups, NULL, &w->packs));
+    OK(context, hbp_balance_attention(context, w->packs, w->groups, w->cost, NULL, &w->plan));
+    OK(context, hbp_plan_save(context, w->plan, path_of(w, "a.hbp"), NULL));
+    make_timeline(w);
+    OK(context, hbp_timeline_save(context, w->timeline, path_of(w, "a.timeline")));
+}
+
+static inline void world_close(world *w)
+{
+    folder_remove(w->folder);
+    hbp_timeline_free(w->timeline);
+    hbp_plan_free(w->plan);
+    hbp_packs_free(w->packs);
+    hbp_groups_free(w->groups);
+    hbp_lengths_free(w->step_tied);
+    hbp_lengths_free(w->step);
+    hbp_lengths_free(w->seen);
+    hbp_lengths_free(w->tied);
+    hbp_lengths_free(w->plain);
+    hbp_vlm_free(w->vlm);
+    hbp_cost_free(w->cost);
+    hbp_machine_free(w->machine);
+    free(w->batch_offsets);
+    free(w->batch_samples);
+    free(w->pictured);
+    free(w->vision);
+    free(w->loss);
+    free(w->tie);
+    free(w->wide);
+    free(w->length);
+    hbp_context_free(w->context);
+}
+
+static inline hbp_status create_lengths(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_lengths_options options = {.struct_size = sizeof options};
+    hbp_lengths *lengths = NULL;
+    hbp_status status;
+    if (kind >= 2)
+        options = (hbp_lengths_options){
+            .struct_size = sizeof options, .loss_tokens = w->loss, .ties = w->tie, .vision = w->vision};
+    if (kind % 2)
+        status = hbp_lengths_create_u32(context, w->length, w->count, &options, &lengths);
+    else
+        status = hbp_lengths_create_i64(context, w->wide, w->count, &options, &lengths);
+    hbp_lengths_free(lengths);
+    return status;
+}
+
+static inline hbp_status histogram(hbp_context *context, world *w, int32_t kind)
+{
+    (void)kind;
+    int64_t *ones = column(w->count, sizeof *ones);
+    for (int64_t i = 0; i < w->count; i++)
+        ones[i] = 1;
+    hbp_lengths *lengths = NULL;
+    hbp_status status = hbp_lengths_create_histogram(context, w->wide, ones, w->count, &lengths);
+    free(ones);
+    hbp_lengths_free(lengths);
+    return status;
+}
+
+static inline hbp_status build(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_lengths_builder *builder = NULL;
+    hbp_lengths *lengths = NULL;
+    hbp_status status = hbp_lengths_builder_create(context, &builder);
+    if (status >= 0)
+        status = hbp_lengths_builder_append(context, builder, w->wide, NULL, kind ? w->tie : NULL, w->count);
+    if (status >= 0)
+        status = hbp_lengths_builder_finish(context, builder, &lengths);
+    hbp_lengths_builder_free(builder);
+    hbp_lengths_free(lengths);
+    return status;
+}
+
+static inline hbp_status read_lengths(hbp_context *context, world *w, int32_t kind)
+{
+    static const char *const names[] = {"a.npy", "a.txt", "a.csv", "a.jsonl"};
+    hbp_lengths_read_options options = {.struct_size = sizeof options,
+                                        .loss_column = kind == 2 ? "loss" : NULL};
+    hbp_lengths *lengths = NULL;
+    hbp_status status = hbp_lengths_read(context, path_of(w, names[kind]), &options, &lengths);
+    hbp_lengths_free(lengths);
+    return status;
+}
+
+static inline hbp_status limit(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_lengths *lengths = NULL;
+    hbp_status status = hbp_lengths_limit(context, kind >= 4 ? w->tied : w->plain, kind >= 4 ? 400000 : 2000,
+                                          kind % 4, &lengths);
+    hbp_lengths_free(lengths);
+    return status;
+}
+
+static inline hbp_status plan_groups(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_groups_options options = {.struct_size = sizeof options, .mode = kind % 2};
+    hbp_groups *groups = NULL;
+    hbp_status status = hbp_plan_groups(context, kind < 2 ? w->plain : w->tied, w->cost, &options, &groups);
+    hbp_groups_free(groups);
+    return status;
+}
+
+static inline hbp_status fill(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_fill_options options = {.struct_size = sizeof options, .mode = kind};
+    hbp_packs *packs = NULL;
+    hbp_status status = hbp_greedy_fill(context, w->plain, w->groups, &options, &packs);
+    hbp_packs_free(packs);
+    return status;
+}
+
+static inline hbp_status balance(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_balance_options options = {.struct_size = sizeof options, .mode = kind};
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_balance_attention(context, w->packs, w->groups, w->cost, &options, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+enum {
+    EPOCH_DEFAULT,
+    EPOCH_PAPER,
+    EPOCH_DRAWN,
+    EPOCH_STRATIFIED,
+    EPOCH_HIERARCHY,
+    EPOCH_TIED,
+    EPOCH_TIED_DRAWN,
+    EPOCH_GIVEN,
+    EPOCH_WINDOWS,
+    EPOCH_THREADS,
+    EPOCH_VISION,
+    EPOCH_MODALITIES
+};
+
+static inline hbp_status plan_epoch(hbp_context *context, world *w, int32_t kind)
+{
+    const hbp_lengths *lengths = kind == EPOCH_TIED || kind == EPOCH_TIED_DRAWN ? w->tied : w->plain;
+    hbp_epoch_options options = {.struct_size = sizeof options, .mode = kind == EPOCH_PAPER};
+    if (kind == EPOCH_DRAWN || kind == EPOCH_TIED_DRAWN || kind == EPOCH_THREADS)
+        options.samples_per_step = 1024;
+    if (kind == EPOCH_STRATIFIED)
+        options.composition = HBP_COMPOSITION_STRATIFIED;
+    if (kind == EPOCH_HIERARCHY)
+        options.composition = HBP_COMPOSITION_HIERARCHY;
+    if (kind == EPOCH_THREADS)
+        options.threads = 2;
+    if (kind == EPOCH_WINDOWS)
+        options.window_samples = w->count / 4;
+    if (kind == EPOCH_GIVEN) {
+        options.batches = w->batches;
+        options.batch_offsets = w->batch_offsets;
+        options.batch_samples = w->batch_samples;
+    }
+    if (kind == EPOCH_VISION) {
+        lengths = w->seen;
+        options.max_vision = 20;
+    }
+    if (kind == EPOCH_MODALITIES) {
+        lengths = w->seen;
+        options.modality_order = 1;
+    }
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_epoch(context, lengths, w->cost, &options, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+static inline hbp_status baseline(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_baseline(context, w->plain, w->cost, kind, NULL, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+static inline hbp_status iterative_fill(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_iterative_fill_options options = {
+        .struct_size = sizeof options, .mode = kind, .rounds = 3, .max_tokens = 8192, .max_vision = 20};
+    hbp_packs *packs = NULL;
+    hbp_status status = hbp_iterative_fill(context, w->seen, &options, &packs);
+    hbp_packs_free(packs);
+    return status;
+}
+
+static inline hbp_status choose_budgets(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_budgets_options options = {.struct_size = sizeof options, .mode = kind, .rounds = 3};
+    hbp_budgets budgets = {.struct_size = sizeof budgets};
+    return hbp_choose_budgets(context, w->seen, &options, &budgets);
+}
+
+static inline hbp_status plan_vlm(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_vlm_options options = {.struct_size = sizeof options,
+                               .data = kind,
+                               .tensor_parallel = 4,
+                               .pipeline_stages = 4,
+                               .batch_samples = 64};
+    options.max_vision = 9;
+    options.max_tokens = 4096;
+    hbp_vlm_plan *plan = NULL;
+    hbp_status status = hbp_plan_vlm(context, w->seen, w->vlm, w->machine, &options, &plan);
+    hbp_vlm_plan_free(plan);
+    return status;
+}
+
+static inline hbp_status validate(hbp_context *context, world *w, int32_t kind)
+{
+    (void)kind;
+    return hbp_plan_validate(context, w->plan, w->plain, w->cost);
+}
+
+static inline hbp_status simulate(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_simulate_options options = {.struct_size = sizeof options, .bound = kind};
+    hbp_report report = {.struct_size = sizeof report};
+    return hbp_simulate(context, w->plan, w->cost, &options, &report);
+}
+
+static inline hbp_status bound_epoch(hbp_context *context, world *w, int32_t kind)
+{
+    (void)kind;
+    int64_t ns;
+    return hbp_bound_epoch(context, w->plain, w->cost, 10, &ns);
+}
+
+static inline hbp_status save_plan(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_plan_save_options options = {.struct_size = sizeof options, .chunk_steps = kind ? INT32_MAX : 0};
+    return hbp_plan_save(context, w->plan, path_of(w, "b.hbp"), &options);
+}
+
+static inline hbp_status load_plan(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_plan *plan = NULL;
+    hbp_plan_file *file = NULL;
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    hbp_status status;
+    if (!kind) {
+        status = hbp_plan_load(context, path_of(w, "a.hbp"), &plan);
+    } else {
+        status = hbp_plan_file_open(context, path_of(w, "a.hbp"), &file);
+        if (status >= 0)
+            status = hbp_plan_file_get_summary(context, file, &summary);
+        if (status >= 0)
+            status = hbp_plan_file_read(context, file, 1, summary.steps - 1, &plan);
+    }
+    hbp_plan_file_free(file);
+    hbp_plan_free(plan);
+    return status;
+}
+
+static inline hbp_status trace(hbp_context *context, world *w, int32_t kind)
+{
+    if (kind == 0)
+        return hbp_plan_write_trace(context, w->plan, 0, 0, path_of(w, "b.trace"));
+    if (kind == 1)
+        return hbp_plan_write_json(context, w->plan, path_of(w, "b.json"));
+    return hbp_plan_write_measured_trace(context, w->plan, w->timeline, 0, 0, path_of(w, "b.trace"));
+}
+
+static inline hbp_status timeline(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_timeline *made = NULL;
+    hbp_timeline_report report = {.struct_size = sizeof report};
+    hbp_timeline_columns columns = {.struct_size = sizeof columns};
+    hbp_measurements measurements = {.struct_size = sizeof measurements};
+    hbp_fit_report fit = {.struct_size = sizeof fit};
+    hbp_cost *cost = NULL;
+    hbp_status status = HBP_OK;
+    if (kind == 0) {
+        hbp_timeline_get_columns(w->context, w->timeline, &columns);
+        status = hbp_timeline_create(context, &columns, &made);
+    } else if (kind == 1) {
+        status = hbp_timeline_load(context, path_of(w, "a.timeline"), &made);
+    } else if (kind == 2) {
+        status = hbp_timeline_save(context, w->timeline, path_of(w, "b.timeline"));
+    } else if (kind == 3) {
+        status = hbp_timeline_compare(context, w->timeline, w->cost, &report);
+    } else {
+        hbp_timeline_get_measurements(w->context, w->timeline, &measurements);
+        status = hbp_cost_fit(context, w->cost, &measurements, &cost, &fit);
+    }
+    hbp_cost_free(cost);
+    hbp_timeline_free(made);
+    return status;
+}
+
+enum { STEP_TIED = HBP_STEP_MODE_COUNT, STEP_EQUAL, STEP_ANY_DEGREE };
+
+static inline hbp_status plan_step(hbp_context *context, world *w, int32_t kind)
+{
+    hbp_step_options options = {.struct_size = sizeof options,
+                                .mode = kind < HBP_STEP_MODE_COUNT ? kind : 0,
+                                .equal_samples = kind == STEP_EQUAL,
+                                .degrees = kind == STEP_ANY_DEGREE};
+    hbp_plan *plan = NULL;
+    hbp_status status =
+        hbp_plan_step(context, kind == STEP_TIED ? w->step_tied : w->step, w->cost, &options, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+/* One call by name. The slow ones take a minute or more on a million samples. */
+typedef struct long_call {
+    const char *name;
+    call_fn call;
+    int32_t kind;
+    int32_t slow;
+} long_call;
+
+static const long_call calls[] = {
+    {"lengths from i64", create_lengths, 0, 0},
+    {"lengths from u32", create_lengths, 1, 0},
+    {"lengths from i64, all columns", create_lengths, 2, 0},
+    {"lengths from u32, all columns", create_lengths, 3, 0},
+    {"lengths from a histogram", histogram, 0, 0},
+    {"lengths builder", build, 0, 0},
+    {"lengths builder, linked", build, 1, 0},
+    {"read .npy", read_lengths, 0, 0},
+    {"read text", read_lengths, 1, 0},
+    {"read CSV", read_lengths, 2, 0},
+    {"read JSON lines", read_lengths, 3, 0},
+    {"limit: drop", limit, HBP_OVERLONG_DROP, 0},
+    {"limit: truncate", limit, HBP_OVERLONG_TRUNCATE, 0},
+    {"limit: split", limit, HBP_OVERLONG_SPLIT, 0},
+    {"limit: drop, linked", limit, 4 + HBP_OVERLONG_DROP, 0},
+    {"groups: optimal", plan_groups, HBP_GROUPS_OPTIMAL, 0},
+    {"groups: paper", plan_groups, HBP_GROUPS_PAPER, 0},
+    {"groups: optimal, linked", plan_groups, 2 + HBP_GROUPS_OPTIMAL, 0},
+    {"groups: paper, linked", plan_groups, 2 + HBP_GROUPS_PAPER, 0},
+    {"fill: balanced", fill, HBP_FILL_BALANCED, 0},
+    {"fill: tight", fill, HBP_FILL_TIGHT, 0},
+    {"fill: paper", fill, HBP_FILL_PAPER, 0},
+    {"balance: time", balance, HBP_BALANCE_TIME, 0},
+    {"balance: sorted", balance, HBP_BALANCE_SORTED, 0},
+    {"balance: given", balance, HBP_BALANCE_GIVEN, 0},
+    {"balance: random", balance, HBP_BALANCE_RANDOM, 0},
+    {"epoch: default", plan_epoch, EPOCH_DEFAULT, 1},
+    {"epoch: paper", plan_epoch, EPOCH_PAPER, 0},
+    {"epoch: drawn", plan_epoch, EPOCH_DRAWN, 1},
+    {"epoch: stratified", plan_epoch, EPOCH_STRATIFIED, 1},
+    {"epoch: hierarchy", plan_epoch, EPOCH_HIERARCHY, 0},
+    {"epoch: linked", plan_epoch, EPOCH_TIED, 0},
+    {"epoch: drawn, linked", plan_epoch, EPOCH_TIED_DRAWN, 1},
+    {"epoch: batches given", plan_epoch, EPOCH_GIVEN, 1},
+    {"epoch: windows", plan_epoch, EPOCH_WINDOWS, 0},
+    {"epoch: threads", plan_epoch, EPOCH_THREADS, 1},
+    {"epoch: vision", plan_epoch, EPOCH_VISION, 0},
+    {"epoch: modalities", plan_epoch, EPOCH_MODALITIES, 0},
+    {"baseline: no-packing", baseline, HBP_BASELINE_NO_PACKING, 0},
+    {"baseline: sorted", baseline, HBP_BASELINE_SORTED, 0},
+    {"baseline: next-fit", baseline, HBP_BASELINE_NEXT_FIT, 0},
+    {"baseline: first-fit-decreasing", baseline, HBP_BASELINE_FIRST_FIT_DECREASING, 0},
+    {"baseline: best-fit-decreasing", baseline, HBP_BASELINE_BEST_FIT_DECREASING, 0},
+    {"baseline: isf", baseline, HBP_BASELINE_ISF, 0},
+    {"baseline: spfhp", baseline, HBP_BASELINE_SPFHP, 0},
+    {"baseline: homogeneous-sp", baseline, HBP_BASELINE_HOMOGENEOUS_SP, 0},
+    {"baseline: paper", baseline, HBP_BASELINE_PAPER, 0},
+    {"iterative fill", iterative_fill, HBP_ISF_DEFAULT, 0},
+    {"iterative fill: reference", iterative_fill, HBP_ISF_REFERENCE, 0},
+    {"budgets: plane", choose_budgets, HBP_BUDGETS_PLANE, 0},
+    {"budgets: line", choose_budgets, HBP_BUDGETS_LINE, 0},
+    {"vlm: packed", plan_vlm, HBP_VLM_DATA_PACKED, 1},
+    {"vlm: isf", plan_vlm, HBP_VLM_DATA_ISF, 1},
+    {"vlm: random", plan_vlm, HBP_VLM_DATA_RANDOM, 1},
+    {"vlm: grouped", plan_vlm, HBP_VLM_DATA_GROUPED, 1},
+    {"vlm: sorted", plan_vlm, HBP_VLM_DATA_SORTED, 1},
+    {"validate", validate, 0, 0},
+    {"simulate", simulate, 0, 0},
+    {"simulate with a bound", simulate, 1, 0},
+    {"bound", bound_epoch, 0, 0},
+    {"save a plan", save_plan, 0, 0},
+    {"save a plan in few chunks", save_plan, 1, 0},
+    {"load a plan", load_plan, 0, 0},
+    {"read a plan in part", load_plan, 1, 0},
+    {"trace", trace, 0, 0},
+    {"JSON", trace, 1, 0},
+    {"measured trace", trace, 2, 0},
+    {"timeline: create", timeline, 0, 0},
+    {"timeline: load", timeline, 1, 0},
+    {"timeline: save", timeline, 2, 0},
+    {"timeline: compare", timeline, 3, 0},
+    {"timeline: fit", timeline, 4, 0},
+    {"step: default", plan_step, HBP_STEP_DEFAULT, 0},
+    {"step: paper", plan_step, HBP_STEP_PAPER, 1},
+    {"step: static-sp", plan_step, HBP_STEP_STATIC_SP, 0},
+    {"step: homogeneous-sp", plan_step, HBP_STEP_HOMOGENEOUS_SP, 0},
+    {"step: hybrid-cp", plan_step, HBP_STEP_HYBRID_CP, 1},
+    {"step: dynamic-cp", plan_step, HBP_STEP_DYNAMIC_CP, 1},
+    {"step: default, linked", plan_step, STEP_TIED, 0},
+    {"step: equal samples", plan_step, STEP_EQUAL, 1},
+    {"step: any degree", plan_step, STEP_ANY_DEGREE, 1},
+};
+
+#define CALLS ((int)(sizeof calls / sizeof *calls))
+
+#endif
