@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/sort.h"
+#include "data/lengths_make.h"
 
 /* Sizes in the order of `order`, without ties: the histogram tells them, no sample need be looked up. */
 static void sizes_from_histogram(hbp__items *items)
@@ -18,13 +19,13 @@ static void sizes_from_histogram(hbp__items *items)
 }
 
 /* Chains tied samples, walking `order` from its end so that each chain begins with its shortest sample; what
- * remains in `items->sample` is one entry an item, and totals[entry] its size. */
-static void chain(hbp__items *items, uint32_t *head, uint64_t *totals)
+ * remains in `items->sample` is one entry an item, and totals[entry] its size. Returns the tokens of all. */
+static int64_t chain(hbp__items *items, uint32_t *head, uint64_t *totals)
 {
     const hbp_lengths *lengths = items->lengths;
     for (int64_t t = 0; t < lengths->ties; t++)
         head[t] = HBP__NO_SAMPLE;
-    int64_t count = 0;
+    int64_t count = 0, tokens = 0;
     for (int64_t i = lengths->count - 1; i >= 0; i--) {
         uint32_t sample = items->sample[i];
         uint32_t tie = lengths->tie[sample];
@@ -39,12 +40,16 @@ static void chain(hbp__items *items, uint32_t *head, uint64_t *totals)
         if (lengths->tie[sample] != HBP__FREE && head[lengths->tie[sample]] != sample)
             continue;
         uint64_t total = 0;
-        for (uint32_t s = sample; s != HBP__NO_SAMPLE; s = items->next[s])
-            total += (uint64_t)hbp__round_up(hbp__lengths_get(lengths, s), items->multiple);
+        for (uint32_t s = sample; s != HBP__NO_SAMPLE; s = items->next[s]) {
+            int64_t length = hbp__lengths_get(lengths, s);
+            total += (uint64_t)hbp__round_up(length, items->multiple);
+            tokens += length;
+        }
         totals[count] = total;
         items->sample[count++] = sample;
     }
     items->count = count;
+    return tokens;
 }
 
 /* Sorts items by their totals, stable. */
@@ -77,8 +82,10 @@ static hbp_status open_tied(hbp_context *context, hbp__items *items)
     uint64_t *totals = hbp__new(&context->memory, rows, sizeof *totals);
     hbp_status status = HBP_E_NO_MEMORY;
     if (items->next && head && totals) {
-        chain(items, head, totals);
-        status = sort_chained(context, items, totals);
+        /* Rooms are counted by the sum of the sizes. */
+        int64_t tokens = chain(items, head, totals);
+        status =
+            tokens == lengths->tokens ? sort_chained(context, items, totals) : hbp__lengths_changed(context);
     } else {
         hbp__fail_memory(context, "tied samples");
     }

@@ -128,6 +128,12 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     return status;
 }
 
+/* The value as it was checked; one that changed since stays in bounds. */
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return hbp__max_i64(least, hbp__min_i64(value, most));
+}
+
 static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
                          const hbp_lengths_columns *columns, int64_t count)
 {
@@ -141,15 +147,15 @@ static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, con
     HBP__TRY(make_room(context, builder, columns, count));
     int64_t at = builder->count;
     for (int64_t i = 0; i < count; i++)
-        builder->length[at + i] = (uint32_t)lengths[i];
+        builder->length[at + i] = (uint32_t)clamp(lengths[i], 1, HBP_MAX_LENGTH);
     for (int64_t i = 0; columns->loss_tokens && i < count; i++)
-        builder->loss[at + i] = (uint32_t)columns->loss_tokens[i];
+        builder->loss[at + i] = (uint32_t)clamp(columns->loss_tokens[i], 0, builder->length[at + i]);
     for (int64_t i = 0; columns->ties && i < count; i++)
         builder->tie[at + i] = columns->ties[i];
     for (int64_t i = 0; columns->vision && i < count; i++)
-        builder->vision[at + i] = (uint32_t)columns->vision[i];
+        builder->vision[at + i] = (uint32_t)clamp(columns->vision[i], 0, HBP_MAX_VISION);
     for (int64_t i = 0; columns->modalities && i < count; i++)
-        builder->modality[at + i] = (uint8_t)columns->modalities[i];
+        builder->modality[at + i] = (uint8_t)clamp(columns->modalities[i], 0, HBP_MAX_MODALITIES - 1);
     builder->count += count;
     return HBP_OK;
 }
