@@ -180,8 +180,9 @@ int cli_lengths(cli *c)
     cli_clear_progress();
     if (c->json)
         return print_json(c, &s, quantiles, &all, &of);
-    printf("%s: %s samples, %s tokens, mean %.1f, %s distinct lengths", c->file, show_count(s.samples).s,
-           show_count(s.tokens).s, (double)s.tokens / (double)s.samples, show_count(s.distinct_lengths).s);
+    printf("%s: %s samples, %s tokens, mean %.1f, %s distinct lengths", show_name(c->file).s,
+           show_count(s.samples).s, show_count(s.tokens).s, (double)s.tokens / (double)s.samples,
+           show_count(s.distinct_lengths).s);
     if (s.loss_tokens != s.tokens)
         printf(", %s loss tokens", show_count(s.loss_tokens).s);
     printf("%s\n", s.has_ties ? ", with ties" : "");

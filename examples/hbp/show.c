@@ -122,8 +122,8 @@ static int overview(cli *c)
     cli_clear_progress();
     if (c->json)
         return overview_json(c, &s, kinds, count);
-    printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", c->file, show_count(s.steps).s,
-           (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
+    printf("%s: %s steps on %d GPUs, %s samples, %s tokens, predicted %s\n", show_name(c->file).s,
+           show_count(s.steps).s, (int)s.ranks, show_count(s.samples).s, show_count(s.tokens).s,
            show_time((double)s.predicted_ns).s);
     shown contract = show_contract(&s, "");
     if (contract.s[0])

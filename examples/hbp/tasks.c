@@ -216,8 +216,8 @@ static int print_text(cli *c, const way *w)
 {
     const hbp_task_summary *s = &w->summary;
     const hbp_task_run_summary *r = &w->run;
-    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", c->file, (int)s->tasks,
-           (int)s->operators, (int)s->meta_ops, (int)s->levels, (int)s->gpus);
+    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", show_name(c->file).s,
+           (int)s->tasks, (int)s->operators, (int)s->meta_ops, (int)s->levels, (int)s->gpus);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
     printf("\n%s: %s a step, at most %s above the best there can be (%s); %.3f of the sum of C*\n",
            mode_names[s->mode], show_time((double)s->makespan_ns).s, show_share(s->gap).s,
@@ -237,9 +237,10 @@ static int print_text(cli *c, const way *w)
                show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
     printf("\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output, show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s,
+               show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
     if (c->trace_file)
-        printf("wrote %s; open it at ui.perfetto.dev\n", c->trace_file);
+        printf("wrote %s; open it at ui.perfetto.dev\n", show_name(c->trace_file).s);
     return 0;
 }
 
@@ -267,8 +268,8 @@ static int compare(cli *c)
         return cli_print_json(c);
     }
     const hbp_task_summary *own = &ways[0].summary;
-    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", c->file, (int)own->tasks,
-           (int)own->operators, (int)own->meta_ops, (int)own->levels, (int)own->gpus);
+    printf("%s: %d tasks, %d operators in %d MetaOps on %d levels; %d GPUs\n\n", show_name(c->file).s,
+           (int)own->tasks, (int)own->operators, (int)own->meta_ops, (int)own->levels, (int)own->gpus);
     table t;
     table_begin(&t, 10,
                 (const char *[]){"<way", "step", "x this", "over bound", "with transfers", "moved",

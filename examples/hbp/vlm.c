@@ -193,8 +193,8 @@ static int print_text(cli *c, const way *w)
     const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
     printf("%s on %d GPUs: %d replicas of %d stages; %s samples in %s steps of %d micro-batches\n",
-           c->vlm_text ? c->vlm_text : c->layers_file, (int)s->gpus, (int)s->replicas, (int)s->stages,
-           show_count(s->samples).s, show_count(s->steps).s, (int)s->micro_batches);
+           show_name(c->vlm_text ? c->vlm_text : c->layers_file).s, (int)s->gpus, (int)s->replicas,
+           (int)s->stages, show_count(s->samples).s, show_count(s->steps).s, (int)s->micro_batches);
     if (s->max_tokens)
         printf("a pack holds at most %s vision units and %s tokens; %.2f samples on average\n",
                show_count(s->max_vision).s, show_count(s->max_tokens).s, samples_per_pack(c));
@@ -220,7 +220,7 @@ static int print_text(cli *c, const way *w)
     if (s->dropped)
         printf("%s samples were dropped\n", show_count(s->dropped).s);
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output,
+        printf("wrote %s, digest %s\n", show_name(c->output).s,
                show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
     return 0;
 }
