@@ -45,7 +45,8 @@ typedef struct hbp_context_options {
     void *progress_user;
 } hbp_context_options;
 
-/* Fills `options` with defaults; `struct_size` is the caller's sizeof. Thread: any. */
+/* Fills `options` with defaults; `struct_size` is the caller's sizeof, here and in every
+ * other struct; one past 65,536 is none, and is refused. Thread: any. */
 HBP_API void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size);
 
 /* Makes a context; NULL options mean defaults. *context is set only on success; free it with
