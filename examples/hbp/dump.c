@@ -40,6 +40,6 @@ int cli_dump(cli *c)
         c->result = json_pack("{s:s}", "path", c->output);
         return cli_print_json(c);
     }
-    printf("wrote %s\n", c->output);
+    printf("wrote %s\n", show_name(c->output).s);
     return 0;
 }

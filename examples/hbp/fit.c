@@ -190,7 +190,8 @@ static void print_text(const cli *c, const fitting *f)
         }
     table_end(&t);
     if (c->output)
-        printf("\nwrote %s; hbp plan --cost %s plans with it\n", c->output, c->output);
+        printf("\nwrote %s; hbp plan --cost %s plans with it\n", show_name(c->output).s,
+               show_name(c->output).s);
     else
         printf("\n-o FILE writes the cost\n");
 }
@@ -218,7 +219,7 @@ int cli_fit(cli *c)
     cli_clear_progress();
     const char *other = other_device(c, &f);
     if (other)
-        fprintf(stderr, "hbp: warning: %s was measured on '%s'; the prior is of '%s'\n", c->file,
+        fprintf(stderr, "hbp: warning: %s was measured on '%s'; the prior is of '%s'\n", show_name(c->file).s,
                 f.columns.device, other);
     if (c->json)
         return print_json(c, &f);

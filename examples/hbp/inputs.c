@@ -26,7 +26,10 @@ static int print_error(const char *format, va_list arguments)
     cli_clear_progress();
     fflush(stdout);
     fputs("hbp: ", stderr);
-    vfprintf(stderr, format, arguments);
+    char text[8192];
+    vsnprintf(text, sizeof text, format, arguments);
+    cli_make_plain(text);
+    fputs(text, stderr);
     fputc('\n', stderr);
     return 1;
 }

@@ -180,7 +180,7 @@ int cli_lengths(cli *c)
     cli_clear_progress();
     if (c->json)
         return print_json(c, &s, quantiles, &all, &of);
-    printf("%s: %s, %s, mean %.1f, %s", c->file, show_number(s.samples, "sample").s,
+    printf("%s: %s, %s, mean %.1f, %s", show_name(c->file).s, show_number(s.samples, "sample").s,
            show_number(s.tokens, "token").s, (double)s.tokens / (double)s.samples,
            show_number(s.distinct_lengths, "distinct length").s);
     if (s.loss_tokens != s.tokens)

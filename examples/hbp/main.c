@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -110,6 +111,33 @@ static void free_objects(cli *c)
     free(c->note);
 }
 
+static int is_same(const char *a, const char *b)
+{
+    struct stat one, two;
+    return stat(a, &one) == 0 && stat(b, &two) == 0 && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+/* A file that is read is not written over: what it held would be gone without a word. */
+static int check_outputs(const cli *c)
+{
+    const char *outputs[] = {c->output, c->trace_file, c->graph_out};
+    const char *inputs[] = {c->file,          c->vision_file,   c->cost_file,     c->batches_file,
+                            c->layers_file,   c->schedule_file, c->previous_file, c->lengths_file,
+                            c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
+                            c->model_text,    c->machine_text,  c->vlm_text};
+    for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
+        for (size_t i = 0; outputs[o] && i < sizeof inputs / sizeof *inputs; i++)
+            if (inputs[i] && is_same(outputs[o], inputs[i]))
+                return cli_usage("%s is read and would be written over; give another file to write",
+                                 outputs[o]);
+        for (size_t p = 0; outputs[o] && p < o; p++)
+            if (outputs[p] && (strcmp(outputs[o], outputs[p]) == 0 || is_same(outputs[o], outputs[p])))
+                return cli_usage("%s is given for two files to write", outputs[o]);
+    }
+    return 0;
+}
+
 static int run(cli *c, const cli_command *command)
 {
     hbp_context_options options;
@@ -156,6 +184,8 @@ int main(int argc, char **argv)
         }
     cli c = {.command = command->name};
     int status = cli_parse(&c, command, argc, argv);
+    if (status == 0)
+        status = check_outputs(&c);
     if (status == 0) {
         c.note = join(argc, argv);
         status = c.note ? run(&c, command) : cli_error("out of memory");

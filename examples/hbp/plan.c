@@ -73,7 +73,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
     if (s->dropped)
         printf("%s in no pack\n", show_number(s->dropped, "sample").s);
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     else
         printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
 }

@@ -180,6 +180,6 @@ int cli_probe(cli *c)
         return print_json(c, &all);
     print_text(c, &all);
     if (c->output)
-        printf("\nwrote %s; use it as --machine %s\n", c->output, c->output);
+        printf("\nwrote %s; use it as --machine %s\n", show_name(c->output).s, show_name(c->output).s);
     return 0;
 }

@@ -122,7 +122,7 @@ static int overview(cli *c)
     cli_clear_progress();
     if (c->json)
         return overview_json(c, &s, kinds, count);
-    printf("%s: %s on %s, %s, %s, predicted %s\n", c->file, show_number(s.steps, "step").s,
+    printf("%s: %s on %s, %s, %s, predicted %s\n", show_name(c->file).s, show_number(s.steps, "step").s,
            show_number(s.ranks, "GPU").s, show_number(s.samples, "sample").s,
            show_number(s.tokens, "token").s, show_time((double)s.predicted_ns).s);
     shown contract = show_contract(&s, "");

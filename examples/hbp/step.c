@@ -267,7 +267,7 @@ static int print_text(const cli *c, const way *w)
     if (!s->complete)
         printf("a limit cut the search short\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output, show_digest(s->digest).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s, show_digest(s->digest).s);
     return 0;
 }
 

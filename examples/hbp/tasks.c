@@ -216,7 +216,7 @@ static int print_text(cli *c, const way *w)
 {
     const hbp_task_summary *s = &w->summary;
     const hbp_task_run_summary *r = &w->run;
-    printf("%s: %s, %s in %s on %s; %s\n\n", c->file, show_number(s->tasks, "task").s,
+    printf("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(s->tasks, "task").s,
            show_number(s->operators, "operator").s, show_number(s->meta_ops, "MetaOp").s,
            show_number(s->levels, "level").s, show_number(s->gpus, "GPU").s);
     print_slices(c, c->all ? INT64_MAX : PRINTED_SLICES);
@@ -238,9 +238,10 @@ static int print_text(cli *c, const way *w)
                show_bytes((double)s->kept_bytes).s, show_bytes((double)s->fetched_bytes).s);
     printf("\n");
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output, show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
+        printf("wrote %s, digest %s\n", show_name(c->output).s,
+               show_digest(hbp_task_schedule_get_digest(c->schedule)).s);
     if (c->trace_file)
-        printf("wrote %s; open it at ui.perfetto.dev\n", c->trace_file);
+        printf("wrote %s; open it at ui.perfetto.dev\n", show_name(c->trace_file).s);
     return 0;
 }
 
@@ -268,7 +269,7 @@ static int compare(cli *c)
         return cli_print_json(c);
     }
     const hbp_task_summary *own = &ways[0].summary;
-    printf("%s: %s, %s in %s on %s; %s\n\n", c->file, show_number(own->tasks, "task").s,
+    printf("%s: %s, %s in %s on %s; %s\n\n", show_name(c->file).s, show_number(own->tasks, "task").s,
            show_number(own->operators, "operator").s, show_number(own->meta_ops, "MetaOp").s,
            show_number(own->levels, "level").s, show_number(own->gpus, "GPU").s);
     table t;

@@ -132,6 +132,25 @@ double cli_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+void cli_make_plain(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+shown show_name(const char *name)
+{
+    shown out;
+    size_t bytes = strlen(name), most = sizeof out.s - 1;
+    if (bytes <= most)
+        memcpy(out.s, name, bytes + 1);
+    else
+        snprintf(out.s, sizeof out.s, "...%s", name + bytes - (most - 3));
+    cli_make_plain(out.s);
+    return out;
+}
+
 static shown *table_next(table *t)
 {
     if (t->cells == t->room) {
@@ -148,6 +167,7 @@ static shown *table_next(table *t)
 void table_add_text(table *t, shown value)
 {
     shown *cell = table_next(t);
+    cli_make_plain(value.s);
     if (cell)
         *cell = value;
 }

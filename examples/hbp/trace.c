@@ -114,7 +114,7 @@ static int tell_measured(cli *c, int64_t first, int64_t steps)
                               "predicted_ns", (json_int_t)m.predicted_ns);
         return cli_print_json(c);
     }
-    printf("wrote %s: %s, %s of them measured; open it at ui.perfetto.dev\n", c->output,
+    printf("wrote %s: %s, %s of them measured; open it at ui.perfetto.dev\n", show_name(c->output).s,
            show_number(steps, "step").s, show_count(m.steps).s);
     if (!m.packs)
         return 0;
@@ -150,6 +150,7 @@ int cli_trace(cli *c)
                               (json_int_t)steps);
         return cli_print_json(c);
     }
-    printf("wrote %s: %s; open it at ui.perfetto.dev\n", c->output, show_number(steps, "step").s);
+    printf("wrote %s: %s; open it at ui.perfetto.dev\n", show_name(c->output).s,
+           show_number(steps, "step").s);
     return 0;
 }

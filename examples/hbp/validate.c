@@ -23,7 +23,7 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    printf("%s keeps every promise%s%s, digest %s\n", c->file,
+    printf("%s keeps every promise%s%s, digest %s\n", show_name(c->file).s,
            c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
            show_digest(hbp_plan_get_digest(c->plan)).s);
     return 0;

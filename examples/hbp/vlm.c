@@ -192,7 +192,7 @@ static int print_text(cli *c, const way *w)
     const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
     const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
-    printf("%s on %s: %s of %s; %s in %s of %s\n", c->vlm_text ? c->vlm_text : c->layers_file,
+    printf("%s on %s: %s of %s; %s in %s of %s\n", show_name(c->vlm_text ? c->vlm_text : c->layers_file).s,
            show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
            show_number(s->stages, "stage").s, show_number(s->samples, "sample").s,
            show_number(s->steps, "step").s, show_number(s->micro_batches, "micro-batch").s);
@@ -222,7 +222,7 @@ static int print_text(cli *c, const way *w)
     if (s->dropped)
         printf("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
-        printf("wrote %s, digest %s\n", c->output,
+        printf("wrote %s, digest %s\n", show_name(c->output).s,
                show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s);
     return 0;
 }

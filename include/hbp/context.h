@@ -17,7 +17,8 @@ typedef struct hbp_context hbp_context;
 /* Every byte the library itself needs comes from here. `resize` gets the old size; it may be NULL, then it is
  * emulated by alloc, copy and release. The three functions must be callable from any thread that frees an
  * object, and by two threads at once where a stepper plans (hbp/stepper.h). Memory taken inside hwloc,
- * msgpack-c, Jansson, expat and zlib comes from malloc or, where they allow it, from here. */
+ * msgpack-c, Jansson, expat and zlib comes from malloc or, where they allow it, from here. hwloc alone may
+ * crash where malloc fails, and keep a little (hbp_machine_probe). */
 typedef struct hbp_allocator {
     uint32_t struct_size;
     void *(*alloc)(void *user, uint64_t bytes);
@@ -45,7 +46,8 @@ typedef struct hbp_context_options {
     void *progress_user;
 } hbp_context_options;
 
-/* Fills `options` with defaults; `struct_size` is the caller's sizeof. Thread: any. */
+/* Fills `options` with defaults; `struct_size` is the caller's sizeof, here and in every
+ * other struct; one past 65,536 is none, and is refused. Thread: any. */
 HBP_API void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size);
 
 /* Makes a context; NULL options mean defaults. *context is set only on success; free it with

@@ -72,7 +72,9 @@ HBP_API const char *hbp_machine_get_preset_name(int64_t index);
  * (`text`). An NVIDIA GPU that is recognised gets the numbers of its preset; a machine without any has
  * gpus_per_node 0, which hbp_cost_create refuses. GPUs are those the PCI bus shows, also where a container
  * may use fewer. An XML file is read without hwloc, whose reader is not safe; a synthetic string may describe
- * at most 4,096 processing units. */
+ * at most 4,096 processing units. hwloc takes its memory from malloc; what the other functions promise where
+ * malloc fails is not promised here: hwloc may then crash, and release 2.9.0 of it was seen to keep 1.3 KB a
+ * probe. Probe once, and give ranks the saved profile. */
 HBP_API hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out);
 
 /* The profile file of the project: JSON, an object {value, source} for each field, and lists of measured

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/escape.h"
 #include "base/options.h"
 
 void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size)
@@ -81,10 +82,12 @@ hbp_status hbp__enter(hbp_context *context)
 hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...)
 {
     if (context) {
+        char whole[HBP__MESSAGE_BYTES + 4096]; /* with the longest path that a system opens */
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(context->message, sizeof context->message, format, arguments);
+        vsnprintf(whole, sizeof whole, format, arguments);
         va_end(arguments);
+        hbp__escape(context->message, sizeof context->message, whole);
     }
     return status;
 }

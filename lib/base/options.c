@@ -4,7 +4,7 @@
 
 void hbp__struct_init(void *structure, uint32_t struct_size)
 {
-    if (!structure || struct_size < sizeof struct_size)
+    if (!structure || struct_size < sizeof struct_size || struct_size > HBP__MOST_STRUCT)
         return;
     memset(structure, 0, struct_size);
     memcpy(structure, &struct_size, sizeof struct_size);
@@ -17,6 +17,10 @@ static hbp_status read_size(hbp_context *context, const void *caller, const char
         return hbp__fail(context, HBP_E_INVALID,
                          "%s.struct_size is %u; set it to sizeof or call its init function", name,
                          (unsigned)*size);
+    if (*size > HBP__MOST_STRUCT)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "%s.struct_size is %u; it is at most %d: set it to sizeof or call its init function",
+                         name, (unsigned)*size, HBP__MOST_STRUCT);
     return HBP_OK;
 }
 

@@ -6,12 +6,16 @@
 
 #include "base/context.h"
 
-/* Zeroes the caller's struct of `struct_size` bytes and stores that size; never writes past it. */
+/* No struct of any version has more bytes: a larger size was never set. */
+#define HBP__MOST_STRUCT 65536
+
+/* Zeroes the caller's struct of `struct_size` bytes and stores that size; never writes past it. A size that
+ * no struct has, below 4 or past HBP__MOST_STRUCT, leaves it as it is. */
 void hbp__struct_init(void *structure, uint32_t struct_size);
 
 /* Copies the caller's options into `all` [known_size], zeros where the caller's struct is shorter or NULL.
- * HBP_E_INVALID when struct_size is below 4, or when a longer caller's struct sets a field this library does
- * not know. */
+ * HBP_E_INVALID when struct_size is below 4 or past HBP__MOST_STRUCT, HBP_E_VERSION when a longer caller's
+ * struct sets a field this library does not know. */
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
@@ -27,7 +31,7 @@ typedef struct hbp__range {
 hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count);
 
 /* Copies a result into the caller's struct, no further than its struct_size, which stays as it is.
- * HBP_E_INVALID when `caller` is NULL or its struct_size is below 4. */
+ * HBP_E_INVALID when `caller` is NULL or its struct_size is below 4 or past HBP__MOST_STRUCT. */
 hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,
                              const char *name);
 

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/sort.h"
+#include "data/lengths_make.h"
 
 /* Sizes in the order of `order`, without ties: the histogram tells them, no sample need be looked up. */
 static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
@@ -21,13 +22,15 @@ static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
 }
 
 /* Chains tied samples, walking `order` from its end so that each chain begins with its shortest sample; what
- * remains in `items->sample` is one entry an item, and totals[entry] its size. */
-static hbp_status chain(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals)
+ * remains in `items->sample` is one entry an item, and totals[entry] its size. *tokens gets those of all. */
+static hbp_status chain(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals,
+                        int64_t *tokens)
 {
     const hbp_lengths *lengths = items->lengths;
     for (int64_t t = 0; t < lengths->ties; t++)
         head[t] = HBP__NO_SAMPLE;
     int64_t count = 0;
+    *tokens = 0;
     for (int64_t i = lengths->count - 1; i >= 0; i--) {
         HBP__TRY(hbp__tick_row(context, "ties", i, lengths->count));
         uint32_t sample = items->sample[i];
@@ -44,8 +47,11 @@ static hbp_status chain(hbp_context *context, hbp__items *items, uint32_t *head,
         if (lengths->tie[sample] != HBP__FREE && head[lengths->tie[sample]] != sample)
             continue;
         uint64_t total = 0;
-        for (uint32_t s = sample; s != HBP__NO_SAMPLE; s = items->next[s])
-            total += (uint64_t)hbp__round_up(hbp__lengths_get(lengths, s), items->multiple);
+        for (uint32_t s = sample; s != HBP__NO_SAMPLE; s = items->next[s]) {
+            int64_t length = hbp__lengths_get(lengths, s);
+            total += (uint64_t)hbp__round_up(length, items->multiple);
+            *tokens += length;
+        }
         totals[count] = total;
         items->sample[count++] = sample;
     }
@@ -84,7 +90,10 @@ static hbp_status open_tied(hbp_context *context, hbp__items *items)
     uint64_t *totals = hbp__new(&context->memory, rows, sizeof *totals);
     hbp_status status = HBP_E_NO_MEMORY;
     if (items->next && head && totals) {
-        status = chain(context, items, head, totals);
+        int64_t tokens = 0; /* rooms are counted by the sum of the sizes */
+        status = chain(context, items, head, totals, &tokens);
+        if (status >= 0 && tokens != lengths->tokens)
+            status = hbp__lengths_changed(context);
         if (status >= 0)
             status = sort_chained(context, items, totals);
     } else {

@@ -1,5 +1,7 @@
 #include "data/lengths.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/sort.h"
@@ -57,13 +59,12 @@ static int64_t copy_block(const length_array *from, uint32_t *to, int64_t begin,
             to[i] = value;
         bad |= value - 1 >= (uint32_t)HBP_MAX_LENGTH; /* 0 wraps to the top */
     }
-    if (!bad)
-        return end;
-    for (int64_t i = begin;; i++) {
-        int64_t value = from->u32 ? from->u32[i] : from->i32 ? from->i32[i] : from->i64[i];
-        if (value <= 0 || value > HBP_MAX_LENGTH)
+    for (int64_t i = begin; bad && i < end; i++) {
+        uint32_t value = to ? to[i] : from->u32[i]; /* the copy: what was read may have changed since */
+        if (value - 1 >= (uint32_t)HBP_MAX_LENGTH)
             return i;
     }
+    return end;
 }
 
 static hbp_status copy_lengths(hbp_context *context, const length_array *from, uint32_t *to, int64_t count)
@@ -72,11 +73,13 @@ static hbp_status copy_lengths(hbp_context *context, const length_array *from, u
         HBP__TRY(hbp__tick(context, "copy lengths", begin, count));
         int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
         int64_t i = copy_block(from, to, begin, end);
-        if (i < end)
-            return hbp__lengths_check(context, "sample", i,
-                                      from->u32   ? from->u32[i]
-                                      : from->i32 ? from->i32[i]
-                                                  : from->i64[i]);
+        if (i < end) {
+            HBP__TRY(hbp__lengths_check(context, "sample", i,
+                                        from->u32   ? from->u32[i]
+                                        : from->i32 ? from->i32[i]
+                                                    : from->i64[i]));
+            return hbp__lengths_changed(context);
+        }
     }
     return HBP_OK;
 }
@@ -89,17 +92,26 @@ static hbp_status copy_loss(hbp_context *context, hbp_lengths *draft, const uint
     for (int64_t i = 0; i < draft->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(context, "copy loss tokens", i, draft->count));
-        HBP__TRY(hbp__lengths_check_loss(context, i, loss[i], draft->length[i]));
         draft->loss[i] = loss[i];
+        HBP__TRY(hbp__lengths_check_loss(context, i, draft->loss[i], draft->length[i]));
     }
     return HBP_OK;
 }
 
 static hbp_status copy_ties(hbp_context *context, hbp_lengths *draft, const int64_t *ties)
 {
-    for (int64_t i = 0; i < draft->count; i++)
-        HBP__TRY(hbp__lengths_check_tie(context, i, ties[i]));
-    return hbp__lengths_tie(context, draft, ties);
+    /* Its own copy: the groups are counted, sorted and numbered by what must not change in between. */
+    int64_t *own = hbp__new(&context->memory, (uint64_t)draft->count, sizeof *own);
+    if (!own)
+        return hbp__fail_memory(context, "ties");
+    memcpy(own, ties, (size_t)draft->count * sizeof *own);
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < draft->count && status >= 0; i++)
+        status = hbp__lengths_check_tie(context, i, own[i]);
+    if (status >= 0)
+        status = hbp__lengths_tie(context, draft, own);
+    hbp__delete(&context->memory, own);
+    return status;
 }
 
 static hbp_status copy_vision(hbp_context *context, hbp_lengths *draft, const uint32_t *vision)
@@ -110,8 +122,8 @@ static hbp_status copy_vision(hbp_context *context, hbp_lengths *draft, const ui
     for (int64_t i = 0; i < draft->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(context, "copy vision units", i, draft->count));
-        HBP__TRY(hbp__lengths_check_vision(context, i, vision[i]));
         draft->vision[i] = vision[i];
+        HBP__TRY(hbp__lengths_check_vision(context, i, draft->vision[i]));
     }
     return HBP_OK;
 }
@@ -124,8 +136,9 @@ static hbp_status copy_modalities(hbp_context *context, hbp_lengths *draft, cons
     for (int64_t i = 0; i < draft->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(context, "copy kinds of sample", i, draft->count));
-        HBP__TRY(hbp__lengths_check_modality(context, i, modalities[i]));
-        draft->modality[i] = (uint8_t)modalities[i];
+        int32_t modality = modalities[i];
+        HBP__TRY(hbp__lengths_check_modality(context, i, modality));
+        draft->modality[i] = (uint8_t)modality;
     }
     return HBP_OK;
 }
@@ -245,14 +258,10 @@ static hbp_status merge_bins(hbp_context *context, hbp_lengths *draft, const int
     return hbp__lengths_seal_histogram(context, draft);
 }
 
-hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
-                                        int64_t bins, hbp_lengths **out)
+/* From the library's own copy of the bins: what is checked is then what is summed. */
+static hbp_status create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                   int64_t bins, hbp_lengths **out)
 {
-    HBP__TRY(begin_create(context, lengths, out));
-    HBP__TRY(hbp__require(context, counts, "counts"));
-    if (bins <= 0 || bins > HBP_MAX_SAMPLES)
-        return hbp__fail(context, HBP_E_INVALID, "the histogram has %lld bins; it needs 1 to %lld",
-                         (long long)bins, (long long)HBP_MAX_SAMPLES);
     HBP__TRY(check_bins(context, lengths, counts, bins));
     hbp_lengths *draft = hbp__lengths_draft(context, &context->memory);
     if (!draft)
@@ -272,6 +281,24 @@ hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *len
         hbp_lengths_free(draft);
     else
         *out = draft;
+    return status;
+}
+
+hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                        int64_t bins, hbp_lengths **out)
+{
+    HBP__TRY(begin_create(context, lengths, out));
+    HBP__TRY(hbp__require(context, counts, "counts"));
+    if (bins <= 0 || bins > HBP_MAX_SAMPLES)
+        return hbp__fail(context, HBP_E_INVALID, "the histogram has %lld bins; it needs 1 to %lld",
+                         (long long)bins, (long long)HBP_MAX_SAMPLES);
+    int64_t *own = hbp__new(&context->memory, (uint64_t)bins, 2 * sizeof *own);
+    if (!own)
+        return hbp__fail_memory(context, "a histogram of lengths");
+    memcpy(own, lengths, (size_t)bins * sizeof *own);
+    memcpy(own + bins, counts, (size_t)bins * sizeof *own);
+    hbp_status status = create_histogram(context, own, own + bins, bins, out);
+    hbp__delete(&context->memory, own);
     return status;
 }
 
@@ -320,8 +347,10 @@ const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengths, int6
 
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index)
 {
-    if (lengths->length)
-        return lengths->length[index];
+    if (lengths->owned)
+        return lengths->owned[index];
+    if (lengths->length) /* the caller's, which sums and rooms must survive the change of */
+        return hbp__max_i64(1, hbp__min_i64(lengths->length[index], lengths->bin_length[lengths->bins - 1]));
     int64_t low = 0, high = lengths->bins; /* bin_first[low] <= index < bin_first[high] */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;

@@ -128,21 +128,27 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     return status;
 }
 
+/* The value as it was checked; one that changed since stays in bounds. */
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return hbp__max_i64(least, hbp__min_i64(value, most));
+}
+
 /* Rows [begin, end) of a piece behind those that are there. */
 static void copy_rows(hbp_lengths_builder *builder, const int64_t *lengths,
                       const hbp_lengths_columns *columns, int64_t begin, int64_t end)
 {
     int64_t at = builder->count;
     for (int64_t i = begin; i < end; i++)
-        builder->length[at + i] = (uint32_t)lengths[i];
+        builder->length[at + i] = (uint32_t)clamp(lengths[i], 1, HBP_MAX_LENGTH);
     for (int64_t i = begin; columns->loss_tokens && i < end; i++)
-        builder->loss[at + i] = (uint32_t)columns->loss_tokens[i];
+        builder->loss[at + i] = (uint32_t)clamp(columns->loss_tokens[i], 0, builder->length[at + i]);
     for (int64_t i = begin; columns->ties && i < end; i++)
         builder->tie[at + i] = columns->ties[i];
     for (int64_t i = begin; columns->vision && i < end; i++)
-        builder->vision[at + i] = (uint32_t)columns->vision[i];
+        builder->vision[at + i] = (uint32_t)clamp(columns->vision[i], 0, HBP_MAX_VISION);
     for (int64_t i = begin; columns->modalities && i < end; i++)
-        builder->modality[at + i] = (uint8_t)columns->modalities[i];
+        builder->modality[at + i] = (uint8_t)clamp(columns->modalities[i], 0, HBP_MAX_MODALITIES - 1);
 }
 
 static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,

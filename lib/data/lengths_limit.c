@@ -24,11 +24,16 @@ static inline int64_t kept_length(const limiting *l, int64_t length)
     return hbp__min_i64(length, l->limit);
 }
 
+static inline int64_t pieces_of(const limiting *l, int64_t length)
+{
+    return l->policy == HBP_OVERLONG_SPLIT ? hbp__ceil_div(length, l->limit) : 1;
+}
+
 static inline int is_dropped(const limiting *l, int64_t i)
 {
     if (l->policy != HBP_OVERLONG_DROP)
         return 0;
-    if (l->from->length[i] > l->limit)
+    if (hbp__lengths_get(l->from, i) > l->limit)
         return 1;
     return l->from->tie && l->from->tie[i] != HBP__FREE && l->tie_over[l->from->tie[i]];
 }
@@ -71,8 +76,9 @@ static hbp_status check_ties(limiting *l)
         HBP__TRY(hbp__tick_row(l->context, "limit lengths", i, from->count));
         if (from->tie[i] == HBP__FREE)
             continue;
-        l->tie_tokens[from->tie[i]] += from->length[i];
-        l->tie_over[from->tie[i]] |= from->length[i] > l->limit;
+        int64_t tokens = hbp__lengths_get(from, i);
+        l->tie_tokens[from->tie[i]] += tokens;
+        l->tie_over[from->tie[i]] |= tokens > l->limit;
     }
     for (int64_t t = 0; t < from->ties; t++)
         if (l->tie_tokens[t] > l->limit && !(l->policy == HBP_OVERLONG_DROP && l->tie_over[t]))
@@ -102,7 +108,7 @@ static hbp_status count_kept(limiting *l, int64_t *pieces, int64_t *dropped)
         if (is_dropped(l, i))
             ++*dropped;
         else
-            *pieces += l->policy == HBP_OVERLONG_SPLIT ? hbp__ceil_div(from->length[i], l->limit) : 1;
+            *pieces += pieces_of(l, hbp__lengths_get(from, i));
     }
     if (*pieces == 0)
         return hbp__fail(l->context, HBP_E_INVALID, "no samples left: all %lld are longer than %lld tokens",
@@ -163,14 +169,14 @@ static hbp_status new_columns(limiting *l, int64_t pieces)
     return HBP_OK;
 }
 
-/* Cuts sample i into the pieces from `piece` on; returns the next piece. Truncation makes one piece. The loss
- * tokens go to the pieces front to back, each taking as many as it has tokens; the vision units all go to the
- * first, where the encoder runs, and the kind to every one. */
-static int64_t cut(limiting *l, int64_t i, int64_t piece)
+/* Cuts sample i of `tokens` into the pieces from `piece` on; returns the next piece. Truncation makes one
+ * piece. The loss tokens go to the pieces front to back, each taking as many as it has tokens; the vision
+ * units all go to the first, where the encoder runs, and the kind to every one. */
+static int64_t cut(limiting *l, int64_t i, int64_t tokens, int64_t piece)
 {
     const hbp_lengths *from = l->from;
     hbp_lengths *to = l->to;
-    int64_t left = from->length[i], loss = from->loss ? from->loss[i] : 0;
+    int64_t left = tokens, loss = from->loss ? from->loss[i] : 0;
     do {
         int64_t length = kept_length(l, left);
         int64_t lossy = hbp__min_i64(loss, length);
@@ -180,13 +186,13 @@ static int64_t cut(limiting *l, int64_t i, int64_t piece)
         if (to->tie)
             to->tie[piece] = from->tie[i];
         if (to->vision)
-            to->vision[piece] = left == from->length[i] ? from->vision[i] : 0;
+            to->vision[piece] = left == tokens ? from->vision[i] : 0;
         if (to->modality)
             to->modality[piece] = (uint8_t)hbp__lengths_modality(from, i);
         if (to->origin)
             to->origin[piece] = (uint32_t)origin_of(from, i);
         if (to->first)
-            to->first[piece] = (uint32_t)(from->length[i] - left);
+            to->first[piece] = (uint32_t)(tokens - left);
         left -= length;
         loss -= lossy;
         piece++;
@@ -238,11 +244,16 @@ static hbp_status limit_array(limiting *l)
     for (int64_t i = 0; i < from->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(l->context, "limit lengths", i, from->count));
-        if (is_dropped(l, i))
+        int64_t tokens = hbp__lengths_get(from, i);
+        if (is_dropped(l, i) && l->to->dropped < dropped)
             drop(l, origin_of(from, i));
+        else if (pieces_of(l, tokens) <= pieces - piece)
+            piece = cut(l, i, tokens, piece);
         else
-            piece = cut(l, i, piece);
+            return hbp__lengths_changed(l->context);
     }
+    if (piece < pieces || l->to->dropped < dropped)
+        return hbp__lengths_changed(l->context);
     HBP__TRY(keep_ties(l));
     return hbp__lengths_seal(l->context, l->to);
 }

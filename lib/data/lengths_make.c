@@ -86,6 +86,14 @@ hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count)
     return HBP_OK;
 }
 
+hbp_status hbp__lengths_changed(hbp_context *context)
+{
+    return hbp__fail(
+        context, HBP_E_INVALID,
+        "the array of lengths changed while it was read; a borrowed array stays as it is until the "
+        "data set is freed");
+}
+
 /* tie[row] = first row of its group, or HBP__FREE; *groups gets the number of groups. `rows` [tied] are the
  * tied rows by value, then by row. */
 static hbp_status mark_first_rows(hbp_context *context, uint32_t *tie, const int64_t *ties,
@@ -160,6 +168,7 @@ hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int6
 /* Lengths too long for the table: sorted on their own. */
 typedef struct tall_lengths {
     int64_t count;
+    int64_t room;
     uint32_t *value;
 } tall_lengths;
 
@@ -227,7 +236,8 @@ static hbp_status bins_from(hbp_context *context, hbp_lengths *draft, const uint
     return HBP_OK;
 }
 
-/* Counts every length: short ones in `table`, the others into `tall`, which has room for them. */
+/* Counts every length: short ones in `table`, the others into `tall`, which has room for them unless a
+ * borrowed array changes. */
 static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, uint32_t *table,
                                 int64_t table_max, tall_lengths *tall)
 {
@@ -235,16 +245,15 @@ static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, 
     for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
         int64_t end = hbp__min_i64(draft->count, begin + HBP__LENGTHS_BLOCK);
         HBP__TRY(hbp__tick(context, "count lengths", begin, draft->count));
-        if (!tall->value)
-            for (int64_t i = begin; i < end; i++)
-                table[length[i]]++;
-        else
-            for (int64_t i = begin; i < end; i++) {
-                if (length[i] <= table_max)
-                    table[length[i]]++;
-                else
-                    tall->value[tall->count++] = length[i];
-            }
+        for (int64_t i = begin; i < end; i++) {
+            uint32_t tokens = length[i];
+            if (tokens <= table_max && tokens)
+                table[tokens]++;
+            else if (tokens && tokens <= HBP_MAX_LENGTH && tall->count < tall->room)
+                tall->value[tall->count++] = tokens;
+            else
+                return hbp__lengths_changed(context);
+        }
     }
     return HBP_OK;
 }
@@ -253,12 +262,11 @@ static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t ma
 {
     const hbp__memory *memory = &draft->memory;
     int64_t table_max = hbp__lengths_table(draft->count, max_length);
-    tall_lengths tall = {0, NULL};
+    tall_lengths tall = {0, 0, NULL};
     if (table_max < max_length) {
-        int64_t room = 0;
         for (int64_t i = 0; i < draft->count; i++)
-            room += draft->length[i] > table_max;
-        tall.value = hbp__new(memory, (uint64_t)room, sizeof *tall.value);
+            tall.room += draft->length[i] > table_max;
+        tall.value = hbp__new(memory, (uint64_t)tall.room, sizeof *tall.value);
         if (!tall.value)
             return hbp__fail_memory(context, "a histogram of lengths");
     }

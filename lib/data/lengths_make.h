@@ -25,6 +25,10 @@ hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_
 hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality);
 hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count);
 
+/* HBP_E_INVALID: the caller's array changed between two looks at it. Whatever indexes by a length that it
+ * reads again, or fills room counted by one, holds itself to its bounds and ends with this. */
+hbp_status hbp__lengths_changed(hbp_context *context);
+
 /* Sets tie, ties and tie_value from the values [count], all >= -1. Groups are numbered by their first sample,
  * so that equal partitions get equal numbers whatever the values; a group of one sample is free. O(count). */
 hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int64_t *ties);

@@ -46,6 +46,7 @@ static int64_t find_bin(const hbp_lengths *lengths, uint32_t length)
     return low;
 }
 
+/* In range for any length, so that a borrowed array that changes misplaces samples at worst. */
 static inline int64_t slot_of(const ordering *o, uint32_t length)
 {
     return length <= o->table_max ? length : o->table_max + 1 + find_bin(o->lengths, length);
@@ -83,11 +84,17 @@ static hbp_status deal_into_buckets(ordering *o)
         HBP__TRY(hbp__tick(o->context, "order lengths", begin, count));
         int64_t end = hbp__min_i64(count, begin + HBP__LENGTHS_BLOCK);
         for (int64_t i = begin; i < end; i++) {
-            uint32_t to = o->bucket_next[o->slot_bucket[slot_of(o, length[i])]]++;
+            uint32_t tokens = length[i];
+            uint32_t to = o->bucket_next[o->slot_bucket[slot_of(o, tokens)]]++;
+            if (to >= count)
+                return hbp__lengths_changed(o->context);
             o->order[to] = (uint32_t)i;
-            o->scratch[to] = length[i];
+            o->scratch[to] = tokens;
         }
     }
+    for (int64_t b = 0; b < o->buckets; b++)
+        if (o->bucket_next[b] != o->lengths->bin_first[o->bucket_bin[b + 1]])
+            return hbp__lengths_changed(o->context);
     return HBP_OK;
 }
 
@@ -98,9 +105,22 @@ static hbp_status sort_bucket(ordering *o, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         if ((i - begin) % HBP__LENGTHS_BLOCK == HBP__LENGTHS_BLOCK - 1)
             HBP__TRY(hbp__tick(o->context, "order lengths", i, o->lengths->count));
-        o->order[o->slot_next[slot_of(o, o->scratch[i])]++] = o->window[i - begin];
+        int64_t slot = slot_of(o, o->scratch[i]);
+        if (o->slot_next[slot] < begin || o->slot_next[slot] >= end)
+            return hbp__lengths_changed(o->context);
+        o->order[o->slot_next[slot]++] = o->window[i - begin];
     }
     return HBP_OK;
+}
+
+/* Whether every bin of a sorted bucket got its samples: no place is then taken twice. */
+static int is_filled(const ordering *o, int64_t first, int64_t last)
+{
+    const hbp_lengths *lengths = o->lengths;
+    for (int64_t bin = first; bin < last; bin++)
+        if (o->slot_next[slot_of(o, (uint32_t)lengths->bin_length[bin])] != lengths->bin_first[bin + 1])
+            return 0;
+    return 1;
 }
 
 /* Uniform shuffle of a long run without leaving the cache (Rao 1961, Sandelius 1962): each sample goes to a
@@ -147,8 +167,11 @@ static hbp_status run_ordering(ordering *o)
     for (int64_t bucket = 0; bucket < o->buckets; bucket++) {
         int64_t first = o->bucket_bin[bucket], last = o->bucket_bin[bucket + 1];
         HBP__TRY(hbp__tick(o->context, "order lengths", lengths->bin_first[first], lengths->count));
-        if (last - first > 1)
+        if (last - first > 1) {
             HBP__TRY(sort_bucket(o, lengths->bin_first[first], lengths->bin_first[last]));
+            if (!is_filled(o, first, last))
+                return hbp__lengths_changed(o->context);
+        }
         for (int64_t bin = first; bin < last; bin++)
             if (lengths->bin_count[bin] > 1)
                 HBP__TRY(shuffle_run(o, lengths->bin_first[bin], lengths->bin_count[bin]));
@@ -165,8 +188,8 @@ static hbp_status order_array(hbp_context *context, const hbp_lengths *lengths, 
     o.table_max = hbp__lengths_table(lengths->count, lengths->bin_length[lengths->bins - 1]);
     uint64_t slots = (uint64_t)(o.table_max + 1 + lengths->bins);
     uint64_t most_buckets = (uint64_t)hbp__min_i64(lengths->bins, 2 * (INT64_C(1) << BUCKET_SHIFT) + 2);
-    o.slot_next = hbp__new(memory, slots, sizeof *o.slot_next);
-    o.slot_bucket = hbp__new(memory, slots, sizeof *o.slot_bucket);
+    o.slot_next = hbp__new_zero(memory, slots, sizeof *o.slot_next); /* lengths that do not occur, too */
+    o.slot_bucket = hbp__new_zero(memory, slots, sizeof *o.slot_bucket);
     o.bucket_bin = hbp__new(memory, most_buckets + 1, sizeof *o.bucket_bin);
     o.bucket_next = hbp__new(memory, most_buckets, sizeof *o.bucket_next);
     o.scratch = hbp__new(memory, (uint64_t)lengths->count, sizeof *o.scratch);

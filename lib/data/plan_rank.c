@@ -39,7 +39,7 @@ hbp_status hbp_plan_copy_rank_packs(hbp_context *context, const hbp_plan *plan, 
     if (capacity < *count || !packs)
         return hbp__fail(context, HBP_E_INVALID, "packs of rank %d: room for %lld; %lld are needed",
                          (int)rank, (long long)(packs ? capacity : 0), (long long)*count);
-    if (pack_size < sizeof packs->struct_size)
+    if (pack_size < sizeof packs->struct_size || pack_size > HBP__MOST_STRUCT)
         return hbp__fail(context, HBP_E_INVALID, "pack_size is %u; pass sizeof(hbp_rank_pack)",
                          (unsigned)pack_size);
     for (int64_t m = 0; m < *count; m++) {

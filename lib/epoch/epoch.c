@@ -301,9 +301,10 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_epoch_options *options, hbp_plan **out)
 {
+    if (out)
+        *out = NULL;
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, out, "out"));
-    *out = NULL;
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};

@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/rng.h"
 #include "io/system_error.h"
 
 #define BUFFER 65536
 #define TRIES  1000
 
-/* Room after the path for ".<process>-<try>.tmp". */
-#define SUFFIX 40
+/* Room for ".hbp-0123456789abcdef.tmp" behind the folder: short, so that a path may have as long a name as
+ * the file system allows. */
+#define SUFFIX 32
 
 static void release(hbp__atomic_file *file)
 {
@@ -48,12 +50,42 @@ static int open_again(const char *path, int flags, mode_t mode)
     return file;
 }
 
-/* A name beside the path that nobody has: two threads or a leftover meet at O_EXCL and take the next number.
- */
-static int open_temporary(hbp__atomic_file *file, uint64_t room)
+/* Bytes of the path up to the last part, its slash included. */
+static size_t folder_bytes(const char *path)
 {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Copies the folder, "." for none, behind which there is room for SUFFIX. */
+static void put_folder(char *to, const char *path)
+{
+    size_t bytes = folder_bytes(path);
+    memcpy(to, path, bytes);
+    memcpy(to + bytes, bytes ? "" : ".", bytes ? 1 : 2);
+}
+
+/* Names are drawn: a leftover of a process that was killed, maybe one of the same number or on another
+ * machine, is in nobody's way. It changed the folder's time, so that not even the draws come again. */
+static hbp__rng draw_names(const hbp__atomic_file *file)
+{
+    struct stat folder;
+    put_folder(file->temporary, file->path);
+    uint64_t seed = (uint64_t)getpid(), time = 0;
+    if (stat(file->temporary, &folder) == 0)
+        time = (uint64_t)folder.st_mtim.tv_sec * 1000000000 + (uint64_t)folder.st_mtim.tv_nsec;
+    return hbp__rng_make(seed, time, (uint64_t)(uintptr_t)file);
+}
+
+/* A name in the same folder that nobody has: who meets another at O_EXCL draws again. */
+static int open_temporary(hbp__atomic_file *file)
+{
+    size_t bytes = folder_bytes(file->path);
+    hbp__rng rng = draw_names(file);
+    memcpy(file->temporary, file->path, bytes);
     for (int i = 0; i < TRIES; i++) {
-        snprintf(file->temporary, (size_t)room, "%s.%lld-%d.tmp", file->path, (long long)getpid(), i);
+        snprintf(file->temporary + bytes, SUFFIX, ".hbp-%016llx.tmp",
+                 (unsigned long long)hbp__rng_next(&rng));
         int made = open_again(file->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (made >= 0 || errno != EEXIST)
             return made;
@@ -78,7 +110,7 @@ hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_
         return hbp__fail_memory(context, "writing a file");
     }
     memcpy(file->path, path, bytes);
-    file->file = file->temporary ? open_temporary(file, bytes + SUFFIX) : open_again(path, O_WRONLY, 0);
+    file->file = file->temporary ? open_temporary(file) : open_again(path, O_WRONLY, 0);
     if (file->file < 0) {
         hbp_status status = hbp__fail_system(context, "write", path, errno);
         release(file);
@@ -122,6 +154,23 @@ hbp_status hbp__atomic_write(hbp_context *context, hbp__atomic_file *file, const
     return HBP_OK;
 }
 
+/* A rename outlives a power cut once its folder is on the disk. Some file systems sync no folders, and some
+ * folders may be written but not read: then there is nothing to do. */
+static hbp_status sync_folder(hbp_context *context, hbp__atomic_file *file)
+{
+    put_folder(file->temporary, file->path);
+    int folder = open_again(file->temporary, O_RDONLY, 0);
+    int failed = folder >= 0 && fsync(folder) != 0 ? errno : 0;
+    if (folder >= 0)
+        close(folder);
+    /* The file itself is renamed: nothing that discarding should look for. */
+    hbp__delete(&file->memory, file->temporary);
+    file->temporary = NULL;
+    if (failed == EIO || failed == ENOSPC)
+        return hbp__fail_system(context, "sync the folder of", file->path, failed);
+    return HBP_OK;
+}
+
 static hbp_status finish(hbp_context *context, hbp__atomic_file *file)
 {
     HBP__TRY(write_out(context, file));
@@ -131,7 +180,7 @@ static hbp_status finish(hbp_context *context, hbp__atomic_file *file)
         return hbp__fail_system(context, "write", file->path, errno);
     if (rename(file->temporary, file->path) != 0)
         return hbp__fail_system(context, "write", file->path, errno);
-    return HBP_OK;
+    return sync_folder(context, file);
 }
 
 hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file)

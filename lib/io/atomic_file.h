@@ -23,7 +23,10 @@ hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_
 /* Appends. After a failure only hbp__atomic_discard makes sense. */
 hbp_status hbp__atomic_write(hbp_context *context, hbp__atomic_file *file, const void *data, int64_t bytes);
 
-/* Writes out, syncs and renames; the file is closed also on failure, which leaves nothing behind. */
+/* Writes out, syncs, renames and syncs the folder; the file is closed also on failure, which leaves nothing
+ * behind. (Only when the folder cannot be synced is the file there, and the failure says so.) A process that
+ * is killed leaves its ".hbp-*.tmp" in the folder: whose it is nobody can tell, so it stays, in nobody's way.
+ */
 hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file);
 
 /* Removes what was written; allowed after any of the above, and again. */

@@ -26,6 +26,30 @@ hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status st
     return hbp__fail(context, HBP_E_FORMAT, "%.100s: %s", name, message);
 }
 
+/* Refuses what nests too deep, before anything recurses. Brackets in strings do not count. O(bytes). */
+static hbp_status check_depth(hbp_context *context, const char *name, const char *text, int64_t bytes)
+{
+    int64_t depth = 0, most = 0, line = 1, at = 0;
+    int quoted = 0;
+    for (int64_t i = 0; i < bytes; i++) {
+        char c = text[i];
+        line += c == '\n' && most <= HBP__JSON_TREE_DEPTH;
+        if (quoted) {
+            i += c == '\\';
+            quoted = c != '"' && c != '\n'; /* no string goes on over a line */
+            continue;
+        }
+        quoted = c == '"';
+        depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+        most = depth > most ? depth : most;
+        at = most > HBP__JSON_TREE_DEPTH && !at ? line : at;
+    }
+    if (most > HBP__JSON_TREE_DEPTH)
+        return hbp__fail(context, HBP_E_FORMAT, "%.100s, line %lld: values nest %lld deep; at most %d", name,
+                         (long long)at, (long long)most, HBP__JSON_TREE_DEPTH);
+    return HBP_OK;
+}
+
 hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *text, int64_t bytes,
                           json_t **out)
 {
@@ -41,6 +65,7 @@ hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char 
     if (bytes > most)
         return hbp__fail(context, HBP_E_FORMAT, "%.100s has %lld bytes; at most %lld", name, (long long)bytes,
                          (long long)most);
+    HBP__TRY(check_depth(context, name, text, bytes));
     json_error_t error;
     json_t *root = json_loadb(bytes ? text : "", (size_t)bytes, JSON_REJECT_DUPLICATES, &error);
     if (!root && json_error_code(&error) == json_error_out_of_memory)

@@ -10,8 +10,12 @@
 /* Larger files are refused; a tree takes some twenty times the text. */
 #define HBP__JSON_MOST (INT64_C(4) << 20)
 
+/* Arrays and objects inside one another; Jansson recurses, and a thread may have a small stack. */
+#define HBP__JSON_TREE_DEPTH 64
+
 /* Parses `text` [bytes], an object, under the name `name`; the caller releases it by json_decref.
- * HBP_E_FORMAT with the line for what is not JSON, repeats a key or is no object. */
+ * HBP_E_FORMAT with the line for what is not JSON, nests deeper than HBP__JSON_TREE_DEPTH, repeats a key or
+ * is no object. */
 hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *text, int64_t bytes,
                           json_t **out);
 

@@ -132,9 +132,12 @@ hbp_status hbp__msgpack_tree(hbp_context *context, const char *name, const char 
     uint64_t used = 0;
     int whole =
         bytes > 0 && hbp__msgpack_scan((const uint8_t *)data, (uint64_t)bytes, (uint64_t)bytes, &used);
-    if (!whole || used != (uint64_t)bytes)
-        return hbp__fail(context, HBP_E_FORMAT, "%.100s, byte %llu: not msgpack%s", name,
-                         (unsigned long long)used, whole ? ", or more than one object" : "");
+    if (!whole)
+        return hbp__fail(context, HBP_E_FORMAT, "%.100s, byte %llu: not msgpack, or nested more than %d deep",
+                         name, (unsigned long long)used, HBP__MSGPACK_DEPTH);
+    if (used != (uint64_t)bytes)
+        return hbp__fail(context, HBP_E_FORMAT, "%.100s, byte %llu: not msgpack, or more than one object",
+                         name, (unsigned long long)used);
     if (!hbp__msgpack_map(data, bytes))
         return hbp__fail(context, HBP_E_FORMAT, "%.100s is not a msgpack map", name);
     msgpack_unpacked unpacked;

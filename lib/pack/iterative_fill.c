@@ -90,9 +90,10 @@ static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengt
 hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_iterative_fill_options *options, hbp_packs **out)
 {
+    if (out)
+        *out = NULL;
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, out, "out"));
-    *out = NULL;
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, options, "options"));
     hbp_iterative_fill_options all;

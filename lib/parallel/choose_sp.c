@@ -162,7 +162,7 @@ hbp_status hbp_list_sp_choices(hbp_context *context, const hbp_cost *cost, int64
                          (long long)capacity);
     if (capacity > 0) {
         HBP__TRY(hbp__require(context, choices, "choices"));
-        if (choice_size < sizeof choices->struct_size)
+        if (choice_size < sizeof choices->struct_size || choice_size > HBP__MOST_STRUCT)
             return hbp__fail(context, HBP_E_INVALID, "choice_size is %u; pass sizeof(hbp_sp_choice)",
                              (unsigned)choice_size);
     }

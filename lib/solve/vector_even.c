@@ -45,6 +45,7 @@ typedef struct evening {
     slot *slot;
     uint32_t *order;        /* [packs] */
     uint16_t *bucket;       /* [packs] */
+    int64_t *start;         /* [BUCKETS + 1] */
     int64_t mean_a, mean_b; /* in units */
     int64_t off_a, off_b;   /* sums of distances from the means, in units */
     int64_t over_a, over_b; /* packs past a capacity */
@@ -232,7 +233,7 @@ static hbp_status sort_packs(evening *e, int32_t key, uint32_t *scratch, int *di
     if (!*differ)
         return HBP_OK;
     int32_t shift = 0;
-    int64_t buckets = hbp__min_i64(e->packs, BUCKETS), start[BUCKETS + 1];
+    int64_t buckets = hbp__min_i64(e->packs, BUCKETS), *start = e->start;
     while ((high - low) >> shift >= buckets)
         shift++;
     memset(start, 0, (size_t)(buckets + 1) * sizeof *start);
@@ -287,7 +288,8 @@ static int open_evening(evening *e, const hbp__vector_packing *packing)
     e->bin = hbp__new_zero(memory, packs, sizeof *e->bin);
     e->order = hbp__new(memory, packs, 2 * sizeof *e->order);
     e->bucket = hbp__new(memory, packs, sizeof *e->bucket);
-    return e->bin && e->slot && e->order && e->bucket;
+    e->start = hbp__new(memory, BUCKETS + 1, sizeof *e->start);
+    return e->bin && e->slot && e->order && e->bucket && e->start;
 }
 
 static void close_evening(evening *e)
@@ -297,6 +299,7 @@ static void close_evening(evening *e)
     hbp__delete(memory, e->slot);
     hbp__delete(memory, e->order);
     hbp__delete(memory, e->bucket);
+    hbp__delete(memory, e->start);
 }
 
 /* The mean of `packs` loads, in units. */

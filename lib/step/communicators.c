@@ -64,7 +64,7 @@ hbp_status hbp_list_communicators(hbp_context *context, const hbp_cost *cost, co
                          (long long)capacity);
     if (capacity > 0) {
         HBP__TRY(hbp__require(context, communicators, "communicators"));
-        if (communicator_size < sizeof communicators->struct_size)
+        if (communicator_size < sizeof communicators->struct_size || communicator_size > HBP__MOST_STRUCT)
             return hbp__fail(context, HBP_E_INVALID, "communicator_size is %u; pass sizeof(hbp_communicator)",
                              (unsigned)communicator_size);
     }

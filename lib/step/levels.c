@@ -137,7 +137,8 @@ static int fill_levels(hbp__step_builder *b, hbp__step_board *board, int64_t mos
     for (int first = 1; b->pool.count; first = 0) {
         int64_t m = board->micro_batches;
         pick best = {last.price, 0, 0};
-        *tail = first ? 0 : worth(b, last.price) / (last.rate * board->makespan[m - 1]);
+        double whole = first ? 0 : last.rate * board->makespan[m - 1];
+        *tail = first ? 0 : whole > 0 ? worth(b, last.price) / whole : (double)INFINITY;
         if (!first && keep > 0 && *tail <= keep)
             return 1;
         if (m == most || !hbp__step_go_on(b))

@@ -179,10 +179,11 @@ static void index_ways(hbp__step_degree *degree)
 {
     int32_t way = 0;
     degree->capacity = degree->way[degree->ways - 1].capacity;
-    degree->slots_per_token = (double)HBP__STEP_SLOTS / (double)degree->capacity;
+    /* A degree that holds nothing has one slot, which nothing asks for. */
+    degree->slots_per_token = degree->capacity ? (double)HBP__STEP_SLOTS / (double)degree->capacity : 0;
     for (int32_t slot = 0; slot <= HBP__STEP_SLOTS; slot++) {
         /* Less than any tokens that round into the slot. */
-        int64_t tokens = (int64_t)((double)slot / degree->slots_per_token) - 1;
+        int64_t tokens = degree->capacity ? (int64_t)((double)slot / degree->slots_per_token) - 1 : -1;
         while (way < degree->ways - 1 && degree->way[way].capacity < tokens)
             way++;
         degree->first[slot] = (uint8_t)way;

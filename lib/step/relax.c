@@ -23,6 +23,8 @@ typedef struct relaxation {
 static double reach(const relax_degree *d, double makespan)
 {
     const hbp__step_way *way = d->way;
+    if (!(makespan < (double)INFINITY))
+        return d->capacity; /* an infinite one below would be a quotient of none */
     double left = makespan - way->constant;
     if (left <= 0)
         return 0;

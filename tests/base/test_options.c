@@ -58,6 +58,16 @@ START_TEST(options_of_any_age_are_read)
     ck_assert_int_eq(all.b, 7);
     after.c = 1;
     FAILS(context, HBP_E_VERSION, "now", hbp__options_read(context, &all, sizeof all, &after, "now"));
+    after.struct_size = 65537; /* not read that far */
+    FAILS(context, HBP_E_INVALID, "now.struct_size is 65537; it is at most 65536",
+          hbp__options_read(context, &all, sizeof all, &after, "now"));
+    after.struct_size = UINT32_MAX;
+    FAILS(context, HBP_E_INVALID, "now.struct_size is 4294967295; it is at most 65536",
+          hbp__options_read(context, &all, sizeof all, &after, "now"));
+    FAILS(context, HBP_E_INVALID, "at most 65536",
+          hbp__struct_write(context, &after, &all, sizeof all, "now"));
+    hbp__struct_init(&after, UINT32_MAX);
+    ck_assert_int_eq(after.a, 6);
     after.struct_size = 3;
     FAILS(context, HBP_E_INVALID, "struct_size is 3",
           hbp__options_read(context, &all, sizeof all, &after, "now"));

@@ -87,6 +87,32 @@ START_TEST(borrowing_copies_nothing)
 }
 END_TEST
 
+/* Values of a borrowed array that changed stay between 1 and the longest of those that were checked. */
+START_TEST(a_changed_borrowed_array_stays_in_bounds)
+{
+    hbp_context *context = test_context();
+    uint32_t values[] = {5, 9, 7};
+    hbp_lengths_options options = {.struct_size = sizeof options, .borrow = 1};
+    hbp_lengths *lengths, *limited = NULL;
+    uint32_t *order;
+    OK(context, hbp_lengths_create_u32(context, values, 3, &options, &lengths));
+    values[0] = 0;
+    values[1] = UINT32_MAX;
+    ck_assert_int_eq(hbp_lengths_get_length(lengths, 0), 1);
+    ck_assert_int_eq(hbp_lengths_get_length(lengths, 1), 9);
+    values[0] = values[1] = 7;
+    FAILS(context, HBP_E_INVALID, "changed while it was read",
+          hbp__lengths_order(context, lengths, 0, 0, &order));
+    ck_assert_ptr_null(order);
+    values[0] = values[1] = values[2] = 9;
+    OK(context, hbp_lengths_limit(context, lengths, 4, HBP_OVERLONG_SPLIT, &limited));
+    ck_assert_int_eq(limited->count, 9);
+    hbp_lengths_free(limited);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(lengths_outlive_their_context_and_their_first_owner)
 {
     failing f;
@@ -466,9 +492,10 @@ START_TEST(failed_allocations_and_cancels_leave_nothing)
 END_TEST
 
 TEST_MAIN("lengths", an_array_is_counted_and_summed, the_three_types_agree, borrowing_copies_nothing,
-          lengths_outlive_their_context_and_their_first_owner, histograms_match_a_plain_count,
-          loss_tokens_are_kept_unless_all_carry_loss, ties_become_groups_by_first_sample,
-          a_second_size_is_kept_and_summed, an_older_struct_has_no_second_size,
-          kinds_are_kept_unless_they_follow, digests_without_a_second_size_stay,
-          a_histogram_is_sorted_and_merged, bad_arrays_are_refused_by_index,
-          bad_histograms_are_refused_by_bin, failed_allocations_and_cancels_leave_nothing)
+          a_changed_borrowed_array_stays_in_bounds, lengths_outlive_their_context_and_their_first_owner,
+          histograms_match_a_plain_count, loss_tokens_are_kept_unless_all_carry_loss,
+          ties_become_groups_by_first_sample, a_second_size_is_kept_and_summed,
+          an_older_struct_has_no_second_size, kinds_are_kept_unless_they_follow,
+          digests_without_a_second_size_stay, a_histogram_is_sorted_and_merged,
+          bad_arrays_are_refused_by_index, bad_histograms_are_refused_by_bin,
+          failed_allocations_and_cancels_leave_nothing)

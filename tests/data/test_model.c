@@ -221,13 +221,15 @@ START_TEST(missing_arguments_are_named)
     hbp_model_fields f = small();
     hbp_model *model = make(context, &f);
     hbp_model_summary s = {.struct_size = sizeof s};
-    ck_assert_int_eq(hbp_model_create(NULL, &f, &model), HBP_E_INVALID);
+    hbp_model *none = model;
+    ck_assert_int_eq(hbp_model_create(NULL, &f, &none), HBP_E_INVALID);
+    ck_assert_ptr_null(none);
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_create(context, &f, NULL));
     FAILS(context, HBP_E_INVALID, "model is NULL", hbp_model_get_fields(context, NULL, &f));
     FAILS(context, HBP_E_INVALID, "fields is NULL", hbp_model_get_fields(context, model, NULL));
     FAILS(context, HBP_E_INVALID, "model is NULL", hbp_model_get_summary(context, NULL, &s));
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_model_get_summary(context, model, NULL));
-    hbp_model *none = model;
+    none = model;
     FAILS(context, HBP_E_INVALID, "fields is NULL", hbp_model_create(context, NULL, &none));
     ck_assert_ptr_null(none);
     ck_assert_ptr_null(hbp_model_get_name(NULL));

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/atomic_file.h"
@@ -13,7 +14,7 @@ static char folder[64];
 
 static const char *in_folder(const char *name)
 {
-    static char path[128];
+    static char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
@@ -29,9 +30,17 @@ static int count_files(void)
     int count = 0;
     DIR *open = opendir(folder);
     for (struct dirent *entry; (entry = readdir(open));)
-        count += entry->d_name[0] != '.';
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     closedir(open);
     return count;
+}
+
+static void empty_folder(void)
+{
+    DIR *open = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(open));)
+        unlink(in_folder(entry->d_name));
+    closedir(open);
 }
 
 static void leave_folder(int files)
@@ -122,6 +131,73 @@ START_TEST(two_writers_do_not_meet)
     check_content("second", 6);
     OK(context, hbp__atomic_commit(context, &a));
     check_content("first", 5);
+    leave_folder(1);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* What a killed writer leaves, however much of it and under whatever number, is in nobody's way. */
+START_TEST(leftovers_are_in_nobodys_way)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    for (int i = 0; i < 30; i++) {
+        pid_t child = fork();
+        if (!child) {
+            hbp__atomic_file left;
+            _exit(hbp__atomic_open(context, in_folder("x"), &left) == HBP_OK ? 0 : 1);
+        }
+        int status;
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+    for (int i = 0; i < 1000; i++) { /* as versions before named them */
+        char name[64];
+        snprintf(name, sizeof name, "x.%lld-%d.tmp", (long long)getpid(), i);
+        FILE *file = fopen(in_folder(name), "wb");
+        ck_assert_ptr_nonnull(file);
+        fclose(file);
+    }
+    OK(context, write_text(context, in_folder("x"), "a", 1));
+    check_content("a", 1);
+    ck_assert_int_eq(count_files(), 1031);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A name as long as the file system takes, and one byte more. */
+START_TEST(long_names_are_written)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    char name[300];
+    long most = pathconf(folder, _PC_NAME_MAX);
+    ck_assert(most > 0 && most < (long)sizeof name - 1);
+    memset(name, 'n', sizeof name);
+    name[most] = '\0';
+    OK(context, write_text(context, in_folder(name), "a", 1));
+    ck_assert_int_eq(count_files(), 1);
+    name[most] = 'n';
+    name[most + 1] = '\0';
+    FAILS(context, HBP_E_SYSTEM, "File name too long", write_text(context, in_folder(name), "a", 1));
+    ck_assert_int_eq(count_files(), 1);
+    empty_folder();
+    leave_folder(0);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* In the working folder a path has no folder of its own. */
+START_TEST(bare_names_are_written)
+{
+    hbp_context *context = test_context();
+    enter_folder();
+    ck_assert_int_eq(chdir(folder), 0);
+    OK(context, write_text(context, "x", "a", 1));
+    check_content("a", 1);
+    ck_assert_int_eq(chdir("/"), 0);
     leave_folder(1);
     hbp_context_free(context);
 }
@@ -220,5 +296,6 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("atomic_file", a_file_appears_at_the_commit, large_files_pass_through_the_buffer,
-          two_writers_do_not_meet, permissions_pass_on, places_that_cannot_be_written,
+          two_writers_do_not_meet, leftovers_are_in_nobodys_way, long_names_are_written,
+          bare_names_are_written, permissions_pass_on, places_that_cannot_be_written,
           devices_are_written_in_place, a_full_disk_leaves_the_old_file, failed_allocations_leave_nothing)

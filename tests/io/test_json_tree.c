@@ -34,7 +34,20 @@ START_TEST(bad_text_is_refused_by_line)
     REFUSED("x.json is not a JSON object", "[]");
     static char deep[100001];
     memset(deep, '[', sizeof deep - 1);
-    REFUSED("maximum parsing depth", deep);
+    REFUSED("x.json, line 1: values nest 100000 deep; at most 64", deep);
+    /* 64 deep is fine, 65 is not; brackets in strings count nowhere, and a quote behind a backslash ends
+     * none. */
+    char nest[300] = "{\"[[\\\"[{\":\n", *end = nest + strlen(nest);
+    for (int depth = 63; depth <= 64; depth++) {
+        memset(end, '[', (size_t)depth);
+        memset(end + depth, ']', (size_t)depth);
+        strcpy(end + 2 * depth, "}");
+        if (depth == 64)
+            break;
+        OK(context, parse(context, nest, &root));
+        json_decref(root);
+    }
+    REFUSED("x.json, line 2: values nest 65 deep; at most 64", nest);
     FAILS(context, HBP_E_INVALID, "bytes is -3", hbp__json_tree(context, "x", "", -3, &root));
     FAILS(context, HBP_E_FORMAT, "x has 4194305 bytes; at most 4194304",
           hbp__json_tree(context, "x", "", HBP__JSON_MOST + 1, &root));

@@ -1,3 +1,6 @@
+/* With floating-point exceptions unmasked: steps with odd numbers divide by none of them. */
+#include "traps.h"
+
 /* Caps on a pack, and padding that depends on its degree, in every mode: against the optimum on small steps,
  * on larger ones against what the plan must keep to (stepped.h asks for all of it). */
 #include <stddef.h>
@@ -242,6 +245,6 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("limits", the_oracle_knows_the_limits, small_steps_are_near_the_optimum,
-          every_mode_keeps_to_the_limits, limits_that_nobody_meets_change_nothing,
-          any_degree_keeps_to_the_limits, what_keeps_a_sequence_out_is_named, nothing_is_left_behind)
+TEST_MAIN_WITH("limits", traps_on, NULL, the_oracle_knows_the_limits, small_steps_are_near_the_optimum,
+               every_mode_keeps_to_the_limits, limits_that_nobody_meets_change_nothing,
+               any_degree_keeps_to_the_limits, what_keeps_a_sequence_out_is_named, nothing_is_left_behind)

@@ -1,3 +1,6 @@
+/* With floating-point exceptions unmasked: steps with odd numbers divide by none of them. */
+#include "traps.h"
+
 /* Steps from outside: what is refused and how, failures on the way, limits, sameness. */
 #include <pthread.h>
 #include <stddef.h>
@@ -545,9 +548,11 @@ START_TEST(a_multiple_keeps_to_the_limit)
 }
 END_TEST
 
-TEST_MAIN("plan_step", a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
-          options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused, arguments_are_required,
-          vision_units_that_cost_something_are_refused, older_and_newer_callers_are_understood,
-          modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
-          limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind, progress_may_cancel,
-          a_time_limit_gives_a_plan, every_run_gives_the_same_plan, defaults_are_what_they_say)
+TEST_MAIN_WITH("plan_step", traps_on, NULL, a_multiple_keeps_to_the_limit,
+               a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
+               degrees_that_the_cost_lacks_are_refused, arguments_are_required,
+               vision_units_that_cost_something_are_refused, older_and_newer_callers_are_understood,
+               modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
+               limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind,
+               progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
+               defaults_are_what_they_say)

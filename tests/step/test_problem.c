@@ -194,6 +194,31 @@ START_TEST(many_layers_are_thinned_out)
 }
 END_TEST
 
+/* Any number of layers around those that need thinning has its first and its last way, and no more than there
+ * is room for. */
+START_TEST(every_number_of_layers_has_room)
+{
+    for (int32_t layers = 250; layers <= 1300; layers += layers < 264 || layers > 500 ? 1 : 13) {
+        laid l = open_laid(3, 10);
+        hbp_lengths_free(l.lengths);
+        l.lengths = test_long_tail(l.context, 3, 10, 9000);
+        hbp_cost_free(l.cost);
+        l.cost = plain_cost(l.context, (int32_t[]){1}, 1, layers);
+        hbp__step step;
+        open_step(&l, &step);
+        const hbp__step_degree *d = &step.degree[0];
+        ck_assert_int_le(d->ways, HBP__STEP_WAYS);
+        ck_assert_int_gt(d->ways, HBP__STEP_WAYS / 4);
+        if (layers < HBP__STEP_WAYS - 2)
+            ck_assert_int_eq(d->ways, layers + 1);
+        ck_assert_int_eq(d->way[0].recompute, 0);
+        ck_assert_int_eq(d->way[d->ways - 1].recompute, layers);
+        hbp__step_close(&step);
+        close_laid(&l);
+    }
+}
+END_TEST
+
 /* Longest first, with padding, tied samples together and squares without padding. */
 START_TEST(sequences_descend)
 {
@@ -307,5 +332,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("problem", defaults_are_filled_in, degrees_follow_the_options, ways_are_the_cost,
-          many_layers_are_thinned_out, sequences_descend, lengths_may_be_left_out, a_deadline_passes,
-          too_many_degrees_are_refused, nothing_is_left_behind)
+          many_layers_are_thinned_out, every_number_of_layers_has_room, sequences_descend,
+          lengths_may_be_left_out, a_deadline_passes, too_many_degrees_are_refused, nothing_is_left_behind)

@@ -73,6 +73,28 @@ START_TEST(nothing_beats_the_bounds)
 }
 END_TEST
 
+/* One stage and one replica have nothing to wait for: the bound is the work of all micro-batches, term by
+ * term, less what rounding may have gained. */
+START_TEST(the_bound_of_one_stage_is_its_work)
+{
+    hbp__rng rng = hbp__rng_make(7, 0, 0);
+    for (int32_t way = 0; way < 5; way++) {
+        small s = small_setup(&rng, 5, 1, 1, 1, way);
+        const hbp__vlm_reference *r = &s.reference;
+        double work = 0, micro_batches = (double)s.data->micro_batches;
+        for (int64_t p = 0; p < s.data->micro_batches; p++) {
+            hbp__vlm_size size = hbp__vlm_row_size(&s.run, s.data, p);
+            work += r->vision_ns * size.vision + r->token_ns * size.tokens + r->square_ns * size.squares +
+                    r->fixed_ns;
+        }
+        double bound = (double)hbp__vlm_packs_bound(&s.run, r, s.data);
+        ck_assert_double_le(bound, work);
+        ck_assert_double_ge(bound, work * (1 - 2e-9) - 3 * (micro_batches + (double)s.data->steps));
+        small_teardown(&s);
+    }
+}
+END_TEST
+
 /* Stages that share the work alike, micro-batches that are alike: T is known, and what of it is bound. */
 static hbp_layers *even_layers(hbp_context *context, int32_t count)
 {
@@ -175,5 +197,5 @@ START_TEST(the_bound_of_samples_is_of_samples_alone)
 }
 END_TEST
 
-TEST_MAIN("bound", nothing_beats_the_bounds, how_close_alike_micro_batches_come,
-          the_bound_of_samples_is_of_samples_alone)
+TEST_MAIN("bound", nothing_beats_the_bounds, the_bound_of_one_stage_is_its_work,
+          how_close_alike_micro_batches_come, the_bound_of_samples_is_of_samples_alone)

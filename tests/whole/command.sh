@@ -57,6 +57,14 @@ wrong 2 "--max-length is '12Q'" lengths x --max-length 12Q
 wrong 2 "--over-long is 'keep'" lengths x --over-long keep
 wrong 2 "--seed needs a value" plan x --seed
 wrong 2 "--ranks" probe --nccl-tests x
+odd=$(printf 'odd\033[2J\nname')
+printf '10\n20\n' >"$odd"
+good lengths "$odd" && has 'odd?[2J?name: 2 samples' && [ "$(grep -c "$(printf '\033')" out)" = 0 ] || fail "a name with escapes: $(cat out)"
+printf '10\n20\n' >in.txt
+ln in.txt link.txt
+wrong 2 "link.txt is read and would be written over" plan in.txt --model llama-3.1-8b --machine h100:4 -o link.txt
+[ "$(cat in.txt)" = "$(printf '10\n20')" ] || fail "in.txt was written over"
+wrong 1 'cannot open no\x1b[2J\nfile: ' lengths "$(printf 'no\033[2J\nfile')"
 wrong 2 "go together" validate x --model llama-3.1-8b
 
 # The same file again, byte by byte; a thousandth of a million.

@@ -24,17 +24,41 @@ class TestFromArray(unittest.TestCase):
                 self.assertEqual(made.summary().digest, digest)
                 self.assertEqual([made[i] for i in range(4)], values)
 
-    def test_uint32_is_borrowed(self):
+    def test_uint32_is_copied_unless_asked(self):
         array = np.array([5, 6, 7], np.uint32)
         made = hbp.Lengths.from_array(array)
-        copied = hbp.Lengths.from_array(array, copy=True)
-        array[1] = 9  # what callers must not do shows where the values are read
-        self.assertEqual((made[1], copied[1]), (9, 6))
+        borrowed = hbp.Lengths.from_array(array, copy=False)
+        array[1] = 3  # what callers must not do shows where the values are read
+        self.assertEqual((made[1], borrowed[1]), (6, 3))
+        array[1] = 2**32 - 1  # and stays within what the data set was made of
+        self.assertEqual((made[1], borrowed[1]), (6, 7))
+
+    def test_a_change_of_a_borrowed_array_is_noticed(self):
+        array = samples.lengths()
+        made, groups = hbp.Lengths.from_array(array, copy=False), None
+        groups = hbp.plan_groups(made, samples.cost())
+        array[:] = array.max()
+        with self.assertRaisesRegex(hbp.InvalidError, "changed while it was read"):
+            hbp.greedy_fill(made, groups)
+
+    def test_masked_values_are_refused(self):
+        masked = np.ma.array([4, 5, 6], mask=[0, 1, 0])
+        for make in (
+            lambda: hbp.Lengths.from_array(masked),
+            lambda: hbp.Lengths.from_array([4, 5, 6], vision=masked),
+            lambda: hbp.Lengths.from_histogram([4, 5, 6], masked),
+            lambda: hbp.LengthsBuilder().append(masked),
+        ):
+            with self.assertRaisesRegex(TypeError, "1 masked values of 3"):
+                make()
+        self.assertEqual(list(hbp.Lengths.from_array(masked.compressed())), [4, 6])
+        with self.assertRaisesRegex(TypeError, "lengths holds bool"):
+            hbp.Lengths.from_array(np.array([True, False]))
 
     def test_a_borrowed_array_lives_as_long_as_its_users(self):
         array = samples.lengths()
         alive = weakref.ref(array)
-        made = hbp.Lengths.from_array(array)
+        made = hbp.Lengths.from_array(array, copy=False)
         packs = hbp.greedy_fill(made, hbp.plan_groups(made, samples.cost()))
         del array, made
         gc.collect()

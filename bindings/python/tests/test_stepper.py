@@ -58,7 +58,7 @@ class TestStepper(unittest.TestCase):
         expected = hbp.plan_step(tied, samples.cost()).digest
         stepper.submit(batch(2), ties=np.arange(60) // 2)
         stepper.submit(tied)
-        borrowed = hbp.Lengths.from_array(batch(3))
+        borrowed = hbp.Lengths.from_array(batch(3), copy=False)
         stepper.submit(borrowed)
         del tied, borrowed
         gc.collect()

@@ -112,7 +112,9 @@ class TestFill(unittest.TestCase):
 
     def test_views_and_lengths_outlive(self):
         """A borrowed array lives as long as packs that may read it."""
-        packs = hbp.iterative_fill(np.arange(1, 2001, dtype=np.uint32), max_tokens=4000)
+        borrowed = hbp.Lengths.from_array(np.arange(1, 2001, dtype=np.uint32), copy=False)
+        packs = hbp.iterative_fill(borrowed, max_tokens=4000)
+        del borrowed
         samples, kept = packs.samples, packs.samples.tolist()
         del packs
         gc.collect()

@@ -66,9 +66,19 @@ class Column:
         return column
 
 
+def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
+    """`values` as an array. A mask would be lost on the way into C, so masked values are refused."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        masked = int(np.ma.count_masked(values))
+        raise TypeError(
+            f"{name} has {masked} masked values of {values.size}; give it compressed() or filled()"
+        )
+    return np.asarray(values, dtype)
+
+
 def integers(name: str, values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """`values` as a contiguous 1-D array of integers of `dtype`; the array itself when it is one already."""
-    array = np.asarray(values)
+    array = plain(name, values)
     target = np.dtype(dtype)
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
@@ -86,7 +96,7 @@ def integers(name: str, values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def floats(name: str, values: Any) -> npt.NDArray[np.float64]:
     """`values` as a contiguous 1-D array of doubles."""
-    array = np.require(np.asarray(values, np.float64), requirements=["C", "A"])
+    array = np.require(plain(name, values, np.float64), requirements=["C", "A"])
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; it must have one")
     return array

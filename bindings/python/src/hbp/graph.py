@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import address, integers, same_count, view
+from ._arrays import address, integers, plain, same_count, view
 from ._context import Owned, call
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
@@ -114,7 +114,7 @@ class Graph(Owned):
         if ns is None:
             raise TypeError("ns is missing; give two lists, or one mapping {gpus: ns}")
         points = integers("gpus", gpus, np.int32)
-        if np.asarray(ns).dtype.kind == "f":
+        if plain("ns", ns).dtype.kind == "f":
             ns = np.rint(ns).astype(np.int64)
         times = same_count("ns", integers("ns", ns, np.int64), len(points))
         number = ctypes.c_int32()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, same_count
+from ._arrays import Column, address, integers, plain, same_count
 from ._context import Owned
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
@@ -26,7 +26,7 @@ def named(name: str, values: Any, choices: dict[str, int], count: int) -> npt.ND
     """A constant for each of `count` layers: names, the numbers themselves, or one name for all."""
     if isinstance(values, str):
         return np.full(count, choice(name, values, choices), np.int32)
-    array = np.asarray(values)
+    array = plain(name, values)
     if array.ndim == 1 and array.dtype.kind in "UO":
         array = np.array([choice(name, value, choices) for value in array.tolist()], np.int32)
     return same_count(name, integers(name, array, np.int32), count)

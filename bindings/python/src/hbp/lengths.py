@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, same_count, sample_column
+from ._arrays import Column, address, integers, plain, same_count, sample_column
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
@@ -45,16 +45,18 @@ class Lengths(Owned):
         ties: Optional[npt.ArrayLike] = None,
         vision: Optional[npt.ArrayLike] = None,
         modalities: Optional[npt.ArrayLike] = None,
-        copy: bool = False,
+        copy: bool = True,
     ) -> Lengths:
         """Sample i has lengths[i] tokens, of which loss_tokens[i] carry loss (all by default); samples of one
         tie >= 0 share a pack, -1 is free. `vision` is the second size: images, tiles or vision tokens, whatever
         the encoder's time is proportional to, 0 for text alone. `modalities` are kinds of sample, 0 to 61: 1
         with vision units and 0 without unless given.
 
-        A contiguous uint32 array is used in place and kept alive: leave it unchanged, or ask for a `copy`.
-        int32 and int64 arrays are read once without a copy on this side; other integers are converted."""
-        array = np.asarray(lengths)
+        The values are copied. With `copy` False a contiguous uint32 array is borrowed instead: used in place
+        and kept alive, and it must stay as it is for as long as the data set or what is made of it lives; where
+        a change is noticed it is an InvalidError, otherwise plans are wrong. int32 and int64 arrays are copied
+        once, other integers are converted first."""
+        array = plain("lengths", lengths)
         native = array.dtype
         if native not in _CREATE:
             small = np.uint32 if native.kind == "u" else np.int32

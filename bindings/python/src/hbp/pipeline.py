@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, floats, integers, same_count, view
+from ._arrays import Column, address, floats, integers, plain, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import choice, int32
@@ -99,7 +99,7 @@ class Pipeline:
         if speed is not None:
             arrays["speed"] = same_count("speed", floats("speed", speed), self.stages)
         if limit_bytes is not None:
-            limits = np.asarray(limit_bytes)
+            limits = plain("limit_bytes", limit_bytes)
             limits = np.repeat(limits, self.stages) if limits.ndim == 0 else limits
             arrays["limit_bytes"] = same_count(
                 "limit_bytes", integers("limit_bytes", limits, np.int64), self.stages

@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 import numpy as np
 import numpy.typing as npt
 
+from ._arrays import plain
 from ._numbers import int32, int64
 from .plan import Plan
 
@@ -260,7 +261,7 @@ def _multiple(plain: int, per_sp: int, sp: int) -> int:
 def _array(values: Any) -> npt.NDArray[np.int64]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values)
+    array = plain("a sample's tokens", values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
             f"a sample's tokens must be a 1-D sequence of integers, not {array.ndim}-D of {array.dtype}"
