@@ -181,13 +181,15 @@ static void set_side_of_own(const region *r, int32_t j, const side *others, side
             s->dense = larger(s->dense, here);
             s->top += k->weight * larger(0, squares_of(r, k) - s->rise * (double)size[k->first]);
         }
+    if (!(tokens < (double)INFINITY)) {
+        s->ways = 0; /* none is done in time there */
+        return;
+    }
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
         if (k->is_own && is_done(r, k, j) && (double)size[k->first] > tokens)
             s->thin = lesser(s->thin, (squares_of(r, k) - squares) / ((double)size[k->first] - tokens));
     s->base = larger(0, squares * (1 - margin) - s->thin * tokens);
     s->top += margin * (s->top + s->rise * tokens);
-    if (!(tokens < (double)INFINITY))
-        s->ways = 0;
     while (s->ways > 0 && !holds(r, fastest_way(r, s, s->ways - 1), tokens, squares))
         s->ways--;
     set_capacity(r, s);
