@@ -157,8 +157,8 @@ START_TEST(wrong_fields_are_named)
     FAILS(context, HBP_E_INVALID, "fields is NULL", hbp_vlm_get_fields(context, vlm, NULL));
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_vlm_get_summary(context, vlm, NULL));
     FAILS(context, HBP_E_INVALID, "vlm is NULL", hbp_vlm_get_summary(context, NULL, NULL));
-    ck_assert_int_eq(hbp_vlm_create(NULL, &f, language, &vlm), HBP_E_INVALID);
     hbp_vlm_free(vlm);
+    ck_assert_int_eq(hbp_vlm_create(NULL, &f, language, &vlm), HBP_E_INVALID);
     hbp_model_free(language);
     hbp_context_free(context);
 }

@@ -102,9 +102,9 @@ START_TEST(no_group_in_time_loads_more_than_its_ranks)
             }
             nearly_full += full > .98;
             hbp__bound_region_close(&r);
-            hbp__step_close(&step);
             free(ask);
         }
+        hbp__step_close(&step);
         small_close(&s);
     }
     ck_assert_int_gt(with_own, 3 * STEPS);
