@@ -249,6 +249,7 @@ shown show_digest(uint64_t digest); /* 0123456789abcdef */
 shown show_contract(const hbp_plan_summary *summary, const char *how);
 /* What a plan's bound holds for, to stand behind "no": "plan in steps of at most 524,288 tokens". */
 shown show_rivals(const hbp_plan_summary *summary);
+void print_steps(const hbp_report *report);            /* samples and tokens of a step, and its mixture */
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
 double cli_now(void);                                  /* seconds, monotonic */
 

@@ -11,7 +11,7 @@ typedef struct way {
     hbp_report report;
 } way;
 
-enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 11 };
+enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 9 };
 
 /* Plans the epoch one way, `baseline` -1 being this library's own, and measures it. */
 static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *options, way *w)
@@ -70,11 +70,31 @@ static int any_pads(const way *ways)
     return pads;
 }
 
+static void print_steps_of(const way *ways)
+{
+    table t;
+    printf("\nA step holds (5 %% of the steps, the median, 95 %%)\n\n");
+    table_begin(&t, 8, (const char *[]){"<way", "samples", "", "", "tokens", "", "", "mixture"});
+    for (int i = 0; i < WAYS; i++) {
+        const hbp_report *r = &ways[i].report;
+        if (ways[i].failed[0])
+            continue;
+        table_add(&t, "%s", ways[i].name);
+        table_add_text(&t, show_count(r->step_samples_p5));
+        table_add_text(&t, show_count(r->step_samples_median));
+        table_add_text(&t, show_count(r->step_samples_p95));
+        table_add_text(&t, show_count(r->step_tokens_p5));
+        table_add_text(&t, show_count(r->step_tokens_median));
+        table_add_text(&t, show_count(r->step_tokens_p95));
+        table_add_text(&t, show_real("%.3f", r->mixture_distance));
+    }
+    table_end(&t);
+}
+
 static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
 {
-    static const char *const headers[COLUMNS] = {"<way",    "epoch",        "x this", "over bound",
-                                                 "idle",    "ABR",          "CR",     "samples",
-                                                 "mixture", "tokens/s/GPU", "padding"};
+    static const char *const headers[COLUMNS] = {"<way", "epoch", "x this",       "over bound", "idle",
+                                                 "ABR",  "CR",    "tokens/s/GPU", "padding"};
     table t;
     int pads = any_pads(ways), columns = COLUMNS - !pads;
     table_begin(&t, columns, headers);
@@ -93,13 +113,12 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
         table_add_text(&t, show_share(r->idle));
         table_add_text(&t, show_real("%.3f", r->abr));
         table_add_text(&t, show_real("%.3f", r->cr));
-        table_add_text(&t, show_count(r->step_samples_median));
-        table_add_text(&t, show_real("%.3f", r->mixture_distance));
         table_add_text(&t, show_count((int64_t)r->tokens_per_s_per_gpu));
         if (pads)
             table_add_text(&t, show_share(r->padding));
     }
     table_end(&t);
+    print_steps_of(ways);
     double slowest = 0;
     for (int i = 0; i < WAYS; i++) {
         slowest = i && ways[i].seconds > slowest ? ways[i].seconds : slowest;
@@ -112,8 +131,10 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
     printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
     printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
            "ratio;\n"
-           "CR: share of tokens in packs with sequence parallelism; samples: of a step, the median;\n"
-           "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
+           "CR: share of tokens in packs with sequence parallelism; mixture: how far a step's mixture of "
+           "lengths "
+           "is\n"
+           "from the epoch's, 0 to 1.\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }

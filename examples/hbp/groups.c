@@ -52,7 +52,7 @@ static json_t *candidates_json(const hbp_groups *groups)
     return list;
 }
 
-static int print_json(cli *c, const hbp_sp_choice *choices, int64_t choice_count)
+static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *choices, int64_t choice_count)
 {
     int64_t count = 0;
     const int64_t *threshold = hbp_groups_get_thresholds(c->groups, &count);
@@ -83,6 +83,7 @@ static int print_json(cli *c, const hbp_sp_choice *choices, int64_t choice_count
                           (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "tokens_per_step_chosen",
                           c->tokens_per_step == 0, "groups", rows, "candidates", candidates_json(c->groups),
                           "degrees_of_longest_pack", degrees);
+    json_add_steps(c->result, report);
     return cli_print_json(c);
 }
 
@@ -160,6 +161,21 @@ static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t 
     table_end(&t);
 }
 
+/* What steps of the groups hold: the epoch that they make, planned and replayed. */
+static hbp_status plan_groups(cli *c, hbp_report *report)
+{
+    hbp_epoch_options options;
+    hbp_simulate_options simulate;
+    cli_epoch_options(c, &options);
+    options.groups = c->groups;
+    options.composition = HBP_COMPOSITION_HIERARCHY;
+    hbp_report_init(report, sizeof *report);
+    hbp_simulate_options_init(&simulate, sizeof simulate);
+    simulate.bound = 1;
+    hbp_status status = hbp_plan_epoch(c->context, c->lengths, c->cost, &options, &c->plan);
+    return status < 0 ? status : hbp_simulate(c->context, c->plan, c->cost, &simulate, report);
+}
+
 int cli_groups(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
@@ -169,18 +185,23 @@ int cli_groups(cli *c)
     const int64_t *length = hbp_groups_get_pack_lengths(c->groups, &count);
     hbp_sp_choice *choices = NULL;
     int64_t choice_count = 0;
+    hbp_report report;
     hbp_status status = list_choices(c, length[count - 1], &choices, &choice_count);
+    if (status >= 0)
+        status = plan_groups(c, &report);
     int exit_status = 0;
     cli_clear_progress();
     if (status < 0) {
         exit_status = cli_failed(c);
     } else if (c->json) {
-        exit_status = print_json(c, choices, choice_count);
+        exit_status = print_json(c, &report, choices, choice_count);
     } else {
         printf("%s per step at most, as %s\n\n",
                show_number(hbp_groups_get_tokens_per_step(c->groups), "token").s,
                c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
+        printf("\n");
+        print_steps(&report);
         print_candidates(c->groups, c->all != 0);
         print_choices(length[count - 1], choices, choice_count);
     }

@@ -47,13 +47,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
            contract.s[0] ? ";" : ",", show_number(s->micro_batches, "micro-batch").s,
            show_number(s->packs, "pack").s, show_number(s->ranks, "GPU").s);
     print_other_composition(c, s);
-    printf(
-        "steps: %s .. %s .. %s samples, %s .. %s .. %s tokens (5 %%, median, 95 %%); a step's mixture is %s "
-        "from the epoch's\n",
-        show_count(r->step_samples_p5).s, show_count(r->step_samples_median).s,
-        show_count(r->step_samples_p95).s, show_count(r->step_tokens_p5).s,
-        show_count(r->step_tokens_median).s, show_count(r->step_tokens_p95).s,
-        show_real("%.3f", r->mixture_distance).s);
+    print_steps(r);
     print_hierarchy(s);
     printf("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
     if (r->bound_ns > 0)

@@ -118,6 +118,17 @@ shown show_rivals(const hbp_plan_summary *s)
     return out;
 }
 
+void print_steps(const hbp_report *r)
+{
+    printf(
+        "steps: %s .. %s .. %s samples, %s .. %s .. %s tokens (5 %%, median, 95 %%); a step's mixture is %s "
+        "from the epoch's\n",
+        show_count(r->step_samples_p5).s, show_count(r->step_samples_median).s,
+        show_count(r->step_samples_p95).s, show_count(r->step_tokens_p5).s,
+        show_count(r->step_tokens_median).s, show_count(r->step_tokens_p95).s,
+        show_real("%.3f", r->mixture_distance).s);
+}
+
 void print_hierarchy(const hbp_plan_summary *s)
 {
     if (s->hierarchy_ns && s->mixture_ns)

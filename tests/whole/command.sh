@@ -111,7 +111,9 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
           all(c['epoch_ns'] > .994 * r['candidates'][0]['epoch_ns'] for c in r['candidates']) and
           any(d['verdict'] == 'feasible' for d in r['degrees_of_longest_pack'])" groups l.npy $on
     json "len(r['groups']) >= 1" groups l.npy $on --mode paper
-    good groups l.npy $on && has "Hierarchies considered" && has "SP degrees"
+    good groups l.npy $on && has "Hierarchies considered" && has "SP degrees" && has "steps: "
+    json "r['step_samples_p5'] <= r['step_samples_median'] <= r['step_samples_p95'] and 0 < r['step_tokens_p95'] <= r['tokens_per_step'] and
+          0 <= r['mixture_distance'] <= 1" groups l.npy $on
     json "r['samples'] == 5000 and r['ranks'] == 32 and r['epoch_ns'] >= r['bound_ns'] > 0 and len(r['digest']) == 16" \
         plan l.npy $on -o plan.msgpack
     cp out first.json
@@ -123,7 +125,7 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
           for w in r['ways']) and
           {w['way']: w for w in r['ways']}['sorted']['mixture_distance'] > .8" compare l.npy $on
-    good compare l.npy $on && has "this plan" && has "no-packing" && has "samples  mixture"
+    good compare l.npy $on && has "this plan" && has "no-packing" && has "A step holds"
     [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
     # What a plan says of its steps, counted from its packs.
     "$hbp" dump plan.msgpack >plan.json
