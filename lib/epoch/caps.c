@@ -3,17 +3,22 @@
  * Padding to a multiple never makes a longer sample the shorter one, so without links the longest sample
  * tells for all; linked samples are held against the caps one group of them after the other. O(samples), with
  * links O(samples log samples). */
+#include "data/lengths_make.h"
 #include "data/lengths_subset.h"
 #include "epoch/epoch.h"
 #include "step/step.h"
 
 /* The first of the longest samples. */
-static uint32_t find_longest(const hbp_lengths *lengths)
+static hbp_status find_longest(hbp_context *context, const hbp_lengths *lengths, uint32_t *sample)
 {
     int64_t i = lengths->length ? 0 : lengths->bin_first[lengths->bins - 1];
-    while (hbp__lengths_get(lengths, i) < lengths->bin_length[lengths->bins - 1])
-        i++;
-    return (uint32_t)i;
+    for (; i < lengths->count; i++) {
+        *sample = (uint32_t)i;
+        if (hbp__lengths_get(lengths, i) >= lengths->bin_length[lengths->bins - 1])
+            return HBP_OK;
+        HBP__TRY(hbp__tick_row(context, "step", i, lengths->count));
+    }
+    return hbp__lengths_changed(context);
 }
 
 hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
@@ -24,7 +29,8 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
     hbp__step step;
     hbp__epoch_step_options(&epoch->options, &options);
     if (!epoch->lengths->tie) {
-        uint32_t sample = find_longest(epoch->lengths);
+        uint32_t sample;
+        HBP__TRY(find_longest(context, epoch->lengths, &sample));
         HBP__TRY(hbp__lengths_subset(context, epoch->lengths, &sample, 1, &longest));
     }
     hbp_status status =
