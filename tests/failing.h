@@ -3,13 +3,16 @@
 #ifndef HBP_TESTS_FAILING_H
 #define HBP_TESTS_FAILING_H
 
+#include <stdatomic.h>
+
 #include "test.h"
 
 typedef struct failing {
-    int64_t left;   /* allocations that still succeed; negative: all do */
-    int32_t once;   /* nonzero: those behind the one that fails succeed again */
-    int64_t failed; /* allocations that did */
-    int64_t live;   /* blocks not released */
+    atomic_flag busy; /* planners with threads of their own allocate on them */
+    int64_t left;     /* allocations that still succeed; negative: all do */
+    int32_t once;     /* nonzero: those behind the one that fails succeed again */
+    int64_t failed;   /* allocations that did */
+    int64_t live;     /* blocks not released */
     int64_t bytes;
     int64_t peak_bytes;
 } failing;
@@ -29,36 +32,34 @@ static inline int failing_spend(failing *f)
     return 0;
 }
 
-static inline void failing_take(failing *f, int64_t bytes)
+/* Counts a change of `bytes` in `blocks`; zero for an allocation that fails. */
+static inline int failing_count(failing *f, int64_t blocks, int64_t bytes)
 {
-    f->bytes += bytes;
-    f->peak_bytes = f->bytes > f->peak_bytes ? f->bytes : f->peak_bytes;
+    while (atomic_flag_test_and_set(&f->busy))
+        ;
+    int spent = blocks < 0 || failing_spend(f);
+    if (spent) {
+        f->live += blocks;
+        f->bytes += bytes;
+        f->peak_bytes = f->bytes > f->peak_bytes ? f->bytes : f->peak_bytes;
+    }
+    atomic_flag_clear(&f->busy);
+    return spent;
 }
 
 static inline void *failing_alloc(void *user, uint64_t bytes)
 {
-    failing *f = user;
-    if (!failing_spend(f))
-        return NULL;
-    f->live++;
-    failing_take(f, (int64_t)bytes);
-    return malloc(bytes);
+    return failing_count(user, 1, (int64_t)bytes) ? malloc(bytes) : NULL;
 }
 
 static inline void *failing_resize(void *user, void *block, uint64_t old_bytes, uint64_t new_bytes)
 {
-    failing *f = user;
-    if (!failing_spend(f))
-        return NULL;
-    failing_take(f, (int64_t)new_bytes - (int64_t)old_bytes);
-    return realloc(block, new_bytes);
+    return failing_count(user, 0, (int64_t)new_bytes - (int64_t)old_bytes) ? realloc(block, new_bytes) : NULL;
 }
 
 static inline void failing_release(void *user, void *block, uint64_t bytes)
 {
-    failing *f = user;
-    f->live--;
-    f->bytes -= (int64_t)bytes;
+    (void)failing_count(user, -1, -(int64_t)bytes);
     free(block);
 }
 

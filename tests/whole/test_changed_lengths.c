@@ -58,16 +58,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("changed_lengths");
-    for (int i = 0; i < EVERY_CALLS; i++) {
-        TCase *cases = tcase_create(EVERY_CALL[i].name);
-        tcase_set_timeout(cases, 120);
-        tcase_add_loop_test(cases, nothing_is_written_out_of_bounds, i, i + 1);
-        suite_add_tcase(suite, cases);
-    }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return every_main("changed_lengths", nothing_is_written_out_of_bounds);
 }

@@ -20,16 +20,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("traps");
-    for (int i = 0; i < EVERY_CALLS; i++) {
-        TCase *one = tcase_create(EVERY_CALL[i].name);
-        tcase_set_timeout(one, 120);
-        tcase_add_loop_test(one, nothing_traps, i, i + 1);
-        suite_add_tcase(suite, one);
-    }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return every_main("traps", nothing_traps);
 }
