@@ -59,6 +59,16 @@ static inline int64_t hbp__max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static inline double hbp__min_f64(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double hbp__max_f64(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* A non-negative double rounded to the nearest int64, ties up; saturates at INT64_MAX, NaN included. Uses
  * only operations that IEEE 754 fixes to the last bit. */
 static inline int64_t hbp__round_i64(double x)

@@ -35,8 +35,8 @@ typedef struct bounding {
     double ranks;
     ask *ask; /* [count x degrees] */
     hbp__bound_class class;
-    hbp__bound_region region;
-    double *scratch; /* [hbp__bound_one_room] */
+    hbp__bound_region region; /* opened where it is looked at */
+    double *scratch;          /* [hbp__bound_one_room] */
 } bounding;
 
 hbp__step_way hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens)
@@ -213,8 +213,7 @@ static hbp_status open(const hbp__step *step, bounding *b)
         return hbp__fail_memory(step->context, "the bound of the step");
     HBP__TRY(hbp__tick(step->context, "bound", 0, HBP__BOUND_CLASSES));
     HBP__TRY(hbp__bound_ask(step, b->ask));
-    HBP__TRY(hbp__bound_class_open(step, b->ask, &b->class));
-    return hbp__bound_region_open(step, b->ask, &b->region);
+    return hbp__bound_class_open(step, b->ask, &b->class);
 }
 
 static void close(bounding *b)
@@ -232,9 +231,13 @@ static hbp_status least_one(bounding *b, double most, double *least)
     static const double precision[LOOKS] = {1e-3, 1e-4, 1e-3};
     for (int look = 0; look < LOOKS; look++) {
         double high = most;
-        if (look == BY_REGIONS &&
-            ((most + b->fixed) * (1 - WORTH_REGIONS) < *least + b->fixed || b->region.kinds > MOST_KINDS))
-            break;
+        if (look == BY_REGIONS) {
+            if ((most + b->fixed) * (1 - WORTH_REGIONS) < *least + b->fixed)
+                break;
+            HBP__TRY(hbp__bound_region_open(b->step, b->ask, &b->region));
+            if (b->region.kinds > MOST_KINDS)
+                break;
+        }
         for (int i = 0; i < 40 && high - *least > precision[look] * high; i++) {
             double middle = *least + (high - *least) / 2;
             int allowed = 0;

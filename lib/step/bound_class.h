@@ -36,7 +36,7 @@ typedef struct hbp__bound_class {
     hbp_status status; /* once cancelled its bounds mean nothing */
 } hbp__bound_class;
 
-/* `ask` must live as long. HBP_E_MEMORY. Close it whatever happens. */
+/* `ask` must live as long. HBP_E_NO_MEMORY. Close it whatever happens. */
 hbp_status hbp__bound_class_open(const hbp__step *step, const hbp__ask *ask, hbp__bound_class *class);
 void hbp__bound_class_close(hbp__bound_class *class);
 

@@ -57,16 +57,6 @@ void hbp__bound_region_close(region *r)
     hbp__delete(memory, r->kind);
 }
 
-static double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static const hbp__step_degree *degree_of(const region *r, const side *s)
 {
     return &r->step->degree[s->degree];
@@ -100,18 +90,18 @@ static double most_of_way(const region *r, const side *s, int32_t w, double slop
     const hbp__step_way *way = fastest_way(r, s, w);
     double left = time_left(r, way), most = 0;
     double end =
-        lesser((double)degree_of(r, s)->way[w].capacity, tokens_in_time(way, left, s->base, s->thin));
+        hbp__min_f64((double)degree_of(r, s)->way[w].capacity, tokens_in_time(way, left, s->base, s->thin));
     double bend[] = {end, tokens_in_time(way, left, 0, s->dense), end};
     if (end < 0)
         return 0;
     if (s->top < (double)INFINITY)
         bend[2] = tokens_in_time(way, left, s->top, s->rise);
     for (int i = 0; i < 3; i++) {
-        double tokens = bend[i] < 0 ? 0 : lesser(bend[i], end), squares = s->dense * tokens;
-        squares = lesser(squares, s->top + s->rise * tokens);
+        double tokens = bend[i] < 0 ? 0 : hbp__min_f64(bend[i], end), squares = s->dense * tokens;
+        squares = hbp__min_f64(squares, s->top + s->rise * tokens);
         if (way->square > 0)
-            squares = lesser(squares, (left - way->linear * tokens) / way->square);
-        most = larger(most, tokens + slope * larger(squares, s->base + s->thin * tokens));
+            squares = hbp__min_f64(squares, (left - way->linear * tokens) / way->square);
+        most = hbp__max_f64(most, tokens + slope * hbp__max_f64(squares, s->base + s->thin * tokens));
     }
     return most;
 }
@@ -120,7 +110,7 @@ void hbp__bound_side_set_slope(const region *r, side *s, double slope)
 {
     double most = 0, ranks = degree_of(r, s)->degree;
     for (int32_t w = 0; w < s->ways && s->thin <= s->dense; w++)
-        most = larger(most, most_of_way(r, s, w, slope));
+        most = hbp__max_f64(most, most_of_way(r, s, w, slope));
     s->slope = slope;
     s->token_price = most > 0 ? ranks / most : 0;
     s->square_price = slope * s->token_price;
@@ -152,8 +142,8 @@ static void set_side(const region *r, int32_t j, side *s)
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
         if (is_done(r, k, j) && !k->is_own) {
             double here = squares_of(r, k) / (double)size[k->first];
-            s->thin = lesser(s->thin, here);
-            s->dense = larger(s->dense, here);
+            s->thin = hbp__min_f64(s->thin, here);
+            s->dense = hbp__max_f64(s->dense, here);
         }
     set_capacity(r, s);
 }
@@ -175,11 +165,11 @@ static void set_side_of_own(const region *r, int32_t j, const side *others, side
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
         if (k->is_own && is_done(r, k, j)) {
             double here = squares_of(r, k) / (double)size[k->first];
-            tokens = lesser(tokens, (double)size[k->first]);
-            squares = lesser(squares, squares_of(r, k));
-            s->thin = lesser(s->thin, here);
-            s->dense = larger(s->dense, here);
-            s->top += k->weight * larger(0, squares_of(r, k) - s->rise * (double)size[k->first]);
+            tokens = hbp__min_f64(tokens, (double)size[k->first]);
+            squares = hbp__min_f64(squares, squares_of(r, k));
+            s->thin = hbp__min_f64(s->thin, here);
+            s->dense = hbp__max_f64(s->dense, here);
+            s->top += k->weight * hbp__max_f64(0, squares_of(r, k) - s->rise * (double)size[k->first]);
         }
     if (!(tokens < (double)INFINITY)) {
         s->ways = 0; /* none is done in time there */
@@ -187,8 +177,8 @@ static void set_side_of_own(const region *r, int32_t j, const side *others, side
     }
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
         if (k->is_own && is_done(r, k, j) && (double)size[k->first] > tokens)
-            s->thin = lesser(s->thin, (squares_of(r, k) - squares) / ((double)size[k->first] - tokens));
-    s->base = larger(0, squares * (1 - margin) - s->thin * tokens);
+            s->thin = hbp__min_f64(s->thin, (squares_of(r, k) - squares) / ((double)size[k->first] - tokens));
+    s->base = hbp__max_f64(0, squares * (1 - margin) - s->thin * tokens);
     s->top += margin * (s->top + s->rise * tokens);
     while (s->ways > 0 && !holds(r, fastest_way(r, s, s->ways - 1), tokens, squares))
         s->ways--;
@@ -240,7 +230,7 @@ static void set_least(const region *r, int32_t but)
         for (int32_t i = 0; i < r->sides; i++) {
             double *least = is_above(r, i) ? &k->above : &k->below;
             if (i != but && (is_above(r, i) || !k->is_own))
-                *least = lesser(*least, load(r, &r->side[i], k));
+                *least = hbp__min_f64(*least, load(r, &r->side[i], k));
         }
     }
 }
@@ -251,7 +241,7 @@ static double sum_at(const region *r, double discount)
 {
     double sum = (1 - discount) * r->held;
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
-        sum += k->weight * lesser(k->below, discount * k->above);
+        sum += k->weight * hbp__min_f64(k->below, discount * k->above);
     return sum;
 }
 
@@ -260,9 +250,9 @@ static double sum_with(const region *r, int32_t i, const side *s)
 {
     double sum = (1 - r->discount) * r->held, part = is_above(r, i) ? r->discount : 1;
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++) {
-        double least = lesser(k->below, r->discount * k->above);
+        double least = hbp__min_f64(k->below, r->discount * k->above);
         if (is_above(r, i) || !k->is_own)
-            least = lesser(least, part * load(r, s, k));
+            least = hbp__min_f64(least, part * load(r, s, k));
         sum += k->weight * least;
     }
     return sum;
@@ -304,7 +294,8 @@ static void raise_held(region *r)
     for (const kind *k = r->kind; k < r->kind + r->kinds; k++)
         sum += k->is_own ? k->weight * k->above : 0;
     if (sum < (double)INFINITY)
-        r->held = larger(r->held, hbp__bound_round_up(r->step, sum, hbp__bound_unit(r->step, r->level)));
+        r->held =
+            hbp__max_f64(r->held, hbp__bound_round_up(r->step, sum, hbp__bound_unit(r->step, r->level)));
 }
 
 /* Moves slopes and discount one after another to where the sum is largest. *allowed tells whether that is

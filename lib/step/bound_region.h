@@ -5,8 +5,7 @@
 
 #include "step/bound.h"
 
-/* The groups of one degree that are done in time, or those of them that hold a sequence of the level's own.
- */
+/* The groups of one degree that are done in time: those without the level's own sequences, or those with. */
 typedef struct hbp__bound_side {
     int32_t degree;   /* index into step->degree */
     int32_t ways;     /* the first so many are in time */
@@ -38,13 +37,13 @@ typedef struct hbp__bound_region {
     int32_t level;         /* sequences done in time on degrees from here on alone are the level's own */
     double held;           /* ranks that their groups have at least */
     double discount;       /* on loads in their groups */
-    int32_t sides;         /* all groups of each degree, then those with the level's own */
+    int32_t sides;         /* groups without the level's own by degree, then those with */
     hbp__bound_side *side; /* [2 x degrees] */
     int64_t kinds;
     hbp__bound_kind *kind; /* [kinds] */
 } hbp__bound_region;
 
-/* `ask` must live as long. HBP_E_MEMORY. Close it whatever happens. */
+/* `ask` must live as long. HBP_E_NO_MEMORY. Close it whatever happens. */
 hbp_status hbp__bound_region_open(const hbp__step *step, const hbp__ask *ask, hbp__bound_region *region);
 void hbp__bound_region_close(hbp__bound_region *region);
 

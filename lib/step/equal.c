@@ -64,11 +64,6 @@ static int listen(equal *e, int64_t packs)
     return e->status >= 0;
 }
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static double time_of(const equal *e, const hbp__step_group *g)
 {
     return g->tokens ? hbp__step_group_time(e->step, e->j, g->tokens, g->squares)
@@ -225,7 +220,7 @@ static double sum_up(equal *e)
     for (int64_t m = 0; m < b->micro_batches; m++) {
         b->makespan[m] = e->step->cost->terms.pack_ns;
         for (int64_t i = 0; i < e->lanes; i++)
-            b->makespan[m] = larger(b->makespan[m], b->group[m * b->ranks + i].time);
+            b->makespan[m] = hbp__max_f64(b->makespan[m], b->group[m * b->ranks + i].time);
     }
     return hbp__step_board_time(b);
 }
@@ -255,7 +250,7 @@ static void consider(const equal *e, int64_t p, int64_t q, int64_t a, int64_t b,
         return;
     double mine = time_of(e, &from), other = time_of(e, &to);
     if (p / board->ranks == q / board->ranks)
-        mine = larger(mine, other);
+        mine = hbp__max_f64(mine, other);
     else if (other > board->makespan[q / board->ranks])
         return;
     if (mine < best->time)
@@ -334,7 +329,7 @@ static int shorten(equal *e, int64_t m)
     put(e, best.to, best.a);
     b->makespan[m] = e->step->cost->terms.pack_ns;
     for (int64_t i = first; i < first + e->lanes; i++)
-        b->makespan[m] = larger(b->makespan[m], b->group[i].time);
+        b->makespan[m] = hbp__max_f64(b->makespan[m], b->group[i].time);
     return 1;
 }
 
