@@ -131,10 +131,8 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
     printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
     printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
            "ratio;\n"
-           "CR: share of tokens in packs with sequence parallelism; mixture: how far a step's mixture of "
-           "lengths "
-           "is\n"
-           "from the epoch's, 0 to 1.\n");
+           "CR: share of tokens in packs with sequence parallelism;\n"
+           "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }

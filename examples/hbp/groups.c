@@ -83,7 +83,8 @@ static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *cho
                           (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "tokens_per_step_chosen",
                           c->tokens_per_step == 0, "groups", rows, "candidates", candidates_json(c->groups),
                           "degrees_of_longest_pack", degrees);
-    json_add_steps(c->result, report);
+    if (report)
+        json_add_steps(c->result, report);
     return cli_print_json(c);
 }
 
@@ -161,7 +162,8 @@ static void print_choices(int64_t length, const hbp_sp_choice *choices, int64_t 
     table_end(&t);
 }
 
-/* What steps of the groups hold: the epoch that they make, planned and replayed. */
+/* What steps of the groups hold: the epoch that they make, planned and replayed. Groups may be chosen where
+ * no plan can be made, of vision units that the cost charges, say. */
 static hbp_status plan_groups(cli *c, hbp_report *report)
 {
     hbp_epoch_options options;
@@ -186,22 +188,27 @@ int cli_groups(cli *c)
     hbp_sp_choice *choices = NULL;
     int64_t choice_count = 0;
     hbp_report report;
-    hbp_status status = list_choices(c, length[count - 1], &choices, &choice_count);
+    hbp_status status = list_choices(c, length[count - 1], &choices, &choice_count), planned = status;
     if (status >= 0)
-        status = plan_groups(c, &report);
+        planned = plan_groups(c, &report);
+    if (planned == HBP_E_CANCELLED)
+        status = planned;
     int exit_status = 0;
     cli_clear_progress();
     if (status < 0) {
         exit_status = cli_failed(c);
     } else if (c->json) {
-        exit_status = print_json(c, &report, choices, choice_count);
+        exit_status = print_json(c, planned < 0 ? NULL : &report, choices, choice_count);
     } else {
         printf("%s per step at most, as %s\n\n",
                show_number(hbp_groups_get_tokens_per_step(c->groups), "token").s,
                c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
         printf("\n");
-        print_steps(&report);
+        if (planned < 0)
+            printf("no steps of these groups: %s\n", hbp_context_message(c->context));
+        else
+            print_steps(&report);
         print_candidates(c->groups, c->all != 0);
         print_choices(length[count - 1], choices, choice_count);
     }
