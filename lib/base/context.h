@@ -62,4 +62,13 @@ hbp_status hbp__require(hbp_context *context, const void *pointer, const char *n
             return hbp__try_status;                                                                          \
     } while (0)
 
+/* Begins a call that makes *out, which is NULL from here on, whatever fails. */
+#define HBP__ENTER_OUT(context, out)                                                                         \
+    do {                                                                                                     \
+        if (out)                                                                                             \
+            *(out) = NULL;                                                                                   \
+        HBP__TRY(hbp__enter(context));                                                                       \
+        HBP__TRY(hbp__require(context, out, "out"));                                                         \
+    } while (0)
+
 #endif

@@ -207,10 +207,7 @@ static hbp_status check_fit(hbp_context *context, const hbp_model *model, const 
 hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
                            const hbp_cost_options *options, hbp_cost **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, model, "model"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     analysis a = {.model = &model->fields, .summary = &model->summary};

@@ -135,10 +135,7 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
 
 hbp_status hbp_cost_create_terms(hbp_context *context, const hbp_cost_terms *terms, hbp_cost **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, terms, "terms"));
     hbp_cost_terms all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, terms, "hbp_cost_terms"));

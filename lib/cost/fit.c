@@ -408,10 +408,7 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
 hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
                         hbp_cost **out, hbp_fit_report *report)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, prior, "prior"));
     hbp_measurements all;
     HBP__TRY(read_measurements(context, measurements, &all));

@@ -343,10 +343,7 @@ static void fill(table *t, const analysis *a)
 hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
                                  const hbp_vlm_layers_options *options, hbp_layers **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, vlm, "vlm"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, options, "options"));

@@ -304,10 +304,7 @@ static hbp_status find(hbp_context *context, const char *name, const hbp__worklo
 hbp_status hbp_graph_create_workload(hbp_context *context, const char *name, const hbp_machine *machine,
                                      hbp_graph **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, name, "name"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     maker m = {0};

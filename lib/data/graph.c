@@ -23,10 +23,7 @@ void hbp_operator_init(hbp_operator *fields, uint32_t struct_size)
 
 hbp_status hbp_graph_create(hbp_context *context, hbp_graph **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     hbp_graph *graph = hbp__new_zero(&context->memory, 1, sizeof *graph);
     if (!graph)
         return hbp__fail_memory(context, "a graph");

@@ -134,10 +134,7 @@ static hbp_status fill(hbp_context *context, const hbp_layer_columns *given, hbp
 
 hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns, hbp_layers **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, columns, "columns"));
     hbp_layer_columns given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_layer_columns"));

@@ -187,10 +187,7 @@ static hbp_status create(hbp_context *context, const length_array *from, int64_t
 /* What the three creators share before they differ. */
 static hbp_status begin_create(hbp_context *context, const void *lengths, hbp_lengths **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     return hbp__require(context, lengths, "lengths");
 }
 

@@ -15,10 +15,7 @@ struct hbp_lengths_builder {
 
 hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     hbp_lengths_builder *builder = hbp__new_zero(&context->memory, 1, sizeof *builder);
     if (!builder)
         return hbp__fail_memory(context, "a builder of lengths");
@@ -216,10 +213,7 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
 
 hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, builder, "builder"));
     HBP__TRY(hbp__lengths_check_count(context, builder->count));
     hbp_lengths *draft = hbp__lengths_draft(context, &builder->memory);

@@ -363,10 +363,7 @@ static hbp_status limit_overlong(limiting *l, hbp_lengths **out)
 hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
                              int32_t policy, hbp_lengths **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     if (max_length < 1)
         return hbp__fail(context, HBP_E_INVALID, "max_length is %lld; it is at least 1",

@@ -139,10 +139,7 @@ hbp_machine *hbp__machine_new(hbp_context *context, const char *name)
 
 hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields, hbp_machine **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, fields, "fields"));
     hbp_machine_fields all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, fields, "hbp_machine_fields"));

@@ -94,10 +94,7 @@ static hbp_status set_shape(hbp_context *context, hbp_machine *machine, const st
 
 hbp_status hbp_machine_create_preset(hbp_context *context, const char *name, int32_t nodes, hbp_machine **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, name, "name"));
     const struct preset *p = NULL;
     HBP__TRY(find_preset(context, name, &p));

@@ -317,10 +317,7 @@ hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_mod
 
 hbp_status hbp_model_create(hbp_context *context, const hbp_model_fields *fields, hbp_model **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, fields, "fields"));
     return hbp__model_make(context, "custom", fields, out);
 }

@@ -269,20 +269,18 @@ static void copy_offsets(int64_t *to, const int64_t *from, int64_t first, int64_
 /* Bytes copied between two looks at a request to cancel. */
 #define TICK_BYTES (INT64_C(1) << 22)
 
-/* Without a context nobody asks to cancel. */
 static hbp_status copy_bytes(hbp_context *context, void *to, const void *from, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += TICK_BYTES) {
-        if (context && at)
+        if (at)
             HBP__TRY(hbp__tick(context, "copy", at, bytes));
         memcpy((char *)to + at, (const char *)from + at, (size_t)hbp__min_i64(TICK_BYTES, bytes - at));
     }
     return HBP_OK;
 }
 
-/* HBP_E_NO_MEMORY without a message. */
-static hbp_status slice(hbp_context *context, const hbp__memory *memory, const hbp_plan *plan, int64_t first,
-                        int64_t count, hbp_plan **out)
+hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                           hbp_plan **out)
 {
     hbp_status status = HBP_OK;
     const int64_t steps = first;
@@ -293,10 +291,10 @@ static hbp_status slice(hbp_context *context, const hbp__memory *memory, const h
     const int64_t micro_batch_end = plan->step_offsets[first + count];
     const int64_t pack_end = plan->micro_batch_offsets[micro_batch_end];
     const int64_t sample_end = plan->pack_offsets[pack_end];
-    hbp_plan *part = hbp__plan_new(memory, count, micro_batch_end - micro_batches, pack_end - packs,
+    hbp_plan *part = hbp__plan_new(&context->memory, count, micro_batch_end - micro_batches, pack_end - packs,
                                    sample_end - samples, 0, hbp__plan_optional(plan));
     if (!part)
-        return HBP_E_NO_MEMORY;
+        return hbp__fail_memory(context, "a part of the plan");
 #define COPY(name, type, table, extra)                                                                       \
     if (status >= 0 && part->name && part->table)                                                            \
         status = copy_bytes(context, part->name, plan->name + table, part->table * (int64_t)sizeof(type));
@@ -329,17 +327,4 @@ static hbp_status slice(hbp_context *context, const hbp__memory *memory, const h
     hbp__plan_seal(part);
     *out = part;
     return HBP_OK;
-}
-
-hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count)
-{
-    hbp_plan *part = NULL;
-    return slice(NULL, memory, plan, first, count, &part) < 0 ? NULL : part;
-}
-
-hbp_status hbp__plan_cut(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
-                         hbp_plan **out)
-{
-    hbp_status status = slice(context, &context->memory, plan, first, count, out);
-    return status == HBP_E_NO_MEMORY ? hbp__fail_memory(context, "a part of the plan") : status;
 }

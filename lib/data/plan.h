@@ -133,13 +133,10 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary);
 hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan);
 
 /* Steps [first, first + count) as a sealed plan of their own, without dropped samples and bound but with the
- * counts of over-long ones, which tell the limit it was made under; the range lies inside the plan. NULL when
- * memory is short. */
-hbp_plan *hbp__plan_slice(const hbp__memory *memory, const hbp_plan *plan, int64_t first, int64_t count);
-
-/* The same of very many steps, which may be cancelled. */
-hbp_status hbp__plan_cut(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
-                         hbp_plan **out);
+ * counts of over-long ones, which tell the limit it was made under; the range lies inside the plan. *out is
+ * written on success. */
+hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
+                           hbp_plan **out);
 
 /* The same plan with the micro-batches of each step in another order: `order` [micro_batches] names for every
  * row the one it takes, of the same step. A sealed plan of its own; NULL when memory is short. O(samples). */

@@ -170,10 +170,7 @@ static hbp_status fill(hbp_context *context, const hbp_timeline_columns *given, 
 
 hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, columns, "columns"));
     hbp_timeline_columns given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_timeline_columns"));

@@ -136,10 +136,7 @@ hbp_status hbp__vlm_make(hbp_context *context, const char *name, const hbp_vlm_f
 hbp_status hbp_vlm_create(hbp_context *context, const hbp_vlm_fields *fields, const hbp_model *language,
                           hbp_vlm **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, fields, "fields"));
     HBP__TRY(hbp__require(context, language, "language"));
     return hbp__vlm_make(context, "custom", fields, language, out);

@@ -50,10 +50,7 @@ const char *hbp_vlm_get_preset_name(int64_t index)
 
 hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, name, "name"));
     for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
         if (strcmp(presets[i].name, name) == 0) {

@@ -82,10 +82,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
 hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                              int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (!hbp_baseline_name(baseline))

@@ -84,9 +84,8 @@ hbp_status hbp__epoch_choose(const hbp__epoch *epoch, hbp__trial *best)
     hbp_groups_options options;
     hbp_groups *table = NULL;
     hbp__epoch_groups_options(&epoch->options, &options);
-    hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table);
-    HBP__TRY(status);
-    status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
+    HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &table));
+    hbp_status status = hbp__groups_candidate(epoch->context, epoch->cost, table, 0, &best->groups);
     if (status >= 0)
         status = run_trial(epoch, best);
     if (status >= 0 && epoch->options.mode != HBP_EPOCH_PAPER && epoch->lengths->count <= HBP__TRY_SAMPLES) {
@@ -301,10 +300,7 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_epoch_options *options, hbp_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}};

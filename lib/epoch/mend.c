@@ -158,10 +158,9 @@ static hbp_status add_slice(mending *m, int64_t first, int64_t end)
 {
     if (first == end)
         return HBP_OK;
-    hbp_plan *slice = hbp__plan_slice(&m->epoch->context->memory, m->plan, first, end - first);
-    if (!slice)
-        return hbp__fail_memory(m->epoch->context, "the steps that stay");
-    m->part[m->parts++] = slice;
+    hbp_plan **part = &m->part[m->parts];
+    HBP__TRY(hbp__plan_slice(m->epoch->context, m->plan, first, end - first, part));
+    m->parts++;
     return HBP_OK;
 }
 

@@ -158,9 +158,8 @@ static hbp_status slice(hbp_context *context, const hbp_plan *longs, const hbp_p
     int64_t steps = longs->steps + rest->steps;
     for (int64_t s = 0; s < steps; s++) {
         int64_t before = s * longs->steps / steps, is_long = (s + 1) * longs->steps / steps > before;
-        part[s] = hbp__plan_slice(&context->memory, is_long ? longs : rest, is_long ? before : s - before, 1);
-        if (!part[s])
-            return hbp__fail_memory(context, "the steps of both parts");
+        HBP__TRY(
+            hbp__plan_slice(context, is_long ? longs : rest, is_long ? before : s - before, 1, &part[s]));
     }
     return HBP_OK;
 }

@@ -476,10 +476,7 @@ hbp_status hbp__graph_read(hbp_context *context, const char *name, const char *d
 
 hbp_status hbp_graph_read(hbp_context *context, const char *path, hbp_graph **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     char *data;
     int64_t bytes;

@@ -228,10 +228,7 @@ hbp_status hbp__machine_read(hbp_context *context, const char *name, const char 
 
 hbp_status hbp_machine_load(hbp_context *context, const char *path, hbp_machine **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     char *text;
     int64_t bytes;

@@ -261,20 +261,14 @@ static hbp_status read_config(hbp_context *context, const char *json, int64_t by
 
 hbp_status hbp_model_create_config(hbp_context *context, const char *json, int64_t bytes, hbp_model **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, json, "json"));
     return read_config(context, json, bytes, out);
 }
 
 hbp_status hbp_model_load_config(hbp_context *context, const char *path, hbp_model **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     char *text;
     int64_t bytes;

@@ -126,32 +126,39 @@ static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const 
     return check_chunks(context, file, *header, index);
 }
 
+static hbp_status refuse_without(hbp_context *context, const hbp_plan_file *file, const char *key)
+{
+    char what[96];
+    snprintf(what, sizeof what, "the header lacks the number '%s'", key);
+    return hbp__file_fail(context, &file->source, 0, what);
+}
+
 static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const msgpack_object *map)
 {
     hbp_plan_summary *summary = &file->summary;
     uint64_t split = 2, loss = 2;
     summary->struct_size = sizeof *summary;
     summary->vision = -1;
-#define FIELD(key, field)                                                                                    \
-    if (!hbp__unpack_number(map, #key, &summary->field))                                                     \
-        return hbp__file_fail(context, &file->source, 0, "the header lacks the number '" #key "'");
+#define FIELD(name)                                                                                          \
+    if (!hbp__unpack_number(map, hbp__plan_key(#name), &summary->name))                                      \
+        return refuse_without(context, file, hbp__plan_key(#name));
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (hbp__unpack_find(map, "bound_ns")) {
-        FIELD(bound_ns, bound_ns)
+        FIELD(bound_ns)
     }
     if (file->version > 1 && hbp__unpack_find(map, "vision")) {
-        FIELD(vision, vision)
+        FIELD(vision)
         file->optional |= HBP__PLAN_VISION;
     }
     if (file->version > 1 && hbp__unpack_find(map, "modalities")) {
-        FIELD(modalities, modalities)
+        FIELD(modalities)
         file->optional |= HBP__PLAN_MODALITIES;
     }
     if (file->version > 2 && hbp__unpack_find(map, "dropped_pieces"))
         file->optional |= HBP__PLAN_PIECES;
 #define KNOWN(name)                                                                                          \
     if (hbp__unpack_find(map, #name)) {                                                                      \
-        FIELD(name, name)                                                                                    \
+        FIELD(name)                                                                                          \
     }
     HBP__PLAN_HEADER_OPTIONAL(KNOWN)
 #undef KNOWN

@@ -3,6 +3,7 @@
 #define HBP_IO_PLAN_FORMAT_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "data/plan.h"
 
@@ -24,33 +25,39 @@ int32_t hbp__plan_format_version(const hbp_plan *plan);
 #define HBP__PLAN_CHUNK_BYTES 65536
 #define HBP__PLAN_CHUNK_STEPS 256
 
-/* The header's numbers: X(key, field of hbp_plan_summary). `bound_ns` stands there, too, when it is
+/* The key of a field: its name, but for the one that had another when files were first written. */
+static inline const char *hbp__plan_key(const char *name)
+{
+    return strcmp(name, "complete") ? name : "proven";
+}
+
+/* The header's numbers, each a field of hbp_plan_summary: X(name). `bound_ns` stands there, too, when it is
  * known: files written before there was one are read, and written again byte for byte. From version 2 on, so
  * do `vision` and `modalities` when the plan has their columns, and from version 3 on `dropped_pieces`. */
 #define HBP__PLAN_HEADER_FIELDS(X)                                                                           \
-    X(digest, digest)                                                                                        \
-    X(lengths_digest, lengths_digest)                                                                        \
-    X(seed, seed)                                                                                            \
-    X(epoch, epoch)                                                                                          \
-    X(ranks, ranks)                                                                                          \
-    X(domain_ranks, domain_ranks)                                                                            \
-    X(proven, complete)                                                                                      \
-    X(first_step, first_step)                                                                                \
-    X(steps, steps)                                                                                          \
-    X(micro_batches, micro_batches)                                                                          \
-    X(packs, packs)                                                                                          \
-    X(dummy_packs, dummy_packs)                                                                              \
-    X(samples, samples)                                                                                      \
-    X(dropped, dropped)                                                                                      \
-    X(tokens, tokens)                                                                                        \
-    X(padded_tokens, padded_tokens)                                                                          \
-    X(loss_tokens, loss_tokens)                                                                              \
-    X(sequence_multiple, sequence_multiple)                                                                  \
-    X(pack_multiple, pack_multiple)                                                                          \
-    X(micro_batch_multiple, micro_batch_multiple)                                                            \
-    X(predicted_ns, predicted_ns)                                                                            \
-    X(overlong_samples, overlong_samples)                                                                    \
-    X(overlong_tokens, overlong_tokens)
+    X(digest)                                                                                                \
+    X(lengths_digest)                                                                                        \
+    X(seed)                                                                                                  \
+    X(epoch)                                                                                                 \
+    X(ranks)                                                                                                 \
+    X(domain_ranks)                                                                                          \
+    X(complete)                                                                                              \
+    X(first_step)                                                                                            \
+    X(steps)                                                                                                 \
+    X(micro_batches)                                                                                         \
+    X(packs)                                                                                                 \
+    X(dummy_packs)                                                                                           \
+    X(samples)                                                                                               \
+    X(dropped)                                                                                               \
+    X(tokens)                                                                                                \
+    X(padded_tokens)                                                                                         \
+    X(loss_tokens)                                                                                           \
+    X(sequence_multiple)                                                                                     \
+    X(pack_multiple)                                                                                         \
+    X(micro_batch_multiple)                                                                                  \
+    X(predicted_ns)                                                                                          \
+    X(overlong_samples)                                                                                      \
+    X(overlong_tokens)
 
 /* Numbers that stand in the header when they are not 0: X(name). */
 #define HBP__PLAN_HEADER_OPTIONAL(X)                                                                         \

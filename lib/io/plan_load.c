@@ -232,7 +232,7 @@ hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file, int64_t
     int64_t chunk = chunk_of(file, first), end = chunk_of(file, first + count - 1) + 1;
     hbp_plan *whole = NULL;
     HBP__TRY(load_chunks(context, file, chunk, end, &whole));
-    hbp_status status = hbp__plan_cut(context, whole, first - file->start[chunk].steps, count, out);
+    hbp_status status = hbp__plan_slice(context, whole, first - file->start[chunk].steps, count, out);
     hbp_plan_free(whole);
     return status;
 }

@@ -115,7 +115,7 @@ static hbp_status write_header(saving *s)
     hbp__plan_summarise(s->plan, &summary);
     msgpack_packer packer = hbp__buffer_packer(&s->object);
     uint32_t entries = 5;
-#define COUNT(key, field) entries++;
+#define COUNT(name) entries++;
     HBP__PLAN_HEADER_FIELDS(COUNT)
 #undef COUNT
     const int32_t optional = hbp__plan_optional(s->plan);
@@ -128,18 +128,18 @@ static hbp_status write_header(saving *s)
     hbp__pack_format(&packer, entries, HBP__PLAN_FORMAT, s->version);
     hbp__pack_text(&packer, "library");
     hbp__pack_text(&packer, HBP_VERSION_STRING);
-#define FIELD(key, field)                                                                                    \
-    hbp__pack_text(&packer, #key);                                                                           \
-    msgpack_pack_uint64(&packer, (uint64_t)summary.field);
+#define FIELD(name)                                                                                          \
+    hbp__pack_text(&packer, hbp__plan_key(#name));                                                           \
+    msgpack_pack_uint64(&packer, (uint64_t)summary.name);
     HBP__PLAN_HEADER_FIELDS(FIELD)
     if (summary.bound_ns > 0) {
-        FIELD(bound_ns, bound_ns)
+        FIELD(bound_ns)
     }
     if (optional & HBP__PLAN_VISION) {
-        FIELD(vision, vision)
+        FIELD(vision)
     }
     if (optional & HBP__PLAN_MODALITIES) {
-        FIELD(modalities, modalities)
+        FIELD(modalities)
     }
     if (optional & HBP__PLAN_PIECES) {
         hbp__pack_text(&packer, "dropped_pieces");
@@ -147,7 +147,7 @@ static hbp_status write_header(saving *s)
     }
 #define KNOWN(name)                                                                                          \
     if (summary.name) {                                                                                      \
-        FIELD(name, name)                                                                                    \
+        FIELD(name)                                                                                          \
     }
     HBP__PLAN_HEADER_OPTIONAL(KNOWN)
 #undef KNOWN

@@ -224,10 +224,7 @@ static hbp_status probe_kind(hbp_context *context, int32_t kind, const char *tex
 
 hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *text, hbp_machine **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     hbp__probe probe = {0};
     HBP__TRY(probe_kind(context, kind, text, &probe));
     hbp_machine *machine = hbp__machine_new(context, SOURCE);

@@ -192,10 +192,7 @@ hbp_status hbp__layers_read_stream(hbp_context *context, hbp__stream *in, hbp_la
 
 hbp_status hbp_layers_read(hbp_context *context, const char *path, hbp_layers **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__stream *in;
     HBP__TRY(hbp__stream_open(context, path, &in));

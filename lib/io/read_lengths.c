@@ -206,10 +206,7 @@ hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__
 hbp_status hbp_lengths_read(hbp_context *context, const char *path, const hbp_lengths_read_options *options,
                             hbp_lengths **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     hbp_lengths_read_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_lengths_read_options"));

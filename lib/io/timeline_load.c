@@ -264,10 +264,7 @@ hbp_status hbp__timeline_load_stream(hbp_context *context, hbp__stream *in, hbp_
 
 hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timeline **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__stream *in;
     HBP__TRY(hbp__stream_open(context, path, &in));

@@ -126,10 +126,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
 hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
     hbp_fill_options all;

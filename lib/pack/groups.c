@@ -376,10 +376,7 @@ static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
 hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                            const hbp_groups_options *options, hbp_groups **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_groups_options all;
@@ -476,10 +473,7 @@ hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t
                              const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
                              int64_t tokens_per_step, hbp_groups **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, pack_length, "pack_length"));
     HBP__TRY(hbp__require(context, sp, "sp"));

@@ -90,10 +90,7 @@ static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengt
 hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_iterative_fill_options *options, hbp_packs **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, options, "options"));
     hbp_iterative_fill_options all;

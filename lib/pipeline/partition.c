@@ -357,10 +357,7 @@ hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
                                 hbp_partition **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, layers, "layers"));
     HBP__TRY(hbp__require(context, pipeline, "pipeline"));
     planner p = {.context = context};

@@ -77,10 +77,7 @@ hbp_status hbp__balance(hbp_context *context, const hbp_packs *packs, const hbp_
 hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                                  const hbp_cost *cost, const hbp_balance_options *options, hbp_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, packs, "packs"));
     HBP__TRY(hbp__require(context, groups, "groups"));
     HBP__TRY(hbp__require(context, cost, "cost"));

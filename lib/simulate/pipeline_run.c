@@ -132,10 +132,7 @@ hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers,
                                  const hbp_pipeline_options *pipeline, const int32_t *order,
                                  hbp_pipeline_run **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, layers, "layers"));
     hbp_pipeline_options p;
     HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));

@@ -296,10 +296,7 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
                               const hbp_task_schedule *schedule, const hbp_task_run_options *options,
                               hbp_task_run **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, schedule, "schedule"));

@@ -120,10 +120,7 @@ static hbp_status check_equal(const hbp__step *step)
 hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                          const hbp_step_options *options, hbp_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (hbp__cost_charges_vision(cost) && batch_lengths->vision_sum > 0)

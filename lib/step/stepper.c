@@ -151,10 +151,7 @@ hbp_status hbp_stepper_create(hbp_context *context, const hbp_cost *cost,
                               const hbp_step_options *step_options, const hbp_stepper_options *options,
                               hbp_stepper **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_stepper *stepper = hbp__new_zero(&context->memory, 1, sizeof *stepper);
     if (!stepper)
@@ -290,10 +287,7 @@ hbp_status hbp_stepper_submit_lengths(hbp_context *context, hbp_stepper *stepper
 
 hbp_status hbp_stepper_take(hbp_context *context, hbp_stepper *stepper, hbp_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, stepper, "stepper"));
     HBP__TRY(hbp__tick(context, "take", 0, 0));
     hbp__worker_counts counts = hbp__worker_count(&stepper->worker);

@@ -314,10 +314,7 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
 
 hbp_status hbp_cost_load(hbp_context *context, const char *path, hbp_cost **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, path, "path"));
     char *text;
     int64_t bytes;

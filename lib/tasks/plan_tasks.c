@@ -206,10 +206,7 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
 hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
                           const hbp_tasks_options *options, hbp_task_schedule **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__planning p = {.context = context, .graph = graph, .machine = machine};

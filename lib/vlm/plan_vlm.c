@@ -193,10 +193,7 @@ static hbp_status plan_rounds(const hbp__vlm_run *run, hbp_vlm_plan **out)
 hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
                         const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
 {
-    if (out)
-        *out = NULL;
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, out, "out"));
+    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__vlm_run run;

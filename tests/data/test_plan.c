@@ -224,14 +224,14 @@ END_TEST
 START_TEST(a_slice_is_the_steps_it_names)
 {
     hbp_context *context = test_context();
-    hbp__memory memory = hbp__memory_default();
     hbp_plan *plan = make(context, 5);
     plan->first_step = 10;
     plan->bound_ns = 1;
     ck_assert_int_gt(plan->steps, 2);
     for (int64_t s = 0; s < plan->steps; s++)
         for (int64_t count = 1; s + count <= plan->steps; count++) {
-            hbp_plan *part = hbp__plan_slice(&memory, plan, s, count);
+            hbp_plan *part;
+            OK(context, hbp__plan_slice(context, plan, s, count, &part));
             struct {
                 int64_t steps, micro_batches, packs, samples, dropped;
             } first = {.steps = s};
@@ -254,9 +254,10 @@ END_TEST
 
 static hbp_status slice(hbp_context *context, void *user)
 {
-    hbp_plan *part = hbp__plan_slice(&context->memory, user, 1, 2);
+    hbp_plan *part = NULL;
+    hbp_status status = hbp__plan_slice(context, user, 1, 2, &part);
     hbp_plan_free(part);
-    return part ? HBP_OK : hbp__fail_memory(context, "a slice");
+    return status;
 }
 
 START_TEST(a_slice_may_find_no_memory)

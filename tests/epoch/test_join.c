@@ -41,7 +41,6 @@ static void halves_close(halves *h)
 START_TEST(columns_of_parts_stand_end_to_end)
 {
     hbp_context *context = test_context();
-    hbp__memory memory = hbp__memory_default();
     for (uint64_t seed = 0; seed < 20; seed++) {
         halves h = halves_open(context, seed, (int32_t)(seed / 2 % 2));
         hbp_plan *plan = NULL;
@@ -52,7 +51,9 @@ START_TEST(columns_of_parts_stand_end_to_end)
         ck_assert_int_eq(hbp__plan_optional(plan), hbp__plan_optional(h.part[0]));
         ck_assert_ptr_nonnull(plan->pack_vision);
         for (int k = 0; k < 2; k++) {
-            hbp_plan *slice = hbp__plan_slice(&memory, plan, k ? h.part[0]->steps : 0, h.part[k]->steps);
+            hbp_plan *slice;
+            int64_t first = k ? h.part[0]->steps : 0;
+            OK(context, hbp__plan_slice(context, plan, first, h.part[k]->steps, &slice));
 #define SAME(name, type, table, extra)                                                                       \
     ck_assert_int_eq(slice->name != NULL, h.part[k]->name != NULL);                                          \
     for (int64_t i = 0; slice->name && i < slice->table + (extra); i++)                                      \

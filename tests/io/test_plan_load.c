@@ -28,7 +28,6 @@ START_TEST(steps_come_back_as_plans_of_their_own)
     char folder[64], path[128];
     folder_make(folder);
     folder_path(path, folder, "plan.msgpack");
-    hbp__memory memory = hbp__memory_default();
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_plan *plan = drawn_plan(context, seed, 200);
         plan->first_step = (int64_t)seed * 100;
@@ -45,7 +44,8 @@ START_TEST(steps_come_back_as_plans_of_their_own)
         ck_assert_int_eq(memcmp(&summary, &expected, sizeof summary), 0);
         for (int64_t first = 0; first < plan->steps; first++)
             for (int64_t count = 1; count <= plan->steps - first; count += 1 + count / 3) {
-                hbp_plan *part, *slice = hbp__plan_slice(&memory, plan, first, count);
+                hbp_plan *part, *slice;
+                OK(context, hbp__plan_slice(context, plan, first, count, &slice));
                 OK(context, hbp_plan_file_read(context, file, first, count, &part));
                 ck_assert_int_eq(part->first_step, plan->first_step + first);
                 ck_assert(count == plan->steps || part->digest != plan->digest);

@@ -24,7 +24,6 @@ START_TEST(pieces_come_back_as_they_were)
 {
     int by_degree_seen[2] = {0, 0};
     hbp_context *context = test_context();
-    hbp__memory memory = hbp__memory_default();
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_plan *plan = make(context, seed, 10 + (int64_t)seed * 9), *back;
         hbp_plan_save_options options = {.struct_size = sizeof options, .level = (int32_t)(seed % 11) - 1};
@@ -35,7 +34,8 @@ START_TEST(pieces_come_back_as_they_were)
         expect_same(plan, back);
         ck_assert_uint_eq(back->digest, plan->digest);
         /* A part lists nothing dropped, and is as old as without: padding by degree makes it new as well. */
-        hbp_plan *slice = hbp__plan_slice(&memory, plan, 0, plan->steps);
+        hbp_plan *slice;
+        OK(context, hbp__plan_slice(context, plan, 0, plan->steps, &slice));
         int by_degree = plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp;
         ck_assert_ptr_null(slice->dropped_tokens);
         ck_assert_int_eq(hbp__plan_format_version(slice), by_degree ? 3 : 1);

@@ -359,10 +359,10 @@ END_TEST
 START_TEST(a_part_need_not_hold_every_sample)
 {
     made m = make(HBP_OVERLONG_SPLIT, 0);
-    hbp__memory memory = hbp__memory_default();
+    hbp_plan *head, *part;
     ck_assert_int_gt(m.plan->steps, 1);
-    hbp_plan *head = hbp__plan_slice(&memory, m.plan, 0, 1);
-    hbp_plan *part = hbp__plan_slice(&memory, m.plan, 1, m.plan->steps - 1);
+    OK(m.context, hbp__plan_slice(m.context, m.plan, 0, 1, &head));
+    OK(m.context, hbp__plan_slice(m.context, m.plan, 1, m.plan->steps - 1, &part));
     OK(m.context, hbp_plan_validate(m.context, part, m.lengths, NULL));
     hbp_lengths *all = plans_lengths(m.context, 5, 30, 100, 0, 0); /* what make limited */
     OK(m.context, hbp_plan_validate(m.context, part, all, NULL));

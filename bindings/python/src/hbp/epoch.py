@@ -142,8 +142,8 @@ def plan_epoch(
     one way: samples_per_step (drawn as a shuffled sampler draws them), tokens_per_step (at most), or batches (a
     list of arrays of sample indices, the trainer's own sampler's); with none of them a number of tokens is
     chosen, which summary().tokens_per_step tells. window_samples (a sample moves only inside its window) goes
-    with tokens_per_step alone; composition, curriculum_steps and drop_last not with batches. composition is "auto", "random", "stratified" (each step a
-    small copy of the epoch) or "hierarchy" (HBP: a step holds packs of one group); mixture_slack: thousandths
+    with tokens_per_step alone; composition, curriculum_steps and drop_last not with batches. composition is
+    "auto", "random", "stratified" (each step a small copy of the epoch) or "hierarchy" (HBP: a step holds packs of one group); mixture_slack: thousandths
     that steps which are no hierarchy may take longer (0: 10; -1: none). Steps that a trainer can run:
     micro_batches_per_step (exactly), micro_batch_multiple, equal_samples (a rank), tokens_per_rank,
     max_pack_length, max_samples (per pack), sequence_multiple and pack_multiple (padding), and the same
