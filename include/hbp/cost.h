@@ -70,6 +70,10 @@ typedef struct hbp_cost_terms {
     double ns_per_vision;           /* av: forward and backward of one vision unit on one GPU; 0: free */
     double recompute_vision;        /* rv: share of av that recomputing all layers adds */
     double vision_bytes;            /* activations of one vision unit */
+    int32_t lockstep_ranks;         /* M, consecutive ranks that wait for one another in every micro-batch;
+                                       0: N. 1: the ranks of each pack alone (docs: lockstep) */
+    int32_t uneven_micro_batches;   /* nonzero: ranks skip a micro-batch in which their lockstep set has no
+                                       samples, at no cost; 0: they run a dummy */
 } hbp_cost_terms;
 
 HBP_API void hbp_cost_terms_init(hbp_cost_terms *terms, uint32_t struct_size);

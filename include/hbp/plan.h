@@ -80,6 +80,9 @@ typedef struct hbp_plan_summary {
                              is none (estimated from some steps where that was enough to tell), where the
                              planner weighed one against the other; else 0 */
     int64_t mixture_ns;
+    int32_t lockstep_ranks; /* consecutive ranks that wait for one another in every micro-batch, as in
+                               hbp_cost_terms; 0: all */
+    int32_t reserved;
 } hbp_plan_summary;
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,
@@ -101,7 +104,8 @@ HBP_API const int64_t *hbp_plan_get_step_tokens(const hbp_plan *plan, int64_t *c
 /* Micro-batches. */
 HBP_API const int64_t *hbp_plan_get_micro_batch_offsets(const hbp_plan *plan,
                                                         int64_t *count); /* into packs */
-HBP_API const int64_t *hbp_plan_get_micro_batch_ns(const hbp_plan *plan, int64_t *count);
+HBP_API const int64_t *hbp_plan_get_micro_batch_ns(const hbp_plan *plan,
+                                                   int64_t *count); /* of the slowest pack */
 
 /* Kinds of sample that every rank meets in the micro-batch, in ascending order, bit k for kind k: all its
  * packs hold samples of just these kinds, sorted by kind, and a rank with a dummy runs a dummy of each. NULL

@@ -48,6 +48,28 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
     return HBP_OK;
 }
 
+/* Sets of ranks that cut the machine evenly and no SP group; the degrees are checked. */
+static hbp_status check_lockstep(hbp_context *context, const hbp_cost_terms *t)
+{
+    int32_t set = t->lockstep_ranks ? t->lockstep_ranks : t->ranks;
+    if (set < 1 || set > t->ranks || t->ranks % set)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "lockstep_ranks is %d; it must divide the %d ranks, or be 0 for all of them",
+                         (int)t->lockstep_ranks, (int)t->ranks);
+    for (int32_t i = 0; set > 1 && i < t->degrees; i++)
+        if (set % t->degree[i])
+            return hbp__fail(context, HBP_E_INVALID,
+                             "lockstep_ranks is %d, which cuts groups of degree[%d], %d ranks; it must be 1 "
+                             "or a multiple of every degree",
+                             (int)set, (int)i, (int)t->degree[i]);
+    if (t->uneven_micro_batches && set == t->ranks && set > 1)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "uneven_micro_batches is set; with lockstep_ranks %d of %d ranks all of them meet "
+                         "in every micro-batch",
+                         (int)set, (int)t->ranks);
+    return HBP_OK;
+}
+
 static hbp_status check_tables(hbp_context *context, const hbp_cost_terms *t)
 {
     if (t->degrees < 1)
@@ -105,6 +127,7 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
 {
     HBP__TRY(check_numbers(context, terms));
     HBP__TRY(check_tables(context, terms));
+    HBP__TRY(check_lockstep(context, terms));
     hbp_cost *cost = hbp__new_zero(&context->memory, 1, sizeof *cost);
     if (!cost)
         return hbp__fail_memory(context, "a cost");
@@ -124,6 +147,8 @@ hbp_status hbp__cost_make(hbp_context *context, const hbp_cost_terms *terms, con
     cost->terms.struct_size = sizeof cost->terms;
     if (!cost->terms.domain_ranks)
         cost->terms.domain_ranks = terms->ranks;
+    if (cost->terms.lockstep_ranks == terms->ranks)
+        cost->terms.lockstep_ranks = 0;
     cost->terms.degree = cost->degree;
     cost->terms.sp_latency_ns = cost->sp_latency_ns;
     cost->terms.sp_ns_per_token = cost->sp_ns_per_token;

@@ -85,12 +85,18 @@ static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t rec
     return compute / (double)cost->degree[row] + communication + t->pack_ns;
 }
 
-/* The same in integer ns. A dummy (0 tokens) costs pack_ns alone. */
+/* What a dummy takes; a rank that may skip the micro-batch takes nothing. */
+static inline int64_t hbp__cost_dummy_ns(const hbp_cost *cost)
+{
+    return cost->terms.uneven_micro_batches ? 0 : hbp__round_i64(cost->terms.pack_ns);
+}
+
+/* The same in integer ns; 0 tokens are a dummy. */
 static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens,
                                         double squares)
 {
     if (!tokens)
-        return hbp__round_i64(cost->terms.pack_ns);
+        return hbp__cost_dummy_ns(cost);
     return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares));
 }
 

@@ -24,6 +24,11 @@
     X(recompute_vision)                                                                                      \
     X(vision_bytes)
 
+/* The same of lockstep sets, whole numbers; absent from files of costs under which all ranks are one set. */
+#define HBP__COST_LOCKSTEP_NUMBERS(X)                                                                        \
+    X(lockstep_ranks)                                                                                        \
+    X(uneven_micro_batches)
+
 /* X(name): whole numbers. */
 #define HBP__COST_WHOLE_NUMBERS(X)                                                                           \
     X(ranks)                                                                                                 \
@@ -40,6 +45,7 @@
     HBP__COST_WHOLE_NUMBERS(X)                                                                               \
     HBP__COST_NUMBERS(X)                                                                                     \
     HBP__COST_VISION_NUMBERS(X)                                                                              \
+    HBP__COST_LOCKSTEP_NUMBERS(X)                                                                            \
     X(degrees)                                                                                               \
     X(degree)                                                                                                \
     HBP__COST_TABLES(X)

@@ -95,6 +95,8 @@ static hbp_status seal(hbp_context *context, hbp_plan *plan)
         hbp__digest_u64(&digest, (uint64_t)plan->sequence_multiple_per_sp);
         hbp__digest_u64(&digest, (uint64_t)plan->pack_multiple_per_sp);
     }
+    if (plan->lockstep_ranks)
+        hbp__digest_u64(&digest, (uint64_t)plan->lockstep_ranks);
     int32_t later = hbp__plan_optional(plan) & LATER;
     if (later)
         hbp__digest_u64(&digest, (uint64_t)later);
@@ -174,6 +176,7 @@ void hbp__plan_summarise(const hbp_plan *plan, hbp_plan_summary *summary)
         .predicted_ns = hbp__plan_ns(plan),
         .hierarchy_ns = plan->hierarchy_ns,
         .mixture_ns = plan->mixture_ns,
+        .lockstep_ranks = plan->lockstep_ranks,
     };
     for (int64_t i = 0; i < plan->steps; i++) {
         summary->tokens = hbp__add_saturating(summary->tokens, plan->step_tokens[i]);
@@ -315,6 +318,7 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     part->micro_batch_multiple = plan->micro_batch_multiple;
     part->sequence_multiple_per_sp = plan->sequence_multiple_per_sp;
     part->pack_multiple_per_sp = plan->pack_multiple_per_sp;
+    part->lockstep_ranks = plan->lockstep_ranks;
     part->composition = plan->composition;
     part->samples_per_step = plan->samples_per_step;
     part->tokens_per_step = plan->tokens_per_step;

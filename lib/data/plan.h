@@ -72,6 +72,7 @@ struct hbp_plan {
     int64_t overlong_tokens;
     int64_t sequence_multiple_per_sp;
     int64_t pack_multiple_per_sp;
+    int32_t lockstep_ranks; /* of the cost; 0: all ranks */
     /* Not part of the digest: */
     int64_t bound_ns; /* no plan of these samples is faster; 0: not known */
     int32_t composition;

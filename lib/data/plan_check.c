@@ -1,7 +1,11 @@
 /* The promises of a plan that its columns alone can break. Every check is of values that earlier checks have
  * made safe to use, so that columns from a hostile file do no harm. */
 #include "base/checked.h"
+#include "data/lockstep.h"
 #include "data/padding.h"
+
+/* The most ranks of a plan with lockstep sets: a file of a few bytes cannot ask for much memory. */
+#define MOST_RANKS (1 << 22)
 
 static hbp_status breach(hbp_context *context, const char *row, int64_t index, const char *what,
                          int64_t value, int64_t limit)
@@ -34,6 +38,12 @@ static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
         return breach(context, "plan", 0, "the number of ranks", plan->ranks, 1);
     if (plan->domain_ranks < 1 || plan->domain_ranks > plan->ranks)
         return breach(context, "plan", 0, "the number of ranks of a domain", plan->domain_ranks, plan->ranks);
+    if (plan->lockstep_ranks && plan->ranks > MOST_RANKS)
+        return breach(context, "plan", 0, "the number of ranks in lockstep sets", plan->ranks, MOST_RANKS);
+    if (plan->lockstep_ranks < 0 ||
+        (plan->lockstep_ranks && (plan->lockstep_ranks >= plan->ranks || plan->ranks % plan->lockstep_ranks)))
+        return breach(context, "plan", 0, "the number of ranks of a lockstep set", plan->lockstep_ranks,
+                      plan->ranks);
     const int64_t multiples[] = {plan->sequence_multiple, plan->pack_multiple, plan->micro_batch_multiple};
     for (int i = 0; i < 3; i++)
         if (multiples[i] < 1 || multiples[i] > INT32_MAX)
@@ -68,6 +78,10 @@ static hbp_status check_ranks(hbp_context *context, const hbp_plan *plan, int64_
         return hbp__fail(context, HBP_E_INVALID, "pack %lld: ranks %lld to %lld cross a domain of %d ranks",
                          (long long)p, (long long)first, (long long)(first + sp - 1),
                          (int)plan->domain_ranks);
+    if (plan->lockstep_ranks > 1 && plan->lockstep_ranks % sp)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "pack %lld: an SP group of %lld ranks crosses lockstep sets of %d", (long long)p,
+                         (long long)sp, (int)plan->lockstep_ranks);
     if (plan->pack_recompute[p] < 0)
         return breach(context, "pack", p, "the number of recomputed layers", plan->pack_recompute[p], 0);
     return HBP_OK;
@@ -194,7 +208,8 @@ static hbp_status check_micro_batch(hbp_context *context, const hbp_plan *plan, 
     return check_optional(context, plan, m);
 }
 
-static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t s)
+/* `free_ns` is scratch of hbp__lockstep_span. */
+static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t s, int64_t *free_ns)
 {
     int64_t first = plan->step_offsets[s], end = plan->step_offsets[s + 1], ns = 0;
     if ((end - first) % plan->micro_batch_multiple)
@@ -220,9 +235,23 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
         return breach(context, "step", s, "the number of tokens", plan->step_tokens[s], tokens);
     if (plan->step_loss_tokens[s] != loss)
         return breach(context, "step", s, "the number of loss tokens", plan->step_loss_tokens[s], loss);
+    ns = hbp__lockstep_span(plan, s, free_ns);
     if (plan->step_ns[s] < ns)
         return breach(context, "step", s, "the predicted time", plan->step_ns[s], ns);
     return HBP_OK;
+}
+
+static hbp_status check_steps(hbp_context *context, const hbp_plan *plan)
+{
+    int64_t *free_ns;
+    hbp_status status = hbp__lockstep_open(context, plan, &free_ns);
+    for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
+        status = check_step(context, plan, s, free_ns);
+        if (s % 256 == 0 && status >= 0)
+            status = hbp__tick(context, "check", s, plan->steps);
+    }
+    hbp__delete(&context->memory, free_ns);
+    return status;
 }
 
 static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)
@@ -242,11 +271,7 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
     HBP__TRY(check_offsets(context, "micro-batch", plan->micro_batch_offsets, plan->micro_batches,
                            plan->packs, 1));
     HBP__TRY(check_offsets(context, "pack", plan->pack_offsets, plan->packs, plan->samples, 0));
-    for (int64_t s = 0; s < plan->steps; s++) {
-        HBP__TRY(check_step(context, plan, s));
-        if (s % 256 == 0)
-            HBP__TRY(hbp__tick(context, "check", s, plan->steps));
-    }
+    HBP__TRY(check_steps(context, plan));
     HBP__TRY(check_bound(context, plan));
     for (int64_t i = 0; i < plan->dropped; i++) {
         if (plan->dropped_ids[i] < 0)

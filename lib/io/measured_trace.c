@@ -1,6 +1,7 @@
 /* A plan as a Chrome trace beside what a run of it measured: each domain is two processes, one of predicted
  * and one of measured times. */
 #include "base/checked.h"
+#include "data/lockstep.h"
 #include "data/timeline.h"
 #include "io/plan_trace.h"
 
@@ -14,11 +15,12 @@ typedef struct tracing {
     const hbp_timeline *timeline;
     int64_t first_pack; /* of the steps shown */
     int64_t packs;
-    int64_t *rows;  /* [packs] of the timeline; -1: not measured */
-    int64_t *until; /* [ranks] when what is shown of each ends, ns */
-    int64_t now;    /* of the measured times, where their starts are not known */
-    int64_t origin; /* start_ns that is shown ... */
-    int64_t shown;  /* ... here; -1: nothing measured has been shown */
+    int64_t *rows;    /* [packs] of the timeline; -1: not measured */
+    int64_t *until;   /* [ranks] when what is shown of each ends, ns */
+    int64_t *pack_ns; /* [packs of a micro-batch] measured, 0 where they were not */
+    int64_t now;      /* of the measured times, where their starts are not known */
+    int64_t origin;   /* start_ns that is shown ... */
+    int64_t shown;    /* ... here; -1: nothing measured has been shown */
 } tracing;
 
 static int64_t samples_of(const hbp_plan *plan, int64_t pack)
@@ -126,29 +128,33 @@ static void write_event(tracing *t, int64_t step, int64_t micro_batch, int64_t p
         hbp__plan_trace_memory(&t->plan, rank, begin, line->peak_bytes[i]);
 }
 
-/* What was measured of a step; without starts, micro-batches follow each other at once. */
+/* What was measured of a step; without starts, packs begin as soon as their lockstep sets let them. */
 static void write_measured(tracing *t, int64_t step)
 {
     const hbp_plan *plan = t->plan.plan;
     const hbp_timeline *line = t->timeline;
-    int64_t first = plan->step_offsets[step];
+    int64_t first = plan->step_offsets[step], *free_ns = t->plan.free_ns;
+    int32_t set = plan->lockstep_ranks ? plan->lockstep_ranks : plan->ranks;
+    for (int32_t r = 0; r < plan->ranks; r++)
+        free_ns[r] = t->now;
     for (int64_t m = first; m < plan->step_offsets[step + 1]; m++) {
-        int64_t slowest = 0;
-        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
-            int64_t i = row_of(t, p);
+        int64_t base = plan->micro_batch_offsets[m], end = plan->micro_batch_offsets[m + 1];
+        for (int64_t p = base; p < end; p++)
+            t->pack_ns[p - base] = row_of(t, p) < 0 ? 0 : line->time_ns[row_of(t, p)];
+        hbp__lockstep_run(plan, m, set, t->pack_ns, free_ns, t->plan.start_ns);
+        for (int64_t p = base; p < end; p++) {
+            int64_t i = row_of(t, p), start = t->plan.start_ns[p - base];
             if (i < 0)
                 continue;
-            int64_t start = t->now;
             if (line->start_ns && line->start_ns[i] < t->origin)
                 start = t->shown - hbp__min_i64(t->origin - line->start_ns[i], t->shown);
             else if (line->start_ns)
                 start = hbp__add_saturating(t->shown, line->start_ns[i] - t->origin);
             for (int32_t k = 0; k < plan->pack_sp[p]; k++)
                 write_event(t, step, m - first, p, plan->pack_ranks[p] + k, start);
-            slowest = hbp__max_i64(slowest, line->time_ns[i]);
         }
-        t->now = hbp__add_saturating(t->now, slowest);
     }
+    t->now = hbp__lockstep_end(free_ns, plan->ranks);
 }
 
 static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
@@ -184,7 +190,8 @@ static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, in
     t->packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t->first_pack;
     t->rows = hbp__new(&context->memory, (uint64_t)t->packs, sizeof *t->rows);
     t->until = hbp__new_zero(&context->memory, (uint64_t)plan->ranks, sizeof *t->until);
-    if (!t->rows || !t->until)
+    t->pack_ns = hbp__new(&context->memory, (uint64_t)plan->ranks, sizeof *t->pack_ns);
+    if (!t->rows || !t->until || !t->pack_ns)
         return hbp__fail_memory(context, "the trace");
     HBP__TRY(hbp__atomic_open(context, path, &file));
     t->plan.trace.json = (hbp__json_out){context, &file, HBP_OK};
@@ -215,8 +222,9 @@ hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *p
                  .timeline = timeline,
                  .shown = -1};
     hbp_status status = trace_into(context, &t, first, end, path);
-    hbp__delete(&context->memory, t.plan.bytes);
+    hbp__plan_trace_close(context, &t.plan);
     hbp__delete(&context->memory, t.rows);
     hbp__delete(&context->memory, t.until);
+    hbp__delete(&context->memory, t.pack_ns);
     return status;
 }

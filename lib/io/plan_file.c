@@ -165,6 +165,8 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
 #undef FIELD
     if (file->version < 3) /* keys that its readers pass over */
         summary->sequence_multiple_per_sp = summary->pack_multiple_per_sp = 0;
+    if (file->version < 4)
+        summary->lockstep_ranks = 0;
     if (summary->bound_ns > summary->predicted_ns)
         return hbp__file_fail(context, &file->source, 0, "the header's bound is above the predicted time");
     summary->gap = hbp__plan_gap(summary->predicted_ns, summary->bound_ns);

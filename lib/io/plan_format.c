@@ -2,6 +2,8 @@
 
 int32_t hbp__plan_format_version(const hbp_plan *plan)
 {
+    if (plan->lockstep_ranks)
+        return 4;
     if (plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp ||
         (hbp__plan_optional(plan) & HBP__PLAN_PIECES))
         return 3;

@@ -8,10 +8,10 @@
 #include "data/plan.h"
 
 /* The newest version. Version 2 has columns and reasons for dropping that readers of version 1 do not know,
- * version 3 padding that depends on a pack's degree and the pieces of split samples that were dropped; a plan
- * without any of it is written as version 1. */
+ * version 3 padding that depends on a pack's degree and the pieces of split samples that were dropped,
+ * version 4 lockstep sets; a plan without any of it is written as version 1. */
 #define HBP__PLAN_FORMAT         "hbp-plan"
-#define HBP__PLAN_FORMAT_VERSION 3
+#define HBP__PLAN_FORMAT_VERSION 4
 int32_t hbp__plan_format_version(const hbp_plan *plan);
 
 /* The tail: a msgpack bin of 32 bytes. */
@@ -67,7 +67,8 @@ static inline const char *hbp__plan_key(const char *name)
     X(sequence_multiple_per_sp)                                                                              \
     X(pack_multiple_per_sp)                                                                                  \
     X(hierarchy_ns)                                                                                          \
-    X(mixture_ns)
+    X(mixture_ns)                                                                                            \
+    X(lockstep_ranks)
 
 /* Rows of each table, named as HBP__PLAN_COLUMNS names them. */
 #define HBP__PLAN_TABLES(X)                                                                                  \

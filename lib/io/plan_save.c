@@ -72,16 +72,19 @@ static int charges_vision(const hbp_cost_terms *t)
 }
 
 /* The terms, under the names of hbp_cost_terms; a cost that does not charge vision units is written without
- * theirs. */
+ * theirs, one under which all ranks are one lockstep set without those. */
 static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 {
-    const int vision = charges_vision(t);
+    const int vision = charges_vision(t), lockstep = t->lockstep_ranks != 0;
     uint32_t count = 3; /* the tables */
 #define COUNT(name) count++;
     HBP__COST_NUMBERS(COUNT)
     HBP__COST_WHOLE_NUMBERS(COUNT)
     if (vision) {
         HBP__COST_VISION_NUMBERS(COUNT)
+    }
+    if (lockstep) {
+        HBP__COST_LOCKSTEP_NUMBERS(COUNT)
     }
 #undef COUNT
     msgpack_pack_map(packer, count);
@@ -93,6 +96,9 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 #undef PACK
 #define PACK(name) hbp__pack_named_i64(packer, #name, t->name);
     HBP__COST_WHOLE_NUMBERS(PACK)
+    if (lockstep) {
+        HBP__COST_LOCKSTEP_NUMBERS(PACK)
+    }
 #undef PACK
     const char *const tables[] = {"degree", "sp_latency_ns", "sp_ns_per_token"};
     for (int table = 0; table < 3; table++) {

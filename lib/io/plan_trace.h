@@ -10,16 +10,19 @@
 typedef struct hbp__plan_tracing {
     const hbp_plan *plan;
     hbp__trace_out trace;
-    int64_t now;    /* ns, of the predicted times */
-    int64_t *bytes; /* [kinds or 1][ranks] last value of each counter; -1: none yet */
+    int64_t now;       /* ns, of the predicted times */
+    int64_t *bytes;    /* [kinds or 1][ranks] last value of each counter; -1: none yet */
+    int64_t *free_ns;  /* [ranks] when each is free in the step */
+    int64_t *start_ns; /* [ranks] of the packs of a micro-batch in the step */
 } hbp__plan_tracing;
 
 /* Checks steps [first, first + count) of the plan, count 0: all; *end gets the first step behind them. */
 hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
                                  int64_t *end);
 
-/* Room for the counters. */
+/* Room for the counters and clocks, and its release, also after a failure. */
 hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t);
+void hbp__plan_trace_close(hbp_context *context, hbp__plan_tracing *t);
 
 /* Opens the event of a pack on one of its ranks, which lasts [start_ns, start_ns + ns); the caller may add
  * arguments, each after a comma, and ends it with "}}". */

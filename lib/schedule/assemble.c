@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/lockstep.h"
 #include "schedule/microbatch.h"
 
 typedef struct assembly {
@@ -14,6 +14,7 @@ typedef struct assembly {
     const hbp__steps *steps;
     hbp_plan *plan;
     int64_t *scratch;    /* with an order of modalities: twice the samples of the fullest pack */
+    int64_t *free_ns;    /* scratch of hbp__lockstep_span */
     int64_t micro_batch; /* rows written so far */
     int64_t pack;
     int64_t sample;
@@ -170,7 +171,7 @@ static int64_t kinds_of(const hbp_plan *plan, int64_t first, int64_t end)
     return kinds;
 }
 
-static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
+static void write_micro_batch(assembly *a, uint32_t m, int32_t g)
 {
     int64_t sample = a->sample;
     int64_t slowest = 0, places = places_of(a, m, g);
@@ -184,16 +185,15 @@ static int64_t write_micro_batch(assembly *a, uint32_t m, int32_t g)
         a->plan->micro_batch_modalities[a->micro_batch] = kinds_of(a->plan, sample, a->sample);
     a->plan->micro_batch_ns[a->micro_batch++] = slowest;
     a->plan->micro_batch_offsets[a->micro_batch] = a->pack;
-    return slowest;
 }
 
 static void write_step(assembly *a, int64_t step)
 {
     hbp_plan *plan = a->plan;
     int64_t pack = a->pack, sample = a->sample, micro_batch = a->micro_batch;
-    int64_t ns = hbp__round_i64(a->cost->terms.step_ns), tokens = 0, loss = 0;
+    int64_t tokens = 0, loss = 0;
     for (int64_t i = a->steps->first[step]; i < a->steps->first[step + 1]; i++)
-        ns = hbp__add_saturating(ns, write_micro_batch(a, a->steps->micro_batch[i], group_of(a, step, i)));
+        write_micro_batch(a, a->steps->micro_batch[i], group_of(a, step, i));
     /* Micro-batches of dummies run the kinds of the step's first. */
     int64_t *kinds = plan->micro_batch_modalities;
     for (int64_t m = micro_batch; kinds && m < a->micro_batch; m++)
@@ -203,7 +203,8 @@ static void write_step(assembly *a, int64_t step)
         loss += plan->pack_loss_tokens[pack];
     }
     plan->step_offsets[step + 1] = a->micro_batch;
-    plan->step_ns[step] = ns;
+    plan->step_ns[step] = hbp__add_saturating(hbp__lockstep_span(plan, step, a->free_ns),
+                                              hbp__round_i64(a->cost->terms.step_ns));
     plan->step_tokens[step] = tokens;
     plan->step_loss_tokens[step] = loss;
     plan->step_samples[step] = a->sample - sample;
@@ -268,6 +269,7 @@ static void set_fields(const assembly *a, const hbp_balance_options *options)
     hbp_plan *plan = a->plan;
     plan->ranks = a->cost->terms.ranks;
     plan->domain_ranks = a->cost->terms.domain_ranks;
+    plan->lockstep_ranks = a->cost->terms.lockstep_ranks;
     plan->complete = 1;
     const hbp__padding *padding = &a->packs->padding;
     int is_own = padding->sequence_multiple > 0;
@@ -304,7 +306,7 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
     if (!a->scratch || !a->plan)
         return hbp__fail_memory(a->context, "the plan");
     set_fields(a, options);
-    return HBP_OK;
+    return hbp__lockstep_open(a->context, a->plan, &a->free_ns);
 }
 
 /* Vision units are not part of what a group's packs were sized for. */
@@ -326,7 +328,7 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
                          const hbp_cost *cost, const hbp_balance_options *options,
                          const hbp__micro_batches *batches, const hbp__steps *steps, hbp_plan **out)
 {
-    assembly a = {context, packs, groups, cost, batches, steps, NULL, NULL, 0, 0, 0};
+    assembly a = {context, packs, groups, cost, batches, steps, NULL, NULL, NULL, 0, 0, 0};
     uint8_t *used = hbp__new_zero(&context->memory, (uint64_t)packs->count, sizeof *used);
     hbp_status status = used ? open_plan(&a, options, used) : hbp__fail_memory(context, "the plan");
     for (int64_t s = 0; s < steps->count && status == HBP_OK; s++) {
@@ -347,6 +349,7 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
         *out = a.plan;
     else
         hbp_plan_free(a.plan);
+    hbp__delete(&context->memory, a.free_ns);
     hbp__delete(&context->memory, a.scratch);
     hbp__delete(&context->memory, used);
     return status;

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "cost/cost.h"
+#include "data/lockstep.h"
 #include "data/padding.h"
 #include "simulate/bound.h"
 #include "simulate/histogram.h"
@@ -34,8 +35,10 @@ typedef struct replay {
     const hbp_cost *cost;
     int64_t block_ranks; /* largest SP degree: a device of the paper's ABR */
     int64_t blocks;
-    double *block;   /* [blocks] scratch: squares in each */
-    int64_t sampled; /* samples since the last tick */
+    double *block;    /* [blocks] scratch: squares in each */
+    int64_t *pack_ns; /* [packs of a micro-batch] scratch */
+    int64_t *free_ns; /* [ranks] when each is free in the step; NULL where all are one lockstep set */
+    int64_t sampled;  /* samples since the last tick */
     int64_t epoch_ns;
     int64_t tokens;
     int64_t sp_tokens;
@@ -49,9 +52,9 @@ typedef struct replay {
     double dbr;
     double abr;
     double abr_paper;
-    double micro_batch_ranks_ns; /* rank-time of micro-batches */
-    double busy_ns;              /* rank-time of packs */
-    double communication_ns;     /* rank-time */
+    double step_ranks_ns;    /* rank-time of steps without step_ns */
+    double busy_ns;          /* rank-time of packs */
+    double communication_ns; /* rank-time */
 } replay;
 
 void hbp_report_init(hbp_report *report, uint32_t struct_size)
@@ -174,7 +177,6 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
     const hbp_plan *plan = r->plan;
     replay_load tokens = {0, 0}, squares = {0, 0}, blocks = {0, 0}, padded = {0, 0}, vision = {0, 0};
     double packs = (double)(plan->micro_batch_offsets[index + 1] - plan->micro_batch_offsets[index]);
-    int64_t slowest = 0;
     for (int64_t b = 0; b < r->blocks; b++)
         r->block[b] = 0;
     for (int64_t p = plan->micro_batch_offsets[index]; p < plan->micro_batch_offsets[index + 1]; p++) {
@@ -195,7 +197,7 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
         r->busy_ns += ranks * (double)pack.ns;
         r->communication_ns += ranks * pack.communication_ns;
         r->peak_bytes = hbp__max_i64(r->peak_bytes, pack.bytes);
-        slowest = hbp__max_i64(slowest, pack.ns);
+        r->pack_ns[p - plan->micro_batch_offsets[index]] = pack.ns;
         r->sampled += 1 + plan->pack_offsets[p + 1] - plan->pack_offsets[p];
         if (r->sampled >= TICK_SAMPLES) {
             r->sampled = 0;
@@ -209,17 +211,56 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
     r->dbr += load_imbalance(&tokens, plan->ranks);
     r->abr += load_imbalance(&squares, plan->ranks);
     r->abr_paper += load_imbalance(&blocks, (double)r->blocks);
-    r->micro_batch_ranks_ns += (double)plan->ranks * (double)slowest;
-    if (!hbp__add_i64(r->epoch_ns, slowest, &r->epoch_ns))
-        return too_large(context, "the time of the epoch", plan->micro_batch_offsets[index]);
+    return HBP_OK;
+}
+
+/* *span gets how long the step's micro-batches take together. */
+static hbp_status replay_step(hbp_context *context, replay *r, int64_t step, int64_t *span)
+{
+    const hbp_plan *plan = r->plan;
+    *span = 0;
+    for (int64_t i = 0; r->free_ns && i < plan->ranks; i++)
+        r->free_ns[i] = 0;
+    for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++) {
+        HBP__TRY(replay_micro_batch(context, r, m));
+        int64_t packs = plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m];
+        if (r->free_ns)
+            hbp__lockstep_run(plan, m, r->cost->terms.lockstep_ranks, r->pack_ns, r->free_ns, NULL);
+        else
+            *span = hbp__add_saturating(*span, hbp__lockstep_end(r->pack_ns, (int32_t)packs));
+    }
+    if (r->free_ns)
+        *span = hbp__lockstep_end(r->free_ns, plan->ranks);
+    return HBP_OK;
+}
+
+static hbp_status replay_open(hbp_context *context, replay *r)
+{
+    const hbp_plan *plan = r->plan;
+    const hbp__memory *memory = &context->memory;
+    int64_t packs = 0;
+    for (int64_t m = 0; m < plan->micro_batches; m++)
+        packs = hbp__max_i64(packs, plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m]);
+    r->block = hbp__new(memory, (uint64_t)r->blocks, sizeof *r->block);
+    r->pack_ns = hbp__new(memory, (uint64_t)packs, sizeof *r->pack_ns);
+    if (r->cost->terms.lockstep_ranks)
+        r->free_ns = hbp__new(memory, (uint64_t)plan->ranks, sizeof *r->free_ns);
+    if (!r->block || !r->pack_ns || (r->cost->terms.lockstep_ranks && !r->free_ns))
+        return hbp__fail_memory(context, "the simulation");
     return HBP_OK;
 }
 
 static hbp_status replay_plan(hbp_context *context, replay *r)
 {
     int64_t step_ns = hbp__round_i64(r->cost->terms.step_ns), steps_ns;
-    for (int64_t m = 0; m < r->plan->micro_batches; m++)
-        HBP__TRY(replay_micro_batch(context, r, m));
+    for (int64_t s = 0; s < r->plan->steps; s++) {
+        int64_t span;
+        HBP__TRY(replay_step(context, r, s, &span));
+        r->step_ranks_ns += (double)r->plan->ranks * (double)span;
+        if (!hbp__add_i64(r->epoch_ns, span, &r->epoch_ns) || r->epoch_ns == INT64_MAX)
+            return too_large(context, "the time of the epoch",
+                             r->plan->micro_batch_offsets[r->plan->step_offsets[s]]);
+    }
     if (!hbp__mul_i64(r->plan->steps, step_ns, &steps_ns) ||
         !hbp__add_i64(r->epoch_ns, steps_ns, &r->epoch_ns))
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld steps of %lld ns each pass 2^63 - 1 ns",
@@ -237,13 +278,13 @@ static void write_report(const replay *r, hbp_report *report)
     const hbp_plan *plan = r->plan;
     double micro_batches = (double)plan->micro_batches, tokens = (double)r->tokens;
     double rank_ns = (double)plan->ranks * (double)r->epoch_ns;
-    double waiting_ns = r->micro_batch_ranks_ns - r->busy_ns;
+    double waiting_ns = r->step_ranks_ns - r->busy_ns;
     report->ranks = plan->ranks;
     report->steps = plan->steps;
     report->epoch_ns = r->epoch_ns;
     report->tokens = r->tokens;
     report->peak_bytes = r->peak_bytes;
-    report->idle = ratio(waiting_ns > 0 ? waiting_ns : 0, r->micro_batch_ranks_ns);
+    report->idle = ratio(waiting_ns > 0 ? waiting_ns : 0, r->step_ranks_ns);
     report->dbr = ratio(r->dbr, micro_batches);
     report->padding = ratio(r->padded - tokens, r->padded);
     report->abr = ratio(r->abr, micro_batches);
@@ -302,11 +343,12 @@ hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_co
     for (int64_t p = 0; p < plan->packs; p++)
         r.block_ranks = hbp__max_i64(r.block_ranks, plan->pack_sp[p]);
     r.blocks = hbp__ceil_div(plan->ranks, r.block_ranks);
-    r.block = hbp__new(&context->memory, (uint64_t)r.blocks, sizeof *r.block);
-    if (!r.block)
-        return hbp__fail_memory(context, "the simulation");
-    hbp_status status = replay_plan(context, &r);
+    hbp_status status = replay_open(context, &r);
+    if (status >= 0)
+        status = replay_plan(context, &r);
     hbp__delete(&context->memory, r.block);
+    hbp__delete(&context->memory, r.pack_ns);
+    hbp__delete(&context->memory, r.free_ns);
     HBP__TRY(status);
 
     hbp_report result = {.struct_size = sizeof result};

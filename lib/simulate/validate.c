@@ -3,7 +3,7 @@
 #include "base/digest.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lockstep.h"
 
 #define TICK_ROWS 32768
 
@@ -328,6 +328,25 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
     return HBP_OK;
 }
 
+/* Steps last as long as their lockstep sets and step_ns. */
+static hbp_status validate_steps(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
+{
+    int64_t *free_ns;
+    hbp_status status = hbp__lockstep_open(context, plan, &free_ns);
+    for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
+        int64_t span = hbp__lockstep_span(plan, s, free_ns);
+        int64_t ns = hbp__add_saturating(span, hbp__round_i64(cost->terms.step_ns));
+        if (plan->step_ns[s] != ns)
+            status = hbp__fail(context, HBP_E_INVALID,
+                               "step %lld: %lld ns are predicted; its micro-batches and the cost give %lld",
+                               (long long)s, (long long)plan->step_ns[s], (long long)ns);
+        else if (s % 256 == 0)
+            status = hbp__tick(context, "validate", s, plan->steps);
+    }
+    hbp__delete(&context->memory, free_ns);
+    return status;
+}
+
 /* Memory, degrees and times. The columns agree with each other already: a micro-batch takes its slowest
  * pack's time. */
 static hbp_status validate_cost(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
@@ -337,22 +356,17 @@ static hbp_status validate_cost(hbp_context *context, const hbp_plan *plan, cons
                          "the plan is for %d ranks in domains of %d, the cost for %d in domains of %d",
                          (int)plan->ranks, (int)plan->domain_ranks, (int)cost->terms.ranks,
                          (int)cost->terms.domain_ranks);
+    if (plan->lockstep_ranks != cost->terms.lockstep_ranks)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "the plan is for lockstep sets of %d ranks, the cost for sets of %d",
+                         (int)(plan->lockstep_ranks ? plan->lockstep_ranks : plan->ranks),
+                         (int)(cost->terms.lockstep_ranks ? cost->terms.lockstep_ranks : cost->terms.ranks));
     for (int64_t p = 0; p < plan->packs; p++) {
         if (p % TICK_ROWS == 0)
             HBP__TRY(hbp__tick(context, "validate", p, plan->packs));
         HBP__TRY(validate_pack(context, plan, cost, p));
     }
-    for (int64_t s = 0; s < plan->steps; s++) {
-        int64_t ns = hbp__round_i64(cost->terms.step_ns);
-        int fits = 1;
-        for (int64_t m = plan->step_offsets[s]; m < plan->step_offsets[s + 1]; m++)
-            fits = fits && hbp__add_i64(ns, plan->micro_batch_ns[m], &ns);
-        if (!fits || plan->step_ns[s] != ns)
-            return hbp__fail(context, HBP_E_INVALID,
-                             "step %lld: %lld ns are predicted; its micro-batches and the cost give %lld",
-                             (long long)s, (long long)plan->step_ns[s], (long long)(fits ? ns : INT64_MAX));
-    }
-    return HBP_OK;
+    return validate_steps(context, plan, cost);
 }
 
 hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,

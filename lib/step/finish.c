@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "data/lockstep.h"
 #include "data/padding.h"
 #include "step/step.h"
 
@@ -14,6 +15,7 @@ typedef struct finish {
     uint32_t *member; /* [count] sequences by group */
     int32_t *rank;    /* [groups] first rank */
     int64_t *owner;   /* [ranks] scratch: the group that begins at a rank, or NOBODY */
+    int64_t *free_ns; /* scratch of hbp__lockstep_span */
     hbp_plan *plan;
     int64_t pack; /* rows written so far */
     int64_t sample;
@@ -140,13 +142,14 @@ static void write_micro_batch(finish *f, int64_t m)
     f->plan->micro_batch_offsets[m + 1] = f->pack;
 }
 
-static void write_step(finish *f)
+static void set_fields(finish *f)
 {
     const hbp__step *step = f->step;
     const hbp_lengths *lengths = step->lengths;
     hbp_plan *plan = f->plan;
     plan->ranks = step->ranks;
     plan->domain_ranks = step->domain;
+    plan->lockstep_ranks = step->cost->terms.lockstep_ranks;
     plan->complete = f->solution->complete;
     plan->sequence_multiple = step->options.sequence_multiple;
     plan->pack_multiple = step->options.pack_multiple;
@@ -156,14 +159,19 @@ static void write_step(finish *f)
     plan->overlong_samples = lengths->overlong_samples;
     plan->overlong_tokens = lengths->overlong_tokens;
     plan->lengths_digest = lengths->digest;
+}
+
+static void write_step(finish *f)
+{
+    const hbp__step *step = f->step;
+    const hbp_lengths *lengths = step->lengths;
+    hbp_plan *plan = f->plan;
     int64_t ns = hbp__round_i64(step->cost->terms.step_ns);
     plan->bound_ns = f->solution->bound_ns ? hbp__add_saturating(f->solution->bound_ns, ns) : 0;
-    for (int64_t m = 0; m < plan->micro_batches; m++) {
+    for (int64_t m = 0; m < plan->micro_batches; m++)
         write_micro_batch(f, m);
-        ns = hbp__add_saturating(ns, plan->micro_batch_ns[m]);
-    }
     plan->step_offsets[1] = plan->micro_batches;
-    plan->step_ns[0] = ns;
+    plan->step_ns[0] = hbp__add_saturating(ns, hbp__lockstep_span(plan, 0, f->free_ns));
     plan->step_samples[0] = plan->samples;
     plan->step_tokens[0] = plan->step_loss_tokens[0] = 0;
     for (int64_t p = 0; p < plan->packs; p++) {
@@ -176,7 +184,7 @@ static void write_step(finish *f)
     }
 }
 
-static hbp_status build(finish *f, hbp_plan **out)
+static hbp_status build(finish *f)
 {
     const hbp__step *step = f->step;
     const hbp__step_solution *s = f->solution;
@@ -197,13 +205,12 @@ static hbp_status build(finish *f, hbp_plan **out)
                                 (lengths->vision ? HBP__PLAN_VISION : 0));
     if (!f->plan)
         return hbp__fail_memory(context, "the plan");
+    set_fields(f);
+    HBP__TRY(hbp__lockstep_open(context, f->plan, &f->free_ns));
     write_step(f);
-    if (f->plan->step_ns[0] == INT64_MAX) {
-        hbp_plan_free(f->plan);
+    if (f->plan->step_ns[0] == INT64_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of the step passes 2^63 ns");
-    }
     hbp__plan_seal(f->plan);
-    *out = f->plan;
     return HBP_OK;
 }
 
@@ -211,10 +218,15 @@ hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *sol
 {
     const hbp__memory *memory = &step->context->memory;
     finish f = {.step = step, .solution = solution};
-    hbp_status status = build(&f, out);
+    hbp_status status = build(&f);
+    if (status >= 0)
+        *out = f.plan;
+    else
+        hbp_plan_free(f.plan);
     hbp__delete(memory, f.begin);
     hbp__delete(memory, f.member);
     hbp__delete(memory, f.rank);
     hbp__delete(memory, f.owner);
+    hbp__delete(memory, f.free_ns);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "io/whole_file.h"
 
 #define FORMAT     "hbp cost"
-#define VERSION    1
+#define VERSION    2 /* with lockstep sets; without, files are of version 1 */
 #define NOTE_BYTES (1 << 20)
 #define MOST_HEADS (1 << 20)
 
@@ -79,6 +79,9 @@ static int put_terms(hbp_context *context, json_t *terms, const hbp_cost *cost)
     HBP__COST_WHOLE_NUMBERS(PUT_WHOLE)
     HBP__COST_NUMBERS(PUT_NUMBER)
     HBP__COST_VISION_NUMBERS(PUT_NUMBER)
+    if (cost->terms.lockstep_ranks) {
+        HBP__COST_LOCKSTEP_NUMBERS(PUT_WHOLE)
+    }
     PUT_WHOLE(degrees)
     PUT(degree, table_of(t, NULL))
     HBP__COST_TABLES(PUT_TABLE)
@@ -96,7 +99,7 @@ static json_t *build(hbp_context *context, const hbp_cost *cost, const hbp_cost_
     json_t *root = json_object();
     json_t *terms = json_object();
     int whole = hbp__json_give(root, "format", json_string(FORMAT)) &&
-                hbp__json_give(root, "version", json_integer(VERSION)) &&
+                hbp__json_give(root, "version", json_integer(cost->terms.lockstep_ranks ? VERSION : 1)) &&
                 hbp__json_give(root, "model", hbp__json_text(memory, o->model)) &&
                 hbp__json_give(root, "machine", hbp__json_text(memory, o->machine)) &&
                 hbp__json_give(root, "note", hbp__json_text(memory, o->note ? o->note : "")) &&
@@ -164,6 +167,7 @@ typedef struct draft {
     int64_t heads;
     int64_t kv_heads;
     int64_t zero_stage;
+    int64_t version;
 } draft;
 
 /* A whole number into a field of `bytes` bytes, 4 or 8. */
@@ -185,6 +189,9 @@ static hbp_status read_numbers(hbp_context *context, const json_t *terms, draft 
     HBP__TRY(read_field(context, value, #name, &d->terms.name, sizeof d->terms.name));
     HBP__COST_WHOLE_NUMBERS(READ)
     READ(degrees)
+    if (d->version > 1) {
+        HBP__COST_LOCKSTEP_NUMBERS(READ)
+    }
 #undef READ
 #define READ(name)                                                                                           \
     HBP__TRY(find_term(context, terms, #name, 0, &value, &d->source[HBP__COST_##name]));                     \
@@ -271,7 +278,7 @@ static hbp_status read_cost(hbp_context *context, const json_t *root, draft *d, 
     hbp_cost *cost;
     HBP__TRY(hbp__cost_make(context, &d->terms, "", &cost));
     for (int32_t i = 0; i < HBP__COST_TERM_COUNT; i++)
-        hbp__cost_set_source(cost, i, d->source[i]);
+        hbp__cost_set_source(cost, i, d->source[i] ? d->source[i] : d->source[HBP__COST_ranks]);
     hbp__cost_set_name(cost->model_name, model);
     hbp__cost_set_name(cost->machine_name, machine);
     cost->heads = (int32_t)d->heads;
@@ -281,7 +288,7 @@ static hbp_status read_cost(hbp_context *context, const json_t *root, draft *d, 
     return HBP_OK;
 }
 
-static hbp_status check_header(hbp_context *context, const char *file, const json_t *root)
+static hbp_status check_header(hbp_context *context, const char *file, const json_t *root, int64_t *number)
 {
     const json_t *format = json_object_get(root, "format");
     const json_t *version = json_object_get(root, "version");
@@ -289,9 +296,11 @@ static hbp_status check_header(hbp_context *context, const char *file, const jso
         return hbp__fail(context, HBP_E_FORMAT, "'format' is not \"" FORMAT "\"");
     if (!json_is_integer(version))
         return hbp__fail(context, HBP_E_FORMAT, "'version' is not a whole number");
-    if (json_integer_value(version) != VERSION)
-        return hbp__fail(context, HBP_E_VERSION, "%.100s: a cost file of version %lld; this library reads %d",
-                         file, (long long)json_integer_value(version), VERSION);
+    *number = json_integer_value(version);
+    if (*number < 1 || *number > VERSION)
+        return hbp__fail(context, HBP_E_VERSION,
+                         "%.100s: a cost file of version %lld; this library reads 1 to %d", file,
+                         (long long)*number, VERSION);
     return HBP_OK;
 }
 
@@ -302,7 +311,7 @@ hbp_status hbp__cost_read(hbp_context *context, const char *name, const char *te
     json_t *root;
     HBP__TRY(hbp__json_tree(context, name, text, bytes, &root));
     draft d = {.terms.struct_size = sizeof d.terms};
-    hbp_status status = check_header(context, name, root);
+    hbp_status status = check_header(context, name, root, &d.version);
     if (status == HBP_OK)
         status = read_cost(context, root, &d, out);
     hbp__delete(&context->memory, d.degree);
