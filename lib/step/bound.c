@@ -305,6 +305,8 @@ hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bou
 {
     bounding b;
     double least = 0;
+    if (step->cost->terms.lockstep_ranks)
+        return hbp__bound_lanes(step, upper_ns, bound_ns);
     hbp_status status = open(step, &b);
     if (status >= 0)
         status = bound_cases(&b, (double)upper_ns + b.loss, &least);

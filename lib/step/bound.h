@@ -79,4 +79,8 @@ int hbp__bound_one_allows(const hbp__step *step, const hbp__ask *ask, double tim
 hbp_status hbp__bound_one_allows_both(const hbp__step *step, const hbp__ask *ask, double time,
                                       const double *least, double *scratch, int *allowed);
 
+/* A lower bound on `ns` of every solution in lockstep sets, of whatever size; `upper_ns` is that of one.
+ * O(count degrees). */
+hbp_status hbp__bound_lanes(const hbp__step *step, int64_t upper_ns, int64_t *bound_ns);
+
 #endif

@@ -47,7 +47,9 @@ static hbp_status place_groups(finish *f, int64_t micro_batches, int64_t *packs)
     *packs = micro_batches * f->step->ranks;
     for (int64_t m = 0; m < s->micro_batches; m++) {
         int64_t first = s->first[m];
-        if (!hbp__step_place(f->step, s->degree + first, s->first[m + 1] - first, f->rank + first))
+        if (s->rank)
+            memcpy(f->rank + first, s->rank + first, (size_t)(s->first[m + 1] - first) * sizeof *f->rank);
+        else if (!hbp__step_place(f->step, s->degree + first, s->first[m + 1] - first, f->rank + first))
             return hbp__fail(f->step->context, HBP_E_INTERNAL, "the groups of micro-batch %lld have no place",
                              (long long)m);
         for (int64_t g = first; g < s->first[m + 1]; g++)

@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
+#include "step/lanes.h"
 #include "step/step.h"
 
 void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
@@ -14,6 +15,15 @@ const char *hbp_step_mode_name(int32_t mode)
     static const char *const names[HBP_STEP_MODE_COUNT] = {"default",        "paper",     "static-sp",
                                                            "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
     return mode >= 0 && mode < HBP_STEP_MODE_COUNT ? names[mode] : NULL;
+}
+
+/* This library's way: planned as if all ranks were one lockstep set, then anew for the sets there are. */
+static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solution)
+{
+    if (step->options.equal_samples)
+        return hbp__step_equal(step, solution);
+    HBP__TRY(hbp__step_search(step, solution));
+    return step->cost->terms.lockstep_ranks == 1 ? hbp__step_lanes(step, solution) : HBP_OK;
 }
 
 static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
@@ -30,8 +40,7 @@ static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
     case HBP_STEP_DYNAMIC_CP:
         return hbp__step_dynamic_cp(step, solution);
     default:
-        return step->options.equal_samples ? hbp__step_equal(step, solution)
-                                           : hbp__step_search(step, solution);
+        return solve_default(step, solution);
     }
 }
 
@@ -96,7 +105,8 @@ static hbp_status plan(const hbp__step *step, hbp_plan **out)
         solution.bound_ns = bound_ns;
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
         status = remark = hbp__step_exact(step, &solution);
-    if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples)
+    if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples &&
+        !step->cost->terms.lockstep_ranks)
         status = hbp__step_spread(step, &solution);
     if (status >= 0)
         status = hbp__step_finish(step, &solution, out);
@@ -136,6 +146,12 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
                            "hbp_context_set_solver");
     if (status >= 0)
         status = check_equal(&step);
+    if (status >= 0 && step.options.solver == HBP_STEP_EXACT && cost->terms.lockstep_ranks)
+        status =
+            hbp__fail(context, HBP_E_INVALID,
+                      "hbp_step_options.solver is exact, which plans for ranks that are one lockstep set; "
+                      "the cost has sets of %d of %d",
+                      (int)cost->terms.lockstep_ranks, (int)cost->terms.ranks);
     if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
         hbp__step_trim(&step);
     if (status >= 0)

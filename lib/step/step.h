@@ -151,9 +151,10 @@ typedef struct hbp__step_solution {
     int64_t groups;
     int64_t *first;   /* [micro_batches + 1] into the groups */
     int32_t *degree;  /* [groups] index in step->degree */
+    int32_t *rank;    /* [groups] first rank; NULL: where hbp__step_place puts it */
     int64_t *group;   /* [count] the group of each sequence */
-    int64_t ns;       /* sum over micro-batches of the slowest group, with the dummies of hbp__step_whole;
-                         step_ns not counted */
+    int64_t ns;       /* until the last lockstep set is through its micro-batches, with the dummies of
+                         hbp__step_whole; step_ns not counted */
     int64_t bound_ns; /* no solution has a smaller `ns`; 0: not known */
     int32_t complete; /* zero when a limit cut the search short */
 } hbp__step_solution;

@@ -302,6 +302,8 @@ class CostTermsStruct(Struct):
     ns_per_vision: F64
     recompute_vision: F64
     vision_bytes: F64
+    lockstep_ranks: I32
+    uneven_micro_batches: I32
 
 
 @struct

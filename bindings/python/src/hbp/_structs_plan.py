@@ -52,6 +52,8 @@ class PlanSummary(Struct):
     pack_multiple_per_sp: I64
     hierarchy_ns: I64
     mixture_ns: I64
+    lockstep_ranks: I32
+    reserved: I32
 
     @property
     def composition_name(self) -> Optional[str]:

@@ -61,6 +61,8 @@ class CostTerms:
     ns_per_vision: float = 0.0
     recompute_vision: float = 0.0
     vision_bytes: float = 0.0
+    lockstep_ranks: int = 0
+    uneven_micro_batches: int = 0
 
 
 class Cost(Owned):
