@@ -76,15 +76,17 @@ int64_t hbp__lanes_ns(const hbp__lanes *lanes);
  * larger degrees first, each on the block that is free the soonest. O(count (ranks + degrees)). */
 void hbp__lanes_build(hbp__lanes *lanes, int64_t goal);
 
-/* Fills empty lanes with the packs of a solution. Zero where they do not keep to the chain of degrees. */
-int hbp__lanes_read(hbp__lanes *lanes, const hbp__step_solution *solution);
+/* Fills empty lanes with the packs of a solution; *is_read gets zero where they do not keep to the chain of
+ * degrees. HBP_E_NO_MEMORY. */
+hbp_status hbp__lanes_read(hbp__lanes *lanes, const hbp__step_solution *solution, int *is_read);
 
 /* Moves and swaps sequences off the rank with the largest load until that helps no more or `most` prices have
  * been asked for. HBP_E_CANCELLED. */
 hbp_status hbp__lanes_improve(hbp__lanes *lanes, int64_t most);
 
-/* Cuts packs so that ranks with fewer than `rows` get more, where that takes no longer. */
-void hbp__lanes_split(hbp__lanes *lanes, int64_t rows);
+/* Gives every rank `rows` packs while there are sequences enough: cuts packs of its own, and then takes the
+ * shortest sequences of others, which may take a little longer. */
+void hbp__lanes_fill_rows(hbp__lanes *lanes, int64_t rows);
 
 /* The lanes as a solution, which it opens and prices. */
 hbp_status hbp__lanes_write(hbp__lanes *lanes, hbp__step_solution *solution);

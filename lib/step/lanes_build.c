@@ -85,24 +85,34 @@ void hbp__lanes_build(hbp__lanes *l, int64_t goal)
                 put(l, l->chain[i], soonest_block(l, l->chain[i]), k);
 }
 
-int hbp__lanes_read(hbp__lanes *l, const hbp__step_solution *s)
+/* Whether the groups of a solution are of the chain and have a place, which `rank` [groups] gets. */
+static int are_read(const hbp__lanes *l, const hbp__step_solution *s, int32_t *rank)
 {
-    const hbp__step *step = l->step;
-    hbp__lanes_clear(l);
-    int64_t *pack = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *pack);
-    int32_t *rank = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *rank);
-    int fits = pack && rank;
-    for (int64_t m = 0; fits && m < s->micro_batches; m++)
-        fits =
-            hbp__step_place(step, s->degree + s->first[m], s->first[m + 1] - s->first[m], rank + s->first[m]);
-    for (int64_t g = 0; fits && g < s->groups; g++) {
+    for (int64_t m = 0; m < s->micro_batches; m++)
+        if (!hbp__step_place(l->step, s->degree + s->first[m], s->first[m + 1] - s->first[m],
+                             rank + s->first[m]))
+            return 0;
+    for (int64_t g = 0; g < s->groups; g++) {
         int32_t i = 0;
-        pack[g] = -1;
         while (i < l->chains && l->chain[i] != s->degree[g])
             i++;
-        fits = i < l->chains;
+        if (i == l->chains)
+            return 0;
     }
-    for (int64_t k = 0; fits && k < step->count; k++) {
+    return 1;
+}
+
+hbp_status hbp__lanes_read(hbp__lanes *l, const hbp__step_solution *s, int *is_read)
+{
+    const hbp__step *step = l->step;
+    int64_t *pack = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *pack);
+    int32_t *rank = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *rank);
+    hbp_status status = pack && rank ? HBP_OK : hbp__fail_memory(step->context, "the lanes of a step");
+    hbp__lanes_clear(l);
+    *is_read = status >= 0 && are_read(l, s, rank);
+    for (int64_t g = 0; *is_read && g < s->groups; g++)
+        pack[g] = -1;
+    for (int64_t k = 0; *is_read && k < step->count; k++) {
         int64_t g = s->group[k];
         if (pack[g] < 0)
             pack[g] = hbp__lanes_add_pack(l, s->degree[g], rank[g], k);
@@ -111,7 +121,7 @@ int hbp__lanes_read(hbp__lanes *l, const hbp__step_solution *s)
     }
     hbp__delete(&l->memory, pack);
     hbp__delete(&l->memory, rank);
-    return fits;
+    return status;
 }
 
 /* Moves every other sequence of pack p, from the first on, into a new pack, where no rank gets a larger load
@@ -141,7 +151,8 @@ static int split(hbp__lanes *l, int64_t p, int64_t most)
     return 0;
 }
 
-void hbp__lanes_split(hbp__lanes *l, int64_t rows)
+/* Cuts packs of ranks with fewer than `rows`, where that makes no load the largest. */
+static void split_packs(hbp__lanes *l, int64_t rows)
 {
     int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
     for (int32_t i = l->chains - 1; i >= 0; i--) {
@@ -158,6 +169,29 @@ void hbp__lanes_split(hbp__lanes *l, int64_t rows)
             }
         }
     }
+}
+
+/* The shortest sequence that leaves another in its pack and fits degree index j; -1: none. */
+static int64_t find_spare(const hbp__lanes *l, int32_t j)
+{
+    for (int64_t k = l->step->count - 1; k >= 0; k--)
+        if (l->pack[l->pack_of[k]].sequences > 1 && hbp__lanes_may_hold(l, j, k))
+            return k;
+    return -1;
+}
+
+void hbp__lanes_fill_rows(hbp__lanes *l, int64_t rows)
+{
+    int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
+    split_packs(l, rows);
+    for (int32_t rank = 0; rank < l->step->ranks; rank += ranks)
+        while (hbp__lanes_row(l, rank, ranks) < rows) {
+            int64_t k = find_spare(l, j);
+            if (k < 0)
+                return;
+            hbp__lanes_remove(l, k);
+            hbp__lanes_add_pack(l, j, rank, k);
+        }
 }
 
 /* Row of each pack: as they stand on its ranks, larger degrees first. */

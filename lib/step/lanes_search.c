@@ -10,8 +10,9 @@
 /* How much longer than the bound the longest pack of a start may be. */
 static const double GOALS[] = {1, 1.01, 1.05, 1.2, 2};
 
-/* Improves the lanes and takes them for *best where they are shorter. */
-static hbp_status finish_start(hbp__lanes *l, int64_t work, hbp__step_solution *best)
+/* Improves the lanes and takes them for *best where they are shorter, or `first`, which lanes without dummies
+ * are whatever they take. */
+static hbp_status finish_start(hbp__lanes *l, int64_t work, int first, hbp__step_solution *best)
 {
     const hbp__step *step = l->step;
     hbp__step_solution own = {.ns = 0};
@@ -19,37 +20,41 @@ static hbp_status finish_start(hbp__lanes *l, int64_t work, hbp__step_solution *
     int64_t rows = hbp__step_whole(step, hbp__lanes_row(l, 0, step->ranks));
     if (step->options.max_micro_batches && rows > step->options.max_micro_batches)
         return HBP_OK;
-    if (!step->cost->terms.uneven_micro_batches)
-        hbp__lanes_split(l, rows);
-    if (hbp__lanes_ns(l) >= best->ns)
+    if (step->cost->terms.uneven_micro_batches)
+        first = 0;
+    else
+        hbp__lanes_fill_rows(l, rows);
+    if (!first && hbp__lanes_ns(l) >= best->ns)
         return HBP_OK;
     hbp_status status = hbp__lanes_write(l, &own);
-    if (status >= 0 && own.ns < best->ns) {
-        own.complete = best->complete;
-        hbp__step_solution_close(best);
-        *best = own;
-        return HBP_OK;
+    if (status < 0) {
+        hbp__step_solution_close(&own);
+        return status;
     }
-    hbp__step_solution_close(&own);
-    return status;
+    own.complete = best->complete;
+    hbp__step_solution_close(best);
+    *best = own;
+    return HBP_OK;
 }
 
 hbp_status hbp__step_lanes(const hbp__step *step, hbp__step_solution *solution)
 {
     hbp__lanes lanes;
+    const int64_t goals = sizeof GOALS / sizeof *GOALS;
     int64_t bound_ns, work = hbp__add_saturating(WORK, WORK_SEQUENCE * step->count);
+    int is_read;
     HBP__TRY(hbp__bound_lanes(step, solution->ns, &bound_ns));
     HBP__TRY(hbp__lanes_open(step, &lanes));
     for (int32_t round = 1; round < step->options.effort; round++)
         work = hbp__mul_saturating(work, 3);
-    hbp_status status = HBP_OK;
-    if (hbp__lanes_read(&lanes, solution))
-        status = finish_start(&lanes, work, solution);
-    for (size_t i = 0; i < sizeof GOALS / sizeof *GOALS && status >= 0 && solution->ns > bound_ns; i++) {
+    hbp_status status = hbp__lanes_read(&lanes, solution, &is_read);
+    if (status >= 0 && is_read)
+        status = finish_start(&lanes, work, 1, solution);
+    for (int64_t i = 0; i < goals && status >= 0 && solution->ns > bound_ns; i++) {
         hbp__lanes_build(&lanes, hbp__round_i64((double)bound_ns * GOALS[i]));
-        status = finish_start(&lanes, work, solution);
+        status = finish_start(&lanes, work, 0, solution);
         if (status >= 0)
-            status = hbp__tick(step->context, "step", (int64_t)i, (int64_t)(sizeof GOALS / sizeof *GOALS));
+            status = hbp__tick(step->context, "step", i, goals);
     }
     hbp__lanes_close(&lanes);
     return status;

@@ -3,6 +3,7 @@
 #include "cost/cost.h"
 #include "data/lengths.h"
 #include "step/lanes.h"
+#include "step/sets.h"
 #include "step/step.h"
 
 void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
@@ -23,7 +24,9 @@ static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solut
     if (step->options.equal_samples)
         return hbp__step_equal(step, solution);
     HBP__TRY(hbp__step_search(step, solution));
-    return step->cost->terms.lockstep_ranks == 1 ? hbp__step_lanes(step, solution) : HBP_OK;
+    if (step->cost->terms.lockstep_ranks == 1)
+        return hbp__step_lanes(step, solution);
+    return step->cost->terms.lockstep_ranks ? hbp__step_sets(step, solution) : HBP_OK;
 }
 
 static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)

@@ -297,7 +297,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         keep_better(s);
     }
     int64_t work = WORK + WORK_SEQUENCE * step->count + WORK_SHARED / (step->count + 16);
-    work = work * hbp__min_i64(step->count, ARRANGED) / ARRANGED;
+    work = work * hbp__min_i64(step->count, ARRANGED) / ARRANGED / hbp__max_i64(step->parts, 1);
     for (int32_t round = 0; round < step->options.effort; round++) {
         b->work_limit = b->work + b->squeezer.work + work;
         work = hbp__mul_saturating(work, 3);

@@ -65,7 +65,8 @@ typedef struct hbp__step {
     hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; each sequence has one that holds it */
     hbp__step_way *way;                         /* of all degrees */
     uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
-    int64_t deadline_ns;                        /* on the monotonic clock; 0: none */
+    int64_t parts; /* > 1: the step is one of so many, and is searched with so small a share of the work */
+    int64_t deadline_ns; /* on the monotonic clock; 0: none */
 } hbp__step;
 
 /* Reads the options and lays the problem out, without lengths its degrees alone. Close releases it, also

@@ -1,0 +1,247 @@
+/* Steps of ranks that wait for nobody but their own pack, against every assignment of tiny steps. */
+#include "failing.h"
+#include "lockstep_steps.h"
+
+#define MOST_RANKS 4
+#define MOST       5
+
+/* The best of all assignments: packs of any degree on any aligned block. Larger degrees first, a rank takes
+ * the sum of its packs, which no order makes shorter. */
+typedef struct oracle {
+    const hbp_cost *cost;
+    const uint32_t *length;
+    int64_t count;
+    int32_t ranks, degrees;
+    int32_t degree[TEST_DEGREES];
+    int64_t dummy_ns;
+    int64_t packs;
+    int32_t sp[MOST], rank[MOST];
+    int64_t tokens[MOST];
+    double squares[MOST];
+    int64_t best;
+} oracle;
+
+static void measure(oracle *o)
+{
+    int64_t load[MOST_RANKS] = {0}, rows[MOST_RANKS] = {0}, most = 0, ns = 0;
+    for (int64_t p = 0; p < o->packs; p++) {
+        int32_t recompute = hbp_cost_predict_recompute(o->cost, o->sp[p], o->tokens[p]);
+        if (recompute < 0)
+            return;
+        int64_t time = hbp_cost_predict_pack_ns(o->cost, o->sp[p], recompute, o->tokens[p], o->squares[p]);
+        for (int32_t r = o->rank[p]; r < o->rank[p] + o->sp[p]; r++) {
+            load[r] += time;
+            rows[r]++;
+            most = rows[r] > most ? rows[r] : most;
+        }
+    }
+    for (int32_t r = 0; r < o->ranks; r++) {
+        int64_t here = load[r] + (most - rows[r]) * o->dummy_ns;
+        ns = here > ns ? here : ns;
+    }
+    o->best = ns < o->best ? ns : o->best;
+}
+
+static void assign(oracle *o, int64_t k)
+{
+    if (k == o->count) {
+        measure(o);
+        return;
+    }
+    double square = (double)o->length[k] * o->length[k];
+    for (int64_t p = 0; p < o->packs; p++) {
+        o->tokens[p] += o->length[k];
+        o->squares[p] += square;
+        assign(o, k + 1);
+        o->tokens[p] -= o->length[k];
+        o->squares[p] -= square;
+    }
+    int64_t p = o->packs++;
+    for (int32_t j = 0; j < o->degrees; j++)
+        for (int32_t r = 0; r < o->ranks; r += o->degree[j]) {
+            o->sp[p] = o->degree[j];
+            o->rank[p] = r;
+            o->tokens[p] = o->length[k];
+            o->squares[p] = square;
+            assign(o, k + 1);
+        }
+    o->packs--;
+}
+
+static int64_t best_of_all(hbp_context *context, const hbp_cost *cost, const uint32_t *length, int64_t count)
+{
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    oracle o = {.cost = cost, .length = length, .count = count, .ranks = terms.ranks};
+    o.best = INT64_MAX;
+    o.dummy_ns = hbp_cost_predict_pack_ns(cost, 1, 0, 0, 0);
+    while (o.degrees < terms.degrees) {
+        o.degree[o.degrees] = terms.degree[o.degrees];
+        o.degrees++;
+    }
+    assign(&o, 0);
+    return o.best;
+}
+
+START_TEST(tiny_steps_against_every_assignment)
+{
+    hbp_context *context = test_context();
+    double under = 0, worst = 1;
+    int64_t steps = 0, equal = 0;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 60 : 240); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 7, 0);
+        static const double pack_ns[] = {0, 4e7, 3e8};
+        int32_t ranks = seed % 3 ? 4 : 2, uneven = seed % 2 != 0;
+        hbp_cost *cost = lockstep_cost(context, ranks, 1, uneven, pack_ns[seed / 2 % 3], 0);
+        int64_t most = hbp_cost_predict_capacity(cost, ranks, 8), bound_ns, count = 1 + seed % MOST;
+        uint32_t length[MOST];
+        for (int64_t i = 0; i < count; i++)
+            length[i] = 1 + (uint32_t)hbp__rng_below(&rng, (uint64_t)(most >> hbp__rng_below(&rng, 6)));
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+        int64_t ns = lockstep_plan_ns(context, cost, lengths, NULL, &bound_ns);
+        int64_t best = best_of_all(context, cost, length, count);
+        ck_assert_int_ge(ns, best);
+        ck_assert_int_le(bound_ns, best);
+        under += (double)bound_ns / (double)best;
+        worst = (double)ns / (double)best > worst ? (double)ns / (double)best : worst;
+        equal += ns == best;
+        steps++;
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    /* All of 240 are optimal; the bound is .978 of the optimum in the mean. */
+    ck_assert_int_ge(equal * 100, steps * 99);
+    ck_assert(worst < 1.02);
+    ck_assert(under > 0.95 * (double)steps);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* 32 ranks or so, batches with a long tail: valid under every option, no longer than the plan of all ranks in
+ * lockstep, and hardly ever waiting. */
+START_TEST(random_steps_are_no_longer_than_in_lockstep)
+{
+    hbp_context *context = test_context();
+    double idle = 0;
+    int64_t free_steps = 0;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 8 : 32); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 9, 0);
+        int32_t ranks = 8 << seed % 3, uneven = seed % 2 != 0;
+        hbp_cost *all = lockstep_cost(context, ranks, 0, 0, 4e6, 0);
+        hbp_cost *none = lockstep_cost(context, ranks, 1, uneven, 4e6, 0);
+        hbp_lengths *lengths = test_long_tail(context, seed, 16 * ranks, 120000);
+        hbp_step_options o = {.struct_size = sizeof o};
+        int64_t bound_ns, unused;
+        if (seed % 4 == 1)
+            o.max_samples = 3;
+        if (seed % 4 == 2) {
+            o.sequence_multiple = 64;
+            o.sequence_multiple_per_sp = 16;
+            o.pack_multiple = 128;
+        }
+        if (seed % 4 == 3)
+            o.micro_batch_multiple = 1 + (int32_t)hbp__rng_below(&rng, 4);
+        int64_t before = lockstep_plan_ns(context, all, lengths, &o, &unused);
+        int64_t ns = lockstep_plan_ns(context, none, lengths, &o, &bound_ns);
+        ck_assert_int_le(ns, before);
+        ck_assert_int_le(bound_ns, ns);
+        hbp_plan *plan = NULL, *again = NULL;
+        hbp_report report = {.struct_size = sizeof report};
+        OK(context, hbp_plan_step(context, lengths, none, &o, &plan));
+        OK(context, hbp_plan_step(context, lengths, none, &o, &again));
+        ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        OK(context, hbp_simulate(context, plan, none, NULL, &report));
+        idle += report.idle;
+        free_steps++;
+        hbp_plan_free(again);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(none);
+        hbp_cost_free(all);
+    }
+    ck_assert(idle < 0.005 * (double)free_steps);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Every rank runs as many micro-batches, and none of them is empty: samples are split among them. */
+START_TEST(equal_numbers_are_reached_without_dummies)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = lockstep_cost(context, 8, 1, 0, 4e6, 0);
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 200, 30000);
+        hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 1 + (int32_t)(seed % 3)};
+        hbp_plan *plan = NULL;
+        hbp_plan_summary s = {.struct_size = sizeof s};
+        OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+        OK(context, hbp_plan_get_summary(context, plan, &s));
+        ck_assert_int_eq(s.dummy_packs, 0);
+        ck_assert_int_eq(s.micro_batches % o.micro_batch_multiple, 0);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = lockstep_cost(context, 8, 1, 0, 4e6, 0), *other = NULL;
+    hbp_lengths *lengths = test_long_tail(context, 1, 20, 3000);
+    hbp_plan *plan = NULL;
+    hbp_step_options o = {.struct_size = sizeof o, .max_micro_batches = 1, .max_samples = 1};
+    FAILS(context, HBP_E_INFEASIBLE, "no plan of at most 1 micro-batches",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.lockstep_ranks = 3;
+    FAILS(context, HBP_E_INVALID, "lockstep_ranks is 3; it must divide the 8 ranks",
+          hbp_cost_create_terms(context, &terms, &other));
+    terms.lockstep_ranks = -1;
+    FAILS(context, HBP_E_INVALID, "lockstep_ranks is -1", hbp_cost_create_terms(context, &terms, &other));
+    terms.lockstep_ranks = 4;
+    FAILS(context, HBP_E_INVALID, "lockstep_ranks is 4, which cuts groups of degree[3], 8 ranks",
+          hbp_cost_create_terms(context, &terms, &other));
+    terms.lockstep_ranks = 0;
+    terms.uneven_micro_batches = 1;
+    FAILS(context, HBP_E_INVALID, "with lockstep_ranks 8 of 8 ranks all of them meet",
+          hbp_cost_create_terms(context, &terms, &other));
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct once {
+    const hbp_lengths *lengths;
+    const hbp_cost *cost;
+} once;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const once *o = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_step(context, o->lengths, o->cost, NULL, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = lockstep_cost(context, 4, 1, 0, 4e6, 0);
+    hbp_lengths *lengths = test_long_tail(context, 1, 20, 20000);
+    once o = {lengths, cost};
+    failing_sweep(plan_once, &o);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("lanes", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
+          equal_numbers_are_reached_without_dummies, what_cannot_be_is_refused, nothing_is_left_behind)

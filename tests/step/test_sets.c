@@ -1,0 +1,135 @@
+/* Steps of lockstep sets of several ranks, against every assignment of tiny steps to sets that are planned
+ * exactly. */
+#include "exact_step.h"
+#include "failing.h"
+#include "lockstep_steps.h"
+
+#define MOST 7
+
+/* The longest set of the best assignment of the sequences to sets of `set` ranks. */
+static int64_t best_of_all(hbp_context *context, const hbp_cost *one_set, const uint32_t *length,
+                           int64_t count, int64_t sets)
+{
+    int64_t best = INT64_MAX, assignments = 1, known[1 << MOST];
+    for (int64_t k = 0; k < count; k++)
+        assignments *= sets;
+    memset(known, 0xff, sizeof known);
+    known[0] = 0;
+    for (int64_t a = 0; a < assignments; a++) {
+        int64_t member[4] = {0}, rest = a, longest = 0;
+        for (int64_t k = 0; k < count; k++, rest /= sets)
+            member[rest % sets] |= INT64_C(1) << k;
+        for (int64_t s = 0; s < sets; s++) {
+            int64_t *ns = &known[member[s]];
+            if (*ns < 0) {
+                uint32_t own[MOST];
+                int64_t owned = 0;
+                hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 1};
+                for (int64_t k = 0; k < count; k++)
+                    if (member[s] >> k & 1)
+                        own[owned++] = length[k];
+                exact_step e = exact_step_make(context, one_set, own, NULL, owned, &o);
+                *ns = exact_step_ns(&e);
+            }
+            longest = *ns > longest ? *ns : longest;
+        }
+        best = longest < best ? longest : best;
+    }
+    return best;
+}
+
+START_TEST(tiny_steps_against_every_assignment)
+{
+    hbp_context *context = test_context();
+    int64_t steps = 0, equal = 0;
+    double worst = 1, under = 0;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 40 : 160); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 8, 0);
+        int32_t set = seed % 2 ? 2 : 4, ranks = seed % 4 == 1 ? 8 : 2 * set;
+        hbp_cost *cost = lockstep_cost(context, ranks, set, 1, 4e7, 0);
+        hbp_cost *one_set = lockstep_cost(context, set, 0, 0, 4e7, 0);
+        int64_t most = hbp_cost_predict_capacity(cost, set, 8), count = 1 + seed % MOST, bound_ns;
+        count = ranks / set > 2 && count > 5 ? 5 : count;
+        uint32_t length[MOST];
+        for (int64_t i = 0; i < count; i++)
+            length[i] = 1 + (uint32_t)hbp__rng_below(&rng, (uint64_t)(most >> hbp__rng_below(&rng, 6)));
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+        int64_t ns = lockstep_plan_ns(context, cost, lengths, NULL, &bound_ns);
+        int64_t best = best_of_all(context, one_set, length, count, ranks / set);
+        ck_assert_int_ge(ns, best);
+        ck_assert_int_le(bound_ns, best);
+        worst = (double)ns / (double)best > worst ? (double)ns / (double)best : worst;
+        under += (double)bound_ns / (double)best;
+        equal += ns == best;
+        steps++;
+        hbp_lengths_free(lengths);
+        hbp_cost_free(one_set);
+        hbp_cost_free(cost);
+    }
+    /* All of 160 are optimal; the bound is .99 of the optimum in the mean. */
+    ck_assert_int_ge(equal * 100, steps * 99);
+    ck_assert(worst < 1.02);
+    ck_assert(under > 0.97 * (double)steps);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* No longer than the plan of all ranks in lockstep. */
+START_TEST(random_steps_are_no_longer_than_in_lockstep)
+{
+    hbp_context *context = test_context();
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 4 : 16); seed++) {
+        int32_t ranks = 16 << seed % 2, set = 8;
+        hbp_cost *all = lockstep_cost(context, ranks, 0, 0, 4e7, 0);
+        hbp_cost *sets = lockstep_cost(context, ranks, set, seed % 3 == 1, 4e7, 0);
+        hbp_lengths *lengths = test_long_tail(context, seed, 10 * ranks, 120000);
+        hbp_step_options o = {.struct_size = sizeof o};
+        int64_t bound_ns, unused;
+        if (seed % 4 == 1)
+            o.max_samples = 3;
+        if (seed % 4 == 2)
+            o.sequence_multiple_per_sp = 16;
+        if (seed % 4 == 3)
+            o.micro_batch_multiple = 2;
+        int64_t before = lockstep_plan_ns(context, all, lengths, &o, &unused);
+        int64_t ns = lockstep_plan_ns(context, sets, lengths, &o, &bound_ns);
+        ck_assert_int_le(ns, before);
+        ck_assert_int_le(bound_ns, ns);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(sets);
+        hbp_cost_free(all);
+    }
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct once {
+    const hbp_lengths *lengths;
+    const hbp_cost *cost;
+} once;
+
+static hbp_status plan_once(hbp_context *context, void *user)
+{
+    const once *o = user;
+    hbp_plan *plan = NULL;
+    hbp_status status = hbp_plan_step(context, o->lengths, o->cost, NULL, &plan);
+    hbp_plan_free(plan);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = lockstep_cost(context, 4, 2, 0, 4e6, 0);
+    hbp_lengths *lengths = test_long_tail(context, 1, 8, 20000);
+    once o = {lengths, cost};
+    failing_sweep(plan_once, &o);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("sets", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
+          nothing_is_left_behind)
