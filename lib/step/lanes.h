@@ -27,6 +27,7 @@ typedef struct hbp__lanes {
     int32_t chain[HBP__STEP_DEGREES]; /* [chains] indices of degrees, ascending, that divide each other */
     int32_t chains;
     int64_t dummy_ns;
+    int32_t keeps;         /* nonzero: no pack ends and none begins */
     int64_t rows;          /* most packs of a rank */
     int64_t packs;         /* rows of `pack` in use or free */
     int64_t free;          /* first of the free ones; -1: none */

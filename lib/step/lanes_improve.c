@@ -65,7 +65,8 @@ static void try_move(hbp__lanes *l, int64_t k, int64_t rest, int32_t j, int32_t 
         if (ns < INT64_MAX)
             keep_better(best, (change){hbp__max_i64(rest, here + ns - l->pack[p].ns), k, p, j, block, -1});
     }
-    if (l->dummy_ns && hbp__lanes_row(l, block, width) >= l->rows)
+    int may_grow = l->step->cost->terms.uneven_micro_batches || hbp__lanes_row(l, block, width) < l->rows;
+    if (l->keeps || !may_grow)
         return;
     keep_better(best,
                 (change){hbp__max_i64(rest, here + hbp__lanes_price_alone(l, j, k)), k, -1, j, block, -1});
@@ -102,7 +103,8 @@ static void try_pack(hbp__lanes *l, int64_t p, int64_t load, change *best)
             if (!hbp__lanes_may_hold(l, j, k))
                 continue;
             int64_t rest = load - pack->ns + hbp__lanes_price(l, p, -1, k);
-            try_move(l, k, rest, j, block[0], best);
+            if (!l->keeps || pack->sequences > 1)
+                try_move(l, k, rest, j, block[0], best);
             if (j != pack->degree)
                 continue;
             for (int32_t b = 0; b < count; b++) {

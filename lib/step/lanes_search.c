@@ -10,6 +10,16 @@
 /* How much longer than the bound the longest pack of a start may be. */
 static const double GOALS[] = {1, 1.01, 1.05, 1.2, 2};
 
+/* No rank is without samples in a micro-batch while there are samples to spread. */
+static hbp_status fill_rows(hbp__lanes *l, int64_t rows, int64_t work)
+{
+    hbp__lanes_fill_rows(l, rows);
+    l->keeps = 1;
+    hbp_status status = hbp__lanes_improve(l, work);
+    l->keeps = 0;
+    return status;
+}
+
 /* Improves the lanes and takes them for *best where they are shorter, or `first`, which lanes without dummies
  * are whatever they take. */
 static hbp_status finish_start(hbp__lanes *l, int64_t work, int first, hbp__step_solution *best)
@@ -23,7 +33,7 @@ static hbp_status finish_start(hbp__lanes *l, int64_t work, int first, hbp__step
     if (step->cost->terms.uneven_micro_batches)
         first = 0;
     else
-        hbp__lanes_fill_rows(l, rows);
+        HBP__TRY(fill_rows(l, rows, work));
     if (!first && hbp__lanes_ns(l) >= best->ns)
         return HBP_OK;
     hbp_status status = hbp__lanes_write(l, &own);
