@@ -34,6 +34,9 @@ typedef struct cli {
     const char *set;
     int64_t nodes;
     int64_t zero;
+    int64_t shard_ranks;
+    int64_t lockstep_ranks;
+    int64_t uneven_micro_batches;
     int64_t fused_cross_entropy;
     int64_t max_sp;
     int64_t reserve_mib;

@@ -175,6 +175,9 @@ static hbp_status load_cost(cli *c)
                   {"--nodes", c->nodes != 0},
                   {"--set", c->set != NULL},
                   {"--zero", c->zero != 0},
+                  {"--shard-ranks", c->shard_ranks != 0},
+                  {"--lockstep-ranks", c->lockstep_ranks != 0},
+                  {"--uneven-micro-batches", c->uneven_micro_batches != 0},
                   {"--fused-ce", c->fused_cross_entropy != 0},
                   {"--max-sp", c->max_sp != 0},
                   {"--reserve", c->reserve_mib != 0},
@@ -206,6 +209,9 @@ hbp_status cli_make_cost(cli *c)
     options.pack_overhead_ns = c->pack_overhead_ns;
     options.dp_overlap = c->dp_overlap;
     options.sp_overlap = c->sp_overlap;
+    options.shard_ranks = (int32_t)c->shard_ranks;
+    options.lockstep_ranks = (int32_t)c->lockstep_ranks;
+    options.uneven_micro_batches = (int32_t)c->uneven_micro_batches;
     return hbp_cost_create(c->context, c->model, c->machine, &options, &c->cost);
 }
 

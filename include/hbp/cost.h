@@ -33,13 +33,19 @@ typedef struct hbp_cost_options {
     double sp_overlap;     /* share of all-to-all hidden, 0..1 */
     int64_t reserve_bytes; /* kept free on each GPU (CUDA context, NCCL, fragmentation); 0: 4 GiB; -1: none */
     int64_t pack_overhead_ns; /* launch and host time of a micro-batch, added to B */
+    int32_t shard_ranks;      /* consecutive ranks that ZeRO shards over, replicas outside (HSDP); 0: all */
+    int32_t lockstep_ranks;   /* as in hbp_cost_terms; 0: shard_ranks under ZeRO-3, else all. With fewer than
+                                 all, ZeRO-2 accumulates gradients and reduces them once a step, as ZeRO-1 */
+    int32_t uneven_micro_batches; /* as in hbp_cost_terms */
+    int32_t reserved;
 } hbp_cost_options;
 
 HBP_API void hbp_cost_options_init(hbp_cost_options *options, uint32_t struct_size);
 
 /* Derives every term from the shape of the model and the fields of the machine (docs: cost model). Returns
- * HBP_E_INVALID naming an unknown or senseless field (0 GPUs), HBP_E_INFEASIBLE when the model's states alone
- * do not fit. Keeps neither argument. Thread: one per context. */
+ * HBP_E_INVALID naming an unknown or senseless field (0 GPUs, lockstep sets that ZeRO-3's shards cross),
+ * HBP_E_INFEASIBLE when the model's states alone do not fit. Keeps neither argument. Thread: one per context.
+ */
 HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const hbp_machine *machine,
                                    const hbp_cost_options *options, hbp_cost **out);
 

@@ -20,6 +20,7 @@ typedef struct analysis {
     const hbp_model_fields *model;
     const hbp_model_summary *summary;
     hbp__fabric fabric;
+    hbp__fabric shard;        /* the ranks that ZeRO shards over */
     hbp_cost_options options; /* defaults filled in */
 } analysis;
 
@@ -44,9 +45,39 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
                          (long long)o->reserve_bytes);
     if (o->reserve_bytes <= 0)
         o->reserve_bytes = o->reserve_bytes ? 0 : DEFAULT_RESERVE;
+    if (o->reserved)
+        return hbp__fail(context, HBP_E_INVALID, "reserved is %d; it must be 0", (int)o->reserved);
     if (o->pack_overhead_ns < 0)
         return hbp__fail(context, HBP_E_INVALID, "pack_overhead_ns is %lld; it must be at least 0",
                          (long long)o->pack_overhead_ns);
+    return HBP_OK;
+}
+
+/* Who shards with whom, and who waits for whom (docs: lockstep). */
+static hbp_status read_sets(hbp_context *context, analysis *a)
+{
+    hbp_cost_options *o = &a->options;
+    int32_t ranks = a->fabric.ranks;
+    if (!o->shard_ranks)
+        o->shard_ranks = ranks;
+    if (o->shard_ranks < 1 || ranks % o->shard_ranks)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "shard_ranks is %d; it must divide the %d ranks, or be 0 for all of them",
+                         (int)o->shard_ranks, (int)ranks);
+    if (o->shard_ranks < ranks && o->zero_stage == HBP_ZERO_NONE)
+        return hbp__fail(context, HBP_E_INVALID, "shard_ranks is %d; without ZeRO nothing is sharded",
+                         (int)o->shard_ranks);
+    if (!o->lockstep_ranks)
+        o->lockstep_ranks = o->zero_stage == HBP_ZERO_3 ? o->shard_ranks : ranks;
+    if (o->zero_stage == HBP_ZERO_3 && o->lockstep_ranks % o->shard_ranks)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "lockstep_ranks is %d; ZeRO-3 gathers weights over %d ranks in every micro-batch",
+                         (int)o->lockstep_ranks, (int)o->shard_ranks);
+    a->shard = a->fabric;
+    a->shard.ranks = o->shard_ranks;
+    a->shard.domain = a->fabric.domain < o->shard_ranks ? a->fabric.domain : o->shard_ranks;
+    if (o->zero_stage == HBP_ZERO_2 && o->lockstep_ranks < ranks)
+        o->zero_stage = HBP_ZERO_1;
     return HBP_OK;
 }
 
@@ -78,9 +109,9 @@ static double layer_parameters(const analysis *a)
 static void derive_memory(const analysis *a, hbp_cost_terms *t)
 {
     int32_t stage = a->options.zero_stage;
-    double ranks = a->fabric.ranks;
+    double ranks = a->shard.ranks;
     t->static_bytes = hbp__cost_state_bytes(stage, ranks) * (double)a->summary->parameters;
-    if (stage == HBP_ZERO_3 && a->fabric.ranks > 1)
+    if (stage == HBP_ZERO_3 && a->shard.ranks > 1)
         t->static_bytes += GATHERED_LAYERS * HBP__WEIGHT_BYTES * layer_parameters(a);
     t->activation_bytes = (double)a->summary->activation_bytes;
     t->recomputed_bytes = (double)a->summary->recomputed_bytes;
@@ -88,6 +119,17 @@ static void derive_memory(const analysis *a, hbp_cost_terms *t)
     t->logits_bytes = a->options.fused_cross_entropy ? 0 : (double)a->summary->logits_bytes;
     t->sp_buffer_bytes = 2 * hbp__cost_sp_elements(a->model, 1);
     t->limit_bytes = hbp__max_i64(a->fabric.machine->fields.hbm_bytes - a->options.reserve_bytes, 0);
+}
+
+/* The sum of gradient shards over the replicas of what is sharded, once a step; ns. */
+static double replicas_ns(const analysis *a, double parameters)
+{
+    const char *source;
+    hbp__fabric replicas = a->fabric;
+    replicas.ranks = a->fabric.ranks / a->shard.ranks;
+    replicas.domain = a->fabric.domain / a->shard.domain;
+    return hbp__cost_ring_ns(&replicas, HBP_COLLECTIVE_ALL_REDUCE, a->model->layers,
+                             HBP__GRADIENT_BYTES * parameters / a->shard.ranks, &source);
 }
 
 /* What data parallelism adds to every micro-batch and to every step. Sources are those of measurements, or
@@ -100,13 +142,14 @@ static void derive_step(const analysis *a, hbp_cost_terms *t, const char **gathe
     double parameters = (double)a->summary->parameters;
     double layers = a->model->layers;
     double exposed = 1 - a->options.dp_overlap;
-    double gather = exposed * hbp__cost_ring_ns(&a->fabric, HBP_COLLECTIVE_ALL_GATHER, layers,
+    double gather = exposed * hbp__cost_ring_ns(&a->shard, HBP_COLLECTIVE_ALL_GATHER, layers,
                                                 HBP__WEIGHT_BYTES * parameters, gather_source);
-    double reduce = exposed * hbp__cost_ring_ns(&a->fabric, reduction, layers,
+    double reduce = exposed * hbp__cost_ring_ns(&a->shard, reduction, layers,
                                                 HBP__GRADIENT_BYTES * parameters, reduce_source);
-    double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->fabric.ranks;
+    double shard = stage == HBP_ZERO_NONE ? parameters : parameters / a->shard.ranks;
     t->pack_ns = (double)a->options.pack_overhead_ns;
     t->step_ns = UPDATE_BYTES * shard / a->fabric.machine->fields.hbm_bytes_per_s * 1e9;
+    t->step_ns += exposed * replicas_ns(a, parameters);
     switch (stage) {
     case HBP_ZERO_3: /* weights are gathered for the forward and again for the backward pass */
         t->pack_ns += 2 * gather + reduce;
@@ -130,6 +173,7 @@ static int is_allowed(const analysis *a, const hbp_model *model, int32_t d)
 {
     return a->fabric.ranks % d == 0 && hbp_model_is_sp_legal(model, d) &&
            (!a->options.max_sp || d <= a->options.max_sp) &&
+           (a->options.lockstep_ranks == 1 || a->options.lockstep_ranks % d == 0) &&
            (d <= a->fabric.domain ? a->fabric.domain % d == 0 : d % a->fabric.domain == 0);
 }
 
@@ -214,11 +258,14 @@ hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model, const h
     HBP__TRY(read_options(context, options, &a.options));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &a.fabric));
 
+    HBP__TRY(read_sets(context, &a));
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     const char *gather_source;
     const char *reduce_source;
     terms.ranks = a.fabric.ranks;
     terms.domain_ranks = a.fabric.domain;
+    terms.lockstep_ranks = a.options.lockstep_ranks;
+    terms.uneven_micro_batches = a.options.uneven_micro_batches;
     derive_compute(&a, &terms);
     derive_memory(&a, &terms);
     derive_step(&a, &terms, &gather_source, &reduce_source);

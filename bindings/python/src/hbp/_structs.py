@@ -274,6 +274,10 @@ class CostOptions(Struct):
     sp_overlap: F64
     reserve_bytes: I64
     pack_overhead_ns: I64
+    shard_ranks: I32
+    lockstep_ranks: I32
+    uneven_micro_batches: I32
+    reserved: I32
 
 
 @struct

@@ -69,7 +69,10 @@ class Cost(Owned):
     """What a pack costs in time and memory on this machine. Immutable.
 
     `zero_stage` 0 shards nothing, 3 (ZeRO-3) everything; `max_sp` 0 is the model's and machine's own limit;
-    overlaps are shares in 0..1; `reserve_bytes` None keeps 4 GiB free on each GPU, 0 nothing."""
+    overlaps are shares in 0..1; `reserve_bytes` None keeps 4 GiB free on each GPU, 0 nothing.
+    `shard_ranks` is what ZeRO shards over (HSDP; 0: all ranks), `lockstep_ranks` how many ranks wait for one
+    another in every micro-batch (1: DDP, ZeRO-1; 0: `shard_ranks` with ZeRO-3, else all), and
+    `uneven_micro_batches` lets ranks without samples skip one."""
 
     _opaque = _native.Cost
     _free = "hbp_cost_free"
@@ -86,6 +89,9 @@ class Cost(Owned):
         sp_overlap: float = 0.0,
         reserve_bytes: Optional[int] = None,
         pack_overhead_ns: int = 0,
+        shard_ranks: int = 0,
+        lockstep_ranks: int = 0,
+        uneven_micro_batches: bool = False,
     ) -> None:
         options = CostOptions(
             zero_stage=choice("zero_stage", zero_stage, ZERO_STAGES),
@@ -95,6 +101,9 @@ class Cost(Owned):
             sp_overlap=sp_overlap,
             reserve_bytes=0 if reserve_bytes is None else reserve_bytes or -1,
             pack_overhead_ns=pack_overhead_ns,
+            shard_ranks=shard_ranks,
+            lockstep_ranks=lockstep_ranks,
+            uneven_micro_batches=bool(uneven_micro_batches),
         )
         self._handle = Cost._make(lib.hbp_cost_create, model, machine, ctypes.byref(options))._handle
 
