@@ -68,7 +68,8 @@ typedef struct hbp_timeline_report {
     double median_pack_error;
     double p95_pack_error;
     double max_pack_error;
-    double median_step_error; /* of sums over micro-batches of the slowest pack, without step_ns */
+    double
+        median_step_error; /* of steps by their packs' times and the cost's lockstep sets, without step_ns */
     double p95_step_error;
     double max_step_error;
     double median_bytes_error; /* of peak bytes; 0 without that column */

@@ -1,63 +1,68 @@
 #include "data/lockstep.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 
-/* A pack whose ranks wait for one another alone; returns when it begins. */
-static int64_t run_pack(int64_t first, int64_t ranks, int64_t ns, int64_t *free_ns)
+hbp_status hbp__clock_open(hbp_context *context, int32_t ranks, int32_t set, hbp__clock *c)
 {
-    int64_t start = hbp__lockstep_end(free_ns + first, (int32_t)ranks);
-    for (int64_t r = first; r < first + ranks; r++)
-        free_ns[r] = hbp__add_saturating(start, ns);
+    memset(c, 0, sizeof *c);
+    c->memory = context->memory;
+    c->set = set ? set : ranks;
+    c->sets = hbp__ceil_div(ranks, c->set);
+    c->free_ns = hbp__new_zero(&c->memory, (uint64_t)c->sets, sizeof *c->free_ns);
+    c->next_ns = hbp__new_zero(&c->memory, (uint64_t)c->sets, sizeof *c->next_ns);
+    if (c->free_ns && c->next_ns)
+        return HBP_OK;
+    hbp__clock_close(c);
+    return hbp__fail_memory(context, "the clock of a step");
+}
+
+void hbp__clock_close(hbp__clock *c)
+{
+    if (!c->memory.release)
+        return;
+    hbp__delete(&c->memory, c->free_ns);
+    hbp__delete(&c->memory, c->next_ns);
+    memset(c, 0, sizeof *c);
+}
+
+void hbp__clock_start(hbp__clock *c, int64_t ns)
+{
+    for (int64_t i = 0; i < c->sets; i++)
+        c->free_ns[i] = c->next_ns[i] = ns;
+}
+
+int64_t hbp__clock_run(hbp__clock *c, int32_t rank, int32_t sp, int64_t ns)
+{
+    int64_t first = rank / c->set, last = ((int64_t)rank + sp - 1) / c->set, start = 0;
+    for (int64_t i = first; i <= last; i++)
+        start = hbp__max_i64(start, c->free_ns[i]);
+    for (int64_t i = first; i <= last; i++)
+        c->next_ns[i] = hbp__max_i64(c->next_ns[i], hbp__add_saturating(start, ns));
     return start;
 }
 
-void hbp__lockstep_run(const hbp_plan *plan, int64_t micro_batch, int32_t set, const int64_t *pack_ns,
-                       int64_t *free_ns, int64_t *start_ns)
+void hbp__clock_next(hbp__clock *c)
 {
-    int64_t first = plan->micro_batch_offsets[micro_batch], end = plan->micro_batch_offsets[micro_batch + 1];
-    for (int64_t p = first, stop; p < end; p = stop) {
-        int64_t rank = plan->pack_ranks[p] / set * set, start = free_ns[rank], slowest = 0;
-        if (set == 1)
-            start = run_pack(rank, plan->pack_sp[p], pack_ns[p - first], free_ns);
-        for (stop = p; stop < end && plan->pack_ranks[stop] < rank + set; stop++) {
-            slowest = hbp__max_i64(slowest, pack_ns[stop - first]);
-            if (start_ns)
-                start_ns[stop - first] = start;
-        }
-        for (int64_t r = rank; r < rank + set && set > 1; r++)
-            free_ns[r] = hbp__add_saturating(start, slowest);
-    }
+    memcpy(c->free_ns, c->next_ns, (size_t)c->sets * sizeof *c->free_ns);
 }
 
-int64_t hbp__lockstep_end(const int64_t *free_ns, int32_t ranks)
+int64_t hbp__clock_end(const hbp__clock *c)
 {
     int64_t end = 0;
-    for (int32_t r = 0; r < ranks; r++)
-        end = hbp__max_i64(end, free_ns[r]);
+    for (int64_t i = 0; i < c->sets; i++)
+        end = hbp__max_i64(end, c->free_ns[i]);
     return end;
 }
 
-int64_t hbp__lockstep_span(const hbp_plan *plan, int64_t step, int64_t *free_ns)
+int64_t hbp__clock_step(hbp__clock *c, const hbp_plan *plan, int64_t step)
 {
-    int64_t first = plan->step_offsets[step], end = plan->step_offsets[step + 1], span = 0;
-    if (!plan->lockstep_ranks) {
-        for (int64_t m = first; m < end; m++)
-            span = hbp__add_saturating(span, plan->micro_batch_ns[m]);
-        return span;
+    hbp__clock_start(c, 0);
+    for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++) {
+        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+            hbp__clock_run(c, plan->pack_ranks[p], plan->pack_sp[p], plan->pack_ns[p]);
+        hbp__clock_next(c);
     }
-    for (int32_t r = 0; r < plan->ranks; r++)
-        free_ns[r] = 0;
-    for (int64_t m = first; m < end; m++)
-        hbp__lockstep_run(plan, m, plan->lockstep_ranks, plan->pack_ns + plan->micro_batch_offsets[m],
-                          free_ns, NULL);
-    return hbp__lockstep_end(free_ns, plan->ranks);
-}
-
-hbp_status hbp__lockstep_open(hbp_context *context, const hbp_plan *plan, int64_t **free_ns)
-{
-    *free_ns = NULL;
-    if (!plan->lockstep_ranks)
-        return HBP_OK;
-    *free_ns = hbp__new(&context->memory, (uint64_t)plan->ranks, sizeof **free_ns);
-    return *free_ns ? HBP_OK : hbp__fail_memory(context, "the clock of a step");
+    return hbp__clock_end(c);
 }

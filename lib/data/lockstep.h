@@ -1,8 +1,8 @@
 /* When the packs of a step run: who waits for whom (docs: lockstep).
  *
- * Ranks are cut into sets of consecutive ranks. A micro-batch begins for all ranks of a set at once and ends
- * with the slowest of their packs; sets do not wait for one another before the step ends. In sets of one rank
- * a pack begins when the last of its ranks is free. Every rank runs its packs in the order of the
+ * Ranks are cut into lockstep sets of consecutive ranks. A micro-batch begins for all ranks of a set at once
+ * and ends with the slowest of their packs; sets do not wait for one another before the step ends. In sets of
+ * one rank a pack begins when the last of its ranks is free. Every rank runs its packs in the order of the
  * micro-batches, so no two groups can wait for each other. */
 #ifndef HBP_DATA_LOCKSTEP_H
 #define HBP_DATA_LOCKSTEP_H
@@ -11,20 +11,34 @@
 
 #include "data/plan.h"
 
-/* Runs a micro-batch in sets of `set` ranks, its packs taking `pack_ns` [packs of the micro-batch]: moves
- * `free_ns` [ranks], when each rank is free, over it, and writes into `start_ns` [packs of the micro-batch],
- * unless it is NULL, when its packs begin. Times saturate. O(ranks). */
-void hbp__lockstep_run(const hbp_plan *plan, int64_t micro_batch, int32_t set, const int64_t *pack_ns,
-                       int64_t *free_ns, int64_t *start_ns);
+typedef struct hbp__clock {
+    hbp__memory memory;
+    int32_t set; /* ranks of a lockstep set */
+    int64_t sets;
+    int64_t *free_ns; /* [sets] when each is through with the micro-batches before */
+    int64_t *next_ns; /* [sets] the same with the packs of the one at hand */
+} hbp__clock;
 
-/* When the last of `ranks` ranks is free. */
-int64_t hbp__lockstep_end(const int64_t *free_ns, int32_t ranks);
+/* A clock at 0 for `ranks` ranks in sets of `set`, 0: of all; HBP_E_NO_MEMORY. Close releases, also a zeroed
+ * clock. */
+hbp_status hbp__clock_open(hbp_context *context, int32_t ranks, int32_t set, hbp__clock *clock);
+void hbp__clock_close(hbp__clock *clock);
 
-/* How long the micro-batches of a step take together as the plan predicts it, without what a step costs;
- * saturates. `free_ns` [ranks] is scratch. O(packs + ranks x micro-batches). */
-int64_t hbp__lockstep_span(const hbp_plan *plan, int64_t step, int64_t *free_ns);
+/* All ranks are free at `ns`. */
+void hbp__clock_start(hbp__clock *clock, int64_t ns);
 
-/* Scratch for hbp__lockstep_span, owned by the caller; NULL where it needs none. */
-hbp_status hbp__lockstep_open(hbp_context *context, const hbp_plan *plan, int64_t **free_ns);
+/* Runs a pack of `sp` ranks from `rank` on in the micro-batch at hand; returns when it begins. Times
+ * saturate. O(sets that it meets). */
+int64_t hbp__clock_run(hbp__clock *clock, int32_t rank, int32_t sp, int64_t ns);
+
+/* Ends the micro-batch at hand. O(sets). */
+void hbp__clock_next(hbp__clock *clock);
+
+/* When the last rank is free of all micro-batches that have ended. */
+int64_t hbp__clock_end(const hbp__clock *clock);
+
+/* How long the micro-batches of a step take together as the plan predicts it, without what a step costs. The
+ * clock is one of the plan's ranks and sets. O(packs + sets x micro-batches). */
+int64_t hbp__clock_step(hbp__clock *clock, const hbp_plan *plan, int64_t step);
 
 #endif

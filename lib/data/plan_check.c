@@ -208,8 +208,7 @@ static hbp_status check_micro_batch(hbp_context *context, const hbp_plan *plan, 
     return check_optional(context, plan, m);
 }
 
-/* `free_ns` is scratch of hbp__lockstep_span. */
-static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t s, int64_t *free_ns)
+static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t s, hbp__clock *clock)
 {
     int64_t first = plan->step_offsets[s], end = plan->step_offsets[s + 1], ns = 0;
     if ((end - first) % plan->micro_batch_multiple)
@@ -235,7 +234,7 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
         return breach(context, "step", s, "the number of tokens", plan->step_tokens[s], tokens);
     if (plan->step_loss_tokens[s] != loss)
         return breach(context, "step", s, "the number of loss tokens", plan->step_loss_tokens[s], loss);
-    ns = hbp__lockstep_span(plan, s, free_ns);
+    ns = hbp__clock_step(clock, plan, s);
     if (plan->step_ns[s] < ns)
         return breach(context, "step", s, "the predicted time", plan->step_ns[s], ns);
     return HBP_OK;
@@ -243,14 +242,14 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
 
 static hbp_status check_steps(hbp_context *context, const hbp_plan *plan)
 {
-    int64_t *free_ns;
-    hbp_status status = hbp__lockstep_open(context, plan, &free_ns);
+    hbp__clock clock;
+    hbp_status status = hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &clock);
     for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
-        status = check_step(context, plan, s, free_ns);
+        status = check_step(context, plan, s, &clock);
         if (s % 256 == 0 && status >= 0)
             status = hbp__tick(context, "check", s, plan->steps);
     }
-    hbp__delete(&context->memory, free_ns);
+    hbp__clock_close(&clock);
     return status;
 }
 

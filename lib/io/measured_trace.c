@@ -1,7 +1,6 @@
 /* A plan as a Chrome trace beside what a run of it measured: each domain is two processes, one of predicted
  * and one of measured times. */
 #include "base/checked.h"
-#include "data/lockstep.h"
 #include "data/timeline.h"
 #include "io/plan_trace.h"
 
@@ -15,12 +14,11 @@ typedef struct tracing {
     const hbp_timeline *timeline;
     int64_t first_pack; /* of the steps shown */
     int64_t packs;
-    int64_t *rows;    /* [packs] of the timeline; -1: not measured */
-    int64_t *until;   /* [ranks] when what is shown of each ends, ns */
-    int64_t *pack_ns; /* [packs of a micro-batch] measured, 0 where they were not */
-    int64_t now;      /* of the measured times, where their starts are not known */
-    int64_t origin;   /* start_ns that is shown ... */
-    int64_t shown;    /* ... here; -1: nothing measured has been shown */
+    int64_t *rows;  /* [packs] of the timeline; -1: not measured */
+    int64_t *until; /* [ranks] when what is shown of each ends, ns */
+    int64_t now;    /* of the measured times, where their starts are not known */
+    int64_t origin; /* start_ns that is shown ... */
+    int64_t shown;  /* ... here; -1: nothing measured has been shown */
 } tracing;
 
 static int64_t samples_of(const hbp_plan *plan, int64_t pack)
@@ -133,19 +131,15 @@ static void write_measured(tracing *t, int64_t step)
 {
     const hbp_plan *plan = t->plan.plan;
     const hbp_timeline *line = t->timeline;
-    int64_t first = plan->step_offsets[step], *free_ns = t->plan.free_ns;
-    int32_t set = plan->lockstep_ranks ? plan->lockstep_ranks : plan->ranks;
-    for (int32_t r = 0; r < plan->ranks; r++)
-        free_ns[r] = t->now;
+    hbp__clock *clock = &t->plan.clock;
+    int64_t first = plan->step_offsets[step];
+    hbp__clock_start(clock, t->now);
     for (int64_t m = first; m < plan->step_offsets[step + 1]; m++) {
-        int64_t base = plan->micro_batch_offsets[m], end = plan->micro_batch_offsets[m + 1];
-        for (int64_t p = base; p < end; p++)
-            t->pack_ns[p - base] = row_of(t, p) < 0 ? 0 : line->time_ns[row_of(t, p)];
-        hbp__lockstep_run(plan, m, set, t->pack_ns, free_ns, t->plan.start_ns);
-        for (int64_t p = base; p < end; p++) {
-            int64_t i = row_of(t, p), start = t->plan.start_ns[p - base];
+        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
+            int64_t i = row_of(t, p);
             if (i < 0)
                 continue;
+            int64_t start = hbp__clock_run(clock, plan->pack_ranks[p], plan->pack_sp[p], line->time_ns[i]);
             if (line->start_ns && line->start_ns[i] < t->origin)
                 start = t->shown - hbp__min_i64(t->origin - line->start_ns[i], t->shown);
             else if (line->start_ns)
@@ -153,8 +147,9 @@ static void write_measured(tracing *t, int64_t step)
             for (int32_t k = 0; k < plan->pack_sp[p]; k++)
                 write_event(t, step, m - first, p, plan->pack_ranks[p] + k, start);
         }
+        hbp__clock_next(clock);
     }
-    t->now = hbp__lockstep_end(free_ns, plan->ranks);
+    t->now = hbp__clock_end(clock);
 }
 
 static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
@@ -190,8 +185,7 @@ static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, in
     t->packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t->first_pack;
     t->rows = hbp__new(&context->memory, (uint64_t)t->packs, sizeof *t->rows);
     t->until = hbp__new_zero(&context->memory, (uint64_t)plan->ranks, sizeof *t->until);
-    t->pack_ns = hbp__new(&context->memory, (uint64_t)plan->ranks, sizeof *t->pack_ns);
-    if (!t->rows || !t->until || !t->pack_ns)
+    if (!t->rows || !t->until)
         return hbp__fail_memory(context, "the trace");
     HBP__TRY(hbp__atomic_open(context, path, &file));
     t->plan.trace.json = (hbp__json_out){context, &file, HBP_OK};
@@ -225,6 +219,5 @@ hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *p
     hbp__plan_trace_close(context, &t.plan);
     hbp__delete(&context->memory, t.rows);
     hbp__delete(&context->memory, t.until);
-    hbp__delete(&context->memory, t.pack_ns);
     return status;
 }

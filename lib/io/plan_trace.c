@@ -4,7 +4,6 @@
 #include "io/plan_trace.h"
 
 #include "base/checked.h"
-#include "data/lockstep.h"
 #include "hbp/plan_file.h"
 
 hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
@@ -21,20 +20,17 @@ hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t)
 {
     int64_t counters = (int64_t)t->plan->ranks * hbp__max_i64(t->trace.kinds, 1);
     t->bytes = hbp__new(&context->memory, (uint64_t)counters, sizeof *t->bytes);
-    t->free_ns = hbp__new(&context->memory, (uint64_t)t->plan->ranks, sizeof *t->free_ns);
-    t->start_ns = hbp__new(&context->memory, (uint64_t)t->plan->ranks, sizeof *t->start_ns);
-    if (!t->bytes || !t->free_ns || !t->start_ns)
+    if (!t->bytes)
         return hbp__fail_memory(context, "the trace");
     for (int64_t i = 0; i < counters; i++)
         t->bytes[i] = -1;
-    return HBP_OK;
+    return hbp__clock_open(context, t->plan->ranks, t->plan->lockstep_ranks, &t->clock);
 }
 
 void hbp__plan_trace_close(hbp_context *context, hbp__plan_tracing *t)
 {
     hbp__delete(&context->memory, t->bytes);
-    hbp__delete(&context->memory, t->free_ns);
-    hbp__delete(&context->memory, t->start_ns);
+    hbp__clock_close(&t->clock);
 }
 
 void hbp__plan_trace_memory(hbp__plan_tracing *t, int64_t rank, int64_t start_ns, int64_t bytes)
@@ -79,22 +75,21 @@ void hbp__plan_trace_step(hbp__plan_tracing *t, int64_t step)
 {
     const hbp_plan *plan = t->plan;
     int64_t begin = t->now, first = plan->step_offsets[step];
-    int32_t set = plan->lockstep_ranks ? plan->lockstep_ranks : plan->ranks;
-    for (int32_t r = 0; r < plan->ranks; r++)
-        t->free_ns[r] = begin;
+    hbp__clock_start(&t->clock, begin);
     for (int64_t m = first; m < plan->step_offsets[step + 1]; m++) {
-        int64_t base = plan->micro_batch_offsets[m];
-        hbp__lockstep_run(plan, m, set, plan->pack_ns + base, t->free_ns, t->start_ns);
-        for (int64_t p = base; p < plan->micro_batch_offsets[m + 1]; p++)
+        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
+            int64_t start =
+                hbp__clock_run(&t->clock, plan->pack_ranks[p], plan->pack_sp[p], plan->pack_ns[p]);
             for (int32_t i = 0; i < plan->pack_sp[p]; i++) {
-                int64_t rank = plan->pack_ranks[p] + i, start = t->start_ns[p - base];
+                int64_t rank = plan->pack_ranks[p] + i;
                 hbp__plan_trace_event(t, step, m - first, p, rank, start, plan->pack_ns[p]);
                 hbp__json_put(&t->trace.json, "}}");
                 hbp__plan_trace_memory(t, rank, start, plan->pack_bytes[p]);
             }
+        }
+        hbp__clock_next(&t->clock);
     }
-    t->now = hbp__max_i64(hbp__lockstep_end(t->free_ns, plan->ranks),
-                          hbp__add_saturating(begin, plan->step_ns[step]));
+    t->now = hbp__max_i64(hbp__clock_end(&t->clock), hbp__add_saturating(begin, plan->step_ns[step]));
 }
 
 static hbp_status write_trace(hbp_context *context, hbp__plan_tracing *t, int64_t first, int64_t end)

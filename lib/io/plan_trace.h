@@ -4,16 +4,15 @@
 
 #include <stdint.h>
 
-#include "data/plan.h"
+#include "data/lockstep.h"
 #include "io/trace_out.h"
 
 typedef struct hbp__plan_tracing {
     const hbp_plan *plan;
     hbp__trace_out trace;
-    int64_t now;       /* ns, of the predicted times */
-    int64_t *bytes;    /* [kinds or 1][ranks] last value of each counter; -1: none yet */
-    int64_t *free_ns;  /* [ranks] when each is free in the step */
-    int64_t *start_ns; /* [ranks] of the packs of a micro-batch in the step */
+    int64_t now;    /* ns, of the predicted times */
+    int64_t *bytes; /* [kinds or 1][ranks] last value of each counter; -1: none yet */
+    hbp__clock clock;
 } hbp__plan_tracing;
 
 /* Checks steps [first, first + count) of the plan, count 0: all; *end gets the first step behind them. */

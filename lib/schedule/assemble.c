@@ -13,8 +13,8 @@ typedef struct assembly {
     const hbp__micro_batches *batches;
     const hbp__steps *steps;
     hbp_plan *plan;
-    int64_t *scratch;    /* with an order of modalities: twice the samples of the fullest pack */
-    int64_t *free_ns;    /* scratch of hbp__lockstep_span */
+    int64_t *scratch; /* with an order of modalities: twice the samples of the fullest pack */
+    hbp__clock clock;
     int64_t micro_batch; /* rows written so far */
     int64_t pack;
     int64_t sample;
@@ -203,8 +203,8 @@ static void write_step(assembly *a, int64_t step)
         loss += plan->pack_loss_tokens[pack];
     }
     plan->step_offsets[step + 1] = a->micro_batch;
-    plan->step_ns[step] = hbp__add_saturating(hbp__lockstep_span(plan, step, a->free_ns),
-                                              hbp__round_i64(a->cost->terms.step_ns));
+    plan->step_ns[step] =
+        hbp__add_saturating(hbp__clock_step(&a->clock, plan, step), hbp__round_i64(a->cost->terms.step_ns));
     plan->step_tokens[step] = tokens;
     plan->step_loss_tokens[step] = loss;
     plan->step_samples[step] = a->sample - sample;
@@ -306,7 +306,7 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
     if (!a->scratch || !a->plan)
         return hbp__fail_memory(a->context, "the plan");
     set_fields(a, options);
-    return hbp__lockstep_open(a->context, a->plan, &a->free_ns);
+    return hbp__clock_open(a->context, a->plan->ranks, a->plan->lockstep_ranks, &a->clock);
 }
 
 /* Vision units are not part of what a group's packs were sized for. */
@@ -328,7 +328,12 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
                          const hbp_cost *cost, const hbp_balance_options *options,
                          const hbp__micro_batches *batches, const hbp__steps *steps, hbp_plan **out)
 {
-    assembly a = {context, packs, groups, cost, batches, steps, NULL, NULL, NULL, 0, 0, 0};
+    assembly a = {.context = context,
+                  .packs = packs,
+                  .groups = groups,
+                  .cost = cost,
+                  .batches = batches,
+                  .steps = steps};
     uint8_t *used = hbp__new_zero(&context->memory, (uint64_t)packs->count, sizeof *used);
     hbp_status status = used ? open_plan(&a, options, used) : hbp__fail_memory(context, "the plan");
     for (int64_t s = 0; s < steps->count && status == HBP_OK; s++) {
@@ -349,7 +354,7 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
         *out = a.plan;
     else
         hbp_plan_free(a.plan);
-    hbp__delete(&context->memory, a.free_ns);
+    hbp__clock_close(&a.clock);
     hbp__delete(&context->memory, a.scratch);
     hbp__delete(&context->memory, used);
     return status;

@@ -35,10 +35,9 @@ typedef struct replay {
     const hbp_cost *cost;
     int64_t block_ranks; /* largest SP degree: a device of the paper's ABR */
     int64_t blocks;
-    double *block;    /* [blocks] scratch: squares in each */
-    int64_t *pack_ns; /* [packs of a micro-batch] scratch */
-    int64_t *free_ns; /* [ranks] when each is free in the step; NULL where all are one lockstep set */
-    int64_t sampled;  /* samples since the last tick */
+    double *block; /* [blocks] scratch: squares in each */
+    hbp__clock clock;
+    int64_t sampled; /* samples since the last tick */
     int64_t epoch_ns;
     int64_t tokens;
     int64_t sp_tokens;
@@ -197,7 +196,7 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
         r->busy_ns += ranks * (double)pack.ns;
         r->communication_ns += ranks * pack.communication_ns;
         r->peak_bytes = hbp__max_i64(r->peak_bytes, pack.bytes);
-        r->pack_ns[p - plan->micro_batch_offsets[index]] = pack.ns;
+        hbp__clock_run(&r->clock, plan->pack_ranks[p], plan->pack_sp[p], pack.ns);
         r->sampled += 1 + plan->pack_offsets[p + 1] - plan->pack_offsets[p];
         if (r->sampled >= TICK_SAMPLES) {
             r->sampled = 0;
@@ -211,51 +210,26 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
     r->dbr += load_imbalance(&tokens, plan->ranks);
     r->abr += load_imbalance(&squares, plan->ranks);
     r->abr_paper += load_imbalance(&blocks, (double)r->blocks);
-    return HBP_OK;
-}
-
-/* *span gets how long the step's micro-batches take together. */
-static hbp_status replay_step(hbp_context *context, replay *r, int64_t step, int64_t *span)
-{
-    const hbp_plan *plan = r->plan;
-    *span = 0;
-    for (int64_t i = 0; r->free_ns && i < plan->ranks; i++)
-        r->free_ns[i] = 0;
-    for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++) {
-        HBP__TRY(replay_micro_batch(context, r, m));
-        int64_t packs = plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m];
-        if (r->free_ns)
-            hbp__lockstep_run(plan, m, r->cost->terms.lockstep_ranks, r->pack_ns, r->free_ns, NULL);
-        else
-            *span = hbp__add_saturating(*span, hbp__lockstep_end(r->pack_ns, (int32_t)packs));
-    }
-    if (r->free_ns)
-        *span = hbp__lockstep_end(r->free_ns, plan->ranks);
+    hbp__clock_next(&r->clock);
     return HBP_OK;
 }
 
 static hbp_status replay_open(hbp_context *context, replay *r)
 {
-    const hbp_plan *plan = r->plan;
-    const hbp__memory *memory = &context->memory;
-    int64_t packs = 0;
-    for (int64_t m = 0; m < plan->micro_batches; m++)
-        packs = hbp__max_i64(packs, plan->micro_batch_offsets[m + 1] - plan->micro_batch_offsets[m]);
-    r->block = hbp__new(memory, (uint64_t)r->blocks, sizeof *r->block);
-    r->pack_ns = hbp__new(memory, (uint64_t)packs, sizeof *r->pack_ns);
-    if (r->cost->terms.lockstep_ranks)
-        r->free_ns = hbp__new(memory, (uint64_t)plan->ranks, sizeof *r->free_ns);
-    if (!r->block || !r->pack_ns || (r->cost->terms.lockstep_ranks && !r->free_ns))
+    r->block = hbp__new(&context->memory, (uint64_t)r->blocks, sizeof *r->block);
+    if (!r->block)
         return hbp__fail_memory(context, "the simulation");
-    return HBP_OK;
+    return hbp__clock_open(context, r->plan->ranks, r->cost->terms.lockstep_ranks, &r->clock);
 }
 
 static hbp_status replay_plan(hbp_context *context, replay *r)
 {
     int64_t step_ns = hbp__round_i64(r->cost->terms.step_ns), steps_ns;
     for (int64_t s = 0; s < r->plan->steps; s++) {
-        int64_t span;
-        HBP__TRY(replay_step(context, r, s, &span));
+        hbp__clock_start(&r->clock, 0);
+        for (int64_t m = r->plan->step_offsets[s]; m < r->plan->step_offsets[s + 1]; m++)
+            HBP__TRY(replay_micro_batch(context, r, m));
+        int64_t span = hbp__clock_end(&r->clock);
         r->step_ranks_ns += (double)r->plan->ranks * (double)span;
         if (!hbp__add_i64(r->epoch_ns, span, &r->epoch_ns) || r->epoch_ns == INT64_MAX)
             return too_large(context, "the time of the epoch",
@@ -347,8 +321,7 @@ hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_co
     if (status >= 0)
         status = replay_plan(context, &r);
     hbp__delete(&context->memory, r.block);
-    hbp__delete(&context->memory, r.pack_ns);
-    hbp__delete(&context->memory, r.free_ns);
+    hbp__clock_close(&r.clock);
     HBP__TRY(status);
 
     hbp_report result = {.struct_size = sizeof result};

@@ -1,12 +1,16 @@
 /* How far a cost's predictions are from what a run measured. */
-#include "data/timeline.h"
+#include <string.h>
 
 #include "base/options.h"
 #include "base/sort.h"
 #include "cost/cost.h"
+#include "data/lockstep.h"
+#include "data/timeline.h"
 #include "solve/relative_errors.h"
 
 #define TICK_ROWS 32768
+
+enum { MEASURED, PREDICTED, CLOCKS };
 
 typedef struct comparing {
     hbp_context *context;
@@ -103,30 +107,41 @@ static hbp_status sort_rows(comparing *c)
     return status;
 }
 
-/* A micro-batch takes as long as its slowest pack, so a step is compared by that sum: of a step that was
- * measured in part, the same part is predicted. */
-static hbp_status compare_steps(comparing *c)
+/* The end of the rows of one micro-batch from row `i` of the order on. */
+static int64_t find_end(const comparing *c, int64_t i)
+{
+    const hbp_timeline *t = c->timeline;
+    int64_t end = i;
+    while (end < t->count && t->step[c->order[end]] == t->step[c->order[i]] &&
+           t->micro_batch[c->order[end]] == t->micro_batch[c->order[i]])
+        end++;
+    return end;
+}
+
+/* Steps are compared by when their lockstep sets are through with the packs that were measured: of a step
+ * that was measured in part, the same part is predicted. */
+static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
 {
     const hbp_timeline *t = c->timeline;
     hbp_timeline_report *r = &c->report;
     c->errors.count = 0;
     for (int64_t i = 0; i < t->count;) {
-        int64_t step = t->step[c->order[i]], measured = 0, predicted = 0;
+        int64_t step = t->step[c->order[i]];
+        hbp__clock_start(&clocks[MEASURED], 0);
+        hbp__clock_start(&clocks[PREDICTED], 0);
         while (i < t->count && t->step[c->order[i]] == step) {
-            int32_t micro_batch = t->micro_batch[c->order[i]];
-            int64_t slowest = 0, slowest_predicted = 0;
-            for (; i < t->count && t->step[c->order[i]] == step && t->micro_batch[c->order[i]] == micro_batch;
-                 i++) {
+            for (int64_t end = find_end(c, i); i < end; i++) {
                 uint32_t row = c->order[i];
                 HBP__TRY(tick(c, i));
                 if (hbp__timeline_is_dummy(t, row))
                     continue;
-                slowest = hbp__max_i64(slowest, t->time_ns[row]);
-                slowest_predicted = hbp__max_i64(slowest_predicted, c->predicted[row]);
+                hbp__clock_run(&clocks[MEASURED], t->first_rank[row], t->sp[row], t->time_ns[row]);
+                hbp__clock_run(&clocks[PREDICTED], t->first_rank[row], t->sp[row], c->predicted[row]);
             }
-            measured = hbp__add_saturating(measured, slowest);
-            predicted = hbp__add_saturating(predicted, slowest_predicted);
+            hbp__clock_next(&clocks[MEASURED]);
+            hbp__clock_next(&clocks[PREDICTED]);
         }
+        int64_t measured = hbp__clock_end(&clocks[MEASURED]), predicted = hbp__clock_end(&clocks[PREDICTED]);
         r->measured_ns = hbp__add_saturating(r->measured_ns, measured);
         r->predicted_ns = hbp__add_saturating(r->predicted_ns, predicted);
         if (measured) /* else of dummies alone */
@@ -138,6 +153,21 @@ static hbp_status compare_steps(comparing *c)
     r->p95_step_error = hbp__relative_errors_quantile(&c->errors, 95);
     r->max_step_error = hbp__relative_errors_quantile(&c->errors, 100);
     return HBP_OK;
+}
+
+static hbp_status compare_by_clocks(comparing *c)
+{
+    hbp__clock clocks[CLOCKS];
+    int32_t set = c->cost->terms.lockstep_ranks;
+    memset(clocks, 0, sizeof clocks);
+    hbp_status status = HBP_OK;
+    for (int i = 0; i < CLOCKS && status >= 0; i++)
+        status = hbp__clock_open(c->context, c->timeline->ranks, set, &clocks[i]);
+    if (status >= 0)
+        status = compare_steps(c, clocks);
+    for (int i = 0; i < CLOCKS; i++)
+        hbp__clock_close(&clocks[i]);
+    return status;
 }
 
 static hbp_status compare(comparing *c, hbp_timeline_report *report)
@@ -154,7 +184,7 @@ static hbp_status compare(comparing *c, hbp_timeline_report *report)
     HBP__TRY(compare_packs(c));
     HBP__TRY(compare_bytes(c));
     HBP__TRY(sort_rows(c));
-    HBP__TRY(compare_steps(c));
+    HBP__TRY(compare_by_clocks(c));
     return hbp__struct_write(c->context, report, &c->report, sizeof c->report, "hbp_timeline_report");
 }
 

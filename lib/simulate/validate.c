@@ -331,10 +331,10 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
 /* Steps last as long as their lockstep sets and step_ns. */
 static hbp_status validate_steps(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
 {
-    int64_t *free_ns;
-    hbp_status status = hbp__lockstep_open(context, plan, &free_ns);
+    hbp__clock clock;
+    hbp_status status = hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &clock);
     for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
-        int64_t span = hbp__lockstep_span(plan, s, free_ns);
+        int64_t span = hbp__clock_step(&clock, plan, s);
         int64_t ns = hbp__add_saturating(span, hbp__round_i64(cost->terms.step_ns));
         if (plan->step_ns[s] != ns)
             status = hbp__fail(context, HBP_E_INVALID,
@@ -343,7 +343,7 @@ static hbp_status validate_steps(hbp_context *context, const hbp_plan *plan, con
         else if (s % 256 == 0)
             status = hbp__tick(context, "validate", s, plan->steps);
     }
-    hbp__delete(&context->memory, free_ns);
+    hbp__clock_close(&clock);
     return status;
 }
 

@@ -15,7 +15,7 @@ typedef struct finish {
     uint32_t *member; /* [count] sequences by group */
     int32_t *rank;    /* [groups] first rank */
     int64_t *owner;   /* [ranks] scratch: the group that begins at a rank, or NOBODY */
-    int64_t *free_ns; /* scratch of hbp__lockstep_span */
+    hbp__clock clock;
     hbp_plan *plan;
     int64_t pack; /* rows written so far */
     int64_t sample;
@@ -173,7 +173,7 @@ static void write_step(finish *f)
     for (int64_t m = 0; m < plan->micro_batches; m++)
         write_micro_batch(f, m);
     plan->step_offsets[1] = plan->micro_batches;
-    plan->step_ns[0] = hbp__add_saturating(ns, hbp__lockstep_span(plan, 0, f->free_ns));
+    plan->step_ns[0] = hbp__add_saturating(ns, hbp__clock_step(&f->clock, plan, 0));
     plan->step_samples[0] = plan->samples;
     plan->step_tokens[0] = plan->step_loss_tokens[0] = 0;
     for (int64_t p = 0; p < plan->packs; p++) {
@@ -208,7 +208,7 @@ static hbp_status build(finish *f)
     if (!f->plan)
         return hbp__fail_memory(context, "the plan");
     set_fields(f);
-    HBP__TRY(hbp__lockstep_open(context, f->plan, &f->free_ns));
+    HBP__TRY(hbp__clock_open(context, f->plan->ranks, f->plan->lockstep_ranks, &f->clock));
     write_step(f);
     if (f->plan->step_ns[0] == INT64_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of the step passes 2^63 ns");
@@ -229,6 +229,6 @@ hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *sol
     hbp__delete(memory, f.member);
     hbp__delete(memory, f.rank);
     hbp__delete(memory, f.owner);
-    hbp__delete(memory, f.free_ns);
+    hbp__clock_close(&f.clock);
     return status;
 }

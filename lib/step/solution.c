@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "data/lockstep.h"
 #include "step/step.h"
 
 hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches, int64_t groups,
@@ -42,85 +43,54 @@ int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, dou
     return hbp__cost_pack_ns(step->cost, degree->row, recompute, tokens, squares);
 }
 
-/* The clock of lockstep sets over a solution; as hbp__lockstep_run over its plan. */
-typedef struct sets {
-    const hbp__step *step;
-    int32_t set;      /* ranks of one */
-    int64_t dummy_ns; /* of a rank without a group */
-    int64_t *end;     /* [ranks] when each is free */
-    int64_t *next;    /* [ranks] scratch: after the micro-batch */
-    int32_t *rank;    /* [groups] */
-} sets;
-
-/* Places the groups of micro-batch m; zero when they have no place. */
-static int place(const sets *c, const hbp__step_solution *s, int64_t m)
+/* Places the groups of micro-batch m into rank [groups]; zero when they have no place. */
+static int place(const hbp__step *step, const hbp__step_solution *s, int64_t m, int32_t *rank)
 {
     int64_t first = s->first[m], count = s->first[m + 1] - first;
     if (!s->rank)
-        return hbp__step_place(c->step, s->degree + first, count, c->rank + first);
-    memcpy(c->rank + first, s->rank + first, (size_t)count * sizeof *c->rank);
-    for (int64_t g = first; g < first + count; g++) {
-        int32_t d = c->step->degree[s->degree[g]].degree;
-        if (c->rank[g] < 0 || c->rank[g] > c->step->ranks - d || c->rank[g] % d)
-            return 0;
-    }
+        return hbp__step_place(step, s->degree + first, count, rank + first);
+    memcpy(rank + first, s->rank + first, (size_t)count * sizeof *rank);
     return 1;
 }
 
-/* Runs a micro-batch whose groups take `ns`. */
-static void run_micro_batch(sets *c, const hbp__step_solution *s, int64_t m, const int64_t *ns)
+/* Runs the micro-batches, their groups taking `ns`, a negative one being a group without sequences. */
+static hbp_status run(const hbp__step *step, const hbp__step_solution *s, const int64_t *ns, int32_t *rank,
+                      hbp__clock *clock)
 {
-    int32_t ranks = c->step->ranks;
-    for (int32_t r = 0; r < ranks; r++)
-        c->next[r] = hbp__add_saturating(c->end[r], c->dummy_ns);
-    for (int64_t g = s->first[m]; g < s->first[m + 1]; g++) {
-        int32_t first = c->rank[g], end = first + c->step->degree[s->degree[g]].degree;
-        int64_t start = 0;
-        for (int32_t r = first; r < end; r++)
-            start = hbp__max_i64(start, c->end[r]);
-        for (int32_t r = first; r < end && ns[g] >= 0; r++)
-            c->next[r] = hbp__add_saturating(start, ns[g]);
+    int64_t dummy_ns = hbp__cost_dummy_ns(step->cost);
+    for (int64_t m = 0; m < s->micro_batches; m++) {
+        if (!place(step, s, m, rank))
+            return hbp__fail(step->context, HBP_E_INTERNAL, "the groups of a micro-batch do not fit %d ranks",
+                             (int)step->ranks);
+        /* A rank without a group takes a dummy; a group takes no less. */
+        for (int64_t i = 0; i < clock->sets; i++)
+            hbp__clock_run(clock, (int32_t)(i * clock->set), 1, dummy_ns);
+        for (int64_t g = s->first[m]; g < s->first[m + 1]; g++)
+            if (ns[g] >= 0)
+                hbp__clock_run(clock, rank[g], step->degree[s->degree[g]].degree, ns[g]);
+        hbp__clock_next(clock);
     }
-    for (int32_t r = 0; r < ranks; r += c->set) {
-        int64_t end = 0;
-        for (int32_t i = r; i < r + c->set; i++)
-            end = hbp__max_i64(end, c->next[i]);
-        for (int32_t i = r; i < r + c->set; i++)
-            c->end[i] = end;
-    }
+    return HBP_OK;
 }
 
-/* Sets `ns` of the solution by the times of its groups, -1 for one without sequences. */
+/* Sets `ns` of the solution by the times of its groups. */
 static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const int64_t *ns)
 {
     hbp_context *context = step->context;
-    const hbp__memory *memory = &context->memory;
-    int32_t set = step->cost->terms.lockstep_ranks ? step->cost->terms.lockstep_ranks : step->ranks;
-    sets c = {step, set, hbp__cost_dummy_ns(step->cost), NULL, NULL, NULL};
-    hbp_status status = HBP_OK;
-    c.end = hbp__new_zero(memory, (uint64_t)step->ranks, sizeof *c.end);
-    c.next = hbp__new(memory, (uint64_t)step->ranks, sizeof *c.next);
-    c.rank = hbp__new(memory, (uint64_t)s->groups, sizeof *c.rank);
-    if (!c.end || !c.next || !c.rank)
-        status = hbp__fail_memory(context, "the clock of a step");
-    for (int64_t m = 0; m < s->micro_batches && status >= 0; m++) {
-        if (!place(&c, s, m))
-            status = hbp__fail(context, HBP_E_INTERNAL, "the groups of a micro-batch do not fit %d ranks",
-                               (int)step->ranks);
-        else
-            run_micro_batch(&c, s, m, ns);
-    }
-    int64_t whole = hbp__step_whole(step, s->micro_batches);
-    s->ns = hbp__mul_saturating(whole - s->micro_batches, c.dummy_ns);
+    hbp__clock clock;
+    int32_t *rank = hbp__new(&context->memory, (uint64_t)s->groups, sizeof *rank);
+    if (!rank)
+        return hbp__fail_memory(context, "the groups of the step");
+    hbp_status status = hbp__clock_open(context, step->ranks, step->cost->terms.lockstep_ranks, &clock);
+    if (status >= 0)
+        status = run(step, s, ns, rank, &clock);
     if (status >= 0) {
-        int64_t end = 0;
-        for (int32_t r = 0; r < step->ranks; r++)
-            end = hbp__max_i64(end, c.end[r]);
-        s->ns = hbp__add_saturating(s->ns, end);
+        int64_t others = hbp__step_whole(step, s->micro_batches) - s->micro_batches;
+        s->ns = hbp__add_saturating(hbp__mul_saturating(others, hbp__cost_dummy_ns(step->cost)),
+                                    hbp__clock_end(&clock));
     }
-    hbp__delete(memory, c.rank);
-    hbp__delete(memory, c.next);
-    hbp__delete(memory, c.end);
+    hbp__clock_close(&clock);
+    hbp__delete(&context->memory, rank);
     return status;
 }
 
@@ -144,12 +114,13 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
         squares[g] += step->squares[i];
         samples[g] += hbp__step_samples(step, i);
     }
-    for (int64_t g = 0; g < s->groups && status == HBP_OK; g++) {
-        if (!hbp__step_holds(step, s->degree[g], tokens[g], samples[g]))
-            status = hbp__fail(context, HBP_E_INTERNAL, "a group of the step does not fit");
-        else /* in the place of its tokens */
-            tokens[g] = samples[g] ? hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]) : -1;
-    }
+    for (int64_t m = 0; m < s->micro_batches && status == HBP_OK; m++)
+        for (int64_t g = s->first[m]; g < s->first[m + 1] && status == HBP_OK; g++)
+            if (!hbp__step_holds(step, s->degree[g], tokens[g], samples[g]))
+                status = hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
+                                   (long long)m);
+            else /* in the place of its tokens */
+                tokens[g] = samples[g] ? hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]) : -1;
     if (status == HBP_OK)
         status = run_sets(step, s, tokens);
     hbp__delete(&context->memory, samples);

@@ -53,24 +53,28 @@ START_TEST(clocks_agree_with_relaxation)
             if (set > 1 && set < widest)
                 continue;
             plan->lockstep_ranks = set == 8 ? 0 : set;
+            hbp__clock clock;
+            OK(context, hbp__clock_open(context, 8, plan->lockstep_ranks, &clock));
             for (int64_t s = 0; s < plan->steps; s++) {
-                int64_t free_ns[8] = {0}, starts[8], start[4096], end, sum = 0;
+                int64_t start[4096], end, sum = 0;
                 int64_t first = plan->step_offsets[s], base = plan->micro_batch_offsets[first];
                 ck_assert_int_le(plan->micro_batch_offsets[plan->step_offsets[s + 1]] - base, 4096);
                 relax(plan, s, set, start, &end);
-                ck_assert_int_eq(hbp__lockstep_span(plan, s, free_ns), end);
-                memset(free_ns, 0, sizeof free_ns);
+                ck_assert_int_eq(hbp__clock_step(&clock, plan, s), end);
+                hbp__clock_start(&clock, 7);
                 for (int64_t m = first; m < plan->step_offsets[s + 1]; m++) {
-                    int64_t at = plan->micro_batch_offsets[m];
-                    hbp__lockstep_run(plan, m, set, plan->pack_ns + at, free_ns, starts);
-                    for (int64_t p = at; p < plan->micro_batch_offsets[m + 1]; p++)
-                        ck_assert_int_eq(starts[p - at], start[p - base]);
+                    for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+                        ck_assert_int_eq(
+                            hbp__clock_run(&clock, plan->pack_ranks[p], plan->pack_sp[p], plan->pack_ns[p]),
+                            7 + start[p - base]);
+                    hbp__clock_next(&clock);
                     sum += plan->micro_batch_ns[m];
                 }
-                ck_assert_int_eq(hbp__lockstep_end(free_ns, 8), end);
+                ck_assert_int_eq(hbp__clock_end(&clock), 7 + end);
                 ck_assert_int_le(end, sum);
                 waits += end < sum;
             }
+            hbp__clock_close(&clock);
         }
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
