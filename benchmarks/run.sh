@@ -77,6 +77,7 @@ run_all() {
         $programs/bench_quality --quick
         $programs/bench_step --quick
         $programs/bench_drawn --quick
+        $programs/bench_lockstep --quick
         return
     fi
     $programs/bench_quality
@@ -87,6 +88,7 @@ run_all() {
     $programs/bench_file $build/plan.msgpack
     $programs/bench_step
     $programs/bench_drawn
+    $programs/bench_lockstep
     if [ "$mode" = --long ]; then
         $programs/bench_settings
     else

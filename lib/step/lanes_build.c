@@ -5,6 +5,9 @@
 /* Packs of a block that a sequence may join while lanes are filled: the newest. */
 #define NEWEST 8
 
+/* A step may take one part in so many longer for the sake of fewer dummies. */
+#define DEAR 200
+
 /* The degree on which sequence k asks for the least rank-time in packs no longer than `goal`; where all are
  * longer, the one on which it is the shortest. */
 static int32_t choose_degree(hbp__lanes *l, int64_t k, int64_t goal)
@@ -183,12 +186,14 @@ static int64_t find_spare(const hbp__lanes *l, int32_t j)
 void hbp__lanes_fill_rows(hbp__lanes *l, int64_t rows)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
+    int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
+    most += most / DEAR;
     split_packs(l, rows);
     for (int32_t rank = 0; rank < l->step->ranks; rank += ranks)
         while (hbp__lanes_row(l, rank, ranks) < rows) {
-            int64_t k = find_spare(l, j);
-            if (k < 0)
-                return;
+            int64_t k = find_spare(l, j), load = hbp__lanes_load(l, rank, ranks);
+            if (k < 0 || hbp__lanes_price_alone(l, j, k) > most - load)
+                break;
             hbp__lanes_remove(l, k);
             hbp__lanes_add_pack(l, j, rank, k);
         }

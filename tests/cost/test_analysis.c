@@ -165,6 +165,54 @@ START_TEST(zero_stages_move_bytes_and_traffic)
 END_TEST
 
 /* Against the definition: all 1 <= d <= ranks. */
+/* HSDP: shards inside 8 ranks, and their sum over 4 replicas once a step; who waits for whom. */
+START_TEST(shards_and_sets_move_bytes_and_traffic)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_machine *machine = preset_machine(context, "h200", 4);
+    hbp_model_summary s = {.struct_size = sizeof s};
+    OK(context, hbp_model_get_summary(context, model, &s));
+    double p = (double)s.parameters, moved = p * 7 / 8;
+    OK(context, hbp_machine_set_field(context, machine, "network_latency_ns", 0, "test"));
+    for (int32_t c = HBP_COLLECTIVE_ALL_GATHER; c < HBP_COLLECTIVE_COUNT; c++) {
+        OK(context, hbp_machine_set_collective(context, machine, c, 8, 0, 1e9, "test"));
+        OK(context, hbp_machine_set_collective(context, machine, c, 4, 0, 1e9, "test"));
+    }
+    hbp_cost_options options = some_options();
+    hbp_cost_terms t, other;
+    options.shard_ranks = 8;
+    hbp_cost *cost = make(context, model, machine, &options, &t);
+    ck_assert_int_eq(t.lockstep_ranks, 8);
+    ck_assert_int_eq(t.degree[t.degrees - 1], 8);
+    ck_assert_double_eq_tol(t.pack_ns, 8 * moved, 1e-6 * moved);
+    ck_assert_double_eq_tol(t.step_ns, 2 * 4 * p / 8 * 3 / 4 + 30 * p / 8 / 4.8e12 * 1e9, 1e-6 * moved);
+    ck_assert_double_eq_tol(t.static_bytes - 18 * p / 8, 4 * 218e6, 4e6);
+    hbp_cost_free(cost);
+    /* ZeRO-2 that accumulates is ZeRO-1; a pack's own ranks alone keep every degree. */
+    options = some_options();
+    options.zero_stage = HBP_ZERO_2;
+    options.lockstep_ranks = 1;
+    options.uneven_micro_batches = 1;
+    cost = make(context, model, machine, &options, &t);
+    ck_assert_int_eq(t.lockstep_ranks, 1);
+    ck_assert_int_eq(t.uneven_micro_batches, 1);
+    ck_assert_int_eq(t.degree[t.degrees - 1], 32);
+    hbp_cost_free(cost);
+    options = some_options();
+    options.zero_stage = HBP_ZERO_1;
+    cost = make(context, model, machine, &options, &other);
+    ck_assert_double_eq(t.pack_ns, other.pack_ns);
+    ck_assert_double_eq(t.step_ns, other.step_ns);
+    ck_assert_double_eq(t.static_bytes, other.static_bytes);
+    ck_assert_int_eq(other.lockstep_ranks, 0);
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(degrees_are_exactly_the_legal_ones)
 {
     hbp_context *context = test_context();
@@ -325,6 +373,17 @@ START_TEST(bad_input_is_named)
     REFUSES("sp_overlap is ", o.sp_overlap = NAN);
     REFUSES("reserve_bytes is -2", o.reserve_bytes = -2);
     REFUSES("pack_overhead_ns is -1", o.pack_overhead_ns = -1);
+    REFUSES("reserved is 1", o.reserved = 1);
+    REFUSES("shard_ranks is 3; it must divide the 16 ranks", o.shard_ranks = 3);
+    REFUSES("shard_ranks is -1", o.shard_ranks = -1);
+    REFUSES("shard_ranks is 8; without ZeRO nothing is sharded",
+            (o.shard_ranks = 8, o.zero_stage = HBP_ZERO_NONE));
+    REFUSES("lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks", o.lockstep_ranks = 1);
+    REFUSES("lockstep_ranks is 4; ZeRO-3 gathers weights over 8 ranks",
+            (o.shard_ranks = 8, o.lockstep_ranks = 4));
+    REFUSES("lockstep_ranks is 5; it must divide the 16 ranks",
+            (o.lockstep_ranks = 5, o.zero_stage = HBP_ZERO_1));
+    REFUSES("uneven_micro_batches is set; with lockstep_ranks 16 of 16", o.uneven_micro_batches = 1);
     FAILS(context, HBP_E_INVALID, "model is NULL", hbp_cost_create(context, NULL, machine, NULL, &cost));
     FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_cost_create(context, model, NULL, NULL, &cost));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create(context, model, machine, NULL, NULL));
@@ -373,5 +432,6 @@ START_TEST(every_allocation_may_fail)
 END_TEST
 
 TEST_MAIN("analysis", llama_on_four_nodes_by_hand, zero_stages_move_bytes_and_traffic,
-          degrees_are_exactly_the_legal_ones, measured_all_to_alls_replace_links, one_gpu_needs_no_links,
-          bad_input_is_named, every_allocation_may_fail)
+          shards_and_sets_move_bytes_and_traffic, degrees_are_exactly_the_legal_ones,
+          measured_all_to_alls_replace_links, one_gpu_needs_no_links, bad_input_is_named,
+          every_allocation_may_fail)
