@@ -250,6 +250,8 @@ shown show_digest(uint64_t digest); /* 0123456789abcdef */
 /* What is promised of every step, to stand behind "steps": " of at most 524,288 tokens, stratified"; `how`
  * goes behind the tokens. Empty where the plan does not record it. */
 shown show_contract(const hbp_plan_summary *summary, const char *how);
+/* "64 GPUs in lockstep sets of 8". */
+shown show_gpus(const hbp_plan_summary *summary);
 /* What a plan's bound holds for, to stand behind "no": "plan in steps of at most 524,288 tokens". */
 shown show_rivals(const hbp_plan_summary *summary);
 void print_steps(const hbp_report *report);            /* samples and tokens of a step, and its mixture */

@@ -45,7 +45,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
     shown contract = show_contract(s, c->tokens_per_step ? " (asked for)" : " (chosen)");
     printf("planned in %.2f s: %s%s%s %s, %s on %s\n", seconds, show_number(s->steps, "step").s, contract.s,
            contract.s[0] ? ";" : ",", show_number(s->micro_batches, "micro-batch").s,
-           show_number(s->packs, "pack").s, show_number(s->ranks, "GPU").s);
+           show_number(s->packs, "pack").s, show_gpus(s).s);
     print_other_composition(c, s);
     print_steps(r);
     print_hierarchy(s);

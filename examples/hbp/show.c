@@ -123,8 +123,8 @@ static int overview(cli *c)
     if (c->json)
         return overview_json(c, &s, kinds, count);
     printf("%s: %s on %s, %s, %s, predicted %s\n", show_name(c->file).s, show_number(s.steps, "step").s,
-           show_number(s.ranks, "GPU").s, show_number(s.samples, "sample").s,
-           show_number(s.tokens, "token").s, show_time((double)s.predicted_ns).s);
+           show_gpus(&s).s, show_number(s.samples, "sample").s, show_number(s.tokens, "token").s,
+           show_time((double)s.predicted_ns).s);
     shown contract = show_contract(&s, "");
     if (contract.s[0])
         printf("steps%s\n", contract.s);

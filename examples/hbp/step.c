@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ typedef struct micro_batch {
     int64_t longest;
     int32_t recompute; /* most layers of a group */
     int64_t ns;
-    double idle;
+    double busy; /* rank-time of packs, ns */
+    double idle; /* NaN where its ranks do not all wait for one another */
 } micro_batch;
 
 /* Groups with samples by descending degree: <32,16,8x2>. `packs` of them, from row `first` on. */
@@ -55,7 +57,7 @@ static shown show_groups(const hbp_plan *plan, int64_t first, int64_t end)
     return text;
 }
 
-static micro_batch describe(const hbp_plan *plan, int64_t m, int32_t ranks)
+static micro_batch describe(const hbp_plan *plan, const hbp_plan_summary *s, int64_t m)
 {
     const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
     const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
@@ -65,17 +67,18 @@ static micro_batch describe(const hbp_plan *plan, int64_t m, int32_t ranks)
     micro_batch b = {.groups = show_groups(plan, first, end),
                      .sequences = samples[end] - samples[first],
                      .ns = hbp_plan_get_micro_batch_ns(plan, NULL)[m]};
-    double busy = 0;
     for (int64_t p = first; p < end; p++) {
         if (samples[p + 1] == samples[p])
             continue;
         b.tokens += hbp_plan_get_pack_tokens(plan, NULL)[p];
         b.recompute = recompute[p] > b.recompute ? recompute[p] : b.recompute;
-        busy += (double)hbp_plan_get_pack_sp(plan, NULL)[p] * (double)hbp_plan_get_pack_ns(plan, NULL)[p];
+        b.busy += (double)hbp_plan_get_pack_sp(plan, NULL)[p] * (double)hbp_plan_get_pack_ns(plan, NULL)[p];
     }
     for (int64_t i = samples[first]; i < samples[end]; i++)
         b.longest = length[i] > b.longest ? length[i] : b.longest;
-    b.idle = b.ns > 0 ? 1 - busy / ((double)ranks * (double)b.ns) : 0;
+    b.idle = b.ns > 0 ? 1 - b.busy / ((double)s->ranks * (double)b.ns) : 0;
+    if (s->lockstep_ranks)
+        b.idle = NAN;
     return b;
 }
 
@@ -184,14 +187,14 @@ static hbp_status measure(cli *c, const hbp_step_options *options, way *w)
                                      (long long)c->skip, c->file);
         return status;
     }
-    double idle = 0, ns = 0;
-    for (int64_t m = 0; m < w->summary.micro_batches; m++) {
-        micro_batch b = describe(c->plan, m, w->summary.ranks);
-        idle += b.idle * (double)b.ns;
-        ns += (double)b.ns;
-    }
-    w->idle = ns > 0 ? idle / ns : 0;
-    return HBP_OK;
+    hbp_cost_terms terms;
+    hbp_cost_terms_init(&terms, sizeof terms);
+    status = hbp_cost_get_terms(c->context, c->cost, &terms);
+    double ns = (double)w->summary.ranks * ((double)w->summary.predicted_ns - round(terms.step_ns)), busy = 0;
+    for (int64_t m = 0; m < w->summary.micro_batches; m++)
+        busy += describe(c->plan, &w->summary, m).busy;
+    w->idle = ns > 0 ? 1 - busy / ns : 0;
+    return status;
 }
 
 static hbp_status save(cli *c)
@@ -221,7 +224,7 @@ static int print_json(cli *c, const way *w)
 {
     json_t *rows = json_array();
     for (int64_t m = 0; m < w->summary.micro_batches; m++) {
-        micro_batch b = describe(c->plan, m, w->summary.ranks);
+        micro_batch b = describe(c->plan, &w->summary, m);
         json_array_append_new(rows,
                               json_pack("{s:s,s:I,s:I,s:I,s:i,s:I,s:o}", "groups", b.groups.s, "sequences",
                                         (json_int_t)b.sequences, "tokens", (json_int_t)b.tokens, "longest",
@@ -240,13 +243,13 @@ static int print_text(const cli *c, const way *w)
 {
     const hbp_plan_summary *s = &w->summary;
     printf("%s, %s on %s\n\n", show_number(s->samples, "sample").s, show_number(s->tokens, "token").s,
-           show_number(s->ranks, "GPU").s);
+           show_gpus(s).s);
     table t;
     table_begin(&t, 8,
                 (const char *[]){"micro-batch", "<groups", "samples", "tokens", "longest",
                                  "recomputed layers", "time", "idle"});
     for (int64_t m = 0; m < s->micro_batches; m++) {
-        micro_batch b = describe(c->plan, m, s->ranks);
+        micro_batch b = describe(c->plan, s, m);
         table_add_text(&t, show_count(m));
         table_add_text(&t, b.groups);
         table_add_text(&t, show_count(b.sequences));
@@ -254,7 +257,7 @@ static int print_text(const cli *c, const way *w)
         table_add_text(&t, show_count(b.longest));
         table_add(&t, "%d", (int)b.recompute);
         table_add_text(&t, show_time((double)b.ns));
-        table_add_text(&t, show_share(b.idle));
+        table_add_text(&t, s->lockstep_ranks ? show_real("-", 0) : show_share(b.idle));
     }
     table_end(&t);
     printf("\npredicted %s", show_time((double)s->predicted_ns).s);

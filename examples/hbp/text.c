@@ -105,6 +105,15 @@ shown show_contract(const hbp_plan_summary *s, const char *how)
     return out;
 }
 
+shown show_gpus(const hbp_plan_summary *s)
+{
+    shown out = show_number(s->ranks, "GPU");
+    size_t length = strlen(out.s);
+    if (s->lockstep_ranks)
+        snprintf(out.s + length, sizeof out.s - length, " in lockstep sets of %d", (int)s->lockstep_ranks);
+    return out;
+}
+
 shown show_rivals(const hbp_plan_summary *s)
 {
     shown out = {"plan of these samples in so many steps"};
@@ -259,9 +268,10 @@ void json_add_contract(json_t *object, const hbp_plan_summary *s)
 {
     const char *composition = s->composition ? hbp_composition_name(s->composition) : NULL;
     json_t *rest =
-        json_pack("{s:s?,s:I,s:I,s:I,s:I}", "composition", composition, "samples_per_step",
+        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I}", "composition", composition, "samples_per_step",
                   (json_int_t)s->samples_per_step, "tokens_per_step", (json_int_t)s->tokens_per_step,
-                  "hierarchy_ns", (json_int_t)s->hierarchy_ns, "mixture_ns", (json_int_t)s->mixture_ns);
+                  "hierarchy_ns", (json_int_t)s->hierarchy_ns, "mixture_ns", (json_int_t)s->mixture_ns,
+                  "lockstep_ranks", (json_int_t)(s->lockstep_ranks ? s->lockstep_ranks : s->ranks));
     json_object_update(object, rest);
     json_decref(rest);
 }

@@ -304,6 +304,17 @@ START_TEST(the_golden_file_of_version_3_is_read_and_written_as_ever)
 }
 END_TEST
 
+/* Written once by version 0.1.0, when plans got lockstep sets. */
+START_TEST(the_golden_file_of_version_4_is_read_and_written_as_ever)
+{
+    hbp_context *context = test_context();
+    hbp_plan *plan = golden_plan(context, "lockstep.msgpack", UINT64_C(0x229a37bd2dcc8193));
+    ck_assert_int_eq(plan->lockstep_ranks, 1);
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Keys and columns that a plan may lack make the version; so does a reason that older readers do not know. */
 START_TEST(the_version_is_the_oldest_that_holds_the_plan)
 {
@@ -314,7 +325,9 @@ START_TEST(the_version_is_the_oldest_that_holds_the_plan)
         for (int64_t i = 0; i < plan->dropped; i++)
             lost |= plan->dropped_reasons[i] == HBP_DROPPED_LOST;
         int by_degree = plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp;
-        int version = by_degree ? 3 : plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
+        plan->lockstep_ranks = seed % 5 == 4 && plan->ranks > 1 ? 1 : 0;
+        hbp__plan_seal(plan);
+        int version = plan->lockstep_ranks ? 4 : by_degree ? 3 : plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
         size_t bytes;
         uint8_t *data = saved(context, plan, NULL, &bytes);
         ck_assert_int_eq(data[hbp__format_version_at(HBP__PLAN_FORMAT)], version);
@@ -322,7 +335,7 @@ START_TEST(the_version_is_the_oldest_that_holds_the_plan)
         /* A file of a second size, or padded by degree, that calls itself version 1 is no file of it. */
         change_version(data, bytes, 1);
         hbp_status status = load_memory(context, data, bytes, &back);
-        int is_other = by_degree || plan->pack_vision || plan->sample_modalities;
+        int is_other = plan->lockstep_ranks || by_degree || plan->pack_vision || plan->sample_modalities;
         ck_assert_int_eq(status, is_other ? HBP_E_FORMAT : HBP_OK);
         hbp_plan_free(back);
         hbp_plan_free(plan);
@@ -361,5 +374,6 @@ TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_
           short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever,
           the_golden_file_of_version_2_is_read_and_written_as_ever,
           the_golden_file_of_version_3_is_read_and_written_as_ever,
+          the_golden_file_of_version_4_is_read_and_written_as_ever,
           the_version_is_the_oldest_that_holds_the_plan, a_bound_is_one_more_key,
           a_bound_above_the_time_is_refused)

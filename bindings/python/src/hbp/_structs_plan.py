@@ -77,6 +77,11 @@ class PlanSummary(Struct):
         return text if text != "steps" else ""
 
     @property
+    def lockstep(self) -> str:
+        """Who waits for whom: " in lockstep sets of 8"; empty where all ranks meet in every micro-batch."""
+        return f" in lockstep sets of {self.lockstep_ranks:,}" if self.lockstep_ranks else ""
+
+    @property
     def rivals(self) -> str:
         """What `bound_ns` holds for: "plan in steps of at most 524,288 tokens"."""
         if self.samples_per_step or self.composition_name in ("random", "given"):
@@ -93,7 +98,7 @@ class PlanSummary(Struct):
     def __str__(self) -> str:
         lines = [
             f"{self.steps:,} steps, {self.micro_batches:,} micro-batches, {self.packs:,} packs on "
-            f"{self.ranks:,} ranks",
+            f"{self.ranks:,} ranks{self.lockstep}",
             f"{self.samples:,} samples, {self.tokens:,} tokens, {self.loss_tokens:,} with loss",
             f"predicted {self.predicted_ns / 1e9:,.3f} s; digest {self.digest:016x}",
         ]
