@@ -327,7 +327,10 @@ START_TEST(the_version_is_the_oldest_that_holds_the_plan)
         int by_degree = plan->sequence_multiple_per_sp || plan->pack_multiple_per_sp;
         plan->lockstep_ranks = seed % 5 == 4 && plan->ranks > 1 ? 1 : 0;
         hbp__plan_seal(plan);
-        int version = plan->lockstep_ranks ? 4 : by_degree ? 3 : plan->pack_vision || plan->sample_modalities || lost ? 2 : 1;
+        int version = plan->lockstep_ranks                                   ? 4
+                      : by_degree                                            ? 3
+                      : plan->pack_vision || plan->sample_modalities || lost ? 2
+                                                                             : 1;
         size_t bytes;
         uint8_t *data = saved(context, plan, NULL, &bytes);
         ck_assert_int_eq(data[hbp__format_version_at(HBP__PLAN_FORMAT)], version);

@@ -30,6 +30,7 @@ static hbp_cost *real_cost(hbp_context *context, int32_t zero_stage)
     hbp_cost_options options;
     hbp_cost_options_init(&options, sizeof options);
     options.zero_stage = zero_stage;
+    options.lockstep_ranks = options.uneven_micro_batches = zero_stage == HBP_ZERO_1; /* files of version 2 */
     OK(context, hbp_cost_create(context, model, machine, &options, &cost));
     hbp_model_free(model);
     hbp_machine_free(machine);
@@ -46,6 +47,7 @@ static void check_same(const hbp_cost *a, const hbp_cost *b)
     const hbp_cost_terms *x = &a->terms, *y = &b->terms;
 #define SAME(name) ck_assert_msg(x->name == y->name, #name);
     HBP__COST_WHOLE_NUMBERS(SAME)
+    HBP__COST_LOCKSTEP_NUMBERS(SAME)
     SAME(degrees)
 #undef SAME
 #define SAME(name) ck_assert_msg(same_bits(x->name, y->name), #name);

@@ -394,6 +394,20 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
 wrong 1 "nothing is empty" step nothing --model llama-3.1-8b --machine h100
 wrong 1 "':0' is not a number of nodes" step l.npy --model llama-3.1-8b --machine h100:0
 wrong 1 "gpus_per_node" step l.npy --model llama-3.1-8b --machine h100 --set gpus_per_node=0
+# Who waits for whom: a plan of lockstep sets says so and keeps its promises.
+for who in "--shard-ranks 8" "--zero 1 --lockstep-ranks 1" \
+    "--zero none --lockstep-ranks 1 --uneven-micro-batches --set hbm_bytes=2e11"; do
+    # shellcheck disable=SC2086
+    good step l.npy --model llama-3.1-8b --machine h100:2 --batch 6 $who -o sets.msgpack
+    grep -q "on 16 GPUs in lockstep sets of [18]\$" out || fail "step $who: $(cat out)"
+    good validate sets.msgpack
+    good show sets.msgpack && has "lockstep sets of"
+    # shellcheck disable=SC2086
+    json 'r["lockstep_ranks"] in (1, 8)' plan l.npy --model llama-3.1-8b --machine h100:2 $who
+done
+wrong 1 "lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks" step l.npy --model llama-3.1-8b --machine h100:2 \
+    --lockstep-ranks 1
+wrong 1 "--lockstep-ranks cannot change them" step l.npy --cost cost.json --lockstep-ranks 1
 # The exact solver, where this command was built with it.
 if "$hbp" step long --model llama-3.1-8b --machine h100 --batch 2 --exact >out 2>err; then
     json "$micro_batches" step l.npy --model llama-3.1-8b --machine h100 --batch 6 --exact

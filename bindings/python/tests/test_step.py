@@ -30,6 +30,26 @@ class TestStep(unittest.TestCase):
             self.assertIn("no plan of these samples in so many steps takes less", str(summary))
         self.assertEqual(plan.digest, hbp.plan_step(lengths.tolist(), cost).digest)
 
+    def test_ranks_wait_for_their_own_pack_alone(self):
+        model, machine = hbp.Model.preset("llama-3.1-8b"), hbp.Machine.preset("h100", nodes=2)
+        lengths = batch()
+        whole = hbp.Cost(model, machine, zero_stage=1)
+        alone = hbp.Cost(model, machine, zero_stage=1, lockstep_ranks=1, uneven_micro_batches=True)
+        self.assertEqual((alone.terms().lockstep_ranks, alone.terms().uneven_micro_batches), (1, 1))
+        plan, slower = hbp.plan_step(lengths, alone), hbp.plan_step(lengths, whole)
+        plan.validate(lengths, alone)
+        self.assertEqual((plan.summary().lockstep_ranks, slower.summary().lockstep_ranks), (1, 0))
+        self.assertLessEqual(plan.summary().predicted_ns, slower.summary().predicted_ns)
+        self.assertLessEqual(int(plan.step_ns[0]), int(plan.micro_batch_ns.sum()) + round(alone.terms().step_ns))
+        self.assertIn("16 ranks in lockstep sets of 1", str(plan.summary()))
+        self.assertEqual(hbp.simulate(plan, alone).epoch_ns, plan.summary().predicted_ns)
+        with self.assertRaisesRegex(hbp.InvalidError, "lockstep sets of 1 ranks, the cost for sets of 16"):
+            plan.validate(lengths, whole)
+        sharded = hbp.Cost(model, machine, shard_ranks=8)
+        self.assertEqual(sharded.terms().lockstep_ranks, 8)
+        with self.assertRaisesRegex(hbp.InvalidError, "ZeRO-3 gathers weights over 16 ranks"):
+            hbp.Cost(model, machine, lockstep_ranks=1)
+
     def test_groups_are_written_as_the_paper_does(self):
         plan = hbp.plan_step(batch(), samples.cost(2))
         groups = plan.step(0).groups()
