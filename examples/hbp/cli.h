@@ -254,6 +254,8 @@ shown show_contract(const hbp_plan_summary *summary, const char *how);
 shown show_gpus(const hbp_plan_summary *summary);
 /* What a plan's bound holds for, to stand behind "no": "plan in steps of at most 524,288 tokens". */
 shown show_rivals(const hbp_plan_summary *summary);
+/* And under what: "on 64 GPUs under this cost and these options". */
+shown show_conditions(const hbp_plan_summary *summary);
 void print_steps(const hbp_report *report);            /* samples and tokens of a step, and its mixture */
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
 double cli_now(void);                                  /* seconds, monotonic */

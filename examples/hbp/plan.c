@@ -51,7 +51,8 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
     print_hierarchy(s);
     printf("predicted epoch %s, ", show_time((double)r->epoch_ns).s);
     if (r->bound_ns > 0)
-        printf("%s above what no %s can beat, ", show_share(r->gap).s, show_rivals(s).s);
+        printf("%s above what no %s can beat %s, ", show_share(r->gap).s, show_rivals(s).s,
+               show_conditions(s).s);
     printf("%s tokens/s per GPU\n", show_count((int64_t)r->tokens_per_s_per_gpu).s);
     printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
            show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);

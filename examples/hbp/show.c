@@ -130,8 +130,8 @@ static int overview(cli *c)
         printf("steps%s\n", contract.s);
     print_hierarchy(&s);
     if (s.bound_ns > 0)
-        printf("no %s takes less than %s: this plan is %s above it\n", show_rivals(&s).s,
-               show_time((double)s.bound_ns).s, show_share(s.gap).s);
+        printf("no %s takes less than %s %s: this plan is %s above it\n", show_rivals(&s).s,
+               show_time((double)s.bound_ns).s, show_conditions(&s).s, show_share(s.gap).s);
     printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
            show_digest(s.digest).s);
     if (s.dropped)

@@ -262,9 +262,9 @@ static int print_text(const cli *c, const way *w)
     table_end(&t);
     printf("\npredicted %s", show_time((double)s->predicted_ns).s);
     if (s->proven)
-        printf(", the best there can be");
+        printf(", the best there can be %s", show_conditions(s).s);
     else if (s->bound_ns > 0)
-        printf(", at most %s above the best there can be (%s)", show_share(s->gap).s,
+        printf(", at most %s above the best there can be %s (%s)", show_share(s->gap).s, show_conditions(s).s,
                show_time((double)s->bound_ns).s);
     printf("; idle %s; planned in %s\n", show_share(w->idle).s, show_time(w->seconds * 1e9).s);
     if (!s->complete)

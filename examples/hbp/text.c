@@ -127,6 +127,13 @@ shown show_rivals(const hbp_plan_summary *s)
     return out;
 }
 
+shown show_conditions(const hbp_plan_summary *s)
+{
+    shown out;
+    snprintf(out.s, sizeof out.s, "on %.80s under this cost and these options", show_gpus(s).s);
+    return out;
+}
+
 void print_steps(const hbp_report *r)
 {
     printf(

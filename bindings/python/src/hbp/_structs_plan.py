@@ -113,8 +113,8 @@ class PlanSummary(Struct):
             )
         if self.bound_ns:
             lines.append(
-                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s: "
-                f"{100 * self.gap:.2f} % above it"
+                f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on {self.ranks:,} "
+                f"ranks{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
             )
         if self.vision >= 0:
             lines.append(f"{self.vision:,} vision units")
