@@ -306,7 +306,7 @@ hbp_status hbp__step_sets(const hbp__step *step, hbp__step_solution *solution)
     s.load = hbp__new(memory, (uint64_t)s.count, sizeof *s.load);
     s.room = hbp__new_zero(memory, (uint64_t)s.count + 2, sizeof *s.room);
     s.part = hbp__new(memory, (uint64_t)s.count + 2, sizeof *s.part);
-    for (int64_t i = 0; s.part && i < s.count + 2; i++)
+    for (int64_t i = 0; s.part && s.room && i < s.count + 2; i++)
         s.part[i] = &s.room[i];
     hbp_status status = s.work && s.set && s.load && s.room && s.part
                             ? plan_sets(&s, solution)
