@@ -149,8 +149,9 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
         if (in->cost)
             printf("\"cost\": {\"median_pack_error\": %.6f, \"p95_pack_error\": %.6f, \"median_step_error\": "
                    "%.6f, "
-                   "\"p95_step_error\": %.6f}, ",
-                   r.median_pack_error, r.p95_pack_error, r.median_step_error, r.p95_step_error);
+                   "\"p95_step_error\": %.6f, \"measured_idle\": %.6f, \"predicted_idle\": %.6f}, ",
+                   r.median_pack_error, r.p95_pack_error, r.median_step_error, r.p95_step_error,
+                   r.measured_idle, r.predicted_idle);
         printf("\"device\": \"%s\"}\n", rank->device->name);
     } else if (count && median > .9)
         printf("the plan's times are of another machine: they were off by %.1f %% in the median\n",
@@ -160,9 +161,9 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
                "percentile\n",
                (long long)count, 100 * median, 100 * p95);
     if (in->cost && !o->json)
-        printf("%s: packs %.1f %% and %.1f %%, steps %.1f %% and %.1f %%\n", o->cost,
-               100 * r.median_pack_error, 100 * r.p95_pack_error, 100 * r.median_step_error,
-               100 * r.p95_step_error);
+        printf("%s: packs %.1f %% and %.1f %%, steps %.1f %% and %.1f %%; idle %.2f %%, predicted %.2f %%\n",
+               o->cost, 100 * r.median_pack_error, 100 * r.p95_pack_error, 100 * r.median_step_error,
+               100 * r.p95_step_error, 100 * r.measured_idle, 100 * r.predicted_idle);
     if (o->timeline && !o->json)
         printf("wrote %s: %lld packs; hbp fit %s learns from it\n", o->timeline, (long long)record->count,
                o->timeline);

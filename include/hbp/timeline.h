@@ -76,6 +76,9 @@ typedef struct hbp_timeline_report {
     double max_bytes_error;
     int64_t measured_ns; /* sum over steps */
     int64_t predicted_ns;
+    double measured_idle;  /* share of rank-time in steps without a pack: packs of the measured times, run
+                              as the cost's lockstep sets let them (docs: lockstep) */
+    double predicted_idle; /* the same of the predicted times */
 } hbp_timeline_report;
 
 HBP_API void hbp_timeline_report_init(hbp_timeline_report *report, uint32_t struct_size);

@@ -20,6 +20,8 @@ typedef struct comparing {
     uint32_t *order;    /* [rows] by step and micro-batch */
     hbp__relative_errors errors;
     hbp_timeline_report report;
+    double busy[2];  /* rank-time of packs, measured and predicted */
+    double whole[2]; /* rank-time of steps */
 } comparing;
 
 void hbp_timeline_report_init(hbp_timeline_report *report, uint32_t struct_size)
@@ -118,6 +120,21 @@ static int64_t find_end(const comparing *c, int64_t i)
     return end;
 }
 
+static void run_pack(comparing *c, hbp__clock *clocks, uint32_t row)
+{
+    const hbp_timeline *t = c->timeline;
+    const int64_t ns[CLOCKS] = {t->time_ns[row], c->predicted[row]};
+    for (int i = 0; i < CLOCKS; i++) {
+        hbp__clock_run(&clocks[i], t->first_rank[row], t->sp[row], ns[i]);
+        c->busy[i] += (double)t->sp[row] * (double)ns[i];
+    }
+}
+
+static double idle(const comparing *c, int clock)
+{
+    return c->whole[clock] > c->busy[clock] ? 1 - c->busy[clock] / c->whole[clock] : 0;
+}
+
 /* Steps are compared by when their lockstep sets are through with the packs that were measured: of a step
  * that was measured in part, the same part is predicted. */
 static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
@@ -135,13 +152,14 @@ static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
                 HBP__TRY(tick(c, i));
                 if (hbp__timeline_is_dummy(t, row))
                     continue;
-                hbp__clock_run(&clocks[MEASURED], t->first_rank[row], t->sp[row], t->time_ns[row]);
-                hbp__clock_run(&clocks[PREDICTED], t->first_rank[row], t->sp[row], c->predicted[row]);
+                run_pack(c, clocks, row);
             }
             hbp__clock_next(&clocks[MEASURED]);
             hbp__clock_next(&clocks[PREDICTED]);
         }
         int64_t measured = hbp__clock_end(&clocks[MEASURED]), predicted = hbp__clock_end(&clocks[PREDICTED]);
+        c->whole[MEASURED] += (double)t->ranks * (double)measured;
+        c->whole[PREDICTED] += (double)t->ranks * (double)predicted;
         r->measured_ns = hbp__add_saturating(r->measured_ns, measured);
         r->predicted_ns = hbp__add_saturating(r->predicted_ns, predicted);
         if (measured) /* else of dummies alone */
@@ -149,6 +167,8 @@ static hbp_status compare_steps(comparing *c, hbp__clock *clocks)
     }
     HBP__TRY(sort_errors(c));
     r->steps = c->errors.count;
+    r->measured_idle = idle(c, MEASURED);
+    r->predicted_idle = idle(c, PREDICTED);
     r->median_step_error = hbp__relative_errors_quantile(&c->errors, 50);
     r->p95_step_error = hbp__relative_errors_quantile(&c->errors, 95);
     r->max_step_error = hbp__relative_errors_quantile(&c->errors, 100);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The loop, alone on the machine: measure packs over MPI, fit a cost, plan with it, run the plan, compare. Prints how far
-# predictions are from what was measured before and after fitting; the last line is a summary. Fails where a fit does not
+# predictions are from what was measured before and after fitting, and idle beside predicted idle; the last line is a summary. Fails where a fit does not
 # help, or leaves half the packs further off than a quarter: how close it comes depends on who else uses the machine.
 # usage: loop.sh LAUNCHER EXECUTOR HBP DRAW_LENGTHS SOURCE
 set -eu
@@ -30,5 +30,24 @@ off_by() { sed -n "s/^ *$1  *\([0-9.]*\) %  *\([0-9.]*\) %.*/\1 \2/p" "$2"; }
 set -- $(off_by 'packs, prior' "$work/fit") $(off_by 'packs, fitted' "$work/fit") \
     $(sed -n 's/.*cost.json: packs \([0-9.]*\) % and \([0-9.]*\) %, steps \([0-9.]*\) % and \([0-9.]*\) %.*/\1 \2 \3 \4/p' "$work/out")
 [ $# = 8 ] || { echo "cannot read the errors: $*"; exit 1; }
-echo "packs off by $1 % (95 %: $2 %), fitted $3 % ($4 %); a plan's own: packs $5 % ($6 %), steps $7 % ($8 %)"
+summary="packs off by $1 % (95 %: $2 %), fitted $3 % ($4 %); a plan's own: packs $5 % ($6 %), steps $7 % ($8 %)"
 awk -v prior="$1" -v fitted="$3" -v run="$5" 'BEGIN { exit !(fitted < prior && fitted < 25 && run < 25) }'
+
+# Who waits for whom, on 4 ranks: all of them in every micro-batch, or those of a pack alone.
+four() { launch 4 "$executor" "$@" || { cat "$work/err"; exit 1; }; }
+four probe --seconds 2 -o "$work/four.json"
+four measure --clock cpu --model $model --max-tokens 1024 -o "$work/four.csv"
+for who in "" "--lockstep-ranks 1"; do
+    # shellcheck disable=SC2086
+    "$hbp" fit "$work/four.csv" --model $model --machine "$work/four.json" --zero none --fused-ce $who \
+        -o "$work/sets.json" >"$work/sets.fit"
+    "$hbp" plan "$work/lengths.npy" --cost "$work/sets.json" --max-length 1024 --samples-per-step 64 \
+        -o "$work/sets.msgpack" >"$work/sets.plan"
+    four run "$work/sets.msgpack" --clock cpu --repeat 3 --no-update --model $model --cost "$work/sets.json" \
+        --timeline "$work/sets.csv"
+    idle=$(sed -n 's/.*; idle \([0-9.]*\) %, predicted \([0-9.]*\) %$/\1 \2/p' "$work/out")
+    echo "4 ranks, ${who:-all in lockstep}: idle ${idle% *} %, predicted ${idle#* } %"
+    summary="$summary; idle ${who:+with M = 1 }${idle% *} %, predicted ${idle#* } %"
+    awk -v measured="${idle% *}" -v predicted="${idle#* }" 'BEGIN { exit !(measured < predicted + 20) }'
+done
+echo "$summary"

@@ -139,6 +139,7 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
 {
     double error[MOST], bytes[MOST];
     int64_t packs = 0, steps = 0, all = 0, all_predicted = 0;
+    double busy = 0, busy_predicted = 0;
     for (int64_t i = 0; i < r->count; i++) {
         if (!r->samples[i])
             continue;
@@ -146,6 +147,8 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
                                                             (double)r->sum_squares[i]);
         double held = (double)hbp_cost_predict_pack_bytes(cost, r->sp[i], r->recompute[i], r->tokens[i]);
         error[packs] = fabs(predicted - (double)r->time_ns[i]) / (double)r->time_ns[i];
+        busy += (double)r->sp[i] * (double)r->time_ns[i];
+        busy_predicted += (double)r->sp[i] * predicted;
         bytes[packs++] = fabs(held - (double)r->peak_bytes[i]) / (double)r->peak_bytes[i];
     }
     ck_assert_int_eq(report->packs, packs);
@@ -179,6 +182,11 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
     ck_assert_int_eq(report->measured_ns, all);
     ck_assert_int_eq(report->predicted_ns, all_predicted);
     ck_assert_int_eq(report->ranks, 4);
+    /* Drawn rows may overlap; then nothing is idle. */
+    double idle = 1 - busy / (4 * (double)all),
+           idle_predicted = 1 - busy_predicted / (4 * (double)all_predicted);
+    ck_assert_double_eq_tol(report->measured_idle, idle > 0 ? idle : 0, 1e-9);
+    ck_assert_double_eq_tol(report->predicted_idle, idle_predicted > 0 ? idle_predicted : 0, 1e-9);
 }
 
 START_TEST(errors_are_those_of_plain_loops)

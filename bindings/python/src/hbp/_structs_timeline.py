@@ -74,3 +74,5 @@ class TimelineReport(Struct):
     max_bytes_error: F64
     measured_ns: I64
     predicted_ns: I64
+    measured_idle: F64
+    predicted_idle: F64
