@@ -371,7 +371,8 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
     json "len(r['ways']) == 6 and r['ways'][0]['mode'] == 'default' and r['ways'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['ways'])" step $step $on --compare
-    good step $step $on --compare && has "x default" && has "hybrid-cp"
+    json "all(w['tokens_per_rank'] > 0 for w in r['ways'][2:]) and r['ways'][2]['sp'] > 0" step $step $on --compare
+    good step $step $on --compare && has "x default" && has "hybrid-cp" && has "best settings"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
