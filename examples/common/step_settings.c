@@ -4,7 +4,7 @@
 
 /* Values tried between a power of two and the next, in all, and how the best ones are refined: so often,
  * around so many of them, with so many values on either side. */
-#define PER_OCTAVE 4
+#define PER_OCTAVE 16
 #define MOST       512
 #define ROUNDS     3
 #define BEST       3

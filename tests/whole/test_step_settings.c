@@ -22,7 +22,10 @@ static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const h
 static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode)
 {
     int64_t best = INT64_MAX;
-    double value = (double)hbp_cost_predict_capacity(cost, 1, 32);
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    double value = (double)hbp_cost_predict_capacity(cost, 1, terms.layers);
+    ck_assert(value > 0);
     for (int i = 0; i < FINE; i++, value /= 1.05) {
         hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .tokens_per_rank = (int64_t)value};
         int64_t ns = plan_ns(context, lengths, cost, &o);
@@ -34,9 +37,9 @@ static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const h
 START_TEST(the_best_is_near_that_of_a_fine_sweep)
 {
     hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = test_cost_ranks(context, 64);
     for (uint64_t seed = 0; seed < TEST_ROUNDS(8); seed++) {
-        hbp_lengths *lengths = test_long_tail(context, seed, 128, seed % 2 ? 120000 : 40000);
+        hbp_lengths *lengths = test_long_tail(context, seed, 384, seed % 2 ? 120000 : 40000);
         for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
             if (!step_settings_swept(mode))
                 continue;
