@@ -25,6 +25,13 @@ int step_settings_swept(int32_t mode)
     return mode != HBP_STEP_DEFAULT && mode != HBP_STEP_PAPER;
 }
 
+/* The option that is swept. */
+static int64_t *swept_of(hbp_step_options *options)
+{
+    return options->mode == HBP_STEP_HYBRID_CP ? &options->sequence_tokens_per_rank
+                                               : &options->tokens_per_rank;
+}
+
 /* Plans with a value that was not tried before, and keeps its time. */
 static hbp_status try_value(sweep *s, hbp_step_options options, int64_t value)
 {
@@ -35,7 +42,7 @@ static hbp_status try_value(sweep *s, hbp_step_options options, int64_t value)
         return HBP_OK;
     hbp_plan *plan = NULL;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
-    options.tokens_per_rank = value;
+    *swept_of(&options) = value;
     hbp_status status = hbp_plan_step(s->context, s->lengths, s->cost, &options, &plan);
     if (status >= 0)
         status = hbp_plan_get_summary(s->context, plan, &summary);
@@ -106,8 +113,8 @@ static int is_used(const hbp_step_options *o, int32_t degree)
     return any && degree >= o->min_sp && (!o->max_sp || degree <= o->max_sp);
 }
 
-/* The range of tokens_per_rank for the degrees from `first` to `last` of the terms; `first` being the least
- * that is used. */
+/* The range of the tokens of a rank for the degrees from `first` to `last` of the terms; `first` being the
+ * least that is used. */
 static int find_range(const sweep *s, const hbp_step_options *o, const hbp_cost_terms *t, int32_t first,
                       int32_t last, int64_t longest, int64_t *least, int64_t *most)
 {
@@ -123,6 +130,8 @@ static int find_range(const sweep *s, const hbp_step_options *o, const hbp_cost_
     }
     if (o->tokens_per_rank && *most > o->tokens_per_rank)
         *most = o->tokens_per_rank;
+    if (o->sequence_tokens_per_rank && *most > o->sequence_tokens_per_rank)
+        *most = o->sequence_tokens_per_rank;
     if (!widest)
         return 0;
     *least = (longest + widest - 1) / widest;
@@ -155,7 +164,7 @@ hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, 
         if (status >= 0 && k >= 0 && s.ns[k] < best_ns) {
             best_ns = s.ns[k];
             best = tried;
-            best.tokens_per_rank = s.value[k];
+            *swept_of(&best) = s.value[k];
         }
     }
     if (status < 0)

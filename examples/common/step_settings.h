@@ -9,9 +9,10 @@
 int step_settings_swept(int32_t mode);
 
 /* Sets what makes options->mode plan this step fastest, and plans with it: `tokens_per_rank`, from what the
- * longest sample needs to what memory holds or the options allow, and for static SP the degree, as `min_sp` =
- * `max_sp`. Powers of two, fifteen values between each two, then finer around the best ones. A mode that is
- * not swept is planned as it is. Fails as hbp_plan_step does where no setting has a plan. */
+ * longest sample needs to what memory holds or the options allow, in hybrid CP `sequence_tokens_per_rank`,
+ * and for static SP the degree, as `min_sp` = `max_sp`. Powers of two, fifteen values between each two, then
+ * finer around the best ones. A mode that is not swept is planned as it is. Fails as hbp_plan_step does where
+ * no setting has a plan. */
 hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                               hbp_step_options *options, hbp_plan **out);
 

@@ -180,7 +180,8 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
         status = step_settings_plan(c->context, c->lengths, c->cost, options, &c->plan);
         hbp_plan_free(c->plan);
         c->plan = NULL;
-        w->tokens_per_rank = options->tokens_per_rank;
+        w->tokens_per_rank = options->mode == HBP_STEP_HYBRID_CP ? options->sequence_tokens_per_rank
+                                                                 : options->tokens_per_rank;
         w->sp = options->mode == HBP_STEP_STATIC_SP ? options->min_sp : 0;
     }
     double start = cli_now();

@@ -4,6 +4,11 @@
 
 enum { FINE = 64 };
 
+static int64_t *swept(hbp_step_options *o)
+{
+    return o->mode == HBP_STEP_HYBRID_CP ? &o->sequence_tokens_per_rank : &o->tokens_per_rank;
+}
+
 static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                        const hbp_step_options *options)
 {
@@ -27,7 +32,8 @@ static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const h
     double value = (double)hbp_cost_predict_capacity(cost, 1, terms.layers);
     ck_assert(value > 0);
     for (int i = 0; i < FINE; i++, value /= 1.05) {
-        hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .tokens_per_rank = (int64_t)value};
+        hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+        *swept(&o) = (int64_t)value;
         int64_t ns = plan_ns(context, lengths, cost, &o);
         best = ns < best ? ns : best;
     }
@@ -50,7 +56,7 @@ START_TEST(the_best_is_near_that_of_a_fine_sweep)
             OK(context, hbp_plan_get_summary(context, plan, &summary));
             hbp_plan_free(plan);
             ck_assert_int_eq(summary.predicted_ns, plan_ns(context, lengths, cost, &o));
-            ck_assert_int_gt(o.tokens_per_rank, 0);
+            ck_assert_int_gt(*swept(&o), 0);
             ck_assert_int_le(summary.predicted_ns, plan_ns(context, lengths, cost, &plain));
             double fine = (double)fine_ns(context, lengths, cost, mode);
             ck_assert_msg((double)summary.predicted_ns <= 1.01 * fine, "%s, seed %d: %.4f of a fine sweep's",
@@ -73,6 +79,7 @@ START_TEST(the_contract_is_kept)
         hbp_plan *plan = NULL;
         OK(context, step_settings_plan(context, lengths, cost, &o, &plan));
         ck_assert_int_le(o.tokens_per_rank, 6000);
+        ck_assert_int_le(o.sequence_tokens_per_rank, 6000);
         ck_assert_int_le(o.max_sp, 8);
         hbp_plan_free(plan);
         plan = NULL;

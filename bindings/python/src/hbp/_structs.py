@@ -440,3 +440,4 @@ class StepOptions(Struct):
     pack_multiple_per_sp: I64
     max_samples: I32
     equal_samples: I32
+    sequence_tokens_per_rank: I64
