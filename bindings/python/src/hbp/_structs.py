@@ -415,6 +415,7 @@ class EpochOptions(Struct):
     batches: I64
     batch_offsets: Address
     batch_samples: Address
+    sequence_tokens_per_rank: I64
 
 
 @struct
