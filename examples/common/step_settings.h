@@ -16,4 +16,9 @@ int step_settings_swept(int32_t mode);
 hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                               hbp_step_options *options, hbp_plan **out);
 
+/* The tokens a rank that are worth trying, with every degree of the options: from what the longest sample
+ * needs to what memory holds or the options allow. Zero when there are none. */
+int step_settings_range(const hbp_cost *cost, const hbp_step_options *options, const hbp_cost_terms *terms,
+                        int64_t longest, int64_t *least, int64_t *most);
+
 #endif

@@ -145,11 +145,13 @@ HBP_API const char *hbp_baseline_name(int32_t baseline);
 
 /* Plans an epoch one of these ways. `groups`, which must then be one, says how long packs of the classic ways
  * are and on which degree they run; without, they are of max_length (or of the longest sample) on the degree
- * that hbp_choose_sp finds. Steps planned for themselves hold the samples that the contract says:
- * samples_per_step, batches, or tokens_per_step, chosen where none is given, drawn at random unless
- * composition is stratified; the plan has no bound. tokens_per_rank and sequence_tokens_per_rank are theirs
- * to be tuned. Options that a way has no use for are ignored. HBP_E_INVALID where the cost charges vision
- * units and the lengths have some, or for several groups. */
+ * that hbp_choose_sp finds; a step of theirs has the tokens that the contract says, of samples_per_step or
+ * batches on average, and where a sample is a pack as many samples as have these. Steps planned for
+ * themselves hold the samples that the contract says: samples_per_step, batches, or tokens_per_step, chosen
+ * where none is given, drawn at random unless composition is stratified; the plan has no bound.
+ * tokens_per_rank and sequence_tokens_per_rank are theirs to be tuned. Options that a way has no use for are
+ * ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some, or for several
+ * groups. */
 HBP_API hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                      int32_t baseline, const hbp_epoch_options *options, hbp_plan **out);
 

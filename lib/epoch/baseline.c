@@ -1,4 +1,5 @@
 /* The classic ways of batching, as plans, so that everything that reads plans can compare them. */
+#include "base/checked.h"
 #include "base/options.h"
 #include "epoch/epoch.h"
 #include "epoch/units.h"
@@ -33,6 +34,32 @@ const char *hbp_baseline_name(int32_t baseline)
     default:
         return NULL;
     }
+}
+
+/* What batches of samples come to on average, for ways that know tokens of a step alone. */
+static void read_contract(hbp__epoch *epoch)
+{
+    hbp_epoch_options *o = &epoch->options;
+    const hbp_lengths *lengths = epoch->lengths;
+    if (o->batches)
+        o->tokens_per_step = hbp__max_i64(1, lengths->tokens / o->batches);
+    else if (o->samples_per_step)
+        o->tokens_per_step = hbp__round_i64((double)lengths->tokens / (double)lengths->count *
+                                            (double)hbp__min_i64(o->samples_per_step, lengths->count));
+    o->samples_per_step = o->batches = 0;
+}
+
+/* Steps of as many samples, each a pack, as have the tokens of a step on average: those of the contract or,
+ * without one, of `groups`. */
+static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *groups, hbp_groups **out)
+{
+    const hbp_lengths *lengths = epoch->lengths;
+    int64_t asked = epoch->options.tokens_per_step, tokens = asked ? asked : groups->tokens_per_step;
+    int64_t samples = hbp__round_i64((double)tokens * (double)lengths->count / (double)lengths->tokens);
+    int64_t side_by_side = epoch->cost->terms.ranks / groups->sp[0];
+    samples = hbp__max_i64(side_by_side, hbp__min_i64(samples, lengths->count));
+    return hbp_groups_create(epoch->context, epoch->cost, 1, groups->pack_length, groups->sp,
+                             groups->recompute, hbp__mul_saturating(samples, groups->pack_length[0]), out);
 }
 
 /* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
@@ -78,10 +105,14 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     fill.mode = HBP_FILL_BALANCED;
     balance.mode = balance_mode(baseline);
     balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
-    hbp_groups *chosen = NULL;
+    hbp_groups *chosen = NULL, *counted = NULL;
     hbp_packs *packs = NULL;
     hbp_status status = single_group(epoch, &chosen);
     const hbp_groups *groups = chosen ? chosen : epoch->options.groups;
+    if (status >= 0 && (baseline == HBP_BASELINE_NO_PACKING || baseline == HBP_BASELINE_SORTED)) {
+        status = count_samples(epoch, groups, &counted);
+        groups = counted;
+    }
     if (status >= 0 && baseline == HBP_BASELINE_HOMOGENEOUS_SP)
         status = hbp__epoch_fill(epoch, epoch->lengths, groups, &fill, &packs);
     else if (status >= 0)
@@ -89,6 +120,7 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     if (status >= 0)
         status = hbp__balance(epoch->context, packs, groups, epoch->cost, &balance, 0, out);
     hbp_packs_free(packs);
+    hbp_groups_free(counted);
     hbp_groups_free(chosen);
     return status;
 }
@@ -148,6 +180,8 @@ hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, c
     if (limited)
         epoch.lengths = limited;
     int32_t mode = step_mode(baseline);
+    if (mode < 0)
+        read_contract(&epoch);
     hbp_status status = mode < 0 ? plan_single(&epoch, baseline, out) : plan_steps(&epoch, mode, out);
     hbp_lengths_free(limited);
     if (status < 0) {
