@@ -124,7 +124,7 @@ HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengt
 enum {
     HBP_BASELINE_NO_PACKING = 0, /* one sample a pack, none padded: ranks wait for the longest of a
                                     micro-batch */
-    HBP_BASELINE_SORTED = 1,     /* LongAlign-sorted: sort, batches in order, batches permuted */
+    HBP_BASELINE_SORTED = 1,     /* LongAlign-sorted: sort, cut into micro-batches in order, permute these */
     HBP_BASELINE_NEXT_FIT = 2,   /* LongAlign-packing: next fit in the order given */
     HBP_BASELINE_FIRST_FIT_DECREASING = 3,
     HBP_BASELINE_BEST_FIT_DECREASING = 4,

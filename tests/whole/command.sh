@@ -119,12 +119,16 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     cp out first.json
     json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
-    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 10 and r['bound_ns'] > 0 and
+    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 15 and r['bound_ns'] > 0 and
           all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['ways'])" compare l.npy $on
     json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
           for w in r['ways']) and
-          {w['way']: w for w in r['ways']}['sorted']['mixture_distance'] > .8" compare l.npy $on
+          {w['way']: w for w in r['ways']}['first-fit-decreasing']['mixture_distance'] > .8" compare l.npy $on
+    json "all(w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['ways'][:2] + r['ways'][12:]) and
+          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
+              and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['ways']))" \
+        compare l.npy $on --samples-per-step 500
     good compare l.npy $on && has "this plan" && has "no-packing" && has "A step holds"
     [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
     # What a plan says of its steps, counted from its packs.
