@@ -13,13 +13,15 @@
 #define PER_OCTAVE 16
 #define PACKS      12
 
-/* Degrees whose packs are swept finely, and settings that are planned in full. */
-#define FINE_DEGREES 2
-#define FINALISTS    12
+/* Degrees whose best packs take at most so many times the best of all are swept finely; so many settings of
+ * each are planned in full. */
+#define NEAR      1.25
+#define FINALISTS 4
 
 typedef struct search {
     hbp_context *context;
     const hbp_lengths *lengths; /* all, or the part that is swept */
+    int is_part;
     const hbp_cost *cost;
     hbp_cost_terms terms;
     hbp_epoch_options options;
@@ -89,6 +91,23 @@ static hbp_status plan_with(const search *s, int32_t sp, int64_t value, epoch_se
     return status;
 }
 
+/* The time of all steps at the rate of all but the one with the fewest tokens: with few steps, how full an
+ * incomplete one happens to be would decide. */
+static int64_t find_rate(const hbp_plan *plan, int64_t total_ns)
+{
+    int64_t steps, least = 0;
+    const int64_t *tokens = hbp_plan_get_step_tokens(plan, &steps), *ns = hbp_plan_get_step_ns(plan, NULL);
+    double all = 0;
+    for (int64_t s = 0; s < steps; s++) {
+        all += (double)tokens[s];
+        least = tokens[s] < tokens[least] ? s : least;
+    }
+    if (steps < 2)
+        return total_ns;
+    double rest = all - (double)tokens[least];
+    return (int64_t)((double)(total_ns - ns[least]) / rest * all);
+}
+
 /* What no plan can be made with is no failure of the sweep. */
 static hbp_status measure(void *user, int64_t value, int64_t *ns)
 {
@@ -99,8 +118,9 @@ static hbp_status measure(void *user, int64_t value, int64_t *ns)
     hbp_status status = plan_with(t->search, t->sp, value, &setting, &plan);
     if (status >= 0)
         status = hbp_plan_get_summary(t->search->context, plan, &summary);
+    if (status >= 0)
+        *ns = t->search->is_part ? find_rate(plan, summary.predicted_ns) : summary.predicted_ns;
     hbp_plan_free(plan);
-    *ns = summary.predicted_ns;
     return status == HBP_E_INVALID ? HBP_E_INFEASIBLE : status;
 }
 
@@ -142,33 +162,33 @@ static hbp_status sweep_packs(trial *t)
     return status;
 }
 
-/* The best value of the trials but for those `taken`, if that is given; *of gets its trial. -1: none. */
-static int find_best(const trial *trials, int count, const int *taken, int *of)
+/* The most time that a degree's best packs may take to be near the best of all. */
+static int64_t find_near(const trial *trials, int count)
 {
-    int best = -1;
+    int64_t best = INT64_MAX;
     for (int i = 0; i < count; i++) {
-        int k = taken && taken[i] ? -1 : sweep_best(&trials[i].sweep);
-        if (k >= 0 && (best < 0 || trials[i].sweep.ns[k] < trials[*of].sweep.ns[best])) {
-            best = k;
-            *of = i;
-        }
+        int k = sweep_best(&trials[i].sweep);
+        best = k < 0 ? best : least_of(best, trials[i].sweep.ns[k]);
     }
-    return best;
+    return best < INT64_MAX / 2 ? (int64_t)(NEAR * (double)best) : best;
 }
 
-/* Sweeps every degree, and the best ones finely. */
+static int is_near(const trial *t, int64_t near_ns)
+{
+    int k = sweep_best(&t->sweep);
+    return k >= 0 && t->sweep.ns[k] <= near_ns;
+}
+
+/* Sweeps every degree, and those near the best finely. */
 static hbp_status sweep_degrees(trial *trials, int count)
 {
     hbp_status status = HBP_OK;
-    int fine[64] = {0};
     for (int i = 0; i < count && status >= 0; i++)
         status = sweep_packs(&trials[i]);
-    for (int k = 0, i = 0; k < FINE_DEGREES && status >= 0; k++) {
-        if (find_best(trials, count, fine, &i) < 0 || is_one_sample(trials[i].search->baseline))
-            break;
-        fine[i] = 1;
-        status = sweep_refine(&trials[i].sweep);
-    }
+    int64_t near_ns = find_near(trials, count);
+    for (int i = 0; i < count && status >= 0; i++)
+        if (is_near(&trials[i], near_ns) && !is_one_sample(trials->search->baseline))
+            status = sweep_refine(&trials[i].sweep);
     return status;
 }
 
@@ -186,38 +206,45 @@ static hbp_status sweep_per_rank(trial *t)
     return status < 0 ? status : sweep_refine(&t->sweep);
 }
 
+/* Plans value k of a trial, and keeps the plan if it is the fastest so far. */
+static hbp_status plan_finalist(const trial *t, int k, epoch_setting *best, int64_t *best_ns, hbp_plan **out)
+{
+    hbp_plan *plan = NULL;
+    epoch_setting setting;
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    hbp_status status = plan_with(t->search, t->sp, t->sweep.value[k], &setting, &plan);
+    if (status >= 0)
+        status = hbp_plan_get_summary(t->search->context, plan, &summary);
+    if (status >= 0 && summary.predicted_ns < *best_ns) {
+        hbp_plan *worse = *out;
+        *best_ns = summary.predicted_ns;
+        *best = setting;
+        *out = plan;
+        plan = worse;
+    }
+    hbp_plan_free(plan);
+    return status == HBP_E_INFEASIBLE || status == HBP_E_INVALID ? HBP_OK : status;
+}
+
 /* The fastest of the best settings, planned with all lengths. */
 static hbp_status plan_best(trial *trials, int count, const hbp_lengths *lengths, epoch_setting *best,
                             hbp_plan **out)
 {
     search *s = trials->search;
-    int64_t best_ns = INT64_MAX;
-    int finalists = s->lengths == lengths ? 1 : FINALISTS, i = 0;
+    int64_t best_ns = INT64_MAX, near_ns = find_near(trials, count);
+    hbp_status status = HBP_OK;
     s->lengths = lengths;
-    for (int f = 0, k; f < finalists && (k = find_best(trials, count, NULL, &i)) >= 0; f++) {
-        hbp_plan *plan = NULL;
-        epoch_setting setting;
-        hbp_plan_summary summary = {.struct_size = sizeof summary};
-        hbp_status status = plan_with(s, trials[i].sp, trials[i].sweep.value[k], &setting, &plan);
-        trials[i].sweep.ns[k] = INT64_MAX;
-        if (status >= 0)
-            status = hbp_plan_get_summary(s->context, plan, &summary);
-        if (status < 0 && status != HBP_E_INFEASIBLE && status != HBP_E_INVALID) {
-            hbp_plan_free(plan);
-            hbp_plan_free(*out);
-            *out = NULL;
-            return status;
+    for (int i = 0; i < count && status >= 0; i++)
+        for (int f = 0; f < FINALISTS && is_near(&trials[i], near_ns) && status >= 0; f++) {
+            int k = sweep_best(&trials[i].sweep);
+            status = plan_finalist(&trials[i], k, best, &best_ns, out);
+            trials[i].sweep.ns[k] = INT64_MAX;
         }
-        if (status >= 0 && summary.predicted_ns < best_ns) {
-            hbp_plan *worse = *out;
-            best_ns = summary.predicted_ns;
-            *best = setting;
-            *out = plan;
-            plan = worse;
-        }
-        hbp_plan_free(plan);
-    }
-    return HBP_OK;
+    if (status >= 0)
+        return status;
+    hbp_plan_free(*out);
+    *out = NULL;
+    return status;
 }
 
 /* Every so many samples of `lengths` and the longest; NULL in *part where all are to be swept. */
@@ -263,7 +290,7 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
                                int32_t baseline, const hbp_epoch_options *options, epoch_setting *best,
                                hbp_plan **out)
 {
-    search s = {context, lengths, cost, {.struct_size = sizeof s.terms}, *options, baseline, 0, 0};
+    search s = {context, lengths, 0, cost, {.struct_size = sizeof s.terms}, *options, baseline, 0, 0};
     hbp_lengths_summary l = {.struct_size = sizeof l};
     hbp_lengths *part = NULL;
     hbp_status status = hbp_cost_get_terms(context, cost, &s.terms);
@@ -284,6 +311,7 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
             trials[i] = (trial){&s, own ? 0 : s.terms.degree[i], {.measure = measure, .user = &trials[i]}};
         status = cut_part(&s, &l, &part);
         s.lengths = part ? part : lengths;
+        s.is_part = part != NULL;
         if (status >= 0)
             status = sweep_all(&s, lengths, trials, count, best, out);
     }
