@@ -77,6 +77,7 @@ static hbp_status plan_with(const search *s, int32_t sp, int64_t value, epoch_se
         options.tokens_per_rank = value;
     } else {
         *setting = (epoch_setting){.pack_length = value, .sp = sp};
+        options.micro_batches_per_step = options.equal_samples = 0; /* not of groups */
         setting->recompute = find_recompute(s, sp, value);
         if (setting->recompute < 0)
             return HBP_E_INFEASIBLE;

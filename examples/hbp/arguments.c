@@ -53,7 +53,7 @@ static const option options[] = {
      "every step holds N samples, drawn as a shuffled sampler draws them, instead of --tokens-per-step and "
      "--window",
      0},
-    {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN, "FILE",
+    {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN | CLI_COMPARE, "FILE",
      "the samples of each step, instead of --samples-per-step, --tokens-per-step, --window, --composition, "
      "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas",
      0},

@@ -177,7 +177,8 @@ int cli_compare(cli *c)
     CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
-    if (!options.samples_per_step)
+    CLI_TRY(c, cli_read_batches(c, &options));
+    if (!options.samples_per_step && !options.batches)
         options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
@@ -191,8 +192,8 @@ int cli_compare(cli *c)
             continue;
         }
         /* As many tokens as the samples of a step have on average. */
-        if (i == HBP_BASELINE_PAPER && options.samples_per_step) {
-            asked.samples_per_step = 0;
+        if (i == HBP_BASELINE_PAPER && (options.samples_per_step || options.batches)) {
+            asked.samples_per_step = asked.batches = 0;
             asked.tokens_per_step = ways[0].report.tokens / ways[0].report.steps;
         }
         if (measure(c, i, &asked, &ways[i + 1]) == HBP_E_CANCELLED)

@@ -257,6 +257,7 @@ import json
 steps = [[i for b in s['micro_batches'] for p in b['packs'] for i in p['sample_ids']] for s in json.load(open('exact.json'))['steps']]
 assert sorted(map(len, steps)) == [100, 200, 200, 200] and sorted(sum(steps, [])) == list(range(700))" ||
         fail "--samples-per-step 200 makes other steps"
+    json "all(w['steps'] == 4 for w in r['ways'][:1] + r['ways'][12:])" compare some.npy $on --batches batches.txt
     json "r['composition'] == 'given' and r['steps'] == 4 and r['samples'] == 700" \
         plan some.npy $on --batches batches.txt -o given.msgpack
     "$hbp" dump given.msgpack >given.json
