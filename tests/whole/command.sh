@@ -124,8 +124,9 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
           for w in r['ways']) and
-          {w['way']: w for w in r['ways']}['first-fit-decreasing']['mixture_distance'] > .8" compare l.npy $on
-    json "all(w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['ways'][:2] + r['ways'][12:]) and
+          {w['way']: w for w in r['ways']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
+    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['ways'][:1] + r['ways'][12:]) and
+          all(490 <= w['step_samples_median'] <= 500 for w in r['ways'][1:3]) and
           all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
               and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['ways']))" \
         compare l.npy $on --samples-per-step 500
