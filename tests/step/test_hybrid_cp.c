@@ -1,3 +1,4 @@
+#include "golden.h"
 #include "modes.h"
 
 #define K 1024
@@ -222,77 +223,10 @@ START_TEST(packs_need_not_recompute)
 }
 END_TEST
 
-enum { MOST = 64 };
-
-/* What the original makes of a length. */
-typedef struct place {
-    int round;
-    int degree;
-    int group;
-} place;
-
-/* Each pack is a group of the original, and each of its micro-batches a round. */
-static void check_golden(const hbp_plan *plan, const place *expected, int count)
-{
-    int group_of_pack[MOST], pack_of_group[MOST], seen = 0;
-    memset(group_of_pack, -1, sizeof group_of_pack);
-    memset(pack_of_group, -1, sizeof pack_of_group);
-    for (int64_t m = 0; m < plan->micro_batches; m++)
-        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
-            for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
-                const place *e = &expected[plan->sample_ids[i]];
-                ck_assert_int_lt(p, MOST);
-                ck_assert_int_eq(e->round, m);
-                ck_assert_int_eq(e->degree, plan->pack_sp[p]);
-                ck_assert(group_of_pack[p] < 0 || group_of_pack[p] == e->group);
-                ck_assert(pack_of_group[e->group] < 0 || pack_of_group[e->group] == (int)p);
-                group_of_pack[p] = e->group;
-                pack_of_group[e->group] = (int)p;
-                seen++;
-            }
-    ck_assert_int_eq(seen, count);
-}
-
 /* tests/golden/hybrid_cp.txt: the groups of the original itself, where memory never binds. */
 START_TEST(the_original_makes_the_same_groups)
 {
-    FILE *file = fopen(HBP_TESTS_DIR "/golden/hybrid_cp.txt", "r");
-    ck_assert_ptr_nonnull(file);
-    char line[256];
-    int cases = 0, rounds = 0;
-    while (fgets(line, sizeof line, file)) {
-        int ranks, per_rank, count;
-        if (line[0] == '#')
-            continue;
-        ck_assert_int_eq(sscanf(line, "%d %d %d", &ranks, &per_rank, &count), 3);
-        ck_assert_int_le(count, MOST);
-        uint32_t length[MOST];
-        place expected[MOST];
-        for (int i = 0; i < count; i++) {
-            place *e = &expected[i];
-            ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
-            ck_assert_int_eq(sscanf(line, "%u %d %d %d", &length[i], &e->round, &e->degree, &e->group), 4);
-            ck_assert_int_lt(e->group, MOST);
-            rounds += e->round > 0;
-        }
-        hbp_context *context = test_context();
-        hbp_cost *cost = mode_square_cost(context, ranks);
-        hbp_lengths *lengths = NULL;
-        hbp_plan *plan = NULL;
-        hbp_step_options o = {
-            .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = per_rank};
-        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
-        OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
-        check_golden(plan, expected, count);
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(cost);
-        hbp_context_free(context);
-        cases++;
-    }
-    fclose(file);
-    ck_assert_int_eq(cases, 24);
-    ck_assert_int_gt(rounds, 0);
+    golden_check("hybrid_cp.txt", HBP_STEP_HYBRID_CP, 24);
 }
 END_TEST
 
