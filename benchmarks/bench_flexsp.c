@@ -7,11 +7,13 @@
 
 #include "../tests/flexsp.h"
 #include "common.h"
+#include "epoch_settings.h"
 
-enum { RANKS = 64, BATCH = 512, MODES = 5, MOST_BATCHES = 1000 };
+enum { RANKS = 64, BATCH = 512, PLAIN = 3, MODES = 5, MOST_BATCHES = 1000 };
 
-static const int32_t modes[MODES] = {HBP_STEP_PAPER, HBP_STEP_DEFAULT, HBP_STEP_HOMOGENEOUS_SP,
-                                     HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+/* The last two are Megatron's, each with the tokens a rank that serve all batches best. */
+static const int32_t modes[PLAIN] = {HBP_STEP_PAPER, HBP_STEP_DEFAULT, HBP_STEP_HOMOGENEOUS_SP};
+static const int32_t tuned[MODES - PLAIN] = {HBP_BASELINE_HYBRID_CP, HBP_BASELINE_DYNAMIC_CP};
 
 /* Iteration times of the paper: DeepSpeed over FlexSP, DeepSpeed over BatchAda. */
 typedef struct published {
@@ -31,6 +33,7 @@ typedef struct outcome {
     double static_s;
     double seconds[MODES];
     int64_t micro_batches[MODES];
+    int64_t per_rank[MODES];
     int64_t static_micro_batches;
     int32_t static_sp;
     int64_t slower; /* batches on which the default is slower than the published planner */
@@ -86,25 +89,67 @@ static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_c
     return (double)summary.predicted_ns / 1e9;
 }
 
+/* Plans all batches, whose lengths are given one behind the other, in the tuned ways. */
+static void plan_tuned(hbp_context *context, const int64_t *length, int64_t batches, const hbp_cost *cost,
+                       outcome *o)
+{
+    int64_t count = batches * BATCH, *index = bench_allocate(count, sizeof *index),
+            *offsets = bench_allocate(batches + 1, sizeof *offsets);
+    hbp_lengths *lengths = NULL;
+    hbp_epoch_options options;
+    hbp_epoch_options_init(&options, sizeof options);
+    for (int64_t i = 0; i < count; i++)
+        index[i] = i;
+    for (int64_t b = 0; b <= batches; b++)
+        offsets[b] = b * BATCH;
+    options.sequence_multiple = 2 * RANKS;
+    options.batches = batches;
+    options.batch_offsets = offsets;
+    options.batch_samples = index;
+    bench_need(context, hbp_lengths_create_i64(context, length, count, NULL, &lengths), "lengths");
+    for (int m = PLAIN; m < MODES; m++) {
+        hbp_plan *made = NULL;
+        epoch_setting setting;
+        hbp_plan_summary summary = {.struct_size = sizeof summary};
+        bench_need(context,
+                   epoch_settings_plan(context, lengths, cost, tuned[m - PLAIN], &options, &setting, &made),
+                   hbp_baseline_name(tuned[m - PLAIN]));
+        bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
+        bench_need(context, hbp_plan_get_summary(context, made, &summary), "the plan");
+        o->seconds[m] = (double)summary.predicted_ns / 1e9;
+        o->micro_batches[m] = summary.micro_batches;
+        o->per_rank[m] = setting.tokens_per_rank;
+        hbp_plan_free(made);
+    }
+    hbp_lengths_free(lengths);
+    free(offsets);
+    free(index);
+}
+
 static void measure(hbp_context *context, const bench_data *data, const published *p, int four_k,
                     int64_t batches, outcome *o)
 {
     hbp_cost *cost = flexsp_cost(context, p->model, p->limit_k, four_k, RANKS);
     bench_need(context, cost ? HBP_OK : HBP_E_INVALID, "the cost");
     int64_t longest = limit_of(cost, p->limit_k);
+    int64_t *all = bench_allocate(batches * BATCH, sizeof *all);
     memset(o, 0, sizeof *o);
     for (int64_t b = 0; b < batches; b++) {
         hbp_lengths *lengths = draw(context, data, longest - 2 * RANKS, (uint64_t)b);
         o->static_s += plan(context, lengths, cost, HBP_STEP_STATIC_SP, longest, &o->static_micro_batches,
                             &o->static_sp);
-        double seconds[MODES];
-        for (int m = 0; m < MODES; m++) {
+        double seconds[PLAIN];
+        for (int m = 0; m < PLAIN; m++) {
             seconds[m] = plan(context, lengths, cost, modes[m], longest, &o->micro_batches[m], NULL);
             o->seconds[m] += seconds[m];
         }
         o->slower += seconds[1] > seconds[0];
+        for (int64_t i = 0; i < BATCH; i++)
+            all[b * BATCH + i] = hbp_lengths_get_length(lengths, i);
         hbp_lengths_free(lengths);
     }
+    plan_tuned(context, all, batches, cost, o);
+    free(all);
     hbp_cost_free(cost);
 }
 
@@ -129,6 +174,8 @@ static void report(const published *p, int64_t batches, const outcome *o)
                "default %.2f, homogeneous %.2f (published %.2f), hybrid CP %.2f, dynamic CP %.2f",
                o->static_s / o->seconds[1], o->static_s / o->seconds[2], p->batch_ada,
                o->static_s / o->seconds[3], o->static_s / o->seconds[4]);
+    bench_line("  best tokens a rank", "hybrid CP %lld, dynamic CP %lld", (long long)o->per_rank[3],
+               (long long)o->per_rank[4]);
     bench_line("  micro-batches a step",
                "static %.1f, paper %.1f, default %.1f, homogeneous %.1f, hybrid %.1f, dynamic %.1f",
                (double)o->static_micro_batches / n, (double)o->micro_batches[0] / n,

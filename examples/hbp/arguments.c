@@ -62,7 +62,7 @@ static const option options[] = {
      "every step holds N samples, drawn as a shuffled sampler draws them, instead of --tokens-per-step and "
      "--window",
      0},
-    {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN, "FILE",
+    {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN | CLI_COMPARE, "FILE",
      "the samples of each step, instead of --samples-per-step, --tokens-per-step, --window, --composition, "
      "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas",
      0},
@@ -72,9 +72,9 @@ static const option options[] = {
     {"mode", KIND_CHOICE, AT(mode), CLI_PLANS, "MODE", "default, or paper: HBP as published",
      "default=0|paper=1"},
     {"way", KIND_CHOICE, AT(way), CLI_PLAN, "NAME",
-     "plan as this library does (default) or a classic way: no-packing, sorted, next-fit, ...",
+     "plan as this library does (default) or as others do: no-packing, sorted, next-fit, ...",
      "this=0|no-packing=1|sorted=2|next-fit=3|first-fit-decreasing=4|best-fit-decreasing=5|isf=6|spfhp=7|"
-     "homogeneous-sp=8|hbp-paper=9"},
+     "homogeneous-sp=8|hbp-paper=9|random=10|first-fit-shuffled=11|flexsp=12|hybrid-cp=13|dynamic-cp=14"},
     {"mixture-slack", KIND_INTEGER, AT(mixture_slack), CLI_PLAN | CLI_COMPARE, "N",
      "auto: stratified steps may take N thousandths longer than the hierarchy (default 10)", 0},
     {"threads", KIND_INTEGER, AT(threads), CLI_PLAN | CLI_COMPARE, "N",
@@ -106,6 +106,8 @@ static const option options[] = {
      "N", "each sample of a pack on d > 1 ranks to a multiple of d N as well", 0},
     {"pack-multiple-per-sp", KIND_LONG, AT(pack_multiple_per_sp), CLI_PLAN | CLI_COMPARE | CLI_STEP, "N",
      "each pack on d > 1 ranks to a multiple of d N as well", 0},
+    {"all", KIND_FLAG, AT(all_ways), CLI_COMPARE, "",
+     "also what takes minutes to plan: FlexSP for many steps", 0},
     {"drop-last", KIND_FLAG, AT(drop_last), CLI_PLAN | CLI_COMPARE, "",
      "drop a group's last, incomplete step", 0},
     {"effort", KIND_INTEGER, AT(effort), CLI_PLAN | CLI_COMPARE | CLI_VLM, "N",

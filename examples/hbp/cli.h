@@ -79,6 +79,7 @@ typedef struct cli {
     int64_t recompute;
     int64_t time_limit;
     int64_t compare;
+    int64_t all_ways;
     const char *micro_batches; /* "A:B" */
 
     const char *vlm_text;

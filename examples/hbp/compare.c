@@ -2,24 +2,29 @@
 #include <string.h>
 
 #include "cli.h"
+#include "epoch_settings.h"
 
-/* One way of batching and what it came to; `failed` keeps the library's message. */
+/* One way of batching, at its best settings, and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     const char *name;
     char failed[256];
-    double seconds;
+    double seconds; /* to plan, the sweep included */
+    epoch_setting setting;
     hbp_report report;
 } way;
 
-enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 9 };
+/* FlexSP takes some 75 ms for a step of 512 samples on 32 GPUs. */
+#define FLEXSP_STEPS 512
+
+enum { WAYS = HBP_BASELINE_COUNT + 1, COLUMNS = 10 };
 
 /* Plans the epoch one way, `baseline` -1 being this library's own, and measures it. */
 static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *options, way *w)
 {
     double start = cli_now();
-    hbp_status status = baseline < 0
-                            ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
-                            : hbp_plan_baseline(c->context, c->lengths, c->cost, baseline, options, &c->plan);
+    hbp_status status = baseline < 0 ? hbp_plan_epoch(c->context, c->lengths, c->cost, options, &c->plan)
+                                     : epoch_settings_plan(c->context, c->lengths, c->cost, baseline, options,
+                                                           &w->setting, &c->plan);
     w->seconds = cli_now() - start;
     hbp_report_init(&w->report, sizeof w->report);
     if (status >= 0) {
@@ -33,6 +38,24 @@ static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *opt
     if (status < 0)
         snprintf(w->failed, sizeof w->failed, "%s", hbp_context_message(c->context));
     return status;
+}
+
+static json_t *setting_json(const epoch_setting *s)
+{
+    return json_pack("{s:I,s:i,s:i,s:I}", "pack_length", (json_int_t)s->pack_length, "sp", (int)s->sp,
+                     "recompute", (int)s->recompute, "tokens_per_rank", (json_int_t)s->tokens_per_rank);
+}
+
+/* "131,072 SP 8 c 12", "9,600 a rank"; "-" for what chooses for itself. */
+static shown show_setting(const epoch_setting *s)
+{
+    shown text = {"-"};
+    if (s->pack_length)
+        snprintf(text.s, sizeof text.s, "%.20s SP %d c %d", show_count(s->pack_length).s, (int)s->sp,
+                 (int)s->recompute);
+    else if (s->tokens_per_rank)
+        snprintf(text.s, sizeof text.s, "%.20s a rank", show_count(s->tokens_per_rank).s);
+    return text;
 }
 
 static int print_json(cli *c, const way *ways, int64_t bound_ns)
@@ -55,6 +78,8 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
             "cr", json_number(r->cr), "tokens_per_s_per_gpu", json_number(r->tokens_per_s_per_gpu),
             "peak_bytes", (json_int_t)r->peak_bytes, "planning_seconds", ways[i].seconds);
         json_add_steps(one, r);
+        if (one)
+            json_object_set_new(one, "setting", setting_json(&ways[i].setting));
         json_array_append_new(list, one);
     }
     c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
@@ -93,8 +118,9 @@ static void print_steps_of(const way *ways)
 
 static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
 {
-    static const char *const headers[COLUMNS] = {"<way", "epoch", "x this",       "over bound", "idle",
-                                                 "ABR",  "CR",    "tokens/s/GPU", "padding"};
+    static const char *const headers[COLUMNS] = {"<way",         "<best settings", "epoch", "x this",
+                                                 "over bound",   "idle",           "ABR",   "CR",
+                                                 "tokens/s/GPU", "padding"};
     table t;
     int pads = any_pads(ways), columns = COLUMNS - !pads;
     table_begin(&t, columns, headers);
@@ -106,6 +132,7 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
                 table_add(&t, "-");
             continue;
         }
+        table_add_text(&t, show_setting(&ways[i].setting));
         table_add_text(&t, show_time((double)r->epoch_ns));
         table_add_text(&t, show_real("%.2f", (double)r->epoch_ns / (double)ways[0].report.epoch_ns));
         table_add_text(&t, bound_ns > 0 ? show_share((double)r->epoch_ns / (double)bound_ns - 1)
@@ -128,11 +155,17 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
     if (bound_ns > 0)
         printf("\nNo plan of these samples in %s or more is predicted to take less than %s.\n",
                show_number(fewest, "step").s, show_time((double)bound_ns).s);
-    printf("This plan was made in %.2f s, the others in at most %.2f s.\n", ways[0].seconds, slowest);
-    printf("idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
-           "ratio;\n"
-           "CR: share of tokens in packs with sequence parallelism;\n"
-           "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
+    printf("This plan was made in %.2f s, the others, with the search for their best settings, in at most "
+           "%.2f s.\n",
+           ways[0].seconds, slowest);
+    printf(
+        "best settings: of packs their length, SP degree and recomputed layers (c), swept over all degrees; "
+        "of hybrid-cp\n"
+        "and dynamic-cp tokens a rank.\n"
+        "idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
+        "ratio;\n"
+        "CR: share of tokens in packs with sequence parallelism;\n"
+        "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }
@@ -144,17 +177,26 @@ int cli_compare(cli *c)
     CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
-    if (!options.samples_per_step)
+    CLI_TRY(c, cli_read_batches(c, &options));
+    if (!options.samples_per_step && !options.batches)
         options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
-    if (options.samples_per_step) { /* as many tokens as those samples have on average */
-        options.samples_per_step = 0;
-        options.tokens_per_step = ways[0].report.tokens / ways[0].report.steps;
-    }
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
+        hbp_epoch_options asked = options;
         ways[i + 1].name = hbp_baseline_name(i);
-        if (measure(c, i, &options, &ways[i + 1]) == HBP_E_CANCELLED)
+        if (i == HBP_BASELINE_FLEXSP && !c->all_ways && ways[0].report.steps > FLEXSP_STEPS) {
+            snprintf(ways[i + 1].failed, sizeof ways[i + 1].failed,
+                     "left out, for it takes minutes to plan %lld steps; --all has it",
+                     (long long)ways[0].report.steps);
+            continue;
+        }
+        /* As many tokens as the samples of a step have on average. */
+        if (i == HBP_BASELINE_PAPER && (options.samples_per_step || options.batches)) {
+            asked.samples_per_step = asked.batches = 0;
+            asked.tokens_per_step = ways[0].report.tokens / ways[0].report.steps;
+        }
+        if (measure(c, i, &asked, &ways[i + 1]) == HBP_E_CANCELLED)
             return cli_failed(c);
     }
     int64_t bound_ns = 0;

@@ -73,11 +73,11 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         printf("digest %s; -o FILE writes the plan\n", show_digest(s->digest).s);
 }
 
-/* Steps as large as those of this library's plan, for a classic way. */
+/* Steps as large as those of this library's plan, for the way of others. */
 static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
 {
     hbp_status status = cli_make_groups(c, HBP_GROUPS_OPTIMAL);
-    if (status >= 0 && options->tokens_per_step == 0)
+    if (status >= 0 && !options->tokens_per_step && !options->samples_per_step && !options->batches)
         options->tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
     return status < 0
                ? status

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "step_settings.h"
 
 #ifdef HBP_COMMAND_GLPK
 #include <hbp/glpk.h>
@@ -12,6 +13,8 @@
 /* One way of planning the step and what it came to; `failed` keeps the library's message. */
 typedef struct way {
     int32_t mode;
+    int64_t tokens_per_rank; /* the best one, where settings were swept; else 0 */
+    int32_t sp;              /* the same of static SP */
     char failed[256];
     double seconds;
     double idle;
@@ -170,12 +173,23 @@ static int read_options(cli *c, hbp_step_options *options)
     return c->micro_batches ? parse_range(c->micro_batches, options) : 0;
 }
 
-/* Plans the step one way into c->plan. */
-static hbp_status measure(cli *c, const hbp_step_options *options, way *w)
+/* Plans the step one way into c->plan, at the best settings of that way if `swept`. */
+static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way *w)
 {
-    double start = cli_now();
+    hbp_step_options best = *given, *options = &best;
+    hbp_status status = HBP_OK;
     w->mode = options->mode;
-    hbp_status status = hbp_plan_step(c->context, c->lengths, c->cost, options, &c->plan);
+    if (swept && step_settings_swept(options->mode)) {
+        status = step_settings_plan(c->context, c->lengths, c->cost, options, &c->plan);
+        hbp_plan_free(c->plan);
+        c->plan = NULL;
+        w->tokens_per_rank = options->mode == HBP_STEP_HYBRID_CP ? options->sequence_tokens_per_rank
+                                                                 : options->tokens_per_rank;
+        w->sp = options->mode == HBP_STEP_STATIC_SP ? options->min_sp : 0;
+    }
+    double start = cli_now();
+    if (status >= 0)
+        status = hbp_plan_step(c->context, c->lengths, c->cost, options, &c->plan);
     w->seconds = cli_now() - start;
     w->summary.struct_size = sizeof w->summary;
     if (status >= 0)
@@ -279,31 +293,48 @@ static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
     json_t *list = json_array();
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
         json_t *row = way_json(&ways[i]);
-        if (row && !ways[i].failed[0])
+        if (row && !ways[i].failed[0]) {
             json_object_set_new(
                 row, "ratio",
                 json_number((double)ways[i].summary.predicted_ns / (double)ways[0].summary.predicted_ns));
+            json_object_set_new(row, "tokens_per_rank", json_integer(ways[i].tokens_per_rank));
+            json_object_set_new(row, "sp", json_integer(ways[i].sp));
+        }
         json_array_append_new(list, row);
     }
     c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
     return cli_print_json(c);
 }
 
+/* The settings that a way was given, its best: "SP 16, 12,288 a rank". */
+static shown show_settings(const way *w)
+{
+    if (!w->tokens_per_rank)
+        return show_real("-", 0);
+    shown text = {""}, tokens = show_count(w->tokens_per_rank);
+    if (w->sp)
+        snprintf(text.s, sizeof text.s, "SP %d, %.20s a rank", (int)w->sp, tokens.s);
+    else
+        snprintf(text.s, sizeof text.s, "%.20s a rank", tokens.s);
+    return text;
+}
+
 static void print_ways(const way *ways, int64_t bound_ns)
 {
     table t;
-    table_begin(
-        &t, 7,
-        (const char *[]){"<mode", "step", "x default", "over bound", "micro-batches", "idle", "planned in"});
+    table_begin(&t, 8,
+                (const char *[]){"<mode", "<best settings", "step", "x default", "over bound",
+                                 "micro-batches", "idle", "planned in"});
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++) {
         const hbp_plan_summary *s = &ways[i].summary;
         table_add(&t, "%s", hbp_step_mode_name(i));
         if (ways[i].failed[0]) {
-            for (int k = 1; k < 7; k++)
+            for (int k = 1; k < 8; k++)
                 table_add(&t, "-");
             continue;
         }
         double ns = (double)s->predicted_ns;
+        table_add_text(&t, show_settings(&ways[i]));
         table_add_text(&t, show_time(ns));
         table_add_text(&t, show_real("%.3f", ns / (double)ways[0].summary.predicted_ns));
         table_add_text(&t, bound_ns > 0 ? show_share(ns / (double)bound_ns - 1) : show_real("-", 0));
@@ -324,7 +355,7 @@ static int compare(cli *c, hbp_step_options *options)
     way ways[HBP_STEP_MODE_COUNT] = {{0}};
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
         options->mode = mode;
-        hbp_status status = measure(c, options, &ways[mode]);
+        hbp_status status = measure(c, options, 1, &ways[mode]);
         hbp_plan_free(c->plan);
         c->plan = NULL;
         if (status == HBP_E_CANCELLED || (status < 0 && mode == HBP_STEP_DEFAULT))
@@ -359,7 +390,7 @@ int cli_step(cli *c)
     CLI_TRY(c, cli_make_cost(c));
     if (c->compare)
         return compare(c, &options);
-    CLI_TRY(c, measure(c, &options, &w));
+    CLI_TRY(c, measure(c, &options, 0, &w));
     if (c->output)
         CLI_TRY(c, save(c));
     cli_clear_progress();

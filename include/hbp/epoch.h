@@ -94,8 +94,9 @@ typedef struct hbp_epoch_options {
     int64_t pack_multiple_per_sp;
     int64_t batches; /* > 0: so many steps, each of the samples that the caller gives it; excludes
                         the other contracts, composition, curriculum_steps and drop_last */
-    const int64_t *batch_offsets; /* [batches + 1] into batch_samples, from 0 */
-    const int64_t *batch_samples; /* [batch_offsets[batches]] indices of samples: each of them once */
+    const int64_t *batch_offsets;     /* [batches + 1] into batch_samples, from 0 */
+    const int64_t *batch_samples;     /* [batch_offsets[batches]] indices of samples: each of them once */
+    int64_t sequence_tokens_per_rank; /* as in hbp_step_options: for baseline hybrid-cp */
 } hbp_epoch_options;
 
 HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size);
@@ -116,11 +117,14 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
 HBP_API hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                   const hbp_epoch_options *options, hbp_plan **out);
 
-/* The classic ways of batching, to compare with. All run every pack on one SP degree that the longest pack
- * needs (hbp_choose_sp), except the last two. */
+/* The ways of others to plan an epoch, to compare with. The classic ones, up to spfhp and the two behind
+ * hbp-paper, fill packs of one length and run each on one SP degree. The last three plan each step for
+ * itself.
+ */
 enum {
-    HBP_BASELINE_NO_PACKING = 0, /* one sample a pack, batches padded to their longest */
-    HBP_BASELINE_SORTED = 1,     /* LongAlign-sorted: sort, batches in order, batches permuted */
+    HBP_BASELINE_NO_PACKING = 0, /* one sample a pack, none padded: ranks wait for the longest of a
+                                    micro-batch */
+    HBP_BASELINE_SORTED = 1,     /* LongAlign-sorted: sort, cut into micro-batches in order, permute these */
     HBP_BASELINE_NEXT_FIT = 2,   /* LongAlign-packing: next fit in the order given */
     HBP_BASELINE_FIRST_FIT_DECREASING = 3,
     HBP_BASELINE_BEST_FIT_DECREASING = 4,
@@ -128,14 +132,26 @@ enum {
     HBP_BASELINE_SPFHP = 6,          /* shortest-pack-first histogram packing */
     HBP_BASELINE_HOMOGENEOUS_SP = 7, /* this library's packing and balance, one group */
     HBP_BASELINE_PAPER = 8,          /* HBP as published */
-    HBP_BASELINE_COUNT = 9
+    HBP_BASELINE_RANDOM = 9,         /* next fit in a random order */
+    HBP_BASELINE_FIRST_FIT_SHUFFLED = 10,
+    HBP_BASELINE_FLEXSP = 11,     /* FlexSP as published: HBP_STEP_PAPER */
+    HBP_BASELINE_HYBRID_CP = 12,  /* Megatron's hybrid context parallelism */
+    HBP_BASELINE_DYNAMIC_CP = 13, /* Megatron's dynamic context parallelism */
+    HBP_BASELINE_COUNT = 14
 };
 
 /* "no-packing", "sorted", ...; NULL for no such baseline. Static text. Thread: any. */
 HBP_API const char *hbp_baseline_name(int32_t baseline);
 
-/* Plans an epoch the classic way, with packs of max_length; the options that such a way has no use for are
- * ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some. */
+/* Plans an epoch one of these ways. `groups`, which must then be one, says how long packs of the classic ways
+ * are and on which degree they run; without, they are of max_length (or of the longest sample) on the degree
+ * that hbp_choose_sp finds; a step of theirs has the tokens that the contract says, of samples_per_step or
+ * batches on average, and where a sample is a pack as many samples as have these. Steps planned for
+ * themselves hold the samples that the contract says: samples_per_step, batches, or tokens_per_step, chosen
+ * where none is given, drawn at random unless composition is stratified; the plan has no bound.
+ * tokens_per_rank and sequence_tokens_per_rank are theirs to be tuned. Options that a way has no use for are
+ * ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some, or for several
+ * groups. */
 HBP_API hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                      int32_t baseline, const hbp_epoch_options *options, hbp_plan **out);
 

@@ -71,6 +71,9 @@ typedef struct hbp_step_options {
                               number of samples over the step for every i, or one more where they do not
                               divide; with tied samples as equal as moving one sequence at a time makes them.
                               Mode default, solver search */
+    int64_t sequence_tokens_per_rank; /* hybrid CP: a sample's degree is the least at which a rank has at most
+                                         so many of its padded tokens, as with Megatron's
+                                         max_seqlen_per_dp_cp_rank; 0: at which a pack of it fits */
 } hbp_step_options;
 
 HBP_API void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size);

@@ -4,9 +4,9 @@
 #include "data/lengths_subset.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
-#include "hbp/step.h"
 #include "schedule/balance.h"
 #include "schedule/even_kinds.h"
+#include "step/step.h"
 
 typedef struct planning {
     const hbp__epoch *epoch;
@@ -29,10 +29,12 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     hbp_lengths *subset = NULL;
     hbp_step_options options;
     hbp__epoch_step_options(&epoch->options, &options);
+    options.mode = epoch->step_mode;
     HBP__TRY(hbp__tick(context, "steps", step, b->steps));
     hbp_status status = make_subset(epoch, context, b, step, &subset);
     if (status >= 0)
-        status = hbp_plan_step(context, subset, epoch->cost, &options, out);
+        status =
+            hbp__step_plan(context, subset, epoch->cost, &options, options.mode == HBP_STEP_DEFAULT, out);
     hbp_lengths_free(subset);
     return status;
 }

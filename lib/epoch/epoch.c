@@ -227,8 +227,7 @@ static hbp_status choose_groups(hbp__epoch *epoch, hbp_groups **chosen)
     return HBP_OK;
 }
 
-/* Steps whose samples are drawn, dealt or given before they are planned. */
-static hbp_status plan_batches(hbp__epoch *epoch, hbp_plan **out)
+hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out)
 {
     int32_t composition;
     hbp__batches batches;
@@ -285,7 +284,7 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     if (o->max_vision)
         return hbp__epoch_vision(epoch, out);
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
-        return plan_batches(epoch, out);
+        return hbp__epoch_plan_batches(epoch, out);
     /* What is chosen is kept like what is asked for: a step must have room for a multiple. */
     if (o->micro_batch_multiple > 1 && o->mode == HBP_EPOCH_DEFAULT)
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &epoch->options.tokens_per_step));
@@ -303,7 +302,7 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {0}};
+    hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP_STEP_DEFAULT};
     HBP__TRY(hbp__options_read(context, &epoch.options, sizeof epoch.options, options, "hbp_epoch_options"));
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
     const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);

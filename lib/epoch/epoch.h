@@ -16,6 +16,7 @@ typedef struct hbp__epoch {
     const hbp_cost *cost;
     const hbp_groups *groups;
     hbp_epoch_options options;
+    int32_t step_mode; /* HBP_STEP_*: how steps are planned one by one; not the default's are not bounded */
 } hbp__epoch;
 
 /* A hierarchy, its packs, and what an epoch over them takes. Without groups where they are given. */
@@ -67,6 +68,9 @@ hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
  * to limit. */
 hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_epoch_options *options, hbp_lengths **limited);
+
+/* Steps whose samples are drawn, dealt or given before they are planned. */
+hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out);
 
 /* Plans under max_vision. */
 hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);

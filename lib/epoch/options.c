@@ -91,6 +91,7 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
     step->tokens_per_rank = options->tokens_per_rank;
     step->max_samples = options->max_samples;
     step->equal_samples = options->equal_samples;
+    step->sequence_tokens_per_rank = options->sequence_tokens_per_rank;
 }
 
 static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
@@ -199,6 +200,8 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     HBP__TRY(check_range(context, "max_samples", options->max_samples, 0, INT32_MAX));
     HBP__TRY(check_range(context, "max_pack_length", options->max_pack_length, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "tokens_per_rank", options->tokens_per_rank, 0, HBP_MAX_LENGTH));
+    HBP__TRY(check_range(context, "sequence_tokens_per_rank", options->sequence_tokens_per_rank, 0,
+                         HBP_MAX_LENGTH));
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
         options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,

@@ -10,7 +10,7 @@
 #include "solve/histogram_pack.h"
 #include "solve/sequence_pack.h"
 
-enum { FIT_STREAM = 0x636c6173 };
+enum { FIT_STREAM = 0x636c6173, SHUFFLE_STREAM = 0x72616e64 };
 
 /* On the histogram. */
 static hbp_status fill_by_rule(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
@@ -57,7 +57,13 @@ static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, c
     if (baseline != HBP_BASELINE_SORTED)
         HBP__TRY(given_order(context, items, order));
     hbp__sequence sequence = {items->count, order, items->size, weight};
-    if (baseline == HBP_BASELINE_NEXT_FIT)
+    if (baseline == HBP_BASELINE_RANDOM || baseline == HBP_BASELINE_FIRST_FIT_SHUFFLED) {
+        hbp__rng rng = hbp__rng_make(options->seed, options->epoch, SHUFFLE_STREAM);
+        HBP__TRY(hbp__shuffle(context, &rng, order, items->count));
+    }
+    if (baseline == HBP_BASELINE_FIRST_FIT_SHUFFLED)
+        return hbp__first_fit(context, &sequence, room, pack_of, packs);
+    if (baseline == HBP_BASELINE_NEXT_FIT || baseline == HBP_BASELINE_RANDOM)
         return hbp__next_fit(context, &sequence, room, pack_of, packs);
     if (baseline == HBP_BASELINE_ISF) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, FIT_STREAM);
@@ -123,6 +129,8 @@ hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, c
     case HBP_BASELINE_NO_PACKING:
     case HBP_BASELINE_SORTED:
     case HBP_BASELINE_NEXT_FIT:
+    case HBP_BASELINE_RANDOM:
+    case HBP_BASELINE_FIRST_FIT_SHUFFLED:
     case HBP_BASELINE_ISF:
         HBP__TRY(fill_by_item(context, lengths, groups, baseline, &all, out));
         break;

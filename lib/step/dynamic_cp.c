@@ -88,5 +88,5 @@ static hbp_status form(hbp__step_round *round, int64_t *scratch)
 
 hbp_status hbp__step_dynamic_cp(const hbp__step *step, hbp__step_solution *solution)
 {
-    return hbp__step_rounds(step, form, solution);
+    return hbp__step_rounds(step, form, 0, solution);
 }

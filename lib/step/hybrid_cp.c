@@ -1,5 +1,7 @@
-/* Megatron's hybrid context parallelism: each sequence on the least power of two of ranks that holds it,
- * longest first to the least loaded group of that size, until the ranks' work differs by no more than 5 %. */
+/* Megatron's hybrid context parallelism (BalancedCPScheduler): each sequence on the least power of two of
+ * ranks that holds it, longest first to the least loaded group of that size, until the ranks' work differs by
+ * no more than 5 %. A group runs its sequences one after the other, so that their sum has no bound: what one
+ * pack does not hold takes further micro-batches of the same groups. */
 #include "base/checked.h"
 #include "step/rounds.h"
 
@@ -30,7 +32,8 @@ static int is_balanced(range r)
 }
 
 /* Cuts what is left into buckets of about equal work, about one a degree; next[b] is where bucket b begins.
- * *buckets gets how many. While the longest of a bucket finds no place, the next bucket has its turn. */
+ * *buckets gets how many. While the first of a bucket finds no place, the next bucket has its turn. The
+ * sequences saved for later buckets are as many as in the original, which counts each closed bucket twice. */
 static hbp_status make_buckets(const hbp__step_round *round, int64_t *next, int64_t *buckets)
 {
     uint8_t seen[HBP__STEP_DEGREES] = {0};
@@ -49,8 +52,8 @@ static hbp_status make_buckets(const hbp__step_round *round, int64_t *next, int6
         HBP__TRY(hbp__step_round_listen(round, i));
         int32_t j = hbp__step_round_least(round, round->left[i]);
         double work = hbp__step_round_work(round, round->left[i], j);
-        if (i > next[*buckets - 1] &&
-            (sum + work > EXCESS * total / (double)degrees || round->lefts - i <= degrees - *buckets)) {
+        if (i > next[*buckets - 1] && (sum + work > total / (double)degrees * EXCESS ||
+                                       round->lefts - i <= degrees - 2 * (*buckets - 1))) {
             next[(*buckets)++] = i;
             sum = 0;
         }
@@ -59,8 +62,8 @@ static hbp_status make_buckets(const hbp__step_round *round, int64_t *next, int6
     return HBP_OK;
 }
 
-/* The least loaded group of the least degree for a sequence that has room for it, or HBP__STEP_WAITS; a new
- * one while there are ranks for it. */
+/* The least loaded group of the least degree for a sequence, or HBP__STEP_WAITS; a new one while there are
+ * ranks for it. */
 static int64_t find_group(hbp__step_round *round, int64_t sequence)
 {
     int64_t best = HBP__STEP_WAITS;
@@ -68,14 +71,14 @@ static int64_t find_group(hbp__step_round *round, int64_t sequence)
     if (hbp__step_round_has_ranks(round, j))
         return hbp__step_round_open(round, j);
     for (int64_t g = 0; g < round->groups; g++)
-        if (round->degree[g] == j && hbp__step_round_takes(round, sequence, g) &&
-            (best < 0 || round->load[g] < round->load[best]))
+        if (round->degree[g] == j && (best < 0 || round->load[g] < round->load[best]))
             best = g;
     return best;
 }
 
-/* Takes the last sequence of the busiest group out while that brings the ranks closer. */
-static hbp_status trim(hbp__step_round *round)
+/* Takes what the busiest group got last out while that brings the ranks closer; it waits behind all others.
+ * `added` lists the sequences in the order in which they were. */
+static hbp_status trim(hbp__step_round *round, const int64_t *added, int64_t count)
 {
     for (;;) {
         range now = work_range(round, HBP__STEP_WAITS, 0);
@@ -84,10 +87,10 @@ static hbp_status trim(hbp__step_round *round)
             return HBP_OK;
         while (round->load[busiest] < now.most)
             busiest++;
-        for (int64_t i = 0; i < round->lefts; i++) {
+        for (int64_t i = 0; i < count; i++) {
             HBP__TRY(hbp__step_round_listen(round, i));
-            if (round->group[round->left[i]] == busiest) {
-                last = round->left[i];
+            if (round->group[added[i]] == busiest) {
+                last = added[i];
                 members++;
             }
         }
@@ -102,7 +105,7 @@ static hbp_status trim(hbp__step_round *round)
 
 static hbp_status form(hbp__step_round *round, int64_t *next)
 {
-    int64_t *end = next + round->step->count, placed = 0;
+    int64_t *end = next + round->step->count, *added = end + round->step->count, placed = 0;
     int64_t buckets;
     HBP__TRY(make_buckets(round, next, &buckets));
     int32_t first = -1;
@@ -115,7 +118,8 @@ static hbp_status form(hbp__step_round *round, int64_t *next)
             b++;
         if (b == buckets)
             break;
-        hbp__step_round_add(round, round->left[next[b]++], group);
+        added[placed] = round->left[next[b]++];
+        hbp__step_round_add(round, added[placed], group);
         HBP__TRY(hbp__step_round_listen(round, placed));
         placed++;
         first = first < 0 ? round->degree[group] : first;
@@ -123,12 +127,12 @@ static hbp_status form(hbp__step_round *round, int64_t *next)
         if (check && placed < round->lefts && is_balanced(work_range(round, HBP__STEP_WAITS, 0)))
             break;
     }
-    HBP__TRY(trim(round));
+    HBP__TRY(trim(round, added, placed));
     hbp__step_round_widen(round);
-    return HBP_OK;
+    return hbp__step_round_cut(round, added, placed);
 }
 
 hbp_status hbp__step_hybrid_cp(const hbp__step *step, hbp__step_solution *solution)
 {
-    return hbp__step_rounds(step, form, solution);
+    return hbp__step_rounds(step, form, 1, solution);
 }

@@ -93,7 +93,7 @@ static hbp_status refuse_number(const hbp__step *step, hbp__step_solution *solut
                      (long long)asked, (long long)(high * multiple));
 }
 
-static hbp_status plan(const hbp__step *step, hbp_plan **out)
+static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
 {
     hbp__step_solution solution = {.ns = 0};
     hbp_status status = solve(step, &solution), remark = status;
@@ -102,7 +102,7 @@ static hbp_status plan(const hbp__step *step, hbp_plan **out)
         o->min_micro_batches == o->max_micro_batches)
         status = refuse_number(step, &solution);
     int64_t bound_ns = 0;
-    if (status >= 0 && !solution.bound_ns)
+    if (status >= 0 && !solution.bound_ns && (bounds || o->mode == HBP_STEP_DEFAULT))
         status = hbp__step_bound(step, solution.ns, &bound_ns);
     if (status >= 0 && bound_ns > solution.bound_ns)
         solution.bound_ns = bound_ns;
@@ -130,12 +130,9 @@ static hbp_status check_equal(const hbp__step *step)
                      "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
 
-hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
-                         const hbp_step_options *options, hbp_plan **out)
+hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                          const hbp_step_options *options, int bounds, hbp_plan **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
-    HBP__TRY(hbp__require(context, cost, "cost"));
     if (hbp__cost_charges_vision(cost) && batch_lengths->vision_sum > 0)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_plan_step does not plan for vision units: the cost charges them and the "
@@ -158,7 +155,16 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
     if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
         hbp__step_trim(&step);
     if (status >= 0)
-        status = plan(&step, out);
+        status = plan(&step, bounds, out);
     hbp__step_close(&step);
     return status;
+}
+
+hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                         const hbp_step_options *options, hbp_plan **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
+    HBP__TRY(hbp__require(context, cost, "cost"));
+    return hbp__step_plan(context, batch_lengths, cost, options, 1, out);
 }

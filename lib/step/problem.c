@@ -86,6 +86,8 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
         check_range(context, "sequence_multiple_per_sp", o->sequence_multiple_per_sp, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "pack_multiple_per_sp", o->pack_multiple_per_sp, 0, HBP_MAX_LENGTH));
     HBP__TRY(check_range(context, "max_samples", o->max_samples, 0, INT32_MAX));
+    HBP__TRY(
+        check_range(context, "sequence_tokens_per_rank", o->sequence_tokens_per_rank, 0, HBP_MAX_LENGTH));
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
@@ -292,12 +294,27 @@ static hbp_status list_columns(hbp__step *step)
     return HBP_OK;
 }
 
+/* The option that chooses degrees, where there are such. */
+static int64_t sequence_per_rank(const hbp_step_options *o)
+{
+    return o->mode == HBP_STEP_HYBRID_CP ? o->sequence_tokens_per_rank : 0;
+}
+
+int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    int64_t most = sequence_per_rank(&step->options) * degree->degree;
+    if (!most)
+        return degree->capacity;
+    return hbp__min_i64(most - most % degree->pack_multiple, degree->capacity);
+}
+
 int64_t hbp__step_find_unheld(const hbp__step *step)
 {
     for (int64_t k = 0; k < step->count; k++) {
         int32_t j = 0;
-        while (j < step->degrees &&
-               !hbp__step_holds(step, j, step->degree[j].tokens[k], hbp__step_samples(step, k)))
+        while (j < step->degrees && (step->degree[j].tokens[k] > hbp__step_sequence_most(step, j) ||
+                                     hbp__step_samples(step, k) > step->most_samples))
             j++;
         if (j == step->degrees)
             return k;
@@ -318,7 +335,7 @@ int64_t hbp__step_fewest_for_samples(const hbp__step *step)
     return hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
 }
 
-/* The least `tokens_per_rank` and `max_pack_length` with which memory has a group for every sequence, each
+/* The least tokens of a rank and of a pack with which memory has a group for every sequence, each
  * for itself, so that one more try is enough; the first sequence that memory has none for, `count` when there
  * is none. */
 static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *length)
@@ -370,27 +387,33 @@ static hbp_status refuse_members(const hbp__step *step, int64_t k)
 static hbp_status refuse(const hbp__step *step, int64_t k)
 {
     const hbp_step_options *o = &step->options;
-    int64_t holds = hbp__step_capacity(step), per_rank = 0, length = 0;
-    char why[160] = "";
+    int64_t holds = 0, per_rank = 0, length = 0;
+    for (int32_t j = 0; j < step->degrees; j++)
+        holds = hbp__max_i64(holds, hbp__step_sequence_most(step, j));
+    char why[256] = "";
     if (hbp__items_members(&step->items, step->count - 1 - k) > step->most_samples)
         return refuse_members(step, k);
-    int64_t lost = o->tokens_per_rank || o->max_pack_length ? find_caps(step, &per_rank, &length) : k;
+    const struct {
+        const char *name;
+        int64_t value;
+        const int64_t *needed;
+    } cap[] = {{"tokens_per_rank", o->tokens_per_rank, &per_rank},
+               {"sequence_tokens_per_rank", sequence_per_rank(o), &per_rank},
+               {"max_pack_length", o->max_pack_length, &length}};
+    int64_t lost = cap[0].value || cap[1].value || cap[2].value ? find_caps(step, &per_rank, &length) : k;
     int is_capped = lost == step->count;
     k = is_capped ? k : lost;
-    int by_rank = is_capped && o->tokens_per_rank && per_rank > o->tokens_per_rank;
-    int by_length = is_capped && o->max_pack_length && length > o->max_pack_length;
     int64_t item = step->count - 1 - k, sample = step->items.sample[item];
     int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
     sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
-    if (by_rank)
-        snprintf(why, sizeof why, " with tokens_per_rank %lld (%lld would do)", (long long)o->tokens_per_rank,
-                 (long long)per_rank);
-    if (by_length)
-        snprintf(why + strlen(why), sizeof why - strlen(why), "%s with max_pack_length %lld (%lld would do)",
-                 by_rank ? " and" : "", (long long)o->max_pack_length, (long long)length);
-    if (is_capped && !by_rank && !by_length) /* each for itself would do */
-        snprintf(why, sizeof why, " with both tokens_per_rank %lld and max_pack_length %lld",
-                 (long long)o->tokens_per_rank, (long long)o->max_pack_length);
+    for (int i = 0; i < 3 && is_capped; i++)
+        if (cap[i].value && *cap[i].needed > cap[i].value)
+            snprintf(why + strlen(why), sizeof why - strlen(why), "%s with %s %lld (%lld would do)",
+                     why[0] ? " and" : "", cap[i].name, (long long)cap[i].value, (long long)*cap[i].needed);
+    for (int i = 0, together = !why[0]; i < 3 && is_capped && together; i++) /* each for itself would do */
+        if (cap[i].value)
+            snprintf(why + strlen(why), sizeof why - strlen(why), " %s %s %lld", why[0] ? "and" : "with both",
+                     cap[i].name, (long long)cap[i].value);
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
                      "sample %lld%s has %lld tokens with padding; the longest pack holds %lld%s",
                      (long long)sample,

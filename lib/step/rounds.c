@@ -6,6 +6,9 @@
 /* Sequences between two looks at a request to cancel: each may look at all groups. */
 #define TICK_SEQUENCES 8192
 
+/* The group of a sequence that was taken out of one. */
+#define REMOVED (-2)
+
 int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j)
 {
     return round->step->degree[j].tokens[sequence] <= round->limit[j];
@@ -73,7 +76,8 @@ void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group
 void hbp__step_round_remove(hbp__step_round *round, int64_t sequence)
 {
     int64_t group = round->group[sequence];
-    round->group[sequence] = HBP__STEP_WAITS;
+    round->group[sequence] = REMOVED;
+    round->removed[round->removals++] = sequence;
     round->tokens[group] -= round->step->degree[round->degree[group]].tokens[sequence];
     round->samples[group] -= hbp__step_samples(round->step, sequence);
     round->load[group] -= hbp__step_round_work(round, sequence, round->degree[group]);
@@ -91,14 +95,27 @@ static int64_t tokens_at(const hbp__step_round *round, int64_t group, int32_t j)
     return tokens;
 }
 
+/* Whether step->degree[j] holds a group: its tokens at once, or where it is cut each of its sequences. */
+static int holds_group(const hbp__step_round *round, int64_t group, int32_t j, int64_t tokens)
+{
+    if (!round->cuts)
+        return tokens <= round->limit[j];
+    for (int64_t i = 0; i < round->lefts; i++)
+        if (round->group[round->left[i]] == group && !hbp__step_round_holds(round, round->left[i], j))
+            return 0;
+    return 1;
+}
+
 /* The index of the degree twice that of a group, if it is used and holds it, with `*tokens` then; or -1. */
 static int32_t find_double(const hbp__step_round *round, int64_t group, int64_t *tokens)
 {
     const hbp__step_degree *degree = round->step->degree;
     int32_t j = round->degree[group];
     for (int32_t k = j + 1; k < round->step->degrees; k++)
-        if (degree[k].degree == 2 * degree[j].degree)
-            return (*tokens = tokens_at(round, group, k)) <= round->limit[k] ? k : -1;
+        if (degree[k].degree == 2 * degree[j].degree) {
+            *tokens = tokens_at(round, group, k);
+            return holds_group(round, group, k, *tokens) ? k : -1;
+        }
     return -1;
 }
 
@@ -160,23 +177,106 @@ static void set_limits(hbp__step_round *round)
     const hbp__step *step = round->step;
     for (int all = 0; all < 2 && (!all || !hold_all(round)); all++)
         for (int32_t j = 0; j < step->degrees; j++)
-            round->limit[j] = all || is_power_of_two(step->degree[j].degree) ? step->degree[j].capacity : 0;
+            round->limit[j] =
+                all || is_power_of_two(step->degree[j].degree) ? hbp__step_sequence_most(step, j) : 0;
+}
+
+/* First fit of a group's sequences into packs of at most `most` tokens, or of one sequence; raises each of
+ * `slowest` to the time of the group's pack. */
+static hbp_status fill_packs(hbp__step_round *round, int64_t group, int64_t most, const int64_t *added,
+                             int64_t count, int64_t *filled)
+{
+    const hbp__step *step = round->step;
+    hbp__step_packs *packs = &round->packs;
+    int32_t j = round->degree[group];
+    int64_t used = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t k = added[i], p = 0;
+        HBP__TRY(hbp__step_round_listen(round, i));
+        if (round->group[k] != group)
+            continue;
+        int64_t tokens = step->degree[j].tokens[k], samples = hbp__step_samples(step, k);
+        while (p < used &&
+               (packs->tokens[p] + tokens > most || packs->samples[p] + samples > step->most_samples))
+            p++;
+        if (p == used) {
+            packs->tokens[p] = packs->samples[p] = 0;
+            packs->squares[p] = 0;
+            used++;
+        }
+        packs->tokens[p] += tokens;
+        packs->samples[p] += samples;
+        packs->squares[p] += step->squares[k];
+        round->pack[k] = p;
+    }
+    for (int64_t p = 0; p < used; p++) {
+        int64_t ns = hbp__step_group_ns(step, j, packs->tokens[p], packs->squares[p]);
+        packs->slowest[p] = hbp__max_i64(packs->slowest[p], ns);
+    }
+    *filled = used;
+    return HBP_OK;
+}
+
+/* Cuts every group into packs as large as can be, or `plain` ones, of which nothing is recomputed that need
+ * not be; *ns gets the time of the round. */
+static hbp_status cut(hbp__step_round *round, int plain, const int64_t *added, int64_t count, int64_t *ns)
+{
+    for (int64_t p = 0; p < count; p++)
+        round->packs.slowest[p] = 0;
+    round->packs.count = 0;
+    for (int64_t g = 0; g < round->groups; g++) {
+        const hbp__step_degree *degree = &round->step->degree[round->degree[g]];
+        int64_t most = plain ? degree->way[0].capacity : degree->capacity;
+        int64_t packs;
+        HBP__TRY(fill_packs(round, g, most, added, count, &packs));
+        round->packs.count = hbp__max_i64(round->packs.count, packs);
+    }
+    *ns = 0;
+    for (int64_t p = 0; p < round->packs.count; p++)
+        *ns = hbp__add_saturating(*ns, round->packs.slowest[p]);
+    return HBP_OK;
+}
+
+hbp_status hbp__step_round_cut(hbp__step_round *round, const int64_t *added, int64_t count)
+{
+    int64_t plain, full;
+    HBP__TRY(cut(round, 1, added, count, &plain));
+    HBP__TRY(cut(round, 0, added, count, &full));
+    return full > plain ? cut(round, 1, added, count, &plain) : HBP_OK;
+}
+
+/* Appends the p-th packs of the round's groups as a micro-batch. */
+static void append(hbp__step_round *round, int64_t p, hbp__step_solution *solution)
+{
+    int64_t base = solution->first[solution->micro_batches], groups = 0;
+    for (int64_t g = 0; g < round->groups; g++)
+        round->samples[g] = -1; /* from here on: its row */
+    for (int64_t i = 0; i < round->lefts; i++) {
+        int64_t k = round->left[i], g = round->group[k];
+        if (g < 0 || round->pack[k] != p)
+            continue;
+        if (round->samples[g] < 0) {
+            solution->degree[base + groups] = round->degree[g];
+            round->samples[g] = base + groups++;
+        }
+        solution->group[k] = round->samples[g];
+    }
+    solution->first[++solution->micro_batches] = base + groups;
 }
 
 /* Appends the round to the solution, and keeps in `left` what waits. */
 static void close_round(hbp__step_round *round, int64_t *left, hbp__step_solution *solution)
 {
-    int64_t base = solution->first[solution->micro_batches], waits = 0;
-    for (int64_t g = 0; g < round->groups; g++)
-        solution->degree[base + g] = round->degree[g];
-    for (int64_t i = 0; i < round->lefts; i++) {
-        int64_t sequence = left[i];
-        if (round->group[sequence] == HBP__STEP_WAITS)
-            left[waits++] = sequence;
-        else
-            solution->group[sequence] = base + round->group[sequence];
+    int64_t waits = 0;
+    for (int64_t p = 0; p == 0 || p < round->packs.count; p++)
+        append(round, p, solution);
+    for (int64_t i = 0; i < round->lefts; i++)
+        if (round->group[left[i]] == HBP__STEP_WAITS)
+            left[waits++] = left[i];
+    for (int64_t i = 0; i < round->removals; i++) {
+        left[waits++] = round->removed[i];
+        round->group[round->removed[i]] = HBP__STEP_WAITS;
     }
-    solution->first[++solution->micro_batches] = base + round->groups;
     round->lefts = waits;
 }
 
@@ -189,33 +289,46 @@ static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, h
     for (int64_t i = 0; i < step->count; i++) {
         left[i] = i;
         round->group[i] = HBP__STEP_WAITS;
+        round->pack[i] = 0;
     }
     round->left = left;
     round->lefts = step->count;
     while (round->lefts > 0) {
         HBP__TRY(hbp__tick(step->context, "micro-batches", step->count - round->lefts, step->count));
         round->groups = round->used = 0;
+        round->packs.count = round->removals = 0;
         HBP__TRY(form(round, scratch));
         close_round(round, left, solution);
     }
     return hbp__step_arrange_close(step, solution);
 }
 
-hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, hbp__step_solution *solution)
+hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cuts,
+                            hbp__step_solution *solution)
 {
     const hbp__memory *memory = &step->context->memory;
     uint64_t ranks = (uint64_t)step->ranks;
-    hbp__step_round round = {.step = step};
+    hbp__step_round round = {.step = step, .cuts = cuts};
     round.degree = hbp__new(memory, ranks, sizeof *round.degree);
     round.tokens = hbp__new(memory, ranks, sizeof *round.tokens);
     round.samples = hbp__new(memory, ranks, sizeof *round.samples);
     round.load = hbp__new(memory, ranks, sizeof *round.load);
-    round.group = hbp__new(memory, (uint64_t)step->count, 4 * sizeof *round.group);
+    round.group = hbp__new(memory, (uint64_t)step->count, 10 * sizeof *round.group);
+    double *squares = hbp__new(memory, (uint64_t)step->count, sizeof *squares);
     hbp_status status;
-    if (round.degree && round.tokens && round.samples && round.load && round.group)
-        status = run(&round, round.group + step->count, round.group + 2 * step->count, form, solution);
-    else
+    if (round.degree && round.tokens && round.samples && round.load && round.group && squares) {
+        round.pack = round.group + step->count;
+        round.removed = round.pack + step->count;
+        round.packs.tokens = round.removed + step->count;
+        round.packs.samples = round.packs.tokens + step->count;
+        round.packs.slowest = round.packs.samples + step->count;
+        round.packs.squares = squares;
+        int64_t *left = round.packs.slowest + step->count;
+        status = run(&round, left, left + step->count, form, solution);
+    } else {
         status = hbp__fail_memory(step->context, "the groups of the step");
+    }
+    hbp__delete(memory, squares);
     hbp__delete(memory, round.group);
     hbp__delete(memory, round.load);
     hbp__delete(memory, round.samples);

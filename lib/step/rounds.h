@@ -1,5 +1,6 @@
-/* Micro-batches formed one after the other, groups opened and filled as a rule says: what Megatron's two
- * schedulers have in common. Their work of a sequence is s^2 / degree; a rank holds so many tokens. */
+/* Rounds formed one after the other, groups opened and filled as a rule says: what Megatron's two schedulers
+ * have in common. Their work of a sequence is s^2 / degree; a rank holds so many tokens. A round is a
+ * micro-batch, or several of the same groups where these have more than one pack. */
 #ifndef HBP_STEP_ROUNDS_H
 #define HBP_STEP_ROUNDS_H
 
@@ -7,12 +8,23 @@
 
 #define HBP__STEP_WAITS (-1)
 
-/* One micro-batch in the making. */
+/* The packs of a round's groups that share a number, and scratch for those of one group. */
+typedef struct hbp__step_packs {
+    int64_t count;    /* of the group that has the most; 0: not cut, one each */
+    int64_t *slowest; /* [count] ns */
+    int64_t *tokens;
+    int64_t *samples;
+    double *squares;
+} hbp__step_packs;
+
+/* One round in the making. */
 typedef struct hbp__step_round {
     const hbp__step *step;
-    int64_t limit[HBP__STEP_DEGREES]; /* tokens of a group of each degree; 0: not used */
-    const int64_t *left;              /* [lefts] sequences not yet planned, longest first */
+    int64_t limit[HBP__STEP_DEGREES]; /* tokens of a sequence in a group of each degree; 0: not used */
+    const int64_t *left; /* [lefts] sequences not yet planned, longest first but for those removed */
     int64_t lefts;
+    int cuts; /* groups run packs one after the other, so that their sum has no bound */
+    hbp__step_packs packs;
     int64_t groups;
     int32_t used;     /* ranks */
     int32_t *degree;  /* [ranks] by group: index in step->degree */
@@ -20,6 +32,9 @@ typedef struct hbp__step_round {
     int64_t *samples; /* [ranks] by group */
     double *load;     /* [ranks] by group: work of each of its ranks */
     int64_t *group;   /* [count] by sequence, or HBP__STEP_WAITS */
+    int64_t *pack;    /* [count] by sequence: which of its group's */
+    int64_t *removed; /* [removals] sequences that wait behind the others */
+    int64_t removals;
 } hbp__step_round;
 
 /* The index of the least degree whose groups hold the sequence; each has one. */
@@ -35,7 +50,8 @@ double hbp__step_round_work(const hbp__step_round *round, int64_t sequence, int3
 /* Nonzero when the idle ranks have room for one more group of step->degree[j]. */
 int hbp__step_round_has_ranks(hbp__step_round *round, int32_t j);
 
-/* Opens a group, which must have room, and returns it; adds a sequence to a group; takes it out again. */
+/* Opens a group, which must have room, and returns it; adds a sequence to a group; takes it out again, to
+ * wait behind all others. */
 int64_t hbp__step_round_open(hbp__step_round *round, int32_t j);
 void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group);
 void hbp__step_round_remove(hbp__step_round *round, int64_t sequence);
@@ -47,10 +63,16 @@ void hbp__step_round_widen(hbp__step_round *round);
 /* Looks at a request to cancel behind so many sequences of what is left; `i` is the one at hand. */
 hbp_status hbp__step_round_listen(const hbp__step_round *round, int64_t i);
 
+/* Cuts each group's sequences, `added` [count] being those of all groups in their order, into packs by first
+ * fit: packs as large as memory holds, or as it holds without recomputing more than need be; of both the
+ * faster. O(count (groups + packs)). HBP_E_CANCELLED. */
+hbp_status hbp__step_round_cut(hbp__step_round *round, const int64_t *added, int64_t count);
+
 /* Forms one round, in which it places at least the first sequence. HBP_E_CANCELLED. */
 typedef hbp_status hbp__step_form(hbp__step_round *round, int64_t *scratch);
 
-/* Plans the step by rounds until no sequence is left. `scratch` is [2 count] of its own. O(rounds x form). */
-hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, hbp__step_solution *solution);
+/* Plans the step by rounds until no sequence is left. `scratch` is [3 count] of its own. O(rounds x form). */
+hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cuts,
+                            hbp__step_solution *solution);
 
 #endif

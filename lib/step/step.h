@@ -78,6 +78,15 @@ void hbp__step_close(hbp__step *step);
 /* Gives the degrees their columns of tokens: `step->padded`, or `step->tokens` for all. */
 void hbp__step_set_columns(hbp__step *step);
 
+/* The most tokens of a sequence in a group of step->degree[j]: what a pack of it holds, in hybrid CP no more
+ * than sequence_tokens_per_rank allows. */
+int64_t hbp__step_sequence_most(const hbp__step *step, int32_t j);
+
+/* As hbp_plan_step, with arguments that are not NULL; without `bounds`, modes other than default leave the
+ * bound unknown, which takes most of their time. */
+hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
+                          const hbp_step_options *options, int bounds, hbp_plan **out);
+
 /* The first sequence that no group holds; `count` when there is none. O(count degrees). */
 int64_t hbp__step_find_unheld(const hbp__step *step);
 

@@ -1,3 +1,4 @@
+#include "hbp/simulate.h"
 #include "planned.h"
 
 START_TEST(every_baseline_is_a_sound_plan)
@@ -15,12 +16,15 @@ START_TEST(every_baseline_is_a_sound_plan)
         hbp_plan_summary summary = {.struct_size = sizeof summary};
         OK(context, hbp_plan_get_summary(context, plan, &summary));
         ns[b] = summary.predicted_ns;
-        if (b < HBP_BASELINE_PAPER)
+        if (b < HBP_BASELINE_PAPER || b == HBP_BASELINE_RANDOM || b == HBP_BASELINE_FIRST_FIT_SHUFFLED)
             for (int64_t p = 1; p < plan->packs; p++)
                 ck_assert_int_eq(plan->pack_sp[p], plan->pack_sp[0]);
         if (b <= HBP_BASELINE_SORTED)
             for (int64_t p = 0; p < plan->packs; p++)
                 ck_assert_int_le(plan->pack_offsets[p + 1] - plan->pack_offsets[p], 1);
+        hbp_report report = {.struct_size = sizeof report};
+        OK(context, hbp_simulate(context, plan, cost, NULL, &report));
+        ck_assert(report.padding == 0); /* nothing is a multiple of anything */
         ck_assert_ptr_nonnull(hbp_baseline_name(b));
         hbp_plan_free(plan);
     }
@@ -33,13 +37,109 @@ START_TEST(every_baseline_is_a_sound_plan)
 }
 END_TEST
 
+/* Step for step what hbp_plan_step makes of the samples that the default's steps hold. */
+START_TEST(steps_are_those_of_the_step_planner)
+{
+    static const int32_t mode[] = {HBP_STEP_PAPER, HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 5, 400, 40000);
+    for (int contract = 0; contract < 3; contract++)
+        for (int k = 0; k < 3; k++) {
+            hbp_epoch_options options = {.struct_size = sizeof options,
+                                         .seed = 7,
+                                         .composition = contract == 1 ? HBP_COMPOSITION_STRATIFIED
+                                                                      : HBP_COMPOSITION_RANDOM,
+                                         .tokens_per_step = contract == 2 ? 100000 : 0,
+                                         .samples_per_step = contract < 2 ? 64 : 0,
+                                         .tokens_per_rank = k ? 9000 : 0};
+            hbp_step_options step = {
+                .struct_size = sizeof step, .mode = mode[k], .tokens_per_rank = options.tokens_per_rank};
+            if (k == 1)
+                options.sequence_tokens_per_rank = step.sequence_tokens_per_rank = 5000;
+            hbp_plan *ours = NULL, *plan = NULL;
+            OK(context, hbp_plan_epoch(context, lengths, cost, &options, &ours));
+            OK(context, hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_FLEXSP + k, &options, &plan));
+            planned_check(context, plan, lengths);
+            ck_assert_int_eq(plan->steps, ours->steps);
+            ck_assert_int_eq(plan->composition, ours->composition);
+            ck_assert_int_eq(plan->bound_ns, 0);
+            for (int64_t s = 0; s < plan->steps; s++) {
+                uint32_t batch[400];
+                uint8_t held[400] = {0};
+                int64_t count = 0;
+                const hbp_plan *of[] = {ours, plan};
+                for (int i = 0; i < 2; i++)
+                    for (int64_t m = of[i]->step_offsets[s]; m < of[i]->step_offsets[s + 1]; m++)
+                        for (int64_t p = of[i]->micro_batch_offsets[m]; p < of[i]->micro_batch_offsets[m + 1];
+                             p++)
+                            for (int64_t j = of[i]->pack_offsets[p]; j < of[i]->pack_offsets[p + 1]; j++)
+                                held[of[i]->sample_ids[j]] |= (uint8_t)(1 << i);
+                for (int64_t i = 0; i < 400; i++) {
+                    ck_assert(held[i] == 0 || held[i] == 3);
+                    if (held[i])
+                        batch[count++] = (uint32_t)hbp_lengths_get_length(lengths, i);
+                }
+                hbp_lengths *own = NULL;
+                hbp_plan *single = NULL;
+                OK(context, hbp_lengths_create_u32(context, batch, count, NULL, &own));
+                OK(context, hbp_plan_step(context, own, cost, &step, &single));
+                ck_assert_int_eq(plan->step_ns[s], single->step_ns[0]);
+                hbp_plan_free(single);
+                hbp_lengths_free(own);
+            }
+            hbp_plan_free(plan);
+            hbp_plan_free(ours);
+        }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(a_group_is_the_setting_of_classic_ways)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 6, 500, 9000);
+    hbp_groups *groups = NULL, *two = NULL;
+    const int64_t length[] = {10000, 20000};
+    const int32_t sp[] = {2, 4}, recompute[] = {0, 0};
+    OK(context, hbp_groups_create(context, cost, 1, length, sp, recompute, 80000, &groups));
+    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, 80000, &two));
+    for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++) {
+        hbp_plan *plan = NULL;
+        hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
+        int steps = b >= HBP_BASELINE_FLEXSP, own = b == HBP_BASELINE_PAPER;
+        OK(context, hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
+        planned_check(context, plan, lengths);
+        for (int64_t p = 0; p < plan->packs && !steps && !own; p++) {
+            ck_assert_int_eq(plan->pack_sp[p], 2);
+            ck_assert_int_eq(plan->pack_capacity[p], 10000);
+        }
+        hbp_plan_free(plan);
+        plan = NULL;
+        options.groups = two;
+        if (steps || own)
+            continue;
+        FAILS(context, HBP_E_INVALID, "groups has 2 groups; packs of a baseline are of one",
+              hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
+    }
+    hbp_groups_free(two);
+    hbp_groups_free(groups);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(unknown_baselines_are_named)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 4, 50, 5000);
     hbp_plan *plan = NULL;
-    FAILS(context, HBP_E_INVALID, "baseline 9", hbp_plan_baseline(context, lengths, cost, 9, NULL, &plan));
+    FAILS(context, HBP_E_INVALID, "baseline 14", hbp_plan_baseline(context, lengths, cost, 14, NULL, &plan));
     FAILS(context, HBP_E_INVALID, "baseline -1", hbp_plan_baseline(context, lengths, cost, -1, NULL, &plan));
     ck_assert_ptr_null(hbp_baseline_name(HBP_BASELINE_COUNT));
     ck_assert_str_eq(hbp_baseline_name(HBP_BASELINE_ISF), "isf");
@@ -49,4 +149,5 @@ START_TEST(unknown_baselines_are_named)
 }
 END_TEST
 
-TEST_MAIN("baseline", every_baseline_is_a_sound_plan, unknown_baselines_are_named)
+TEST_MAIN("baseline", every_baseline_is_a_sound_plan, steps_are_those_of_the_step_planner,
+          a_group_is_the_setting_of_classic_ways, unknown_baselines_are_named)

@@ -8,7 +8,7 @@ START_TEST(steps_are_dealt_their_share)
     hbp_cost *cost = test_cost(context);
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 150 + 100 * (int64_t)seed, 30000);
-        hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = seed}};
+        hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = seed}, HBP_STEP_DEFAULT};
         int64_t steps = 3 + (int64_t)seed;
         hbp__batches b;
         OK(context, hbp__batches_deal(&epoch, steps, INT64_MAX, &b));
@@ -42,7 +42,9 @@ START_TEST(steps_hold_the_samples_asked_for)
     hbp_lengths *lengths = test_long_tail(context, 3, 1000, 30000);
     for (int drop = 0; drop < 2; drop++)
         for (int64_t size = 1; size < 1200; size = 3 * size + 2) {
-            hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = size, .drop_last = drop}};
+            hbp__epoch epoch = {
+                context,         lengths, cost, NULL, {.samples_per_step = size, .drop_last = drop},
+                HBP_STEP_DEFAULT};
             hbp__batches b;
             OK(context, hbp__batches_deal(&epoch, 0, INT64_MAX, &b));
             batched_check(&b, lengths);
@@ -65,7 +67,8 @@ START_TEST(linked_samples_stay_together)
     for (uint64_t seed = 0; seed < 30; seed++) {
         hbp_lengths *lengths = batched_linked(context, seed, 200, 3000, 4);
         hbp__epoch epoch = {
-            context, lengths, cost, NULL, {.samples_per_step = seed % 2 ? 25 : 0, .seed = seed}};
+            context,         lengths, cost, NULL, {.samples_per_step = seed % 2 ? 25 : 0, .seed = seed},
+            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_deal(&epoch, seed % 2 ? 0 : 9, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -84,7 +87,8 @@ START_TEST(a_curriculum_comes_first)
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 3, 2000, 30000);
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5}};
+    hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5},
+                        HBP_STEP_DEFAULT};
     hbp__batches b;
     OK(context, hbp__batches_deal(&epoch, 0, 500, &b));
     batched_check(&b, lengths);
@@ -106,7 +110,8 @@ START_TEST(drop_last_drops_what_is_no_step)
     const int64_t length[] = {1, 1, 1, 1, 1, 1, 9, 9, 9};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 9, NULL, &lengths));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.samples_per_step = 10, .drop_last = 1}};
+    hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 10, .drop_last = 1},
+                        HBP_STEP_DEFAULT};
     hbp__batches b;
     FAILS(context, HBP_E_INFEASIBLE,
           "drop_last leaves no step: there are 9 samples, and samples_per_step is 10",
@@ -131,7 +136,7 @@ START_TEST(all_steps_estimate_themselves)
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 2, 400, 30000);
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.micro_batch_multiple = 2}};
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.micro_batch_multiple = 2}, HBP_STEP_DEFAULT};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t ns = 0, sum = 0;
@@ -166,7 +171,7 @@ START_TEST(the_longest_sample_is_seen)
     length[1200] = 100000;
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_u32(context, length, 1201, NULL, &lengths));
-    hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 1}};
+    hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 1}, HBP_STEP_DEFAULT};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t sum = 0;
@@ -196,7 +201,7 @@ typedef struct inputs {
 static hbp_status deal_once(hbp_context *context, void *user)
 {
     const inputs *in = user;
-    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {.samples_per_step = 4}};
+    hbp__epoch epoch = {context, in->lengths, in->cost, NULL, {.samples_per_step = 4}, HBP_STEP_DEFAULT};
     hbp__batches b;
     int64_t ns;
     hbp_status status = hbp__batches_deal(&epoch, 0, INT64_MAX, &b);

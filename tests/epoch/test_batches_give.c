@@ -14,7 +14,8 @@ static hbp_status give(hbp_context *context, const given *g, hbp__batches *b)
                         g->lengths,
                         NULL,
                         NULL,
-                        {.batches = g->batches, .batch_offsets = g->offsets, .batch_samples = g->samples}};
+                        {.batches = g->batches, .batch_offsets = g->offsets, .batch_samples = g->samples},
+                        HBP_STEP_DEFAULT};
     return hbp__batches_give(&epoch, b);
 }
 

@@ -19,7 +19,8 @@ static hbp_status check(hbp_context *context, const hbp_lengths *lengths, const 
                         {.tokens_per_rank = c.per_rank,
                          .max_pack_length = c.length,
                          .sequence_multiple_per_sp = c.multiple_per_sp,
-                         .max_samples = c.samples}};
+                         .max_samples = c.samples},
+                        HBP_STEP_DEFAULT};
     return hbp__epoch_check_caps(&epoch);
 }
 

@@ -7,7 +7,8 @@ START_TEST(steps_hold_the_samples_asked_for)
     hbp_context *context = test_context();
     hbp_lengths *lengths = test_long_tail(context, 1, 1003, 30000);
     for (int64_t size = 1; size <= 1500; size = size * 3 + 1) {
-        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = size, .seed = 7}};
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = 7},
+                            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -30,7 +31,8 @@ START_TEST(every_sample_is_as_likely_in_every_step)
     hbp_context *context = test_context();
     hbp_lengths *lengths = test_long_tail(context, 1, SAMPLES, 3000);
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
-        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed}};
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed},
+                            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         for (int64_t s = 0; s < STEPS; s++)
@@ -61,7 +63,8 @@ START_TEST(linked_samples_stay_together)
     for (uint64_t seed = 0; seed < TEST_ROUNDS(200); seed++) {
         int64_t most = 1 + (int64_t)(seed % 5), size = most + (int64_t)(seed % 7);
         hbp_lengths *lengths = batched_linked(context, seed, 50 + (int64_t)seed, 900, most);
-        hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = size, .seed = seed}};
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = seed},
+                            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -91,7 +94,7 @@ START_TEST(pairs_fill_every_step)
     hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP_STEP_DEFAULT};
     hbp__batches b;
     OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
     batched_check(&b, lengths);
@@ -112,7 +115,8 @@ START_TEST(steps_keep_to_the_tokens)
         hbp_lengths *lengths =
             seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
         int64_t limit = 2700 + 500 * (int64_t)(seed % 9);
-        hbp__epoch epoch = {context, lengths, NULL, NULL, {.tokens_per_step = limit, .seed = seed}};
+        hbp__epoch epoch = {context,         lengths, NULL, NULL, {.tokens_per_step = limit, .seed = seed},
+                            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
         batched_check(&b, lengths);
@@ -142,8 +146,12 @@ START_TEST(a_curriculum_begins_with_short_samples)
     for (int64_t i = 0; i < lengths->count; i++)
         shorts += hbp__lengths_get(lengths, i) <= 500;
     for (int64_t early = 1; early < 400; early *= 3) {
-        hbp__epoch epoch = {
-            context, lengths, NULL, NULL, {.samples_per_step = 20, .curriculum_steps = early, .seed = 1}};
+        hbp__epoch epoch = {context,
+                            lengths,
+                            NULL,
+                            NULL,
+                            {.samples_per_step = 20, .curriculum_steps = early, .seed = 1},
+                            HBP_STEP_DEFAULT};
         hbp__batches b;
         OK(context, hbp__batches_draw(&epoch, 500, &b));
         batched_check(&b, lengths);
@@ -172,7 +180,7 @@ START_TEST(what_cannot_be_is_named)
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
     hbp__batches b;
-    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}};
+    hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}, HBP_STEP_DEFAULT};
     FAILS(context, HBP_E_INVALID, "is linked to 2 others, and samples_per_step is 2",
           hbp__batches_draw(&epoch, INT64_MAX, &b));
     hbp__batches_close(&b);
@@ -209,7 +217,7 @@ START_TEST(units_past_the_tokens_are_named)
     hbp_lengths *free_ones = NULL, *linked = NULL;
     OK(context, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
     OK(context, hbp_lengths_create_i64(context, length, 4, &with, &linked));
-    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}};
+    hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}, HBP_STEP_DEFAULT};
     OK(context, hbp__units_check_tokens(&epoch));
     epoch.options.tokens_per_step = 899;
     FAILS(context, HBP_E_INVALID,
@@ -229,7 +237,8 @@ END_TEST
 
 static hbp_status draw_once(hbp_context *context, void *user)
 {
-    hbp__epoch epoch = {context, user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2}};
+    hbp__epoch epoch = {context,         user, NULL, NULL, {.samples_per_step = 7, .curriculum_steps = 2},
+                        HBP_STEP_DEFAULT};
     hbp__batches b;
     hbp_status status = hbp__batches_draw(&epoch, 300, &b);
     hbp__batches_close(&b);

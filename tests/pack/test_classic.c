@@ -1,5 +1,6 @@
 #include "pack/classic.h"
 
+#include "costs.h"
 #include "fill_check.h"
 #include "hbp/epoch.h"
 
@@ -9,7 +10,9 @@ static const int32_t kinds[] = {HBP_BASELINE_NO_PACKING,
                                 HBP_BASELINE_FIRST_FIT_DECREASING,
                                 HBP_BASELINE_BEST_FIT_DECREASING,
                                 HBP_BASELINE_ISF,
-                                HBP_BASELINE_SPFHP};
+                                HBP_BASELINE_SPFHP,
+                                HBP_BASELINE_RANDOM,
+                                HBP_BASELINE_FIRST_FIT_SHUFFLED};
 
 static int32_t kind;
 
@@ -66,6 +69,38 @@ START_TEST(takes_samples_as_they_come)
         ck_assert_int_eq(packs->tokens[p], length[p]);
     hbp_packs_free(packs);
     hbp_lengths_free(lengths);
+    hbp_groups_free(groups);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* What two packs hold fits no single one: of next fit two in a row, of first fit any two. The order is drawn
+ * from seed and epoch. */
+START_TEST(shuffles_before_it_packs)
+{
+    hbp_context *context = test_context();
+    hbp_groups *groups = check_groups(context, 1, (int64_t[]){4096});
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 300, 4096);
+        for (int32_t k = HBP_BASELINE_RANDOM; k <= HBP_BASELINE_FIRST_FIT_SHUFFLED; k++) {
+            hbp_fill_options options = {.struct_size = sizeof options, .seed = seed};
+            hbp_packs *packs = NULL, *same = NULL, *other = NULL;
+            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &packs));
+            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &same));
+            options.epoch = 1;
+            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &other));
+            ck_assert_mem_eq(packs->sample, same->sample, 300 * sizeof *packs->sample);
+            ck_assert_mem_ne(packs->sample, other->sample, 300 * sizeof *packs->sample);
+            for (int64_t p = 0; p < packs->count; p++)
+                for (int64_t q = p + 1;
+                     q < packs->count && (k == HBP_BASELINE_FIRST_FIT_SHUFFLED || q == p + 1); q++)
+                    ck_assert_int_gt(packs->tokens[p] + packs->tokens[q], 4096);
+            hbp_packs_free(packs);
+            hbp_packs_free(same);
+            hbp_packs_free(other);
+        }
+        hbp_lengths_free(lengths);
+    }
     hbp_groups_free(groups);
     hbp_context_free(context);
 }
@@ -130,6 +165,7 @@ int main(void)
     tcase_add_loop_test(cases, keeps_every_promise_on_random_data, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(cases, survives_failing_allocations, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(cases, takes_samples_as_they_come);
+    tcase_add_test(cases, shuffles_before_it_packs);
     tcase_add_test(cases, refuses_what_is_no_packer);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

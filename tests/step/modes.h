@@ -123,8 +123,8 @@ static inline void mode_fails_cleanly(int32_t mode, int64_t count, int32_t max_m
 /* Ranks of which a GPU runs a token in 0 ns and a squared token in 1 ns, and holds plenty. */
 static inline hbp_cost *mode_square_cost(hbp_context *context, int32_t ranks)
 {
-    static const int32_t degree[] = {1, 2, 4, 8};
-    static const double zero[4] = {0};
+    static const int32_t degree[] = {1, 2, 4, 8, 16, 32, 64};
+    static const double zero[7] = {0};
     hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = ranks;
     t.domain_ranks = ranks;
@@ -132,7 +132,7 @@ static inline hbp_cost *mode_square_cost(hbp_context *context, int32_t ranks)
     t.ns_per_token_squared = 1;
     t.activation_bytes = t.recomputed_bytes = 1;
     t.limit_bytes = 1000000;
-    while (t.degrees < 4 && degree[t.degrees] <= ranks)
+    while (t.degrees < 7 && degree[t.degrees] <= ranks)
         t.degrees++;
     t.degree = degree;
     t.sp_latency_ns = t.sp_ns_per_token = zero;

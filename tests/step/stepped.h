@@ -40,6 +40,9 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     ck_assert_int_eq(padded,
                      exact_round_up(sum, exact_multiple(o->pack_multiple, o->pack_multiple_per_sp, sp)));
     ck_assert(!o->tokens_per_rank || padded <= o->tokens_per_rank * sp);
+    int64_t most = o->mode == HBP_STEP_HYBRID_CP ? o->sequence_tokens_per_rank * sp : 0;
+    for (int64_t i = plan->pack_offsets[p]; most && i < plan->pack_offsets[p + 1]; i++)
+        ck_assert_int_le(exact_round_up(plan->sample_tokens[i], multiple), most);
     ck_assert(!o->max_pack_length || padded <= o->max_pack_length);
     ck_assert(!o->max_samples || plan->pack_offsets[p + 1] - plan->pack_offsets[p] <= o->max_samples);
 }

@@ -1,3 +1,4 @@
+#include "golden.h"
 #include "modes.h"
 
 #define K 1024
@@ -61,6 +62,13 @@ START_TEST(full_ranks_end_a_micro_batch)
 }
 END_TEST
 
+/* tests/golden/dynamic_cp.txt: the groups of the original itself, where memory never binds. */
+START_TEST(the_original_makes_the_same_groups)
+{
+    golden_check("dynamic_cp.txt", HBP_STEP_DYNAMIC_CP, 24);
+}
+END_TEST
+
 START_TEST(small_steps_are_planned)
 {
     mode_plans_small_steps(HBP_STEP_DYNAMIC_CP, 400);
@@ -80,5 +88,5 @@ START_TEST(failures_leave_nothing)
 END_TEST
 
 TEST_MAIN("dynamic_cp", the_critical_path_is_kept_short, groups_may_be_larger_than_need_be,
-          ties_go_to_the_smaller_degree, full_ranks_end_a_micro_batch, small_steps_are_planned,
-          any_degree_is_planned, failures_leave_nothing)
+          ties_go_to_the_smaller_degree, full_ranks_end_a_micro_batch, the_original_makes_the_same_groups,
+          small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)

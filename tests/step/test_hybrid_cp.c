@@ -1,25 +1,26 @@
+#include "golden.h"
 #include "modes.h"
 
 #define K 1024
 
-static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks, int64_t tokens_per_rank,
+static stepped plan_lengths(const uint32_t *length, int64_t count, int32_t ranks, int64_t per_rank,
                             int32_t max_sp)
 {
     return mode_plan_lengths(length, count, ranks,
                              (hbp_step_options){.struct_size = sizeof(hbp_step_options),
                                                 .mode = HBP_STEP_HYBRID_CP,
-                                                .tokens_per_rank = tokens_per_rank,
+                                                .sequence_tokens_per_rank = per_rank,
                                                 .max_sp = max_sp});
 }
 
-/* 4K needs two ranks. Then 2K and 2K on one each, and these are full; the rest, 2K and four times 1K, is a
- * round of its own: 2K alone, 1K on each of the others, and the last 1K beside one of these. */
+/* 4K needs two ranks, 8 of work for each. The other two have 2K each, 4 of work; then the third 2K, and 1K
+ * four times, to the less loaded one each: 8 and 4 + 4. */
 START_TEST(each_sequence_takes_its_least_degree)
 {
     const uint32_t length[] = {1 * K, 4 * K, 2 * K, 1 * K, 2 * K, 1 * K, 2 * K, 1 * K};
     stepped plan = plan_lengths(length, 8, 4, 2 * K, 0);
-    ck_assert_int_eq(plan.micro_batches, 2);
-    ck_assert_int_eq(plan.ns, 8 * K * K + 4 * K * K);
+    ck_assert_int_eq(plan.micro_batches, 1);
+    ck_assert_int_eq(plan.ns, 8 * K * K);
     ck_assert_int_eq(plan.dummies, 0);
 }
 END_TEST
@@ -80,20 +81,30 @@ START_TEST(a_rank_may_hold_too_little)
     hbp_cost *cost = mode_square_cost(context, 4);
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {10, 401, 20};
-    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .tokens_per_rank = 100};
+    hbp_step_options o = {
+        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 100};
     hbp_plan *plan = NULL;
     OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    FAILS(
+        context, HBP_E_INFEASIBLE,
+        "sample 1 has 401 tokens with padding; the longest pack holds 400 with sequence_tokens_per_rank 100 "
+        "(101 would do)",
+        hbp_plan_step(context, lengths, cost, &o, &plan));
+    o.tokens_per_rank = 99;
     FAILS(context, HBP_E_INFEASIBLE,
-          "sample 1 has 401 tokens with padding; the longest pack holds 400 with tokens_per_rank 100 (101 "
-          "would "
-          "do)",
+          "the longest pack holds 396 with tokens_per_rank 99 (101 would do) and with "
+          "sequence_tokens_per_rank 100 (101 would do)",
           hbp_plan_step(context, lengths, cost, &o, &plan));
-    o.tokens_per_rank = 101;
+    o.tokens_per_rank = 0;
+    o.sequence_tokens_per_rank = -1;
+    FAILS(context, HBP_E_INVALID, "hbp_step_options.sequence_tokens_per_rank is -1; it must lie in 0..",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    o.sequence_tokens_per_rank = 101;
     o.max_micro_batches = 2;
     OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
     hbp_plan_free(plan);
     plan = NULL;
-    o.tokens_per_rank = INT32_MAX;
+    o.sequence_tokens_per_rank = INT32_MAX;
     OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
@@ -128,6 +139,94 @@ START_TEST(padding_counts_in_a_rank)
     hbp_lengths_free(lengths);
     hbp_cost_free(cost);
     hbp_context_free(context);
+}
+END_TEST
+
+/* A rank of 4 that takes 2K of a sequence runs packs of 2K in the groups that it forms without a cap, which
+ * only cuts them: 4K on two ranks; 2K and then 2K on one of the others; 2K, two of 1K and two of 1K. */
+START_TEST(a_cap_cuts_the_groups)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, 4);
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {1 * K, 4 * K, 2 * K, 1 * K, 2 * K, 1 * K, 2 * K, 1 * K};
+    hbp_step_options o = {
+        .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 2 * K};
+    OK(context, hbp_lengths_create_u32(context, length, 8, NULL, &lengths));
+    ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
+    o.tokens_per_rank = 2 * K;
+    stepped plan = stepped_plan(context, lengths, cost, &o);
+    ck_assert_int_eq(plan.micro_batches, 3);
+    ck_assert_int_eq(plan.ns, 8 * K * K + 4 * K * K + 2 * K * K);
+    o.tokens_per_rank = 8 * K;
+    ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Four sequences of 400 on one rank that holds 1000: one after the other without a bound, so two packs. */
+START_TEST(a_group_has_several_packs)
+{
+    hbp_context *context = test_context();
+    hbp_cost *square = mode_square_cost(context, 1), *cost = NULL;
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {400, 400, 400, 400};
+    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    OK(context, hbp_cost_get_terms(context, square, &t));
+    t.limit_bytes = 1000;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    OK(context, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
+    stepped plan = stepped_plan(context, lengths, cost, &o);
+    ck_assert_int_eq(plan.micro_batches, 2);
+    ck_assert_int_eq(plan.ns, 4 * 400 * 400);
+    o.max_samples = 1;
+    plan = stepped_plan(context, lengths, cost, &o);
+    ck_assert_int_eq(plan.micro_batches, 4);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_cost_free(square);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* A rank holds 600 tokens where nothing is recomputed, 1200 where all is, in twice the time: three packs take
+ * 1,200,000 ns, one takes 2,400,000. */
+START_TEST(packs_need_not_recompute)
+{
+    static const int32_t degree[] = {1};
+    static const double zero[1] = {0};
+    hbp_context *context = test_context();
+    hbp_cost *cost = NULL;
+    hbp_lengths *lengths = NULL;
+    const uint32_t length[] = {400, 400, 400};
+    hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    t.ranks = t.layers = t.degrees = 1;
+    t.ns_per_token = 1000;
+    t.recompute_linear = 1;
+    t.activation_bytes = 10;
+    t.recomputed_bytes = 5;
+    t.limit_bytes = 6000;
+    t.degree = degree;
+    t.sp_latency_ns = t.sp_ns_per_token = zero;
+    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    stepped plan = stepped_plan(context, lengths, cost, &o);
+    ck_assert_int_eq(plan.micro_batches, 3);
+    ck_assert_int_eq(plan.ns, 3 * 400 * 1000);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* tests/golden/hybrid_cp.txt: the groups of the original itself, where memory never binds. */
+START_TEST(the_original_makes_the_same_groups)
+{
+    golden_check("hybrid_cp.txt", HBP_STEP_HYBRID_CP, 24);
 }
 END_TEST
 
@@ -206,5 +305,7 @@ END_TEST
 
 TEST_MAIN("hybrid_cp", each_sequence_takes_its_least_degree, the_least_loaded_group_is_filled,
           the_busiest_group_is_trimmed, balance_ends_a_round, idle_ranks_widen_groups,
-          a_rank_may_hold_too_little, one_degree_goes_on, padding_counts_in_a_rank, widened_groups_still_hold,
-          degrees_are_powers_of_two, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)
+          a_rank_may_hold_too_little, one_degree_goes_on, padding_counts_in_a_rank, a_cap_cuts_the_groups,
+          a_group_has_several_packs, packs_need_not_recompute, the_original_makes_the_same_groups,
+          widened_groups_still_hold, degrees_are_powers_of_two, small_steps_are_planned,
+          any_degree_is_planned, failures_leave_nothing)

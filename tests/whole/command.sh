@@ -119,12 +119,17 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
     cp out first.json
     json "r['digest'] == json.load(open('first.json'))['digest']" plan l.npy $on
     json "r['digest'] != json.load(open('first.json'))['digest']" plan l.npy $on --seed 1
-    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 10 and r['bound_ns'] > 0 and
+    json "r['ways'][0]['way'] == 'this plan' and len(r['ways']) == 15 and r['bound_ns'] > 0 and
           all('failed' in w or w['epoch_ns'] >= r['bound_ns'] for w in r['ways'])" compare l.npy $on
     json "all('failed' in w or (w['step_samples_p5'] <= w['step_samples_median'] <= w['step_samples_p95'] and
           w['step_tokens_p5'] <= w['step_tokens_median'] <= w['step_tokens_p95'] and 0 <= w['mixture_distance'] <= 1)
           for w in r['ways']) and
-          {w['way']: w for w in r['ways']}['sorted']['mixture_distance'] > .8" compare l.npy $on
+          {w['way']: w for w in r['ways']}['first-fit-decreasing']['mixture_distance'] > .6" compare l.npy $on
+    json "all(w['steps'] == 10 and w['step_samples_p5'] == w['step_samples_p95'] == 500 for w in r['ways'][:1] + r['ways'][12:]) and
+          all(490 <= w['step_samples_median'] <= 500 for w in r['ways'][1:3]) and
+          all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
+              and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['ways']))" \
+        compare l.npy $on --samples-per-step 500
     good compare l.npy $on && has "this plan" && has "no-packing" && has "A step holds"
     [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
     # What a plan says of its steps, counted from its packs.
@@ -253,6 +258,7 @@ import json
 steps = [[i for b in s['micro_batches'] for p in b['packs'] for i in p['sample_ids']] for s in json.load(open('exact.json'))['steps']]
 assert sorted(map(len, steps)) == [100, 200, 200, 200] and sorted(sum(steps, [])) == list(range(700))" ||
         fail "--samples-per-step 200 makes other steps"
+    json "all(w['steps'] == 4 for w in r['ways'][:1] + r['ways'][12:])" compare some.npy $on --batches batches.txt
     json "r['composition'] == 'given' and r['steps'] == 4 and r['samples'] == 700" \
         plan some.npy $on --batches batches.txt -o given.msgpack
     "$hbp" dump given.msgpack >given.json
@@ -371,7 +377,8 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
     json "len(r['ways']) == 6 and r['ways'][0]['mode'] == 'default' and r['ways'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['ways'])" step $step $on --compare
-    good step $step $on --compare && has "x default" && has "hybrid-cp"
+    json "all(w['tokens_per_rank'] > 0 for w in r['ways'][2:]) and r['ways'][2]['sp'] > 0" step $step $on --compare
+    good step $step $on --compare && has "x default" && has "hybrid-cp" && has "best settings"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and

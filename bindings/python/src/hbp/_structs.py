@@ -421,6 +421,7 @@ class EpochOptions(Struct):
     batches: I64
     batch_offsets: Address
     batch_samples: Address
+    sequence_tokens_per_rank: I64
 
 
 @struct
@@ -446,3 +447,4 @@ class StepOptions(Struct):
     pack_multiple_per_sp: I64
     max_samples: I32
     equal_samples: I32
+    sequence_tokens_per_rank: I64

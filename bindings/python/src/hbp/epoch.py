@@ -96,6 +96,7 @@ class EpochKeywords(TypedDict, total=False):
     sequence_multiple_per_sp: int
     pack_multiple_per_sp: int
     batches: Optional[Sequence[npt.ArrayLike]]
+    sequence_tokens_per_rank: int
 
 
 def _batches(
@@ -159,7 +160,7 @@ def plan_epoch(
 
 
 def baselines() -> list[str]:
-    """The names of the classic ways of batching: "no-packing", "sorted", ..."""
+    """The names of the ways of others to plan an epoch: "no-packing", "sorted", ..."""
     names: list[str] = []
     while True:
         name = lib.hbp_baseline_name(len(names))
@@ -176,8 +177,10 @@ def plan_baseline(
     progress: Optional[ProgressFn] = None,
     **options: Unpack[EpochKeywords],
 ) -> Plan:
-    """Plans an epoch a classic way, which baselines() names, to compare with. Options as for plan_epoch;
-    those that such a way has no use for are ignored."""
+    """Plans an epoch the way of others, which baselines() names, to compare with. Options as for plan_epoch;
+    those that such a way has no use for are ignored. groups, of one group, says the length and degree of packs
+    of the classic ways; "flexsp", "hybrid-cp" and "dynamic-cp" plan each step for itself, of samples_per_step,
+    batches or tokens_per_step, and heed tokens_per_rank, hybrid-cp sequence_tokens_per_rank."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
     (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)

@@ -57,6 +57,7 @@ class StepKeywords(TypedDict, total=False):
     pack_multiple_per_sp: int
     max_samples: int
     equal_samples: bool
+    sequence_tokens_per_rank: int
 
 
 def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
@@ -82,8 +83,9 @@ def plan_step(
     more never makes a plan slower), any_degree (degrees that are no powers of two, too), min_sp, max_sp,
     recompute "auto", "none" or "all", min_micro_batches, max_micro_batches, micro_batch_multiple, buckets,
     sequence_multiple and pack_multiple (padding), longest_tokens (static-sp: the longest sample of the run),
-    tokens_per_rank, max_pack_length and max_samples (the most of a rank or pack), sequence_multiple_per_sp and
-    pack_multiple_per_sp (padding that grows with a pack's degree), time_limit_ms (plans may then differ between
+    tokens_per_rank, max_pack_length and max_samples (the most of a rank or pack), sequence_tokens_per_rank
+    (hybrid-cp: the most of one sample on a rank), sequence_multiple_per_sp and pack_multiple_per_sp (padding
+    that grows with a pack's degree), time_limit_ms (plans may then differ between
     ranks). solver "exact" needs a solver, which this package does not bring: it is a SolverError. The plan is a
     pure function of all of them but the time limit, so that every rank may plan for itself."""
     struct, data = step_options(**options), Lengths.of(lengths)

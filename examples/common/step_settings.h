@@ -1,0 +1,24 @@
+/* The ways of others to plan a step, each at its own best settings under the same contract: what a comparison
+ * owes them. */
+#ifndef HBP_EXAMPLES_STEP_SETTINGS_H
+#define HBP_EXAMPLES_STEP_SETTINGS_H
+
+#include <hbp/hbp.h>
+
+/* Whether a mode has settings that are swept: all but the default and the published planner. */
+int step_settings_swept(int32_t mode);
+
+/* Sets what makes options->mode plan this step fastest, and plans with it: `tokens_per_rank`, from what the
+ * longest sample needs to what memory holds or the options allow, in hybrid CP `sequence_tokens_per_rank`,
+ * and for static SP the degree, as `min_sp` = `max_sp`. Powers of two, fifteen values between each two, then
+ * finer around the best ones. A mode that is not swept is planned as it is. Fails as hbp_plan_step does where
+ * no setting has a plan. */
+hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                              hbp_step_options *options, hbp_plan **out);
+
+/* The tokens a rank that are worth trying, with every degree of the options: from what the longest sample
+ * needs to what memory holds or the options allow. Zero when there are none. */
+int step_settings_range(const hbp_cost *cost, const hbp_step_options *options, const hbp_cost_terms *terms,
+                        int64_t longest, int64_t *least, int64_t *most);
+
+#endif

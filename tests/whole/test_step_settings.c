@@ -1,0 +1,97 @@
+#include "step_settings.h"
+
+#include "costs.h"
+
+enum { FINE = 64 };
+
+static int64_t *swept(hbp_step_options *o)
+{
+    return o->mode == HBP_STEP_HYBRID_CP ? &o->sequence_tokens_per_rank : &o->tokens_per_rank;
+}
+
+static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                       const hbp_step_options *options)
+{
+    hbp_plan *plan = NULL;
+    hbp_plan_summary summary = {.struct_size = sizeof summary};
+    hbp_status status = hbp_plan_step(context, lengths, cost, options, &plan);
+    if (status == HBP_E_INFEASIBLE)
+        return INT64_MAX;
+    OK(context, status);
+    OK(context, hbp_plan_get_summary(context, plan, &summary));
+    hbp_plan_free(plan);
+    return summary.predicted_ns;
+}
+
+/* The fastest of 64 values in even steps of 5 %, downwards from what a rank holds. */
+static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode)
+{
+    int64_t best = INT64_MAX;
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    double value = (double)hbp_cost_predict_capacity(cost, 1, terms.layers);
+    ck_assert(value > 0);
+    for (int i = 0; i < FINE; i++, value /= 1.05) {
+        hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
+        *swept(&o) = (int64_t)value;
+        int64_t ns = plan_ns(context, lengths, cost, &o);
+        best = ns < best ? ns : best;
+    }
+    return best;
+}
+
+START_TEST(the_best_is_near_that_of_a_fine_sweep)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost_ranks(context, 64);
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(8); seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 384, seed % 2 ? 120000 : 40000);
+        for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+            if (!step_settings_swept(mode))
+                continue;
+            hbp_step_options o = {.struct_size = sizeof o, .mode = mode}, plain = o;
+            hbp_plan *plan = NULL;
+            hbp_plan_summary summary = {.struct_size = sizeof summary};
+            OK(context, step_settings_plan(context, lengths, cost, &o, &plan));
+            OK(context, hbp_plan_get_summary(context, plan, &summary));
+            hbp_plan_free(plan);
+            ck_assert_int_eq(summary.predicted_ns, plan_ns(context, lengths, cost, &o));
+            ck_assert_int_gt(*swept(&o), 0);
+            ck_assert_int_le(summary.predicted_ns, plan_ns(context, lengths, cost, &plain));
+            double fine = (double)fine_ns(context, lengths, cost, mode);
+            ck_assert_msg((double)summary.predicted_ns <= 1.01 * fine, "%s, seed %d: %.4f of a fine sweep's",
+                          hbp_step_mode_name(mode), (int)seed, (double)summary.predicted_ns / fine);
+        }
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+START_TEST(the_contract_is_kept)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 3, 64, 40000);
+    for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
+        hbp_step_options o = {.struct_size = sizeof o, .mode = mode, .max_sp = 8, .tokens_per_rank = 6000};
+        hbp_plan *plan = NULL;
+        OK(context, step_settings_plan(context, lengths, cost, &o, &plan));
+        ck_assert_int_le(o.tokens_per_rank, 6000);
+        ck_assert_int_le(o.sequence_tokens_per_rank, 6000);
+        ck_assert_int_le(o.max_sp, 8);
+        hbp_plan_free(plan);
+        plan = NULL;
+        o.tokens_per_rank = 100;
+        ck_assert_int_eq(step_settings_plan(context, lengths, cost, &o, &plan), HBP_E_INFEASIBLE);
+        ck_assert_ptr_null(plan);
+        ck_assert_ptr_nonnull(strstr(hbp_context_message(context), "with tokens_per_rank 100"));
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("step_settings", the_best_is_near_that_of_a_fine_sweep, the_contract_is_kept)
