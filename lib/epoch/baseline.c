@@ -49,6 +49,11 @@ static void read_contract(hbp__epoch *epoch)
     o->samples_per_step = o->batches = 0;
 }
 
+static int is_one_sample(int32_t baseline)
+{
+    return baseline == HBP_BASELINE_NO_PACKING || baseline == HBP_BASELINE_SORTED;
+}
+
 /* Steps of as many samples, each a pack, as have the tokens of a step on average: those of the contract or,
  * without one, of `groups`. */
 static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *groups, hbp_groups **out)
@@ -64,7 +69,7 @@ static hbp_status count_samples(const hbp__epoch *epoch, const hbp_groups *group
 
 /* One group: packs of max_length on the degree that serves them best; the longest sample's length when no
  * maximum is given. *out stays NULL where the caller gives the group. */
-static hbp_status single_group(const hbp__epoch *epoch, hbp_groups **out)
+static hbp_status single_group(const hbp__epoch *epoch, int32_t baseline, hbp_groups **out)
 {
     hbp_groups_options options;
     const hbp_groups *given = epoch->options.groups;
@@ -75,6 +80,8 @@ static hbp_status single_group(const hbp__epoch *epoch, hbp_groups **out)
     if (given)
         return HBP_OK;
     hbp__epoch_groups_options(&epoch->options, &options);
+    if (is_one_sample(baseline))
+        options.tokens_per_step = 0; /* count_samples heeds it: packs are no longer than their sample */
     options.mode = HBP_GROUPS_PAPER;
     hbp_groups *paper = NULL;
     HBP__TRY(hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, &options, &paper));
@@ -107,9 +114,9 @@ static hbp_status plan_single(const hbp__epoch *epoch, int32_t baseline, hbp_pla
     balance.curriculum_steps = balance.tokens_per_step = 0; /* the groups' */
     hbp_groups *chosen = NULL, *counted = NULL;
     hbp_packs *packs = NULL;
-    hbp_status status = single_group(epoch, &chosen);
+    hbp_status status = single_group(epoch, baseline, &chosen);
     const hbp_groups *groups = chosen ? chosen : epoch->options.groups;
-    if (status >= 0 && (baseline == HBP_BASELINE_NO_PACKING || baseline == HBP_BASELINE_SORTED)) {
+    if (status >= 0 && is_one_sample(baseline)) {
         status = count_samples(epoch, groups, &counted);
         groups = counted;
     }

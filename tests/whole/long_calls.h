@@ -544,7 +544,6 @@ static const long_call calls[] = {
     {"baseline: paper", baseline, HBP_BASELINE_PAPER, 0},
     {"baseline: random", baseline, HBP_BASELINE_RANDOM, 0},
     {"baseline: first-fit-shuffled", baseline, HBP_BASELINE_FIRST_FIT_SHUFFLED, 0},
-    {"baseline: flexsp", baseline, HBP_BASELINE_FLEXSP, 0},
     {"baseline: hybrid-cp", baseline, HBP_BASELINE_HYBRID_CP, 0},
     {"baseline: dynamic-cp", baseline, HBP_BASELINE_DYNAMIC_CP, 0},
     {"iterative fill", iterative_fill, HBP_ISF_DEFAULT, 0},
