@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "failing.h"
 
 #include <math.h>
@@ -213,6 +215,7 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("machine_collectives", collectives_are_found_again, wrong_collectives_are_refused,
-          spreads_go_with_their_collective, the_fit_is_the_least_of_squares, own_timings_are_fitted,
-          timings_that_tell_nothing_are_refused, failed_allocations_leave_nothing)
+TEST_MAIN_WITH("machine_collectives", traps_on, NULL, collectives_are_found_again,
+               wrong_collectives_are_refused, spreads_go_with_their_collective,
+               the_fit_is_the_least_of_squares, own_timings_are_fitted, timings_that_tell_nothing_are_refused,
+               failed_allocations_leave_nothing)

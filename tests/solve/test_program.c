@@ -1,5 +1,8 @@
+#include "traps.h"
+
 #include "solve/program.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "failing.h"
@@ -59,6 +62,12 @@ START_TEST(checks_points)
     ck_assert(!hbp__program_holds(&program, (double[]){0, -1}));
     ck_assert(!hbp__program_holds(&program, (double[]){0, NAN}));
     ck_assert(!hbp__program_holds(&program, (double[]){INFINITY, 0}));
+    program.upper[1] = INFINITY;
+    ck_assert(!hbp__program_holds(&program, (double[]){1, DBL_MAX}));
+    program.row_upper[0] = program.entry_value[0] = program.entry_value[1] = 1e200;
+    ck_assert(!hbp__program_holds(&program, (double[]){0, 1.1e100}));
+    ck_assert(hbp__program_holds(&program, (double[]){0, 0.9}));
+    ck_assert(!hbp__program_holds(&program, (double[]){0, 1.1}));
     hbp__program_close(&program);
     hbp_context_free(context);
 }
@@ -218,5 +227,5 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-TEST_MAIN("program", checks_points, believes_what_holds, refuses_what_does_not,
-          hands_on_no_number_that_is_none, passes_a_cancel_through, survives_failing_allocations)
+TEST_MAIN_WITH("program", traps_on, NULL, checks_points, believes_what_holds, refuses_what_does_not,
+               hands_on_no_number_that_is_none, passes_a_cancel_through, survives_failing_allocations)
