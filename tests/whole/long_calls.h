@@ -3,8 +3,12 @@
 #define HBP_TESTS_LONG_CALLS_H
 
 #include <inttypes.h>
+#include <time.h>
 
+#include "base/context.h"
 #include "base/rng.h"
+#include "data/lengths.h"
+#include "data/plan.h"
 #include "files.h"
 #include "test.h"
 
@@ -471,6 +475,41 @@ static inline hbp_status timeline(hbp_context *context, world *w, int32_t kind)
     return status;
 }
 
+/* The micro-batches of every step in reverse. */
+static inline hbp_status permute(hbp_context *context, world *w, int32_t kind)
+{
+    (void)kind;
+    hbp_plan *other = NULL;
+    int32_t *order = column(w->plan->micro_batches, sizeof *order);
+    for (int64_t s = 0; s < w->plan->steps; s++) {
+        int64_t first = w->plan->step_offsets[s], end = w->plan->step_offsets[s + 1];
+        for (int64_t m = first; m < end; m++)
+            order[m] = (int32_t)(first + end - 1 - m);
+    }
+    hbp_status status = hbp__plan_permute(context, w->plan, order, &other);
+    hbp_plan_free(other);
+    free(order);
+    return status;
+}
+
+/* Submits a step, and frees the stepper after `kind` times 5 ms of planning. */
+static inline hbp_status stepper(hbp_context *context, world *w, int32_t kind)
+{
+    const struct timespec pause = {0, 5000000};
+    hbp_stepper *made = NULL;
+    hbp_lengths_options options = {
+        .struct_size = sizeof options, .loss_tokens = w->loss, .ties = kind ? NULL : w->tie};
+    hbp_status status = hbp_stepper_create(context, w->cost, NULL, NULL, &made);
+    if (status >= 0)
+        status = hbp_stepper_submit(context, made, w->wide, w->step->count, &options);
+    for (int32_t i = 0; i < kind && status >= 0; i++) {
+        nanosleep(&pause, NULL);
+        status = hbp__tick(context, "planning", i, kind);
+    }
+    hbp_stepper_free(made);
+    return status;
+}
+
 enum { STEP_TIED = HBP_STEP_MODE_COUNT, STEP_EQUAL, STEP_ANY_DEGREE };
 
 static inline hbp_status plan_step(hbp_context *context, world *w, int32_t kind)
@@ -567,6 +606,10 @@ static const long_call calls[] = {
     {"timeline: save", timeline, 2, 0},
     {"timeline: compare", timeline, 3, 0},
     {"timeline: fit", timeline, 4, 0},
+    {"permute", permute, 0, 0},
+    {"stepper: free", stepper, 0, 0},
+    {"stepper: free while it plans", stepper, 4, 0},
+    {"stepper: free later", stepper, 40, 0},
     {"step: default", plan_step, HBP_STEP_DEFAULT, 0},
     {"step: paper", plan_step, HBP_STEP_PAPER, 1},
     {"step: static-sp", plan_step, HBP_STEP_STATIC_SP, 0},
