@@ -7,7 +7,7 @@
 
 static uint32_t size_of(const play *p, uint64_t what, size_t size)
 {
-    const uint32_t odd[] = {0, 3, 4, (uint32_t)size / 8 * 4, (uint32_t)size + 8, 65537, UINT32_MAX};
+    const uint32_t odd[] = {0, 3, 4, (uint32_t)size / 16 * 8, (uint32_t)size + 8, 65537, UINT32_MAX};
     uint64_t k = draw(p, what, 64);
     return k < sizeof odd / sizeof *odd ? odd[k] : (uint32_t)size;
 }
