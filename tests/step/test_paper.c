@@ -61,7 +61,7 @@ START_TEST(one_bucket_is_planned_as_its_longest)
 {
     enum { SEQUENCES = 20, STEPS = 60 };
     hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 8);
+    hbp_cost *cost = mode_square_cost(context, 8);
     int64_t planned = 0;
     for (uint64_t seed = 0; seed < STEPS; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 41, 0);
@@ -73,6 +73,7 @@ START_TEST(one_bucket_is_planned_as_its_longest)
         hbp_step_options o = {.struct_size = sizeof o,
                               .mode = HBP_STEP_PAPER,
                               .buckets = 1,
+                              .max_sp = seed % 2 ? 1 : 0,
                               .min_micro_batches = 1,
                               .max_micro_batches = 1};
         hbp_plan *plan[2] = {NULL, NULL};
