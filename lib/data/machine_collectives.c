@@ -129,8 +129,10 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
         mean_moved += weight * moved;
         mean_ns += weight * ns;
     }
-    mean_moved /= weights;
-    mean_ns /= weights;
+    if (weights > 0) {
+        mean_moved /= weights;
+        mean_ns /= weights;
+    }
     double spread = 0, rise = 0, squares = 0, products = 0;
     for (int64_t i = 0; i < count; i++) {
         double ns = timings[i].ns, moved = factor * timings[i].bytes, weight = 1 / ns / ns;
@@ -149,11 +151,10 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
         latency = 0;
         slope = products / squares;
     }
-    double bandwidth = 1e9 / slope;
-    if (!(slope > 0 && bandwidth < 1e18))
+    if (!(slope > 1e-9)) /* or 1e18 bytes per second, which none reaches */
         return hbp__fail(context, HBP_E_INVALID, "the times do not grow with the size");
     *latency_ns = latency;
-    *bytes_per_s = bandwidth;
+    *bytes_per_s = 1e9 / slope;
     return HBP_OK;
 }
 

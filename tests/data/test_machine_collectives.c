@@ -174,6 +174,9 @@ START_TEST(timings_that_tell_nothing_are_refused)
     FAILS(context, HBP_E_INVALID, text,                                                                      \
           hbp_machine_fit_collective(context, machine, collective, ranks, b, t, count, "test"))
     UNFIT("the times do not grow with the size", 0, 2, bytes, ns, 2);
+    ns[1] = 10;
+    UNFIT("the times do not grow with the size", 0, 2, bytes, ns, 2);
+    ns[1] = 9;
     UNFIT("2 timings of fewer than two sizes", 0, 2, same, bytes, 2);
     UNFIT("1 timings of fewer than two sizes", 0, 2, bytes, ns, 1);
     UNFIT("0 timings of fewer than two sizes", 0, 2, bytes, ns, 0);
