@@ -2,6 +2,7 @@
 #ifndef HBP_BASE_CHECKED_H
 #define HBP_BASE_CHECKED_H
 
+#include <math.h>
 #include <stdint.h>
 
 static inline int hbp__add_i64(int64_t a, int64_t b, int64_t *out)
@@ -67,6 +68,12 @@ static inline double hbp__min_f64(double a, double b)
 static inline double hbp__max_f64(double a, double b)
 {
     return a > b ? a : b;
+}
+
+/* Whether x lies in low..high: not if it is NaN, and then without the exception that < and >= raise. */
+static inline int hbp__lies_in(double x, double low, double high)
+{
+    return isgreaterequal(x, low) && islessequal(x, high);
 }
 
 /* A non-negative double rounded to the nearest int64, ties up; saturates at INT64_MAX, NaN included. Uses

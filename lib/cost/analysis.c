@@ -35,9 +35,9 @@ static hbp_status read_options(hbp_context *context, const hbp_cost_options *giv
     if (o->max_sp < 0)
         return hbp__fail(context, HBP_E_INVALID, "max_sp is %d; it must be at least 1, or 0 for no limit",
                          (int)o->max_sp);
-    if (!(o->dp_overlap >= 0 && o->dp_overlap <= 1))
+    if (!hbp__lies_in(o->dp_overlap, 0, 1))
         return hbp__fail(context, HBP_E_INVALID, "dp_overlap is %g; it must lie in 0..1", o->dp_overlap);
-    if (!(o->sp_overlap >= 0 && o->sp_overlap <= 1))
+    if (!hbp__lies_in(o->sp_overlap, 0, 1))
         return hbp__fail(context, HBP_E_INVALID, "sp_overlap is %g; it must lie in 0..1", o->sp_overlap);
     if (o->reserve_bytes < -1)
         return hbp__fail(context, HBP_E_INVALID,

@@ -1,5 +1,7 @@
 #include "cost/cost.h"
 
+#include <math.h>
+
 #include "hbp/lengths.h"
 
 /* Row of the degree, or -1 when `sp` or `recompute` is not one of this cost's. */
@@ -25,7 +27,7 @@ int64_t hbp_cost_predict_vision_pack_ns(const hbp_cost *cost, int32_t sp, int32_
                                         double sum_squares, int64_t vision)
 {
     int32_t row = row_of(cost, sp, recompute);
-    if (row < 0 || tokens < 0 || !(sum_squares >= 0) || vision < 0)
+    if (row < 0 || tokens < 0 || !isgreaterequal(sum_squares, 0) || vision < 0)
         return -1;
     return hbp__cost_vision_pack_ns(cost, row, recompute, tokens, sum_squares, vision);
 }

@@ -98,7 +98,7 @@ double hbp__machine_field_value(const hbp_machine *machine, int32_t index)
 static hbp_status check_value(hbp_context *context, int32_t index, double value)
 {
     const struct field *field = &fields_of_machine[index];
-    if (!(value >= 0 && isfinite(value)))
+    if (!(isfinite(value) && value >= 0))
         return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0", field->name,
                          value);
     if (field->kind == DOUBLE_FIELD)

@@ -29,10 +29,10 @@ static hbp_status check_collective(hbp_context *context, const hbp__collective *
                          (int)c->collective);
     if (c->ranks < 2)
         return hbp__fail(context, HBP_E_INVALID, "ranks is %d; a collective has at least 2", (int)c->ranks);
-    if (!(c->latency_ns >= 0 && isfinite(c->latency_ns)))
+    if (!(isfinite(c->latency_ns) && c->latency_ns >= 0))
         return hbp__fail(context, HBP_E_INVALID, "latency_ns is %g; it must be finite and at least 0",
                          c->latency_ns);
-    if (!(c->bytes_per_s > 0 && isfinite(c->bytes_per_s)))
+    if (!(isfinite(c->bytes_per_s) && c->bytes_per_s > 0))
         return hbp__fail(context, HBP_E_INVALID, "bytes_per_s is %g; it must be finite and above 0",
                          c->bytes_per_s);
     return HBP_OK;
@@ -68,7 +68,7 @@ hbp_status hbp__machine_set_collective_spread(hbp_context *context, hbp_machine 
     if (!is_collective(machine, row, collective, ranks))
         return hbp__fail(context, HBP_E_INVALID, "collective %d over %d ranks was not measured: set it first",
                          (int)collective, (int)ranks);
-    if (!(spread >= 0 && isfinite(spread)))
+    if (!(isfinite(spread) && spread >= 0))
         return hbp__fail(context, HBP_E_INVALID, "spread is %g; it must be finite and at least 0", spread);
     machine->collectives[row].spread = spread;
     return HBP_OK;
@@ -129,8 +129,10 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
         mean_moved += weight * moved;
         mean_ns += weight * ns;
     }
-    mean_moved /= weights;
-    mean_ns /= weights;
+    if (weights > 0) {
+        mean_moved /= weights;
+        mean_ns /= weights;
+    }
     double spread = 0, rise = 0, squares = 0, products = 0;
     for (int64_t i = 0; i < count; i++) {
         double ns = timings[i].ns, moved = factor * timings[i].bytes, weight = 1 / ns / ns;
@@ -149,11 +151,10 @@ hbp_status hbp__fit_timings(hbp_context *context, const hbp__timing *timings, in
         latency = 0;
         slope = products / squares;
     }
-    double bandwidth = 1e9 / slope;
-    if (!(slope > 0 && bandwidth < 1e18))
+    if (!(slope > 1e-9)) /* or 1e18 bytes per second, which none reaches */
         return hbp__fail(context, HBP_E_INVALID, "the times do not grow with the size");
     *latency_ns = latency;
-    *bytes_per_s = bandwidth;
+    *bytes_per_s = 1e9 / slope;
     return HBP_OK;
 }
 
@@ -175,7 +176,7 @@ hbp_status hbp_machine_fit_collective(hbp_context *context, hbp_machine *machine
     if (count < 0)
         return hbp__fail(context, HBP_E_INVALID, "count is %lld; it must be at least 0", (long long)count);
     for (int64_t i = 0; i < count; i++)
-        if (!(bytes[i] > 0 && isfinite(bytes[i]) && ns[i] > 0 && isfinite(ns[i])))
+        if (!(isfinite(bytes[i]) && bytes[i] > 0 && isfinite(ns[i]) && ns[i] > 0))
             return hbp__fail(context, HBP_E_INVALID,
                              "timing %lld is %g ns for %g bytes; both must be finite and above 0",
                              (long long)i, ns[i], bytes[i]);

@@ -32,9 +32,9 @@ static hbp_status check_rate(hbp_context *context, const hbp__rate *r)
         return hbp__fail(context, HBP_E_INVALID, "rate is %d; it must be a HBP_RATE_* value", (int)r->rate);
     if (r->size < 1)
         return hbp__fail(context, HBP_E_INVALID, "size is %lld; it must be at least 1", (long long)r->size);
-    if (!(r->per_s > 0 && isfinite(r->per_s)))
+    if (!(isfinite(r->per_s) && r->per_s > 0))
         return hbp__fail(context, HBP_E_INVALID, "per_s is %g; it must be finite and above 0", r->per_s);
-    if (!(r->spread >= 0 && isfinite(r->spread)))
+    if (!(isfinite(r->spread) && r->spread >= 0))
         return hbp__fail(context, HBP_E_INVALID, "spread is %g; it must be finite and at least 0", r->spread);
     return HBP_OK;
 }

@@ -140,8 +140,10 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
                            hbp_plan **out);
 
 /* The same plan with the micro-batches of each step in another order: `order` [micro_batches] names for every
- * row the one it takes, of the same step. A sealed plan of its own; NULL when memory is short. O(samples). */
-hbp_plan *hbp__plan_permute(const hbp__memory *memory, const hbp_plan *plan, const int32_t *order);
+ * row the one it takes, of the same step. A sealed plan of its own; *out is written on success. O(samples).
+ */
+hbp_status hbp__plan_permute(hbp_context *context, const hbp_plan *plan, const int32_t *order,
+                             hbp_plan **out);
 
 /* The checks of hbp_plan_validate that need neither lengths nor cost: offsets in range and monotone, counts,
  * rank ranges, sums. Safe on columns read from a hostile file. HBP_E_INVALID and a message for the first

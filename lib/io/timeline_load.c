@@ -164,15 +164,17 @@ static hbp_status check_columns(void *user, uint64_t fields)
 }
 
 /* Without a comment that says, there were as many ranks as the rows name. */
-static int32_t find_ranks(const loading *l)
+static hbp_status find_ranks(const loading *l, int32_t *out)
 {
     int64_t ranks = l->ranks;
     for (int64_t i = 0; !l->ranks && i < l->count; i++) {
+        HBP__TRY(hbp__tick_row(l->context, "timeline", i, l->count));
         int64_t first = l->rows[i].value[HBP__TIMELINE_first_rank], sp = l->rows[i].value[HBP__TIMELINE_sp];
         if (first >= 0 && sp >= 1 && first <= INT32_MAX && sp <= INT32_MAX - first)
             ranks = hbp__max_i64(ranks, first + sp);
     }
-    return (int32_t)hbp__max_i64(ranks, 1);
+    *out = (int32_t)hbp__max_i64(ranks, 1);
+    return HBP_OK;
 }
 
 static hbp_status check_rows(const loading *l, uint64_t fields, int32_t ranks)
@@ -205,8 +207,10 @@ static hbp_status make_columns(const loading *l, uint64_t fields, hbp_timeline_c
             hbp__new(&l->context->memory, (uint64_t)l->count, sizeof *to);                                   \
         if (!to)                                                                                             \
             return hbp__fail_memory(l->context, "the columns of a timeline");                                \
-        for (int64_t i = 0; i < l->count; i++)                                                               \
+        for (int64_t i = 0; i < l->count; i++) {                                                             \
             to[i] = (type)l->rows[i].value[HBP__TIMELINE_##name];                                            \
+            HBP__TRY(hbp__tick_row(l->context, "timeline", i, l->count));                                    \
+        }                                                                                                    \
         columns->name = to;                                                                                  \
     }
     HBP__TIMELINE_COLUMNS(TURN)
@@ -217,11 +221,9 @@ static hbp_status make_columns(const loading *l, uint64_t fields, hbp_timeline_c
 static hbp_status make_timeline(loading *l, uint64_t fields, hbp_timeline **out)
 {
     void *owned[HBP__TIMELINE_FIELDS] = {0};
-    hbp_timeline_columns columns = {.struct_size = sizeof columns,
-                                    .ranks = find_ranks(l),
-                                    .count = l->count,
-                                    .device = l->device,
-                                    .date = l->date};
+    hbp_timeline_columns columns = {
+        .struct_size = sizeof columns, .count = l->count, .device = l->device, .date = l->date};
+    HBP__TRY(find_ranks(l, &columns.ranks));
     HBP__TRY(check_rows(l, fields, columns.ranks));
     hbp_status status = make_columns(l, fields, &columns, owned);
     hbp__delete(&l->context->memory, l->rows);

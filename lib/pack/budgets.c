@@ -1,4 +1,5 @@
 /* hbp_choose_budgets: checks the options and chooses the search. */
+#include "base/checked.h"
 #include "base/options.h"
 #include "data/lengths.h"
 #include "hbp/iterative_fill.h"
@@ -47,7 +48,7 @@ static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
     HBP__TRY(complete(context, "token_multiple", &o->token_multiple, HBP__MAX_MULTIPLE, TOKEN_MULTIPLE));
     if (o->most_samples == 0)
         o->most_samples = (double)o->samples + 1;
-    if (!(o->most_samples >= o->samples && o->most_samples <= INT32_MAX))
+    if (!hbp__lies_in(o->most_samples, o->samples, INT32_MAX))
         return hbp__fail(context, HBP_E_INVALID,
                          "budgets: most_samples is %g; it must be in %d (samples)..%d, or 0", o->most_samples,
                          (int)o->samples, INT32_MAX);

@@ -30,7 +30,7 @@ static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pa
     if (o.tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
                          (long long)o.tokens_per_step);
-    if (!(o.squares_per_token >= 0 && o.squares_per_token <= (double)pack_length))
+    if (!hbp__lies_in(o.squares_per_token, 0, (double)pack_length))
         return hbp__fail(context, HBP_E_INVALID,
                          "squares_per_token is %g; it must lie in 0..%lld, the pack's length",
                          o.squares_per_token, (long long)pack_length);

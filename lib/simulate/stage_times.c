@@ -1,7 +1,6 @@
 /* docs/explanation/pipeline.md says what the times and bytes mean. */
 #include "simulate/stage_times.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -10,6 +9,10 @@
 
 /* Of forwards on one chunk each, so that every index of an operation fits 31 bits. */
 #define MOST_CELLS (INT64_C(1) << 29)
+
+/* Of scales, speeds and links, so that no product or sum of them with times and bytes overflows. */
+#define LEAST_RATE 1e-30
+#define MOST_RATE  1e30
 
 void hbp_pipeline_options_init(hbp_pipeline_options *options, uint32_t struct_size)
 {
@@ -60,20 +63,20 @@ static hbp_status check_scales(hbp_context *context, const hbp_pipeline_options 
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int32_t m = 0; all[i].scale && m < pipeline->micro_batches; m++)
-            if (!isfinite(all[i].scale[m]) || all[i].scale[m] < 0)
+            if (!hbp__lies_in(all[i].scale[m], 0, MOST_RATE))
                 return hbp__fail(context, HBP_E_INVALID,
-                                 "pipeline.%s of micro-batch %d is %g; it must be finite and not negative",
-                                 all[i].name, (int)m, all[i].scale[m]);
+                                 "pipeline.%s of micro-batch %d is %g; it must lie in 0..%g", all[i].name,
+                                 (int)m, all[i].scale[m], MOST_RATE);
     return HBP_OK;
 }
 
 static hbp_status check_stages(hbp_context *context, const hbp_pipeline_options *pipeline)
 {
     for (int32_t s = 0; s < pipeline->stages; s++) {
-        if (pipeline->speed && !(isfinite(pipeline->speed[s]) && pipeline->speed[s] > 0))
+        if (pipeline->speed && !hbp__lies_in(pipeline->speed[s], LEAST_RATE, MOST_RATE))
             return hbp__fail(context, HBP_E_INVALID,
-                             "pipeline.speed of stage %d is %g; it must be finite and above 0", (int)s,
-                             pipeline->speed[s]);
+                             "pipeline.speed of stage %d is %g; it must lie in %g..%g", (int)s,
+                             pipeline->speed[s], LEAST_RATE, MOST_RATE);
         if (pipeline->limit_bytes && pipeline->limit_bytes[s] < 0)
             return hbp__fail(context, HBP_E_INVALID,
                              "pipeline.limit_bytes of stage %d is %lld; it must not be negative", (int)s,
@@ -84,11 +87,12 @@ static hbp_status check_stages(hbp_context *context, const hbp_pipeline_options 
 
 static hbp_status check_link(hbp_context *context, const hbp_pipeline_options *pipeline)
 {
-    if (!isfinite(pipeline->link_bytes_per_s) || pipeline->link_bytes_per_s < 0)
+    double link = pipeline->link_bytes_per_s;
+    if (!hbp__lies_in(link, 0, MOST_RATE) || (link > 0 && link < LEAST_RATE))
         return hbp__fail(context, HBP_E_INVALID,
-                         "pipeline.link_bytes_per_s is %g; it must be finite and not negative",
-                         pipeline->link_bytes_per_s);
-    if (!(pipeline->link_overlap >= 0 && pipeline->link_overlap <= 1))
+                         "pipeline.link_bytes_per_s is %g; it must lie in %g..%g, or be 0", link, LEAST_RATE,
+                         MOST_RATE);
+    if (!hbp__lies_in(pipeline->link_overlap, 0, 1))
         return hbp__fail(context, HBP_E_INVALID, "pipeline.link_overlap is %g; it must lie in 0..1",
                          pipeline->link_overlap);
     if (pipeline->link_latency_ns < 0)

@@ -3,8 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 /* Of a solver's own message. */
 #define MESSAGE_BYTES 256
+
+/* Of a point: no program of ours has one that large, and no sum of a row overflows. */
+#define MOST_VALUE 1e100
 
 void hbp__program_open(hbp_context *context, hbp__program *program)
 {
@@ -120,13 +125,13 @@ static hbp_status check_numbers(const hbp__program *program)
         if (!isfinite(program->objective[c]))
             return hbp__fail(context, HBP_E_INVALID, "column %d of a linear program has a cost of %g", (int)c,
                              program->objective[c]);
-        if (!(low < INFINITY) || !(high > -INFINITY))
+        if (!isless(low, INFINITY) || !isgreater(high, -INFINITY))
             return hbp__fail(context, HBP_E_INVALID, "column %d of a linear program has the bounds %g..%g",
                              (int)c, low, high);
     }
     for (int32_t r = 0; r < program->rows; r++) {
         double low = program->row_lower[r], high = program->row_upper[r];
-        if (!(low < INFINITY) || !(high > -INFINITY))
+        if (!isless(low, INFINITY) || !isgreater(high, -INFINITY))
             return hbp__fail(context, HBP_E_INVALID, "row %d of a linear program has the bounds %g..%g",
                              (int)r, low, high);
     }
@@ -139,7 +144,7 @@ static hbp_status check_numbers(const hbp__program *program)
     return HBP_OK;
 }
 
-/* low <= value <= high but for the tolerance, in proportion to `size`; false for NaN. */
+/* low <= value <= high but for the tolerance, in proportion to `size`. */
 static int lies_in(double value, double low, double high, double size)
 {
     double slack = HBP__PROGRAM_TOLERANCE * (1 + size);
@@ -150,7 +155,8 @@ int hbp__program_holds(const hbp__program *program, const double *values)
 {
     for (int32_t c = 0; c < program->columns; c++) {
         double value = values[c];
-        if (!isfinite(value) || !lies_in(value, program->lower[c], program->upper[c], fabs(value)))
+        if (!hbp__lies_in(value, -MOST_VALUE, MOST_VALUE) ||
+            !lies_in(value, program->lower[c], program->upper[c], fabs(value)))
             return 0;
         if (program->kind[c] == HBP_COLUMN_INTEGER && !(fabs(value - rint(value)) <= HBP__PROGRAM_TOLERANCE))
             return 0;

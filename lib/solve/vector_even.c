@@ -319,6 +319,7 @@ static hbp_status read_packing(evening *e, const hbp__vector_packing *packing)
     }
     int64_t mean = v->count / e->packs;
     for (int64_t p = 0; p < e->packs; p++) {
+        HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
         int64_t items = e->bin[p].slots, spare = hbp__min_i64(1 + hbp__max_i64(0, mean - items), MOST_SPARE);
         e->bin[p].first = at;
         e->bin[p].slots = 0;

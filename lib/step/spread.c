@@ -176,14 +176,14 @@ static void close_group(spread *s, int64_t m, int64_t i)
 }
 
 /* Gives micro-batch m, which has none, the shortest sequence to be had, else the group that is done first of
- * those that are not alone in their micro-batch. */
-static void begin(spread *s, int64_t m)
+ * those that are not alone in their micro-batch; 0 when there is neither, nor for any other. */
+static int begin(spread *s, int64_t m)
 {
     hbp__step_board *b = &s->board;
     change c = alone(s, m, s->spare);
     if (c.degree >= 0) {
         apply(s, m, c);
-        return;
+        return 1;
     }
     int64_t from = HBP__NONE, index = 0;
     double least = (double)INFINITY;
@@ -195,13 +195,14 @@ static void begin(spread *s, int64_t m)
                 least = b->group[o * b->ranks + i].time;
             }
     if (from == HBP__NONE)
-        return;
+        return 0;
     hbp__step_group moved = b->group[from * b->ranks + index], *to = open_group(s, m, moved.degree);
     *to = moved;
     for (int64_t k = moved.head; k != HBP__NONE; k = b->next[k])
         b->home[k] = to - b->group;
     close_group(s, from, index);
     s->limit[m] = moved.time;
+    return 1;
 }
 
 /* Groups without members leave the board, micro-batches without groups as well, and those that the plan is to
@@ -229,8 +230,8 @@ static void set_up(spread *s, int64_t room)
     s->spare = s->step->count - 1;
     find_spare(s);
     for (int64_t m = 0; m < b->micro_batches; m++)
-        if (!b->groups[m])
-            begin(s, m);
+        if (!b->groups[m] && !begin(s, m))
+            return;
 }
 
 /* The shortest sequences go to the shortest micro-batches: `order` [micro-batches] and `key` are scratch. */

@@ -166,12 +166,11 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
     if (status >= 0)
         status = run_all(&r, permutation, out);
     if (status >= 0) {
-        hbp_plan *ordered = hbp__plan_permute(&context->memory, r.data, permutation);
-        if (ordered) {
+        hbp_plan *ordered = NULL;
+        status = hbp__plan_permute(context, r.data, permutation, &ordered);
+        if (status >= 0) {
             hbp_plan_free(*data);
             *data = ordered;
-        } else {
-            status = hbp__fail_memory(context, "the ordered plan");
         }
     }
     close_scratch(&r);

@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "failing.h"
 
 #include <math.h>
@@ -431,7 +433,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-TEST_MAIN("analysis", llama_on_four_nodes_by_hand, zero_stages_move_bytes_and_traffic,
-          shards_and_sets_move_bytes_and_traffic, degrees_are_exactly_the_legal_ones,
-          measured_all_to_alls_replace_links, one_gpu_needs_no_links, bad_input_is_named,
-          every_allocation_may_fail)
+TEST_MAIN_WITH("analysis", traps_on, NULL, llama_on_four_nodes_by_hand, zero_stages_move_bytes_and_traffic,
+               shards_and_sets_move_bytes_and_traffic, degrees_are_exactly_the_legal_ones,
+               measured_all_to_alls_replace_links, one_gpu_needs_no_links, bad_input_is_named,
+               every_allocation_may_fail)

@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "flexsp.h"
 #include "test.h"
 
@@ -302,6 +304,7 @@ START_TEST(a_cap_of_tokens_per_rank_is_kept)
 }
 END_TEST
 
-TEST_MAIN("predict", flexsp_figure_1_comes_out, flexsp_table_1_comes_out, flexsp_memory_comes_out,
-          time_follows_the_formula, vision_units_add_their_terms, recompute_and_capacity_are_exact,
-          what_is_not_allowed_is_minus_one, a_cap_of_tokens_per_rank_is_kept)
+TEST_MAIN_WITH("predict", traps_on, NULL, flexsp_figure_1_comes_out, flexsp_table_1_comes_out,
+               flexsp_memory_comes_out, time_follows_the_formula, vision_units_add_their_terms,
+               recompute_and_capacity_are_exact, what_is_not_allowed_is_minus_one,
+               a_cap_of_tokens_per_rank_is_kept)

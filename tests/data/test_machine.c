@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "failing.h"
 
 #include <math.h>
@@ -179,6 +181,6 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("machine", fields_keep_their_values_and_sources, every_field_is_reached_by_name,
-          wrong_values_change_nothing, wrong_structs_are_refused, a_machine_is_named,
-          failed_allocations_leave_nothing)
+TEST_MAIN_WITH("machine", traps_on, NULL, fields_keep_their_values_and_sources,
+               every_field_is_reached_by_name, wrong_values_change_nothing, wrong_structs_are_refused,
+               a_machine_is_named, failed_allocations_leave_nothing)

@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "failing.h"
 
 #include <math.h>
@@ -108,5 +110,5 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("machine_rates", rates_are_sorted_and_replaced, wrong_rates_are_refused,
-          failed_allocations_leave_nothing)
+TEST_MAIN_WITH("machine_rates", traps_on, NULL, rates_are_sorted_and_replaced, wrong_rates_are_refused,
+               failed_allocations_leave_nothing)

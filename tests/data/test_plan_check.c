@@ -198,6 +198,8 @@ START_TEST(sums_are_those_of_the_samples)
     WRONG(int32_t, plan->sample_loss_tokens[i], plan->sample_tokens[i] + 1, "the number of loss tokens is");
     WRONG(int64_t, plan->sample_first_tokens[i], -1, "the first token is -1");
     WRONG(int64_t, plan->sample_first_tokens[i], INT64_C(1) << 31, "the first token is 2147483648");
+    plan->sample_first_tokens[i] = HBP_MAX_LENGTH;
+    OK(context, hbp__plan_check(context, plan));
     WRONG(int64_t, plan->sample_ids[i], -1, "the id is -1");
     WRONG(int64_t, plan->step_samples[0], plan->step_samples[0] + 1, "step 0: the number of samples");
     WRONG(int64_t, plan->step_tokens[0], plan->step_tokens[0] - 1, "step 0: the number of tokens");

@@ -1,5 +1,5 @@
+#include "failing.h"
 #include "plans.h"
-#include "test.h"
 
 /* Each step's micro-batches in an order drawn at random. */
 static int32_t *draw_order(const hbp_plan *plan, uint64_t seed)
@@ -25,8 +25,8 @@ START_TEST(micro_batches_change_places)
         hbp_lengths *lengths = plans_lengths(context, seed, 90, 500, 0, 0);
         hbp_plan *plan = plans_make(&shape, lengths);
         int32_t *order = draw_order(plan, seed);
-        hbp_plan *other = hbp__plan_permute(&context->memory, plan, order);
-        ck_assert(other != NULL);
+        hbp_plan *other = NULL;
+        OK(context, hbp__plan_permute(context, plan, order, &other));
         OK(context, hbp_plan_validate(context, other, lengths, NULL));
         for (int64_t m = 0; m < plan->micro_batches; m++) {
             int64_t from = plan->micro_batch_offsets[order[m]], to = other->micro_batch_offsets[m];
@@ -61,7 +61,8 @@ START_TEST(the_order_there_is_changes_nothing)
     int32_t *order = malloc((size_t)plan->micro_batches * sizeof *order);
     for (int32_t m = 0; m < plan->micro_batches; m++)
         order[m] = m;
-    hbp_plan *same = hbp__plan_permute(&context->memory, plan, order);
+    hbp_plan *same = NULL;
+    OK(context, hbp__plan_permute(context, plan, order, &same));
     ck_assert_uint_eq(hbp_plan_get_digest(same), hbp_plan_get_digest(plan));
     hbp_plan_free(same);
     free(order);
@@ -71,4 +72,53 @@ START_TEST(the_order_there_is_changes_nothing)
 }
 END_TEST
 
-TEST_MAIN("plan_permute", micro_batches_change_places, the_order_there_is_changes_nothing)
+typedef struct permuted {
+    const hbp_plan *plan;
+    const int32_t *order;
+} permuted;
+
+static hbp_status permute(hbp_context *context, void *user)
+{
+    const permuted *p = user;
+    hbp_plan *other = NULL;
+    hbp_status status = hbp__plan_permute(context, p->plan, p->order, &other);
+    ck_assert((status < 0) == (other == NULL));
+    hbp_plan_free(other);
+    return status;
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    enum { DROPPED = 100000 };
+    hbp_context *context = test_context();
+    plans_shape shape = plans_draw(5);
+    hbp_lengths *lengths = plans_lengths(context, 5, 90, 500, 0, 0);
+    hbp_plan *plan = plans_make(&shape, lengths);
+    int32_t *order = draw_order(plan, 5);
+    permuted p = {plan, order};
+    failing_sweep(permute, &p);
+    free(order);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    plan = hbp__plan_new(&context->memory, 0, 0, 0, 0, DROPPED, 0);
+    ck_assert_ptr_nonnull(plan);
+    for (int i = 0; i < DROPPED; i++) {
+        plan->dropped_ids[i] = i;
+        plan->dropped_reasons[i] = HBP_DROPPED_LEFTOVER;
+    }
+    plan->step_offsets[0] = plan->micro_batch_offsets[0] = plan->pack_offsets[0] = 0;
+    hbp__plan_seal(plan);
+    hbp_plan *other = NULL;
+    OK(context, hbp__plan_permute(context, plan, NULL, &other));
+    ck_assert_uint_eq(hbp_plan_get_digest(other), hbp_plan_get_digest(plan));
+    ck_assert_int_eq(other->dropped_ids[DROPPED - 1], DROPPED - 1);
+    hbp_plan_free(other);
+    p = (permuted){plan, NULL};
+    ck_assert_int_gt(cancel_sweep(permute, &p), 1);
+    hbp_plan_free(plan);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("plan_permute", micro_batches_change_places, the_order_there_is_changes_nothing,
+          nothing_is_left_behind)

@@ -157,6 +157,19 @@ START_TEST(synthetic_machines)
 }
 END_TEST
 
+/* More memory than any number of bytes is not less of it. */
+START_TEST(memory_past_all_numbers_is_an_overflow)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = NULL;
+    FAILS(context, HBP_E_OVERFLOW, "cpu_memory_bytes is 9.2233720368547758e+18; it must be at most",
+          hbp_machine_probe(context, HBP_PROBE_SYNTHETIC, "pack:2 [numa(memory=9223372036854775807)] pu:2",
+                            &machine));
+    ck_assert_ptr_null(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(bad_synthetic_machines)
 {
     hbp_context *context = test_context();
@@ -218,5 +231,5 @@ START_TEST(failing_allocations)
 END_TEST
 
 TEST_MAIN("probe_hwloc", a_known_board_gets_its_numbers, an_unknown_board_is_counted_and_no_more, pci_devices,
-          this_machine, another_machine_does_not_take_its_place, synthetic_machines, bad_synthetic_machines,
-          bad_arguments, failing_allocations)
+          this_machine, another_machine_does_not_take_its_place, synthetic_machines,
+          memory_past_all_numbers_is_an_overflow, bad_synthetic_machines, bad_arguments, failing_allocations)

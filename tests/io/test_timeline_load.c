@@ -57,6 +57,13 @@ START_TEST(columns_come_in_any_order_and_unit)
     ck_assert_int_eq(t->ranks, 8);
     ck_assert_str_eq(t->device, "");
     hbp_timeline_free(t);
+    /* The last of two comments holds, all of it. */
+    OK(context, load_text(context,
+                          "# device: a long name\n# device: short\nstep,micro_batch,first_rank,sp,recompute,"
+                          "tokens,sum_squares,time_ns\n0,0,0,1,0,1,1,1\n",
+                          &t));
+    ck_assert_str_eq(t->device, "short");
+    hbp_timeline_free(t);
     /* As numpy and data frames write columns that were floats on the way. */
     OK(context, load_text(context,
                           "step,micro_batch,first_rank,sp,recompute,tokens,sum_squares,time_ns\n"

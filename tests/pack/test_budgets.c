@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include <math.h>
 
 #include "failing.h"
@@ -124,6 +126,7 @@ START_TEST(bad_options_are_named)
             "budgets: max_vision is 2147483648; it must be in 0..2147483647");
     REFUSED(most_samples, 3.5, "budgets: most_samples is 3.5; it must be in 4 (samples)..2147483647, or 0");
     REFUSED(most_samples, (double)NAN, "budgets: most_samples is nan");
+    REFUSED(most_samples, (double)INFINITY, "budgets: most_samples is inf");
     REFUSED(token_multiple, 1048577, "budgets: token_multiple is 1048577; it must be in 0..1048576");
     REFUSED(seed, UINT64_C(4294967248), "budgets: the seed is 4294967248");
     REFUSED(struct_size, 2, "hbp_budgets_options");
@@ -182,5 +185,5 @@ START_TEST(the_published_choice)
 }
 END_TEST
 
-TEST_MAIN("budgets", both_ways_find_budgets, zeros_are_the_documented_defaults, bad_options_are_named,
-          the_answer_may_be_shorter, the_published_choice)
+TEST_MAIN_WITH("budgets", traps_on, NULL, both_ways_find_budgets, zeros_are_the_documented_defaults,
+               bad_options_are_named, the_answer_may_be_shorter, the_published_choice)

@@ -61,4 +61,39 @@ START_TEST(the_score_is_the_best_cut_into_micro_batches)
 }
 END_TEST
 
-TEST_MAIN("score", the_score_is_the_best_cut_into_micro_batches)
+typedef struct scored {
+    const hbp_packs *packs;
+    const hbp_groups *groups;
+} scored;
+
+static hbp_status score(hbp_context *context, void *user)
+{
+    const scored *s = user;
+    int64_t ns;
+    return hbp__packs_score(context, s->packs, s->groups, 0, &ns);
+}
+
+START_TEST(nothing_is_left_behind)
+{
+    hbp_context *context = test_context();
+    hbp__rng rng = hbp__rng_make(72, 0, 0);
+    hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
+    hbp_lengths *lengths = check_lengths(context, &rng, 9, 100, 0);
+    hbp_packs *packs = hbp__packs_new(context, lengths, 9);
+    for (int i = 0; i < 9; i++) {
+        packs->sample[i] = (uint32_t)i;
+        packs->offsets[i + 1] = i + 1;
+        packs->group[i] = 0;
+    }
+    OK(context, hbp__packs_measure(context, packs));
+    scored s = {packs, groups};
+    failing_sweep(score, &s);
+    ck_assert_int_gt(cancel_sweep(score, &s), 0);
+    hbp_packs_free(packs);
+    hbp_lengths_free(lengths);
+    hbp_groups_free(groups);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("score", the_score_is_the_best_cut_into_micro_batches, nothing_is_left_behind)

@@ -1,3 +1,5 @@
+#include "traps.h"
+
 #include "test.h"
 
 #include <math.h>
@@ -363,7 +365,8 @@ START_TEST(a_cap_of_tokens_per_rank_is_kept)
 }
 END_TEST
 
-TEST_MAIN("choose_sp", a_short_pack_needs_no_group, a_long_pack_weighs_recomputation_against_communication,
-          the_choice_is_the_best_of_the_listing, equal_times_go_to_the_smaller_degree,
-          the_listing_says_why_a_degree_is_out, a_cap_of_tokens_per_rank_is_kept,
-          entries_are_of_the_callers_size, bad_input_is_named, llama_8b_comes_out_as_published)
+TEST_MAIN_WITH("choose_sp", traps_on, NULL, a_short_pack_needs_no_group,
+               a_long_pack_weighs_recomputation_against_communication, the_choice_is_the_best_of_the_listing,
+               equal_times_go_to_the_smaller_degree, the_listing_says_why_a_degree_is_out,
+               a_cap_of_tokens_per_rank_is_kept, entries_are_of_the_callers_size, bad_input_is_named,
+               llama_8b_comes_out_as_published)

@@ -234,6 +234,42 @@ START_TEST(a_curriculum_may_be_all)
 }
 END_TEST
 
+/* Tokens of the micro-batches are tens, so that many steps are full to the token when two share one. */
+START_TEST(no_two_micro_batches_alone_fit_one_step)
+{
+    int64_t pairs = 0, full = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        laid l = laid_open(seed, 300 + 40 * (int64_t)seed);
+        hbp__rng rng = hbp__rng_make(seed, 31, 0);
+        for (int64_t p = 0; p < l.p.packs->count; p++)
+            l.p.packs->tokens[p] = 0;
+        for (int64_t m = 0; m < l.batches.count; m++)
+            l.p.packs->tokens[l.batches.place[l.batches.first[m]]] =
+                10 * (3 + hbp__rng_below(&rng, seed % 2 ? 5 : 7));
+        l.tokens_per_step = 100;
+        hbp__steps steps = steps_of(&l);
+        ck_assert_int_eq(check_steps(&l, &steps), l.batches.count);
+        int64_t least = INT64_MAX, second = INT64_MAX;
+        for (int64_t s = 0; s < steps.count; s++) {
+            int64_t tokens = tokens_of(&l, steps.micro_batch[steps.first[s]]);
+            if (steps.first[s + 1] - steps.first[s] == 2) {
+                pairs++;
+                full += tokens + tokens_of(&l, steps.micro_batch[steps.first[s] + 1]) == l.tokens_per_step;
+            }
+            if (steps.first[s + 1] - steps.first[s] > 1)
+                continue;
+            second = hbp__min_i64(second, hbp__max_i64(least, tokens));
+            least = hbp__min_i64(least, tokens);
+        }
+        ck_assert(second == INT64_MAX || least + second > l.tokens_per_step);
+        hbp__steps_close(&steps);
+        laid_close(&l);
+    }
+    ck_assert_int_gt(pairs, 0);
+    ck_assert_int_gt(full, 0);
+}
+END_TEST
+
 /* Any tenth of the epoch has about a tenth of the long micro-batches, also when a step holds a single one. */
 START_TEST(every_stretch_of_the_epoch_is_a_mixture)
 {
@@ -292,5 +328,5 @@ END_TEST
 
 TEST_MAIN("mix steps", steps_hold_every_micro_batch_once_within_their_tokens, every_step_is_a_mixture,
           a_deal_gives_each_bin_one_of_each_row, a_deal_evens_out_weights, the_curriculum_is_short,
-          dropping_leaves_equal_steps, a_curriculum_may_be_all, every_stretch_of_the_epoch_is_a_mixture,
-          one_step_takes_all, nothing_is_left_behind)
+          dropping_leaves_equal_steps, a_curriculum_may_be_all, no_two_micro_batches_alone_fit_one_step,
+          every_stretch_of_the_epoch_is_a_mixture, one_step_takes_all, nothing_is_left_behind)

@@ -1,4 +1,6 @@
 /* Times and bytes of chunks by hand, the bound on a stage's bytes against simulated peaks, every message. */
+#include "traps.h"
+
 #include "simulate/stage_times.h"
 
 #include <math.h>
@@ -290,7 +292,7 @@ START_TEST(bytes_and_times_saturate)
     piped p = {.cuts = {0, 1, 2}};
     OK(context, hbp_layers_create(context, &columns, &p.layers));
     piped_options(&p, 2, 1, 2);
-    p.options.token_scale = (double[]){1e300, 1};
+    p.options.token_scale = (double[]){1e30, 1};
     p.options.link_bytes_per_s = 1;
     hbp__stage_times t;
     hbp__live live;
@@ -339,17 +341,23 @@ START_TEST(every_option_out_of_range_is_named)
     REFUSE(micro_batches, INT32_MAX, HBP_E_OVERFLOW,
            "pipeline.micro_batches is 2147483647; 2 chunks allow at most 268435456")
     const double scale[] = {1, -2, 1}, not_a_number[] = {1, 1, NAN}, infinite[] = {INFINITY, 1, 1};
+    const double huge[] = {1, 1.1e30, 1};
     REFUSE(vision_scale, scale, HBP_E_INVALID,
-           "pipeline.vision_scale of micro-batch 1 is -2; it must be finite and not negative")
+           "pipeline.vision_scale of micro-batch 1 is -2; it must lie in 0..1e+30")
     REFUSE(token_scale, not_a_number, HBP_E_INVALID, "pipeline.token_scale of micro-batch 2 is")
     REFUSE(token_time_scale, infinite, HBP_E_INVALID, "pipeline.token_time_scale of micro-batch 0 is inf")
+    REFUSE(token_time_scale, huge, HBP_E_INVALID, "of micro-batch 1 is 1.1e+30; it must lie in 0..1e+30")
     REFUSE(vision_time_scale, scale, HBP_E_INVALID, "pipeline.vision_time_scale of micro-batch 1 is -2")
     REFUSE(speed, ((double[]){1, 0}), HBP_E_INVALID,
-           "pipeline.speed of stage 1 is 0; it must be finite and above 0")
+           "pipeline.speed of stage 1 is 0; it must lie in 1e-30..1e+30")
+    REFUSE(speed, ((double[]){9e-31, 1}), HBP_E_INVALID, "pipeline.speed of stage 0 is 9e-31; it must lie in")
+    REFUSE(speed, ((double[]){1, NAN}), HBP_E_INVALID, "pipeline.speed of stage 1 is")
     REFUSE(limit_bytes, ((int64_t[]){-4, 0}), HBP_E_INVALID,
            "pipeline.limit_bytes of stage 0 is -4; it must not be negative")
     REFUSE(link_bytes_per_s, -1, HBP_E_INVALID,
-           "pipeline.link_bytes_per_s is -1; it must be finite and not negative")
+           "pipeline.link_bytes_per_s is -1; it must lie in 1e-30..1e+30, or be 0")
+    REFUSE(link_bytes_per_s, 9e-31, HBP_E_INVALID, "pipeline.link_bytes_per_s is 9e-31; it must lie in")
+    REFUSE(link_bytes_per_s, (double)NAN, HBP_E_INVALID, "pipeline.link_bytes_per_s is")
     REFUSE(link_overlap, 1.5, HBP_E_INVALID, "pipeline.link_overlap is 1.5; it must lie in 0..1")
     REFUSE(link_overlap, (double)NAN, HBP_E_INVALID, "pipeline.link_overlap is")
     REFUSE(link_latency_ns, -7, HBP_E_INVALID, "pipeline.link_latency_ns is -7; it must not be negative")
@@ -409,8 +417,8 @@ START_TEST(nothing_leaks_when_memory_is_short)
 }
 END_TEST
 
-TEST_MAIN("stage_times", reference_micro_batches_cost_what_their_layers_sum_to,
-          scales_speeds_links_and_recomputation_by_hand, chunks_of_one_stage_send_nothing,
-          filling_in_other_micro_batches_is_opening_anew, live_sums_are_the_largest,
-          no_simulated_peak_passes_the_bound, peak_bytes_by_hand, bytes_and_times_saturate,
-          every_option_out_of_range_is_named, options_begin_as_zeros, nothing_leaks_when_memory_is_short)
+TEST_MAIN_WITH("stage_times", traps_on, NULL, reference_micro_batches_cost_what_their_layers_sum_to,
+               scales_speeds_links_and_recomputation_by_hand, chunks_of_one_stage_send_nothing,
+               filling_in_other_micro_batches_is_opening_anew, live_sums_are_the_largest,
+               no_simulated_peak_passes_the_bound, peak_bytes_by_hand, bytes_and_times_saturate,
+               every_option_out_of_range_is_named, options_begin_as_zeros, nothing_leaks_when_memory_is_short)

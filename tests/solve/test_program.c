@@ -1,5 +1,8 @@
+#include "traps.h"
+
 #include "solve/program.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "failing.h"
@@ -59,6 +62,12 @@ START_TEST(checks_points)
     ck_assert(!hbp__program_holds(&program, (double[]){0, -1}));
     ck_assert(!hbp__program_holds(&program, (double[]){0, NAN}));
     ck_assert(!hbp__program_holds(&program, (double[]){INFINITY, 0}));
+    program.upper[1] = INFINITY;
+    ck_assert(!hbp__program_holds(&program, (double[]){1, DBL_MAX}));
+    program.row_upper[0] = program.entry_value[0] = program.entry_value[1] = 1e200;
+    ck_assert(!hbp__program_holds(&program, (double[]){0, 1.1e100}));
+    ck_assert(hbp__program_holds(&program, (double[]){0, 0.9}));
+    ck_assert(!hbp__program_holds(&program, (double[]){0, 1.1}));
     hbp__program_close(&program);
     hbp_context_free(context);
 }
@@ -167,6 +176,42 @@ START_TEST(hands_on_no_number_that_is_none)
 }
 END_TEST
 
+/* Says that it found an optimum, and where it fails fills the room for a message to the last byte. */
+static hbp_status silent_solve(void *user, const hbp_program *program, const hbp_solver_limits *limits,
+                               hbp_solver_answer *answer)
+{
+    (void)program, (void)limits;
+    const fake *f = user;
+    answer->status = HBP_SOLVER_OPTIMAL;
+    answer->bound = f->bound;
+    memset(answer->message, '#', (size_t)answer->message_bytes);
+    return f->status;
+}
+
+START_TEST(needs_no_point_and_no_end_of_a_message)
+{
+    hbp_context *context = test_context();
+    fake f = {.bound = 1e-7};
+    hbp_solver solver = {sizeof solver, silent_solve, &f};
+    OK(context, hbp_context_set_solver(context, &solver));
+    hbp__program program;
+    OK(context, make(context, &program));
+    double values[2] = {2, 2};
+    hbp__answer answer;
+    OK(context, hbp__program_solve(&program, "test", NULL, NULL, values, &answer));
+    ck_assert(values[0] == 0 && values[1] == 0);
+    ck_assert(answer.objective == 0 && answer.bound == 0); /* no bound is above the point's own */
+    f.status = HBP_E_SYSTEM;
+    FAILS(context, HBP_E_SOLVER, "the solver failed: ####",
+          hbp__program_solve(&program, "test", NULL, NULL, values, &answer));
+    const char *marks = strchr(hbp_context_message(context), '#');
+    ck_assert_uint_eq(strspn(marks, "#"), 255);
+    ck_assert_uint_eq(strlen(marks), 255);
+    hbp__program_close(&program);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(passes_a_cancel_through)
 {
     int64_t left = 3;
@@ -218,5 +263,6 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-TEST_MAIN("program", checks_points, believes_what_holds, refuses_what_does_not,
-          hands_on_no_number_that_is_none, passes_a_cancel_through, survives_failing_allocations)
+TEST_MAIN_WITH("program", traps_on, NULL, checks_points, believes_what_holds, refuses_what_does_not,
+               hands_on_no_number_that_is_none, needs_no_point_and_no_end_of_a_message,
+               passes_a_cancel_through, survives_failing_allocations)

@@ -40,6 +40,66 @@ START_TEST(few_buckets_are_safe)
 }
 END_TEST
 
+/* Samples of the plan's packs by degree, counts in ascending order: key[i] = degree * 1000 + samples. */
+static int64_t shape_of(const hbp_plan *plan, int64_t *key)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < plan->packs; p++) {
+        int64_t samples = plan->pack_offsets[p + 1] - plan->pack_offsets[p], one, at = count;
+        if (!samples)
+            continue;
+        for (one = plan->pack_sp[p] * INT64_C(1000) + samples; at > 0 && key[at - 1] > one; at--)
+            key[at] = key[at - 1];
+        key[at] = one;
+        count++;
+    }
+    return count;
+}
+
+/* In a single bucket a micro-batch is planned as that of as many sequences of the longest's length. */
+START_TEST(one_bucket_is_planned_as_its_longest)
+{
+    enum { SEQUENCES = 20, STEPS = 60 };
+    hbp_context *context = test_context();
+    hbp_cost *cost = mode_square_cost(context, 8);
+    int64_t planned = 0;
+    for (uint64_t seed = 0; seed < STEPS; seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 41, 0);
+        uint32_t length[SEQUENCES], longest = 0, most = 1000 + 250 * (uint32_t)hbp__rng_below(&rng, 40);
+        for (int i = 0; i < SEQUENCES; i++) {
+            length[i] = most / 4 + (uint32_t)hbp__rng_below(&rng, most);
+            longest = length[i] > longest ? length[i] : longest;
+        }
+        hbp_step_options o = {.struct_size = sizeof o,
+                              .mode = HBP_STEP_PAPER,
+                              .buckets = 1,
+                              .max_sp = seed % 2 ? 1 : 0,
+                              .min_micro_batches = 1,
+                              .max_micro_batches = 1};
+        hbp_plan *plan[2] = {NULL, NULL};
+        int64_t key[2][SEQUENCES], count[2] = {0, 0};
+        for (int k = 0; k < 2; k++) {
+            hbp_lengths *lengths = NULL;
+            OK(context, hbp_lengths_create_u32(context, length, SEQUENCES, NULL, &lengths));
+            if (hbp_plan_step(context, lengths, cost, &o, &plan[k]) >= 0)
+                count[k] = shape_of(plan[k], key[k]);
+            hbp_lengths_free(lengths);
+            hbp_plan_free(plan[k]);
+            for (int i = 0; i < SEQUENCES; i++)
+                length[i] = longest;
+            o.buckets = -1;
+        }
+        ck_assert_int_eq(count[0], count[1]);
+        for (int64_t i = 0; i < count[0]; i++)
+            ck_assert_int_eq(key[0][i], key[1][i]);
+        planned += count[0] > 1;
+    }
+    ck_assert_int_gt(planned, STEPS / 4);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* One long sequence and many short ones: SP groups of different degrees in one micro-batch, faster than one
  * degree for all. */
 START_TEST(degrees_are_mixed)
@@ -126,5 +186,6 @@ START_TEST(failures_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("paper", many_buckets_are_none, few_buckets_are_safe, degrees_are_mixed, the_milp_wants_a_solver,
-          the_milp_is_no_slower, small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)
+TEST_MAIN("paper", many_buckets_are_none, few_buckets_are_safe, one_bucket_is_planned_as_its_longest,
+          degrees_are_mixed, the_milp_wants_a_solver, the_milp_is_no_slower, small_steps_are_planned,
+          any_degree_is_planned, failures_leave_nothing)

@@ -191,6 +191,17 @@ START_TEST(a_step_comes_nearest_to_its_samples)
         run.options.micro_batches = 12;
         ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), 12);
     }
+    /* No more than 2^27 - 1. */
+    hbp_packs one = {.count = 1, .samples = 1};
+    hbp__vlm_packs packs = {.packs = &one};
+    f.options.virtual_stages = f.options.data_parallel = 1;
+    f.options.batch_samples = 1 << 30;
+    hbp__vlm_run run = open_run(&f);
+    ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), (1 << 27) - 1);
+    run.options.batch_samples = (1 << 27) - 1;
+    ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), (1 << 27) - 1);
+    run.options.batch_samples = (1 << 27) - 2;
+    ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), (1 << 27) - 2);
     teardown(&f);
 }
 END_TEST
