@@ -69,7 +69,8 @@ static hbp_status plan_by_groups(planning *p, int64_t step)
     else if (status >= 0)
         status =
             hbp__balance(context, packs, epoch->groups, epoch->cost, &balance, p->one_step, &p->part[step]);
-    if (status >= 0 && !p->one_step && epoch->options.mode == HBP_EPOCH_DEFAULT && !hbp__epoch_mixes(epoch)) {
+    if (status >= 0 && epoch->options.mode == HBP_EPOCH_DEFAULT &&
+        (p->one_step || !hbp__epoch_mixes(epoch))) {
         hbp__epoch window = *epoch;
         window.lengths = subset;
         status = hbp__epoch_mend(&window, &p->room, &p->part[step]);

@@ -194,7 +194,7 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **pl
     hbp_plan *mended = NULL;
     int any = 0;
     if (epoch->options.groups || epoch->options.modality_order)
-        return HBP_OK;
+        return hbp__epoch_share(epoch, *plan);
     hbp_status status = open(&m, room);
     if (status >= 0)
         status = plan_anew(&m, &any);
