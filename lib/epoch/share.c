@@ -1,11 +1,11 @@
-/* Idle ranks of packs whose groups must stay: dummies get samples of fuller packs of their own kind.
+/* Idle ranks of packs whose groups must stay: dummies get samples of fuller packs.
  *
- * A dummy stands in a place of some degree, recomputation and capacity. A pack of the same gives it its
- * shortest sample, linked ones together, and with an order of modalities one of each kind, so that both packs
- * hold all kinds of their micro-batch. The longest pack of the dummy's own micro-batch that can gives first,
- * which takes no time; then the one of the step whose samples take least. Neither pack is larger than the one
- * before, so every cap holds. In: a plan. Out: the same plan with samples moved inside their steps. O(dummies
- * x samples of their step). */
+ * A dummy stands in a place of some degree, recomputation and capacity, which stay. It gets the shortest
+ * sample of a pack, linked ones together, and with an order of modalities one of each kind, so that both
+ * packs hold all kinds of their micro-batch. The longest pack of the dummy's own micro-batch and kind that
+ * can gives first, which takes no time; then the pack of the step whose samples take least in the dummy's
+ * place, as a fill puts short samples into longer packs. In: a plan. Out: the same plan with samples moved
+ * inside their steps. O(dummies x samples of their step). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -176,41 +176,51 @@ static int64_t step_ns(const sharing *s, int64_t step)
     return ns;
 }
 
-/* Whether a pack of micro-batch `m` may give to dummy `to` of micro-batch `own`. */
-static int is_alike(const hbp_plan *plan, int64_t p, int64_t m, int64_t to, int64_t own)
+/* Whether pack p has the degree, recomputation and capacity of dummy `to`. */
+static int is_alike(const hbp_plan *plan, int64_t p, int64_t to)
 {
-    return p != to && plan->pack_tokens[p] && plan->pack_sp[p] == plan->pack_sp[to] &&
-           plan->pack_recompute[p] == plan->pack_recompute[to] &&
-           plan->pack_capacity[p] == plan->pack_capacity[to] &&
-           (!plan->micro_batch_modalities ||
-            plan->micro_batch_modalities[m] == plan->micro_batch_modalities[own]);
+    return plan->pack_sp[p] == plan->pack_sp[to] && plan->pack_recompute[p] == plan->pack_recompute[to] &&
+           plan->pack_capacity[p] == plan->pack_capacity[to];
 }
 
-/* The longest pack of micro-batch `m` that can give to dummy `to`. */
+/* Whether what pack p holds keeps to its capacity and to memory. */
+static int is_held(const sharing *s, int64_t p)
+{
+    return s->plan->pack_padded_tokens[p] <= s->plan->pack_capacity[p] &&
+           s->plan->pack_bytes[p] <= s->epoch->cost->terms.limit_bytes;
+}
+
+static int have_same_kinds(const hbp_plan *plan, int64_t m, int64_t other)
+{
+    return !plan->micro_batch_modalities ||
+           plan->micro_batch_modalities[m] == plan->micro_batch_modalities[other];
+}
+
+/* The longest pack of micro-batch `m` that is like dummy `to` and can give it samples. */
 static int64_t find_near(sharing *s, int64_t m, int64_t to)
 {
     const hbp_plan *plan = s->plan;
     int64_t best = NO_ROW;
     for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
-        if (is_alike(plan, p, m, to, m) && (best == NO_ROW || plan->pack_ns[p] > plan->pack_ns[best]) &&
-            pick(s, p))
+        if (plan->pack_tokens[p] && is_alike(plan, p, to) &&
+            (best == NO_ROW || plan->pack_ns[p] > plan->pack_ns[best]) && pick(s, p))
             best = p;
     return best;
 }
 
-/* The pack of the step whose samples take least alone; the first of those. */
+/* The pack of the step whose samples take least in the place of dummy `to`; the first of those. */
 static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
 {
     hbp_plan *plan = s->plan;
-    int64_t best = NO_ROW, best_ns = 0;
+    int64_t best = NO_ROW, best_ns = INT64_MAX;
     for (int64_t o = plan->step_offsets[step]; o < plan->step_offsets[step + 1]; o++)
         for (int64_t p = plan->micro_batch_offsets[o]; p < plan->micro_batch_offsets[o + 1]; p++) {
-            if (!is_alike(plan, p, o, to, m) || !pick(s, p))
+            if (!plan->pack_tokens[p] || !have_same_kinds(plan, o, m) || !pick(s, p))
                 continue;
             move_rows(s, p, to);
-            int64_t ns = plan->pack_ns[to];
+            int64_t ns = is_held(s, to) ? plan->pack_ns[to] : INT64_MAX;
             move_rows(s, to, p); /* still marked */
-            if (best == NO_ROW || ns < best_ns) {
+            if (ns < best_ns) {
                 best = p;
                 best_ns = ns;
             }
