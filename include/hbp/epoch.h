@@ -106,8 +106,8 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
  * does; the hierarchy is HBP's: groups, fill, balance. In composition auto the plan is at most mixture_slack
  * slower than the fastest that was found, the hierarchy and mode paper's groups among them, before drop_last
  * drops. No rank is left idle in a step that has samples to spread; in packs of groups none where that takes
- * at most a hundredth longer; given groups, max_vision and modality_order keep their places, whose dummies get
- * samples of fuller packs. Mode paper stays as published (docs: contract, where dummies remain).
+ * at most a hundredth longer. Given groups and modality_order keep their places, whose dummies get samples of
+ * fuller packs. Mode paper and max_vision leave dummies as they are (docs: contract, where dummies remain).
  *
  * A pure function of (lengths, cost, options) for one version of the library. HBP_E_INVALID for two contracts
  * at once, linked samples that no step can hold, a sample that batches name twice or not at all, a sample

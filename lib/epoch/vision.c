@@ -153,8 +153,6 @@ hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
         int is_hierarchy = o->composition == HBP_COMPOSITION_HIERARCHY || o->modality_order;
         (*out)->composition = is_hierarchy ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_STRATIFIED;
         (*out)->tokens_per_step = o->tokens_per_step;
-        if (o->mode == HBP_EPOCH_DEFAULT)
-            status = hbp__epoch_share(epoch, *out);
     }
     hbp_packs_free(packs);
     hbp_groups_free(chosen);

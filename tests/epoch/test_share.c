@@ -130,7 +130,6 @@ static const way ways[] = {
     WAY("kinds", .modality_order = 1),
     WAY("kinds, samples", .modality_order = 1, .samples_per_step = 60),
     WAY("kinds, windows", .modality_order = 1, .window_samples = 90),
-    WAY("vision", .max_vision = 100),
     TIED("ties", .seed = 1),
     TIED("ties, hierarchy", .composition = HBP_COMPOSITION_HIERARCHY),
     TIED("ties, windows", .window_samples = 70),
@@ -178,7 +177,7 @@ static void check_way(hbp_context *context, const way *w, uint64_t seed)
     planned_check(context, plan, lengths);
     for (int64_t s = 0; s < plan->steps; s++)
         check_step(w, plan, lengths, s);
-    if (w->groups || options.modality_order || options.max_vision)
+    if (w->groups || options.modality_order)
         check_neighbours(plan, lengths);
     hbp_plan_free(plan);
     hbp_groups_free(groups);
