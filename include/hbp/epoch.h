@@ -106,8 +106,9 @@ HBP_API void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_
  * a step are chosen. Steps whose samples are drawn, dealt or given are planned one by one, as hbp_plan_step
  * does; the hierarchy is HBP's: groups, fill, balance. In composition auto the plan is at most mixture_slack
  * slower than the fastest that was found, the hierarchy and mode paper's groups among them, before drop_last
- * drops. No rank is left idle in a step that has samples to spread; in a hierarchy none where that takes at
- * most a hundredth longer (docs: contract, where dummies remain).
+ * drops. No rank is left idle in a step that has samples to spread; in packs of groups none where that takes
+ * at most a hundredth longer. Given groups and modality_order keep their places, whose dummies get samples of
+ * fuller packs. Mode paper and max_vision leave dummies as they are (docs: contract, where dummies remain).
  *
  * A pure function of (lengths, cost, options) for one version of the library. HBP_E_INVALID for two contracts
  * at once, linked samples that no step can hold, a sample that batches name twice or not at all, a sample

@@ -13,6 +13,7 @@ typedef struct planning {
     const hbp__batches *batches;
     int one_step;
     int64_t planned; /* steps so far, by groups */
+    int64_t room;    /* samples that may yet be mended */
     hbp_plan **part; /* [batches->steps], and the left-overs */
 } planning;
 
@@ -65,10 +66,17 @@ static hbp_status plan_by_groups(planning *p, int64_t step)
     if (status >= 0 && balance.modality_order)
         status = hbp__packs_even_kinds(context, epoch->groups, balance.seed, balance.epoch, packs);
     if (status >= 0 && hbp__epoch_mixes(epoch) && !p->one_step)
-        status = hbp__epoch_mix(epoch, subset, epoch->groups, packs, &fill, &balance, &p->part[step]);
+        status =
+            hbp__epoch_mix(epoch, subset, epoch->groups, packs, &fill, &balance, &p->room, &p->part[step]);
     else if (status >= 0)
         status =
             hbp__balance(context, packs, epoch->groups, epoch->cost, &balance, p->one_step, &p->part[step]);
+    if (status >= 0 && epoch->options.mode == HBP_EPOCH_DEFAULT &&
+        (p->one_step || !hbp__epoch_mixes(epoch))) {
+        hbp__epoch window = *epoch;
+        window.lengths = subset;
+        status = hbp__epoch_mend(&window, &p->room, &p->part[step]);
+    }
     if (status >= 0)
         p->planned += p->part[step]->steps;
     hbp_packs_free(packs);
@@ -149,7 +157,7 @@ static hbp_status plan_batches(const hbp__epoch *epoch, const hbp__batches *b, i
                                hbp_plan **out)
 {
     const hbp__memory *memory = &epoch->context->memory;
-    planning p = {epoch, b, one_step, 0, NULL};
+    planning p = {epoch, b, one_step, 0, HBP__MEND_SAMPLES, NULL};
     p.part = hbp__new_zero(memory, (uint64_t)b->steps + 1, sizeof *p.part);
     hbp_status status = p.part ? plan_all(&p, by_groups, out) : hbp__fail_memory(epoch->context, "the steps");
     for (int64_t i = 0; p.part && i <= b->steps; i++)

@@ -279,6 +279,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
 static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
+    int64_t room = HBP__MEND_SAMPLES;
     if (o->mode == HBP_EPOCH_DEFAULT)
         HBP__TRY(hbp__units_check_tokens(epoch));
     if (o->max_vision)
@@ -293,7 +294,7 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     if (hbp__epoch_mixes(epoch))
         return hbp__epoch_weigh(epoch, out);
     HBP__TRY(plan_hierarchy(epoch, out));
-    return o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, out);
+    return o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
 }
 
 hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

@@ -87,15 +87,31 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
  * for: groups and packs are chosen here. */
 hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out);
 
-/* The same for a window of the epoch: `lengths`, given groups, and the packs that the hierarchy would run. */
+/* The same for a window of the epoch: `lengths`, given groups, and the packs that the hierarchy would run.
+ * `room` is hbp__epoch_mend's. */
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                           const hbp_packs *packs, const hbp_fill_options *fill,
-                          const hbp_balance_options *balance, hbp_plan **out);
+                          const hbp_balance_options *balance, int64_t *room, hbp_plan **out);
 
-/* Plans the steps of *plan in which a rank is idle anew, each with its own samples, where that takes no
- * longer and leaves fewer idle; *plan becomes another one then. Split samples and given groups stay as they
- * are. */
-hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan);
+/* The pieces of the lengths that the rows of the plan's samples are, in *piece [plan->samples], freed by the
+ * caller: pieces have other numbers than samples where a limit drops or splits some. O(samples log pieces).
+ */
+hbp_status hbp__epoch_pieces(const hbp__epoch *epoch, const hbp_plan *plan, uint32_t **piece);
+
+/* So many samples of an epoch may be planned anew for the sake of idle ranks: larger plans have few such
+ * steps for their size. */
+#define HBP__MEND_SAMPLES (INT64_C(1) << 18)
+
+/* Plans the steps of *plan in which a rank is idle anew, each with its own samples, where that leaves fewer
+ * idle and takes at most a hundredth longer; *plan becomes another one then. Steps that hold more samples
+ * than are left of *room stay, which the others are taken from. Given groups and an order of modalities have
+ * hbp__epoch_share instead. */
+hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **plan);
+
+/* Gives dummies samples of fuller packs of their step, where that takes at most a hundredth longer: the
+ * places with their degrees, recomputation and capacities stay, and the kinds of samples in a micro-batch.
+ * O(samples of the plan), and dummies times samples of their steps. */
+hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan);
 
 /* The bound for a plan of every sample in steps of at most `tokens_per_step` tokens; 0 where there is none.
  */

@@ -6,9 +6,6 @@
 #include "epoch/batches.h"
 #include "step/respread.h"
 
-/* At most so many samples are planned anew: larger plans have few such steps for their size. */
-#define MOST_SAMPLES (INT64_C(1) << 18)
-
 /* A step may take one part in so many longer for the sake of fewer idle ranks. */
 #define DEAR 100
 
@@ -20,7 +17,7 @@ typedef struct mending {
     int64_t *first;  /* [count + 1] into piece */
     uint32_t *piece; /* their samples */
     hbp_plan **anew; /* [count] NULL where the old one stays */
-    hbp_plan **part; /* [2 count + 1] the plan in pieces */
+    hbp_plan **part; /* [2 count + 2] the plan in pieces, and what it left over */
     int64_t parts;
 } mending;
 
@@ -37,35 +34,17 @@ static int64_t first_sample(const hbp_plan *plan, int64_t step)
     return plan->pack_offsets[plan->micro_batch_offsets[plan->step_offsets[step]]];
 }
 
-/* The piece of each original sample; where a limit dropped some, pieces have other numbers. */
-static hbp_status number_pieces(const hbp__epoch *epoch, uint32_t **piece_of)
-{
-    const hbp_lengths *lengths = epoch->lengths;
-    int64_t samples = 0;
-    *piece_of = NULL;
-    if (!lengths->origin)
-        return HBP_OK;
-    for (int64_t i = 0; i < lengths->count; i++)
-        samples = hbp__max_i64(samples, (int64_t)lengths->origin[i] + 1);
-    *piece_of = hbp__new(&epoch->context->memory, (uint64_t)samples, sizeof **piece_of);
-    if (!*piece_of)
-        return hbp__fail_memory(epoch->context, "the steps to be mended");
-    for (int64_t i = 0; i < lengths->count; i++)
-        (*piece_of)[lengths->origin[i]] = (uint32_t)i;
-    return HBP_OK;
-}
-
-static hbp_status open(mending *m)
+static hbp_status open(mending *m, int64_t *room)
 {
     const hbp_plan *plan = m->plan;
     const hbp__memory *memory = &m->epoch->context->memory;
     int64_t samples = 0;
-    uint32_t *piece_of;
+    uint32_t *piece;
     m->step = hbp__new(memory, (uint64_t)plan->steps, sizeof *m->step);
     if (!m->step)
         return hbp__fail_memory(m->epoch->context, "the steps to be mended");
     for (int64_t s = 0; s < plan->steps; s++)
-        if (dummies_of(plan, s) && samples + plan->step_samples[s] <= MOST_SAMPLES) {
+        if (dummies_of(plan, s) && samples + plan->step_samples[s] <= *room) {
             m->step[m->count++] = s;
             samples += plan->step_samples[s];
         }
@@ -73,19 +52,20 @@ static hbp_status open(mending *m)
     m->first = hbp__new_zero(memory, rows + 1, sizeof *m->first);
     m->piece = hbp__new(memory, (uint64_t)samples, sizeof *m->piece);
     m->anew = hbp__new_zero(memory, rows, sizeof *m->anew);
-    m->part = hbp__new_zero(memory, 2 * rows + 1, sizeof *m->part);
+    m->part = hbp__new_zero(memory, 2 * rows + 2, sizeof *m->part);
     if (!m->first || !m->piece || !m->anew || !m->part)
         return hbp__fail_memory(m->epoch->context, "the steps to be mended");
     if (!m->count)
         return HBP_OK;
-    HBP__TRY(number_pieces(m->epoch, &piece_of));
+    *room -= samples;
+    HBP__TRY(hbp__epoch_pieces(m->epoch, plan, &piece));
     for (int64_t k = 0, at = 0; k < m->count; k++) {
         int64_t end = first_sample(plan, m->step[k]) + plan->step_samples[m->step[k]];
         for (int64_t i = first_sample(plan, m->step[k]); i < end; i++)
-            m->piece[at++] = piece_of ? piece_of[plan->sample_ids[i]] : (uint32_t)plan->sample_ids[i];
+            m->piece[at++] = piece[i];
         m->first[k + 1] = at;
     }
-    hbp__delete(memory, piece_of);
+    hbp__delete(memory, piece);
     return HBP_OK;
 }
 
@@ -94,7 +74,7 @@ static void close(mending *m)
     const hbp__memory *memory = &m->epoch->context->memory;
     for (int64_t k = 0; m->anew && k < m->count; k++)
         hbp_plan_free(m->anew[k]);
-    for (int64_t i = 0; m->part && i < 2 * m->count + 1; i++)
+    for (int64_t i = 0; m->part && i < 2 * m->count + 2; i++)
         hbp_plan_free(m->part[i]);
     hbp__delete(memory, m->part);
     hbp__delete(memory, m->anew);
@@ -111,7 +91,10 @@ static void keep_better(const mending *m, int64_t k, hbp_plan **other)
     int64_t s = m->step[k], ns = known ? known->step_ns[0] : plan->step_ns[s];
     int64_t dummies = known ? dummies_of(known, 0) : dummies_of(plan, s),
             own = *other ? dummies_of(*other, 0) : 0;
-    int is_better = *other && (*other)->step_ns[0] <= plan->step_ns[s] + plan->step_ns[s] / DEAR &&
+    /* With drop_last, steps of a mixed layout hold as many micro-batches each. */
+    int fits = *other && (!m->epoch->options.drop_last ||
+                          (*other)->micro_batches == plan->step_offsets[s + 1] - plan->step_offsets[s]);
+    int is_better = fits && (*other)->step_ns[0] <= plan->step_ns[s] + plan->step_ns[s] / DEAR &&
                     (own < dummies || (own == dummies && (*other)->step_ns[0] < ns));
     hbp_plan *worse = is_better ? m->anew[k] : *other;
     if (is_better)
@@ -164,6 +147,29 @@ static hbp_status add_slice(mending *m, int64_t first, int64_t end)
     return HBP_OK;
 }
 
+/* What drop_last left over: joined plans list what the lengths dropped by themselves. */
+static hbp_status add_left_over(mending *m)
+{
+    const hbp_plan *plan = m->plan;
+    int64_t first = m->epoch->lengths->dropped, left = plan->dropped - first;
+    if (left <= 0)
+        return HBP_OK;
+    hbp_plan *rest = hbp__plan_new(&m->epoch->context->memory, 0, 0, 0, 0, left,
+                                   plan->dropped_tokens ? HBP__PLAN_PIECES : 0);
+    if (!rest)
+        return hbp__fail_memory(m->epoch->context, "the samples left over");
+    for (int64_t i = 0; i < left; i++) {
+        rest->dropped_ids[i] = plan->dropped_ids[first + i];
+        rest->dropped_reasons[i] = plan->dropped_reasons[first + i];
+        if (!plan->dropped_tokens)
+            continue;
+        rest->dropped_first_tokens[i] = plan->dropped_first_tokens[first + i];
+        rest->dropped_tokens[i] = plan->dropped_tokens[first + i];
+    }
+    m->part[m->parts++] = rest;
+    return HBP_OK;
+}
+
 static hbp_status join(mending *m, hbp_plan **out)
 {
     int64_t at = 0;
@@ -176,20 +182,20 @@ static hbp_status join(mending *m, hbp_plan **out)
         at = m->step[k] + 1;
     }
     HBP__TRY(add_slice(m, at, m->plan->steps));
+    HBP__TRY(add_left_over(m));
     HBP__TRY(hbp__plan_join(m->epoch->context, m->part, m->parts, m->epoch->lengths, out));
     hbp__epoch_seal(m->epoch, *out);
     return HBP_OK;
 }
 
-hbp_status hbp__epoch_mend(const hbp__epoch *epoch, hbp_plan **plan)
+hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **plan)
 {
     mending m = {.epoch = epoch, .plan = *plan};
     hbp_plan *mended = NULL;
     int any = 0;
-    if (!hbp__epoch_may_plan_steps(epoch) || epoch->lengths->first ||
-        (*plan)->dropped > epoch->lengths->dropped)
-        return HBP_OK;
-    hbp_status status = open(&m);
+    if (epoch->options.groups || epoch->options.modality_order)
+        return hbp__epoch_share(epoch, *plan);
+    hbp_status status = open(&m, room);
     if (status >= 0)
         status = plan_anew(&m, &any);
     if (status >= 0 && any)

@@ -294,14 +294,17 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
                      (int)o->micro_batch_multiple, (int)o->drop_last, alone);
 }
 
-/* What is left of both plans, as the composition asks for it, mended. The hierarchy is mended before it gives
- * way: it may be faster then. */
-static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
+/* What is left of both plans, as the composition asks for it, mended. Where they are weighed against each
+ * other both are mended before: the hierarchy may be faster then, and the mixture slower. */
+static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan **out)
 {
     int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
     int is_mended = takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX;
     if (is_mended) {
-        HBP__TRY(hbp__epoch_mend(w->epoch, &w->hierarchy));
+        int64_t left = *room;
+        HBP__TRY(hbp__epoch_mend(w->epoch, &left, &w->hierarchy));
+        HBP__TRY(hbp__epoch_mend(w->epoch, room, &w->mixture));
+        *room = hbp__min_i64(*room, left);
         takes_mixture = time_of(w->mixture) <= most_ns(w);
     }
     int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
@@ -320,13 +323,12 @@ static hbp_status decide(weighing *w, int64_t bound_ns, hbp_plan **out)
         plan->composition = HBP_COMPOSITION_STRATIFIED;
     plan->tokens_per_step = w->tokens_per_step;
     HBP__TRY(hbp__epoch_set_bound(w->epoch, w->tokens_per_step, bound_ns, plan));
-    int is_hierarchy = plan == w->hierarchy;
-    if (is_hierarchy)
+    if (plan == w->hierarchy)
         w->hierarchy = NULL;
     else
         w->mixture = NULL;
     *out = plan;
-    return is_hierarchy && is_mended ? HBP_OK : hbp__epoch_mend(w->epoch, out);
+    return is_mended ? HBP_OK : hbp__epoch_mend(w->epoch, room, out);
 }
 
 static void weighing_close(weighing *w)
@@ -337,7 +339,7 @@ static void weighing_close(weighing *w)
 
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
                           const hbp_packs *packs, const hbp_fill_options *fill,
-                          const hbp_balance_options *balance, hbp_plan **out)
+                          const hbp_balance_options *balance, int64_t *room, hbp_plan **out)
 {
     hbp__epoch part = *epoch;
     part.lengths = lengths;
@@ -354,7 +356,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     if (status >= 0 && hbp__epoch_may_plan_steps(&part))
         status = try_steps(&w, groups, fill, &s.balance, bound_ns);
     if (status >= 0)
-        status = decide(&w, bound_ns, out);
+        status = decide(&w, bound_ns, room, out);
     weighing_close(&w);
     candidate_close(&s.mixed);
     candidate_close(&s.pure);
@@ -362,7 +364,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
 }
 
 /* Steps planned one by one alone: where no hierarchy keeps to the options. */
-static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
+static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *room, hbp_plan **out)
 {
     weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0, INT64_MAX};
     int64_t bound_ns = 0;
@@ -371,7 +373,7 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)
-        status = decide(&w, bound_ns, out);
+        status = decide(&w, bound_ns, room, out);
     weighing_close(&w);
     return status;
 }
@@ -387,12 +389,12 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     hbp__trial hierarchy = {NULL, NULL, 0};
     hbp_fill_options fill;
     hbp_balance_options balance;
-    int64_t tokens = 0;
+    int64_t tokens = 0, room = HBP__MEND_SAMPLES;
     hbp__epoch_fill_options(&epoch->options, &fill);
     hbp__epoch_balance_options(&epoch->options, &balance);
     if (needs_steps(&epoch->options)) {
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        return weigh_steps(epoch, tokens, out);
+        return weigh_steps(epoch, tokens, &room, out);
     }
     hbp_status status = hbp__epoch_choose(epoch, &hierarchy);
     if (status == HBP_E_INFEASIBLE && hbp__epoch_may_plan_steps(epoch)) {
@@ -400,11 +402,11 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         hbp__trial_close(&hierarchy);
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
         hbp__enter(epoch->context); /* clears the message */
-        return weigh_steps(epoch, tokens, out);
+        return weigh_steps(epoch, tokens, &room, out);
     }
     if (status >= 0)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,
-                                hierarchy.packs, &fill, &balance, out);
+                                hierarchy.packs, &fill, &balance, &room, out);
     hbp__trial_close(&hierarchy);
     return status;
 }

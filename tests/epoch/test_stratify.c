@@ -116,6 +116,36 @@ START_TEST(as_many_steps_as_it_takes)
 }
 END_TEST
 
+/* Packs of groups, an order of modalities and given batches cannot be small copies of the epoch. */
+START_TEST(what_is_no_small_copy_is_named)
+{
+    static const int64_t offsets[] = {0, 9};
+    static const int64_t samples[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    hbp_lengths *lengths = test_long_tail(context, 7, 9, 4000);
+    hbp_plan *plan = NULL;
+    hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED};
+    options.mode = HBP_EPOCH_PAPER;
+    FAILS(context, HBP_E_INVALID, "composition stratified and mode paper exclude each other",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.mode = HBP_EPOCH_DEFAULT;
+    options.modality_order = 1;
+    FAILS(context, HBP_E_INVALID, "modality_order is for composition hierarchy",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    options.modality_order = 0;
+    options.batches = 1;
+    options.batch_offsets = offsets;
+    options.batch_samples = samples;
+    FAILS(context, HBP_E_INVALID, "composition stratified and batches exclude each other",
+          hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *outer = test_context();
@@ -142,4 +172,4 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("stratify", slack_buys_mixture, limits_hold, senseless_slack_is_named, as_many_steps_as_it_takes,
-          nothing_is_left_behind)
+          what_is_no_small_copy_is_named, nothing_is_left_behind)

@@ -1,0 +1,360 @@
+/* Idle ranks of packs whose groups must stay: dummies get samples of fuller packs.
+ *
+ * A dummy stands in a place of some degree, recomputation and capacity, which stay. It gets the shortest
+ * sample of a pack, linked ones together, and with an order of modalities one of each kind, so that both
+ * packs hold all kinds of their micro-batch. The longest pack of the dummy's own micro-batch and kind that
+ * can gives first, which takes no time; then the pack of the step whose samples take least in the dummy's
+ * place, as a fill puts short samples into longer packs. In: a plan. Out: the same plan with samples moved
+ * inside their steps. O(dummies x samples of their step). */
+#include <string.h>
+
+#include "base/checked.h"
+#include "cost/cost.h"
+#include "data/plan.h"
+#include "epoch/epoch.h"
+
+/* A step may take one part in so many longer for the sake of fewer idle ranks. */
+#define DEAR 100
+
+typedef struct sharing {
+    const hbp__epoch *epoch;
+    hbp_plan *plan;
+    uint32_t *piece; /* [samples] of the plan */
+    int64_t *offset; /* [packs + 1] the plan's, before samples move */
+    int64_t *source; /* [packs] the pack whose rows the samples of this one are among */
+    int64_t *home;   /* [samples] the pack of each row */
+    int64_t *unit;   /* [samples] scratch: the first row of those linked with it; then rows in a new order */
+    int64_t *tokens; /* [samples] scratch: of the rows that `unit` names */
+    int64_t *kinds;  /* [samples] scratch: mask of the same */
+    int64_t *leader; /* [ties] scratch: NO_ROW between packs */
+    uint8_t *leaves; /* [samples] scratch: rows that a pack gives */
+    int64_t *column; /* [samples] scratch: a column in its new order */
+    int has_moved;
+} sharing;
+
+#define NO_ROW INT64_C(-1)
+
+/* Rows that the samples of pack p are among, in ascending order. */
+static int64_t begin(const sharing *s, int64_t p)
+{
+    return s->offset[s->source[p]];
+}
+
+static int64_t end(const sharing *s, int64_t p)
+{
+    return s->offset[s->source[p] + 1];
+}
+
+static int64_t kind_of(const sharing *s, int64_t row)
+{
+    return s->plan->sample_modalities ? INT64_C(1) << s->plan->sample_modalities[row] : 0;
+}
+
+static uint32_t tie_of(const sharing *s, int64_t row)
+{
+    const hbp_lengths *lengths = s->epoch->lengths;
+    return lengths->tie ? lengths->tie[s->piece[row]] : HBP__FREE;
+}
+
+/* Writes what pack p holds now: sums, time and bytes. O(its rows). */
+static void measure(sharing *s, int64_t p)
+{
+    hbp_plan *plan = s->plan;
+    int32_t row = hbp__cost_row(s->epoch->cost, plan->pack_sp[p]), recompute = plan->pack_recompute[p];
+    int64_t multiple = hbp__plan_sequence_multiple(plan, plan->pack_sp[p]);
+    int64_t tokens = 0, padded = 0, squares = 0, loss = 0, vision = 0;
+    for (int64_t i = begin(s, p); i < end(s, p); i++) {
+        int64_t length = plan->sample_tokens[i];
+        if (s->home[i] != p)
+            continue;
+        tokens += length;
+        padded += hbp__round_up(length, multiple);
+        squares += length * length;
+        loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
+        vision += plan->sample_vision ? plan->sample_vision[i] : 0;
+    }
+    padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
+    plan->pack_tokens[p] = tokens;
+    plan->pack_padded_tokens[p] = padded;
+    plan->pack_squares[p] = squares;
+    plan->pack_loss_tokens[p] = loss;
+    plan->pack_ns[p] =
+        hbp__cost_vision_pack_ns(s->epoch->cost, row, recompute, padded, (double)squares, vision);
+    plan->pack_bytes[p] = hbp__cost_vision_pack_bytes(s->epoch->cost, row, recompute, padded, vision);
+    if (plan->pack_vision)
+        plan->pack_vision[p] = vision;
+}
+
+/* The units of pack p, linked samples being one: of each the first row, its tokens and kinds. Returns how
+ * many units, and their kinds in *kinds. */
+static int64_t list_units(sharing *s, int64_t p, int64_t *kinds)
+{
+    int64_t units = 0;
+    *kinds = 0;
+    for (int64_t i = begin(s, p); i < end(s, p); i++) {
+        if (s->home[i] != p)
+            continue;
+        uint32_t tie = tie_of(s, i);
+        int64_t lead = tie == HBP__FREE || s->leader[tie] == NO_ROW ? i : s->leader[tie];
+        if (tie != HBP__FREE)
+            s->leader[tie] = lead;
+        units += lead == i;
+        s->unit[i] = lead;
+        s->leaves[i] = 0;
+        s->tokens[lead] = (lead == i ? 0 : s->tokens[lead]) + s->plan->sample_tokens[i];
+        s->kinds[lead] = (lead == i ? 0 : s->kinds[lead]) | kind_of(s, i);
+        *kinds |= kind_of(s, i);
+    }
+    for (int64_t i = begin(s, p); i < end(s, p); i++)
+        if (s->home[i] == p && tie_of(s, i) != HBP__FREE)
+            s->leader[tie_of(s, i)] = NO_ROW;
+    return units;
+}
+
+/* The shortest unit of pack p that brings one of the kinds `missing` and that the others can do without:
+ * `staying` units are of each kind. */
+static int64_t shortest_unit(const sharing *s, int64_t p, int64_t missing, const int64_t *staying)
+{
+    int64_t best = NO_ROW;
+    for (int64_t i = begin(s, p); i < end(s, p); i++) {
+        int fits = s->home[i] == p && s->unit[i] == i && !s->leaves[i] &&
+                   (!missing || s->kinds[i] & missing) && (best == NO_ROW || s->tokens[i] < s->tokens[best]);
+        for (int32_t k = 0; fits && k < HBP_MAX_MODALITIES; k++)
+            fits = !(s->kinds[i] >> k & 1) || staying[k] > 1;
+        best = fits ? i : best;
+    }
+    return best;
+}
+
+/* Marks the rows that pack p would give; 0 where it cannot. */
+static int pick(sharing *s, int64_t p)
+{
+    int64_t kinds, given = 0, left = list_units(s, p, &kinds), staying[HBP_MAX_MODALITIES] = {0};
+    for (int64_t i = begin(s, p); kinds && i < end(s, p); i++)
+        for (int32_t k = 0; s->home[i] == p && s->unit[i] == i && k < HBP_MAX_MODALITIES; k++)
+            staying[k] += s->kinds[i] >> k & 1;
+    do {
+        int64_t row = left > 1 ? shortest_unit(s, p, kinds & ~given, staying) : NO_ROW;
+        if (row == NO_ROW)
+            return 0;
+        s->leaves[row] = 1;
+        given |= s->kinds[row];
+        for (int32_t k = 0; k < HBP_MAX_MODALITIES; k++)
+            staying[k] -= s->kinds[row] >> k & 1;
+        left--;
+    } while (given != kinds);
+    for (int64_t i = begin(s, p); i < end(s, p); i++)
+        if (s->home[i] == p)
+            s->leaves[i] = s->leaves[s->unit[i]];
+    return 1;
+}
+
+/* Gives the marked rows of pack `from` to pack `to`. */
+static void move_rows(sharing *s, int64_t from, int64_t to)
+{
+    s->source[to] = s->source[from];
+    for (int64_t i = begin(s, from); i < end(s, from); i++)
+        if (s->home[i] == from && s->leaves[i])
+            s->home[i] = to;
+    measure(s, from);
+    measure(s, to);
+}
+
+static int64_t micro_batch_ns(const hbp_plan *plan, int64_t m)
+{
+    int64_t ns = 0;
+    for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+        ns = hbp__max_i64(ns, plan->pack_ns[p]);
+    return ns;
+}
+
+static int64_t step_ns(const sharing *s, int64_t step)
+{
+    int64_t ns = hbp__round_i64(s->epoch->cost->terms.step_ns);
+    for (int64_t m = s->plan->step_offsets[step]; m < s->plan->step_offsets[step + 1]; m++)
+        ns = hbp__add_saturating(ns, micro_batch_ns(s->plan, m));
+    return ns;
+}
+
+/* Whether pack p has the degree, recomputation and capacity of dummy `to`. */
+static int is_alike(const hbp_plan *plan, int64_t p, int64_t to)
+{
+    return plan->pack_sp[p] == plan->pack_sp[to] && plan->pack_recompute[p] == plan->pack_recompute[to] &&
+           plan->pack_capacity[p] == plan->pack_capacity[to];
+}
+
+/* Whether what pack p holds keeps to its capacity and to memory. */
+static int is_held(const sharing *s, int64_t p)
+{
+    return s->plan->pack_padded_tokens[p] <= s->plan->pack_capacity[p] &&
+           s->plan->pack_bytes[p] <= s->epoch->cost->terms.limit_bytes;
+}
+
+static int have_same_kinds(const hbp_plan *plan, int64_t m, int64_t other)
+{
+    return !plan->micro_batch_modalities ||
+           plan->micro_batch_modalities[m] == plan->micro_batch_modalities[other];
+}
+
+/* The longest pack of micro-batch `m` that is like dummy `to` and can give it samples. */
+static int64_t find_near(sharing *s, int64_t m, int64_t to)
+{
+    const hbp_plan *plan = s->plan;
+    int64_t best = NO_ROW;
+    for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+        if (plan->pack_tokens[p] && is_alike(plan, p, to) &&
+            (best == NO_ROW || plan->pack_ns[p] > plan->pack_ns[best]) && pick(s, p))
+            best = p;
+    return best;
+}
+
+/* The pack of the step whose samples take least in the place of dummy `to`; the first of those. */
+static int64_t find_far(sharing *s, int64_t step, int64_t m, int64_t to)
+{
+    hbp_plan *plan = s->plan;
+    int64_t best = NO_ROW, best_ns = INT64_MAX;
+    for (int64_t o = plan->step_offsets[step]; o < plan->step_offsets[step + 1]; o++)
+        for (int64_t p = plan->micro_batch_offsets[o]; p < plan->micro_batch_offsets[o + 1]; p++) {
+            if (!plan->pack_tokens[p] || !have_same_kinds(plan, o, m) || !pick(s, p))
+                continue;
+            move_rows(s, p, to);
+            int64_t ns = is_held(s, to) ? plan->pack_ns[to] : INT64_MAX;
+            move_rows(s, to, p); /* still marked */
+            if (ns < best_ns) {
+                best = p;
+                best_ns = ns;
+            }
+        }
+    return best;
+}
+
+/* Fills dummy `to` of micro-batch `m`, unless the step would take more than `most_ns`; returns whether. */
+static int fill(sharing *s, int64_t step, int64_t m, int64_t to, int64_t most_ns)
+{
+    int64_t from = find_near(s, m, to);
+    if (from == NO_ROW)
+        from = find_far(s, step, m, to);
+    if (from == NO_ROW)
+        return 0;
+    pick(s, from);
+    move_rows(s, from, to);
+    if (step_ns(s, step) <= most_ns)
+        return 1;
+    move_rows(s, to, from); /* still marked */
+    return 0;
+}
+
+/* Puts rows [first, last) of a column into the order of `unit`. */
+#define REORDER(name, type)                                                                                  \
+    for (int64_t i = first; plan->name && i < last; i++)                                                     \
+        s->column[i] = plan->name[s->unit[i]];                                                               \
+    for (int64_t i = first; plan->name && i < last; i++)                                                     \
+        plan->name[i] = (type)s->column[i];
+
+/* Lays the step's rows out by pack; those of one pack keep their order. */
+static void lay_out(sharing *s, int64_t step)
+{
+    hbp_plan *plan = s->plan;
+    int64_t pack = plan->micro_batch_offsets[plan->step_offsets[step]];
+    int64_t pack_end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
+    int64_t first = s->offset[pack], last = s->offset[pack_end], at = first;
+    for (int64_t p = pack; p < pack_end; p++) {
+        for (int64_t i = begin(s, p); i < end(s, p); i++)
+            if (s->home[i] == p)
+                s->unit[at++] = i;
+        plan->pack_offsets[p + 1] = at;
+    }
+    REORDER(sample_ids, int64_t)
+    REORDER(sample_tokens, int32_t)
+    REORDER(sample_first_tokens, int64_t)
+    REORDER(sample_loss_tokens, int32_t)
+    REORDER(sample_vision, int32_t)
+    REORDER(sample_modalities, int32_t)
+    for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++)
+        plan->micro_batch_ns[m] = micro_batch_ns(plan, m);
+    plan->step_ns[step] = step_ns(s, step);
+}
+#undef REORDER
+
+/* Fills the dummies of a step. Returns whether samples moved. */
+static int share_step(sharing *s, int64_t step)
+{
+    hbp_plan *plan = s->plan;
+    int64_t before = plan->step_ns[step], most = hbp__add_saturating(before, before / DEAR);
+    int moved = 0;
+    for (int64_t m = plan->step_offsets[step]; m < plan->step_offsets[step + 1]; m++)
+        for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
+            if (s->offset[p] == s->offset[p + 1])
+                moved |= fill(s, step, m, p, most);
+    if (moved)
+        lay_out(s, step);
+    return moved;
+}
+
+static int has_dummies(const hbp_plan *plan, int64_t step)
+{
+    int64_t p = plan->micro_batch_offsets[plan->step_offsets[step]];
+    int64_t end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
+    while (p < end && plan->pack_offsets[p] < plan->pack_offsets[p + 1])
+        p++;
+    return p < end;
+}
+
+static hbp_status open(sharing *s)
+{
+    hbp_context *context = s->epoch->context;
+    const hbp__memory *memory = &context->memory;
+    uint64_t rows = (uint64_t)s->plan->samples, ties = (uint64_t)s->epoch->lengths->ties;
+    HBP__TRY(hbp__epoch_pieces(s->epoch, s->plan, &s->piece));
+    s->offset = hbp__new(memory, (uint64_t)s->plan->packs + 1, sizeof *s->offset);
+    s->source = hbp__new(memory, (uint64_t)s->plan->packs, sizeof *s->source);
+    s->home = hbp__new(memory, rows, sizeof *s->home);
+    s->unit = hbp__new(memory, rows, sizeof *s->unit);
+    s->tokens = hbp__new(memory, rows, sizeof *s->tokens);
+    s->kinds = hbp__new(memory, rows, sizeof *s->kinds);
+    s->leader = hbp__new(memory, ties, sizeof *s->leader);
+    s->leaves = hbp__new_zero(memory, rows, sizeof *s->leaves);
+    s->column = hbp__new(memory, rows, sizeof *s->column);
+    if (!s->offset || !s->source || !s->home || !s->unit || !s->tokens || !s->kinds || !s->leader ||
+        !s->leaves || !s->column)
+        return hbp__fail_memory(context, "the idle ranks of the plan");
+    for (uint64_t i = 0; i < ties; i++)
+        s->leader[i] = NO_ROW;
+    memcpy(s->offset, s->plan->pack_offsets, ((size_t)s->plan->packs + 1) * sizeof *s->offset);
+    for (int64_t p = 0; p < s->plan->packs; p++) {
+        s->source[p] = p;
+        for (int64_t i = s->plan->pack_offsets[p]; i < s->plan->pack_offsets[p + 1]; i++)
+            s->home[i] = p;
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
+{
+    const hbp__memory *memory = &epoch->context->memory;
+    sharing s = {.epoch = epoch, .plan = plan};
+    int64_t idle = 0;
+    while (idle < plan->steps && !has_dummies(plan, idle))
+        idle++;
+    if (idle == plan->steps)
+        return HBP_OK;
+    hbp_status status = open(&s);
+    for (int64_t step = idle; status >= 0 && step < plan->steps; step++) {
+        if (has_dummies(plan, step))
+            s.has_moved |= share_step(&s, step);
+        status = hbp__tick(epoch->context, "steps", step, plan->steps);
+    }
+    if (status >= 0 && s.has_moved)
+        hbp__plan_seal(plan);
+    hbp__delete(memory, s.column);
+    hbp__delete(memory, s.leaves);
+    hbp__delete(memory, s.leader);
+    hbp__delete(memory, s.kinds);
+    hbp__delete(memory, s.tokens);
+    hbp__delete(memory, s.unit);
+    hbp__delete(memory, s.home);
+    hbp__delete(memory, s.source);
+    hbp__delete(memory, s.offset);
+    hbp__delete(memory, s.piece);
+    return status;
+}
