@@ -200,7 +200,7 @@ START_TEST(places_stay)
 {
     hbp_context *context = test_context();
     int64_t fewer = 0;
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
+    for (uint64_t seed = 0; seed < 24; seed++) {
         hbp_cost *cost = test_cost_ranks(context, 8);
         hbp_lengths *lengths = draw_lengths(context, seed, 30 + 20 * (int64_t)seed, 9000, seed % 2);
         hbp_groups *groups = two_groups(context, cost);
