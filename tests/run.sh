@@ -134,6 +134,8 @@ check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
 build tsan "whole_test_threads base_test_worker base_test_parallel epoch_test_batches_plan step_test_stepper step_test_stepper_threads executor_test_local" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
+[ $long = 0 ] ||
+    HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_test_bounds
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed

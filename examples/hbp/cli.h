@@ -259,7 +259,9 @@ shown show_rivals(const hbp_plan_summary *summary);
 shown show_conditions(const hbp_plan_summary *summary);
 void print_steps(const hbp_report *report);            /* samples and tokens of a step, and its mixture */
 void print_hierarchy(const hbp_plan_summary *summary); /* a line, where both ways were weighed */
-double cli_now(void);                                  /* seconds, monotonic */
+/* A line, where what steps hold costs more than a little; `bound_ns` is that of the plan. */
+void print_price(const hbp_plan_summary *summary, int64_t bound_ns);
+double cli_now(void); /* seconds, monotonic */
 
 /* measured.c: rates and collectives of a machine. */
 shown show_flops(double per_s); /* 137.5 GFLOP/s */
@@ -283,6 +285,7 @@ void show_bar(double share, int width, char *out); /* `width` columns of '#', th
 
 /* JSON: a real that is not finite becomes null. */
 json_t *json_number(double value);
+json_t *json_known(int64_t ns); /* null for 0 */
 json_t *json_columns_i64(const int64_t *values, int64_t count);
 /* Adds what a plan promises of its steps; what a report says of them. */
 void json_add_contract(json_t *object, const hbp_plan_summary *summary);

@@ -10,6 +10,7 @@ typedef struct way {
     char failed[256];
     double seconds; /* to plan, the sweep included */
     epoch_setting setting;
+    hbp_plan_summary summary;
     hbp_report report;
 } way;
 
@@ -27,6 +28,9 @@ static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *opt
                                                            &w->setting, &c->plan);
     w->seconds = cli_now() - start;
     hbp_report_init(&w->report, sizeof w->report);
+    w->summary.struct_size = sizeof w->summary;
+    if (status >= 0)
+        status = hbp_plan_get_summary(c->context, c->plan, &w->summary);
     if (status >= 0) {
         hbp_simulate_options simulate;
         hbp_simulate_options_init(&simulate, sizeof simulate);
@@ -82,7 +86,7 @@ static int print_json(cli *c, const way *ways, int64_t bound_ns)
             json_object_set_new(one, "setting", setting_json(&ways[i].setting));
         json_array_append_new(list, one);
     }
-    c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
+    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "ways", list);
     return cli_print_json(c);
 }
 
@@ -153,8 +157,8 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
     }
     if (bound_ns > 0)
-        printf("\nNo plan of these samples in %s or more is predicted to take less than %s.\n",
-               show_number(fewest, "step").s, show_time((double)bound_ns).s);
+        printf("\nNo plan of these samples in %s or more takes less than %s on %s under this cost.\n",
+               show_number(fewest, "step").s, show_time((double)bound_ns).s, show_gpus(&ways[0].summary).s);
     printf("This plan was made in %.2f s, the others, with the search for their best settings, in at most "
            "%.2f s.\n",
            ways[0].seconds, slowest);

@@ -6,7 +6,7 @@
 static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, double seconds)
 {
     c->result = json_pack(
-        "{s:s?,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:b,s:f,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:"
+        "{s:s?,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:b,s:f,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:"
         "I}",
         "path", c->output, "digest", show_digest(s->digest).s, "lengths_digest",
         show_digest(s->lengths_digest).s, "ranks", (json_int_t)s->ranks, "steps", (json_int_t)s->steps,
@@ -15,7 +15,7 @@ static int print_json(cli *c, const hbp_plan_summary *s, const hbp_report *r, do
         "tokens", (json_int_t)s->tokens, "overlong_samples", (json_int_t)s->overlong_samples,
         "overlong_tokens", (json_int_t)s->overlong_tokens, "complete", (int)s->complete, "proven",
         (int)s->proven, "planning_seconds", seconds, "epoch_ns", (json_int_t)r->epoch_ns, "bound_ns",
-        (json_int_t)r->bound_ns, "gap", json_number(r->gap), "padding", json_number(r->padding), "idle",
+        json_known(r->bound_ns), "gap", json_number(r->gap), "padding", json_number(r->padding), "idle",
         json_number(r->idle), "abr", json_number(r->abr), "cr", json_number(r->cr), "tokens_per_s_per_gpu",
         json_number(r->tokens_per_s_per_gpu), "peak_bytes", (json_int_t)r->peak_bytes);
     json_add_contract(c->result, s);
@@ -54,6 +54,7 @@ static void print_text(const cli *c, const hbp_plan_summary *s, const hbp_report
         printf("%s above what no %s can beat %s, ", show_share(r->gap).s, show_rivals(s).s,
                show_conditions(s).s);
     printf("%s tokens/s per GPU\n", show_count((int64_t)r->tokens_per_s_per_gpu).s);
+    print_price(s, r->bound_ns);
     printf("padding %s, idle %s, tokens in packs with SP > 1: %s, peak memory %s\n", show_share(r->padding).s,
            show_share(r->idle).s, show_share(r->cr).s, show_bytes((double)r->peak_bytes).s);
     if (s->vision >= 0)

@@ -98,14 +98,14 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
                       (json_int_t)kinds[i].tokens, "vision", vision_json(s, kinds[i].vision), "predicted_ns",
                       (json_int_t)kinds[i].ns));
     c->result = json_pack(
-        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:o,s:I,s:I,s:o}", "digest",
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:I,s:I,s:o}", "digest",
         show_digest(s->digest).s, "lengths_digest", show_digest(s->lengths_digest).s, "ranks",
         (json_int_t)s->ranks, "steps", (json_int_t)s->steps, "first_step", (json_int_t)s->first_step,
         "micro_batches", (json_int_t)s->micro_batches, "packs", (json_int_t)s->packs, "dummy_packs",
         (json_int_t)s->dummy_packs, "samples", (json_int_t)s->samples, "dropped", (json_int_t)s->dropped,
         "tokens", (json_int_t)s->tokens, "loss_tokens", (json_int_t)s->loss_tokens, "vision",
         vision_json(s, s->vision), "modalities", modalities_json(s->modalities), "predicted_ns",
-        (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns, "gap", json_number(s->gap), "seed",
+        (json_int_t)s->predicted_ns, "bound_ns", json_known(s->bound_ns), "gap", json_number(s->gap), "seed",
         (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
     json_add_contract(c->result, s);
     return cli_print_json(c);
@@ -132,6 +132,7 @@ static int overview(cli *c)
     if (s.bound_ns > 0)
         printf("no %s takes less than %s %s: this plan is %s above it\n", show_rivals(&s).s,
                show_time((double)s.bound_ns).s, show_conditions(&s).s, show_share(s.gap).s);
+    print_price(&s, s.bound_ns);
     printf("seed %llu, epoch %llu, digest %s", (unsigned long long)s.seed, (unsigned long long)s.epoch,
            show_digest(s.digest).s);
     if (s.dropped)

@@ -226,11 +226,11 @@ static json_t *way_json(const way *w)
     const char *mode = hbp_step_mode_name(w->mode);
     if (w->failed[0])
         return json_pack("{s:s,s:s}", "mode", mode, "failed", w->failed);
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:o,s:f}", "mode", mode, "digest",
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:b,s:b,s:o,s:f}", "mode", mode, "digest",
                      show_digest(s->digest).s, "ranks", (json_int_t)s->ranks, "samples",
                      (json_int_t)s->samples, "tokens", (json_int_t)s->tokens, "micro_batches",
                      (json_int_t)s->micro_batches, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
-                     (json_int_t)s->bound_ns, "gap", json_number(s->gap), "complete", (int)s->complete,
+                     json_known(s->bound_ns), "gap", json_number(s->gap), "complete", (int)s->complete,
                      "proven", (int)s->proven, "idle", json_number(w->idle), "planning_ms", w->seconds * 1e3);
 }
 
@@ -302,7 +302,7 @@ static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
         }
         json_array_append_new(list, row);
     }
-    c->result = json_pack("{s:I,s:o}", "bound_ns", (json_int_t)bound_ns, "ways", list);
+    c->result = json_pack("{s:o,s:o}", "bound_ns", json_known(bound_ns), "ways", list);
     return cli_print_json(c);
 }
 
@@ -347,7 +347,8 @@ static void print_ways(const way *ways, int64_t bound_ns)
         if (ways[i].failed[0])
             printf("  %s: %s\n", hbp_step_mode_name(i), ways[i].failed);
     if (bound_ns > 0)
-        printf("\nNo plan of this step is predicted to take less than %s.\n", show_time((double)bound_ns).s);
+        printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
+               show_conditions(&ways[HBP_STEP_DEFAULT].summary).s);
 }
 
 static int compare(cli *c, hbp_step_options *options)

@@ -7,6 +7,9 @@
 
 #include "cli.h"
 
+/* A price of steps is said from so many times the bound with steps left free on. */
+#define WORTH_SAYING 1.01
+
 shown show_count(int64_t value)
 {
     shown out;
@@ -152,6 +155,14 @@ void print_hierarchy(const hbp_plan_summary *s)
                show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s);
 }
 
+void print_price(const hbp_plan_summary *s, int64_t bound_ns)
+{
+    if (s->free_bound_ns > 0 && (double)bound_ns > WORTH_SAYING * (double)s->free_bound_ns)
+        printf("price of these steps: up to %s; with steps left free, no plan takes less than %s\n",
+               show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
+               show_time((double)s->free_bound_ns).s);
+}
+
 double cli_now(void)
 {
     struct timespec now;
@@ -263,6 +274,11 @@ json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *json_known(int64_t ns)
+{
+    return ns > 0 ? json_integer(ns) : json_null();
+}
+
 json_t *json_columns_i64(const int64_t *values, int64_t count)
 {
     json_t *array = json_array();
@@ -275,10 +291,11 @@ void json_add_contract(json_t *object, const hbp_plan_summary *s)
 {
     const char *composition = s->composition ? hbp_composition_name(s->composition) : NULL;
     json_t *rest =
-        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I}", "composition", composition, "samples_per_step",
+        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I,s:o}", "composition", composition, "samples_per_step",
                   (json_int_t)s->samples_per_step, "tokens_per_step", (json_int_t)s->tokens_per_step,
                   "hierarchy_ns", (json_int_t)s->hierarchy_ns, "mixture_ns", (json_int_t)s->mixture_ns,
-                  "lockstep_ranks", (json_int_t)(s->lockstep_ranks ? s->lockstep_ranks : s->ranks));
+                  "lockstep_ranks", (json_int_t)(s->lockstep_ranks ? s->lockstep_ranks : s->ranks),
+                  "free_bound_ns", json_known(s->free_bound_ns));
     json_object_update(object, rest);
     json_decref(rest);
 }

@@ -24,6 +24,7 @@ enum { HBP_FORWARD = 0, HBP_BACKWARD = 1 };
 
 HBP_BEGIN_DECLS
 
+/* Scales lie in 0..1e30, speeds and a link's bytes a second in 1e-30..1e30. */
 typedef struct hbp_pipeline_options {
     uint32_t struct_size;
     int32_t stages;         /* S; needed */

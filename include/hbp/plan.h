@@ -83,6 +83,8 @@ typedef struct hbp_plan_summary {
     int32_t lockstep_ranks; /* consecutive ranks that wait for one another in every micro-batch, as in
                                hbp_cost_terms; 0: all */
     int32_t reserved;
+    int64_t free_bound_ns; /* no plan of its samples is faster, whatever its steps hold: what is above it is
+                              the price of the contract; of whole epochs; 0: not known */
 } hbp_plan_summary;
 
 HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *plan,

@@ -74,7 +74,8 @@ struct hbp_plan {
     int64_t pack_multiple_per_sp;
     int32_t lockstep_ranks; /* of the cost; 0: all ranks */
     /* Not part of the digest: */
-    int64_t bound_ns; /* no plan of these samples is faster; 0: not known */
+    int64_t bound_ns;      /* no plan of these samples is faster; 0: not known */
+    int64_t free_bound_ns; /* nor one with whatever steps; 0: not known */
     int32_t composition;
     int64_t samples_per_step;
     int64_t tokens_per_step;

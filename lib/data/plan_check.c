@@ -256,10 +256,13 @@ static hbp_status check_steps(hbp_context *context, const hbp_plan *plan)
 static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)
 {
     int64_t ns = hbp__plan_ns(plan);
-    if (plan->bound_ns < 0 || plan->bound_ns > ns)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "the bound on the time is %lld ns; it must lie between 0 and the predicted %lld ns",
-                         (long long)plan->bound_ns, (long long)ns);
+    const int64_t bound[] = {plan->bound_ns, plan->free_bound_ns};
+    for (int i = 0; i < 2; i++)
+        if (bound[i] < 0 || bound[i] > ns)
+            return hbp__fail(
+                context, HBP_E_INVALID,
+                "the bound on the time%s is %lld ns; it must lie between 0 and the predicted %lld ns",
+                i ? " with steps left free" : "", (long long)bound[i], (long long)ns);
     return HBP_OK;
 }
 

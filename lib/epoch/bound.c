@@ -13,10 +13,11 @@ static int64_t least_steps(const hbp__epoch *epoch, int64_t tokens_per_step)
     return tokens_per_step ? hbp__ceil_div(epoch->lengths->tokens, tokens_per_step) : 1;
 }
 
-hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
+hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
+                            int64_t *bound_ns)
 {
-    hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost,
-                                        least_steps(epoch, tokens_per_step), bound_ns);
+    steps = hbp__max_i64(steps, least_steps(epoch, tokens_per_step));
+    hbp_status status = hbp_bound_epoch(epoch->context, epoch->lengths, epoch->cost, steps, bound_ns);
     if (status >= 0)
         status = hbp__epoch_bound_long(epoch, tokens_per_step, bound_ns);
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
@@ -25,11 +26,10 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
     return hbp__enter(epoch->context); /* clears its message */
 }
 
-/* The bound of all samples as one step (docs/explanation/step-bound.md) is one for any number of steps: their
- * micro-batches together are those of a step, and each pays what a step pays besides. `upper_ns` is the time
- * of some plan. */
-static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
-                                int64_t upper_ns, int64_t *bound_ns)
+/* The bound of all samples as one step (docs/explanation/step-bound.md), without what a step pays besides its
+ * micro-batches, is one for any number of steps: their micro-batches together are those of a step. `upper_ns`
+ * is the time of some plan of `steps` steps. */
+static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t steps, int64_t upper_ns, int64_t *bound_ns)
 {
     hbp__step step;
     hbp_step_options options;
@@ -40,27 +40,59 @@ static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t tokens_per_step
     if (status >= 0)
         status = hbp__step_bound(&step, upper_ns - hbp__mul_saturating(steps, step_ns), bound_ns);
     hbp__step_close(&step);
-    if (status == HBP_E_INFEASIBLE)
-        return hbp__enter(epoch->context); /* clears its message */
-    if (status >= 0)
-        *bound_ns =
-            hbp__add_saturating(*bound_ns, hbp__mul_saturating(least_steps(epoch, tokens_per_step), step_ns));
-    return status;
+    if (status != HBP_E_INFEASIBLE)
+        return status;
+    *bound_ns = 0;
+    return hbp__enter(epoch->context); /* clears its message */
+}
+
+/* The tokens of the plan and the most that a step of it holds. */
+static void sum_tokens(const hbp_plan *plan, int64_t *tokens, int64_t *most)
+{
+    *tokens = *most = 0;
+    for (int64_t i = 0; i < plan->steps; i++) {
+        *tokens += plan->step_tokens[i];
+        *most = hbp__max_i64(*most, plan->step_tokens[i]);
+    }
 }
 
 hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
                                 hbp_plan *plan)
 {
-    int64_t tokens = 0, most = 0, sharper = 0;
-    for (int64_t i = 0; i < plan->steps; i++) {
-        tokens += plan->step_tokens[i];
-        most = hbp__max_i64(most, plan->step_tokens[i]);
-    }
-    plan->bound_ns = 0;
+    int64_t tokens, most, as_step = 0, step_ns = hbp__round_i64(epoch->cost->terms.step_ns);
+    sum_tokens(plan, &tokens, &most);
+    plan->bound_ns = plan->free_bound_ns = 0;
     if (tokens != epoch->lengths->tokens || most > tokens_per_step)
         return HBP_OK;
-    if (epoch->lengths->count <= FEW_SAMPLES)
-        HBP__TRY(bound_as_step(epoch, tokens_per_step, plan->steps, hbp__plan_ns(plan), &sharper));
-    plan->bound_ns = hbp__max_i64(bound_ns, sharper);
+    plan->bound_ns = bound_ns;
+    if (epoch->lengths->count > FEW_SAMPLES)
+        return HBP_OK;
+    HBP__TRY(bound_as_step(epoch, plan->steps, hbp__plan_ns(plan), &as_step));
+    if (!as_step)
+        return HBP_OK;
+    plan->free_bound_ns = hbp__add_saturating(as_step, step_ns);
+    as_step = hbp__add_saturating(as_step, hbp__mul_saturating(least_steps(epoch, tokens_per_step), step_ns));
+    plan->bound_ns = hbp__max_i64(bound_ns, as_step);
     return HBP_OK;
+}
+
+hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan)
+{
+    int64_t tokens, most, bound_ns;
+    sum_tokens(plan, &tokens, &most);
+    if (tokens != epoch->lengths->tokens)
+        return HBP_OK;
+    HBP__TRY(hbp__epoch_bound(epoch, 0, 1, &bound_ns));
+    plan->free_bound_ns = hbp__max_i64(plan->free_bound_ns, bound_ns);
+    if (plan->bound_ns)
+        plan->bound_ns = hbp__max_i64(plan->bound_ns, plan->free_bound_ns);
+    return HBP_OK;
+}
+
+hbp_status hbp__epoch_set_bound_of_steps(const hbp__epoch *epoch, hbp_plan *plan)
+{
+    int64_t tokens, most;
+    sum_tokens(plan, &tokens, &most);
+    return tokens == epoch->lengths->tokens ? hbp__epoch_bound(epoch, 0, plan->steps, &plan->bound_ns)
+                                            : HBP_OK;
 }

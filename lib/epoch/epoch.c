@@ -114,13 +114,12 @@ static hbp_status record_tokens(const hbp__epoch *epoch, const hbp_groups *group
     return asked && most > asked ? hbp__epoch_refuse_tokens(epoch, asked, most) : HBP_OK;
 }
 
-/* What the plan of a hierarchy records besides its steps. */
-static hbp_status describe_hierarchy(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
+/* What a plan of groups records besides its steps. */
+static hbp_status describe(const hbp__epoch *epoch, const hbp_groups *groups, hbp_plan *plan)
 {
     int64_t bound_ns;
-    plan->composition = HBP_COMPOSITION_HIERARCHY;
     HBP__TRY(record_tokens(epoch, groups, plan));
-    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, &bound_ns));
+    HBP__TRY(hbp__epoch_bound(epoch, plan->tokens_per_step, 1, &bound_ns));
     return hbp__epoch_set_bound(epoch, plan->tokens_per_step, bound_ns, plan);
 }
 
@@ -136,8 +135,10 @@ static hbp_status plan_hierarchy(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__packs_even_kinds(epoch->context, groups, balance.seed, balance.epoch, best.packs);
     if (status >= 0)
         status = hbp__balance(epoch->context, best.packs, groups, epoch->cost, &balance, 0, out);
-    if (status >= 0)
-        status = describe_hierarchy(epoch, groups, *out);
+    if (status >= 0) {
+        (*out)->composition = HBP_COMPOSITION_HIERARCHY;
+        status = describe(epoch, groups, *out);
+    }
     hbp__trial_close(&best);
     return status;
 }
@@ -249,6 +250,8 @@ hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = by_groups ? hbp__batches_plan_by_groups(epoch, &batches, 1, out)
                            : hbp__batches_plan(epoch, &batches, out);
+    if (status >= 0 && by_groups && o->mode != HBP_EPOCH_PAPER)
+        status = hbp__epoch_set_bound_of_steps(epoch, *out);
     if (status >= 0) {
         (*out)->composition = composition;
         (*out)->samples_per_step = o->samples_per_step;
@@ -270,7 +273,7 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     if (status >= 0)
         status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
     if (status >= 0)
-        status = record_tokens(epoch, epoch->groups, *out);
+        status = describe(epoch, epoch->groups, *out);
     hbp__batches_close(&batches);
     hbp_groups_free(chosen);
     return status;
@@ -316,6 +319,8 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
     if (limited)
         epoch.lengths = limited;
     hbp_status status = plan_contract(&epoch, out);
+    if (status >= 0)
+        status = hbp__epoch_set_free_bound(&epoch, *out);
     hbp_lengths_free(limited);
     if (status < 0) {
         hbp_plan_free(*out);

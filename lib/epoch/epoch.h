@@ -113,9 +113,10 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **pl
  * O(samples of the plan), and dummies times samples of their steps. */
 hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan);
 
-/* The bound for a plan of every sample in steps of at most `tokens_per_step` tokens; 0 where there is none.
- */
-hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
+/* The bound for a plan of every sample in steps of at most `tokens_per_step` tokens (0: any), `steps` of them
+ * at least; 0 where there is none. */
+hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t steps,
+                            int64_t *bound_ns);
 
 /* Raises that bound where steps of at most `tokens_per_step` tokens wait for the longest samples. */
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns);
@@ -124,6 +125,10 @@ hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_ste
  * the tokens. */
 hbp_status hbp__epoch_set_bound(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t bound_ns,
                                 hbp_plan *plan);
+
+/* Where `plan` holds all samples, gives it the bound for as many steps as it has; that for whatever steps. */
+hbp_status hbp__epoch_set_bound_of_steps(const hbp__epoch *epoch, hbp_plan *plan);
+hbp_status hbp__epoch_set_free_bound(const hbp__epoch *epoch, hbp_plan *plan);
 
 /* Whether steps may be planned one by one: the step planner knows no groups, windows, left-overs or order of
  * modalities. */

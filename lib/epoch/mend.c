@@ -204,6 +204,7 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **pl
     if (status < 0 || !mended)
         return status < 0 ? status : HBP_OK;
     mended->bound_ns = (*plan)->bound_ns;
+    mended->free_bound_ns = (*plan)->free_bound_ns;
     mended->composition = (*plan)->composition;
     mended->tokens_per_step = (*plan)->tokens_per_step;
     mended->hierarchy_ns = (*plan)->hierarchy_ns;

@@ -352,7 +352,7 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
     if (status >= 0)
         status = take_layouts(&w, &s, hbp__epoch_may_plan_steps(&part));
     if (status >= 0)
-        status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
+        status = hbp__epoch_bound(w.epoch, w.tokens_per_step, 1, &bound_ns);
     if (status >= 0 && hbp__epoch_may_plan_steps(&part))
         status = try_steps(&w, groups, fill, &s.balance, bound_ns);
     if (status >= 0)
@@ -369,7 +369,7 @@ static hbp_status weigh_steps(const hbp__epoch *epoch, int64_t tokens_per_step, 
     weighing w = {epoch, tokens_per_step, 0, NULL, NULL, 0, INT64_MAX};
     int64_t bound_ns = 0;
     HBP__TRY(hbp__epoch_check_caps(epoch));
-    hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, &bound_ns);
+    hbp_status status = hbp__epoch_bound(w.epoch, w.tokens_per_step, 1, &bound_ns);
     if (status >= 0)
         status = try_steps(&w, NULL, NULL, NULL, bound_ns);
     if (status >= 0)

@@ -167,7 +167,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
         summary->sequence_multiple_per_sp = summary->pack_multiple_per_sp = 0;
     if (file->version < 4)
         summary->lockstep_ranks = 0;
-    if (summary->bound_ns > summary->predicted_ns)
+    if (summary->bound_ns > summary->predicted_ns || summary->free_bound_ns > summary->predicted_ns)
         return hbp__file_fail(context, &file->source, 0, "the header's bound is above the predicted time");
     summary->gap = hbp__plan_gap(summary->predicted_ns, summary->bound_ns);
     summary->proven = hbp__plan_is_proven(summary->predicted_ns, summary->bound_ns);

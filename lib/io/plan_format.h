@@ -68,7 +68,8 @@ static inline const char *hbp__plan_key(const char *name)
     X(pack_multiple_per_sp)                                                                                  \
     X(hierarchy_ns)                                                                                          \
     X(mixture_ns)                                                                                            \
-    X(lockstep_ranks)
+    X(lockstep_ranks)                                                                                        \
+    X(free_bound_ns)
 
 /* Rows of each table, named as HBP__PLAN_COLUMNS names them. */
 #define HBP__PLAN_TABLES(X)                                                                                  \

@@ -44,7 +44,6 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
                    {",\"pack_multiple\":", s.pack_multiple},
                    {",\"micro_batch_multiple\":", s.micro_batch_multiple},
                    {",\"predicted_ns\":", s.predicted_ns},
-                   {",\"bound_ns\":", s.bound_ns},
                    {",\"overlong_samples\":", s.overlong_samples},
                    {",\"overlong_tokens\":", s.overlong_tokens}};
     hbp__json_put(out, "{\"summary\":{");
@@ -59,11 +58,13 @@ static void write_summary(hbp__json_out *out, const hbp_plan *plan)
         hbp__json_member(out, ",\"vision\":", s.vision);
     if (s.modalities)
         write_kinds(out, ",\"modalities\":", s.modalities);
-    hbp__json_put(out, ",\"gap\":");
-    if (s.bound_ns > 0)
+    if (s.bound_ns > 0) {
+        hbp__json_member(out, ",\"bound_ns\":", s.bound_ns);
+        hbp__json_put(out, ",\"gap\":");
         hbp__json_put_share(out, s.gap);
-    else
-        hbp__json_put(out, "null");
+    } else {
+        hbp__json_put(out, ",\"bound_ns\":null,\"gap\":null");
+    }
     hbp__json_put(out, ",\"seed\":");
     hbp__json_put_u64(out, s.seed);
     hbp__json_put(out, ",\"epoch\":");

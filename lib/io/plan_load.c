@@ -147,6 +147,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
     set_fields(l.plan, &file->summary, from->steps);
     if (end - first == file->chunks) {
         l.plan->bound_ns = file->summary.bound_ns;
+        l.plan->free_bound_ns = file->summary.free_bound_ns;
         l.plan->hierarchy_ns = file->summary.hierarchy_ns;
         l.plan->mixture_ns = file->summary.mixture_ns;
     }

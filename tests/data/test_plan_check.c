@@ -124,6 +124,8 @@ START_TEST(fields_are_in_range)
     WRONG(int64_t, plan->steps, 0, "the number of steps is 0");
     WRONG(int64_t, plan->bound_ns, -1, "the bound on the time is -1 ns; it must lie between 0 and");
     WRONG(int64_t, plan->bound_ns, INT64_MAX, "the bound on the time is 9223372036854775807 ns");
+    WRONG(int64_t, plan->free_bound_ns, -1, "the bound on the time with steps left free is -1 ns; it must");
+    WRONG(int64_t, plan->free_bound_ns, INT64_MAX, "with steps left free is 9223372036854775807 ns");
     hbp_plan_free(plan);
     hbp_context_free(context);
 }

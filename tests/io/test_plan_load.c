@@ -354,11 +354,12 @@ START_TEST(a_bound_above_the_time_is_refused)
     hbp_plan *plan = drawn_plan(context, 4, 40), *back;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     OK(context, hbp_plan_get_summary(context, plan, &summary));
-    for (int64_t over = 0; over < 2; over++) {
+    for (int64_t over = 0; over < 4; over++) {
         size_t bytes;
-        plan->bound_ns = summary.predicted_ns + over;
+        plan->bound_ns = over / 2 ? 0 : summary.predicted_ns + over;
+        plan->free_bound_ns = over / 2 ? summary.predicted_ns + over % 2 : 0;
         uint8_t *data = saved(context, plan, NULL, &bytes);
-        if (over)
+        if (over % 2)
             FAILS(context, HBP_E_FORMAT, "the header's bound is above the predicted time",
                   load_memory(context, data, bytes, &back));
         else

@@ -272,6 +272,11 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     good show given.msgpack && has "no way to run these very steps takes less than"
     good plan some.npy $on --tokens-per-step 256K -o asked.msgpack && has "what no plan in steps of at most 262,144 tokens can beat"
     good show asked.msgpack && has "no plan in steps of at most 262,144 tokens takes less than"
+    good plan some.npy $on --samples-per-step 4 -o small.msgpack && has "price of these steps: up to "
+    good show small.msgpack && has "with steps left free, no plan takes less than "
+    json "0 < r['free_bound_ns'] < r['bound_ns'] <= r['predicted_ns']" show small.msgpack
+    json "r['free_bound_ns'] <= r['bound_ns']" plan some.npy $on --tokens-per-step 256K
+    good plan some.npy $on --tokens-per-step 100M && ! grep "price of these steps" out || fail "a price of one step for all"
     (cat batches.txt && echo && echo 5) >bad.txt
     wrong 1 "names sample 5, which is in batch" plan some.npy $on --batches bad.txt
     sed 1d batches.txt >bad.txt

@@ -312,7 +312,7 @@ class TestEpoch(unittest.TestCase):
         ):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
-            self.assertEqual(keywords - {"progress"}, set(struct.names()), function.__qualname__)
+            self.assertEqual(keywords - {"progress"}, set(struct.names()) - {"reserved"}, function.__qualname__)
         keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples", "reserved"}
         self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
         for name in EpochKeywords.__annotations__:
@@ -510,6 +510,12 @@ class TestContract(unittest.TestCase):
             ("way to run these very steps", {"composition": 4}),
         ):
             self.assertIn(f"no {rivals} takes less than 2.000 s", str(self.summary(bound_ns=2 * 10**9, **fields)))
+
+    def test_price_of_the_steps(self):
+        said = "price of these steps: up to 50.00 %; with steps left free, no plan takes less than 2.000 s"
+        for bound, is_said in ((2.9, True), (2.0, False), (0, False)):
+            text = str(self.summary(predicted_ns=3 * 10**9, bound_ns=int(bound * 1e9), free_bound_ns=2 * 10**9))
+            self.assertEqual(said in text, is_said)
 
 
 class TestFiles(unittest.TestCase):

@@ -54,6 +54,7 @@ class PlanSummary(Struct):
     mixture_ns: I64
     lockstep_ranks: I32
     reserved: I32
+    free_bound_ns: I64
 
     @property
     def composition_name(self) -> Optional[str]:
@@ -115,6 +116,11 @@ class PlanSummary(Struct):
             lines.append(
                 f"no {self.rivals} takes less than {self.bound_ns / 1e9:,.3f} s on {self.ranks:,} "
                 f"ranks{self.lockstep} under this cost and these options: {100 * self.gap:.2f} % above it"
+            )
+        if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
+            lines.append(
+                f"price of these steps: up to {100 * (self.predicted_ns / self.free_bound_ns - 1):.2f} %; with "
+                f"steps left free, no plan takes less than {self.free_bound_ns / 1e9:,.3f} s"
             )
         if self.vision >= 0:
             lines.append(f"{self.vision:,} vision units")
