@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "cost/cost.h"
+#include "data/lockstep.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
 
@@ -29,6 +30,7 @@ typedef struct sharing {
     int64_t *leader; /* [ties] scratch: NO_ROW between packs */
     uint8_t *leaves; /* [samples] scratch: rows that a pack gives */
     int64_t *column; /* [samples] scratch: a column in its new order */
+    hbp__clock clock;
     int has_moved;
 } sharing;
 
@@ -168,12 +170,10 @@ static int64_t micro_batch_ns(const hbp_plan *plan, int64_t m)
     return ns;
 }
 
-static int64_t step_ns(const sharing *s, int64_t step)
+static int64_t step_ns(sharing *s, int64_t step)
 {
-    int64_t ns = hbp__round_i64(s->epoch->cost->terms.step_ns);
-    for (int64_t m = s->plan->step_offsets[step]; m < s->plan->step_offsets[step + 1]; m++)
-        ns = hbp__add_saturating(ns, micro_batch_ns(s->plan, m));
-    return ns;
+    return hbp__add_saturating(hbp__clock_step(&s->clock, s->plan, step),
+                               hbp__round_i64(s->epoch->cost->terms.step_ns));
 }
 
 /* Whether pack p has the degree, recomputation and capacity of dummy `to`. */
@@ -305,6 +305,7 @@ static hbp_status open(sharing *s)
     hbp_context *context = s->epoch->context;
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)s->plan->samples, ties = (uint64_t)s->epoch->lengths->ties;
+    HBP__TRY(hbp__clock_open(context, s->plan->ranks, s->plan->lockstep_ranks, &s->clock));
     HBP__TRY(hbp__epoch_pieces(s->epoch, s->plan, &s->piece));
     s->offset = hbp__new(memory, (uint64_t)s->plan->packs + 1, sizeof *s->offset);
     s->source = hbp__new(memory, (uint64_t)s->plan->packs, sizeof *s->source);
@@ -356,5 +357,6 @@ hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
     hbp__delete(memory, s.source);
     hbp__delete(memory, s.offset);
     hbp__delete(memory, s.piece);
+    hbp__clock_close(&s.clock);
     return status;
 }

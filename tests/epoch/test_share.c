@@ -136,6 +136,7 @@ static const way ways[] = {
     TIED("ties, samples", .samples_per_step = 40),
     GIVEN("groups", .seed = 1),
     GIVEN("groups, hierarchy", .composition = HBP_COMPOSITION_HIERARCHY),
+    GIVEN("groups, tokens", .composition = HBP_COMPOSITION_HIERARCHY, .tokens_per_step = 200000),
     GIVEN("groups, windows", .window_samples = 70),
     GIVEN("groups, samples", .samples_per_step = 40),
 };
@@ -163,10 +164,9 @@ static void check_step(const way *w, const hbp_plan *plan, const hbp_lengths *le
                   (int)step, (int)plan->steps, (int)idle, (int)units);
 }
 
-static void check_way(hbp_context *context, const way *w, uint64_t seed)
+static void check_way(hbp_context *context, const way *w, hbp_cost *cost, uint64_t seed, int meets)
 {
     hbp_epoch_options options = w->options;
-    hbp_cost *cost = test_cost_ranks(context, seed % 3 ? 8 : 4);
     hbp_lengths *lengths =
         draw_lengths(context, seed, 40 + 61 * (int64_t)seed, seed % 2 ? 9000 : 4000, w->ties);
     hbp_groups *groups = w->groups ? two_groups(context, cost) : NULL;
@@ -175,9 +175,9 @@ static void check_way(hbp_context *context, const way *w, uint64_t seed)
     OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     planned_check(context, plan, lengths);
-    for (int64_t s = 0; s < plan->steps; s++)
+    for (int64_t s = 0; meets && s < plan->steps; s++)
         check_step(w, plan, lengths, s);
-    if (w->groups || options.modality_order)
+    if (meets && (w->groups || options.modality_order))
         check_neighbours(plan, lengths);
     hbp_plan_free(plan);
     hbp_groups_free(groups);
@@ -190,26 +190,41 @@ START_TEST(no_rank_is_idle_without_need)
     hbp_context *context = test_context();
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint64_t seed = 0; seed < TEST_ROUNDS(12); seed++)
-            check_way(context, &ways[w], seed);
+            check_way(context, &ways[w], test_cost_ranks(context, seed % 3 ? 8 : 4), seed, 1);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Where not all ranks meet in every micro-batch, every way still tells the times of its steps. */
+START_TEST(times_are_those_of_the_sets)
+{
+    hbp_context *context = test_context();
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (uint64_t seed = 0; seed < TEST_ROUNDS(ways[w].groups ? 60u : 6u); seed++)
+            check_way(context, &ways[w],
+                      test_cost_sets(context, seed % 2 ? 16 : 8, seed % 2 ? 8 : 1, seed % 3 == 0), seed, 0);
     hbp_context_free(context);
 }
 END_TEST
 
 /* Steps of given groups keep their samples and places, and are at most a hundredth longer than they were. */
-START_TEST(places_stay)
+static void check_places(int32_t set, int64_t tokens)
 {
     hbp_context *context = test_context();
     int64_t fewer = 0;
     for (uint64_t seed = 0; seed < 24; seed++) {
-        hbp_cost *cost = test_cost_ranks(context, 8);
+        hbp_cost *cost = test_cost_sets(context, 8, set, 0);
         hbp_lengths *lengths = draw_lengths(context, seed, 30 + 20 * (int64_t)seed, 9000, seed % 2);
         hbp_groups *groups = two_groups(context, cost);
         hbp_packs *packs = NULL;
         hbp_plan *raw = NULL, *plan = NULL;
         OK(context, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
-        OK(context, hbp_balance_attention(context, packs, groups, cost, NULL, &raw));
-        hbp_epoch_options options = {
-            .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .groups = groups};
+        hbp_balance_options balance = {.struct_size = sizeof balance, .tokens_per_step = tokens};
+        OK(context, hbp_balance_attention(context, packs, groups, cost, &balance, &raw));
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
+                                     .groups = groups,
+                                     .tokens_per_step = tokens};
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
         ck_assert_int_eq(plan->steps, raw->steps);
         ck_assert_int_eq(plan->packs, raw->packs);
@@ -234,6 +249,13 @@ START_TEST(places_stay)
     ck_assert_int_gt(fewer, 0);
     hbp_context_free(context);
 }
+
+START_TEST(places_stay)
+{
+    check_places(0, 0);
+    check_places(0, 200000);
+    check_places(1, 200000);
+}
 END_TEST
 
 START_TEST(nothing_is_left_behind)
@@ -257,4 +279,5 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("share", no_rank_is_idle_without_need, places_stay, nothing_is_left_behind)
+TEST_MAIN("share", no_rank_is_idle_without_need, times_are_those_of_the_sets, places_stay,
+          nothing_is_left_behind)
