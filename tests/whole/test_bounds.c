@@ -144,14 +144,16 @@ static void compare(instance *x, int first)
 static int64_t plan_tokens(instance *x, int64_t tokens)
 {
     int first = x->plans;
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         hbp_epoch_options o = x->base;
         hbp_plan *plan = NULL;
         o.tokens_per_step = tokens;
         o.composition = k < 4 ? k : 0; /* auto, random, stratified, hierarchy */
         if (k)
             draw_further(x, &o);
-        if (o.composition == HBP_COMPOSITION_HIERARCHY)
+        if (k == 5)
+            o.window_samples = 1 + below(x, 100);
+        if (o.composition == HBP_COMPOSITION_HIERARCHY || o.window_samples)
             o.equal_samples = o.micro_batches_per_step = 0;
         hbp_status status = hbp_plan_epoch(x->context, x->lengths, x->cost, &o, &plan);
         add(x, status, plan, hbp_composition_name(k % 4), k == 0);
