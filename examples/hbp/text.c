@@ -151,8 +151,11 @@ void print_steps(const hbp_report *r)
 void print_hierarchy(const hbp_plan_summary *s)
 {
     if (s->hierarchy_ns && s->mixture_ns)
-        printf("the hierarchy takes %s, steps that are no hierarchy %s\n",
-               show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s);
+        printf("the hierarchy takes %s, steps that are no hierarchy %s%s\n",
+               show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s,
+               s->composition == HBP_COMPOSITION_HIERARCHY && s->mixture_ns < s->hierarchy_ns
+                   ? " (estimated from some; planning all takes longer than it saves)"
+                   : "");
 }
 
 void print_price(const hbp_plan_summary *s, int64_t bound_ns)
