@@ -218,7 +218,12 @@ static hbp_status kinds_once(hbp_context *context, void *user)
 START_TEST(samples_between_two_reports)
 {
     mixed_kinds m = open_kinds(3, 3 * 65536 + 1000, 2);
-    ck_assert_int_eq(cancel_sweep(kinds_once, &m), 3);
+    failing f;
+    int64_t left = 3;
+    hbp_context *listening = failing_context(&f, cancel_after, &left);
+    OK(listening, kinds_once(listening, &m));
+    ck_assert_int_eq(left, 0);
+    hbp_context_free(listening);
     close_kinds(&m);
 }
 END_TEST
