@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/checked.h"
+
 /* NCCL moves activations in bf16. */
 #define ACTIVATION_BYTES 2.0
 
@@ -56,12 +58,10 @@ hbp_status hbp__cost_read_fabric(hbp_context *context, const hbp_machine *machin
 double hbp__cost_sp_elements(const hbp_model_fields *model, int32_t sp)
 {
     int32_t latent = model->mla_kv_lora > 0;
-    double kv = latent ? model->heads : model->kv_heads;
+    int64_t kv = hbp__max_i64(latent ? model->heads : model->kv_heads, sp);
     double key = latent ? (double)model->mla_nope_dim + model->mla_rope_dim : model->head_dim;
     double value = latent ? model->mla_v_dim : model->head_dim;
-    if (kv < sp)
-        kv = sp;
-    return (model->heads + kv) * (key + value);
+    return (double)(model->heads + kv) * (key + value);
 }
 
 void hbp__cost_all_to_all(const hbp__fabric *fabric, const hbp_model_fields *model, int32_t sp,

@@ -325,7 +325,7 @@ static int add_degrees(const fit *f, int offset, int fitted, const char *before,
     int count = 0;
     for (int32_t r = 0; r < f->prior->terms.degrees; r++) {
         size_t length = strlen(text);
-        if (f->column[r] < 0 || f->unknowns[f->column[r] + offset].fitted != fitted || length + 40 > room)
+        if (f->column[r] < 0 || f->unknowns[f->column[r] + offset].fitted != fitted)
             continue;
         snprintf(text + length, room - length, "%s %d", count ? "," : before, (int)f->prior->degree[r]);
         count++;

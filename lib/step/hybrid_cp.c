@@ -2,6 +2,8 @@
  * ranks that holds it, longest first to the least loaded group of that size, until the ranks' work differs by
  * no more than 5 %. A group runs its sequences one after the other, so that their sum has no bound: what one
  * pack does not hold takes further micro-batches of the same groups. */
+#include <math.h>
+
 #include "base/checked.h"
 #include "step/rounds.h"
 
@@ -17,11 +19,11 @@ typedef struct range {
 /* The work of the busiest and of the idlest rank, `group` having `less`. */
 static range work_range(const hbp__step_round *round, int64_t group, double less)
 {
-    range r = {0, round->used < round->step->ranks ? 0 : -1};
+    range r = {0, round->used < round->step->ranks ? 0 : (double)INFINITY};
     for (int64_t g = 0; g < round->groups; g++) {
         double load = round->load[g] - (g == group ? less : 0);
         r.most = load > r.most ? load : r.most;
-        r.least = r.least < 0 || load < r.least ? load : r.least;
+        r.least = load < r.least ? load : r.least;
     }
     return r;
 }

@@ -82,6 +82,7 @@ START_TEST(second_terms_are_fitted_where_they_show)
     ck_assert_double_eq(have.recompute_linear, .3);
     ck_assert_double_eq(have.recompute_attention, .28);
     ck_assert_str_eq(hbp_cost_get_source(cost, "recompute_linear"), "given");
+    ck_assert_str_eq(hbp_cost_get_source(cost, "sp_latency_ns"), "fit of 400 packs at SP 2, 4, 8");
     ck_assert_double_lt(report.max_time_error, 1e-6);
     hbp_cost_free(cost);
     hbp_cost_free(truth);

@@ -192,6 +192,30 @@ static hbp_status check_once(hbp_context *context, void *user)
     return check(context, c->lengths, c->cost, (caps){.length = 90000, .multiple_per_sp = 3, .samples = 9});
 }
 
+/* The search for the longest sample, the last of many, asks to be cancelled behind each HBP__TICK_ROWS. */
+START_TEST(many_samples_are_looked_through_with_reports)
+{
+    hbp_context *context = test_context();
+    call c = {NULL, test_cost(context)};
+    const int64_t count = 4 * HBP__TICK_ROWS + 5;
+    uint32_t *length = malloc((size_t)count * sizeof *length);
+    for (int64_t i = 0; i < count; i++)
+        length[i] = 100;
+    int64_t reports[2];
+    for (int last = 0; last < 2; last++) {
+        length[0] = last ? 100 : 200;
+        length[count - 1] = last ? 200 : 100;
+        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &c.lengths));
+        reports[last] = cancel_sweep(check_once, &c);
+        hbp_lengths_free(c.lengths);
+    }
+    ck_assert_int_eq(reports[1] - reports[0], 4);
+    free(length);
+    hbp_cost_free(c.cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -207,4 +231,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("caps", caps_hold_every_unit_or_say_what_would, every_contract_names_the_longest,
-          histograms_are_held_against_caps, nothing_is_left_behind)
+          histograms_are_held_against_caps, many_samples_are_looked_through_with_reports,
+          nothing_is_left_behind)

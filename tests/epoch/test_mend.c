@@ -49,6 +49,32 @@ START_TEST(idle_ranks_get_samples)
 }
 END_TEST
 
+/* Multiples of micro-batches leave idle ranks in many steps: each is mended from its own samples. */
+START_TEST(every_step_is_mended)
+{
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t several = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        hbp_lengths *lengths = test_long_tail(context, seed, 700 + 170 * (int64_t)seed, 30000);
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
+                                     .tokens_per_step = 3000000,
+                                     .micro_batch_multiple = 1 + (int32_t)seed % 4};
+        hbp_plan *plan = NULL;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        OK(context, hbp_plan_validate(context, plan, lengths, cost));
+        planned_check(context, plan, lengths);
+        several += plan->steps > 2 && !dummies_of(plan);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_gt(several, 6);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Pieces have other numbers than samples where a limit drops some. */
 START_TEST(dropped_samples_stay_dropped)
 {
@@ -117,5 +143,5 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("mend", idle_ranks_get_samples, dropped_samples_stay_dropped, equal_numbers_of_samples_stay_equal,
-          nothing_is_left_behind)
+TEST_MAIN("mend", idle_ranks_get_samples, every_step_is_mended, dropped_samples_stay_dropped,
+          equal_numbers_of_samples_stay_equal, nothing_is_left_behind)

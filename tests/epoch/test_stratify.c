@@ -49,6 +49,30 @@ START_TEST(slack_buys_mixture)
 }
 END_TEST
 
+/* A few hundred samples are worth every way's estimate: so much was measured for them. */
+START_TEST(small_epochs_are_looked_at_closely)
+{
+    static const uint64_t seeds[] = {1, 2, 3, 7};
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    int64_t ns = 0;
+    for (int i = 0; i < 4; i++) {
+        hbp_lengths *lengths = test_long_tail(context, seeds[i], 150 + 25 * (int64_t)seeds[i], 30000);
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .tokens_per_step = 80000 + 40000 * (int64_t)(seeds[i] % 4),
+                                     .seed = seeds[i],
+                                     .mixture_slack = seeds[i] % 3 == 2 ? 20 : 0};
+        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        ns += time_of(plan);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+    ck_assert_int_le(ns, INT64_C(11662341973));
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* No pack passes max_length, and what it dropped stays listed. */
 START_TEST(limits_hold)
 {
@@ -171,5 +195,6 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("stratify", slack_buys_mixture, limits_hold, senseless_slack_is_named, as_many_steps_as_it_takes,
-          what_is_no_small_copy_is_named, nothing_is_left_behind)
+TEST_MAIN("stratify", slack_buys_mixture, small_epochs_are_looked_at_closely, limits_hold,
+          senseless_slack_is_named, as_many_steps_as_it_takes, what_is_no_small_copy_is_named,
+          nothing_is_left_behind)

@@ -246,6 +246,41 @@ static hbp_status draw_once(hbp_context *context, void *user)
     return status < 0 ? status : hbp__units_check_tokens(&epoch);
 }
 
+static hbp_status weigh_once(hbp_context *context, void *user)
+{
+    const hbp_lengths *lengths = user;
+    uint64_t rows = (uint64_t)lengths->count;
+    int64_t most, *first = malloc((rows + 1) * sizeof *first);
+    uint32_t *sample = malloc(rows * sizeof *sample);
+    for (int64_t i = 0; i <= lengths->count; i++)
+        first[i] = i;
+    for (int64_t i = 0; i < lengths->count; i++)
+        sample[i] = (uint32_t)i;
+    hbp__batches b = {.steps = lengths->count, .first = first, .sample = sample};
+    hbp_status status = hbp__batches_most_tokens(context, &b, lengths, &most);
+    if (status == HBP_OK)
+        ck_assert_int_eq(most, lengths->bin_length[lengths->bins - 1]);
+    free(sample);
+    free(first);
+    return status;
+}
+
+/* Many small steps are one report each HBP__TICK_ROWS samples. */
+START_TEST(steps_are_weighed_with_reports)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = batched_linked(context, 3, 5 * HBP__TICK_ROWS + 7, 900, 3);
+    failing f;
+    int64_t left = 5;
+    hbp_context *listening = failing_context(&f, cancel_after, &left);
+    OK(listening, weigh_once(listening, lengths));
+    ck_assert_int_eq(left, 0);
+    hbp_context_free(listening);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -259,4 +294,4 @@ END_TEST
 TEST_MAIN("units", steps_hold_the_samples_asked_for, every_sample_is_as_likely_in_every_step,
           linked_samples_stay_together, pairs_fill_every_step, steps_keep_to_the_tokens,
           a_curriculum_begins_with_short_samples, what_cannot_be_is_named, units_past_the_tokens_are_named,
-          nothing_is_left_behind)
+          steps_are_weighed_with_reports, nothing_is_left_behind)

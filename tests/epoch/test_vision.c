@@ -1,5 +1,6 @@
 #include "epoch/epoch.h"
 
+#include "base/checked.h"
 #include "cost/cost.h"
 #include "failing.h"
 #include "planned.h"
@@ -236,6 +237,88 @@ START_TEST(there_is_room_for_vision_units)
 }
 END_TEST
 
+/* The degree is the one with the least time of full packs that hold as many units as the data have for their
+ * tokens, or as may be: by trying all. */
+START_TEST(units_count_in_the_time_of_a_degree)
+{
+    static const double unit_ns[] = {0, 1, 3e5, 1e6, 3e6, 1e7};
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = draw_lengths(context, 5, 400, 8000, 0);
+    double squares = lengths->sum_squares / (double)lengths->tokens;
+    double units = 8192. * (double)lengths->vision_sum / (double)lengths->tokens;
+    int64_t degrees[9] = {0}, moved = 0;
+    for (int64_t most = 12; most <= 120; most *= 3)
+        for (int i = 0; i < 30; i++) {
+            hbp_cost *cost = vision_cost(context, 16, unit_ns[i / 5], (1 + i % 5) * 5e9 / (double)most);
+            hbp_epoch_options options = {
+                .struct_size = sizeof options, .max_length = 8192, .max_vision = most};
+            int64_t vision = hbp__round_i64(units < (double)most ? units : (double)most);
+            int64_t best = INT64_MAX, free_best = INT64_MAX;
+            int32_t sp = 0, free_sp = 0, recompute;
+            for (int32_t degree = 1; degree <= 8; degree *= 2) {
+                if (!fits(cost, degree, 8192, most, &recompute))
+                    continue;
+                int64_t ns = degree * hbp_cost_predict_vision_pack_ns(cost, degree, recompute, 8192,
+                                                                      squares * 8192, vision);
+                int64_t free_ns = degree * hbp_cost_predict_vision_pack_ns(cost, degree, recompute, 8192,
+                                                                           squares * 8192, 0);
+                sp = ns < best ? degree : sp;
+                best = hbp__min_i64(ns, best);
+                free_sp = free_ns < free_best ? degree : free_sp;
+                free_best = hbp__min_i64(free_ns, free_best);
+            }
+            hbp_plan *plan = plan_with(context, lengths, cost, &options);
+            ck_assert_int_eq(plan->pack_sp[0], sp);
+            degrees[sp]++;
+            moved += sp != free_sp;
+            hbp_plan_free(plan);
+            hbp_cost_free(cost);
+        }
+    ck_assert_int_gt(degrees[1], 0);
+    ck_assert_int_gt(degrees[2], 0);
+    ck_assert_int_gt(moved, 0);
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
+static hbp_cost *limited(hbp_context *context, hbp_cost *cost, int64_t limit_bytes)
+{
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    hbp_cost *out = NULL;
+    OK(context, hbp_cost_get_terms(context, cost, &terms));
+    terms.limit_bytes = limit_bytes;
+    OK(context, hbp_cost_create_terms(context, &terms, &out));
+    hbp_cost_free(cost);
+    return out;
+}
+
+/* A pack that takes the last byte fits where units take none; where they take some, a byte too few is too
+ * few. */
+START_TEST(the_last_byte_counts)
+{
+    hbp_context *context = test_context();
+    hbp_lengths *lengths = draw_lengths(context, 5, 100, 5000, 0);
+    for (int64_t most = 12; most <= 60; most++) {
+        hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 6000, .max_vision = most};
+        for (int units = 0; units < 2; units++) {
+            hbp_cost *cost = vision_cost(context, 1, 1e6, units ? 1e8 + .5 : 0);
+            int64_t bytes = hbp_cost_predict_vision_pack_bytes(cost, 1, 2, 6000, most);
+            int32_t recompute;
+            cost = limited(context, cost, bytes - units);
+            ck_assert(fits(cost, 1, 6000, most, &recompute));
+            ck_assert_int_eq(recompute, 2 + units);
+            hbp_plan *plan = plan_with(context, lengths, cost, &options);
+            ck_assert_int_eq(plan->pack_recompute[0], recompute);
+            hbp_plan_free(plan);
+            hbp_cost_free(cost);
+        }
+    }
+    hbp_lengths_free(lengths);
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Without max_length packs are a power of two; of the longest sample's length where that alone fits. */
 START_TEST(packs_are_as_long_as_fits)
 {
@@ -366,6 +449,7 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("vision", epochs_keep_every_promise, over_long_samples_go_by_the_policy,
-          what_does_not_go_together_is_refused, there_is_room_for_vision_units, packs_are_as_long_as_fits,
+          what_does_not_go_together_is_refused, there_is_room_for_vision_units,
+          units_count_in_the_time_of_a_degree, the_last_byte_counts, packs_are_as_long_as_fits,
           an_order_of_modalities_costs_few_dummies, public_data_are_even_in_both_sizes,
           nothing_is_left_behind)

@@ -87,6 +87,42 @@ static hbp_status save_once(hbp_context *context, void *user)
     return hbp__json_save(context, user, "a test", path);
 }
 
+static int64_t left; /* blocks that jansson still gets */
+
+static void *spare_alloc(size_t bytes)
+{
+    return left-- > 0 ? malloc(bytes) : NULL;
+}
+
+/* jansson's own memory runs out at any time. */
+START_TEST(jansson_may_run_out)
+{
+    make_path();
+    json_t *root = json_pack("{s:f}", "a", .1 + .2);
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    int64_t live = f.live, blocks = 0;
+    json_set_alloc_funcs(spare_alloc, free);
+    for (hbp_status status = HBP_E_NO_MEMORY; status != HBP_OK; blocks++) {
+        left = blocks;
+        status = save_once(context, root);
+        ck_assert(status == HBP_OK || status == HBP_E_NO_MEMORY);
+        ck_assert_int_eq(f.live, live);
+        ck_assert_int_lt(blocks, 1000);
+    }
+    json_set_alloc_funcs(malloc, free);
+    ck_assert_int_gt(blocks, 1);
+    /* What is no document has no text. */
+    json_t *bare = json_integer(3);
+    ck_assert_int_eq(save_once(context, bare), HBP_E_NO_MEMORY);
+    ck_assert_int_eq(f.live, live);
+    json_decref(bare);
+    json_decref(root);
+    hbp_context_free(context);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(failed_allocations_leave_nothing)
 {
     make_path();
@@ -98,4 +134,4 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 TEST_MAIN("json_save", few_digits_where_they_suffice, kinds_of_numbers_and_texts, failures_are_told,
-          failed_allocations_leave_nothing)
+          jansson_may_run_out, failed_allocations_leave_nothing)

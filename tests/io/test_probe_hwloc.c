@@ -166,6 +166,11 @@ START_TEST(memory_past_all_numbers_is_an_overflow)
           hbp_machine_probe(context, HBP_PROBE_SYNTHETIC, "pack:2 [numa(memory=9223372036854775807)] pu:2",
                             &machine));
     ck_assert_ptr_null(machine);
+    /* hwloc's own numbers go further still. */
+    FAILS(context, HBP_E_OVERFLOW, "cpu_memory_bytes is 9.2233720368547758e+18; it must be at most",
+          hbp_machine_probe(context, HBP_PROBE_SYNTHETIC, "pack:2 [numa(memory=18446744073709551615)] pu:2",
+                            &machine));
+    ck_assert_ptr_null(machine);
     hbp_context_free(context);
 }
 END_TEST

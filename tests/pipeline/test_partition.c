@@ -192,6 +192,11 @@ START_TEST(modes_do_what_they_say)
                 for (int32_t c = 0; c <= stages * turns; c++)
                     ck_assert_int_le(abs(cuts[c] - anchor[c]), mode == HBP_PARTITION_PAPER);
             }
+            if (mode != HBP_PARTITION_OPTIMAL && mode != HBP_PARTITION_PAPER) { /* no list ranks its one */
+                hbp_partition_candidate only = {.struct_size = sizeof only};
+                OK(context, hbp_partition_get_candidate(context, partition, 0, &only, NULL));
+                ck_assert_int_eq(only.ranked, 0);
+            }
             hbp_partition_free(partition);
         }
         hbp__stages_close(&s);

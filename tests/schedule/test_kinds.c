@@ -205,6 +205,29 @@ static hbp_status balance_once(hbp_context *context, void *user)
     return status;
 }
 
+static hbp_status kinds_once(hbp_context *context, void *user)
+{
+    mixed_kinds *m = user;
+    uint64_t *kinds = malloc((size_t)m->packs->count * sizeof *kinds);
+    hbp_status status = hbp__packs_kinds(context, m->packs, kinds);
+    free(kinds);
+    return status;
+}
+
+/* One report each 65536 samples, as soon as a pack ends behind them. */
+START_TEST(samples_between_two_reports)
+{
+    mixed_kinds m = open_kinds(3, 3 * 65536 + 1000, 2);
+    failing f;
+    int64_t left = 3;
+    hbp_context *listening = failing_context(&f, cancel_after, &left);
+    OK(listening, kinds_once(listening, &m));
+    ck_assert_int_eq(left, 0);
+    hbp_context_free(listening);
+    close_kinds(&m);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     mixed_kinds m = open_kinds(2, 300, 3);
@@ -215,4 +238,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("kinds", a_pack_has_the_kinds_of_its_samples, all_ranks_meet_the_same_kinds,
-          without_the_order_ranks_part, steps_are_alike_in_kinds, nothing_is_left_behind)
+          without_the_order_ranks_part, steps_are_alike_in_kinds, samples_between_two_reports,
+          nothing_is_left_behind)

@@ -78,6 +78,25 @@ START_TEST(tokens_per_step_come_before_the_multiple)
 }
 END_TEST
 
+/* Tokens for less than a micro-batch are a micro-batch a step. */
+START_TEST(a_step_holds_a_micro_batch)
+{
+    packed p = packed_open(5, 6000);
+    hbp_balance_options options = {
+        .struct_size = sizeof options, .micro_batch_multiple = 1, .tokens_per_step = 1};
+    hbp__micro_batches batches;
+    hbp__steps steps;
+    open_batches(&p, &options, &batches);
+    OK(p.context, hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
+    ck_assert_int_eq(steps.count, batches.count);
+    for (int64_t s = 0; s < steps.count; s++)
+        ck_assert_int_eq(steps.first[s + 1] - steps.first[s], 1);
+    hbp__steps_close(&steps);
+    hbp__micro_batches_close(&batches);
+    packed_close(&p);
+}
+END_TEST
+
 START_TEST(dropping_the_last_drops_only_what_is_not_full)
 {
     packed p = packed_open(5, 6000);
@@ -127,4 +146,4 @@ START_TEST(one_step_takes_all)
 END_TEST
 
 TEST_MAIN("steps", steps_hold_every_micro_batch_once, tokens_per_step_come_before_the_multiple,
-          dropping_the_last_drops_only_what_is_not_full, one_step_takes_all)
+          a_step_holds_a_micro_batch, dropping_the_last_drops_only_what_is_not_full, one_step_takes_all)

@@ -115,6 +115,30 @@ START_TEST(looks_at_all_items_in_time)
 }
 END_TEST
 
+/* Of a pack of 22 items a round looks at twelve, and the next one at the last twelve. Only the last item of
+ * the first pack makes the two more alike: the other large one is all that the pack has of the second size.
+ */
+START_TEST(the_next_round_looks_at_the_last_items)
+{
+    enum { ITEMS = 22 };
+    hbp_context *context = test_context();
+    uint32_t a[2 * ITEMS] = {30}, b[2 * ITEMS] = {100}, pack_of[2 * ITEMS] = {0};
+    for (int i = 0; i < ITEMS; i++) {
+        b[ITEMS + i] = 4;
+        pack_of[ITEMS + i] = 1;
+    }
+    a[ITEMS - 1] = 8;
+    b[ITEMS - 1] = 4;
+    hbp__vectors vectors = {2 * ITEMS, a, b, NULL, 100, 250, ITEMS};
+    hbp__vector_packing packing = {2, pack_of};
+    int64_t over;
+    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    ck_assert_int_eq(pack_of[0], 0);
+    ck_assert_int_eq(pack_of[ITEMS - 1], 1);
+    hbp_context_free(context);
+}
+END_TEST
+
 static hbp_status even_some(hbp_context *context, void *user)
 {
     const vector_mix *mix = user;
@@ -137,4 +161,4 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 END_TEST
 
 TEST_MAIN("vector_even", never_makes_packs_less_alike, exchanges_and_moves, looks_at_all_items_in_time,
-          keeps_its_word_when_memory_fails_or_it_is_cancelled)
+          the_next_round_looks_at_the_last_items, keeps_its_word_when_memory_fails_or_it_is_cancelled)

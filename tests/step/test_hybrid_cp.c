@@ -46,6 +46,17 @@ START_TEST(the_busiest_group_is_trimmed)
 }
 END_TEST
 
+/* Ranks of 1000: 1700 | 1700, then 1700 | 1200; the second 1700 goes and then the 1200. They and 100 are a
+ * round with an idle rank: 1700 and then 1200 on two ranks, as an idle rank is no rank to come closer to. */
+START_TEST(an_idle_rank_ends_the_trimming)
+{
+    const uint32_t length[] = {1700, 1700, 1200, 100, 1700};
+    stepped plan = plan_lengths(length, 5, 4, 1000, 0);
+    ck_assert_int_eq(plan.micro_batches, 2);
+    ck_assert_int_eq(plan.ns, 1700 * 1700 / 2 + 1700 * 1700 / 2 + 1200 * 1200 / 2);
+}
+END_TEST
+
 /* On ranks that hold 4000: 4400 on two of them, 9.68 million of work each, and 3111 on each of the
  * others, 9.678. That is within 5 %, and a smaller degree than the first was used: the short ones are a round
  * of their own. */
@@ -304,8 +315,8 @@ START_TEST(failures_leave_nothing)
 END_TEST
 
 TEST_MAIN("hybrid_cp", each_sequence_takes_its_least_degree, the_least_loaded_group_is_filled,
-          the_busiest_group_is_trimmed, balance_ends_a_round, idle_ranks_widen_groups,
-          a_rank_may_hold_too_little, one_degree_goes_on, padding_counts_in_a_rank, a_cap_cuts_the_groups,
-          a_group_has_several_packs, packs_need_not_recompute, the_original_makes_the_same_groups,
-          widened_groups_still_hold, degrees_are_powers_of_two, small_steps_are_planned,
-          any_degree_is_planned, failures_leave_nothing)
+          the_busiest_group_is_trimmed, an_idle_rank_ends_the_trimming, balance_ends_a_round,
+          idle_ranks_widen_groups, a_rank_may_hold_too_little, one_degree_goes_on, padding_counts_in_a_rank,
+          a_cap_cuts_the_groups, a_group_has_several_packs, packs_need_not_recompute,
+          the_original_makes_the_same_groups, widened_groups_still_hold, degrees_are_powers_of_two,
+          small_steps_are_planned, any_degree_is_planned, failures_leave_nothing)

@@ -119,11 +119,11 @@ START_TEST(tiny_steps_against_every_assignment)
 END_TEST
 
 /* 32 ranks or so, batches with a long tail: valid under every option, no longer than the plan of all ranks in
- * lockstep, and hardly ever waiting. */
+ * lockstep, hardly ever waiting, and 1.0042 of the bound in the mean. */
 START_TEST(random_steps_are_no_longer_than_in_lockstep)
 {
     hbp_context *context = test_context();
-    double idle = 0;
+    double idle = 0, over = 0;
     int64_t free_steps = 0;
     for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 8 : 32); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 9, 0);
@@ -145,6 +145,7 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
         int64_t before = lockstep_plan_ns(context, all, lengths, &o, &unused);
         int64_t ns = lockstep_plan_ns(context, none, lengths, &o, &bound_ns);
         ck_assert_int_le(ns, before);
+        over += (double)ns / (double)bound_ns;
         ck_assert_int_le(bound_ns, ns);
         hbp_plan *plan = NULL, *again = NULL;
         hbp_report report = {.struct_size = sizeof report};
@@ -161,6 +162,7 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
         hbp_cost_free(all);
     }
     ck_assert(idle < 0.005 * (double)free_steps);
+    ck_assert(TEST_SANITIZED || over < 32.134);
     hbp_context_free(context);
 }
 END_TEST

@@ -75,10 +75,11 @@ START_TEST(tiny_steps_against_every_assignment)
 }
 END_TEST
 
-/* No longer than the plan of all ranks in lockstep. */
+/* No longer than the plan of all ranks in lockstep; 1.0115 of the bound in the mean of 16. */
 START_TEST(random_steps_are_no_longer_than_in_lockstep)
 {
     hbp_context *context = test_context();
+    double over = 0;
     for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 4 : 16); seed++) {
         int32_t ranks = 16 << seed % 2, set = 8;
         hbp_cost *all = lockstep_cost(context, ranks, 0, 0, 4e7, 0);
@@ -95,11 +96,13 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
         int64_t before = lockstep_plan_ns(context, all, lengths, &o, &unused);
         int64_t ns = lockstep_plan_ns(context, sets, lengths, &o, &bound_ns);
         ck_assert_int_le(ns, before);
+        over += (double)ns / (double)bound_ns;
         ck_assert_int_le(bound_ns, ns);
         hbp_lengths_free(lengths);
         hbp_cost_free(sets);
         hbp_cost_free(all);
     }
+    ck_assert(TEST_SANITIZED || over < 16.185);
     hbp_context_free(context);
 }
 END_TEST
