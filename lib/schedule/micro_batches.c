@@ -17,13 +17,17 @@ enum { STREAM_PACKS = 0x7061636b };
  * side by side, one from each in turn. Neighbours in memory were filled from the same runs of items, so a
  * micro-batch of neighbours is less of a mix than one of packs from all over; and a plan reads each stretch
  * in order. */
-static void interleave(uint32_t *order, int64_t count, int64_t streams, uint32_t *scratch)
+static hbp_status interleave(hbp_context *context, uint32_t *order, int64_t count, int64_t streams,
+                             uint32_t *scratch)
 {
     int64_t rows = hbp__ceil_div(count, streams), at = 0;
-    for (int64_t row = 0; row < rows; row++)
+    for (int64_t row = 0; row < rows; row++) {
+        HBP__TRY(hbp__tick_row(context, "balance", row, rows));
         for (int64_t from = row; from < count; from += rows)
             scratch[at++] = order[from];
+    }
     memcpy(order, scratch, (size_t)count * sizeof *order);
+    return HBP_OK;
 }
 
 /* Interleaves each class of the sorted packs. */
@@ -33,15 +37,24 @@ static hbp_status mix_classes(hbp_context *context, const int64_t *key, uint32_t
     uint32_t *scratch = hbp__new(&context->memory, (uint64_t)count, sizeof *scratch);
     if (!scratch)
         return hbp__fail_memory(context, "the order of packs");
-    for (int64_t first = 0, end; first < count; first = end) {
+    hbp_status status = HBP_OK;
+    for (int64_t first = 0, end; first < count && status >= 0; first = end) {
         end = first + 1;
         while (end < count && key[order[end]] == key[order[first]])
             end++;
-        interleave(order + first, end - first, streams, scratch);
+        status = hbp__tick(context, "balance", first, count);
+        if (status >= 0)
+            status = interleave(context, order + first, end - first, streams, scratch);
     }
     hbp__delete(&context->memory, scratch);
-    return HBP_OK;
+    return status;
 }
+
+/* Packs of one group and one set of kinds: they may share micro-batches. */
+typedef struct run {
+    int32_t group;
+    int64_t first, end; /* in sorted */
+} run;
 
 /* What micro-batches are made from: packs in the order of their groups and, under an order of modalities, of
  * their sets of kinds. */
@@ -55,13 +68,9 @@ typedef struct forming {
     uint32_t *sorted; /* [packs] */
     uint64_t *kinds;  /* [packs] bit k for kind k; NULL without an order of modalities */
     int64_t *key;     /* [packs] */
+    run *run;         /* [runs] */
+    int64_t runs;
 } forming;
-
-/* Packs of one group and one set of kinds: they may share micro-batches. */
-typedef struct run {
-    int32_t group;
-    int64_t first, end; /* in sorted */
-} run;
 
 static int64_t pack_ns(const forming *f, int32_t g, uint32_t p)
 {
@@ -107,8 +116,10 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
         longest = hbp__max_i64(longest, key[p]);
     }
     int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         key[order[i]] = (longest - key[order[i]]) / class_ns;
+    }
     HBP__TRY(hbp__order_by_i64(f->context, key, order, count, "the order of packs"));
     return mode == HBP_BALANCE_TIME ? mix_classes(f->context, key, order, count, groups->packs[r->group])
                                     : HBP_OK;
@@ -134,28 +145,50 @@ static hbp_status sort_packs(forming *f)
 {
     const hbp_packs *packs = f->packs;
     int64_t next[HBP__MAX_GROUPS + 1] = {0};
-    for (int64_t p = 0; p < packs->count; p++)
+    for (int64_t p = 0; p < packs->count; p++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", p, packs->count));
         next[packs->group[p] + 1]++;
+    }
     for (int64_t g = 0; g < f->groups->count; g++)
         next[g + 1] += next[g];
     int64_t first[HBP__MAX_GROUPS + 1];
     memcpy(first, next, sizeof first);
-    for (int64_t p = 0; p < packs->count; p++)
+    for (int64_t p = 0; p < packs->count; p++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", p, packs->count));
         f->sorted[next[packs->group[p]]++] = (uint32_t)p;
+    }
     for (int64_t g = 0; f->kinds && g < f->groups->count; g++)
         HBP__TRY(hbp__order_by_u64(f->context, f->kinds, f->sorted + first[g], first[g + 1] - first[g],
                                    "the kinds of packs"));
     return HBP_OK;
 }
 
-/* The run that begins at sorted[first]. */
-static run run_from(const forming *f, int64_t first)
+/* Whether another run begins at sorted[at]. */
+static int begins(const forming *f, int64_t at)
 {
-    run r = {f->packs->group[f->sorted[first]], first, first + 1};
-    while (r.end < f->packs->count && f->packs->group[f->sorted[r.end]] == r.group &&
-           (!f->kinds || f->kinds[f->sorted[r.end]] == f->kinds[f->sorted[first]]))
-        r.end++;
-    return r;
+    if (!at)
+        return 1;
+    uint32_t p = f->sorted[at], before = f->sorted[at - 1];
+    return f->packs->group[p] != f->packs->group[before] || (f->kinds && f->kinds[p] != f->kinds[before]);
+}
+
+static hbp_status list_runs(forming *f)
+{
+    int64_t count = f->packs->count, runs = 0;
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
+        f->runs += begins(f, i);
+    }
+    f->run = hbp__new(&f->context->memory, (uint64_t)f->runs, sizeof *f->run);
+    if (!f->run)
+        return hbp__fail_memory(f->context, "the micro-batches");
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
+        if (begins(f, i))
+            f->run[runs++] = (run){f->packs->group[f->sorted[i]], i, i};
+        f->run[runs - 1].end++;
+    }
+    return HBP_OK;
 }
 
 static int reserve(forming *f, int64_t places)
@@ -172,8 +205,8 @@ static void lay_out(forming *f)
 {
     hbp__micro_batches *b = f->batches;
     int64_t m = 0, place = 0;
-    for (int64_t first = 0; first < f->packs->count;) {
-        run r = run_from(f, first);
+    for (int64_t i = 0; i < f->runs; i++) {
+        run r = f->run[i];
         int64_t width = f->groups->packs[r.group], end = place + r.end - r.first;
         for (; place < end; place += width, m++) {
             b->group[m] = r.group;
@@ -181,7 +214,6 @@ static void lay_out(forming *f)
         }
         for (; end < place; end++)
             b->place[end] = HBP__DUMMY;
-        first = r.end;
     }
     b->first[m] = place;
 }
@@ -191,12 +223,12 @@ static hbp_status form(forming *f)
     hbp__micro_batches *b = f->batches;
     int64_t places = 0, of_group[HBP__MAX_GROUPS] = {0};
     HBP__TRY(sort_packs(f));
-    for (int64_t first = 0; first < f->packs->count;) {
-        run r = run_from(f, first);
+    HBP__TRY(list_runs(f));
+    for (int64_t i = 0; i < f->runs; i++) {
+        run r = f->run[i];
         int64_t rows = hbp__ceil_div(r.end - r.first, f->groups->packs[r.group]);
         of_group[r.group] += rows;
         places += rows * f->groups->packs[r.group];
-        first = r.end;
     }
     for (int64_t g = 0; g < f->groups->count; g++) {
         b->group_first[g] = b->count;
@@ -207,12 +239,11 @@ static hbp_status form(forming *f)
         return hbp__fail_memory(f->context, "the micro-batches");
     lay_out(f);
     int64_t place = 0;
-    for (int64_t first = 0; first < f->packs->count;) {
-        run r = run_from(f, first);
-        HBP__TRY(hbp__tick(f->context, "balance", first, f->packs->count));
-        HBP__TRY(order_run(f, &r, b->place + place));
-        place += hbp__round_up(r.end - r.first, f->groups->packs[r.group]);
-        first = r.end;
+    for (int64_t i = 0; i < f->runs; i++) {
+        const run *r = &f->run[i];
+        HBP__TRY(hbp__tick(f->context, "balance", r->first, f->packs->count));
+        HBP__TRY(order_run(f, r, b->place + place));
+        place += hbp__round_up(r->end - r->first, f->groups->packs[r->group]);
     }
     return HBP_OK;
 }
@@ -223,7 +254,7 @@ hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs,
 {
     const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)packs->count;
-    forming f = {context, packs, groups, cost, options, batches, NULL, NULL, NULL};
+    forming f = {context, packs, groups, cost, options, batches, NULL, NULL, NULL, NULL, 0};
     memset(batches, 0, sizeof *batches);
     batches->memory = *memory;
     f.sorted = hbp__new(memory, rows, sizeof *f.sorted);
@@ -236,6 +267,7 @@ hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs,
         status = hbp__packs_kinds(context, packs, f.kinds);
     if (status >= 0)
         status = form(&f);
+    hbp__delete(memory, f.run);
     hbp__delete(memory, f.kinds);
     hbp__delete(memory, f.key);
     hbp__delete(memory, f.sorted);

@@ -55,13 +55,15 @@ hbp_status hbp__mix_deal(hbp_context *context, const int64_t *weight, const int6
     int64_t *tokens_of = hbp__new_zero(memory, (uint64_t)bins, sizeof *tokens_of);
     hbp_status status = HBP_OK;
     if (order && by_load && lightness && load_of && tokens_of) {
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count && status >= 0; i++) {
             order[i] = (uint32_t)i;
             lightness[i] = -weight[i];
+            status = hbp__tick_row(context, "steps", i, count);
         }
         for (int64_t b = 0; b < bins; b++)
             by_load[b] = (uint32_t)b;
-        status = hbp__shuffle(context, rng, order, count);
+        if (status >= 0)
+            status = hbp__shuffle(context, rng, order, count);
         if (status >= 0)
             status = hbp__order_by_i64(context, lightness, order, count, "the steps");
         if (status >= 0)
