@@ -48,19 +48,6 @@ static inline hbp_cost *test_cost(hbp_context *context)
     return test_cost_ranks(context, 16);
 }
 
-/* That machine with ranks that meet in lockstep sets of `set`. */
-static inline hbp_cost *test_cost_sets(hbp_context *context, int32_t ranks, int32_t set, int32_t uneven)
-{
-    hbp_cost *all = test_cost_ranks(context, ranks), *cost = NULL;
-    hbp_cost_terms terms = {.struct_size = sizeof terms};
-    OK(context, hbp_cost_get_terms(context, all, &terms));
-    terms.lockstep_ranks = set;
-    terms.uneven_micro_batches = uneven;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    hbp_cost_free(all);
-    return cost;
-}
-
 /* `count` lengths with a long tail, the longest `longest`: each is uniform below `longest` over
  * 2^k, with k up to 9 and large k likely. */
 static inline hbp_lengths *test_long_tail(hbp_context *context, uint64_t seed, int64_t count, int64_t longest)

@@ -85,6 +85,10 @@ hbp_status hbp__lanes_read(hbp__lanes *lanes, const hbp__step_solution *solution
  * been asked for. HBP_E_CANCELLED. */
 hbp_status hbp__lanes_improve(hbp__lanes *lanes, int64_t most);
 
+/* Gives every rank without a pack the shortest sequence that others can do without, which may make the step a
+ * little longer. */
+void hbp__lanes_fill_idle(hbp__lanes *lanes);
+
 /* Gives every rank `rows` packs as far as it goes: cuts packs of its own, and then takes the shortest
  * sequences of others, which may make the step a little longer. */
 void hbp__lanes_fill_rows(hbp__lanes *lanes, int64_t rows);

@@ -183,6 +183,32 @@ static int64_t find_spare(const hbp__lanes *l, int32_t j)
     return -1;
 }
 
+/* The shortest sequence that leaves another on its ranks and fits degree index j, the least; -1: none. */
+static int64_t find_second(const hbp__lanes *l, int32_t j)
+{
+    for (int64_t k = l->step->count - 1; k >= 0; k--) {
+        const hbp__lanes_pack *pack = &l->pack[l->pack_of[k]];
+        if ((pack->sequences > 1 || (pack->degree == j && l->row[pack->rank] > 1)) &&
+            hbp__lanes_may_hold(l, j, k))
+            return k;
+    }
+    return -1;
+}
+
+void hbp__lanes_fill_idle(hbp__lanes *l)
+{
+    int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
+    int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
+    most += most / DEAR;
+    for (int32_t rank = 0; rank < l->step->ranks; rank += ranks) {
+        int64_t k = l->row[rank] ? -1 : find_second(l, j);
+        if (k < 0 || hbp__lanes_price_alone(l, j, k) > most)
+            continue;
+        hbp__lanes_remove(l, k);
+        hbp__lanes_add_pack(l, j, rank, k);
+    }
+}
+
 void hbp__lanes_fill_rows(hbp__lanes *l, int64_t rows)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;

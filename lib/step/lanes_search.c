@@ -20,21 +20,23 @@ static hbp_status fill_rows(hbp__lanes *l, int64_t rows, int64_t work)
     return status;
 }
 
-/* Improves the lanes and takes them for *best where they are shorter, or `first`, which lanes without dummies
- * are whatever they take. */
+/* Improves the lanes and takes them for *best where they are shorter. The `first` are taken whatever they
+ * take where they have fewer dummies, and where ranks may run different numbers of micro-batches if they are
+ * not longer: *best may leave ranks idle. */
 static hbp_status finish_start(hbp__lanes *l, int64_t work, int first, hbp__step_solution *best)
 {
     const hbp__step *step = l->step;
     hbp__step_solution own = {.ns = 0};
     HBP__TRY(hbp__lanes_improve(l, work));
+    hbp__lanes_fill_idle(l);
     int64_t rows = hbp__step_whole(step, hbp__lanes_row(l, 0, step->ranks));
     if (step->options.max_micro_batches && rows > step->options.max_micro_batches)
         return HBP_OK;
-    if (step->cost->terms.uneven_micro_batches)
-        first = 0;
-    else
+    int is_even = !step->cost->terms.uneven_micro_batches;
+    if (is_even)
         HBP__TRY(fill_rows(l, rows, work));
-    if (!first && hbp__lanes_ns(l) >= best->ns)
+    int64_t ns = hbp__lanes_ns(l);
+    if (first ? !is_even && ns > best->ns : ns >= best->ns)
         return HBP_OK;
     hbp_status status = hbp__lanes_write(l, &own);
     if (status < 0) {

@@ -26,7 +26,10 @@ static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solut
     HBP__TRY(hbp__step_search(step, solution));
     if (step->cost->terms.lockstep_ranks == 1)
         return hbp__step_lanes(step, solution);
-    return step->cost->terms.lockstep_ranks ? hbp__step_sets(step, solution) : HBP_OK;
+    if (!step->cost->terms.lockstep_ranks)
+        return HBP_OK;
+    HBP__TRY(hbp__step_spread(step, solution));
+    return hbp__step_sets(step, solution);
 }
 
 static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)

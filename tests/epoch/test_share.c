@@ -1,6 +1,7 @@
 #include "batched.h"
 #include "failing.h"
 #include "planned.h"
+#include "step/lockstep_steps.h"
 
 /* `count` samples of mostly short lengths, of three kinds, every twentieth linked with the next where `ties`.
  */
@@ -202,7 +203,8 @@ START_TEST(times_are_those_of_the_sets)
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint64_t seed = 0; seed < TEST_ROUNDS(ways[w].groups ? 60u : 6u); seed++)
             check_way(context, &ways[w],
-                      test_cost_sets(context, seed % 2 ? 16 : 8, seed % 2 ? 8 : 1, seed % 3 == 0), seed, 0);
+                      lockstep_cost(context, seed % 2 ? 16 : 8, seed % 2 ? 8 : 1, seed % 3 == 0, 4e7, 0),
+                      seed, 0);
     hbp_context_free(context);
 }
 END_TEST
@@ -213,7 +215,7 @@ static void check_places(int32_t set, int64_t tokens)
     hbp_context *context = test_context();
     int64_t fewer = 0;
     for (uint64_t seed = 0; seed < 24; seed++) {
-        hbp_cost *cost = test_cost_sets(context, 8, set, 0);
+        hbp_cost *cost = lockstep_cost(context, 8, set, 0, 4e7, 0);
         hbp_lengths *lengths = draw_lengths(context, seed, 30 + 20 * (int64_t)seed, 9000, seed % 2);
         hbp_groups *groups = two_groups(context, cost);
         hbp_packs *packs = NULL;

@@ -218,6 +218,35 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+START_TEST(no_rank_is_idle)
+{
+    lockstep_check_busy(1);
+}
+END_TEST
+
+/* Nor where micro-batches are more than samples of a rank. */
+START_TEST(no_rank_is_idle_for_a_multiple)
+{
+    static const uint32_t length[] = {6, 22, 11, 49};
+    hbp_context *context = test_context();
+    hbp_cost *cost = lockstep_cost(context, 4, 1, 0, 4e7, 0);
+    hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 3};
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
+    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    ck_assert_int_eq(plan->packs, 12);
+    uint32_t busy = 0;
+    for (int64_t p = 0; p < plan->packs; p++)
+        busy |= plan->pack_tokens[p] ? UINT32_C(1) << plan->pack_ranks[p] : 0;
+    ck_assert_int_eq(busy, 15);
+    hbp_plan_free(plan);
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 typedef struct once {
     const hbp_lengths *lengths;
     const hbp_cost *cost;
@@ -246,4 +275,5 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("lanes", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
-          equal_numbers_are_reached_without_dummies, what_cannot_be_is_refused, nothing_is_left_behind)
+          no_rank_is_idle, no_rank_is_idle_for_a_multiple, equal_numbers_are_reached_without_dummies,
+          what_cannot_be_is_refused, nothing_is_left_behind)

@@ -107,6 +107,12 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
 }
 END_TEST
 
+START_TEST(no_rank_is_idle)
+{
+    lockstep_check_busy(4);
+}
+END_TEST
+
 typedef struct once {
     const hbp_lengths *lengths;
     const hbp_cost *cost;
@@ -135,4 +141,4 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN("sets", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
-          nothing_is_left_behind)
+          no_rank_is_idle, nothing_is_left_behind)
