@@ -13,6 +13,10 @@
     NUMBER(hbp_cost_options, sp_overlap)                                                                     \
     NUMBER(hbp_cost_options, reserve_bytes)                                                                  \
     NUMBER(hbp_cost_options, pack_overhead_ns)                                                               \
+    NUMBER(hbp_cost_options, shard_ranks)                                                                    \
+    NUMBER(hbp_cost_options, lockstep_ranks)                                                                 \
+    NUMBER(hbp_cost_options, uneven_micro_batches)                                                           \
+    NUMBER(hbp_cost_options, reserved)                                                                       \
     NUMBER(hbp_cost_terms, ranks)                                                                            \
     NUMBER(hbp_cost_terms, domain_ranks)                                                                     \
     NUMBER(hbp_cost_terms, layers)                                                                           \
@@ -37,6 +41,8 @@
     NUMBER(hbp_cost_terms, ns_per_vision)                                                                    \
     NUMBER(hbp_cost_terms, recompute_vision)                                                                 \
     NUMBER(hbp_cost_terms, vision_bytes)                                                                     \
+    NUMBER(hbp_cost_terms, lockstep_ranks)                                                                   \
+    NUMBER(hbp_cost_terms, uneven_micro_batches)                                                             \
     COUNTED(hbp_measurements, count)                                                                         \
     INTS(hbp_measurements, sp)                                                                               \
     INTS(hbp_measurements, recompute)                                                                        \
@@ -89,6 +95,7 @@
     COUNTED(hbp_epoch_options, batches)                                                                      \
     WIDES(hbp_epoch_options, batch_offsets)                                                                  \
     WIDES(hbp_epoch_options, batch_samples)                                                                  \
+    NUMBER(hbp_epoch_options, sequence_tokens_per_rank)                                                      \
     NUMBER(hbp_operator, profile)                                                                            \
     TEXT(hbp_operator, name)                                                                                 \
     TEXT(hbp_operator, type)                                                                                 \
@@ -301,6 +308,7 @@
     NUMBER(hbp_step_options, pack_multiple_per_sp)                                                           \
     NUMBER(hbp_step_options, max_samples)                                                                    \
     NUMBER(hbp_step_options, equal_samples)                                                                  \
+    NUMBER(hbp_step_options, sequence_tokens_per_rank)                                                       \
     COUNTED(hbp_stepper_options, depth)                                                                      \
     NUMBER(hbp_tasks_options, mode)                                                                          \
     NUMBER(hbp_tasks_options, placement)                                                                     \

@@ -1,0 +1,285 @@
+/* Packs under two budgets, pipeline stages, recomputation, vision-language plans. */
+#include "record.h"
+
+static const hbp_lengths *sized(const record *r)
+{
+    return r->lengths[2];
+}
+
+static void start_fill(const record *r, int32_t variant, void *options)
+{
+    hbp_iterative_fill_options *o = options;
+    (void)r;
+    o->mode = variant % 2;
+    o->rounds = 5;
+    o->max_tokens = 40000;
+    o->max_vision = 60;
+    o->over_long = HBP_OVERLONG_DROP;
+}
+
+static hbp_status ask_fill(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_packs *packs = NULL;
+    int64_t count = 0, dropped = 0;
+    RECORD_TRY(
+        hbp_iterative_fill(r->context, r->lengths[variant / 2 ? variant / 2 - 1 : 2], options, &packs));
+    DIGEST_COLUMN(a, hbp_packs_get_offsets, packs);
+    DIGEST_COLUMN(a, hbp_packs_get_tokens, packs);
+    DIGEST_COLUMN(a, hbp_packs_get_vision, packs);
+    DIGEST_COLUMN(a, hbp_packs_get_dropped, packs);
+    DIGEST_COLUMN(a, hbp_packs_get_samples, packs);
+    (void)hbp_packs_get_groups(packs, &count);
+    (void)hbp_packs_get_dropped(packs, &dropped);
+    snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)count,
+             (long long)hbp_packs_get_bound(packs, 0), (long long)dropped);
+    hbp_packs_free(packs);
+    return HBP_OK;
+}
+
+static void start_budgets(const record *r, int32_t variant, void *options)
+{
+    (void)r;
+    ((hbp_budgets_options *)options)->mode = variant;
+    ((hbp_budgets_options *)options)->ranks = 2;
+    ((hbp_budgets_options *)options)->rounds = 5;
+}
+
+static hbp_status ask_budgets(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_budgets s = {.struct_size = sizeof s};
+    (void)variant;
+    RECORD_TRY(hbp_choose_budgets(r->context, sized(r), options, &s));
+    digest_real(a, s.score);
+    snprintf(a->facts, sizeof a->facts, " %lld vision, %lld tokens, %lld packs, score %.9g of %d",
+             (long long)s.max_vision, (long long)s.max_tokens, (long long)s.packs, s.score,
+             (int)s.considered);
+    return HBP_OK;
+}
+
+/* 1F1B of four stages and eight micro-batches that differ; interleaved; with limits on memory and a link. */
+static void start_pipeline(const record *r, int32_t variant, void *options)
+{
+    static const double scale[] = {1, 0.5, 2, 1, 1.5, 0.25, 1, 3};
+    static const int64_t limit[] = {INT64_C(60000000000), INT64_C(60000000000), INT64_C(60000000000),
+                                    INT64_C(60000000000)};
+    hbp_pipeline_options *o = options;
+    (void)r;
+    o->stages = 4;
+    o->micro_batches = 8;
+    o->virtual_stages = variant == 2 ? 2 : 0;
+    o->token_scale = variant == 1 || variant == 2 ? scale : NULL;
+    o->limit_bytes = variant == 3 ? limit : NULL;
+    o->link_bytes_per_s = variant == 3 ? 25e9 : 0;
+    o->link_overlap = variant == 3 ? 0.5 : 0;
+}
+
+static hbp_status digest_partition(const record *r, answer *a, const hbp_partition *p)
+{
+    hbp_partition_summary s = {.struct_size = sizeof s};
+    RECORD_TRY(hbp_partition_get_summary(r->context, p, &s));
+    DIGEST_COLUMN(a, hbp_partition_get_cuts, p);
+    DIGEST_COLUMN(a, hbp_partition_get_stage_ns, p);
+    DIGEST_COLUMN(a, hbp_partition_get_stage_busy_ns, p);
+    DIGEST_COLUMN(a, hbp_partition_get_stage_bytes, p);
+    DIGEST_COLUMN(a, hbp_partition_get_order, p);
+    for (int64_t i = 0; i < hbp_partition_count_candidates(p); i++) {
+        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
+        const int32_t *cuts = NULL;
+        int64_t count = 0;
+        RECORD_TRY(hbp_partition_get_candidate(r->context, p, i, &candidate, &cuts));
+        (void)hbp_partition_get_cuts(p, &count);
+        digest_ints(a, cuts, count);
+        digest_number(a, candidate.ranked);
+        digest_number(a, candidate.predicted_ns);
+        digest_number(a, candidate.simulated_ns);
+        digest_number(a, candidate.cut_bytes);
+        digest_real(a, candidate.stage_variance);
+    }
+    snprintf(a->facts, sizeof a->facts, " predicted %lld, bound %lld, simulated %lld, bubble %.6f, peak %lld",
+             (long long)s.predicted_ns, (long long)s.bound_ns, (long long)s.simulated_ns, s.bubble,
+             (long long)s.peak_bytes);
+    return HBP_OK;
+}
+
+static hbp_status ask_partition(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
+    hbp_partition *partition = NULL;
+    start_pipeline(r, variant % 4, &pipeline);
+    hbp_partition_options ask = *(const hbp_partition_options *)options;
+    ask.mode += variant / 4;
+    hbp_status proven = hbp_partition_layers(r->context, r->layers, &pipeline, &ask, &partition);
+    RECORD_TRY(proven);
+    hbp_status status = digest_partition(r, a, partition);
+    hbp_partition_free(partition);
+    return status < 0 ? status : proven;
+}
+
+static hbp_status digest_run(const record *r, answer *a, const hbp_pipeline_run *run)
+{
+    hbp_pipeline_summary s = {.struct_size = sizeof s};
+    RECORD_TRY(hbp_pipeline_run_get_summary(r->context, run, &s));
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_busy_ns, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_peak_bytes, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_stages, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_chunks, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_micro_batches, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_directions, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_starts, run);
+    DIGEST_COLUMN(a, hbp_pipeline_run_get_ends, run);
+    snprintf(a->facts, sizeof a->facts, " %lld ns, bound %lld, peak %lld, bubble %.6f", (long long)s.total_ns,
+             (long long)s.bound_ns, (long long)s.peak_bytes, s.bubble);
+    return HBP_OK;
+}
+
+/* Runs the layers cut evenly, and orders its micro-batches. */
+static hbp_status ask_run(const record *r, int32_t variant, const void *options, answer *a)
+{
+    const hbp_pipeline_options *o = options;
+    int32_t layers = hbp_layers_count(r->layers), cuts[65] = {0}, order[64];
+    int64_t chunks = o->stages * (int64_t)(o->virtual_stages ? o->virtual_stages : 1), before = 0, after = 0;
+    hbp_pipeline_run *run = NULL;
+    (void)variant;
+    for (int64_t k = 0; k <= chunks && chunks > 0 && chunks <= 64; k++)
+        cuts[k] = (int32_t)(layers * k / chunks);
+    hbp_status status = hbp_simulate_pipeline(r->context, r->layers, cuts, o, NULL, &run);
+    if (status >= 0)
+        status = digest_run(r, a, run);
+    hbp_pipeline_run_free(run);
+    if (status >= 0 && o->micro_batches <= 64) {
+        RECORD_TRY(hbp_order_micro_batches(r->context, r->layers, cuts, o, order, &before, &after));
+        digest_ints(a, order, o->micro_batches);
+        digest_number(a, before);
+        digest_number(a, after);
+    }
+    return status;
+}
+
+static hbp_status ask_recompute(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
+    int32_t layers = hbp_layers_count(r->layers), choices[512], cuts[9] = {0};
+    int64_t limit[4];
+    hbp_recompute_report s = {.struct_size = sizeof s};
+    start_pipeline(r, variant % 4, &pipeline);
+    for (int32_t k = 0; k < 4; k++)
+        limit[k] = INT64_C(30000000000) + INT64_C(10000000000) * (variant / 4);
+    pipeline.limit_bytes = limit;
+    int32_t chunks = pipeline.virtual_stages ? 8 : 4;
+    for (int32_t k = 0; k <= chunks; k++)
+        cuts[k] = layers * k / chunks;
+    hbp_status status = hbp_choose_recompute(r->context, r->layers, cuts, &pipeline, options, choices, &s);
+    if (status >= 0) {
+        digest_ints(a, choices, layers);
+        snprintf(a->facts, sizeof a->facts, " %d whole, %d in part, %lld ns, saved %lld, slack %lld%s",
+                 (int)s.recomputed, (int)s.selective, (long long)s.recompute_ns, (long long)s.saved_ns,
+                 (long long)s.slack_bytes, s.proven ? ", proven" : "");
+    }
+    return status;
+}
+
+static void start_vlm(const record *r, int32_t variant, void *options)
+{
+    hbp_vlm_options *o = options;
+    (void)r;
+    o->tensor_parallel = variant % 2 ? 2 : 4;
+    o->pipeline_stages = variant % 2 ? 2 : 4;
+    o->data = variant / 2;
+    o->batch_samples = 40;
+    o->over_long = HBP_OVERLONG_DROP;
+    o->max_tokens = 40000;
+    o->max_vision = 60;
+}
+
+static hbp_status digest_vlm(const record *r, answer *a, const hbp_vlm_plan *plan)
+{
+    hbp_vlm_plan_summary s = {.struct_size = sizeof s};
+    RECORD_TRY(hbp_vlm_plan_get_summary(r->context, plan, &s));
+    digest_number(a, (int64_t)s.digest);
+    digest_number(a, (int64_t)hbp_plan_get_digest(hbp_vlm_plan_get_data(plan)));
+    DIGEST_COLUMN(a, hbp_vlm_plan_get_cuts, plan);
+    DIGEST_COLUMN(a, hbp_vlm_plan_get_recompute, plan);
+    DIGEST_COLUMN(a, hbp_vlm_plan_get_stage_ns, plan);
+    DIGEST_COLUMN(a, hbp_vlm_plan_get_stage_bytes, plan);
+    DIGEST_COLUMN(a, hbp_vlm_plan_get_step_ns, plan);
+    snprintf(a->facts, sizeof a->facts,
+             " %lld steps, %lld ns, bound %lld, of packs %lld, peak %lld, %d rounds, bubble %.6f",
+             (long long)s.steps, (long long)s.epoch_ns, (long long)s.bound_ns, (long long)s.packs_bound_ns,
+             (long long)s.peak_bytes, (int)s.rounds, s.bubble);
+    return HBP_OK;
+}
+
+static hbp_status ask_vlm(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_vlm_plan *plan = NULL;
+    (void)variant;
+    RECORD_TRY(hbp_plan_vlm(r->context, sized(r), r->vlm, r->machine, options, &plan));
+    hbp_status status = digest_vlm(r, a, plan);
+    hbp_vlm_plan_free(plan);
+    return status;
+}
+
+static void start_layers(const record *r, int32_t variant, void *options)
+{
+    hbp_vlm_layers_options *o = options;
+    (void)r;
+    o->tensor_parallel = 1 << variant;
+    o->vision = 9;
+    o->tokens = 4096;
+}
+
+static hbp_status ask_layers(const record *r, int32_t variant, const void *options, answer *a)
+{
+    static const char *const columns[] = {
+        "forward_ns",       "backward_ns",   "parameters",      "state_bytes",  "activation_bytes",
+        "recomputed_bytes", "working_bytes", "attention_bytes", "attention_ns", "mlp_bytes",
+        "mlp_ns",           "recompute_ns",  "cut_bytes"};
+    hbp_layers *layers = NULL;
+    (void)variant;
+    RECORD_TRY(hbp_vlm_create_layers(r->context, r->vlm, r->machine, options, &layers));
+    for (uint64_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        int64_t count = 0;
+        const int64_t *values = hbp_layers_get_column(layers, columns[k], &count);
+        digest_wide(a, values, count);
+    }
+    DIGEST_COLUMN(a, hbp_layers_get_kinds, layers);
+    for (int32_t i = 0; i < hbp_layers_count(layers); i++)
+        digest_text(a, hbp_layers_get_name(layers, i));
+    snprintf(a->facts, sizeof a->facts, " %d layers", (int)hbp_layers_count(layers));
+    hbp_layers_free(layers);
+    return HBP_OK;
+}
+
+static void start_fields(const record *r, int32_t variant, void *options)
+{
+    (void)variant;
+    (void)hbp_vlm_get_fields(r->context, r->vlm, options);
+}
+
+static hbp_status ask_fields(const record *r, int32_t variant, const void *options, answer *a)
+{
+    hbp_vlm *vlm = NULL;
+    hbp_vlm_summary s = {.struct_size = sizeof s};
+    (void)variant;
+    RECORD_TRY(hbp_vlm_create(r->context, options, r->model, &vlm));
+    hbp_status status = hbp_vlm_get_summary(r->context, vlm, &s);
+    hbp_vlm_free(vlm);
+    digest_real(a, s.vision_flops_per_unit);
+    snprintf(a->facts, sizeof a->facts, " %d layers, %lld + %lld + %lld parameters", (int)s.layers,
+             (long long)s.vision_parameters, (long long)s.projector_parameters,
+             (long long)s.language_parameters);
+    return status;
+}
+
+const question record_vision[] = {
+    {"iterative-fill", "hbp_iterative_fill_options", sizeof(hbp_iterative_fill_options), 8, 2, 80, start_fill,
+     ask_fill},
+    {"budgets", "hbp_budgets_options", sizeof(hbp_budgets_options), 2, 2, 60, start_budgets, ask_budgets},
+    {"partition", "hbp_partition_options", sizeof(hbp_partition_options), 20, 1, 60, NULL, ask_partition},
+    {"pipeline-run", "hbp_pipeline_options", sizeof(hbp_pipeline_options), 4, 1, 40, start_pipeline, ask_run},
+    {"recompute", "hbp_recompute_options", sizeof(hbp_recompute_options), 20, 1, 60, NULL, ask_recompute},
+    {"vlm-plan", "hbp_vlm_options", sizeof(hbp_vlm_options), 10, 1, 100, start_vlm, ask_vlm},
+    {"vlm-layers", "hbp_vlm_layers_options", sizeof(hbp_vlm_layers_options), 4, 1, 20, start_layers,
+     ask_layers},
+    {"vlm", "hbp_vlm_fields", sizeof(hbp_vlm_fields), 1, 1, 20, start_fields, ask_fields},
+    {0}};
