@@ -385,11 +385,7 @@ static inline int every_main(const char *name, const TTest *test)
         tcase_add_loop_test(cases, test, i, i + 1);
         suite_add_tcase(suite, cases);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/scratch.h"
 #include "test.h"
 
 typedef struct failing {
@@ -86,6 +87,7 @@ static inline int failing_try(hbp_context *context, failing *f, failing_call *ca
     f->failed = 0;
     hbp_status status = call(context, user);
     f->left = -1;
+    hbp__leave(context, 0, status); /* of a call inside the library: its callers would */
     ck_assert_msg(status == HBP_OK || status == HBP_E_NO_MEMORY, "allocation %d: %s", (int)n,
                   hbp_status_name(status));
     if (status != HBP_OK) {
@@ -157,7 +159,7 @@ static inline int64_t cancel_sweep(failing_call *call, void *user)
         n = 0;
         for (hbp_status status = HBP_E_CANCELLED; status != HBP_OK; n++) {
             left = n;
-            status = call(context, user);
+            status = hbp__leave(context, 0, call(context, user));
             ck_assert_msg(status == (left < 0 ? HBP_E_CANCELLED : HBP_OK), "report %d%s: %s", (int)n,
                           once ? " alone" : "", hbp_status_name(status));
             ck_assert_int_eq(f.live, live);

@@ -50,6 +50,16 @@ static inline hbp_context *test_context(void)
                       #call, hbp_context_message(context), (text));                                          \
     } while (0)
 
+/* Runs the suite; returns the program's exit status. */
+static inline int test_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 /* Runs the test functions (START_TEST names) given as arguments, 120 s each, between `setup` and `teardown`
  * (NULL: nothing); main of a test program. */
 #define TEST_MAIN_WITH(name, setup, teardown, ...)                                                           \
@@ -63,11 +73,7 @@ static inline hbp_context *test_context(void)
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                            \
             tcase_add_test(cases, tests[i]);                                                                 \
         suite_add_tcase(suite, cases);                                                                       \
-        SRunner *runner = srunner_create(suite);                                                             \
-        srunner_run_all(runner, CK_ENV);                                                                     \
-        int failed = srunner_ntests_failed(runner);                                                          \
-        srunner_free(runner);                                                                                \
-        return failed ? EXIT_FAILURE : EXIT_SUCCESS;                                                         \
+        return test_run(suite);                                                                              \
     }
 
 /* The same without a fixture. */

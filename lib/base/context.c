@@ -5,6 +5,7 @@
 
 #include "base/escape.h"
 #include "base/options.h"
+#include "base/scratch.h"
 
 void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size)
 {
@@ -46,6 +47,7 @@ void hbp_context_free(hbp_context *context)
     if (!context)
         return;
     hbp__memory memory = context->memory;
+    hbp__scratch_release(context, 0);
     hbp__delete(&memory, context);
 }
 

@@ -19,6 +19,9 @@ struct hbp_context {
     const hbp_solver *solver; /* NULL: none */
     atomic_int cancel;
     hbp_context *parent; /* a request to cancel it is one for this one, too; NULL: none */
+    void *taken;         /* the piece of scratch taken last; the others follow (base/scratch.h) */
+    int64_t pieces;      /* of them */
+    int32_t is_short;    /* nonzero: a take failed since the last check */
     char message[HBP__MESSAGE_BYTES];
 };
 

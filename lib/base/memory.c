@@ -5,10 +5,14 @@
 
 #include "base/checked.h"
 
-/* In front of every block: its size with this header, padded so that the block stays aligned to 16. */
+/* In front of every block: its size with this header, and a word for whoever strings blocks together; the
+ * block stays aligned to 16. */
 typedef struct block_header {
     uint64_t bytes;
-    uint64_t padding;
+    union {
+        void *next;
+        uint64_t padding;
+    } link;
 } block_header;
 
 static void *default_alloc(void *user, uint64_t bytes)
@@ -53,6 +57,7 @@ void *hbp__new(const hbp__memory *memory, uint64_t count, uint64_t size)
     if (!header)
         return NULL;
     header->bytes = bytes;
+    header->link.next = NULL;
     return header + 1;
 }
 
@@ -95,4 +100,14 @@ void hbp__delete(const hbp__memory *memory, void *block)
         return;
     block_header *header = (block_header *)block - 1;
     memory->release(memory->user, header, header->bytes);
+}
+
+void *hbp__block_next(const void *block)
+{
+    return ((const block_header *)block - 1)->link.next;
+}
+
+void hbp__block_set_next(void *block, void *next)
+{
+    ((block_header *)block - 1)->link.next = next;
 }

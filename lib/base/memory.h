@@ -32,4 +32,8 @@ void *hbp__renew(const hbp__memory *memory, void *block, uint64_t count, uint64_
 /* Releases a block; NULL is allowed. */
 void hbp__delete(const hbp__memory *memory, void *block);
 
+/* The block that was set to follow this one, kept beside its size; NULL of a new one. Resizing keeps it. */
+void *hbp__block_next(const void *block);
+void hbp__block_set_next(void *block, void *next);
+
 #endif

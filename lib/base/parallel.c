@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/thread.h"
 
 /* What all threads share; the mutex guards it. */
@@ -25,6 +26,13 @@ typedef struct helper {
     shared *all;
     int is_running;
 } helper;
+
+/* What the job took of the thread's scratch is released with it. */
+static hbp_status do_job(hbp_context *context, const shared *s, int64_t job)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, s->work(context, s->user, job));
+}
 
 /* The next job, or -1 when none is to begin any more. */
 static int64_t take(shared *s)
@@ -51,7 +59,7 @@ static void *help(void *argument)
 {
     const helper *h = argument;
     for (int64_t job; (job = take(h->all)) >= 0;) {
-        hbp_status status = h->all->work(h->context, h->all->user, job);
+        hbp_status status = do_job(h->context, h->all, job);
         if (status < 0)
             note_failure(h->all, h->context, job, status);
     }
@@ -82,7 +90,7 @@ static void take_part(hbp_context *context, shared *all, const helper *helpers, 
 {
     hbp_status status = HBP_OK;
     for (int64_t job; status >= 0 && (job = take(all)) >= 0;) {
-        status = all->work(context, all->user, job);
+        status = do_job(context, all, job);
         if (status < 0)
             note_failure(all, context, job, status);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "cost/regression.h"
 #include "hbp/lengths.h"
@@ -405,10 +406,9 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
     return hbp__require(context, m->time_ns, "measurements.time_ns");
 }
 
-hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
-                        hbp_cost **out, hbp_fit_report *report)
+static hbp_status fit_cost(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
+                           hbp_cost **out, hbp_fit_report *report)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, prior, "prior"));
     hbp_measurements all;
     HBP__TRY(read_measurements(context, measurements, &all));
@@ -427,4 +427,12 @@ hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_m
     else
         *out = f.cost;
     return status;
+}
+
+hbp_status hbp_cost_fit(hbp_context *context, const hbp_cost *prior, const hbp_measurements *measurements,
+                        hbp_cost **out, hbp_fit_report *report)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, fit_cost(context, prior, measurements, out, report));
 }

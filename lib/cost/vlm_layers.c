@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "cost/communication.h"
 #include "cost/cost.h"
 #include "cost/states.h"
@@ -340,10 +341,9 @@ static void fill(table *t, const analysis *a)
     put_named(t, a, at, "output head", output_head(a));
 }
 
-hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
-                                 const hbp_vlm_layers_options *options, hbp_layers **out)
+static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
+                              const hbp_vlm_layers_options *options, hbp_layers **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, vlm, "vlm"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, options, "options"));
@@ -374,4 +374,12 @@ hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const
     hbp__delete(memory, t.kind);
     hbp__delete(memory, t.column);
     return status;
+}
+
+hbp_status hbp_vlm_create_layers(hbp_context *context, const hbp_vlm *vlm, const hbp_machine *machine,
+                                 const hbp_vlm_layers_options *options, hbp_layers **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, make_layers(context, vlm, machine, options, out));
 }

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/nearest.h"
+#include "base/scratch.h"
 #include "cost/communication.h"
 #include "cost/states.h"
 #include "data/workload_presets.h"
@@ -301,10 +302,9 @@ static hbp_status find(hbp_context *context, const char *name, const hbp__worklo
                      hbp__nearest(name, hbp_workload_get_preset_name, hbp_workload_count_presets()));
 }
 
-hbp_status hbp_graph_create_workload(hbp_context *context, const char *name, const hbp_machine *machine,
-                                     hbp_graph **out)
+static hbp_status make_graph(hbp_context *context, const char *name, const hbp_machine *machine,
+                             hbp_graph **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, name, "name"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     maker m = {0};
@@ -320,4 +320,12 @@ hbp_status hbp_graph_create_workload(hbp_context *context, const char *name, con
     }
     *out = m.graph;
     return HBP_OK;
+}
+
+hbp_status hbp_graph_create_workload(hbp_context *context, const char *name, const hbp_machine *machine,
+                                     hbp_graph **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, make_graph(context, name, machine, out));
 }

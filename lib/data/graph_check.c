@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define NAMED 6 /* operators of a cycle that a message names */
 
@@ -191,9 +192,8 @@ void hbp__graph_order_close(hbp__graph_order *order)
     *order = (hbp__graph_order){.memory = order->memory};
 }
 
-hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph)
+static hbp_status check_graph(hbp_context *context, const hbp_graph *graph)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, graph, "graph"));
     if (!graph->operator_count)
         return hbp__fail(context, HBP_E_INVALID, "the graph has no operators");
@@ -204,4 +204,11 @@ hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph)
     HBP__TRY(hbp__graph_order_open(context, graph, &order));
     hbp__graph_order_close(&order);
     return HBP_OK;
+}
+
+hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, check_graph(context, graph));
 }

@@ -1,6 +1,7 @@
 /* The classic ways of batching, as plans, so that everything that reads plans can compare them. */
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "epoch/epoch.h"
 #include "epoch/units.h"
 #include "hbp/sp.h"
@@ -162,10 +163,9 @@ static hbp_status plan_steps(hbp__epoch *epoch, int32_t mode, hbp_plan **out)
     return hbp__epoch_plan_batches(epoch, out);
 }
 
-hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                             int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
+static hbp_status plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (!hbp_baseline_name(baseline))
@@ -196,4 +196,12 @@ hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, c
         *out = NULL;
     }
     return status;
+}
+
+hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                             int32_t baseline, const hbp_epoch_options *options, hbp_plan **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_baseline(context, lengths, cost, baseline, options, out));
 }

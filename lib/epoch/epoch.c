@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
@@ -300,10 +301,9 @@ static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
     return o->mode == HBP_EPOCH_PAPER ? HBP_OK : hbp__epoch_mend(epoch, &room, out);
 }
 
-hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          const hbp_epoch_options *options, hbp_plan **out)
+static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                             const hbp_epoch_options *options, hbp_plan **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp__epoch epoch = {context, lengths, cost, NULL, {0}, HBP_STEP_DEFAULT};
@@ -327,4 +327,12 @@ hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, cons
         *out = NULL;
     }
     return status;
+}
+
+hbp_status hbp_plan_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          const hbp_epoch_options *options, hbp_plan **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_epoch(context, lengths, cost, options, out));
 }

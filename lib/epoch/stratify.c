@@ -294,9 +294,8 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
     return status;
 }
 
-hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan)
+static hbp_status try_all(const hbp__stratify *s, hbp_plan **plan)
 {
-    *plan = NULL;
     HBP__TRY(try_whole(s, plan));
     int64_t longest = s->epoch->lengths->bin_length[s->epoch->lengths->bins - 1];
     const hbp_epoch_options *o = &s->epoch->options;
@@ -306,4 +305,15 @@ hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan)
         HBP__TRY(try_cut(s, longest, plan));
     }
     return HBP_OK;
+}
+
+hbp_status hbp__epoch_stratify(const hbp__stratify *s, hbp_plan **plan)
+{
+    *plan = NULL;
+    hbp_status status = try_all(s, plan);
+    if (status < 0) {
+        hbp_plan_free(*plan);
+        *plan = NULL;
+    }
+    return status;
 }

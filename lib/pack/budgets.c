@@ -1,6 +1,7 @@
 /* hbp_choose_budgets: checks the options and chooses the search. */
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "data/lengths.h"
 #include "hbp/iterative_fill.h"
 #include "pack/budgets_line.h"
@@ -55,10 +56,9 @@ static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
     return HBP_OK;
 }
 
-hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,
-                              const hbp_budgets_options *options, hbp_budgets *budgets)
+static hbp_status choose_budgets(hbp_context *context, const hbp_lengths *lengths,
+                                 const hbp_budgets_options *options, hbp_budgets *budgets)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, budgets, "budgets"));
     hbp_budgets_options all;
@@ -71,4 +71,12 @@ hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,
     HBP__TRY(all.mode == HBP_BUDGETS_LINE ? hbp__budgets_line(context, lengths, &all, &chosen)
                                           : hbp__budgets_plane(context, lengths, &all, &chosen));
     return hbp__struct_write(context, budgets, &chosen, sizeof chosen, "hbp_budgets");
+}
+
+hbp_status hbp_choose_budgets(hbp_context *context, const hbp_lengths *lengths,
+                              const hbp_budgets_options *options, hbp_budgets *budgets)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, choose_budgets(context, lengths, options, budgets));
 }

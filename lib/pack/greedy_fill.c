@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "pack/fill.h"
 #include "pack/score.h"
 
@@ -123,10 +124,9 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     return status;
 }
 
-hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
-                           const hbp_fill_options *options, hbp_packs **out)
+static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                              const hbp_fill_options *options, hbp_packs **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, groups, "groups"));
     hbp_fill_options all;
@@ -141,4 +141,12 @@ hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, con
         return balanced_or_tight(context, lengths, groups, &all, out);
     return run_fill(context, all.mode == HBP_FILL_TIGHT ? hbp__fill_tight : hbp__fill_paper, lengths, groups,
                     &all, out);
+}
+
+hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, greedy_fill(context, lengths, groups, options, out));
 }

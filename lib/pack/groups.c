@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "hbp/sp.h"
 #include "pack/hierarchy.h"
 
@@ -373,10 +374,9 @@ static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
     return HBP_OK;
 }
 
-hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                           const hbp_groups_options *options, hbp_groups **out)
+static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                              const hbp_groups_options *options, hbp_groups **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_groups_options all;
@@ -400,6 +400,14 @@ hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, con
     hbp__delete(&context->memory, list);
     hbp__estimator_close(context, &estimator);
     return status;
+}
+
+hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                           const hbp_groups_options *options, hbp_groups **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_groups(context, lengths, cost, options, out));
 }
 
 hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,

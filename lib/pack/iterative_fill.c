@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "data/packs.h"
 #include "pack/fill.h"
 #include "pack/iterative_reference.h"
@@ -87,10 +88,9 @@ static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengt
     return hbp__reference_check(context, lengths, o->rounds, o->seed, "iterative fill");
 }
 
-hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
-                              const hbp_iterative_fill_options *options, hbp_packs **out)
+static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                                 const hbp_iterative_fill_options *options, hbp_packs **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, options, "options"));
     hbp_iterative_fill_options all;
@@ -116,4 +116,12 @@ hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
     return hbp__fail(context, HBP_E_INVALID,
                      "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
                      (long long)lengths->count, (long long)all.max_tokens, (long long)all.max_vision);
+}
+
+hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                              const hbp_iterative_fill_options *options, hbp_packs **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, iterative_fill(context, lengths, options, out));
 }

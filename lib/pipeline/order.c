@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/layers.h"
 
@@ -429,11 +430,10 @@ hbp_status hbp__order_micro_batches(hbp_context *context, hbp__schedule *schedul
     return status;
 }
 
-hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                                   const hbp_pipeline_options *pipeline, int32_t *order, int64_t *before_ns,
-                                   int64_t *after_ns)
+static hbp_status order_micro_batches(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                      const hbp_pipeline_options *pipeline, int32_t *order,
+                                      int64_t *before_ns, int64_t *after_ns)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, layers, "layers"));
     HBP__TRY(hbp__require(context, order, "order"));
     hbp_pipeline_options p;
@@ -457,4 +457,14 @@ hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layers *layer
     hbp__delete(&context->memory, found);
     hbp__stage_times_close(&times);
     return status;
+}
+
+hbp_status hbp_order_micro_batches(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                   const hbp_pipeline_options *pipeline, int32_t *order, int64_t *before_ns,
+                                   int64_t *after_ns)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      order_micro_batches(context, layers, cuts, pipeline, order, before_ns, after_ns));
 }

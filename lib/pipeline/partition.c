@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "pipeline/anchors.h"
 #include "pipeline/near.h"
 #include "pipeline/order.h"
@@ -353,11 +354,10 @@ static hbp_status plan(planner *p, const hbp_layers *layers)
     return optimal && !proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
-                                const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                hbp_partition **out)
+static hbp_status partition_layers(hbp_context *context, const hbp_layers *layers,
+                                   const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                   hbp_partition **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, layers, "layers"));
     HBP__TRY(hbp__require(context, pipeline, "pipeline"));
     planner p = {.context = context};
@@ -373,4 +373,13 @@ hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
     }
     close_planner(&p);
     return status;
+}
+
+hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
+                                const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                hbp_partition **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, partition_layers(context, layers, pipeline, options, out));
 }

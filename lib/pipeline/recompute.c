@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 
 /* Steps that the search of all stages may take, some ten ns each. */
 #define MOST_WORK (INT64_C(1) << 25)
@@ -145,11 +146,10 @@ static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
     return r->options.mode == HBP_MEMORY_OPTIMAL && !r->report.proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                                const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
-                                int32_t *choices, hbp_recompute_report *report)
+static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                   const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                   int32_t *choices, hbp_recompute_report *report)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, layers, "layers"));
     HBP__TRY(hbp__require(context, cuts, "cuts"));
     HBP__TRY(hbp__require(context, pipeline, "pipeline"));
@@ -170,4 +170,14 @@ hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, 
         memcpy(choices, made, count * sizeof *made);
     hbp__delete(&context->memory, made);
     return status;
+}
+
+hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                int32_t *choices, hbp_recompute_report *report)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      choose_recompute(context, layers, cuts, pipeline, options, choices, report));
 }

@@ -1,6 +1,7 @@
 #include "schedule/balance.h"
 
 #include "base/options.h"
+#include "base/scratch.h"
 
 void hbp_balance_options_init(hbp_balance_options *options, uint32_t struct_size)
 {
@@ -83,5 +84,6 @@ hbp_status hbp_balance_attention(hbp_context *context, const hbp_packs *packs, c
     HBP__TRY(hbp__require(context, cost, "cost"));
     hbp_balance_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_balance_options"));
-    return hbp__balance(context, packs, groups, cost, &all, 0, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, hbp__balance(context, packs, groups, cost, &all, 0, out));
 }

@@ -2,6 +2,7 @@
 #include "simulate/bound.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/lengths.h"
 #include "hbp/simulate.h"
@@ -278,6 +279,8 @@ hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, con
     HBP__TRY(hbp__require(context, cost, "cost"));
     if (steps < 0)
         return hbp__fail(context, HBP_E_INVALID, "steps is %lld; it must not be negative", (long long)steps);
-    return hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count,
-                      lengths->vision_sum, steps, bound_ns);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      hbp__bound(context, cost, lengths->bins, lengths->bin_length, lengths->bin_count,
+                                 lengths->vision_sum, steps, bound_ns));
 }

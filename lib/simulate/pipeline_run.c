@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/column.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "simulate/pipeline.h"
 
 struct hbp_pipeline_run {
@@ -128,11 +129,10 @@ static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const 
     return HBP_OK;
 }
 
-hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                                 const hbp_pipeline_options *pipeline, const int32_t *order,
-                                 hbp_pipeline_run **out)
+static hbp_status run_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                               const hbp_pipeline_options *pipeline, const int32_t *order,
+                               hbp_pipeline_run **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, layers, "layers"));
     hbp_pipeline_options p;
     HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
@@ -149,6 +149,15 @@ hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers,
     }
     hbp__stage_times_close(&times);
     return status;
+}
+
+hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                 const hbp_pipeline_options *pipeline, const int32_t *order,
+                                 hbp_pipeline_run **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, run_pipeline(context, layers, cuts, pipeline, order, out));
 }
 
 hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lockstep.h"
 #include "data/padding.h"
@@ -302,10 +303,9 @@ static hbp_status check_arguments(hbp_context *context, const hbp_plan *plan, co
     return HBP_OK;
 }
 
-hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
-                        const hbp_simulate_options *options, hbp_report *report)
+static hbp_status simulate(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
+                           const hbp_simulate_options *options, hbp_report *report)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, report, "report"));
@@ -331,4 +331,12 @@ hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_co
         HBP__TRY(bound_plan(context, &r, all.tokens_per_step, &result.bound_ns));
     result.gap = hbp__plan_gap(result.epoch_ns, result.bound_ns);
     return hbp__struct_write(context, report, &result, sizeof result, "hbp_report");
+}
+
+hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
+                        const hbp_simulate_options *options, hbp_report *report)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, simulate(context, plan, cost, options, report));
 }

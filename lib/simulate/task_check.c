@@ -2,6 +2,8 @@
  * earlier ones have made safe to use, so that columns from a hostile file do no harm. */
 #include "simulate/task_check.h"
 
+#include "base/scratch.h"
+
 static hbp_status check_origin(const hbp__task_checking *c)
 {
     const hbp_task_summary *summary = &c->schedule->summary;
@@ -48,5 +50,6 @@ hbp_status hbp_task_schedule_validate(hbp_context *context, const hbp_task_sched
     HBP__TRY(hbp__require(context, schedule, "schedule"));
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, machine, "machine"));
-    return hbp__task_check(context, schedule, graph, machine);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, hbp__task_check(context, schedule, graph, machine));
 }

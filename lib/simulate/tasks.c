@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/column.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "data/flow.h"
 #include "data/task_flows.h"
 #include "simulate/task_check.h"
@@ -292,11 +293,10 @@ static hbp_status read_options(hbp_context *context, const hbp_task_run_options 
     return hbp__check_ranges(context, fields, 2);
 }
 
-hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
-                              const hbp_task_schedule *schedule, const hbp_task_run_options *options,
-                              hbp_task_run **out)
+static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                                 const hbp_task_schedule *schedule, const hbp_task_run_options *options,
+                                 hbp_task_run **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, schedule, "schedule"));
@@ -316,6 +316,15 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
     else
         *out = r.run;
     return status;
+}
+
+hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                              const hbp_task_schedule *schedule, const hbp_task_run_options *options,
+                              hbp_task_run **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
 }
 
 void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size)

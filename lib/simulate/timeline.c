@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/cost.h"
 #include "data/lockstep.h"
@@ -208,10 +209,9 @@ static hbp_status compare(comparing *c, hbp_timeline_report *report)
     return hbp__struct_write(c->context, report, &c->report, sizeof c->report, "hbp_timeline_report");
 }
 
-hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeline, const hbp_cost *cost,
-                                hbp_timeline_report *report)
+static hbp_status compare_timeline(hbp_context *context, const hbp_timeline *timeline, const hbp_cost *cost,
+                                   hbp_timeline_report *report)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, timeline, "timeline"));
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, report, "report"));
@@ -221,4 +221,12 @@ hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeli
     hbp__delete(&context->memory, c.order);
     hbp__relative_errors_end(&context->memory, &c.errors);
     return status;
+}
+
+hbp_status hbp_timeline_compare(hbp_context *context, const hbp_timeline *timeline, const hbp_cost *cost,
+                                hbp_timeline_report *report)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, compare_timeline(context, timeline, cost, report));
 }

@@ -1,6 +1,7 @@
 /* A plan against what it was made from. The columns by themselves are data/plan_check.c's. */
 #include "base/checked.h"
 #include "base/digest.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
 #include "data/lockstep.h"
@@ -369,10 +370,9 @@ static hbp_status validate_cost(hbp_context *context, const hbp_plan *plan, cons
     return validate_steps(context, plan, cost);
 }
 
-hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
-                             const hbp_cost *cost)
+static hbp_status validate_plan(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                                const hbp_cost *cost)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__plan_check(context, plan));
     if (lengths)
@@ -380,4 +380,12 @@ hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const h
     if (cost)
         HBP__TRY(validate_cost(context, plan, cost));
     return HBP_OK;
+}
+
+hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                             const hbp_cost *cost)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, validate_plan(context, plan, lengths, cost));
 }

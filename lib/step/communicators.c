@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "step/step.h"
 
 typedef struct table {
@@ -48,11 +49,11 @@ static hbp_status list(const hbp__step *step, int32_t rank, table *t)
     return HBP_OK;
 }
 
-hbp_status hbp_list_communicators(hbp_context *context, const hbp_cost *cost, const hbp_step_options *options,
-                                  int32_t rank, hbp_communicator *communicators, uint32_t communicator_size,
-                                  int64_t capacity, int64_t *count)
+static hbp_status list_communicators(hbp_context *context, const hbp_cost *cost,
+                                     const hbp_step_options *options, int32_t rank,
+                                     hbp_communicator *communicators, uint32_t communicator_size,
+                                     int64_t capacity, int64_t *count)
 {
-    HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, count, "count"));
     *count = 0;
     HBP__TRY(hbp__require(context, cost, "cost"));
@@ -77,6 +78,17 @@ hbp_status hbp_list_communicators(hbp_context *context, const hbp_cost *cost, co
     if (status >= 0)
         *count = t.count;
     return status;
+}
+
+hbp_status hbp_list_communicators(hbp_context *context, const hbp_cost *cost, const hbp_step_options *options,
+                                  int32_t rank, hbp_communicator *communicators, uint32_t communicator_size,
+                                  int64_t capacity, int64_t *count)
+{
+    HBP__TRY(hbp__enter(context));
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(
+        context, mark,
+        list_communicators(context, cost, options, rank, communicators, communicator_size, capacity, count));
 }
 
 int64_t hbp_find_communicator(const hbp_communicator *communicators, uint32_t communicator_size,

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
 #include "step/lanes.h"
@@ -169,5 +170,6 @@ hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths,
     HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, batch_lengths, "batch_lengths"));
     HBP__TRY(hbp__require(context, cost, "cost"));
-    return hbp__step_plan(context, batch_lengths, cost, options, 1, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, hbp__step_plan(context, batch_lengths, cost, options, 1, out));
 }

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "data/machine.h"
 #include "tasks/planning.h"
 
@@ -203,10 +204,9 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
     return status;
 }
 
-hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
-                          const hbp_tasks_options *options, hbp_task_schedule **out)
+static hbp_status plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                             const hbp_tasks_options *options, hbp_task_schedule **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__planning p = {.context = context, .graph = graph, .machine = machine};
@@ -224,4 +224,12 @@ hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hb
     }
     *out = schedule;
     return HBP_OK;
+}
+
+hbp_status hbp_plan_tasks(hbp_context *context, const hbp_graph *graph, const hbp_machine *machine,
+                          const hbp_tasks_options *options, hbp_task_schedule **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_tasks(context, graph, machine, options, out));
 }

@@ -6,6 +6,7 @@
 #include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "vlm/vlm.h"
 
 #define DAY_NS 86400e9
@@ -190,15 +191,22 @@ static hbp_status plan_rounds(const hbp__vlm_run *run, hbp_vlm_plan **out)
     return status;
 }
 
-hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
-                        const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
+static hbp_status plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
+                           const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, lengths, "lengths"));
     HBP__TRY(hbp__require(context, machine, "machine"));
     hbp__vlm_run run;
     HBP__TRY(hbp__vlm_open(context, lengths, vlm, machine, options, &run));
     return plan_rounds(&run, out);
+}
+
+hbp_status hbp_plan_vlm(hbp_context *context, const hbp_lengths *lengths, const hbp_vlm *vlm,
+                        const hbp_machine *machine, const hbp_vlm_options *options, hbp_vlm_plan **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_vlm(context, lengths, vlm, machine, options, out));
 }
 
 hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_plan *plan,

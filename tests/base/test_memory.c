@@ -84,9 +84,5 @@ int main(void)
     tcase_add_test(cases, zeroed_means_zeroed);
     tcase_add_loop_test(cases, growing_and_shrinking_keep_what_fits, 0, 2);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

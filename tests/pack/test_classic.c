@@ -168,9 +168,5 @@ int main(void)
     tcase_add_test(cases, shuffles_before_it_packs);
     tcase_add_test(cases, refuses_what_is_no_packer);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -379,9 +379,5 @@ int main(void)
     tcase_add_test(cases, larger_steps_beat_the_other_ways);
     tcase_add_test(cases, idle_ranks_become_dummies);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

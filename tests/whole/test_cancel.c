@@ -149,9 +149,5 @@ int main(int argc, char **argv)
     else
         tcase_add_unchecked_fixture(cases, open_shared, close_shared);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -218,9 +218,5 @@ int main(void)
     tcase_add_test(cases, the_order_of_samples_only_names_them);
     tcase_add_test(cases, memory_is_bounded_by_samples_and_packs);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

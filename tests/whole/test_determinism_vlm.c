@@ -92,9 +92,5 @@ int main(void)
     tcase_set_timeout(cases, 240);
     tcase_add_loop_test(cases, fixed_inputs_give_fixed_runs, 0, (int)(sizeof goldens / sizeof *goldens));
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

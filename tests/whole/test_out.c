@@ -186,9 +186,5 @@ int main(void)
     tcase_add_test(cases, a_context_is_null_after_a_failure);
     tcase_add_test(cases, the_list_is_whole);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

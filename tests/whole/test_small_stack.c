@@ -132,9 +132,5 @@ int main(void)
     tcase_add_loop_test(cases, every_call_fits, 0, EVERY_CALLS);
     tcase_add_test(cases, no_reader_recurses_far);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }
