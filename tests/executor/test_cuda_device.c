@@ -390,5 +390,9 @@ int main(void)
     tcase_add_test(cases, target_that_is_no_token_gives_no_loss);
     tcase_add_test(cases, any_call_may_fail);
     suite_add_tcase(suite, cases);
-    return test_run(suite);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -239,5 +239,9 @@ int main(void)
     tcase_add_test(cases, weights_depend_on_seed_and_place_alone);
     tcase_add_test(cases, bf16_weights_are_rounded_masters);
     tcase_add_test(cases, every_allocation_may_fail);
-    return test_run(suite);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -74,5 +74,9 @@ int main(void)
     tcase_add_loop_test(cases, oracle_differentiates, 0, 2);
     tcase_add_loop_test(cases, same_loss_and_gradients, 0, 4);
     tcase_add_test(cases, bf16_is_near);
-    return test_run(suite);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -13,7 +13,7 @@ mkdir "$work/said" "$work/in" && cd "$work/in" || exit 1
 
 # Times that a clock told are not compared.
 clocks() {
-    sed -E 's/(planned in|made in|in at most) [0-9.]+ [a-z]+/\1 .../g; s/"(plan_|planning_)?seconds": [0-9.e+-]+/"\1seconds": .../g' |
+    sed -E 's/(planned in|made in|in at most) [0-9.]+ [a-z]+/\1 .../g; s/"planning_(ms|seconds)": [0-9.e+-]+/"planning_\1": .../g' |
         awk '/planned in$/ { cut = length($0) - 12; print; next } /^$/ { cut = 0 } cut && length($0) > cut { print substr($0, 1, cut) " ..."; next } { print }'
 }
 run() {
