@@ -3,6 +3,7 @@
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lengths.h"
+#include "step/bound.h"
 #include "step/lanes.h"
 #include "step/sets.h"
 #include "step/step.h"
@@ -19,11 +20,15 @@ const char *hbp_step_mode_name(int32_t mode)
     return mode >= 0 && mode < HBP_STEP_MODE_COUNT ? names[mode] : NULL;
 }
 
-/* This library's way: planned as if all ranks were one lockstep set, then anew for the sets there are. */
-static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solution)
+/* Sequences of a step for which M = 1 also plans larger lockstep sets at effort 1. */
+#define FEW 12
+
+/* Where they are not within 1 / NEAR of the bound. */
+#define NEAR 200
+
+/* Planned as if all ranks were one lockstep set, then anew for the sets there are. */
+static hbp_status solve_sets(const hbp__step *step, hbp__step_solution *solution)
 {
-    if (step->options.equal_samples)
-        return hbp__step_equal(step, solution);
     HBP__TRY(hbp__step_search(step, solution));
     if (step->cost->terms.lockstep_ranks == 1)
         return hbp__step_lanes(step, solution);
@@ -31,6 +36,91 @@ static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solut
         return HBP_OK;
     HBP__TRY(hbp__step_spread(step, solution));
     return hbp__step_sets(step, solution);
+}
+
+/* Takes the plan of a step that asks for more than this one does, where it is the faster. */
+static hbp_status try_stricter(const hbp__step *step, const hbp__step *stricter, hbp__step_solution *solution)
+{
+    hbp__step_solution own = {.ns = 0};
+    hbp_status status = solve_sets(stricter, &own);
+    if (status >= 0)
+        status = hbp__step_solution_price(step, &own);
+    if (status >= 0 && own.ns < solution->ns) {
+        hbp__step_solution faster = own;
+        own = *solution;
+        *solution = faster;
+    }
+    hbp__step_solution_close(&own);
+    return status == HBP_E_INFEASIBLE ? hbp__enter(step->context) : status; /* which clears its message */
+}
+
+/* A step like another, but for what a stricter one asks for; on the heap, for it is large. */
+typedef struct strict_step {
+    hbp__step step;
+    hbp_cost cost;
+} strict_step;
+
+/* Whether a lockstep set of degree index j can be, and the degrees up to it hold each sequence. */
+static int may_be_set(const hbp__step *step, int32_t j)
+{
+    int32_t ranks = step->degree[j].degree;
+    if (ranks == 1 || ranks == step->ranks || step->ranks % ranks)
+        return 0;
+    for (int64_t k = 0; k < step->count; k++) {
+        int32_t i = j;
+        while (i >= 0 && !hbp__step_holds(step, i, step->degree[i].tokens[k], hbp__step_samples(step, k)))
+            i--;
+        if (i < 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* The same of each step that asks for more in one thing: ranks that wait for more others, and that do not
+ * skip micro-batches. */
+static hbp_status try_all_stricter(const hbp__step *step, strict_step *s, hbp__step_solution *solution)
+{
+    const hbp_cost_terms *asked = &step->cost->terms;
+    s->cost = *step->cost;
+    s->step.cost = &s->cost;
+    s->cost.terms.uneven_micro_batches = 0;
+    if (asked->uneven_micro_batches)
+        HBP__TRY(try_stricter(step, &s->step, solution));
+    if (asked->lockstep_ranks > 1 || (s->step.options.effort == 1 && step->count > FEW))
+        return HBP_OK;
+    int64_t bound_ns;
+    HBP__TRY(hbp__bound_lanes(step, solution->ns, &bound_ns));
+    for (int32_t j = 0; j < step->degrees && solution->ns - bound_ns > bound_ns / NEAR; j++)
+        if (may_be_set(step, j)) {
+            s->cost.terms.lockstep_ranks = step->degree[j].degree;
+            s->step.degrees = j + 1; /* a set holds them all */
+            HBP__TRY(try_stricter(step, &s->step, solution));
+        }
+    return HBP_OK;
+}
+
+/* This library's way. Ranks that wait for fewer others, that may skip micro-batches, and more effort are
+ * never slower: what is a plan without is one with them. */
+static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solution)
+{
+    hbp_context *context = step->context;
+    if (step->options.equal_samples)
+        return hbp__step_equal(step, solution);
+    HBP__TRY(solve_sets(step, solution));
+    if (!step->cost->terms.lockstep_ranks)
+        return HBP_OK;
+    int64_t mark = hbp__scratch_mark(context);
+    strict_step *s = hbp__take(context, 1, sizeof *s);
+    HBP__TRY(hbp__scratch_check(context, "a step"));
+    for (int32_t effort = step->options.effort; effort >= 1; effort--) {
+        s->step = *step;
+        s->step.options.effort = effort;
+        if (effort < step->options.effort)
+            HBP__TRY(try_stricter(step, &s->step, solution));
+        HBP__TRY(try_all_stricter(step, s, solution));
+    }
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
@@ -54,16 +144,23 @@ static hbp_status solve(const hbp__step *step, hbp__step_solution *solution)
 /* Whether a plan of at most `most` micro-batches is found, *status saying what else went wrong. */
 static int fits(const hbp__step *step, int64_t most, hbp_status *status)
 {
-    hbp__step trial = *step;
+    hbp_context *context = step->context;
     hbp__step_solution solution = {.ns = 0};
-    trial.options.min_micro_batches = 0;
-    trial.options.max_micro_batches = (int32_t)most;
-    trial.options.effort = 1;
-    *status = solve(&trial, &solution);
+    int64_t mark = hbp__scratch_mark(context);
+    hbp__step *trial = hbp__take(context, 1, sizeof *trial);
+    *status = hbp__scratch_check(context, "a step");
+    if (*status < 0)
+        return 0;
+    *trial = *step;
+    trial->options.min_micro_batches = 0;
+    trial->options.max_micro_batches = (int32_t)most;
+    trial->options.effort = 1;
+    *status = solve(trial, &solution);
     hbp__step_solution_close(&solution);
+    hbp__scratch_release(context, mark);
     int found = *status >= 0;
     if (found || *status == HBP_E_INFEASIBLE)
-        *status = hbp__enter(step->context); /* clears its message */
+        *status = hbp__enter(context); /* clears its message */
     return found;
 }
 

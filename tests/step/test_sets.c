@@ -140,5 +140,49 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("sets", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
-          no_rank_is_idle, nothing_is_left_behind)
+/* What fewer ranks wait for, what may be skipped and what more effort finds never makes a plan slower: ranks
+ * that run different numbers of micro-batches may run the same, lockstep sets of one rank may meet in larger
+ * ones (tried for few sequences), and less effort is part of more. */
+START_TEST(freedom_and_effort_never_make_a_plan_slower)
+{
+    hbp_context *context = test_context();
+    int64_t faster = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(48); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 21, 0);
+        int32_t ranks = seed % 3 ? 4 : 8, set = seed % 4 ? 1 : ranks / 2, few = seed % 4 == 1;
+        hbp_cost *even = lockstep_cost(context, ranks, set, 0, seed % 3 ? 0 : 4e7, 0);
+        hbp_cost *uneven = lockstep_cost(context, ranks, set, 1, seed % 3 ? 0 : 4e7, 0);
+        hbp_lengths *lengths =
+            test_long_tail(context, seed, few ? 3 + seed % 9 : 12 + seed % 20, seed % 5 ? 3400 : 40000);
+        hbp_step_options o = {.struct_size = sizeof o};
+        int64_t bound_ns, ns[2] = {INT64_MAX, INT64_MAX};
+        o.max_samples = few ? 0 : (int32_t)(2 + hbp__rng_below(&rng, 2));
+        o.micro_batch_multiple = seed % 7 == 2 ? 2 : 0;
+        for (o.effort = 1; o.effort <= 2; o.effort++) {
+            int64_t even_ns = lockstep_plan_ns(context, even, lengths, &o, &bound_ns);
+            int64_t uneven_ns = lockstep_plan_ns(context, uneven, lengths, &o, &bound_ns);
+            ck_assert_int_le(even_ns, ns[0]);
+            ck_assert_int_le(uneven_ns, ns[1]);
+            ck_assert_int_le(uneven_ns, even_ns);
+            faster += uneven_ns < even_ns;
+            ns[0] = even_ns;
+            ns[1] = uneven_ns;
+        }
+        o.effort = 1;
+        if (few && hbp_cost_predict_capacity(even, 2, 8) >= 40000) {
+            hbp_cost *pairs = lockstep_cost(context, ranks, 2, 0, seed % 3 ? 0 : 4e7, 0);
+            int64_t alone_ns = lockstep_plan_ns(context, even, lengths, &o, &bound_ns);
+            ck_assert_int_le(alone_ns, lockstep_plan_ns(context, pairs, lengths, &o, &bound_ns));
+            hbp_cost_free(pairs);
+        }
+        hbp_lengths_free(lengths);
+        hbp_cost_free(uneven);
+        hbp_cost_free(even);
+    }
+    ck_assert_int_gt(faster, 0);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("sets", freedom_and_effort_never_make_a_plan_slower, tiny_steps_against_every_assignment,
+          random_steps_are_no_longer_than_in_lockstep, no_rank_is_idle, nothing_is_left_behind)
