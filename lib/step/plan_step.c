@@ -86,6 +86,13 @@ static hbp_status try_all_stricter(const hbp__step *step, strict_step *s, hbp__s
     s->cost.terms.uneven_micro_batches = 0;
     if (asked->uneven_micro_batches)
         HBP__TRY(try_stricter(step, &s->step, solution));
+    if (step->options.micro_batch_multiple > 1) {
+        /* Micro-batches that complete a multiple are then planned from the start, not spread to in the end.
+         */
+        s->step.options.min_micro_batches = (int32_t)hbp__step_whole(step, 1);
+        HBP__TRY(try_stricter(step, &s->step, solution));
+        s->step.options.min_micro_batches = step->options.min_micro_batches;
+    }
     if (asked->lockstep_ranks > 1 || (s->step.options.effort == 1 && step->count > FEW))
         return HBP_OK;
     int64_t bound_ns;
