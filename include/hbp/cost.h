@@ -20,6 +20,9 @@
 /* How weights, gradients and optimiser states are sharded (ZeRO). 0 is the default, stage 3. */
 enum { HBP_ZERO_DEFAULT = 0, HBP_ZERO_1 = 1, HBP_ZERO_2 = 2, HBP_ZERO_3 = 3, HBP_ZERO_NONE = 4 };
 
+/* The most GPUs of a cost. */
+#define HBP_MAX_RANKS 262144
+
 HBP_BEGIN_DECLS
 
 typedef struct hbp_cost hbp_cost;
@@ -52,7 +55,7 @@ HBP_API hbp_status hbp_cost_create(hbp_context *context, const hbp_model *model,
 /* The terms themselves, for a trainer that knows them and to read them back. Tables have `degrees` rows. */
 typedef struct hbp_cost_terms {
     uint32_t struct_size;
-    int32_t ranks;               /* N, all GPUs */
+    int32_t ranks;               /* N, all GPUs; at most HBP_MAX_RANKS */
     int32_t domain_ranks;        /* consecutive ranks on fast links; a degree that fits stays inside; 0: N */
     int32_t layers;              /* L, layers that can be recomputed */
     double ns_per_token;         /* a1: forward and backward of one token on one GPU */

@@ -33,8 +33,9 @@ static hbp_status check_numbers(hbp_context *context, const hbp_cost_terms *t)
         if (!isfinite(numbers[i].value) || numbers[i].value < 0)
             return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0",
                              numbers[i].name, numbers[i].value);
-    if (t->ranks < 1)
-        return hbp__fail(context, HBP_E_INVALID, "ranks is %d; it must be at least 1", (int)t->ranks);
+    if (t->ranks < 1 || t->ranks > HBP_MAX_RANKS)
+        return hbp__fail(context, HBP_E_INVALID, "ranks is %d; it must be in 1..%d", (int)t->ranks,
+                         HBP_MAX_RANKS);
     if (t->domain_ranks < 0 || t->domain_ranks > t->ranks)
         return hbp__fail(context, HBP_E_INVALID,
                          "domain_ranks is %d; it must be in 1..%d, or 0 for all ranks", (int)t->domain_ranks,

@@ -300,14 +300,22 @@ static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
 static hbp_status place_lost(balanced *b)
 {
     const hbp__listing *listing = &b->own.listing;
-    int64_t lost = 0;
+    int64_t lost = 0, tokens = 0, most = 0, least = INT64_MAX;
     for (int64_t k = 0; k < listing->count; k++)
-        lost += b->own.pack_of[k] == HBP__NO_PACK;
+        if (b->own.pack_of[k] == HBP__NO_PACK) {
+            lost++;
+            tokens += hbp__listing_size(listing, k);
+        }
     if (!lost)
         return HBP_OK;
+    for (int64_t p = 0; p < b->fills.count; p++) {
+        least = hbp__min_i64(least, b->fills.capacity - b->fills.load[p]);
+        most = hbp__max_i64(most, b->fills.capacity - b->fills.load[p]);
+    }
     hbp__gap_index index;
     hbp_status status = HBP_OK;
-    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, b->fills.capacity, &index))
+    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, hbp__max_i64(least - tokens, 0), most,
+                             &index))
         status = no_memory(b);
     for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;)
         index_pack(b, &index, p);

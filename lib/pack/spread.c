@@ -145,12 +145,29 @@ static int64_t spread_tail(hbp__bins *bins, const hbp__listing *listing, int64_t
     return lost;
 }
 
+/* An index of the gaps that bins have before the tail's runs, from `head` on, and may have behind them. */
+static int open_index(const hbp__bins *bins, const hbp__listing *listing, int64_t head, int64_t runs,
+                      hbp__gap_index *index)
+{
+    int64_t least = bins->gap[0], most = bins->gap[0];
+    for (int64_t b = 1; b < bins->count; b++) {
+        least = hbp__min_i64(least, bins->gap[b]);
+        most = hbp__max_i64(most, bins->gap[b]);
+    }
+    for (int64_t run = head; run < runs && least > 0; run++) {
+        int64_t first = run * bins->width;
+        least -= run_tokens(listing, first, hbp__min_i64(first + bins->width, listing->count));
+    }
+    return hbp__gap_index_open(&bins->memory, bins->count, hbp__max_i64(least, 0) / bins->width,
+                               most / bins->width, index);
+}
+
 int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
 {
     int64_t runs = hbp__ceil_div(listing->count, bins->width), head = find_head(bins, listing, runs);
     *lost = spread_head(bins, listing, head, bin_of);
     hbp__gap_index index;
-    int opened = hbp__gap_index_open(&bins->memory, bins->count, bins->capacity, &index);
+    int opened = open_index(bins, listing, head, runs, &index);
     if (opened)
         *lost += spread_tail(bins, listing, head, runs, &index, bin_of);
     hbp__gap_index_close(&index);

@@ -4,10 +4,11 @@
 
 #include "base/bits.h"
 
-int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index)
+int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t least, int64_t most,
+                        hbp__gap_index *index)
 {
-    *index = (hbp__gap_index){*memory, most, NULL, NULL, NULL, NULL};
-    uint64_t gaps = (uint64_t)most + 1, words = (uint64_t)most / 64 + 1;
+    *index = (hbp__gap_index){*memory, least, most - least, NULL, NULL, NULL, NULL};
+    uint64_t gaps = (uint64_t)index->range + 1, words = (uint64_t)index->range / 64 + 1;
     index->head = hbp__new(memory, gaps, sizeof *index->head);
     index->next = hbp__new(memory, (uint64_t)things, sizeof *index->next);
     index->bits = hbp__new_zero(memory, words, sizeof *index->bits);
@@ -30,6 +31,7 @@ void hbp__gap_index_close(hbp__gap_index *index)
 
 void hbp__gap_index_add(hbp__gap_index *index, uint32_t thing, int64_t gap)
 {
+    gap -= index->least;
     index->next[thing] = index->head[gap];
     index->head[gap] = thing;
     index->bits[gap / 64] |= UINT64_C(1) << (gap % 64);
@@ -51,10 +53,10 @@ static int64_t next_bit(const uint64_t *words, int64_t count, int64_t from)
     return w * 64 + hbp__lowest_bit(word);
 }
 
-/* The least gap >= `size` that some thing has, or -1. */
+/* The least gap above `least` by `size` or more that some thing has, less `least`; or -1. */
 static int64_t least_gap(const hbp__gap_index *index, int64_t size)
 {
-    int64_t words = index->most / 64 + 1, w = size / 64;
+    int64_t words = index->range / 64 + 1, w = size / 64;
     uint64_t word = index->bits[w] & (~UINT64_C(0) << (size % 64));
     if (!word) {
         w = next_bit(index->summary, words / 64 + 1, w + 1);
@@ -67,7 +69,8 @@ static int64_t least_gap(const hbp__gap_index *index, int64_t size)
 
 uint32_t hbp__gap_index_take(hbp__gap_index *index, int64_t size)
 {
-    int64_t gap = size <= index->most ? least_gap(index, size) : -1;
+    int64_t above = size > index->least ? size - index->least : 0;
+    int64_t gap = above <= index->range ? least_gap(index, above) : -1;
     if (gap < 0)
         return HBP__NO_GAP;
     uint32_t thing = index->head[gap];

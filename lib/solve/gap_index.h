@@ -12,23 +12,25 @@
  * bytes and a bit for each gap. */
 typedef struct hbp__gap_index {
     hbp__memory memory;
-    int64_t most;      /* largest gap */
-    uint32_t *head;    /* [most + 1] */
+    int64_t least;     /* smallest gap */
+    int64_t range;     /* largest gap - least */
+    uint32_t *head;    /* [range + 1] */
     uint32_t *next;    /* [things] */
-    uint64_t *bits;    /* [most / 64 + 1] */
+    uint64_t *bits;    /* [range / 64 + 1] */
     uint64_t *summary; /* one bit for each word of bits */
 } hbp__gap_index;
 
-/* Room for `things` things with gaps of at most `most`; none is in yet. 0 when memory is short; close in any
- * case. */
-int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t most, hbp__gap_index *index);
+/* Room for `things` things with gaps in [least, most]: as narrow as the caller knows, for memory and time are
+ * as wide. None is in yet. 0 when memory is short; close in any case. */
+int hbp__gap_index_open(const hbp__memory *memory, int64_t things, int64_t least, int64_t most,
+                        hbp__gap_index *index);
 void hbp__gap_index_close(hbp__gap_index *index);
 
-/* Puts `thing` in with its gap in [0, most]. It must not be in. O(1). */
+/* Puts `thing` in with its gap in [least, most]. It must not be in. O(1). */
 void hbp__gap_index_add(hbp__gap_index *index, uint32_t thing, int64_t gap);
 
 /* Takes out a thing with the least gap >= `size`, the one added last of those; HBP__NO_GAP when there is
- * none. O(most / 4096) at worst. */
+ * none. O((most - least) / 4096) at worst. */
 uint32_t hbp__gap_index_take(hbp__gap_index *index, int64_t size);
 
 #endif

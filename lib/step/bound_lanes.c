@@ -137,7 +137,7 @@ hbp_status hbp__bound_lanes(const hbp__step *step, int64_t upper_ns, int64_t *bo
         status = search(&b, (double)upper_ns, &least);
     if (status >= 0) {
         double bound = (least + b.fixed) * b.kept * (1 - hbp__bound_margin(step->count)) - 1;
-        *bound_ns = bound > 0 && least > 0 ? (int64_t)bound : 0;
+        *bound_ns = !(bound > 0 && least > 0) ? 0 : bound < (double)upper_ns ? (int64_t)bound : upper_ns;
     }
     hbp__delete(memory, asks);
     hbp__delete(memory, b.ask);

@@ -199,7 +199,7 @@ void hbp__lanes_fill_idle(hbp__lanes *l)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
     int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
-    most += most / DEAR;
+    most = hbp__add_saturating(most, most / DEAR);
     for (int32_t rank = 0; rank < l->step->ranks; rank += ranks) {
         int64_t k = l->row[rank] ? -1 : find_second(l, j);
         if (k < 0 || hbp__lanes_price_alone(l, j, k) > most)
@@ -213,7 +213,7 @@ void hbp__lanes_fill_rows(hbp__lanes *l, int64_t rows)
 {
     int32_t j = l->chain[0], ranks = l->step->degree[j].degree;
     int64_t most = hbp__lanes_load(l, 0, l->step->ranks);
-    most += most / DEAR;
+    most = hbp__add_saturating(most, most / DEAR);
     split_packs(l, rows);
     for (int32_t rank = 0; rank < l->step->ranks; rank += ranks)
         while (hbp__lanes_row(l, rank, ranks) < rows) {

@@ -30,10 +30,10 @@ const char *hbp_step_mode_name(int32_t mode)
 static hbp_status solve_sets(const hbp__step *step, hbp__step_solution *solution)
 {
     HBP__TRY(hbp__step_search(step, solution));
+    if (!step->cost->terms.lockstep_ranks || solution->ns == INT64_MAX) /* which is refused in the end */
+        return HBP_OK;
     if (step->cost->terms.lockstep_ranks == 1)
         return hbp__step_lanes(step, solution);
-    if (!step->cost->terms.lockstep_ranks)
-        return HBP_OK;
     HBP__TRY(hbp__step_spread(step, solution));
     return hbp__step_sets(step, solution);
 }
@@ -114,7 +114,7 @@ static hbp_status solve_default(const hbp__step *step, hbp__step_solution *solut
     if (step->options.equal_samples)
         return hbp__step_equal(step, solution);
     HBP__TRY(solve_sets(step, solution));
-    if (!step->cost->terms.lockstep_ranks)
+    if (!step->cost->terms.lockstep_ranks || solution->ns == INT64_MAX)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
     strict_step *s = hbp__take(context, 1, sizeof *s);

@@ -172,7 +172,7 @@ int hbp__step_is_tiny(const hbp__step *step)
 {
     if (!step->chain || step->count < 1 || step->count > MOST)
         return 0;
-    int64_t work = (int64_t)(step->ranks + 1) * step->degrees;
+    int64_t work = ((int64_t)step->ranks + 1) * step->degrees;
     for (int64_t k = 0; k < step->count; k++)
         work = hbp__mul_saturating(work, 3);
     return work <= MOST_WORK;

@@ -114,7 +114,8 @@ START_TEST(senseless_terms_are_named)
     REFUSES("ns_per_vision is -2; it must be finite and at least 0", t.ns_per_vision = -2);
     REFUSES("recompute_vision is inf", t.recompute_vision = INFINITY);
     REFUSES("vision_bytes is ", t.vision_bytes = NAN);
-    REFUSES("ranks is 0", t.ranks = 0);
+    REFUSES("ranks is 0; it must be in 1..262144", t.ranks = 0);
+    REFUSES("ranks is 262145; it must be in 1..262144", t.ranks = 262145);
     REFUSES("layers is 0", t.layers = 0);
     REFUSES("layers is 2147483647; it must be in 1..65536", t.layers = INT32_MAX);
     REFUSES("whose groups would cross a domain of 3 ranks", t.domain_ranks = 3);

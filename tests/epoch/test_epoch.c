@@ -460,8 +460,47 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-TEST_MAIN("epoch", every_policy_and_mode_keeps_the_promises, pieces_that_drop_last_drops_are_told,
-          the_default_is_never_slower_than_the_paper, a_plan_is_a_function_of_its_inputs,
-          tokens_hold_beside_a_multiple, what_groups_cannot_hold_steps_may, ties_and_loss_tokens_survive,
-          a_histogram_is_enough, groups_may_be_given, tokens_hold_beside_given_groups,
-          extremes_are_planned_or_named, senseless_requests_are_named, nothing_is_left_behind)
+/* Where memory hardly limits a pack, what a plan takes follows its samples, not what a pack could hold. */
+START_TEST(memory_follows_the_samples)
+{
+    static const uint32_t length[] = {3000, 10, 1, 1, 1, 3000, 1000, 10, 10};
+    static const int32_t degree[] = {1};
+    static const double none[] = {0};
+    hbp_cost_terms terms = {.struct_size = sizeof terms,
+                            .ranks = 1,
+                            .layers = 2,
+                            .ns_per_token_squared = 0.5,
+                            .pack_ns = 1000,
+                            .limit_bytes = 2000000000,
+                            .degrees = 1,
+                            .degree = degree,
+                            .sp_latency_ns = none,
+                            .sp_ns_per_token = none};
+    failing f;
+    hbp_context *context = failing_context(&f, NULL, NULL);
+    hbp_cost *cost = NULL;
+    hbp_lengths *lengths = NULL;
+    OK(context, hbp_cost_create_terms(context, &terms, &cost));
+    OK(context, hbp_lengths_create_u32(context, length, 9, NULL, &lengths));
+    hbp_epoch_options options[] = {
+        {.struct_size = sizeof *options, .composition = HBP_COMPOSITION_STRATIFIED, .max_samples = 65536},
+        {.struct_size = sizeof *options, .curriculum_steps = 3, .tokens_per_step = INT32_MAX},
+        {.struct_size = sizeof *options, .curriculum_steps = INT64_C(1) << 31},
+        {.struct_size = sizeof *options, .composition = HBP_COMPOSITION_HIERARCHY, .effort = 3}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        f.peak_bytes = f.bytes;
+        hbp_plan_free(plan_with(context, lengths, cost, &options[i]));
+        ck_assert_int_lt(f.peak_bytes, 10000000);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+TEST_MAIN("epoch", memory_follows_the_samples, every_policy_and_mode_keeps_the_promises,
+          pieces_that_drop_last_drops_are_told, the_default_is_never_slower_than_the_paper,
+          a_plan_is_a_function_of_its_inputs, tokens_hold_beside_a_multiple,
+          what_groups_cannot_hold_steps_may, ties_and_loss_tokens_survive, a_histogram_is_enough,
+          groups_may_be_given, tokens_hold_beside_given_groups, extremes_are_planned_or_named,
+          senseless_requests_are_named, nothing_is_left_behind)

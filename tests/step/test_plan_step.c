@@ -316,6 +316,41 @@ START_TEST(a_time_past_all_numbers_is_an_overflow)
 }
 END_TEST
 
+/* The longest sample that there is, in lockstep sets of every size: a time, or the same refusal. */
+START_TEST(lockstep_sets_refuse_times_past_all_numbers_alike)
+{
+    static const uint32_t length[] = {1000, 2147483647, 3000, 2147483647};
+    static const double squares[] = {0.2, 1, 2, 5, 1e18}, pack_ns[] = {0, 9.3e18};
+    hbp_context *context = test_context();
+    for (int32_t set = 1; set <= 4; set *= 2)
+        for (int i = 0; i < 20; i++) {
+            hbp_cost *plain = test_cost_ranks(context, 4), *cost = NULL;
+            hbp_cost_terms terms = {.struct_size = sizeof terms};
+            hbp_lengths *lengths = NULL;
+            hbp_plan *plan = NULL;
+            OK(context, hbp_cost_get_terms(context, plain, &terms));
+            terms.static_bytes = terms.activation_bytes = terms.working_bytes = terms.logits_bytes = 0;
+            terms.recomputed_bytes = terms.sp_buffer_bytes = 0;
+            terms.degrees = 1;
+            terms.lockstep_ranks = set;
+            terms.ns_per_token_squared = squares[i % 5];
+            terms.pack_ns = pack_ns[i / 5 % 2];
+            OK(context, hbp_cost_create_terms(context, &terms, &cost));
+            OK(context, hbp_lengths_create_u32(context, length, i < 10 ? 4 : 3, NULL, &lengths));
+            hbp_status status = hbp_plan_step(context, lengths, cost, NULL, &plan);
+            if (status < 0)
+                FAILS(context, HBP_E_OVERFLOW, "2^63", hbp_plan_step(context, lengths, cost, NULL, &plan));
+            else
+                OK(context, hbp_plan_validate(context, plan, lengths, cost));
+            hbp_plan_free(plan);
+            hbp_lengths_free(lengths);
+            hbp_cost_free(cost);
+            hbp_cost_free(plain);
+        }
+    hbp_context_free(context);
+}
+END_TEST
+
 /* Dropped and split samples keep their names. */
 START_TEST(limited_lengths_are_planned)
 {
@@ -548,11 +583,11 @@ START_TEST(a_multiple_keeps_to_the_limit)
 }
 END_TEST
 
-TEST_MAIN_WITH("plan_step", traps_on, NULL, a_multiple_keeps_to_the_limit,
-               a_sequence_that_no_group_holds_is_named, options_without_sense_are_refused,
-               degrees_that_the_cost_lacks_are_refused, arguments_are_required,
-               vision_units_that_cost_something_are_refused, older_and_newer_callers_are_understood,
-               modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
-               limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind,
-               progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
-               defaults_are_what_they_say)
+TEST_MAIN_WITH("plan_step", traps_on, NULL, lockstep_sets_refuse_times_past_all_numbers_alike,
+               a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
+               options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused,
+               arguments_are_required, vision_units_that_cost_something_are_refused,
+               older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
+               a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, odd_steps_are_planned,
+               nothing_is_left_behind, progress_may_cancel, a_time_limit_gives_a_plan,
+               every_run_gives_the_same_plan, defaults_are_what_they_say)
