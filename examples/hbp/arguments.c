@@ -64,7 +64,8 @@ static const option options[] = {
      0},
     {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN | CLI_COMPARE, "FILE",
      "the samples of each step, instead of --samples-per-step, --tokens-per-step, --window, --composition, "
-     "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas",
+     "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas; empty lines "
+     "are left out",
      0},
     {"composition", KIND_CHOICE, AT(composition), CLI_PLAN | CLI_COMPARE, "WAY",
      "auto (default), random, stratified: each step a small copy of the epoch, hierarchy: of one group",
@@ -294,7 +295,7 @@ static int store(cli *c, const option *o, const char *text)
         errno = 0;
         integer = strtoll(text, &end, 10);
         if (end == text || *end || errno || integer < 0 || integer > limit)
-            return cli_usage("--%s is '%s'; it takes a whole number up to %lld", o->name, text,
+            return cli_usage("--%s is '%s'; it takes a whole number from 0 to %lld", o->name, text,
                              (long long)limit);
     }
     }

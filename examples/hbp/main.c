@@ -127,6 +127,8 @@ static int check_outputs(const cli *c)
                             c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
                             c->model_text,    c->machine_text,  c->vlm_text};
     for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
+        if (outputs[o] && !*outputs[o])
+            return cli_usage("a file to write has an empty name");
         for (size_t i = 0; outputs[o] && i < sizeof inputs / sizeof *inputs; i++)
             if (inputs[i] && is_same(outputs[o], inputs[i]))
                 return cli_usage("%s is read and would be written over; give another file to write",
@@ -192,7 +194,10 @@ int main(int argc, char **argv)
     }
     cli_clear_progress();
     free_objects(&c);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0)
-        status = cli_error("cannot write to standard output: %s", strerror(errno));
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
+        int reason = errno;
+        status = cli_error("cannot write to standard output: %s", strerror(reason));
+        status = was_interrupted ? INTERRUPTED : status;
+    }
     return status;
 }

@@ -70,9 +70,11 @@ static hbp_status read_sets(hbp_context *context, analysis *a)
     if (!o->lockstep_ranks)
         o->lockstep_ranks = o->zero_stage == HBP_ZERO_3 ? o->shard_ranks : ranks;
     if (o->zero_stage == HBP_ZERO_3 && o->lockstep_ranks % o->shard_ranks)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "lockstep_ranks is %d; ZeRO-3 gathers weights over %d ranks in every micro-batch",
-                         (int)o->lockstep_ranks, (int)o->shard_ranks);
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "lockstep_ranks is %d; ZeRO-3 gathers weights over %d ranks in every micro-batch, so "
+            "it must be a multiple of them, or 0 for them",
+            (int)o->lockstep_ranks, (int)o->shard_ranks);
     a->shard = a->fabric;
     a->shard.ranks = o->shard_ranks;
     a->shard.domain = a->fabric.domain < o->shard_ranks ? a->fabric.domain : o->shard_ranks;

@@ -107,8 +107,11 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
     else
         pack = hbp__round_up(hbp__round_up(pack, options->sequence_multiple), options->pack_multiple);
     if (pack > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "groups: packs of %lld tokens; they hold at most %d",
-                         (long long)pack, HBP_MAX_LENGTH);
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "groups: packs for the longest of %lld tokens would be of %lld; they hold at most %d "
+            "(max_pack_length sets another)",
+            (long long)longest, (long long)pack, HBP_MAX_LENGTH);
     options->max_length = pack;
     if (longest <= pack)
         return HBP_OK;

@@ -56,6 +56,8 @@ wrong 2 "one argument too many" lengths x y
 wrong 2 "--max-length is '12Q'" lengths x --max-length 12Q
 wrong 2 "--over-long is 'keep'" lengths x --over-long keep
 wrong 2 "--seed needs a value" plan x --seed
+wrong 2 "--samples-per-step is '-3'; it takes a whole number from 0 to" plan x --samples-per-step -3
+wrong 2 "a file to write has an empty name" plan x -o ''
 wrong 2 "--ranks" probe --nccl-tests x
 odd=$(printf 'odd\033[2J\nname')
 printf '10\n20\n' >"$odd"
@@ -235,6 +237,17 @@ good dump plan.msgpack
 [ -z "$python" ] || "$python" -m json.tool <out >/dev/null || fail "dump is no JSON"
 json "True" dump plan.msgpack
 good dump plan.msgpack -o plan.json
+# Ctrl-C while whoever reads waits.
+mkfifo stalled
+exec 9<>stalled
+"$hbp" dump plan.msgpack >stalled 2>err &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+got=$?
+[ $got = 130 ] || fail "a dump that is interrupted while it waits for its reader ends with $got: $(cat err)"
+exec 9<&-
 wrong 1 "three" show three
 head -c 200 plan.msgpack >cut.msgpack
 wrong 1 "cut.msgpack" show cut.msgpack
@@ -417,7 +430,7 @@ for who in "--shard-ranks 8" "--zero 1 --lockstep-ranks 1" \
     # shellcheck disable=SC2086
     json 'r["lockstep_ranks"] in (1, 8)' plan l.npy --model llama-3.1-8b --machine h100:2 $who
 done
-wrong 1 "lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks" step l.npy --model llama-3.1-8b --machine h100:2 \
+wrong 1 "lockstep_ranks is 1; ZeRO-3 gathers weights over 16 ranks in every micro-batch, so it must be a multiple of them" step l.npy --model llama-3.1-8b --machine h100:2 \
     --lockstep-ranks 1
 wrong 1 "--lockstep-ranks cannot change them" step l.npy --cost cost.json --lockstep-ranks 1
 # The exact solver, where this command was built with it.
