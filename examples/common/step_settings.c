@@ -4,8 +4,14 @@
 
 #include "sweep.h"
 
-/* Values tried from a power of two to the next. */
-#define PER_OCTAVE 16
+/* Values tried from a power of two to the next; of the published planner, which takes long, few. */
+#define PER_OCTAVE       16
+#define PER_OCTAVE_PAPER 2
+
+/* Buckets of the published planner: its own number, more, none. */
+static const int32_t BUCKETS[] = {16, 64, -1};
+
+enum { MOST_VARIANTS = 64 };
 
 typedef struct trial {
     hbp_context *context;
@@ -16,7 +22,7 @@ typedef struct trial {
 
 int step_settings_swept(int32_t mode)
 {
-    return mode != HBP_STEP_DEFAULT && mode != HBP_STEP_PAPER;
+    return mode != HBP_STEP_DEFAULT;
 }
 
 /* The option that is swept. */
@@ -80,36 +86,105 @@ int step_settings_range(const hbp_cost *cost, const hbp_step_options *options, c
     return find_range(cost, options, terms, 0, terms->degrees - 1, longest, least, most);
 }
 
+/* Settings beside the tokens of a rank, each with the degrees [first, last] that it leaves: static SP has one
+ * degree, Megatron's two a least one, the published planner its buckets. Returns how many. */
+typedef struct variant {
+    hbp_step_options options;
+    int32_t first, last;
+} variant;
+
+static int list_variants(const hbp_step_options *o, const hbp_cost_terms *t, variant *list)
+{
+    int count = 0, one = o->mode == HBP_STEP_STATIC_SP;
+    int least = o->mode == HBP_STEP_HYBRID_CP || o->mode == HBP_STEP_DYNAMIC_CP;
+    int buckets = o->mode == HBP_STEP_PAPER && !o->buckets ? (int)(sizeof BUCKETS / sizeof *BUCKETS) : 0;
+    for (int32_t i = 0; i < t->degrees && (one || least) && count < MOST_VARIANTS; i++) {
+        if (!is_used(o, t->degree[i]))
+            continue;
+        list[count] = (variant){*o, i, one ? i : t->degrees - 1};
+        list[count].options.min_sp = t->degree[i];
+        if (one)
+            list[count].options.max_sp = t->degree[i];
+        count++;
+    }
+    for (int i = 0; i < buckets; i++) {
+        list[count] = (variant){*o, 0, t->degrees - 1};
+        list[count++].options.buckets = BUCKETS[i];
+    }
+    if (!one && !least && !buckets)
+        list[count++] = (variant){*o, 0, t->degrees - 1};
+    return count;
+}
+
+/* Where the tokens of a rank are best for a variant, and what it takes then. */
+static hbp_status sweep_variant(trial *tried, const hbp_cost_terms *t, const variant *v, int64_t longest,
+                                int64_t *value, int64_t *ns)
+{
+    sweep s = {.measure = measure, .user = tried};
+    int64_t least = 0, most = 0;
+    tried->options = v->options;
+    *ns = INT64_MAX;
+    if (!find_range(tried->cost, &v->options, t, v->first, v->last, longest, &least, &most))
+        return HBP_OK;
+    hbp_status status =
+        sweep_octaves(&s, least, most, v->options.mode == HBP_STEP_PAPER ? PER_OCTAVE_PAPER : PER_OCTAVE);
+    if (status >= 0)
+        status = sweep_refine(&s);
+    int k = sweep_best(&s);
+    if (status >= 0 && k >= 0) {
+        *value = s.value[k];
+        *ns = s.ns[k];
+    }
+    return status;
+}
+
+/* The variants of the published planner beside each other as they are; the best alone is swept. */
+static hbp_status pick_buckets(trial *tried, variant *list, int *count)
+{
+    int best = -1;
+    int64_t best_ns = INT64_MAX;
+    for (int i = 0; i < *count; i++) {
+        int64_t ns = INT64_MAX;
+        tried->options = list[i].options;
+        hbp_status status = measure(tried, list[i].options.tokens_per_rank, &ns);
+        if (status < 0 && status != HBP_E_INFEASIBLE)
+            return status;
+        if (status >= 0 && ns < best_ns) {
+            best_ns = ns;
+            best = i;
+        }
+    }
+    if (best >= 0)
+        list[0] = list[best];
+    *count = 1;
+    return HBP_OK;
+}
+
 hbp_status step_settings_plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                               hbp_step_options *options, hbp_plan **out)
 {
-    sweep s = {.measure = measure};
+    variant list[MOST_VARIANTS];
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_lengths_summary l = {.struct_size = sizeof l};
     hbp_step_options best = *options;
-    int64_t best_ns = INT64_MAX, least = 0, most = 0;
-    if (!step_settings_swept(options->mode))
+    trial tried = {context, lengths, cost, *options};
+    int64_t best_ns = INT64_MAX;
+    if (!step_settings_swept(options->mode) ||
+        (options->mode == HBP_STEP_PAPER && options->solver == HBP_STEP_EXACT))
         return hbp_plan_step(context, lengths, cost, options, out);
     hbp_status status = hbp_cost_get_terms(context, cost, &t);
     if (status >= 0)
         status = hbp_lengths_get_summary(context, lengths, &l);
-    int one = options->mode == HBP_STEP_STATIC_SP;
-    for (int32_t i = 0; i < (one ? t.degrees : 1) && status >= 0; i++) {
-        trial tried = {context, lengths, cost, *options};
-        if (!find_range(cost, options, &t, i, one ? i : t.degrees - 1, l.max_length, &least, &most))
-            continue;
-        if (one)
-            tried.options.min_sp = tried.options.max_sp = t.degree[i];
-        s.user = &tried;
-        s.count = 0;
-        status = sweep_octaves(&s, least, most, PER_OCTAVE);
-        if (status >= 0)
-            status = sweep_refine(&s);
-        int k = sweep_best(&s);
-        if (status >= 0 && k >= 0 && s.ns[k] < best_ns) {
-            best_ns = s.ns[k];
-            best = tried.options;
-            *swept_of(&best) = s.value[k];
+    int count = status >= 0 ? list_variants(options, &t, list) : 0;
+    if (status >= 0 && options->mode == HBP_STEP_PAPER)
+        status = pick_buckets(&tried, list, &count);
+    for (int i = 0; i < count && status >= 0; i++) {
+        int64_t value = 0, ns;
+        status = sweep_variant(&tried, &t, &list[i], l.max_length, &value, &ns);
+        if (status >= 0 && ns < best_ns) {
+            best_ns = ns;
+            best = list[i].options;
+            *swept_of(&best) = value;
         }
     }
     if (status < 0)

@@ -15,6 +15,8 @@ typedef struct way {
     int32_t mode;
     int64_t tokens_per_rank; /* the best one, where settings were swept; else 0 */
     int32_t sp;              /* the same of static SP */
+    int32_t least_sp;        /* of Megatron's two; else 0 */
+    int32_t buckets;         /* of the published planner, -1: none; else 0 */
     char failed[256];
     double seconds;
     double idle;
@@ -186,6 +188,8 @@ static hbp_status measure(cli *c, const hbp_step_options *given, int swept, way 
         w->tokens_per_rank = options->mode == HBP_STEP_HYBRID_CP ? options->sequence_tokens_per_rank
                                                                  : options->tokens_per_rank;
         w->sp = options->mode == HBP_STEP_STATIC_SP ? options->min_sp : 0;
+        w->least_sp = options->mode == HBP_STEP_STATIC_SP ? 0 : options->min_sp;
+        w->buckets = options->buckets;
     }
     double start = cli_now();
     if (status >= 0)
@@ -299,6 +303,8 @@ static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
                 json_number((double)ways[i].summary.predicted_ns / (double)ways[0].summary.predicted_ns));
             json_object_set_new(row, "tokens_per_rank", json_integer(ways[i].tokens_per_rank));
             json_object_set_new(row, "sp", json_integer(ways[i].sp));
+            json_object_set_new(row, "min_sp", json_integer(ways[i].least_sp));
+            json_object_set_new(row, "buckets", json_integer(ways[i].buckets));
         }
         json_array_append_new(list, row);
     }
@@ -309,11 +315,19 @@ static int print_ways_json(cli *c, const way *ways, int64_t bound_ns)
 /* The settings that a way was given, its best: "SP 16, 12,288 a rank". */
 static shown show_settings(const way *w)
 {
+    shown text = {""}, tokens = show_count(w->tokens_per_rank);
     if (!w->tokens_per_rank)
         return show_real("-", 0);
-    shown text = {""}, tokens = show_count(w->tokens_per_rank);
     if (w->sp)
         snprintf(text.s, sizeof text.s, "SP %d, %.20s a rank", (int)w->sp, tokens.s);
+    else if (w->buckets)
+        snprintf(text.s, sizeof text.s, "%s, %.12s a rank",
+                 w->buckets < 0     ? "no buckets"
+                 : w->buckets == 64 ? "64 buckets"
+                                    : "16 buckets",
+                 tokens.s);
+    else if (w->least_sp > 1)
+        snprintf(text.s, sizeof text.s, "SP >= %d, %.16s a rank", (int)w->least_sp, tokens.s);
     else
         snprintf(text.s, sizeof text.s, "%.20s a rank", tokens.s);
     return text;
@@ -346,6 +360,9 @@ static void print_ways(const way *ways, int64_t bound_ns)
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
         if (ways[i].failed[0])
             printf("  %s: %s\n", hbp_step_mode_name(i), ways[i].failed);
+    printf(
+        "\nbest settings: swept were tokens a rank in all modes but the default, and static-sp's degree, "
+        "the least degree\nof hybrid-cp and dynamic-cp, and 16 (as published), 64 or no buckets of paper.\n");
     if (bound_ns > 0)
         printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
                show_conditions(&ways[HBP_STEP_DEFAULT].summary).s);
