@@ -30,10 +30,11 @@ typedef struct search {
     int64_t longest;         /* as packs are padded */
 } search;
 
-/* Its part on one degree; 0: of tokens a rank. */
+/* Its part on one degree, or of tokens a rank with one least degree. */
 typedef struct trial {
     search *search;
-    int32_t sp;
+    int32_t sp; /* 0: of tokens a rank */
+    int32_t min_sp;
     sweep sweep;
 } trial;
 
@@ -63,14 +64,16 @@ static int32_t find_recompute(const search *s, int32_t sp, int64_t pack_length)
     return low;
 }
 
-/* Plans with packs of `value` tokens on degree `sp`, or with `sp` 0 `value` tokens a rank. */
-static hbp_status plan_with(const search *s, int32_t sp, int64_t value, epoch_setting *setting,
-                            hbp_plan **out)
+/* Plans with packs of `value` tokens on the trial's degree, or with `value` tokens a rank. */
+static hbp_status plan_with(const trial *t, int64_t value, epoch_setting *setting, hbp_plan **out)
 {
+    const search *s = t->search;
+    int32_t sp = t->sp;
     hbp_epoch_options options = s->options;
     hbp_groups *groups = NULL;
     hbp_status status = HBP_OK;
-    *setting = (epoch_setting){.tokens_per_rank = sp ? 0 : value};
+    *setting = (epoch_setting){.tokens_per_rank = sp ? 0 : value, .min_sp = sp ? 0 : t->min_sp};
+    options.min_sp = t->min_sp;
     if (s->baseline == HBP_BASELINE_HYBRID_CP) {
         options.sequence_tokens_per_rank = value;
     } else if (!sp) {
@@ -116,7 +119,7 @@ static hbp_status measure(void *user, int64_t value, int64_t *ns)
     epoch_setting setting;
     hbp_plan *plan = NULL;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
-    hbp_status status = plan_with(t->search, t->sp, value, &setting, &plan);
+    hbp_status status = plan_with(t, value, &setting, &plan);
     if (status >= 0)
         status = hbp_plan_get_summary(t->search->context, plan, &summary);
     if (status >= 0)
@@ -201,6 +204,7 @@ static hbp_status sweep_per_rank(trial *t)
     hbp_step_options_init(&o, sizeof o);
     o.degrees = HBP_STEP_ANY_DEGREE;
     o.tokens_per_rank = s->options.tokens_per_rank;
+    o.min_sp = t->min_sp;
     if (!step_settings_range(s->cost, &o, &s->terms, s->longest, &least, &most))
         return HBP_OK;
     hbp_status status = sweep_octaves(&t->sweep, least, most, PER_OCTAVE);
@@ -213,7 +217,7 @@ static hbp_status plan_finalist(const trial *t, int k, epoch_setting *best, int6
     hbp_plan *plan = NULL;
     epoch_setting setting;
     hbp_plan_summary summary = {.struct_size = sizeof summary};
-    hbp_status status = plan_with(t->search, t->sp, t->sweep.value[k], &setting, &plan);
+    hbp_status status = plan_with(t, t->sweep.value[k], &setting, &plan);
     if (status >= 0)
         status = hbp_plan_get_summary(t->search->context, plan, &summary);
     if (status >= 0 && summary.predicted_ns < *best_ns) {
@@ -283,7 +287,11 @@ static int64_t tokens_of_step(const hbp_epoch_options *o, const hbp_lengths_summ
 static hbp_status sweep_all(search *s, const hbp_lengths *lengths, trial *trials, int count,
                             epoch_setting *best, hbp_plan **out)
 {
-    hbp_status status = has_own_steps(s->baseline) ? sweep_per_rank(trials) : sweep_degrees(trials, count);
+    hbp_status status = HBP_OK;
+    for (int i = 0; i < count && has_own_steps(s->baseline) && status >= 0; i++)
+        status = sweep_per_rank(&trials[i]);
+    if (!has_own_steps(s->baseline))
+        status = sweep_degrees(trials, count);
     return status < 0 ? status : plan_best(trials, count, lengths, best, out);
 }
 
@@ -304,12 +312,15 @@ hbp_status epoch_settings_plan(hbp_context *context, const hbp_lengths *lengths,
     s.tokens_per_step = tokens_of_step(options, &l);
     s.longest =
         options->max_length && options->max_length < l.max_length ? options->max_length : l.max_length;
-    int own = has_own_steps(baseline), count = own ? 1 : s.terms.degrees;
+    int own = has_own_steps(baseline), count = s.terms.degrees;
     int is_swept = own || (baseline != HBP_BASELINE_PAPER && baseline != HBP_BASELINE_FLEXSP);
     trial *trials = is_swept && s.tokens_per_step > 0 ? calloc((size_t)count, sizeof *trials) : NULL;
     if (trials) {
         for (int i = 0; i < count; i++)
-            trials[i] = (trial){&s, own ? 0 : s.terms.degree[i], {.measure = measure, .user = &trials[i]}};
+            trials[i] = (trial){&s,
+                                own ? 0 : s.terms.degree[i],
+                                own ? s.terms.degree[i] : 0,
+                                {.measure = measure, .user = &trials[i]}};
         status = cut_part(&s, &l, &part);
         s.lengths = part ? part : lengths;
         s.is_part = part != NULL;

@@ -54,7 +54,7 @@ typedef struct cli {
     int64_t samples_per_step;
     int64_t window;
     int64_t max_samples;
-    int64_t mixture_slack;
+    int64_t mixture_slack; /* -1: not given */
     int64_t composition;
     const char *batches_file;
     int64_t *given_offsets;
@@ -212,7 +212,7 @@ hbp_status cli_load_plan(cli *c);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
  * more steps than `most_steps`. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);
-hbp_status cli_find_bound(cli *c, int64_t most_steps, int64_t *bound_ns);
+hbp_status cli_find_bound(cli *c, int64_t tokens_per_step, int64_t most_steps, int64_t *bound_ns);
 /* The whole file as a string with a final 0 of *bytes bytes, to be freed; NULL after setting `errno`. */
 char *cli_read_file(const char *path, int64_t *bytes);
 

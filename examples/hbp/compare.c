@@ -47,7 +47,8 @@ static hbp_status measure(cli *c, int32_t baseline, const hbp_epoch_options *opt
 static json_t *setting_json(const epoch_setting *s)
 {
     return json_pack("{s:I,s:i,s:i,s:I}", "pack_length", (json_int_t)s->pack_length, "sp", (int)s->sp,
-                     "recompute", (int)s->recompute, "tokens_per_rank", (json_int_t)s->tokens_per_rank);
+                     "recompute", (int)s->recompute, "tokens_per_rank", (json_int_t)s->tokens_per_rank,
+                     "min_sp", (int)s->min_sp);
 }
 
 /* "131,072 SP 8 c 12", "9,600 a rank"; "-" for what chooses for itself. */
@@ -57,6 +58,9 @@ static shown show_setting(const epoch_setting *s)
     if (s->pack_length)
         snprintf(text.s, sizeof text.s, "%.20s SP %d c %d", show_count(s->pack_length).s, (int)s->sp,
                  (int)s->recompute);
+    else if (s->tokens_per_rank && s->min_sp > 1)
+        snprintf(text.s, sizeof text.s, "SP >= %d, %.12s a rank", (int)s->min_sp,
+                 show_count(s->tokens_per_rank).s);
     else if (s->tokens_per_rank)
         snprintf(text.s, sizeof text.s, "%.20s a rank", show_count(s->tokens_per_rank).s);
     return text;
@@ -120,7 +124,7 @@ static void print_steps_of(const way *ways)
     table_end(&t);
 }
 
-static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
+static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by_samples)
 {
     static const char *const headers[COLUMNS] = {"<way",         "<best settings", "epoch", "x this",
                                                  "over bound",   "idle",           "ABR",   "CR",
@@ -156,6 +160,8 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
         if (ways[i].failed[0])
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
     }
+    if (bound_ns <= 0)
+        printf("\n");
     if (bound_ns > 0)
         printf("\nNo plan of these samples in %s or more takes less than %s on %s under this cost.\n",
                show_number(fewest, "step").s, show_time((double)bound_ns).s, show_gpus(&ways[0].summary).s);
@@ -165,11 +171,16 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns)
     printf(
         "best settings: of packs their length, SP degree and recomputed layers (c), swept over all degrees; "
         "of hybrid-cp\n"
-        "and dynamic-cp tokens a rank.\n"
-        "idle: share of GPU time spent waiting for the slowest of a micro-batch; ABR: attention balance "
-        "ratio;\n"
+        "and dynamic-cp tokens a rank and the least SP degree; flexsp is as published, with 16 buckets.\n"
+        "idle: share of GPU time %s; ABR: attention balance ratio;\n"
         "CR: share of tokens in packs with sequence parallelism;\n"
-        "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n");
+        "mixture: how far a step's mixture of lengths is from the epoch's, 0 to 1.\n",
+        ways[0].summary.lockstep_ranks ? "in steps without a pack"
+                                       : "spent waiting for the slowest of a micro-batch");
+    if (by_samples)
+        printf("Only this plan, flexsp, hybrid-cp and dynamic-cp hold the very samples asked for in each "
+               "step; the "
+               "others hold\nas many on average.\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }
@@ -178,12 +189,13 @@ int cli_compare(cli *c)
 {
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
-    CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
     hbp_epoch_options options;
     cli_epoch_options(c, &options);
     CLI_TRY(c, cli_read_batches(c, &options));
-    if (!options.samples_per_step && !options.batches)
+    if (!options.samples_per_step && !options.batches && !options.tokens_per_step) {
+        CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
         options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    }
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));
     for (int32_t i = 0; i < HBP_BASELINE_COUNT; i++) {
@@ -208,10 +220,11 @@ int cli_compare(cli *c)
     for (size_t i = 0; i < WAYS; i++)
         if (!ways[i].failed[0] && ways[i].report.steps < fewest)
             fewest = ways[i].report.steps;
-    CLI_TRY(c, cli_find_bound(c, fewest, &bound_ns));
+    if (!c->drop_last) /* each way drops samples of its own */
+        CLI_TRY(c, cli_find_bound(c, options.tokens_per_step, fewest, &bound_ns));
     cli_clear_progress();
     if (c->json)
         return print_json(c, ways, bound_ns);
-    print_text(ways, fewest, bound_ns);
+    print_text(ways, fewest, bound_ns, options.samples_per_step || options.batches);
     return 0;
 }

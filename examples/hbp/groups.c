@@ -13,7 +13,7 @@ static const char *reason_name(int32_t reason)
     case HBP_SP_ILLEGAL_HEADS:
         return "heads do not divide";
     case HBP_SP_TOO_FEW_RANKS:
-        return "ranks do not divide";
+        return "ranks, or a lockstep set, do not hold it";
     default:
         return "unknown";
     }

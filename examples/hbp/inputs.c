@@ -245,7 +245,7 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->drop_last = (int32_t)c->drop_last;
     options->max_samples = (int32_t)c->max_samples;
     options->effort = (int32_t)c->effort;
-    options->mixture_slack = (int32_t)c->mixture_slack;
+    options->mixture_slack = (int32_t)(c->mixture_slack < 0 ? 0 : c->mixture_slack ? c->mixture_slack : -1);
     options->max_length = c->max_length;
     options->tokens_per_step = c->tokens_per_step;
     options->curriculum_steps = c->curriculum;
@@ -267,15 +267,14 @@ void cli_epoch_options(const cli *c, hbp_epoch_options *options)
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
 }
 
-hbp_status cli_find_bound(cli *c, int64_t most_steps, int64_t *bound_ns)
+hbp_status cli_find_bound(cli *c, int64_t tokens_per_step, int64_t most_steps, int64_t *bound_ns)
 {
     hbp_lengths_summary s;
     s.struct_size = sizeof s;
     hbp_status status = hbp_lengths_get_summary(c->context, c->lengths, &s);
     if (status < 0)
         return status;
-    int64_t tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
-    int64_t steps = (s.tokens - 1) / tokens_per_step + 1;
+    int64_t steps = tokens_per_step ? (s.tokens - 1) / tokens_per_step + 1 : most_steps;
     /* A step holds a micro-batch at least, which may be more than tokens_per_step. */
     steps = steps > most_steps ? most_steps : steps;
     return hbp_bound_epoch(c->context, c->lengths, c->cost, steps, bound_ns);

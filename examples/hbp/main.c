@@ -184,7 +184,7 @@ int main(int argc, char **argv)
             cli_print_options(command);
             return 0;
         }
-    cli c = {.command = command->name};
+    cli c = {.command = command->name, .mixture_slack = -1};
     int status = cli_parse(&c, command, argc, argv);
     if (status == 0)
         status = check_outputs(&c);

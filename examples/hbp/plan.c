@@ -85,11 +85,14 @@ static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
                : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, options, &c->plan);
 }
 
-/* The plan's own bound; a plan without one gets that of its samples in as many steps. */
+/* The plan's own bound; a plan without one gets that of its samples in as many steps, unless it drops some.
+ */
 static hbp_status find_bound(cli *c, const hbp_plan_summary *summary, int64_t *bound_ns)
 {
     *bound_ns = summary->bound_ns;
-    return *bound_ns ? HBP_OK : hbp_bound_epoch(c->context, c->lengths, c->cost, summary->steps, bound_ns);
+    return *bound_ns || c->drop_last
+               ? HBP_OK
+               : hbp_bound_epoch(c->context, c->lengths, c->cost, summary->steps, bound_ns);
 }
 
 int cli_plan(cli *c)

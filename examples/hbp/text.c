@@ -121,8 +121,8 @@ shown show_rivals(const hbp_plan_summary *s)
 {
     shown out = {"plan of these samples in so many steps"};
     /* The samples of each step were chosen before the steps were planned. */
-    if (s->composition == HBP_COMPOSITION_RANDOM || s->composition == HBP_COMPOSITION_GIVEN ||
-        s->samples_per_step > 0)
+    int are_chosen = s->composition == HBP_COMPOSITION_RANDOM && !s->mixture_ns;
+    if (are_chosen || s->composition == HBP_COMPOSITION_GIVEN || s->samples_per_step > 0)
         snprintf(out.s, sizeof out.s, "way to run these very steps");
     else if (s->tokens_per_step)
         snprintf(out.s, sizeof out.s, "plan in steps of at most %.40s",
@@ -154,14 +154,16 @@ void print_hierarchy(const hbp_plan_summary *s)
         printf("the hierarchy takes %s, steps that are no hierarchy %s%s\n",
                show_time((double)s->hierarchy_ns).s, show_time((double)s->mixture_ns).s,
                s->composition == HBP_COMPOSITION_HIERARCHY && s->mixture_ns < s->hierarchy_ns
-                   ? " (estimated from some; planning all takes longer than it saves)"
+                   ? " (estimated from some of them)"
                    : "");
 }
 
 void print_price(const hbp_plan_summary *s, int64_t bound_ns)
 {
     if (s->free_bound_ns > 0 && (double)bound_ns > WORTH_SAYING * (double)s->free_bound_ns)
-        printf("price of these steps: up to %s; with steps left free, no plan takes less than %s\n",
+        printf("price of these steps: up to %s; with steps left free, no plan takes less than %s under this "
+               "cost "
+               "and these options\n",
                show_share((double)s->predicted_ns / (double)s->free_bound_ns - 1).s,
                show_time((double)s->free_bound_ns).s);
 }

@@ -87,8 +87,8 @@ typedef struct hbp_epoch_options {
     int32_t micro_batches_per_step; /* > 0: every step has exactly so many */
     int32_t equal_samples;          /* as in hbp_step_options */
     int32_t step_slack;             /* as in hbp_groups_options */
-    int32_t reserved;
-    int64_t max_pack_length; /* as in hbp_groups_options and hbp_step_options, as are the next three */
+    int32_t min_sp;                 /* as in hbp_step_options: for baselines hybrid-cp and dynamic-cp */
+    int64_t max_pack_length;        /* as in hbp_groups_options and hbp_step_options, as are the next three */
     int64_t tokens_per_rank;
     int64_t sequence_multiple_per_sp;
     int64_t pack_multiple_per_sp;
@@ -150,9 +150,9 @@ HBP_API const char *hbp_baseline_name(int32_t baseline);
  * batches on average, and where a sample is a pack as many samples as have these. Steps planned for
  * themselves hold the samples that the contract says: samples_per_step, batches, or tokens_per_step, chosen
  * where none is given, drawn at random unless composition is stratified; the plan has no bound.
- * tokens_per_rank and sequence_tokens_per_rank are theirs to be tuned. Options that a way has no use for are
- * ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some, or for several
- * groups. */
+ * tokens_per_rank, sequence_tokens_per_rank and min_sp are theirs to be tuned. Options that a way has no use
+ * for are ignored. HBP_E_INVALID where the cost charges vision units and the lengths have some, or for
+ * several groups. */
 HBP_API hbp_status hbp_plan_baseline(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                      int32_t baseline, const hbp_epoch_options *options, hbp_plan **out);
 

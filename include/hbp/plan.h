@@ -76,9 +76,9 @@ typedef struct hbp_plan_summary {
     int64_t tokens_per_step;          /* the most that was asked for or chosen; 0: none */
     int64_t sequence_multiple_per_sp; /* as in hbp_step_options, as is the next; 0: none */
     int64_t pack_multiple_per_sp;
-    int64_t hierarchy_ns; /* predicted time of the best plan found of composition hierarchy, and of one that
-                             is none (estimated from some steps where that was enough to tell), where the
-                             planner weighed one against the other; else 0 */
+    int64_t hierarchy_ns; /* composition auto: predicted time of the best plan found of composition hierarchy,
+                             and of one that is none (estimated from some steps where that was enough to
+                             tell); 0 where there was none, or the planner did not look for one */
     int64_t mixture_ns;
     int32_t lockstep_ranks; /* consecutive ranks that wait for one another in every micro-batch, as in
                                hbp_cost_terms; 0: all */

@@ -83,7 +83,7 @@ HBP_API const char *hbp_step_mode_name(int32_t mode);
 
 /* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
  * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
- * options allow, micro-batches of dummies alone left out (docs: step bound), and `gap` how far the plan is
+ * options allow, (docs: step bound), and `gap` how far the plan is
  * from it. A pure function of its arguments unless time_limit_ms is set. In mode default no rank of a
  * micro-batch is without samples while there are samples to spread (docs: step). Returns HBP_NOT_PROVEN with
  * a plan when the exact solver stops before its proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE

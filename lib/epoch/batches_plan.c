@@ -31,6 +31,8 @@ hbp_status hbp__batches_plan_step(const hbp__epoch *epoch, hbp_context *context,
     hbp_step_options options;
     hbp__epoch_step_options(&epoch->options, &options);
     options.mode = epoch->step_mode;
+    if (options.mode == HBP_STEP_HYBRID_CP || options.mode == HBP_STEP_DYNAMIC_CP)
+        options.min_sp = epoch->options.min_sp;
     HBP__TRY(hbp__tick(context, "steps", step, b->steps));
     hbp_status status = make_subset(epoch, context, b, step, &subset);
     if (status >= 0)

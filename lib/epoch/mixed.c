@@ -163,9 +163,18 @@ typedef struct weighing {
     int64_t least_tokens; /* of the largest step of a plan that passed tokens_per_step; INT64_MAX: none did */
 } weighing;
 
-static int64_t time_of(const hbp_plan *plan)
+/* What a plan takes; with drop_last, for plans then train different samples, what all would take at its rate.
+ */
+static int64_t time_of(const hbp__epoch *epoch, const hbp_plan *plan)
 {
-    return plan ? hbp__plan_ns(plan) : INT64_MAX;
+    int64_t tokens = 0;
+    if (!plan || !epoch->options.drop_last)
+        return plan ? hbp__plan_ns(plan) : INT64_MAX;
+    for (int64_t i = 0; i < plan->steps; i++)
+        tokens += plan->step_tokens[i];
+    return tokens
+               ? hbp__round_i64((double)hbp__plan_ns(plan) / (double)tokens * (double)epoch->lengths->tokens)
+               : INT64_MAX;
 }
 
 static hbp_status assemble(const search *s, const candidate *c, hbp_plan **out)
@@ -228,7 +237,7 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
 static int64_t most_ns(const weighing *w)
 {
     int32_t slack = w->epoch->options.mixture_slack;
-    int64_t ns = time_of(w->hierarchy);
+    int64_t ns = time_of(w->epoch, w->hierarchy);
     if (w->epoch->options.composition == HBP_COMPOSITION_STRATIFIED || !w->hierarchy)
         return INT64_MAX;
     return hbp__add_saturating(ns, ns / 1000 * (slack ? hbp__max_i64(slack, 0) : HBP__MIXTURE_SLACK));
@@ -240,14 +249,14 @@ static int is_dear(const weighing *w)
 {
     const hbp_epoch_options *o = &w->epoch->options;
     return w->hierarchy && o->composition == HBP_COMPOSITION_AUTO && o->mixture_slack <= 0 &&
-           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > time_of(w->hierarchy) / DEAR;
+           hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > time_of(w->epoch, w->hierarchy) / DEAR;
 }
 
 /* Steps planned one by one in the place of the mixture, where they are worth it. */
 static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fill_options *fill,
                             const hbp_balance_options *balance, int64_t bound_ns)
 {
-    int64_t ns = time_of(w->mixture), limit = most_ns(w);
+    int64_t ns = time_of(w->epoch, w->mixture), limit = most_ns(w);
     hbp_plan *better = NULL;
     hbp__stratify s = {w->epoch,           groups,           fill,  balance,
                        w->tokens_per_step, w->micro_batches, limit, w->mixture ? ns : 0,
@@ -262,7 +271,7 @@ static hbp_status try_steps(weighing *w, const hbp_groups *groups, const hbp_fil
     if (!w->mixture && is_dear(w)) {
         /* Only to be faster than the hierarchy; else a guess to tell will do. */
         int64_t price = hbp__epoch_planning_ns(w->epoch, w->tokens_per_step);
-        ns = time_of(w->hierarchy);
+        ns = time_of(w->epoch, w->hierarchy);
         if (price > HBP__FREE_NS)
             ns -= hbp__min_i64(ns - 1, hbp__mul_saturating(price, CLEARLY - 1));
         s.saves_from_ns = ns;
@@ -298,16 +307,16 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
  * other both are mended before: the hierarchy may be faster then, and the mixture slower. */
 static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan **out)
 {
-    int takes_mixture = w->mixture && time_of(w->mixture) <= most_ns(w);
+    int takes_mixture = w->mixture && time_of(w->epoch, w->mixture) <= most_ns(w);
     int is_mended = takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX;
     if (is_mended) {
         int64_t left = *room;
         HBP__TRY(hbp__epoch_mend(w->epoch, &left, &w->hierarchy));
         HBP__TRY(hbp__epoch_mend(w->epoch, room, &w->mixture));
         *room = hbp__min_i64(*room, left);
-        takes_mixture = time_of(w->mixture) <= most_ns(w);
+        takes_mixture = time_of(w->epoch, w->mixture) <= most_ns(w);
     }
-    int64_t hierarchy_ns = time_of(w->hierarchy), mixture_ns = time_of(w->mixture);
+    int64_t hierarchy_ns = time_of(w->epoch, w->hierarchy), mixture_ns = time_of(w->epoch, w->mixture);
     if (!w->mixture && !w->hierarchy)
         return hbp__epoch_refuse_tokens(w->epoch, w->tokens_per_step, w->least_tokens);
     hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
@@ -316,7 +325,8 @@ static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan 
     if (w->hierarchy && mixture_ns < INT64_MAX) {
         plan->hierarchy_ns = hierarchy_ns;
         plan->mixture_ns = mixture_ns;
-    }
+    } else if (w->epoch->options.composition == HBP_COMPOSITION_AUTO)
+        plan->mixture_ns = mixture_ns; /* no hierarchy keeps to the options */
     if (plan == w->hierarchy)
         plan->composition = HBP_COMPOSITION_HIERARCHY;
     else if (!plan->composition) /* a layout */

@@ -191,6 +191,7 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     HBP__TRY(check_range(context, "effort", options->effort, 0, 9));
     HBP__TRY(check_range(context, "threads", options->threads, 0, 1024));
     HBP__TRY(check_range(context, "micro_batches_per_step", options->micro_batches_per_step, 0, 65536));
+    HBP__TRY(check_range(context, "min_sp", options->min_sp, 0, 65536));
     HBP__TRY(check_range(context, "step_slack", options->step_slack, -1, 99));
     HBP__TRY(check_range(context, "curriculum_steps", options->curriculum_steps, 0, INT64_MAX));
     HBP__TRY(check_range(context, "sequence_multiple", options->sequence_multiple, 0, HBP_MAX_LENGTH));

@@ -163,6 +163,7 @@ static hbp_status write_solution(const tiny *t, int32_t number, hbp__step_soluti
     solution->groups = groups;
     HBP__TRY(hbp__step_solution_price(step, solution));
     if (!t->no_idle && !step->cost->terms.lockstep_ranks &&
+        hbp__step_whole(step, 1) == 1 &&               /* micro-batches of dummies alone were not tried */
         step->cost->terms.layers < HBP__STEP_WAYS - 2) /* every number of layers was tried */
         solution->bound_ns = solution->ns;
     return HBP_OK;

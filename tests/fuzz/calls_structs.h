@@ -87,7 +87,7 @@
     NUMBER(hbp_epoch_options, micro_batches_per_step)                                                        \
     NUMBER(hbp_epoch_options, equal_samples)                                                                 \
     NUMBER(hbp_epoch_options, step_slack)                                                                    \
-    NUMBER(hbp_epoch_options, reserved)                                                                      \
+    NUMBER(hbp_epoch_options, min_sp)                                                                        \
     NUMBER(hbp_epoch_options, max_pack_length)                                                               \
     NUMBER(hbp_epoch_options, tokens_per_rank)                                                               \
     NUMBER(hbp_epoch_options, sequence_multiple_per_sp)                                                      \

@@ -413,7 +413,7 @@ class EpochOptions(Struct):
     micro_batches_per_step: I32
     equal_samples: I32
     step_slack: I32
-    reserved: I32
+    min_sp: I32
     max_pack_length: I64
     tokens_per_rank: I64
     sequence_multiple_per_sp: I64

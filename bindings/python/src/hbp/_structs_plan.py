@@ -85,7 +85,8 @@ class PlanSummary(Struct):
     @property
     def rivals(self) -> str:
         """What `bound_ns` holds for: "plan in steps of at most 524,288 tokens"."""
-        if self.samples_per_step or self.composition_name in ("random", "given"):
+        drawn = self.composition_name == "random" and not self.mixture_ns
+        if self.samples_per_step or drawn or self.composition_name == "given":
             return "way to run these very steps"
         if self.tokens_per_step:
             return f"plan in steps of at most {self.tokens_per_step:,} tokens"
@@ -112,7 +113,7 @@ class PlanSummary(Struct):
                 f"the hierarchy takes {self.hierarchy_ns / 1e9:,.3f} s, steps that are no hierarchy "
                 f"{self.mixture_ns / 1e9:,.3f} s"
                 + (
-                    " (estimated from some; planning all takes longer than it saves)"
+                    " (estimated from some of them)"
                     if self.composition_name == "hierarchy" and self.mixture_ns < self.hierarchy_ns
                     else ""
                 )
@@ -125,7 +126,8 @@ class PlanSummary(Struct):
         if self.free_bound_ns and self.bound_ns > 1.01 * self.free_bound_ns:
             lines.append(
                 f"price of these steps: up to {100 * (self.predicted_ns / self.free_bound_ns - 1):.2f} %; with "
-                f"steps left free, no plan takes less than {self.free_bound_ns / 1e9:,.3f} s"
+                f"steps left free, no plan takes less than {self.free_bound_ns / 1e9:,.3f} s under this cost "
+                "and these options"
             )
         if self.vision >= 0:
             lines.append(f"{self.vision:,} vision units")
