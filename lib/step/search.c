@@ -24,7 +24,7 @@
 
 /* A step in which packs are full of samples is improved, before it is compared, with one of so many parts of
  * the work left. */
-#define CAPPED 8
+#define CAPPED 2
 
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
