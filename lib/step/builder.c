@@ -77,6 +77,8 @@ int hbp__step_listen(hbp__step_builder *b)
         b->status = b->squeezer.status;
     if (b->status < 0 || b->late)
         return 0;
+    b->work += 4 * b->filler.again;
+    b->filler.again = 0;
     int64_t done = b->work + b->squeezer.work;
     b->squeezer.before = b->work;
     b->squeezer.work_limit = b->work_limit;

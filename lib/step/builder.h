@@ -129,6 +129,7 @@ typedef struct hbp__step_filler {
     double *useful; /* [count] least rank-time on any degree, without what is paid once */
     double *added;  /* [count] least that it adds to the time of a group */
     int64_t *left;  /* [count] scratch */
+    int64_t again;  /* sequences placed beyond once a filling, since the builder asked */
     int32_t *open;  /* [ranks] scratch: degrees of the groups opened, where they do not nest */
     double *nodes;
     int64_t *names;

@@ -119,22 +119,52 @@ typedef struct visit {
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
+    int capped;  /* a group had room but for samples */
 } visit;
+
+/* Whether the group of a leaf takes the sequence. */
+static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
+{
+    const hbp__step_group *group = &v->board->group[s->group[leaf]];
+    double time =
+        hbp__step_group_time(v->step, v->degree, group->tokens + v->tokens, group->squares + v->squares);
+    if (!(time <= v->makespan))
+        return 0;
+    if (group->samples + v->samples > v->step->most_samples) {
+        v->capped = 1;
+        return 0;
+    }
+    v->time = time;
+    return 1;
+}
 
 /* The first leaf below `node` with room; HBP__NONE. */
 static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
 {
     if (s->time[node] < v->least || s->tokens[node] < (double)v->tokens)
         return HBP__NONE;
-    if (node >= s->leaves) {
-        const hbp__step_group *group = &v->board->group[s->group[node - s->leaves]];
-        v->time =
-            hbp__step_group_time(v->step, v->degree, group->tokens + v->tokens, group->squares + v->squares);
-        int takes = v->time <= v->makespan && group->samples + v->samples <= v->step->most_samples;
-        return takes ? node - s->leaves : HBP__NONE;
-    }
+    if (node >= s->leaves)
+        return leaf_takes(s, node - s->leaves, v) ? node - s->leaves : HBP__NONE;
     int64_t found = shelf_find(s, 2 * node, v);
     return found != HBP__NONE ? found : shelf_find(s, 2 * node + 1, v);
+}
+
+/* The leaf below `node` with the most time left of those with room, the first of such, if it has more than
+ * *most, which then gets that; HBP__NONE. */
+static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit *v, double *most)
+{
+    if (s->time[node] <= *most || s->time[node] < v->least || s->tokens[node] < (double)v->tokens)
+        return HBP__NONE;
+    if (node >= s->leaves) {
+        if (!leaf_takes(s, node - s->leaves, v))
+            return HBP__NONE;
+        *most = s->time[node];
+        return node - s->leaves;
+    }
+    int64_t first = 2 * node + (s->time[2 * node + 1] > s->time[2 * node]);
+    int64_t found = shelf_find_emptiest(s, first, v, most);
+    int64_t better = shelf_find_emptiest(s, first ^ 1, v, most);
+    return better != HBP__NONE ? better : found;
 }
 
 /* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
@@ -167,9 +197,11 @@ typedef struct filling {
     int64_t m;
     double makespan;
     hbp__step_style style;
+    int32_t level; /* groups of this degree are opened first and then kept alike; HBP__NONE: of none */
     int32_t ranks; /* left */
     double time;   /* most that a group has left */
     double tokens;
+    int capped; /* max_samples kept a sequence out of a group, or may have */
 } filling;
 
 static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
@@ -184,7 +216,9 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     group->head = k;
     fill->board->home[k] = g;
     int is_full = group->samples == step->most_samples;
-    shelf_set(s, leaf, fill->makespan - time, is_full ? -1 : token_room(step, j, group, fill->makespan));
+    fill->capped |= is_full;
+    shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
+              is_full ? -1 : token_room(step, j, group, fill->makespan));
     fill->time = fill->tokens = -1;
     for (int32_t i = 0; i < step->degrees; i++) {
         const hbp__step_shelf *shelf = &fill->f->shelf[i];
@@ -207,7 +241,9 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
                .samples = hbp__step_samples(step, k),
                .makespan = fill->makespan};
     v.least = least_added(step, j, v.tokens, v.squares);
-    int64_t leaf = shelf_find(s, 1, &v);
+    double most = -1;
+    int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, 1, &v);
+    fill->capped |= v.capped;
     if (leaf == HBP__NONE)
         return 0;
     put(fill, k, j, leaf, v.time);
@@ -232,7 +268,8 @@ static int put_in_new(filling *fill, int64_t k, int32_t j)
     return 1;
 }
 
-static int put_anywhere(filling *fill, int64_t k)
+/* The least degree that the style has for sequence k; their number when none runs it in time. */
+static int32_t least_degree(const filling *fill, int64_t k)
 {
     const hbp__step *step = fill->f->step;
     const double *alone = &fill->f->alone[k * step->degrees];
@@ -240,12 +277,22 @@ static int put_anywhere(filling *fill, int64_t k)
     while (least < step->degrees && !(alone[least] <= fill->makespan))
         least++;
     if (least == step->degrees)
-        return 0;
+        return least;
     if (least < fill->style.grain && alone[fill->style.grain] <= fill->makespan)
         least = fill->style.grain;
     while (fill->style.skip >> least & 1 && least + 1 < step->degrees && alone[least + 1] <= fill->makespan)
         least++;
-    if (fill->style.spread && put_in_new(fill, k, least))
+    return least;
+}
+
+static int put_anywhere(filling *fill, int64_t k)
+{
+    const hbp__step *step = fill->f->step;
+    const double *alone = &fill->f->alone[k * step->degrees];
+    int32_t least = least_degree(fill, k);
+    if (least == step->degrees)
+        return 0;
+    if ((fill->style.spread || least == fill->level) && put_in_new(fill, k, least))
         return 1;
     if (put_in_old(fill, k, least) || put_in_new(fill, k, least))
         return 1;
@@ -262,28 +309,56 @@ static int is_full(const filling *fill, int64_t k)
            (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
 }
 
-double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
-                      double makespan, hbp__step_style style)
+/* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many. */
+static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left)
 {
-    filling fill = {f, board, m, makespan, style, f->step->ranks, -1, -1};
-    int64_t left = 0;
+    hbp__step_filler *f = fill->f;
     double useful = 0;
-    board->groups[m] = 0;
+    fill->board->groups[fill->m] = 0;
+    fill->ranks = f->step->ranks;
+    fill->time = fill->tokens = -1;
+    fill->capped = 0;
+    *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)
         shelf_clear(&f->shelf[j]);
     for (int64_t i = 0; i < pool->count; i++) {
         int64_t k = pool->member[i];
-        if (i % 16 == 15 && is_full(&fill, pool->member[pool->count - 1])) {
-            memcpy(f->left + left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
-            left += pool->count - i;
+        if (i % 16 == 15 && is_full(fill, pool->member[pool->count - 1])) {
+            memcpy(f->left + *left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
+            *left += pool->count - i;
             break;
         }
-        if (!is_full(&fill, k) && put_anywhere(&fill, k))
+        if (!is_full(fill, k) && put_anywhere(fill, k))
             useful += f->useful[k];
         else
-            f->left[left++] = k;
+            f->left[(*left)++] = k;
     }
-    double slowest = f->step->cost->terms.pack_ns;
+    return useful;
+}
+
+/* The first groups have the time of a few long sequences and the last ones samples of many short ones: where
+ * max_samples is met and sequences are left, the groups of the shortest one's degree are made alike, so that
+ * each has some of both. */
+static double place_level(filling *fill, const hbp__step_pool *pool, double useful, int64_t *left)
+{
+    fill->level = least_degree(fill, pool->member[pool->count - 1]);
+    fill->f->again += pool->count;
+    double level = place_all(fill, pool, left);
+    if (level > useful)
+        return level;
+    fill->level = HBP__NONE;
+    fill->f->again += pool->count;
+    return place_all(fill, pool, left);
+}
+
+double hbp__step_fill(hbp__step_filler *f, hbp__step_pool *pool, hbp__step_board *board, int64_t m,
+                      double makespan, hbp__step_style style)
+{
+    filling fill = {.f = f, .board = board, .m = m, .makespan = makespan, .style = style, .level = HBP__NONE};
+    int64_t left;
+    double useful = place_all(&fill, pool, &left), slowest = f->step->cost->terms.pack_ns;
+    if (left && fill.capped)
+        useful = place_level(&fill, pool, useful, &left);
     for (int64_t g = m * board->ranks; g < m * board->ranks + board->groups[m]; g++)
         slowest = board->group[g].time > slowest ? board->group[g].time : slowest;
     board->makespan[m] = slowest;

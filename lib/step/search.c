@@ -22,6 +22,10 @@
 /* Share of a round's work for building, once there is a step. */
 #define BUILD 0.6
 
+/* A step in which packs are full of samples is improved, before it is compared, with one of so many parts of
+ * the work left. */
+#define CAPPED 2
+
 /* With more micro-batches than this, steps are built level by level alone. */
 #define FEW 12
 
@@ -76,6 +80,37 @@ static void keep_better(search *s)
     hbp__step_board_copy(s->step, &s->board, &s->best);
 }
 
+/* Whether a group of the step built holds as many samples as it may. */
+static int is_capped(const search *s)
+{
+    const hbp__step_board *b = &s->board;
+    for (int64_t m = 0; m < b->micro_batches; m++)
+        for (int64_t g = m * b->ranks; g < m * b->ranks + b->groups[m]; g++)
+            if (b->group[g].samples == s->step->most_samples)
+                return 1;
+    return 0;
+}
+
+/* Where samples are scarce, a step as it is built is further from the best of its number of micro-batches
+ * than numbers are from one another: it is improved a little before it is compared. */
+static void improve_capped(search *s)
+{
+    hbp__step_builder *b = &s->builder;
+    hbp__step_board *board = &s->board;
+    int64_t start = b->work + b->squeezer.work, all = b->work_limit, work = (all - start) / CAPPED;
+    b->work_limit = start + work / 2;
+    for (int64_t m = 0; m + 1 < board->micro_batches && hbp__step_go_on(b); m++)
+        hbp__step_recut(b, board, m, m + 1, 0);
+    for (int64_t m = 0; m < board->micro_batches; m++) {
+        int64_t done = b->work + b->squeezer.work;
+        b->work_limit = done + (start + work - done) / (board->micro_batches - m);
+        if (hbp__step_go_on(b))
+            hbp__step_shorten(b, board, m, 0);
+    }
+    b->work_limit = all;
+    hbp__step_board_trim(board);
+}
+
 /* Builds steps of m micro-batches; zero when the search is over. */
 static int build_some(search *s, int64_t m, int32_t round)
 {
@@ -85,8 +120,13 @@ static int build_some(search *s, int64_t m, int32_t round)
     int32_t densities = m == 1 || fill < 0.8 ? 1 : 3;
     for (int32_t i = 0; i < densities; i++) {
         double density = densities == 1 ? 0.95 : fill + (1 - fill) * part[(i + 3 * round) % 6];
-        if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1))
+        if (hbp__step_build(b, &s->board, m, density < 1 ? density : 1)) {
             keep_better(s);
+            if (is_capped(s)) {
+                improve_capped(s);
+                keep_better(s);
+            }
+        }
         if (!hbp__step_go_on(b))
             return 0;
     }

@@ -8,26 +8,48 @@ typedef struct plain {
     const hbp__step *step;
     double makespan;
     hbp__step_style style;
+    int32_t level; /* a degree whose groups are opened first and kept alike; HBP__NONE: none */
+    int capped;    /* a group was full of samples, or passed over for them */
     int64_t groups;
     hbp__step_group group[64];
     int64_t *home; /* [count]; HBP__NONE: stays in the pool */
 } plain;
 
+static void plain_add(plain *p, int64_t k, int64_t g)
+{
+    const hbp__step *step = p->step;
+    hbp__step_group *group = &p->group[g];
+    group->tokens += step->tokens[k];
+    group->squares += step->squares[k];
+    group->samples += hbp__step_samples(step, k);
+    group->time = hbp__step_group_time(step, group->degree, group->tokens, group->squares);
+    p->capped |= group->samples == step->most_samples;
+    p->home[k] = g;
+}
+
 static int plain_join(plain *p, int64_t k, int32_t j)
 {
     const hbp__step *step = p->step;
+    int64_t found = HBP__NONE;
     for (int64_t g = 0; g < p->groups; g++) {
-        hbp__step_group *group = &p->group[g];
+        const hbp__step_group *group = &p->group[g];
         int64_t tokens = group->tokens + step->tokens[k];
         if (group->degree != j || tokens > step->degree[j].capacity ||
             hbp__step_group_time(step, j, tokens, group->squares + step->squares[k]) > p->makespan)
             continue;
-        group->tokens = tokens;
-        group->squares += step->squares[k];
-        p->home[k] = g;
-        return 1;
+        if (group->samples + hbp__step_samples(step, k) > step->most_samples) {
+            p->capped = 1;
+            continue;
+        }
+        if (found == HBP__NONE || p->makespan - group->time > p->makespan - p->group[found].time)
+            found = g;
+        if (j != p->level)
+            break;
     }
-    return 0;
+    if (found == HBP__NONE)
+        return 0;
+    plain_add(p, k, found);
+    return 1;
 }
 
 static int plain_open(plain *p, int64_t k, int32_t j)
@@ -42,18 +64,15 @@ static int plain_open(plain *p, int64_t k, int32_t j)
     if (ranks > p->step->ranks || !hbp__step_place(p->step, degree, p->groups + 1, NULL))
         return 0;
     p->group[p->groups] = (hbp__step_group){.degree = j};
-    p->home[k] = p->groups++;
-    p->group[p->home[k]].tokens = p->step->tokens[k];
-    p->group[p->home[k]].squares = p->step->squares[k];
+    plain_add(p, k, p->groups++);
     return 1;
 }
 
-static void plain_put(plain *p, int64_t k)
+/* The least degree of sequence k, whose times alone [degrees] are written. */
+static int32_t plain_least(const plain *p, int64_t k, double *alone)
 {
     const hbp__step *step = p->step;
-    double alone[HBP__STEP_DEGREES];
     int32_t least = step->degrees;
-    p->home[k] = HBP__NONE;
     for (int32_t j = step->degrees - 1; j >= 0; j--) {
         alone[j] = step->tokens[k] > step->degree[j].capacity
                        ? (double)INFINITY
@@ -61,12 +80,23 @@ static void plain_put(plain *p, int64_t k)
         least = alone[j] <= p->makespan ? j : least;
     }
     if (least == step->degrees)
-        return;
+        return least;
     if (p->style.grain > least && alone[p->style.grain] <= p->makespan)
         least = p->style.grain;
     while (p->style.skip >> least & 1 && least + 1 < step->degrees && alone[least + 1] <= p->makespan)
         least++;
-    if (p->style.spread && plain_open(p, k, least))
+    return least;
+}
+
+static void plain_put(plain *p, int64_t k)
+{
+    const hbp__step *step = p->step;
+    double alone[HBP__STEP_DEGREES];
+    int32_t least = plain_least(p, k, alone);
+    p->home[k] = HBP__NONE;
+    if (least == step->degrees)
+        return;
+    if ((p->style.spread || least == p->level) && plain_open(p, k, least))
         return;
     if (plain_join(p, k, least) || plain_open(p, k, least))
         return;
@@ -87,6 +117,39 @@ static double useful_of(const hbp__step *step, int64_t k)
             least = work < least ? work : least;
         }
     return least;
+}
+
+/* Puts all of `given` [count]; their useful rank-time as far as they find a place. */
+static double plain_put_all(plain *p, const int64_t *given, int64_t count, int32_t level)
+{
+    double useful = 0;
+    p->groups = p->capped = 0;
+    p->level = level;
+    for (int64_t i = 0; i < count; i++) {
+        plain_put(p, given[i]);
+        useful += p->home[given[i]] == HBP__NONE ? 0 : useful_of(p->step, given[i]);
+    }
+    return useful;
+}
+
+static int plain_leaves(const plain *p, const int64_t *given, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (p->home[given[i]] == HBP__NONE)
+            return 1;
+    return 0;
+}
+
+/* Once more where samples are what keeps sequences out. Returns whether that is better. */
+static int plain_fill(plain *p, const int64_t *given, int64_t count)
+{
+    double alone[HBP__STEP_DEGREES], useful = plain_put_all(p, given, count, HBP__NONE);
+    if (!p->capped || !plain_leaves(p, given, count))
+        return 0;
+    if (plain_put_all(p, given, count, plain_least(p, given[count - 1], alone)) > useful)
+        return 1;
+    plain_put_all(p, given, count, HBP__NONE);
+    return 0;
 }
 
 /* Compares micro-batch 0 of the trial board and the pool with the plain filling of `given` [count]. */
@@ -133,7 +196,19 @@ static double draw_makespan(ground *g)
     }
 }
 
-static void fill_once(ground *g, plain *p)
+/* Limits the samples of a group, where some sequences may have more than one. */
+static void draw_caps(ground *g, int32_t *samples)
+{
+    hbp__step *step = &g->step;
+    int is_capped = hbp__rng_below(&g->rng, 2), is_tied = hbp__rng_below(&g->rng, 2);
+    for (int64_t k = 0; k < step->count; k++)
+        samples[k] = 1 + (int32_t)hbp__rng_below(&g->rng, 3);
+    step->samples = is_capped && is_tied ? samples : NULL;
+    step->most_samples = is_capped ? 3 + (int64_t)hbp__rng_below(&g->rng, 5) : INT64_MAX;
+}
+
+/* Returns whether groups that are alike were better. */
+static int fill_once(ground *g, plain *p)
 {
     const hbp__step *step = &g->step;
     hbp__step_builder *b = &g->builder;
@@ -148,9 +223,7 @@ static void fill_once(ground *g, plain *p)
     memcpy(given, b->pool.member, (size_t)kept * sizeof *given);
     p->makespan = draw_makespan(g);
     p->style = ground_style(g);
-    p->groups = 0;
-    for (int64_t i = 0; i < kept; i++)
-        plain_put(p, given[i]);
+    int level = plain_fill(p, given, kept);
     double useful = hbp__step_fill(&b->filler, &b->pool, &b->trial, 0, p->makespan, p->style);
     b->trial.micro_batches = 1;
     int64_t *times = calloc((size_t)step->count, sizeof *times);
@@ -166,19 +239,27 @@ static void fill_once(ground *g, plain *p)
     compare(g, p, given, kept, useful);
     free(times);
     free(given);
+    return level;
 }
 
 START_TEST(each_sequence_goes_where_it_should)
 {
+    int64_t level = 0;
     for (uint64_t i = 0; i < GROUNDS; i++) {
         ground g;
         ground_open(&g, i, (int)(i % GROUND_KINDS), 24);
         plain p = {.step = &g.step, .home = malloc((size_t)g.step.count * sizeof(int64_t))};
-        for (int draw = 0; draw < 12; draw++)
-            fill_once(&g, &p);
+        int32_t *samples = malloc((size_t)g.step.count * sizeof *samples);
+        for (int draw = 0; draw < 12; draw++) {
+            draw_caps(&g, samples);
+            level += fill_once(&g, &p);
+        }
+        g.step.samples = NULL;
+        free(samples);
         free(p.home);
         ground_close(&g);
     }
+    ck_assert_int_gt(level, GROUNDS / 15);
 }
 END_TEST
 

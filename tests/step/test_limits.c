@@ -8,6 +8,10 @@
 #include "failing.h"
 #include "modes.h"
 
+/* Batches with few samples a pack, and the first of them. */
+#define CAPPED       (TEST_SANITIZED ? 8 : 60)
+#define FIRST_CAPPED 40
+
 /* The oracle's two ways agree on what the limits allow. */
 START_TEST(the_oracle_knows_the_limits)
 {
@@ -123,6 +127,99 @@ START_TEST(every_mode_keeps_to_the_limits)
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
         ck_assert_int_gt(planned[mode], 48);
     hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
+typedef struct capped_tally {
+    int64_t compared;
+    int64_t slower; /* by more than 1 % */
+    double worst;
+} capped_tally;
+
+static void compare_capped(const stepped *plan, const stepped *other, capped_tally *tally)
+{
+    if (other->status < 0)
+        return;
+    double ratio = (double)plan->ns / (double)other->ns;
+    tally->compared++;
+    tally->slower += ratio > 1.01;
+    tally->worst = ratio > tally->worst ? ratio : tally->worst;
+}
+
+/* One batch with 4 to 16 samples a pack at most, without and with room to spare. */
+static void plan_capped(hbp_context *context, uint64_t seed, capped_tally *paper, capped_tally *own)
+{
+    static const int64_t longest[] = {4000, 30000, 60000};
+    hbp__rng rng = hbp__rng_make(seed, 3, 0);
+    hbp_cost *cost = test_cost_ranks(context, 8 << hbp__rng_below(&rng, 3));
+    hbp_step_options o = {.struct_size = sizeof o, .max_samples = 4 << hbp__rng_below(&rng, 3)};
+    o.pack_multiple = hbp__rng_below(&rng, 2) ? 128 : 0;
+    int64_t count = INT64_C(32) << hbp__rng_below(&rng, 3);
+    hbp_lengths *lengths = test_long_tail(context, seed, count, longest[hbp__rng_below(&rng, 3)]);
+    stepped plan = stepped_plan(context, lengths, cost, &o), other;
+    ck_assert_int_eq(plan.status, HBP_OK);
+    o.mode = HBP_STEP_PAPER;
+    o.buckets = -1;
+    other = stepped_plan(context, lengths, cost, &o);
+    compare_capped(&plan, &other, paper);
+    o.mode = HBP_STEP_DEFAULT;
+    for (int32_t m = 1; m <= plan.micro_batches + 1; m++) {
+        o.min_micro_batches = o.max_micro_batches = m;
+        other = stepped_plan(context, lengths, cost, &o);
+        compare_capped(&plan, &other, own);
+    }
+    hbp_lengths_free(lengths);
+    hbp_cost_free(cost);
+}
+
+/* The default mode takes no longer than the published planner, nor than itself in another number of
+ * micro-batches, by much more than searches without caps differ. */
+START_TEST(few_samples_a_pack_are_no_reason_to_be_slow)
+{
+    hbp_context *context = test_context();
+    capped_tally paper = {.worst = 0}, own = {.worst = 0};
+    for (uint64_t seed = FIRST_CAPPED; seed < FIRST_CAPPED + CAPPED; seed++)
+        plan_capped(context, seed, &paper, &own);
+    ck_assert_int_eq(paper.compared, CAPPED);
+    ck_assert_int_gt(own.compared, 2 * CAPPED);
+    ck_assert_msg(paper.worst < 1.01, "%g of the published planner", paper.worst);
+    ck_assert_msg(own.slower <= 2 && own.worst < 1.03, "%d of %d numbers are faster, one %g times",
+                  (int)own.slower, (int)own.compared, own.worst);
+    hbp_context_free(context);
+}
+END_TEST
+
+/* Packs of 8 samples on 8 GPUs hold the whole batch, nearly or quite: it takes one micro-batch, in which
+ * long and short samples share packs. */
+START_TEST(a_batch_that_fills_one_micro_batch_has_one)
+{
+    hbp_context *context = test_context();
+    hbp_model *model = NULL;
+    hbp_machine *machine = NULL;
+    hbp_cost *cost = NULL;
+    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    OK(context, hbp_machine_create_preset(context, "h100", 1, &machine));
+    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    hbp_step_options o = {.struct_size = sizeof o, .max_samples = 8};
+    for (int32_t kind = 0; kind < 2; kind++) {
+        uint32_t length[63];
+        int64_t count = kind ? 63 : 60;
+        double next = 40;
+        for (int64_t i = 0; i < count; i++, next *= 1.08)
+            length[i] = kind ? 4000 / (uint32_t)(i + 2) + 30 : (uint32_t)next;
+        hbp_lengths *lengths = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+        stepped plan = stepped_plan(context, lengths, cost, &o);
+        ck_assert_int_eq(plan.micro_batches, 1);
+        ck_assert_msg((double)plan.ns < (kind ? 1.16 : 1.002) * (double)plan.bound_ns,
+                      "batch %d: %lld ns, the bound is %lld", (int)kind, (long long)plan.ns,
+                      (long long)plan.bound_ns);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_machine_free(machine);
+    hbp_model_free(model);
     hbp_context_free(context);
 }
 END_TEST
@@ -246,5 +343,6 @@ START_TEST(nothing_is_left_behind)
 END_TEST
 
 TEST_MAIN_WITH("limits", traps_on, NULL, the_oracle_knows_the_limits, small_steps_are_near_the_optimum,
-               every_mode_keeps_to_the_limits, limits_that_nobody_meets_change_nothing,
+               every_mode_keeps_to_the_limits, few_samples_a_pack_are_no_reason_to_be_slow,
+               a_batch_that_fills_one_micro_batch_has_one, limits_that_nobody_meets_change_nothing,
                any_degree_keeps_to_the_limits, what_keeps_a_sequence_out_is_named, nothing_is_left_behind)
