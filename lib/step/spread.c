@@ -16,6 +16,7 @@ typedef struct spread {
     int32_t *idle;   /* [micro-batches] ranks without a group */
     int32_t *degree; /* [ranks] scratch: groups to be placed */
     double *limit;   /* [micro-batches] what a group may take at no cost */
+    int wide;        /* groups are made wider before sequences leave theirs */
     int64_t spare;   /* the shortest sequence that is not alone in its group; HBP__NONE */
 } spread;
 
@@ -153,10 +154,10 @@ static void apply(spread *s, int64_t m, change c)
 static void fill_up(spread *s, int64_t m, int pays)
 {
     while (s->idle[m]) {
-        change c = alone(s, m, s->spare);
+        change c = s->wide ? wider(s, m) : alone(s, m, s->spare);
         if (!(c.time <= s->limit[m])) {
-            change wide = wider(s, m);
-            c = wide.time < c.time || wide.time <= s->limit[m] ? wide : c;
+            change other = s->wide ? alone(s, m, s->spare) : wider(s, m);
+            c = other.time < c.time || other.time <= s->limit[m] ? other : c;
         }
         if (c.degree < 0 || (c.time > s->limit[m] && !pays))
             return;
@@ -287,7 +288,7 @@ static hbp_status replace_tiny(const hbp__step *step, hbp__step_solution *soluti
     return HBP_OK;
 }
 
-static hbp_status repair(spread *s, hbp__step_solution *solution)
+static hbp_status repair_board(spread *s, const hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
     const hbp__memory *memory = &step->context->memory;
@@ -307,10 +308,49 @@ static hbp_status repair(spread *s, hbp__step_solution *solution)
     }
     hbp__delete(memory, order);
     hbp__delete(memory, key);
-    if (!done)
-        return hbp__fail_memory(step->context, "the idle ranks of the step");
-    hbp__step_solution own = {.ns = 0};
-    hbp_status status = hbp__step_board_write(step, &s->board, &own);
+    return done ? HBP_OK : hbp__fail_memory(step->context, "the idle ranks of the step");
+}
+
+/* The solution without idle ranks, as far as there are sequences for them; opens and prices *own. */
+static hbp_status repair_once(const hbp__step *step, int wide, const hbp__step_solution *solution,
+                              hbp__step_solution *own)
+{
+    const hbp__memory *memory = &step->context->memory;
+    spread s = {.step = step, .wide = wide};
+    hbp_status status = repair_board(&s, solution);
+    if (status >= 0)
+        status = hbp__step_board_write(step, &s.board, own);
+    hbp__delete(memory, s.limit);
+    hbp__delete(memory, s.degree);
+    hbp__delete(memory, s.idle);
+    hbp__step_board_close(step, &s.board);
+    return status;
+}
+
+/* Ranks of groups with sequences. */
+static int64_t ranks_of(const hbp__step *step, const hbp__step_solution *solution)
+{
+    int64_t ranks = 0;
+    for (int64_t g = 0; g < solution->groups; g++)
+        ranks += step->degree[solution->degree[g]].degree;
+    return ranks;
+}
+
+/* The first micro-batch to be completed may take the short sequences that the next ones need: where time is
+ * paid, wider groups are tried first as well. */
+static hbp_status repair(const hbp__step *step, hbp__step_solution *solution)
+{
+    hbp__step_solution own = {.ns = 0}, wide = {.ns = 0};
+    hbp_status status = repair_once(step, 0, solution, &own);
+    if (status >= 0 && own.ns > solution->ns) {
+        status = repair_once(step, 1, solution, &wide);
+        if (status >= 0 && wide.ns < own.ns && ranks_of(step, &wide) >= ranks_of(step, &own)) {
+            hbp__step_solution_close(&own);
+            own = wide;
+            wide = (hbp__step_solution){.ns = 0};
+        }
+    }
+    hbp__step_solution_close(&wide);
     if (status < 0) {
         hbp__step_solution_close(&own);
         return status;
@@ -332,13 +372,5 @@ hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution)
         HBP__TRY(replace_tiny(step, solution, &found));
         idle = !found;
     }
-    if (!idle)
-        return HBP_OK;
-    spread s = {.step = step};
-    hbp_status status = repair(&s, solution);
-    hbp__delete(memory, s.limit);
-    hbp__delete(memory, s.degree);
-    hbp__delete(memory, s.idle);
-    hbp__step_board_close(step, &s.board);
-    return status;
+    return idle ? repair(step, solution) : HBP_OK;
 }
