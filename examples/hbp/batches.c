@@ -52,11 +52,21 @@ static hbp_status read_file(const cli *c, FILE *file, list *offsets, list *sampl
 {
     char *line = NULL;
     size_t bytes = 0;
+    long long blank = 0; /* the first of the blank lines read last */
     hbp_status status = push(offsets, 0) ? HBP_OK : cli_own_failure("no memory for batches");
     for (long long row = 1; status >= 0 && getline(&line, &bytes, file) >= 0; row++) {
         int64_t before = samples->count;
         status = read_line(c, line, row, samples);
-        if (status >= 0 && samples->count > before && !push(offsets, samples->count))
+        if (status < 0)
+            break;
+        if (samples->count == before) {
+            blank = blank ? blank : row;
+            continue;
+        }
+        if (blank)
+            status =
+                cli_own_failure("%s: line %lld is blank; every step holds a sample", c->batches_file, blank);
+        else if (!push(offsets, samples->count))
             status = cli_own_failure("%s: no memory for its batches", c->batches_file);
     }
     if (status >= 0 && ferror(file))

@@ -22,7 +22,8 @@ static int copy_out(cli *c)
         status = cli_error("cannot read %s: %s", path, strerror(errno));
     char buffer[65536];
     for (size_t got; file && (got = fread(buffer, 1, sizeof buffer, file)) > 0;)
-        fwrite(buffer, 1, got, stdout);
+        if (fwrite(buffer, 1, got, stdout) < got)
+            break;
     if (file)
         fclose(file);
     unlink(path);

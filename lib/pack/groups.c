@@ -94,6 +94,31 @@ static hbp_status check_lengths(hbp_context *context, const hbp_lengths *lengths
         (long long)lengths->bin_length[lengths->bins - 1]);
 }
 
+/* Refuses packs past HBP_MAX_LENGTH by what asks for them. */
+static hbp_status fail_pack(hbp_context *context, const hbp_lengths *lengths, int64_t longest, int64_t pack,
+                            const hbp_groups_options *options)
+{
+    int64_t given = options->max_pack_length ? options->max_pack_length : options->max_length, k = 0;
+    if (given)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "groups: %s is %lld, which takes packs of %lld tokens; they hold at most %d",
+                         options->max_pack_length ? "max_pack_length" : "max_length", (long long)given,
+                         (long long)pack, HBP_MAX_LENGTH);
+    if (lengths->tie)
+        return hbp__fail(
+            context, HBP_E_INVALID,
+            "groups: the longest of tied samples together and of single ones have %lld tokens with "
+            "padding; packs of a power of two of them take %lld and hold at most %d; give max_length",
+            (long long)longest, (long long)pack, HBP_MAX_LENGTH);
+    while (hbp__lengths_get(lengths, k) < lengths->bin_length[lengths->bins - 1])
+        k++;
+    return hbp__fail(
+        context, HBP_E_INVALID,
+        "groups: sample %lld has %lld tokens, which takes packs of a power of two, %lld; they hold at "
+        "most %d; give max_length",
+        (long long)k, (long long)hbp__lengths_get(lengths, k), (long long)pack, HBP_MAX_LENGTH);
+}
+
 /* The longest pack of the published rule: as given, or a power of two; HBP_E_INFEASIBLE when max_pack_length,
  * HBP_E_INVALID when max_length is less than the longest item. */
 static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *lengths, int64_t longest,
@@ -107,11 +132,7 @@ static hbp_status resolve_max_length(hbp_context *context, const hbp_lengths *le
     else
         pack = hbp__round_up(hbp__round_up(pack, options->sequence_multiple), options->pack_multiple);
     if (pack > HBP_MAX_LENGTH)
-        return hbp__fail(
-            context, HBP_E_INVALID,
-            "groups: packs for the longest of %lld tokens would be of %lld; they hold at most %d "
-            "(max_pack_length sets another)",
-            (long long)longest, (long long)pack, HBP_MAX_LENGTH);
+        return fail_pack(context, lengths, longest, pack, options);
     options->max_length = pack;
     if (longest <= pack)
         return HBP_OK;

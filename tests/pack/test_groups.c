@@ -266,6 +266,31 @@ END_TEST
 
 /* Tokens of a full micro-batch never pass a step; where none can be had, the least step is named, and it is
  * enough. */
+START_TEST(packs_past_every_length_name_what_asks_for_them)
+{
+    static const uint32_t length[] = {3, INT32_MAX, 5};
+    static const int64_t ties[] = {0, 0, -1};
+    hbp_context *context = test_context();
+    hbp_cost *cost = test_cost(context);
+    for (int i = 0; i < 3; i++) {
+        hbp_lengths_options tied = {.struct_size = sizeof tied, .ties = i == 1 ? ties : NULL};
+        hbp_groups_options options = {.struct_size = sizeof options,
+                                      .max_length = i == 2 ? INT64_C(2147483648) : 0};
+        static const char *const texts[] = {"groups: sample 1 has 2147483647 tokens", "tied samples",
+                                            "groups: max_length is 2147483648, which takes packs"};
+        hbp_lengths *lengths = NULL;
+        hbp_groups *groups = NULL;
+        OK(context, hbp_lengths_create_u32(context, length, 3, &tied, &lengths));
+        ck_assert_int_eq(hbp_plan_groups(context, lengths, cost, &options, &groups), HBP_E_INVALID);
+        ck_assert_msg(strstr(hbp_context_message(context), texts[i]), "%s", hbp_context_message(context));
+        ck_assert_ptr_null(groups);
+        hbp_lengths_free(lengths);
+    }
+    hbp_cost_free(cost);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(no_step_passes_what_it_may_hold)
 {
     hbp_context *context = test_context();
@@ -447,7 +472,8 @@ START_TEST(no_rank_holds_more_than_the_cap)
 }
 END_TEST
 
-TEST_MAIN("groups", no_step_passes_what_it_may_hold, packs_may_be_longer_than_samples_up_to_what_is_asked,
+TEST_MAIN("groups", packs_past_every_length_name_what_asks_for_them, no_step_passes_what_it_may_hold,
+          packs_may_be_longer_than_samples_up_to_what_is_asked,
           pairs_are_planned_wherever_the_published_rule_plans_them,
           both_modes_cover_the_data_with_packs_that_fit,
           the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers,

@@ -290,7 +290,7 @@ START_TEST(too_many_degrees_are_refused)
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_cost *cost = NULL;
     OK(l.context, hbp_cost_get_terms(l.context, l.cost, &t));
-    t.ranks = t.domain_ranks = 498960; /* 200 divisors */
+    t.ranks = t.domain_ranks = 221760; /* 168 divisors */
     t.degrees = 0;
     for (int32_t d = 1; t.degrees < 70; d++)
         if (t.ranks % d == 0)

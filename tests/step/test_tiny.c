@@ -41,7 +41,8 @@ START_TEST(tiny_steps_are_solved_exactly)
                 continue;
             }
             ck_assert_int_eq(solution.ns, exact_step_ns(&e));
-            ck_assert_int_eq(solution.bound_ns, solution.ns);
+            /* Where more micro-batches are asked for, those of dummies alone were not tried. */
+            ck_assert_int_eq(solution.bound_ns, hbp__step_whole(&step, 1) == 1 ? solution.ns : 0);
             int64_t ns = solution.ns;
             OK(s.context, hbp__step_solution_price(&step, &solution));
             ck_assert_int_eq(solution.ns, ns);

@@ -298,6 +298,10 @@ assert steps == rows" || fail "--batches: the steps hold other samples"
     wrong 1 "batch 0 names sample 700; samples are 0..699" plan some.npy $on --batches bad.txt
     (echo 1 2 && echo 3 4x) >bad.txt
     wrong 1 "bad.txt: line 2 has '4x', which is no sample's number" plan some.npy $on --batches bad.txt
+    (echo 0 1 && echo && echo 2) >bad.txt
+    wrong 1 "bad.txt: line 2 is blank" plan some.npy $on --batches bad.txt
+    (cat batches.txt && echo && echo && echo) >bad.txt
+    good plan some.npy $on --batches bad.txt
     : >bad.txt
     wrong 1 "bad.txt holds no batch" plan some.npy $on --batches bad.txt
     wrong 1 "cannot open absent.txt" plan some.npy $on --batches absent.txt

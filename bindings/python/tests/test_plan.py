@@ -313,7 +313,7 @@ class TestEpoch(unittest.TestCase):
             keywords = {name for name, parameter in inspect.signature(function).parameters.items()
                         if parameter.kind is parameter.KEYWORD_ONLY}
             self.assertEqual(keywords - {"progress"}, set(struct.names()) - {"reserved"}, function.__qualname__)
-        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples", "reserved"}
+        keywords = set(EpochKeywords.__annotations__) | {"batch_offsets", "batch_samples"}
         self.assertEqual(keywords, set(_structs.EpochOptions.names()))  # two more are of `batches`
         for name in EpochKeywords.__annotations__:
             value = {"mode": "default", "over_long": "error", "groups": None, "composition": "auto",
