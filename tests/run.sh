@@ -107,6 +107,13 @@ same_step() {
     [ -n "$first" ] && [ "$first" = "$second" ]
 }
 
+# What takes seconds of the record, as clang makes it with sanitizers.
+same_record() {
+    for section in costs tasks files; do
+        build/asan/tests/record $section | cmp - "tests/record/expected/$section.txt" || return 1
+    done
+}
+
 fuzz() {
     build fuzz all -DHBP_BUILD_TESTS=OFF || return
     local source name
@@ -127,11 +134,12 @@ build asan all -DHBP_BUILD_BENCHMARKS=OFF
 # Searches beside their oracles take minutes with sanitizers; what they call is called by the tests around them, too.
 slow='^house/'
 [ $long = 1 ] ||
-    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify)|vlm/test_stages|pipeline/test_partition|pack/test_budgets_plane|whole/(command|test_determinism.*)|executor/test_cuda_transformer)$'
+    slow+='|^(step/test_(search|levels|equal|spread)|epoch/test_(epoch|mixed|stratify)|vlm/test_stages|pipeline/test_partition|pack/test_budgets_plane|whole/(command|record|test_determinism.*)|executor/test_cuda_transformer)$'
 # hwloc's plugins, where they are installed, leak on their own.
 HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tests "address and undefined behaviour, clang" build/asan -E "$slow"
 check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
+check "the same record from gcc and clang" same_record
 build tsan "whole_test_threads base_test_worker base_test_parallel epoch_test_batches_plan step_test_stepper step_test_stepper_threads executor_test_local" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
     CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
 [ $long = 0 ] ||
