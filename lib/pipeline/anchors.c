@@ -1,5 +1,6 @@
 #include "pipeline/anchors.h"
 
+#include "base/scratch.h"
 #define TOLERANCE 1e-3
 
 void hbp__partition_uniform(int32_t count, int32_t parts, int32_t *cuts)
@@ -81,9 +82,9 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
         hbp__partition_uniform(layers->count, stages->chunks, cuts);
         return HBP_OK;
     }
-    int64_t *sum = hbp__new(&context->memory, (uint64_t)layers->count, sizeof *sum), all = 0;
-    if (!sum)
-        return hbp__fail_memory(context, "the sums of layers");
+    int64_t mark = hbp__scratch_mark(context), all = 0;
+    int64_t *sum = hbp__take(context, (uint64_t)layers->count, sizeof *sum);
+    HBP__TRY(hbp__scratch_check(context, "the sums of layers"));
     int64_t places = layers->count + 1;
     double scale[HBP_LAYER_KINDS];
     for (int32_t k = 0; k < HBP_LAYER_KINDS; k++)
@@ -96,6 +97,6 @@ hbp_status hbp__anchor(hbp_context *context, const hbp__stages *stages, int32_t 
         sum[i] = all = hbp__add_saturating(all, weight);
     }
     hbp__partition_balanced(sum, layers->count, stages->chunks, cuts);
-    hbp__delete(&context->memory, sum);
+    hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define TICK_TRIED 16384
 
@@ -78,7 +79,6 @@ static hbp_status try_all(near *n)
 
 /* The ways on from a place of a cut, as in a k-best shortest path. */
 typedef struct ways {
-    hbp__memory memory;
     int32_t best;
     int32_t width;   /* places of a cut */
     int32_t *number; /* [cells] */
@@ -87,23 +87,15 @@ typedef struct ways {
     int32_t *rank;   /* [cells * best] */
 } ways;
 
-static hbp_status open_ways(hbp_context *context, int64_t cells, int32_t best, ways *w)
+static hbp_status take_ways(hbp_context *context, int64_t cells, int32_t best, ways *w)
 {
-    *w = (ways){.memory = context->memory, .best = best};
+    *w = (ways){.best = best};
     uint64_t all = (uint64_t)cells * (uint64_t)best;
-    w->number = hbp__new_zero(&w->memory, (uint64_t)cells, sizeof *w->number);
-    w->sum = hbp__new(&w->memory, all, sizeof *w->sum);
-    w->next = hbp__new(&w->memory, all, sizeof *w->next);
-    w->rank = hbp__new(&w->memory, all, sizeof *w->rank);
-    return w->number && w->sum && w->next && w->rank ? HBP_OK : hbp__fail_memory(context, "candidates");
-}
-
-static void close_ways(ways *w)
-{
-    hbp__delete(&w->memory, w->number);
-    hbp__delete(&w->memory, w->sum);
-    hbp__delete(&w->memory, w->next);
-    hbp__delete(&w->memory, w->rank);
+    w->number = hbp__take_zero(context, (uint64_t)cells, sizeof *w->number);
+    w->sum = hbp__take(context, all, sizeof *w->sum);
+    w->next = hbp__take(context, all, sizeof *w->next);
+    w->rank = hbp__take(context, all, sizeof *w->rank);
+    return hbp__scratch_check(context, "candidates");
 }
 
 static int64_t cell_of(const near *n, const ways *w, int32_t p, int32_t place)
@@ -167,13 +159,13 @@ static hbp_status run_ways(near *n, int communication)
 {
     const hbp__stages *s = n->stages;
     int32_t width = 2 * n->radius + 1, best = n->by_variance->room;
+    int64_t mark = hbp__scratch_mark(n->context);
     ways w;
-    hbp_status status = open_ways(n->context, (s->chunks + 1) * (int64_t)width, best, &w);
+    HBP__TRY(take_ways(n->context, (s->chunks + 1) * (int64_t)width, best, &w));
     w.width = width;
-    if (status >= 0)
-        status = fill_ways(n, communication, &w);
+    HBP__TRY(fill_ways(n, communication, &w));
     int64_t start = cell_of(n, &w, 0, 0);
-    for (int32_t i = 0; status >= 0 && i < w.number[start]; i++) {
+    for (int32_t i = 0; i < w.number[start]; i++) {
         int32_t rank = i;
         n->cuts[0] = 0;
         for (int32_t p = 0; p < s->chunks; p++) {
@@ -183,8 +175,8 @@ static hbp_status run_ways(near *n, int communication)
         }
         offer(n);
     }
-    close_ways(&w);
-    return status;
+    hbp__scratch_release(n->context, mark);
+    return HBP_OK;
 }
 
 static hbp_status rank(near *n)
@@ -209,10 +201,11 @@ hbp_status hbp__rank_near(hbp_context *context, const hbp__stages *stages, const
     near n = {.context = context, .stages = stages, .anchor = anchor, .radius = radius};
     n.by_variance = by_variance;
     n.by_communication = by_communication;
-    n.cuts = hbp__new(&context->memory, (uint64_t)stages->chunks + 1, sizeof *n.cuts);
-    n.load = hbp__new(&context->memory, (uint64_t)stages->stages, sizeof *n.load);
-    hbp_status status = n.cuts && n.load ? rank(&n) : hbp__fail_memory(context, "candidates");
-    hbp__delete(&context->memory, n.cuts);
-    hbp__delete(&context->memory, n.load);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    n.cuts = hbp__take(context, (uint64_t)stages->chunks + 1, sizeof *n.cuts);
+    n.load = hbp__take(context, (uint64_t)stages->stages, sizeof *n.load);
+    HBP__TRY(hbp__scratch_check(context, "candidates"));
+    HBP__TRY(rank(&n));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

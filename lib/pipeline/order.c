@@ -401,33 +401,26 @@ hbp_status hbp__order_micro_batches(hbp_context *context, hbp__schedule *schedul
                                     const hbp__stage_times *times, const int64_t *limit_bytes, int64_t work,
                                     int32_t *order, int64_t *before_ns, int64_t *after_ns)
 {
-    const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)schedule->micro_batches, stages = (uint64_t)schedule->stages;
+    int64_t mark = hbp__scratch_mark(context);
     search s = {.context = context, .schedule = schedule, .times = times, .limit = limit_bytes};
     s.count = schedule->micro_batches;
     s.stages = schedule->stages;
     s.total = s.work = s.next_tick = work;
-    int32_t **orders[] = {&s.best, &s.now, &s.trial, &s.from};
-    int have = 1;
-    for (int i = 0; i < 4; i++)
-        have &= (*orders[i] = hbp__new(memory, rows, sizeof **orders[i])) != NULL;
-    have &= (s.free_at = hbp__new(memory, rows + 1, stages * sizeof *s.free_at)) != NULL;
-    have &= (s.waited = hbp__new(memory, rows + 1, stages * sizeof *s.waited)) != NULL;
-    have &= (s.sure = hbp__new(memory, stages, sizeof *s.sure)) != NULL;
-    have &= (s.peak = hbp__new(memory, stages, sizeof *s.peak)) != NULL;
-    have &= (s.key = hbp__new(memory, rows, sizeof *s.key)) != NULL;
-    have &= (s.row = hbp__new(memory, rows, sizeof *s.row)) != NULL;
-    hbp_status status = have ? run_search(&s, order, before_ns, after_ns)
-                             : hbp__fail_memory(context, "the order of micro-batches");
-    hbp__delete(memory, s.row);
-    hbp__delete(memory, s.key);
-    hbp__delete(memory, s.peak);
-    hbp__delete(memory, s.sure);
-    hbp__delete(memory, s.waited);
-    hbp__delete(memory, s.free_at);
-    for (int i = 0; i < 4; i++)
-        hbp__delete(memory, *orders[i]);
-    return status;
+    s.best = hbp__take(context, rows, sizeof *s.best);
+    s.now = hbp__take(context, rows, sizeof *s.now);
+    s.trial = hbp__take(context, rows, sizeof *s.trial);
+    s.from = hbp__take(context, rows, sizeof *s.from);
+    s.free_at = hbp__take(context, rows + 1, stages * sizeof *s.free_at);
+    s.waited = hbp__take(context, rows + 1, stages * sizeof *s.waited);
+    s.sure = hbp__take(context, stages, sizeof *s.sure);
+    s.peak = hbp__take(context, stages, sizeof *s.peak);
+    s.key = hbp__take(context, rows, sizeof *s.key);
+    s.row = hbp__take(context, rows, sizeof *s.row);
+    HBP__TRY(hbp__scratch_check(context, "the order of micro-batches"));
+    HBP__TRY(run_search(&s, order, before_ns, after_ns));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status order_micro_batches(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,

@@ -2,6 +2,7 @@
  * of all layers: the search fixes that most, W, and solves for every W a multiple-choice knapsack problem of
  * the choices that need no more, within what W leaves. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/recompute.h"
 #include "solve/multiple_choice.h"
@@ -10,7 +11,6 @@
 #define GREEDY_SHARE 4
 
 typedef struct search {
-    hbp__memory memory;
     const hbp__recompute_stage *stage;
     /* Options of all layers of the stage, by layer. */
     int32_t *first; /* [count + 1] */
@@ -36,43 +36,29 @@ typedef struct search {
     int64_t levels;
 } search;
 
-static void close(search *s)
+static hbp_status take_search(hbp_context *context, const hbp__recompute_stage *stage, search *s)
 {
-    void *blocks[] = {s->first,     s->choice, s->size,     s->cost,     s->working,     s->order,
-                      s->few_first, s->few,    s->few_size, s->few_cost, s->least,       s->least_size,
-                      s->chosen,    s->best,   s->level,    s->level_ns, s->level_bound, s->level_order};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&s->memory, blocks[i]);
-}
-
-static hbp_status open(hbp_context *context, const hbp__recompute_stage *stage, search *s)
-{
-    *s = (search){.memory = context->memory, .stage = stage};
+    *s = (search){.stage = stage};
     uint64_t count = (uint64_t)stage->count, options = count * HBP_RECOMPUTE_CHOICES;
-    s->first = hbp__new(&s->memory, count + 1, sizeof *s->first);
-    s->choice = hbp__new(&s->memory, options, sizeof *s->choice);
-    s->size = hbp__new(&s->memory, options, sizeof *s->size);
-    s->cost = hbp__new(&s->memory, options, sizeof *s->cost);
-    s->working = hbp__new(&s->memory, options, sizeof *s->working);
-    s->order = hbp__new(&s->memory, options, sizeof *s->order);
-    s->few_first = hbp__new(&s->memory, count + 1, sizeof *s->few_first);
-    s->few = hbp__new(&s->memory, options, sizeof *s->few);
-    s->few_size = hbp__new(&s->memory, options, sizeof *s->few_size);
-    s->few_cost = hbp__new(&s->memory, options, sizeof *s->few_cost);
-    s->least = hbp__new(&s->memory, count, sizeof *s->least);
-    s->least_size = hbp__new_zero(&s->memory, (uint64_t)stage->groups, sizeof *s->least_size);
-    s->chosen = hbp__new(&s->memory, count, sizeof *s->chosen);
-    s->best = hbp__new(&s->memory, count, sizeof *s->best);
-    s->level = hbp__new(&s->memory, options, sizeof *s->level);
-    s->level_ns = hbp__new(&s->memory, options, sizeof *s->level_ns);
-    s->level_bound = hbp__new(&s->memory, options, sizeof *s->level_bound);
-    s->level_order = hbp__new(&s->memory, options, sizeof *s->level_order);
-    if (s->level && s->level_ns && s->level_bound && s->level_order && s->first && s->choice && s->size &&
-        s->cost && s->working && s->order && s->few_first && s->few && s->few_size && s->few_cost &&
-        s->least && s->least_size && s->chosen && s->best)
-        return HBP_OK;
-    close(s);
-    return hbp__fail_memory(context, "a stage's choices");
+    s->first = hbp__take(context, count + 1, sizeof *s->first);
+    s->choice = hbp__take(context, options, sizeof *s->choice);
+    s->size = hbp__take(context, options, sizeof *s->size);
+    s->cost = hbp__take(context, options, sizeof *s->cost);
+    s->working = hbp__take(context, options, sizeof *s->working);
+    s->order = hbp__take(context, options, sizeof *s->order);
+    s->few_first = hbp__take(context, count + 1, sizeof *s->few_first);
+    s->few = hbp__take(context, options, sizeof *s->few);
+    s->few_size = hbp__take(context, options, sizeof *s->few_size);
+    s->few_cost = hbp__take(context, options, sizeof *s->few_cost);
+    s->least = hbp__take(context, count, sizeof *s->least);
+    s->least_size = hbp__take_zero(context, (uint64_t)stage->groups, sizeof *s->least_size);
+    s->chosen = hbp__take(context, count, sizeof *s->chosen);
+    s->best = hbp__take(context, count, sizeof *s->best);
+    s->level = hbp__take(context, options, sizeof *s->level);
+    s->level_ns = hbp__take(context, options, sizeof *s->level_ns);
+    s->level_bound = hbp__take(context, options, sizeof *s->level_bound);
+    s->level_order = hbp__take(context, options, sizeof *s->level_order);
+    return hbp__scratch_check(context, "a stage's choices");
 }
 
 static int may_choose(const hbp_layers *layers, int32_t layer, int32_t choice, int32_t selective)
@@ -209,7 +195,7 @@ static hbp_status rank_levels(hbp_context *context, search *s, int64_t *work, in
         kept++;
     }
     s->levels = kept;
-    if (!hbp__sort_by_i64(&s->memory, s->level_ns, s->level_order, kept))
+    if (!hbp__sort_by_i64(&context->memory, s->level_ns, s->level_order, kept))
         return hbp__fail_memory(context, "a stage's choices");
     return HBP_OK;
 }
@@ -284,19 +270,16 @@ hbp_status hbp__recompute_optimal(hbp_context *context, const hbp__recompute_sta
                                   int64_t *work, int32_t *choices, int *proven)
 {
     search s;
-    HBP__TRY(open(context, stage, &s));
+    int64_t mark = hbp__scratch_mark(context), need = 0;
+    HBP__TRY(take_search(context, stage, &s));
     list_options(&s, selective);
-    int64_t need = 0;
-    hbp_status status = HBP_OK;
-    if (!hbp__sort_by_i64(&s.memory, s.working, s.order, s.first[stage->count]))
-        status = hbp__fail_memory(context, "a stage's choices");
-    if (status >= 0)
-        list_levels(&s, &need);
-    if (status >= 0)
-        status = s.levels ? try_levels(context, &s, work, proven)
-                          : hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
-    if (status >= 0)
-        settle(&s, choices);
-    close(&s);
-    return status;
+    if (!hbp__sort_by_i64(&context->memory, s.working, s.order, s.first[stage->count]))
+        return hbp__fail_memory(context, "a stage's choices");
+    list_levels(&s, &need);
+    if (!s.levels)
+        return hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
+    HBP__TRY(try_levels(context, &s, work, proven));
+    settle(&s, choices);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

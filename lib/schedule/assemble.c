@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lockstep.h"
 #include "schedule/microbatch.h"
 
@@ -295,7 +296,8 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
     HBP__TRY(count_rows(a, &pack_rows, &sample_rows, used));
     for (int64_t p = 0; options->modality_order && p < a->packs->count; p++)
         fullest = hbp__max_i64(fullest, a->packs->offsets[p + 1] - a->packs->offsets[p]);
-    a->scratch = hbp__new(memory, (uint64_t)fullest, 2 * sizeof *a->scratch);
+    a->scratch = hbp__take(a->context, (uint64_t)fullest, 2 * sizeof *a->scratch);
+    HBP__TRY(hbp__scratch_check(a->context, "the plan"));
     int64_t left = a->packs->dropped + a->packs->samples - sample_rows;
     a->plan = hbp__plan_new(
         memory, a->steps->count, a->steps->first[a->steps->count], pack_rows, sample_rows,
@@ -303,7 +305,7 @@ static hbp_status open_plan(assembly *a, const hbp_balance_options *options, uin
         (lengths->first && left ? HBP__PLAN_PIECES : 0) | (lengths->first ? HBP__PLAN_SPLIT : 0) |
             (lengths->loss ? HBP__PLAN_LOSS : 0) | (lengths->vision ? HBP__PLAN_VISION : 0) |
             (options->modality_order ? HBP__PLAN_MODALITIES : 0));
-    if (!a->scratch || !a->plan)
+    if (!a->plan)
         return hbp__fail_memory(a->context, "the plan");
     set_fields(a, options);
     return hbp__clock_open(a->context, a->plan->ranks, a->plan->lockstep_ranks, &a->clock);
@@ -324,6 +326,25 @@ static hbp_status check_memory(const assembly *a)
     return HBP_OK;
 }
 
+static hbp_status assemble(assembly *a, const hbp_balance_options *options)
+{
+    hbp_context *context = a->context;
+    uint8_t *used = hbp__take_zero(context, (uint64_t)a->packs->count, sizeof *used);
+    HBP__TRY(hbp__scratch_check(context, "the plan"));
+    HBP__TRY(open_plan(a, options, used));
+    for (int64_t s = 0; s < a->steps->count; s++) {
+        write_step(a, s);
+        if (a->plan->step_ns[s] == INT64_MAX)
+            return hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of step %lld passes 2^63 ns",
+                             (long long)s);
+        if (s % 64 == 0)
+            HBP__TRY(hbp__tick(context, "plan", s, a->steps->count));
+    }
+    HBP__TRY(check_memory(a));
+    write_dropped(a, used);
+    return hbp__plan_seal_long(context, a->plan);
+}
+
 hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                          const hbp_cost *cost, const hbp_balance_options *options,
                          const hbp__micro_batches *batches, const hbp__steps *steps, hbp_plan **out)
@@ -334,28 +355,14 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
                   .cost = cost,
                   .batches = batches,
                   .steps = steps};
-    uint8_t *used = hbp__new_zero(&context->memory, (uint64_t)packs->count, sizeof *used);
-    hbp_status status = used ? open_plan(&a, options, used) : hbp__fail_memory(context, "the plan");
-    for (int64_t s = 0; s < steps->count && status == HBP_OK; s++) {
-        write_step(&a, s);
-        if (a.plan->step_ns[s] == INT64_MAX)
-            status = hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of step %lld passes 2^63 ns",
-                               (long long)s);
-        if (s % 64 == 0 && status == HBP_OK)
-            status = hbp__tick(context, "plan", s, steps->count);
-    }
-    if (status == HBP_OK)
-        status = check_memory(&a);
-    if (status == HBP_OK) {
-        write_dropped(&a, used);
-        status = hbp__plan_seal_long(context, a.plan);
-    }
-    if (status == HBP_OK)
-        *out = a.plan;
-    else
-        hbp_plan_free(a.plan);
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_status status = assemble(&a, options);
     hbp__clock_close(&a.clock);
-    hbp__delete(&context->memory, a.scratch);
-    hbp__delete(&context->memory, used);
-    return status;
+    if (status < 0) {
+        hbp_plan_free(a.plan);
+        return status;
+    }
+    hbp__scratch_release(context, mark);
+    *out = a.plan;
+    return HBP_OK;
 }

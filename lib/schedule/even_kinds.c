@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/kinds.h"
 
@@ -333,9 +334,8 @@ static hbp_status list_sets(evening *e)
     for (int64_t i = e->first; i < e->end; i++)
         count += i == e->first || e->kinds[e->sorted[i]] != e->kinds[e->sorted[i - 1]];
     e->count = 0;
-    e->sets = hbp__new(&e->context->memory, (uint64_t)count, sizeof *e->sets);
-    if (!e->sets)
-        return hbp__fail_memory(e->context, "the kinds of packs");
+    e->sets = hbp__take(e->context, (uint64_t)count, sizeof *e->sets);
+    HBP__TRY(hbp__scratch_check(e->context, "the kinds of packs"));
     for (int64_t i = e->first; i < e->end; i++) {
         uint64_t kinds = e->kinds[e->sorted[i]];
         if (i == e->first || kinds != e->sets[e->count - 1].kinds)
@@ -382,46 +382,44 @@ static hbp_status even_group(evening *e)
 }
 
 /* Packs in the order of groups, and of sets in each. */
-static int sort_packs(const hbp__memory *memory, const hbp_packs *packs, const uint64_t *kinds,
-                      uint32_t *sorted)
+static hbp_status sort_packs(hbp_context *context, const hbp_packs *packs, const uint64_t *kinds,
+                             uint32_t *sorted)
 {
-    uint64_t *group = hbp__new(memory, (uint64_t)packs->count, sizeof *group);
-    for (int64_t p = 0; group && p < packs->count; p++) {
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *group = hbp__take(context, (uint64_t)packs->count, sizeof *group);
+    HBP__TRY(hbp__scratch_check(context, "the kinds of packs"));
+    for (int64_t p = 0; p < packs->count; p++) {
         sorted[p] = (uint32_t)p;
         group[p] = (uint64_t)packs->group[p];
     }
-    int done = group && hbp__sort_by_u64(memory, kinds, sorted, packs->count) &&
-               hbp__sort_by_u64(memory, group, sorted, packs->count);
-    hbp__delete(memory, group);
-    return done;
+    if (!hbp__sort_by_u64(&context->memory, kinds, sorted, packs->count) ||
+        !hbp__sort_by_u64(&context->memory, group, sorted, packs->count))
+        return hbp__fail_memory(context, "the kinds of packs");
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__packs_even_kinds(hbp_context *context, const hbp_groups *groups, uint64_t seed,
                                  uint64_t epoch, hbp_packs *packs)
 {
-    const hbp__memory *memory = &context->memory;
     evening e = {.context = context, .packs = packs};
-    e.kinds = hbp__new(memory, (uint64_t)packs->count, sizeof *e.kinds);
-    e.sorted = hbp__new(memory, (uint64_t)packs->count, sizeof *e.sorted);
-    hbp_status status = HBP_OK;
-    if (!e.kinds || !e.sorted)
-        status = hbp__fail_memory(context, "the kinds of packs");
-    if (status >= 0)
-        status = hbp__packs_kinds(context, packs, e.kinds);
-    if (status >= 0 && !sort_packs(memory, packs, e.kinds, e.sorted))
-        status = hbp__fail_memory(context, "the kinds of packs");
-    for (e.first = 0; status >= 0 && e.first < packs->count; e.first = e.end) {
+    int64_t mark = hbp__scratch_mark(context);
+    e.kinds = hbp__take(context, (uint64_t)packs->count, sizeof *e.kinds);
+    e.sorted = hbp__take(context, (uint64_t)packs->count, sizeof *e.sorted);
+    HBP__TRY(hbp__scratch_check(context, "the kinds of packs"));
+    HBP__TRY(hbp__packs_kinds(context, packs, e.kinds));
+    HBP__TRY(sort_packs(context, packs, e.kinds, e.sorted));
+    for (e.first = 0; e.first < packs->count; e.first = e.end) {
         int32_t g = packs->group[e.sorted[e.first]];
+        int64_t mark_of_group = hbp__scratch_mark(context);
         for (e.end = e.first + 1; e.end < packs->count && packs->group[e.sorted[e.end]] == g;)
             e.end++;
         e.rng = hbp__rng_make(seed, epoch, STREAM_KINDS + (uint64_t)g);
         e.width = groups->packs[g];
         e.capacity = groups->pack_length[g] / packs->pack_multiple * packs->pack_multiple;
-        status = even_group(&e);
-        hbp__delete(memory, e.sets);
-        e.sets = NULL;
+        HBP__TRY(even_group(&e));
+        hbp__scratch_release(context, mark_of_group);
     }
-    hbp__delete(memory, e.sorted);
-    hbp__delete(memory, e.kinds);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

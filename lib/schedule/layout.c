@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "schedule/mix.h"
 
 void hbp__layout_close(hbp__layout *layout)
@@ -53,18 +54,15 @@ hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, c
                                  hbp__layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    int64_t *ns = hbp__new(&context->memory, (uint64_t)packs->count, sizeof *ns);
-    hbp_status status = ns ? HBP_OK : hbp__fail_memory(context, "the times of packs");
-    if (status >= 0)
-        status = hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches);
-    if (status >= 0)
-        status = hbp__steps_open(context, &layout->batches, groups, options, one_step, &layout->steps);
-    if (status >= 0) {
-        hbp__mix_times(packs, groups, cost, ns);
-        price(packs, cost, ns, layout);
-    }
-    hbp__delete(&context->memory, ns);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *ns = hbp__take(context, (uint64_t)packs->count, sizeof *ns);
+    HBP__TRY(hbp__scratch_check(context, "the times of packs"));
+    HBP__TRY(hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches));
+    HBP__TRY(hbp__steps_open(context, &layout->batches, groups, options, one_step, &layout->steps));
+    hbp__mix_times(packs, groups, cost, ns);
+    price(packs, cost, ns, layout);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Replaces the cut into groups by the mixed one, unless that takes longer. */
@@ -91,20 +89,17 @@ hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, 
 {
     memset(layout, 0, sizeof *layout);
     int64_t tokens_per_step = options->tokens_per_step ? options->tokens_per_step : groups->tokens_per_step;
-    int64_t *ns = hbp__new(&context->memory, (uint64_t)packs->count, sizeof *ns);
-    if (!ns)
-        return hbp__fail_memory(context, "the times of packs");
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *ns = hbp__take(context, (uint64_t)packs->count, sizeof *ns);
+    HBP__TRY(hbp__scratch_check(context, "the times of packs"));
     hbp__mix_times(packs, groups, cost, ns);
-    hbp_status status = hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches);
-    if (status >= 0)
-        status = cut_mixed(context, packs, groups, cost, ns, &layout->batches);
-    if (status >= 0)
-        status = hbp__mix_steps_open(context, packs, &layout->batches, tokens_per_step, options, one_step,
-                                     &layout->steps);
-    if (status >= 0)
-        price(packs, cost, ns, layout);
-    hbp__delete(&context->memory, ns);
-    return status;
+    HBP__TRY(hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches));
+    HBP__TRY(cut_mixed(context, packs, groups, cost, ns, &layout->batches));
+    HBP__TRY(hbp__mix_steps_open(context, packs, &layout->batches, tokens_per_step, options, one_step,
+                                 &layout->steps));
+    price(packs, cost, ns, layout);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 int hbp__layout_is_faster(const hbp__layout *a, const hbp__layout *b)

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/kinds.h"
 #include "schedule/microbatch.h"
@@ -34,20 +35,18 @@ static hbp_status interleave(hbp_context *context, uint32_t *order, int64_t coun
 static hbp_status mix_classes(hbp_context *context, const int64_t *key, uint32_t *order, int64_t count,
                               int64_t streams)
 {
-    uint32_t *scratch = hbp__new(&context->memory, (uint64_t)count, sizeof *scratch);
-    if (!scratch)
-        return hbp__fail_memory(context, "the order of packs");
-    hbp_status status = HBP_OK;
-    for (int64_t first = 0, end; first < count && status >= 0; first = end) {
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *scratch = hbp__take(context, (uint64_t)count, sizeof *scratch);
+    HBP__TRY(hbp__scratch_check(context, "the order of packs"));
+    for (int64_t first = 0, end; first < count; first = end) {
         end = first + 1;
         while (end < count && key[order[end]] == key[order[first]])
             end++;
-        status = hbp__tick(context, "balance", first, count);
-        if (status >= 0)
-            status = interleave(context, order + first, end - first, streams, scratch);
+        HBP__TRY(hbp__tick(context, "balance", first, count));
+        HBP__TRY(interleave(context, order + first, end - first, streams, scratch));
     }
-    hbp__delete(&context->memory, scratch);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Packs of one group and one set of kinds: they may share micro-batches. */
@@ -82,25 +81,23 @@ static int64_t pack_ns(const forming *f, int32_t g, uint32_t p)
 
 static hbp_status order_alike(const forming *f, const run *r, uint32_t *order)
 {
+    hbp_context *context = f->context;
     const hbp_packs *packs = f->packs;
-    int64_t count = r->end - r->first;
-    hbp__sized *sized = hbp__new(&f->context->memory, (uint64_t)count, sizeof *sized);
-    if (!sized)
-        return hbp__fail_memory(f->context, "the order of packs");
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        status = hbp__tick_row(f->context, "balance", i, count);
+    int64_t count = r->end - r->first, mark = hbp__scratch_mark(context);
+    hbp__sized *sized = hbp__take(context, (uint64_t)count, sizeof *sized);
+    HBP__TRY(hbp__scratch_check(context, "the order of packs"));
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(context, "balance", i, count));
         uint32_t p = order[i];
         int64_t vision = packs->vision ? packs->vision[p] : 0;
         sized[i] = (hbp__sized){{vision, packs->padded[p], pack_ns(f, r->group, p)}, p};
     }
     hbp__rng rng = hbp__rng_make(f->options->seed, f->options->epoch, STREAM_PACKS + (uint64_t)r->first);
-    if (status >= 0)
-        status = hbp__vision_order(f->context, sized, count, f->groups->packs[r->group], &rng);
+    HBP__TRY(hbp__vision_order(context, sized, count, f->groups->packs[r->group], &rng));
     for (int64_t i = 0; i < count; i++)
         order[i] = sized[i].pack;
-    hbp__delete(&f->context->memory, sized);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
@@ -179,9 +176,8 @@ static hbp_status list_runs(forming *f)
         HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         f->runs += begins(f, i);
     }
-    f->run = hbp__new(&f->context->memory, (uint64_t)f->runs, sizeof *f->run);
-    if (!f->run)
-        return hbp__fail_memory(f->context, "the micro-batches");
+    f->run = hbp__take(f->context, (uint64_t)f->runs, sizeof *f->run);
+    HBP__TRY(hbp__scratch_check(f->context, "the micro-batches"));
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         if (begins(f, i))
@@ -252,26 +248,20 @@ hbp_status hbp__micro_batches_open(hbp_context *context, const hbp_packs *packs,
                                    const hbp_cost *cost, const hbp_balance_options *options,
                                    hbp__micro_batches *batches)
 {
-    const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)packs->count;
     forming f = {context, packs, groups, cost, options, batches, NULL, NULL, NULL, NULL, 0};
     memset(batches, 0, sizeof *batches);
-    batches->memory = *memory;
-    f.sorted = hbp__new(memory, rows, sizeof *f.sorted);
-    f.key = hbp__new(memory, rows, sizeof *f.key);
-    f.kinds = options->modality_order ? hbp__new(memory, rows, sizeof *f.kinds) : NULL;
-    hbp_status status = HBP_OK;
-    if (!f.sorted || !f.key || (options->modality_order && !f.kinds))
-        status = hbp__fail_memory(context, "the micro-batches");
-    if (status >= 0 && f.kinds)
-        status = hbp__packs_kinds(context, packs, f.kinds);
-    if (status >= 0)
-        status = form(&f);
-    hbp__delete(memory, f.run);
-    hbp__delete(memory, f.kinds);
-    hbp__delete(memory, f.key);
-    hbp__delete(memory, f.sorted);
-    return status;
+    batches->memory = context->memory;
+    int64_t mark = hbp__scratch_mark(context);
+    f.sorted = hbp__take(context, rows, sizeof *f.sorted);
+    f.key = hbp__take(context, rows, sizeof *f.key);
+    f.kinds = options->modality_order ? hbp__take(context, rows, sizeof *f.kinds) : NULL;
+    HBP__TRY(hbp__scratch_check(context, "the micro-batches"));
+    if (f.kinds)
+        HBP__TRY(hbp__packs_kinds(context, packs, f.kinds));
+    HBP__TRY(form(&f));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 void hbp__micro_batches_close(hbp__micro_batches *batches)

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/mix.h"
 
@@ -47,34 +48,23 @@ static hbp_status deal_rows(hbp_context *context, const int64_t *weight, const i
 hbp_status hbp__mix_deal(hbp_context *context, const int64_t *weight, const int64_t *tokens, int64_t count,
                          int64_t bins, hbp__rng *rng, uint32_t *bin)
 {
-    const hbp__memory *memory = &context->memory;
-    uint32_t *order = hbp__new(memory, (uint64_t)count, sizeof *order);
-    uint32_t *by_load = hbp__new(memory, (uint64_t)bins, sizeof *by_load);
-    int64_t *lightness = hbp__new(memory, (uint64_t)count, sizeof *lightness);
-    int64_t *load_of = hbp__new_zero(memory, (uint64_t)bins, sizeof *load_of);
-    int64_t *tokens_of = hbp__new_zero(memory, (uint64_t)bins, sizeof *tokens_of);
-    hbp_status status = HBP_OK;
-    if (order && by_load && lightness && load_of && tokens_of) {
-        for (int64_t i = 0; i < count && status >= 0; i++) {
-            order[i] = (uint32_t)i;
-            lightness[i] = -weight[i];
-            status = hbp__tick_row(context, "steps", i, count);
-        }
-        for (int64_t b = 0; b < bins; b++)
-            by_load[b] = (uint32_t)b;
-        if (status >= 0)
-            status = hbp__shuffle(context, rng, order, count);
-        if (status >= 0)
-            status = hbp__order_by_i64(context, lightness, order, count, "the steps");
-        if (status >= 0)
-            status = deal_rows(context, weight, tokens, order, count, bins, by_load, load_of, tokens_of, bin);
-    } else {
-        status = hbp__fail_memory(context, "the steps");
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *order = hbp__take(context, (uint64_t)count, sizeof *order);
+    uint32_t *by_load = hbp__take(context, (uint64_t)bins, sizeof *by_load);
+    int64_t *lightness = hbp__take(context, (uint64_t)count, sizeof *lightness);
+    int64_t *load_of = hbp__take_zero(context, (uint64_t)bins, sizeof *load_of);
+    int64_t *tokens_of = hbp__take_zero(context, (uint64_t)bins, sizeof *tokens_of);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    for (int64_t i = 0; i < count; i++) {
+        order[i] = (uint32_t)i;
+        lightness[i] = -weight[i];
+        HBP__TRY(hbp__tick_row(context, "steps", i, count));
     }
-    hbp__delete(memory, tokens_of);
-    hbp__delete(memory, load_of);
-    hbp__delete(memory, lightness);
-    hbp__delete(memory, by_load);
-    hbp__delete(memory, order);
-    return status;
+    for (int64_t b = 0; b < bins; b++)
+        by_load[b] = (uint32_t)b;
+    HBP__TRY(hbp__shuffle(context, rng, order, count));
+    HBP__TRY(hbp__order_by_i64(context, lightness, order, count, "the steps"));
+    HBP__TRY(deal_rows(context, weight, tokens, order, count, bins, by_load, load_of, tokens_of, bin));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/mix.h"
 
@@ -41,18 +42,11 @@ static hbp_status no_memory(const mixer *x)
     return hbp__fail_memory(x->context, "the mixed steps");
 }
 
-static int load_open(const hbp__memory *memory, int64_t count, load *l)
+static void load_take(hbp_context *context, int64_t count, load *l)
 {
     l->count = count;
-    l->weight = hbp__new_zero(memory, (uint64_t)count, sizeof *l->weight);
-    l->tokens = hbp__new_zero(memory, (uint64_t)count, sizeof *l->tokens);
-    return l->weight && l->tokens;
-}
-
-static void load_close(const hbp__memory *memory, load *l)
-{
-    hbp__delete(memory, l->weight);
-    hbp__delete(memory, l->tokens);
+    l->weight = hbp__take_zero(context, (uint64_t)count, sizeof *l->weight);
+    l->tokens = hbp__take_zero(context, (uint64_t)count, sizeof *l->tokens);
 }
 
 static void load_add(load *l, int64_t i, int64_t weight, int64_t tokens)
@@ -91,42 +85,47 @@ static void draw_curriculum(mixer *x, int64_t count, int64_t longest)
 }
 
 /* Puts the micro-batches to deal in descending order of tokens, so that the last ones can be left over. */
-static int sort_by_tokens(const mixer *x, const load *all)
+static hbp_status sort_by_tokens(const mixer *x, const load *all)
 {
     int64_t early = x->early * x->early_size;
-    int64_t *key = hbp__new(&x->context->memory, (uint64_t)all->count, sizeof *key);
-    for (int64_t m = 0; key && m < all->count; m++)
+    int64_t *key = hbp__take(x->context, (uint64_t)all->count, sizeof *key);
+    HBP__TRY(hbp__scratch_check(x->context, "the steps"));
+    for (int64_t m = 0; m < all->count; m++)
         key[m] = -all->tokens[m];
-    int done = key && hbp__sort_by_i64(&x->context->memory, key, x->batch + early, all->count - early);
-    hbp__delete(&x->context->memory, key);
-    return done;
+    return hbp__sort_by_i64(&x->context->memory, key, x->batch + early, all->count - early) ? HBP_OK
+                                                                                            : no_memory(x);
 }
 
 /* Lists the micro-batches, the curriculum's first, and weighs the others; makes room for their units. */
 static hbp_status list_batches(mixer *x)
 {
-    const hbp__memory *memory = &x->context->memory;
+    hbp_context *context = x->context;
     int64_t count = x->batches->count, low = 0, high = count, longest = 0;
     load all = {0};
-    x->batch = hbp__new(memory, (uint64_t)count, sizeof *x->batch);
-    int done = x->batch && load_open(memory, count, &all);
-    for (int64_t m = 0; m < count && done; m++) {
+    x->batch = hbp__take(context, (uint64_t)count, sizeof *x->batch);
+    x->unit_of = hbp__take(context, (uint64_t)count, sizeof *x->unit_of);
+    x->step_of = hbp__take(context, (uint64_t)count, sizeof *x->step_of);
+    load_take(context, count, &x->one);
+    load_take(context, count, &x->unit);
+    int64_t mark = hbp__scratch_mark(context);
+    load_take(context, count, &all);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    for (int64_t m = 0; m < count; m++) {
         int is_short = weigh(x, m, &all, m);
         x->batch[is_short ? low++ : --high] = (uint32_t)m;
         if (is_short)
             longest = hbp__max_i64(longest, all.tokens[m]);
     }
-    if (done && x->options->curriculum_steps)
+    if (x->options->curriculum_steps)
         draw_curriculum(x, low, longest);
+    if (x->options->drop_last)
+        HBP__TRY(sort_by_tokens(x, &all));
     int64_t early = x->early * x->early_size, rest = count - early;
-    done = done && (!x->options->drop_last || sort_by_tokens(x, &all)) && load_open(memory, rest, &x->one) &&
-           load_open(memory, rest, &x->unit);
-    for (int64_t i = 0; i < rest && done; i++)
+    x->one.count = x->unit.count = rest;
+    for (int64_t i = 0; i < rest; i++)
         load_add(&x->one, i, all.weight[x->batch[early + i]], all.tokens[x->batch[early + i]]);
-    load_close(memory, &all);
-    x->unit_of = hbp__new(memory, (uint64_t)rest, sizeof *x->unit_of);
-    x->step_of = hbp__new(memory, (uint64_t)rest, sizeof *x->step_of);
-    return done && x->unit_of && x->step_of ? HBP_OK : no_memory(x);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Puts the micro-batches into units of the caller's factor, some of which may hold fewer. */
@@ -150,23 +149,22 @@ static hbp_status make_units(mixer *x)
 /* Deals the units to `steps` steps; whether each holds at most the tokens it may. */
 static hbp_status try_steps(mixer *x, int64_t steps, int *fits)
 {
-    const hbp__memory *memory = &x->context->memory;
     const load *l = &x->unit;
+    int64_t mark = hbp__scratch_mark(x->context);
     HBP__TRY(hbp__tick(x->context, "steps", 0, l->count));
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_MIX);
-    int64_t *tokens = hbp__new_zero(memory, (uint64_t)steps, sizeof *tokens);
-    hbp_status status =
-        tokens ? hbp__mix_deal(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of)
-               : no_memory(x);
+    int64_t *tokens = hbp__take_zero(x->context, (uint64_t)steps, sizeof *tokens);
+    HBP__TRY(hbp__scratch_check(x->context, "the steps"));
+    HBP__TRY(hbp__mix_deal(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of));
     *fits = 1;
-    for (int64_t i = 0; i < l->count && status >= 0; i++) {
+    for (int64_t i = 0; i < l->count; i++) {
         int64_t *here = &tokens[x->step_of[i]];
         *here = hbp__add_saturating(*here, l->tokens[i]);
         *fits = *fits && (*here <= x->tokens_per_step || steps == l->count);
     }
-    hbp__delete(memory, tokens);
+    hbp__scratch_release(x->context, mark);
     x->steps = steps;
-    return status;
+    return HBP_OK;
 }
 
 /* The fewest steps whose deal fits, by galloping and halving; leaves that deal. */
@@ -222,24 +220,22 @@ static void renumber(mixer *x, const uint32_t *into, uint32_t *number)
 
 static hbp_status merge_steps(mixer *x)
 {
-    const hbp__memory *memory = &x->context->memory;
     uint64_t rows = (uint64_t)x->steps;
-    int64_t *tokens = hbp__new_zero(memory, rows, sizeof *tokens);
-    uint32_t *order = hbp__new(memory, rows, sizeof *order), *into = hbp__new(memory, rows, sizeof *into);
-    int done = tokens && order && into;
-    for (int64_t u = 0; u < x->unit.count && done; u++)
+    int64_t mark = hbp__scratch_mark(x->context);
+    int64_t *tokens = hbp__take_zero(x->context, rows, sizeof *tokens);
+    uint32_t *order = hbp__take(x->context, rows, sizeof *order);
+    uint32_t *into = hbp__take(x->context, rows, sizeof *into);
+    HBP__TRY(hbp__scratch_check(x->context, "the steps"));
+    for (int64_t u = 0; u < x->unit.count; u++)
         tokens[x->step_of[u]] = hbp__add_saturating(tokens[x->step_of[u]], x->unit.tokens[u]);
-    for (int64_t s = 0; s < x->steps && done; s++)
+    for (int64_t s = 0; s < x->steps; s++)
         order[s] = (uint32_t)s;
-    done = done && hbp__sort_by_i64(memory, tokens, order, x->steps);
-    if (done) {
-        pair_up(tokens, order, x->steps, x->tokens_per_step, into);
-        renumber(x, into, order);
-    }
-    hbp__delete(memory, into);
-    hbp__delete(memory, order);
-    hbp__delete(memory, tokens);
-    return done ? HBP_OK : no_memory(x);
+    if (!hbp__sort_by_i64(&x->context->memory, tokens, order, x->steps))
+        return no_memory(x);
+    pair_up(tokens, order, x->steps, x->tokens_per_step, into);
+    renumber(x, into, order);
+    hbp__scratch_release(x->context, mark);
+    return HBP_OK;
 }
 
 /* drop_last: every step gets as many units as the largest has, or fewer where tokens forbid it; of the
@@ -268,26 +264,25 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 /* Places the steps in the epoch: in ascending order of weight they go to places a golden share of the epoch
  * apart, from a drawn one on, so that every stretch of the epoch has its share of each kind. */
-static int place_steps(const mixer *x, const int64_t *weight, uint32_t *place)
+static hbp_status place_steps(const mixer *x, const int64_t *weight, uint32_t *place)
 {
-    const hbp__memory *memory = &x->context->memory;
-    uint32_t *order = hbp__new(memory, (uint64_t)x->steps, sizeof *order);
+    int64_t mark = hbp__scratch_mark(x->context);
+    uint32_t *order = hbp__take(x->context, (uint64_t)x->steps, sizeof *order);
+    HBP__TRY(hbp__scratch_check(x->context, "the steps"));
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_PLACE);
-    int done = order != NULL;
-    if (done) {
-        for (int64_t s = 0; s < x->steps; s++)
-            order[s] = (uint32_t)s;
-        hbp__rng_shuffle_u32(&rng, order, (uint64_t)x->steps);
-        done = hbp__sort_by_i64(memory, weight, order, x->steps);
-    }
+    for (int64_t s = 0; s < x->steps; s++)
+        order[s] = (uint32_t)s;
+    hbp__rng_shuffle_u32(&rng, order, (uint64_t)x->steps);
+    if (!hbp__sort_by_i64(&x->context->memory, weight, order, x->steps))
+        return no_memory(x);
     int64_t at = hbp__rng_below(&rng, (uint64_t)x->steps),
             stride = (int64_t)((double)x->steps * 0.6180339887);
     while (common_divisor(x->steps, stride) > 1)
         stride++;
-    for (int64_t i = 0; i < x->steps && done; i++, at = (at + stride) % x->steps)
+    for (int64_t i = 0; i < x->steps; i++, at = (at + stride) % x->steps)
         place[order[at]] = (uint32_t)i;
-    hbp__delete(memory, order);
-    return done;
+    hbp__scratch_release(x->context, mark);
+    return HBP_OK;
 }
 
 /* Writes the curriculum's steps, then the others at their places, each completed by dummies. */
@@ -315,25 +310,23 @@ static void write_steps(const mixer *x, const uint32_t *place, int64_t *cursor, 
 
 static hbp_status finish_steps(mixer *x, hbp__steps *steps)
 {
-    const hbp__memory *memory = &x->context->memory;
+    hbp_context *context = x->context;
     int64_t room = x->batches->count + x->steps * (x->options->micro_batch_multiple - 1);
-    int64_t *weight = hbp__new_zero(memory, (uint64_t)x->steps, sizeof *weight);
-    int64_t *cursor = hbp__new_zero(memory, (uint64_t)x->steps, sizeof *cursor);
-    uint32_t *place = hbp__new(memory, (uint64_t)x->steps, sizeof *place);
+    int64_t *weight = hbp__take_zero(context, (uint64_t)x->steps, sizeof *weight);
+    int64_t *cursor = hbp__take_zero(context, (uint64_t)x->steps, sizeof *cursor);
+    uint32_t *place = hbp__take(context, (uint64_t)x->steps, sizeof *place);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
     steps->count = x->early + x->steps;
-    steps->first = hbp__new(memory, (uint64_t)steps->count + 1, sizeof *steps->first);
-    steps->micro_batch = hbp__new(memory, (uint64_t)room, sizeof *steps->micro_batch);
-    int done = weight && cursor && place && steps->first && steps->micro_batch;
-    for (int64_t u = 0; u < x->unit.count && done; u++)
+    steps->first = hbp__new(&steps->memory, (uint64_t)steps->count + 1, sizeof *steps->first);
+    steps->micro_batch = hbp__new(&steps->memory, (uint64_t)room, sizeof *steps->micro_batch);
+    if (!steps->first || !steps->micro_batch)
+        return no_memory(x);
+    for (int64_t u = 0; u < x->unit.count; u++)
         weight[x->step_of[u]] = hbp__add_saturating(weight[x->step_of[u]], x->unit.weight[u]);
-    if (done && x->steps)
-        done = place_steps(x, weight, place);
-    if (done)
-        write_steps(x, place, cursor, steps);
-    hbp__delete(memory, place);
-    hbp__delete(memory, cursor);
-    hbp__delete(memory, weight);
-    return done ? HBP_OK : no_memory(x);
+    if (x->steps)
+        HBP__TRY(place_steps(x, weight, place));
+    write_steps(x, place, cursor, steps);
+    return HBP_OK;
 }
 
 static hbp_status run(mixer *x, int one_step, hbp__steps *steps)
@@ -362,15 +355,11 @@ hbp_status hbp__mix_steps_open(hbp_context *context, const hbp_packs *packs,
                                const hbp__micro_batches *batches, int64_t tokens_per_step,
                                const hbp_balance_options *options, int one_step, hbp__steps *steps)
 {
-    const hbp__memory *memory = &context->memory;
     mixer x = {context, packs, batches, options, tokens_per_step, 0, 0, NULL, {0}, {0}, NULL, NULL, 0};
     memset(steps, 0, sizeof *steps);
-    steps->memory = *memory;
-    hbp_status status = run(&x, one_step, steps);
-    load_close(memory, &x.one);
-    load_close(memory, &x.unit);
-    hbp__delete(memory, x.batch);
-    hbp__delete(memory, x.unit_of);
-    hbp__delete(memory, x.step_of);
-    return status;
+    steps->memory = context->memory;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(run(&x, one_step, steps));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

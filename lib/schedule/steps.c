@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/microbatch.h"
 #include "schedule/vision.h"
@@ -101,9 +102,8 @@ static hbp_status write_steps(hbp_context *context, const hbp__micro_batches *ba
 hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
                            const hbp_balance_options *options, int one_step, hbp__steps *steps)
 {
-    const hbp__memory *memory = &context->memory;
     memset(steps, 0, sizeof *steps);
-    steps->memory = *memory;
+    steps->memory = context->memory;
     if (one_step)
         return open_one_step(context, batches, options, steps);
     int64_t count[HBP__MAX_GROUPS], total = 0, room = 0;
@@ -117,28 +117,22 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
     if (!total)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "drop_last leaves no step: every group has less than one");
-    int32_t *order = hbp__new(memory, (uint64_t)total, sizeof *order);
-    uint32_t *rows = hbp__new(memory, (uint64_t)batches->count, sizeof *rows);
-    uint32_t *turn = hbp__new(memory, (uint64_t)total, sizeof *turn);
-    hbp_status status = HBP_OK;
-    if (!steps_alloc(steps, total, room) || !order || !rows || !turn)
-        status = hbp__fail_memory(context, "the steps");
-    if (status == HBP_OK) {
-        hbp__interleave(count, groups->count, options->curriculum_steps, order);
-        int64_t before = 0;
-        for (int64_t g = 0; g < groups->count && status == HBP_OK; g++) {
-            status = order_rows(context, batches, groups, options, g, rows + batches->group_first[g]);
-            if (status == HBP_OK)
-                status = draw(context, options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before);
-            before += count[g];
-        }
+    int64_t mark = hbp__scratch_mark(context), before = 0;
+    int32_t *order = hbp__take(context, (uint64_t)total, sizeof *order);
+    uint32_t *rows = hbp__take(context, (uint64_t)batches->count, sizeof *rows);
+    uint32_t *turn = hbp__take(context, (uint64_t)total, sizeof *turn);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    if (!steps_alloc(steps, total, room))
+        return hbp__fail_memory(context, "the steps");
+    hbp__interleave(count, groups->count, options->curriculum_steps, order);
+    for (int64_t g = 0; g < groups->count; g++) {
+        HBP__TRY(order_rows(context, batches, groups, options, g, rows + batches->group_first[g]));
+        HBP__TRY(draw(context, options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before));
+        before += count[g];
     }
-    if (status == HBP_OK)
-        status = write_steps(context, batches, groups, options, count, order, rows, turn, steps);
-    hbp__delete(memory, order);
-    hbp__delete(memory, rows);
-    hbp__delete(memory, turn);
-    return status;
+    HBP__TRY(write_steps(context, batches, groups, options, count, order, rows, turn, steps));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 void hbp__steps_close(hbp__steps *steps)

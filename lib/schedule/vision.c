@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* Up to so many micro-batches, so many random orders are tried as well. */
@@ -177,34 +178,25 @@ static hbp_status sort_packs(strips *s, int64_t *key)
 
 hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width)
 {
-    const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)count;
     strips s = {.context = context, .packs = packs, .count = count, .width = width, .best_waste = INT64_MAX};
+    int64_t mark = hbp__scratch_mark(context);
     s.batches = hbp__ceil_div(count, width);
     for (int d = 0; d < HBP__SIZES; d++)
-        s.by[d] = hbp__new(memory, rows, sizeof *s.by[d]);
-    s.place = hbp__new(memory, rows, sizeof *s.place);
-    s.part = hbp__new(memory, rows, sizeof *s.part);
-    s.next = hbp__new(memory, (uint64_t)s.batches, sizeof *s.next);
-    s.laid = hbp__new(memory, rows, sizeof *s.laid);
-    s.best = hbp__new(memory, rows, sizeof *s.best);
-    hbp_status status = HBP_OK;
-    if (s.by[0] && s.by[1] && s.by[2] && s.place && s.part && s.next && s.laid && s.best)
-        status = sort_packs(&s, s.place);
-    else
-        status = hbp__fail_memory(context, "the order of packs");
-    if (status >= 0 && count)
-        status = try_ways(&s);
-    if (status >= 0 && count)
+        s.by[d] = hbp__take(context, rows, sizeof *s.by[d]);
+    s.place = hbp__take(context, rows, sizeof *s.place);
+    s.part = hbp__take(context, rows, sizeof *s.part);
+    s.next = hbp__take(context, (uint64_t)s.batches, sizeof *s.next);
+    s.laid = hbp__take(context, rows, sizeof *s.laid);
+    s.best = hbp__take(context, rows, sizeof *s.best);
+    HBP__TRY(hbp__scratch_check(context, "the order of packs"));
+    HBP__TRY(sort_packs(&s, s.place));
+    if (count) {
+        HBP__TRY(try_ways(&s));
         memcpy(packs, s.best, (size_t)count * sizeof *packs);
-    hbp__delete(memory, s.best);
-    hbp__delete(memory, s.laid);
-    hbp__delete(memory, s.next);
-    hbp__delete(memory, s.part);
-    hbp__delete(memory, s.place);
-    for (int d = 0; d < HBP__SIZES; d++)
-        hbp__delete(memory, s.by[d]);
-    return status;
+    }
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status shuffle(hbp_context *context, hbp__sized *packs, int64_t count, hbp__rng *rng)
@@ -225,24 +217,22 @@ static hbp_status try_orders(hbp_context *context, hbp__sized *packs, int64_t co
                              hbp__rng *rng)
 {
     uint64_t bytes = (uint64_t)count * sizeof *packs;
-    hbp__sized *other = hbp__new(&context->memory, (uint64_t)count, sizeof *other);
-    if (!other)
-        return hbp__fail_memory(context, "the order of packs");
+    int64_t mark = hbp__scratch_mark(context);
+    hbp__sized *other = hbp__take(context, (uint64_t)count, sizeof *other);
+    HBP__TRY(hbp__scratch_check(context, "the order of packs"));
     memcpy(other, packs, bytes);
     int64_t best = hbp__vision_waste(packs, count, width);
-    hbp_status status = HBP_OK;
-    for (int i = 0; i < FEW_ORDERS && status >= 0 && best; i++) {
-        status = shuffle(context, other, count, rng);
-        if (status >= 0)
-            status = hbp__vision_exchange(context, other, count, width);
+    for (int i = 0; i < FEW_ORDERS && best; i++) {
+        HBP__TRY(shuffle(context, other, count, rng));
+        HBP__TRY(hbp__vision_exchange(context, other, count, width));
         int64_t waste = hbp__vision_waste(other, count, width);
-        if (status >= 0 && waste < best) {
+        if (waste < best) {
             best = waste;
             memcpy(packs, other, bytes);
         }
     }
-    hbp__delete(&context->memory, other);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width,

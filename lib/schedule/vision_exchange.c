@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/vision.h"
 
@@ -166,28 +167,23 @@ static hbp_status run(hbp_context *context, exchanges *e)
 
 hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width)
 {
-    const hbp__memory *memory = &context->memory;
     exchanges e = {.count = hbp__ceil_div(count, width), .width = width};
     uint64_t rows = (uint64_t)e.count;
+    int64_t mark = hbp__scratch_mark(context);
     e.neighbours =
         hbp__max_i64(1, hbp__min_i64(NEIGHBOURS, MEETINGS_A_ROUND / width / HBP__SIZES / (e.count + 1)));
     e.meetings = hbp__max_i64(MEETINGS / width, HBP__SIZES * e.count);
-    e.batch = hbp__new(memory, rows, sizeof *e.batch);
-    e.order = hbp__new(memory, rows, sizeof *e.order);
-    e.key = hbp__new(memory, rows, sizeof *e.key);
-    hbp_status status = HBP_OK;
-    if (!e.batch || !e.order || !e.key)
-        status = hbp__fail_memory(context, "the order of packs");
-    for (int64_t m = 0; m < e.count && status >= 0; m++) {
+    e.batch = hbp__take(context, rows, sizeof *e.batch);
+    e.order = hbp__take(context, rows, sizeof *e.order);
+    e.key = hbp__take(context, rows, sizeof *e.key);
+    HBP__TRY(hbp__scratch_check(context, "the order of packs"));
+    for (int64_t m = 0; m < e.count; m++) {
         e.batch[m].packs = packs + m * width;
         e.batch[m].count = hbp__min_i64(width, count - m * width);
         e.batch[m].changed_in = 0;
         measure(&e.batch[m], width);
     }
-    if (status >= 0)
-        status = run(context, &e);
-    hbp__delete(memory, e.key);
-    hbp__delete(memory, e.order);
-    hbp__delete(memory, e.batch);
-    return status;
+    HBP__TRY(run(context, &e));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -1,5 +1,6 @@
 /* docs/explanation/pipeline.md states the bound and proves it; the names here are the ones used there. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "simulate/pipeline.h"
 
@@ -202,17 +203,15 @@ static hbp_status bound_stages(hbp_context *context, stage_bound *b, const hbp__
 hbp_status hbp__pipeline_bound(hbp_context *context, const hbp__schedule *schedule,
                                const hbp__stage_times *times, const int32_t *column, int64_t *bound_ns)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t rows = (uint64_t)schedule->micro_batches, cells = rows * (uint64_t)schedule->chunks;
     stage_bound b = {.times = times, .column = column, .count = schedule->micro_batches};
     int64_t **columns[] = {&b.before, &b.after, &b.ahead, &b.behind, &b.way_in, &b.way_back, &b.way_out};
-    int have = (b.order = hbp__new(memory, rows, sizeof *b.order)) != NULL;
+    b.order = hbp__take(context, rows, sizeof *b.order);
     for (int i = 0; i < 7; i++)
-        have &= (*columns[i] = hbp__new(memory, i < 4 ? rows : cells, sizeof **columns[i])) != NULL;
-    hbp_status status = have ? bound_stages(context, &b, schedule, bound_ns)
-                             : hbp__fail_memory(context, "the bound of a pipeline");
-    for (int i = 0; i < 7; i++)
-        hbp__delete(memory, *columns[i]);
-    hbp__delete(memory, b.order);
-    return status;
+        *columns[i] = hbp__take(context, i < 4 ? rows : cells, sizeof **columns[i]);
+    HBP__TRY(hbp__scratch_check(context, "the bound of a pipeline"));
+    HBP__TRY(bound_stages(context, &b, schedule, bound_ns));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -65,18 +65,19 @@ static hbp_status create(hbp_context *context, const hbp__schedule *schedule, hb
 
 static hbp_status check_order(hbp_context *context, const int32_t *order, int32_t count)
 {
-    char *seen = hbp__new_zero(&context->memory, (uint64_t)count, 1);
-    hbp_status status = seen ? HBP_OK : hbp__fail_memory(context, "the order of micro-batches");
-    for (int32_t p = 0; p < count && status >= 0; p++) {
+    int64_t mark = hbp__scratch_mark(context);
+    char *seen = hbp__take_zero(context, (uint64_t)count, 1);
+    HBP__TRY(hbp__scratch_check(context, "the order of micro-batches"));
+    for (int32_t p = 0; p < count; p++) {
         if (order[p] < 0 || order[p] >= count)
-            status = hbp__fail(context, HBP_E_INVALID, "order of place %d is %d; there are %d micro-batches",
-                               (int)p, (int)order[p], (int)count);
-        else if (seen[order[p]]++)
-            status = hbp__fail(context, HBP_E_INVALID, "order of place %d is %d; that came before", (int)p,
-                               (int)order[p]);
+            return hbp__fail(context, HBP_E_INVALID, "order of place %d is %d; there are %d micro-batches",
+                             (int)p, (int)order[p], (int)count);
+        if (seen[order[p]]++)
+            return hbp__fail(context, HBP_E_INVALID, "order of place %d is %d; that came before", (int)p,
+                             (int)order[p]);
     }
-    hbp__delete(&context->memory, seen);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Fills in the operations of a schedule that has just been run: when each one's input came is still there. */

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* Of forwards on one chunk each, so that every index of an operation fits 31 bits. */
@@ -223,23 +224,22 @@ int32_t hbp__pipeline_in_flight(const hbp_pipeline_options *pipeline, int32_t ch
 
 static hbp_status sum_largest(hbp_context *context, const double *scale, int32_t count, double *sum)
 {
-    const hbp__memory *memory = &context->memory;
-    uint64_t *key = hbp__new(memory, (uint64_t)count, sizeof *key);
-    uint32_t *row = hbp__new(memory, (uint64_t)count, sizeof *row);
-    hbp_status status = HBP_OK;
-    for (int32_t m = 0; key && row && m < count; m++) {
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *key = hbp__take(context, (uint64_t)count, sizeof *key);
+    uint32_t *row = hbp__take(context, (uint64_t)count, sizeof *row);
+    HBP__TRY(hbp__scratch_check(context, "the scales of micro-batches"));
+    for (int32_t m = 0; m < count; m++) {
         double value = scale[m] + 0.0;        /* no -0, whose bits are the largest */
         memcpy(&key[m], &value, sizeof *key); /* bits of doubles from 0 up ascend with them */
         row[m] = (uint32_t)m;
     }
-    if (!key || !row || !hbp__sort_by_u64(memory, key, row, count))
-        status = hbp__fail_memory(context, "the scales of micro-batches");
+    if (!hbp__sort_by_u64(&context->memory, key, row, count))
+        return hbp__fail_memory(context, "the scales of micro-batches");
     sum[0] = 0;
-    for (int32_t n = 0; status >= 0 && n < count; n++)
+    for (int32_t n = 0; n < count; n++)
         sum[n + 1] = sum[n] + scale[row[count - 1 - n]];
-    hbp__delete(memory, row);
-    hbp__delete(memory, key);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__live_open(hbp_context *context, const hbp_pipeline_options *pipeline, hbp__live *live)
