@@ -86,13 +86,14 @@ int step_settings_range(const hbp_cost *cost, const hbp_step_options *options, c
     return find_range(cost, options, terms, 0, terms->degrees - 1, longest, least, most);
 }
 
-/* Settings beside the tokens of a rank, each with the degrees [first, last] that it leaves: static SP has one
- * degree, Megatron's two a least one, the published planner its buckets. Returns how many. */
+/* Settings beside the tokens of a rank, with the degrees [first, last] that they leave. */
 typedef struct variant {
     hbp_step_options options;
     int32_t first, last;
 } variant;
 
+/* Static SP has one degree, Megatron's two a least one, the published planner its buckets. Returns how many.
+ */
 static int list_variants(const hbp_step_options *o, const hbp_cost_terms *t, variant *list)
 {
     int count = 0, one = o->mode == HBP_STEP_STATIC_SP;

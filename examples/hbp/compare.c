@@ -160,10 +160,9 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by
         if (ways[i].failed[0])
             printf("  %s: %s\n", ways[i].name, ways[i].failed);
     }
-    if (bound_ns <= 0)
-        printf("\n");
+    printf("\n");
     if (bound_ns > 0)
-        printf("\nNo plan of these samples in %s or more takes less than %s on %s under this cost.\n",
+        printf("No plan of these samples in %s or more takes less than %s on %s under this cost.\n",
                show_number(fewest, "step").s, show_time((double)bound_ns).s, show_gpus(&ways[0].summary).s);
     printf("This plan was made in %.2f s, the others, with the search for their best settings, in at most "
            "%.2f s.\n",
@@ -179,8 +178,7 @@ static void print_text(const way *ways, int64_t fewest, int64_t bound_ns, int by
                                        : "spent waiting for the slowest of a micro-batch");
     if (by_samples)
         printf("Only this plan, flexsp, hybrid-cp and dynamic-cp hold the very samples asked for in each "
-               "step; the "
-               "others hold\nas many on average.\n");
+               "step; the others hold\nas many on average.\n");
     if (pads)
         printf("padding: share of the tokens computed that only fill up multiples.\n");
 }

@@ -195,9 +195,9 @@ int main(int argc, char **argv)
     cli_clear_progress();
     free_objects(&c);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
-        int reason = errno;
-        status = cli_error("cannot write to standard output: %s", strerror(reason));
-        status = was_interrupted ? INTERRUPTED : status;
+        status = cli_error("cannot write to standard output: %s", strerror(errno));
+        if (was_interrupted)
+            status = INTERRUPTED;
     }
     return status;
 }

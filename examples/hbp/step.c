@@ -321,11 +321,8 @@ static shown show_settings(const way *w)
     if (w->sp)
         snprintf(text.s, sizeof text.s, "SP %d, %.20s a rank", (int)w->sp, tokens.s);
     else if (w->buckets)
-        snprintf(text.s, sizeof text.s, "%s, %.12s a rank",
-                 w->buckets < 0     ? "no buckets"
-                 : w->buckets == 64 ? "64 buckets"
-                                    : "16 buckets",
-                 tokens.s);
+        snprintf(text.s, sizeof text.s, "%.4s buckets, %.12s a rank",
+                 w->buckets < 0 ? "no" : show_count(w->buckets).s, tokens.s);
     else if (w->least_sp > 1)
         snprintf(text.s, sizeof text.s, "SP >= %d, %.16s a rank", (int)w->least_sp, tokens.s);
     else

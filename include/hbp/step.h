@@ -83,14 +83,13 @@ HBP_API const char *hbp_step_mode_name(int32_t mode);
 
 /* Plans one step for the samples of `batch_lengths`: a plan of one step, sample ids being the indices of the
  * batch. Tied samples share a pack. The summary's `bound_ns` is a lower bound, proven for every plan that the
- * options allow, (docs: step bound), and `gap` how far the plan is
- * from it. A pure function of its arguments unless time_limit_ms is set. In mode default no rank of a
- * micro-batch is without samples while there are samples to spread (docs: step). Returns HBP_NOT_PROVEN with
- * a plan when the exact solver stops before its proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE
- * names a sequence that no group can hold and the tokens that would fit; HBP_E_INVALID for options without
- * sense, degrees that the cost does not have, or vision units that the cost charges (hbp_plan_epoch plans for
- * them); HBP_E_SOLVER when HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one per
- * context. */
+ * options allow (docs: step bound), and `gap` how far the plan is from it. A pure function of its arguments
+ * unless time_limit_ms is set. In mode default no rank of a micro-batch is without samples while there are
+ * samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
+ * proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can hold and the
+ * tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not have, or
+ * vision units that the cost charges (hbp_plan_epoch plans for them); HBP_E_SOLVER when HBP_STEP_EXACT finds
+ * no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
 HBP_API hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                                  const hbp_step_options *options, hbp_plan **out);
 

@@ -23,25 +23,6 @@ void *hbp__take_zero(hbp_context *context, uint64_t count, uint64_t size)
     return piece;
 }
 
-void *hbp__take_more(hbp_context *context, void *piece, uint64_t count, uint64_t size)
-{
-    if (!piece)
-        return hbp__take(context, count, size);
-    void *before = NULL; /* the piece taken after this one */
-    for (void *at = context->taken; at != piece; at = hbp__block_next(at))
-        before = at;
-    void *grown = context->is_short ? NULL : hbp__renew(&context->memory, piece, count, size);
-    if (!grown) {
-        context->is_short = 1;
-        return NULL;
-    }
-    if (before)
-        hbp__block_set_next(before, grown);
-    else
-        context->taken = grown;
-    return grown;
-}
-
 hbp_status hbp__scratch_check(hbp_context *context, const char *what)
 {
     if (!context->is_short)

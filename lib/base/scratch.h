@@ -20,10 +20,6 @@ void *hbp__take(hbp_context *context, uint64_t count, uint64_t size);
 /* The same, zeroed. */
 void *hbp__take_zero(hbp_context *context, uint64_t count, uint64_t size);
 
-/* Changes a piece (or NULL) to count x size bytes; it may move, and is released when it would have been. On
- * failure returns NULL and leaves the piece as it is. O(pieces taken after it). */
-void *hbp__take_more(hbp_context *context, void *piece, uint64_t count, uint64_t size);
-
 /* HBP_OK when every take since the last check succeeded; else HBP_E_NO_MEMORY, with a message about `what`.
  */
 hbp_status hbp__scratch_check(hbp_context *context, const char *what);

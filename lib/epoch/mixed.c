@@ -325,8 +325,9 @@ static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan 
     if (w->hierarchy && mixture_ns < INT64_MAX) {
         plan->hierarchy_ns = hierarchy_ns;
         plan->mixture_ns = mixture_ns;
-    } else if (w->epoch->options.composition == HBP_COMPOSITION_AUTO)
+    } else if (!w->hierarchy && w->epoch->options.composition == HBP_COMPOSITION_AUTO) {
         plan->mixture_ns = mixture_ns; /* no hierarchy keeps to the options */
+    }
     if (plan == w->hierarchy)
         plan->composition = HBP_COMPOSITION_HIERARCHY;
     else if (!plan->composition) /* a layout */

@@ -329,41 +329,26 @@ static void drop(record *r)
     rmdir(r->folder);
 }
 
-static void ask_plans(const record *r)
-{
-    record_ask(r, record_plans);
-}
-static void ask_vision(const record *r)
-{
-    record_ask(r, record_vision);
-}
-static void ask_tasks(const record *r)
-{
-    record_ask(r, record_tasks);
-}
-static void ask_costs(const record *r)
-{
-    record_ask(r, record_costs);
-}
-
 int main(int argc, char **argv)
 {
     static const struct section {
         const char *name;
-        void (*run)(const record *r);
-    } sections[] = {{"plans", ask_plans},
-                    {"vision", ask_vision},
-                    {"tasks", ask_tasks},
-                    {"costs", ask_costs},
-                    {"files", record_files}};
+        const question *questions; /* NULL: of files */
+    } sections[] = {{"plans", record_plans},
+                    {"vision", record_vision},
+                    {"tasks", record_tasks},
+                    {"costs", record_costs},
+                    {"files", NULL}};
     record r = {0};
     make(&r);
     for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
         int asked = argc == 1;
         for (int i = 1; i < argc; i++)
             asked |= strcmp(argv[i], sections[s].name) == 0;
-        if (asked)
-            sections[s].run(&r);
+        if (asked && sections[s].questions)
+            record_ask(&r, sections[s].questions);
+        else if (asked)
+            record_files(&r);
     }
     drop(&r);
     return 0;

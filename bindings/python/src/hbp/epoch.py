@@ -181,7 +181,8 @@ def plan_baseline(
     """Plans an epoch the way of others, which baselines() names, to compare with. Options as for plan_epoch;
     those that such a way has no use for are ignored. groups, of one group, says the length and degree of packs
     of the classic ways; "flexsp", "hybrid-cp" and "dynamic-cp" plan each step for itself, of samples_per_step,
-    batches or tokens_per_step, and heed tokens_per_rank, hybrid-cp sequence_tokens_per_rank, both of Megatron's min_sp."""
+    batches or tokens_per_step, and heed tokens_per_rank, hybrid-cp sequence_tokens_per_rank, both of
+    Megatron's min_sp."""
     number = choice("baseline", baseline, {name: index for index, name in enumerate(baselines())})
     (struct, _kept), data = _options(options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_baseline, data, cost, number, ctypes.byref(struct), progress=progress)
