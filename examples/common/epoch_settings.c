@@ -9,9 +9,11 @@
 #define PART_SAMPLES 32768
 #define PART_STEPS   32
 
-/* Values tried at first: from a power of two to the next; and packs of which a step has so many a group. */
+/* Values tried at first: from a power of two to the next; and packs of which a step has so many a group. Then
+ * so many are refined. */
 #define PER_OCTAVE 16
 #define PACKS      12
+#define REFINED    9
 
 /* Degrees whose best packs take at most so many times the best of all are swept finely; so many settings of
  * each are planned in full. */
@@ -192,7 +194,7 @@ static hbp_status sweep_degrees(trial *trials, int count)
     int64_t near_ns = find_near(trials, count);
     for (int i = 0; i < count && status >= 0; i++)
         if (is_near(&trials[i], near_ns) && !is_one_sample(trials->search->baseline))
-            status = sweep_refine(&trials[i].sweep);
+            status = sweep_refine(&trials[i].sweep, REFINED);
     return status;
 }
 
@@ -208,7 +210,7 @@ static hbp_status sweep_per_rank(trial *t)
     if (!step_settings_range(s->cost, &o, &s->terms, s->longest, &least, &most))
         return HBP_OK;
     hbp_status status = sweep_octaves(&t->sweep, least, most, PER_OCTAVE);
-    return status < 0 ? status : sweep_refine(&t->sweep);
+    return status < 0 ? status : sweep_refine(&t->sweep, REFINED);
 }
 
 /* Plans value k of a trial, and keeps the plan if it is the fastest so far. */

@@ -4,9 +4,12 @@
 
 #include "sweep.h"
 
-/* Values tried from a power of two to the next; of the published planner, which takes long, few. */
+/* Values tried from a power of two to the next, and how many are refined; of the published planner, which
+ * takes long, few. */
 #define PER_OCTAVE       16
 #define PER_OCTAVE_PAPER 2
+#define REFINED          9
+#define REFINED_PAPER    3
 
 /* Buckets of the published planner: its own number, more, none. */
 static const int32_t BUCKETS[] = {16, 64, -1};
@@ -123,14 +126,14 @@ static hbp_status sweep_variant(trial *tried, const hbp_cost_terms *t, const var
 {
     sweep s = {.measure = measure, .user = tried};
     int64_t least = 0, most = 0;
+    int is_paper = v->options.mode == HBP_STEP_PAPER;
     tried->options = v->options;
     *ns = INT64_MAX;
     if (!find_range(tried->cost, &v->options, t, v->first, v->last, longest, &least, &most))
         return HBP_OK;
-    hbp_status status =
-        sweep_octaves(&s, least, most, v->options.mode == HBP_STEP_PAPER ? PER_OCTAVE_PAPER : PER_OCTAVE);
+    hbp_status status = sweep_octaves(&s, least, most, is_paper ? PER_OCTAVE_PAPER : PER_OCTAVE);
     if (status >= 0)
-        status = sweep_refine(&s);
+        status = sweep_refine(&s, is_paper ? REFINED_PAPER : REFINED);
     int k = sweep_best(&s);
     if (status >= 0 && k >= 0) {
         *value = s.value[k];

@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-/* How the best values are refined: so often, around so many of them, with so many values on either side. */
-#define ROUNDS  3
-#define BEST    3
+/* Values tried on either side of one that is refined. */
 #define BETWEEN 3
 
 hbp_status sweep_try(sweep *s, int64_t value)
@@ -74,10 +72,10 @@ static hbp_status refine_one(sweep *s)
     return HBP_OK;
 }
 
-hbp_status sweep_refine(sweep *s)
+hbp_status sweep_refine(sweep *s, int times)
 {
     hbp_status status = HBP_OK;
-    for (int i = 0; i < ROUNDS * BEST && status >= 0; i++)
+    for (int i = 0; i < times && status >= 0; i++)
         status = refine_one(s);
     return status;
 }

@@ -23,8 +23,9 @@ hbp_status sweep_try(sweep *s, int64_t value);
 /* Tries `least`, `most` and between them the powers of two, with `per_octave` - 1 values between each two. */
 hbp_status sweep_octaves(sweep *s, int64_t least, int64_t most, int per_octave);
 
-/* Tries values on both sides of the best ones, up to their neighbours, several times. */
-hbp_status sweep_refine(sweep *s);
+/* So many times, tries values on both sides of the best one that was not refined yet, up to its neighbours.
+ */
+hbp_status sweep_refine(sweep *s, int times);
 
 /* The index of the fastest value, of equals the least; -1: none has a plan. */
 int sweep_best(const sweep *s);

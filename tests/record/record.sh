@@ -5,7 +5,8 @@ set -u
 export LC_ALL=C
 write=
 if [ "$1" = --write ]; then write=1; shift; fi
-record=$1 hbp=$2 draw=$3 source=$4
+whole() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
+record=$(whole "$1") hbp=$(whole "$2") draw=$(whole "$3") source=$(cd "$4" && pwd)
 expected=$source/tests/record/expected data=$source/examples/data corpus=$source/tests/fuzz/corpus
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

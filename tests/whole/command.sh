@@ -132,6 +132,8 @@ on="--model llama-3.1-8b --machine h100:4 --max-length 128K"
           all((w['setting']['pack_length'] >= 128 and w['setting']['sp'] > 0) == (1 <= i <= 8 or 10 <= i <= 11)
               and (w['setting']['tokens_per_rank'] > 0) == (i >= 13) for i, w in enumerate(r['ways']))" \
         compare l.npy $on --samples-per-step 500
+    json "r['bound_ns'] is None and r['ways'][0]['steps'] == 7" compare l.npy $on --samples-per-step 700 --drop-last
+    json "r['bound_ns'] > 0 and r['ways'][0]['step_tokens_p95'] <= 65536" compare l.npy $on --tokens-per-step 64K
     good compare l.npy $on && has "this plan" && has "no-packing" && has "A step holds"
     [ "$(awk 'length > 119' out | wc -l)" = 0 ] || fail "compare prints more than 119 columns: $(cat out)"
     # What a plan says of its steps, counted from its packs.
@@ -399,8 +401,11 @@ micro_batches='r["bound_ns"] <= r["predicted_ns"] and r["gap"] >= 0 and r["compl
     json "r['predicted_ns'] <= json.load(open('step.json'))['predicted_ns']" step $step $on --effort 3
     json "len(r['ways']) == 6 and r['ways'][0]['mode'] == 'default' and r['ways'][0]['ratio'] == 1 and
           all('failed' in w or w['predicted_ns'] >= r['bound_ns'] for w in r['ways'])" step $step $on --compare
-    json "all(w['tokens_per_rank'] > 0 for w in r['ways'][2:]) and r['ways'][2]['sp'] > 0" step $step $on --compare
-    good step $step $on --compare && has "x default" && has "hybrid-cp" && has "best settings"
+    json "all(w['tokens_per_rank'] > 0 for w in r['ways'][2:]) and r['ways'][2]['sp'] > 0 and
+          r['ways'][1]['buckets'] in (16, 64, -1) and not any(w['buckets'] for w in r['ways'][2:]) and
+          all((w['min_sp'] > 0) == (w['mode'] in ('hybrid-cp', 'dynamic-cp')) for w in r['ways'])" \
+        step $step $on --compare
+    good step $step $on --compare && has "x default" && has "hybrid-cp" && has "16 as published, 64 and none"
     good step $step $on && has "300 samples" && has "<" && has "predicted"
     good validate step.msgpack && has "keeps every promise"
     json "r['bound_ns'] == json.load(open('step.json'))['bound_ns'] and
@@ -440,6 +445,7 @@ wrong 1 "--lockstep-ranks cannot change them" step l.npy --cost cost.json --lock
 # The exact solver, where this command was built with it.
 if "$hbp" step long --model llama-3.1-8b --machine h100 --batch 2 --exact >out 2>err; then
     json "$micro_batches" step l.npy --model llama-3.1-8b --machine h100 --batch 6 --exact
+    json "not any('failed' in w for w in r['ways'])" step l.npy --model llama-3.1-8b --machine h100 --batch 5 --compare --exact
 else
     grep -qF "built without it" err || fail "step --exact: $(cat err)"
 fi

@@ -4,6 +4,9 @@
 
 enum { FINE = 64 };
 
+/* Of the published planner. */
+static const int32_t BUCKETS[] = {16, 64, -1};
+
 static int64_t *swept(hbp_step_options *o)
 {
     return o->mode == HBP_STEP_HYBRID_CP ? &o->sequence_tokens_per_rank : &o->tokens_per_rank;
@@ -27,7 +30,6 @@ static int64_t plan_ns(hbp_context *context, const hbp_lengths *lengths, const h
  * Megatron's two; of the published planner, which takes long, of 16 values and each number of buckets. */
 static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode)
 {
-    static const int32_t buckets[] = {16, 64, -1};
     int64_t best = INT64_MAX;
     int is_paper = mode == HBP_STEP_PAPER,
         has_least = mode == HBP_STEP_HYBRID_CP || mode == HBP_STEP_DYNAMIC_CP;
@@ -40,7 +42,22 @@ static int64_t fine_ns(hbp_context *context, const hbp_lengths *lengths, const h
             hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
             *swept(&o) = (int64_t)value;
             o.min_sp = has_least ? terms.degree[k] : 0;
-            o.buckets = is_paper ? buckets[k] : 0;
+            o.buckets = is_paper ? BUCKETS[k] : 0;
+            int64_t ns = plan_ns(context, lengths, cost, &o);
+            best = ns < best ? ns : best;
+        }
+    return best;
+}
+
+/* The fastest of the published planner with exactly as many micro-batches, or some more or fewer. */
+static int64_t numbers_ns(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                          int64_t micro_batches)
+{
+    int64_t best = INT64_MAX;
+    for (int32_t m = (int32_t)micro_batches - 1; m <= micro_batches + 2; m++)
+        for (int32_t k = 0; k < 3 && m > 0; k++) {
+            hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_PAPER, .buckets = BUCKETS[k]};
+            o.min_micro_batches = o.max_micro_batches = m;
             int64_t ns = plan_ns(context, lengths, cost, &o);
             best = ns < best ? ns : best;
         }
@@ -69,6 +86,9 @@ START_TEST(the_best_is_near_that_of_a_fine_sweep)
             double fine = (double)fine_ns(context, lengths, cost, mode);
             ck_assert_msg((double)summary.predicted_ns <= 1.01 * fine, "%s, seed %d: %.4f of a fine sweep's",
                           hbp_step_mode_name(mode), (int)seed, (double)summary.predicted_ns / fine);
+            if (mode == HBP_STEP_PAPER)
+                ck_assert_int_le(summary.predicted_ns,
+                                 numbers_ns(context, lengths, cost, summary.micro_batches));
         }
         hbp_lengths_free(lengths);
     }
