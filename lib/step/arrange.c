@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 hbp_status hbp__step_arrange_open(const hbp__step *step, hbp__step_solution *solution)
@@ -77,21 +78,13 @@ static int64_t most_blocks(int64_t count)
     return count / (BLOCK / 2) + 2;
 }
 
-static int gaps_open(const hbp__memory *memory, int64_t count, gap_list *list)
+static void take_gaps(hbp_context *context, int64_t count, gap_list *list)
 {
     uint64_t blocks = (uint64_t)most_blocks(count);
-    list->gap = hbp__new(memory, blocks, BLOCK * sizeof *list->gap);
-    list->count = hbp__new_zero(memory, blocks, sizeof *list->count);
-    list->order = hbp__new_zero(memory, blocks, sizeof *list->order);
+    list->gap = hbp__take(context, blocks, BLOCK * sizeof *list->gap);
+    list->count = hbp__take_zero(context, blocks, sizeof *list->count);
+    list->order = hbp__take_zero(context, blocks, sizeof *list->order);
     list->blocks = list->used = 1;
-    return list->gap && list->count && list->order;
-}
-
-static void gaps_close(const hbp__memory *memory, gap_list *list)
-{
-    hbp__delete(memory, list->order);
-    hbp__delete(memory, list->count);
-    hbp__delete(memory, list->gap);
 }
 
 /* A gap's block, by its place in the order, and its place in that. */
@@ -241,27 +234,20 @@ static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key
 static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capacity,
                                 hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context), packs = 0;
     uint64_t count = (uint64_t)step->count;
     HBP__TRY(hbp__step_arrange_open(step, solution));
     gap_list gaps;
-    int has_gaps = gaps_open(memory, step->count, &gaps);
-    int64_t *key = hbp__new(memory, count, sizeof *key);
-    double *squares = hbp__new(memory, count, sizeof *squares);
-    uint32_t *order = hbp__new(memory, count, sizeof *order);
-    int done = has_gaps && key && squares && order;
-    int64_t packs = 0;
-    hbp_status status =
-        done ? pack_best_fit(step, j, capacity, &gaps, solution->group, &packs) : HBP_E_NO_MEMORY;
-    if (status >= 0)
-        done = line_up(step, j, packs, key, squares, order, solution);
-    hbp__delete(memory, order);
-    hbp__delete(memory, squares);
-    hbp__delete(memory, key);
-    gaps_close(memory, &gaps);
-    if (!done)
-        return hbp__fail_memory(step->context, "the packs of the step");
-    return status < 0 ? status : hbp__step_arrange_close(step, solution);
+    take_gaps(context, step->count, &gaps);
+    int64_t *key = hbp__take(context, count, sizeof *key);
+    double *squares = hbp__take(context, count, sizeof *squares);
+    uint32_t *order = hbp__take(context, count, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the packs of the step"));
+    HBP__TRY(pack_best_fit(step, j, capacity, &gaps, solution->group, &packs));
+    if (!line_up(step, j, packs, key, squares, order, solution))
+        return hbp__fail_memory(context, "the packs of the step");
+    return hbp__leave(context, mark, hbp__step_arrange_close(step, solution));
 }
 
 hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t tenths,

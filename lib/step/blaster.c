@@ -1,6 +1,7 @@
 #include "step/blaster.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/arrange.h"
 
 /* Numbers of micro-batches tried. */
@@ -27,28 +28,26 @@ static hbp_status count_runs(hbp_context *context, const int64_t *length, int64_
 hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, int64_t count, int64_t runs,
                                  int64_t *first)
 {
-    int64_t *need = hbp__new(&context->memory, (uint64_t)count + 1, sizeof *need);
-    if (!need)
-        return hbp__fail_memory(context, "a cut of the batch");
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *need = hbp__take(context, (uint64_t)count + 1, sizeof *need);
+    HBP__TRY(hbp__scratch_check(context, "a cut of the batch"));
     int64_t total = 0, longest = 0;
     for (int64_t i = 0; i < count; i++) {
         total += length[i];
         longest = hbp__max_i64(longest, length[i]);
     }
     int64_t low = hbp__max_i64(longest, hbp__ceil_div(total, runs)), limit = total;
-    hbp_status status = HBP_OK;
-    while (low < limit && status >= 0) {
+    while (low < limit) {
         int64_t middle = low + (limit - low) / 2;
-        status = count_runs(context, length, count, middle, need);
+        HBP__TRY(count_runs(context, length, count, middle, need));
         if (need[0] <= runs)
             limit = middle;
         else
             low = middle + 1;
     }
-    if (status >= 0)
-        status = count_runs(context, length, count, limit, need);
+    HBP__TRY(count_runs(context, length, count, limit, need));
     first[0] = 0;
-    for (int64_t r = 0, at = 0; r < runs && status >= 0; r++) {
+    for (int64_t r = 0, at = 0; r < runs; r++) {
         /* Far enough that the others suffice for the rest, then on to the mean. */
         int64_t others = runs - r - 1, sum = length[at++], left = total;
         for (; at < count - others; at++) {
@@ -60,8 +59,8 @@ hbp_status hbp__step_blaster_cut(hbp_context *context, const int64_t *length, in
         total -= sum;
         first[r + 1] = at;
     }
-    hbp__delete(&context->memory, need);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 typedef struct blast {
@@ -187,21 +186,14 @@ static hbp_status try_numbers(const blast *b, hbp__step_solution *best)
 
 hbp_status hbp__step_blast(const hbp__step *step, hbp__step_inner *inner, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context);
     blast b = {step, inner, NULL, NULL, NULL};
-    b.member = hbp__new(memory, (uint64_t)step->count, sizeof *b.member);
-    b.first = hbp__new(memory, (uint64_t)step->count + 1, sizeof *b.first);
-    b.number = hbp__new(memory, (uint64_t)step->ranks, sizeof *b.number);
-    hbp_status status;
-    if (b.member && b.first && b.number) {
-        for (int64_t i = 0; i < step->count; i++)
-            b.member[i] = i;
-        status = try_numbers(&b, solution);
-    } else {
-        status = hbp__fail_memory(step->context, "a cut of the batch");
-    }
-    hbp__delete(memory, b.number);
-    hbp__delete(memory, b.first);
-    hbp__delete(memory, b.member);
-    return status;
+    b.member = hbp__take(context, (uint64_t)step->count, sizeof *b.member);
+    b.first = hbp__take(context, (uint64_t)step->count + 1, sizeof *b.first);
+    b.number = hbp__take(context, (uint64_t)step->ranks, sizeof *b.number);
+    HBP__TRY(hbp__scratch_check(context, "a cut of the batch"));
+    for (int64_t i = 0; i < step->count; i++)
+        b.member[i] = i;
+    return hbp__leave(context, mark, try_numbers(&b, solution));
 }

@@ -1,32 +1,20 @@
 #include <string.h>
 
+#include "base/scratch.h"
 #include "step/builder.h"
 
 hbp_status hbp__step_board_open(const hbp__step *step, int64_t micro_batches, hbp__step_board *b)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     uint64_t rows = (uint64_t)micro_batches, count = (uint64_t)step->count;
     memset(b, 0, sizeof *b);
     b->ranks = step->ranks;
-    b->group = hbp__new(memory, rows * (uint64_t)step->ranks, sizeof *b->group);
-    b->groups = hbp__new(memory, rows, sizeof *b->groups);
-    b->makespan = hbp__new(memory, rows, sizeof *b->makespan);
-    b->home = hbp__new(memory, count, sizeof *b->home);
-    b->next = hbp__new(memory, count, sizeof *b->next);
-    if (b->group && b->groups && b->makespan && b->home && b->next)
-        return HBP_OK;
-    return hbp__fail_memory(step->context, "the search");
-}
-
-void hbp__step_board_close(const hbp__step *step, hbp__step_board *b)
-{
-    const hbp__memory *memory = &step->context->memory;
-    hbp__delete(memory, b->group);
-    hbp__delete(memory, b->groups);
-    hbp__delete(memory, b->makespan);
-    hbp__delete(memory, b->home);
-    hbp__delete(memory, b->next);
-    memset(b, 0, sizeof *b);
+    b->group = hbp__take(context, rows * (uint64_t)step->ranks, sizeof *b->group);
+    b->groups = hbp__take(context, rows, sizeof *b->groups);
+    b->makespan = hbp__take(context, rows, sizeof *b->makespan);
+    b->home = hbp__take(context, count, sizeof *b->home);
+    b->next = hbp__take(context, count, sizeof *b->next);
+    return hbp__scratch_check(context, "the search");
 }
 
 void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to)

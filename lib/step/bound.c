@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/bound_class.h"
 #include "step/bound_region.h"
 
@@ -197,7 +198,7 @@ static hbp_status allows(bounding *b, double time, int look, int *allowed)
 
 static hbp_status open(const hbp__step *step, bounding *b)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     memset(b, 0, sizeof *b);
     b->step = step;
     b->ranks = step->ranks;
@@ -207,22 +208,12 @@ static hbp_status open(const hbp__step *step, bounding *b)
     int64_t most = step->options.max_micro_batches;
     most = most ? hbp__min_i64(most, step->count) : step->count;
     b->loss = (double)most * (b->fixed - least_ns);
-    b->ask = hbp__new(memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *b->ask);
-    b->scratch = hbp__new(memory, hbp__bound_one_room(step), sizeof *b->scratch);
-    if (!b->ask || !b->scratch)
-        return hbp__fail_memory(step->context, "the bound of the step");
-    HBP__TRY(hbp__tick(step->context, "bound", 0, HBP__BOUND_CLASSES));
+    b->ask = hbp__take(context, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *b->ask);
+    b->scratch = hbp__take(context, hbp__bound_one_room(step), sizeof *b->scratch);
+    HBP__TRY(hbp__scratch_check(context, "the bound of the step"));
+    HBP__TRY(hbp__tick(context, "bound", 0, HBP__BOUND_CLASSES));
     HBP__TRY(hbp__bound_ask(step, b->ask));
     return hbp__bound_class_open(step, b->ask, &b->class);
-}
-
-static void close(bounding *b)
-{
-    const hbp__memory *memory = &b->step->context->memory;
-    hbp__delete(memory, b->ask);
-    hbp__delete(memory, b->scratch);
-    hbp__bound_class_close(&b->class);
-    hbp__bound_region_close(&b->region);
 }
 
 /* The least makespan of one micro-batch of all, less B', that nothing here rules out, from *least on. */
@@ -307,13 +298,11 @@ hbp_status hbp__step_bound(const hbp__step *step, int64_t upper_ns, int64_t *bou
     double least = 0;
     if (step->cost->terms.lockstep_ranks)
         return hbp__bound_lanes(step, upper_ns, bound_ns);
-    hbp_status status = open(step, &b);
-    if (status >= 0)
-        status = bound_cases(&b, (double)upper_ns + b.loss, &least);
-    if (status >= 0) {
-        double bound = least * (1 - b.margin) - b.loss - 1;
-        *bound_ns = bound > 0 ? (int64_t)bound : 0;
-    }
-    close(&b);
-    return status;
+    int64_t mark = hbp__scratch_mark(step->context);
+    HBP__TRY(open(step, &b));
+    HBP__TRY(bound_cases(&b, (double)upper_ns + b.loss, &least));
+    double bound = least * (1 - b.margin) - b.loss - 1;
+    *bound_ns = bound > 0 ? (int64_t)bound : 0;
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }

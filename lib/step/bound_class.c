@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Values of alpha, and of the price of memory, looked at for a class. */
 #define TRIES 14
@@ -13,27 +14,17 @@ typedef hbp__ask ask;
 
 hbp_status hbp__bound_class_open(const hbp__step *step, const hbp__ask *asks, hbp__bound_class *c)
 {
-    const hbp__memory *memory = &step->context->memory;
     uint64_t count = (uint64_t)step->count;
     memset(c, 0, sizeof *c);
     c->step = step;
     c->ask = asks;
     c->ranks = step->ranks;
-    c->row = hbp__new(memory, count, sizeof *c->row);
-    c->option = hbp__new(memory, count * (uint64_t)step->degrees, 3 * sizeof *c->option);
-    if (!c->row || !c->option)
-        return hbp__fail_memory(step->context, "the bound of the step");
+    c->row = hbp__take(step->context, count, sizeof *c->row);
+    c->option = hbp__take(step->context, count * (uint64_t)step->degrees, 3 * sizeof *c->option);
+    HBP__TRY(hbp__scratch_check(step->context, "the bound of the step"));
     for (int64_t k = 0; k < step->count; k++)
         c->row[k] = (hbp__bound_row){(double)INFINITY, 0, 0}; /* holds for nothing */
     return HBP_OK;
-}
-
-void hbp__bound_class_close(hbp__bound_class *c)
-{
-    if (!c->step)
-        return; /* never opened */
-    hbp__delete(&c->step->context->memory, c->row);
-    hbp__delete(&c->step->context->memory, c->option);
 }
 
 /* Adds a need to a hull by rising work and falling share; needs come in any order. */

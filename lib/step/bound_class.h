@@ -38,7 +38,6 @@ typedef struct hbp__bound_class {
 
 /* `ask` must live as long. HBP_E_NO_MEMORY. Close it whatever happens. */
 hbp_status hbp__bound_class_open(const hbp__step *step, const hbp__ask *ask, hbp__bound_class *class);
-void hbp__bound_class_close(hbp__bound_class *class);
 
 /* For `micro_batches` or more of them: the prices of memory to try, at most HBP__BOUND_PRICES. */
 void hbp__bound_class_set_prices(hbp__bound_class *class, double micro_batches, const double *price,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/bound.h"
 
 /* Long sequences on a rank that are counted, where there are no more sequences than MOST_COUNTED. */
@@ -122,24 +123,18 @@ static hbp_status search(const bounding *b, double upper, double *least)
 hbp_status hbp__bound_lanes(const hbp__step *step, int64_t upper_ns, int64_t *bound_ns)
 {
     hbp_context *context = step->context;
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t rows = (uint64_t)step->count * (uint64_t)step->degrees;
     double pack_ns = step->cost->terms.pack_ns, least = 0;
     bounding b = {.step = step, .fixed = pack_ns >= 0.5 ? pack_ns - 0.5 : 0};
-    hbp__ask *asks = hbp__new(memory, rows, sizeof *asks);
-    b.ask = hbp__new(memory, rows, sizeof *b.ask);
-    hbp_status status = asks && b.ask ? HBP_OK : hbp__fail_memory(context, "the bound of a step");
-    if (status >= 0)
-        status = hbp__bound_ask(step, asks);
-    if (status >= 0)
-        status = set_asks(&b, asks);
-    if (status >= 0)
-        status = search(&b, (double)upper_ns, &least);
-    if (status >= 0) {
-        double bound = (least + b.fixed) * b.kept * (1 - hbp__bound_margin(step->count)) - 1;
-        *bound_ns = !(bound > 0 && least > 0) ? 0 : bound < (double)upper_ns ? (int64_t)bound : upper_ns;
-    }
-    hbp__delete(memory, asks);
-    hbp__delete(memory, b.ask);
-    return status;
+    hbp__ask *asks = hbp__take(context, rows, sizeof *asks);
+    b.ask = hbp__take(context, rows, sizeof *b.ask);
+    HBP__TRY(hbp__scratch_check(context, "the bound of a step"));
+    HBP__TRY(hbp__bound_ask(step, asks));
+    HBP__TRY(set_asks(&b, asks));
+    HBP__TRY(search(&b, (double)upper_ns, &least));
+    double bound = (least + b.fixed) * b.kept * (1 - hbp__bound_margin(step->count)) - 1;
+    *bound_ns = !(bound > 0 && least > 0) ? 0 : bound < (double)upper_ns ? (int64_t)bound : upper_ns;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

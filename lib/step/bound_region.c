@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Slopes to begin with, in units of each side, and the factors that they are moved by, from coarse to fine.
  */
@@ -30,15 +31,12 @@ static int are_alike(const hbp__step *step, int64_t k, int64_t other)
 
 hbp_status hbp__bound_region_open(const hbp__step *step, const hbp__ask *ask, region *r)
 {
-    const hbp__memory *memory = &step->context->memory;
-    uint64_t count = (uint64_t)step->count;
     memset(r, 0, sizeof *r);
     r->step = step;
     r->ask = ask;
-    r->side = hbp__new(memory, (uint64_t)step->degrees, 2 * sizeof *r->side);
-    r->kind = hbp__new(memory, count, sizeof *r->kind);
-    if (!r->side || !r->kind)
-        return hbp__fail_memory(step->context, "the bound of the step");
+    r->side = hbp__take(step->context, (uint64_t)step->degrees, 2 * sizeof *r->side);
+    r->kind = hbp__take(step->context, (uint64_t)step->count, sizeof *r->kind);
+    HBP__TRY(hbp__scratch_check(step->context, "the bound of the step"));
     for (int64_t k = 0; k < step->count; k++) {
         HBP__TRY(hbp__tick_row(step->context, "bound", k, step->count));
         if (!k || !are_alike(step, k - 1, k))
@@ -46,15 +44,6 @@ hbp_status hbp__bound_region_open(const hbp__step *step, const hbp__ask *ask, re
         r->kind[r->kinds - 1].weight += 1;
     }
     return HBP_OK;
-}
-
-void hbp__bound_region_close(region *r)
-{
-    if (!r->step)
-        return; /* never opened */
-    const hbp__memory *memory = &r->step->context->memory;
-    hbp__delete(memory, r->side);
-    hbp__delete(memory, r->kind);
 }
 
 static const hbp__step_degree *degree_of(const region *r, const side *s)

@@ -45,7 +45,6 @@ typedef struct hbp__bound_region {
 
 /* `ask` must live as long. HBP_E_NO_MEMORY. Close it whatever happens. */
 hbp_status hbp__bound_region_open(const hbp__step *step, const hbp__ask *ask, hbp__bound_region *region);
-void hbp__bound_region_close(hbp__bound_region *region);
 
 /* Looks at micro-batches of `time` above the fixed part, and at the sequences that are done in time on
  * degrees from `level` on alone; 0: at none by themselves. Returns how many kinds these are. O(count

@@ -9,6 +9,7 @@
 #include "step/buckets.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 typedef struct buckets {
     const int64_t *length;
@@ -72,7 +73,6 @@ static void write(const buckets *b, int64_t count, int64_t number, int64_t *roun
 hbp_status hbp__step_bucket(hbp_context *context, const int64_t *length, int64_t count, int64_t number,
                             int64_t *rounded)
 {
-    const hbp__memory *memory = &context->memory;
     if (number >= count) {
         for (int64_t i = 0; i < count; i++)
             rounded[i] = length[i];
@@ -80,22 +80,16 @@ hbp_status hbp__step_bucket(hbp_context *context, const int64_t *length, int64_t
     }
     uint64_t rows = (uint64_t)count + 1;
     buckets b = {.length = length};
-    b.prefix = hbp__new_zero(memory, rows, sizeof *b.prefix);
-    b.last = hbp__new_zero(memory, rows, sizeof *b.last);
-    b.now = hbp__new_zero(memory, rows, sizeof *b.now);
-    b.start = hbp__new_zero(memory, rows, (uint64_t)number * sizeof *b.start);
-    hbp_status status = HBP_OK;
-    if (b.prefix && b.last && b.now && b.start) {
-        for (int64_t i = 0; i < count; i++)
-            b.prefix[i + 1] = b.prefix[i] + length[i];
-        solve(&b, count, number);
-        write(&b, count, number, rounded);
-    } else {
-        status = hbp__fail_memory(context, "the buckets of lengths");
-    }
-    hbp__delete(memory, b.start);
-    hbp__delete(memory, b.now);
-    hbp__delete(memory, b.last);
-    hbp__delete(memory, b.prefix);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    b.prefix = hbp__take_zero(context, rows, sizeof *b.prefix);
+    b.last = hbp__take_zero(context, rows, sizeof *b.last);
+    b.now = hbp__take_zero(context, rows, sizeof *b.now);
+    b.start = hbp__take_zero(context, rows, (uint64_t)number * sizeof *b.start);
+    HBP__TRY(hbp__scratch_check(context, "the buckets of lengths"));
+    for (int64_t i = 0; i < count; i++)
+        b.prefix[i + 1] = b.prefix[i] + length[i];
+    solve(&b, count, number);
+    write(&b, count, number, rounded);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

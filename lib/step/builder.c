@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/builder.h"
 
 /* Work between two looks at the clock and at whether to go on: well below a ms. */
@@ -10,24 +11,16 @@
 /* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
 #define SCATTERED 8
 
-static int open_pool(const hbp__memory *memory, uint64_t count, hbp__step_pool *pool)
+static void take_pool(hbp_context *context, uint64_t count, hbp__step_pool *pool)
 {
-    pool->member = hbp__new(memory, count, sizeof *pool->member);
-    pool->tokens_before = hbp__new(memory, count + 1, sizeof *pool->tokens_before);
-    pool->squares_before = hbp__new(memory, count + 1, sizeof *pool->squares_before);
-    return pool->member && pool->tokens_before && pool->squares_before;
-}
-
-static void close_pool(const hbp__memory *memory, hbp__step_pool *pool)
-{
-    hbp__delete(memory, pool->member);
-    hbp__delete(memory, pool->tokens_before);
-    hbp__delete(memory, pool->squares_before);
+    pool->member = hbp__take(context, count, sizeof *pool->member);
+    pool->tokens_before = hbp__take(context, count + 1, sizeof *pool->tokens_before);
+    pool->squares_before = hbp__take(context, count + 1, sizeof *pool->squares_before);
 }
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     uint64_t count = (uint64_t)step->count, asks = count * (uint64_t)step->degrees;
     memset(b, 0, sizeof *b);
     b->step = step;
@@ -39,36 +32,18 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     HBP__TRY(hbp__step_filler_open(step, &b->filler));
     HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
     HBP__TRY(hbp__step_board_open(step, 4, &b->trial));
-    int has_pools = open_pool(memory, count, &b->pool) && open_pool(memory, count, &b->saved);
-    b->spare = hbp__new(memory, count, sizeof *b->spare);
-    b->rest = hbp__new(memory, count, sizeof *b->rest);
-    b->ask = hbp__new(memory, asks, sizeof *b->ask);
-    b->pool_ask = hbp__new(memory, asks, sizeof *b->pool_ask);
-    b->scratch = hbp__new(memory, hbp__bound_one_room(step), sizeof *b->scratch);
-    b->cut = hbp__new(memory, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
-    b->end = hbp__new(memory, HBP__STEP_AHEAD, sizeof *b->end);
-    if (!has_pools || !b->spare || !b->rest || !b->ask || !b->pool_ask || !b->scratch || !b->cut || !b->end)
-        return hbp__fail_memory(step->context, "the search");
+    take_pool(context, count, &b->pool);
+    take_pool(context, count, &b->saved);
+    b->spare = hbp__take(context, count, sizeof *b->spare);
+    b->rest = hbp__take(context, count, sizeof *b->rest);
+    b->ask = hbp__take(context, asks, sizeof *b->ask);
+    b->pool_ask = hbp__take(context, asks, sizeof *b->pool_ask);
+    b->scratch = hbp__take(context, hbp__bound_one_room(step), sizeof *b->scratch);
+    b->cut =
+        hbp__take(context, (uint64_t)hbp__step_cut_room(HBP__STEP_CUTS, HBP__STEP_AHEAD), sizeof *b->cut);
+    b->end = hbp__take(context, HBP__STEP_AHEAD, sizeof *b->end);
+    HBP__TRY(hbp__scratch_check(context, "the search"));
     return hbp__bound_ask(step, b->ask);
-}
-
-void hbp__step_builder_close(hbp__step_builder *b)
-{
-    if (!b->step)
-        return; /* never opened */
-    const hbp__memory *memory = &b->step->context->memory;
-    hbp__step_filler_close(&b->filler);
-    hbp__step_squeezer_close(&b->squeezer);
-    hbp__step_board_close(b->step, &b->trial);
-    close_pool(memory, &b->pool);
-    close_pool(memory, &b->saved);
-    hbp__delete(memory, b->spare);
-    hbp__delete(memory, b->rest);
-    hbp__delete(memory, b->ask);
-    hbp__delete(memory, b->pool_ask);
-    hbp__delete(memory, b->scratch);
-    hbp__delete(memory, b->cut);
-    hbp__delete(memory, b->end);
 }
 
 int hbp__step_listen(hbp__step_builder *b)

@@ -91,8 +91,8 @@ typedef struct hbp__step_board {
     int64_t *next;    /* [sequences] the next member of the same group */
 } hbp__step_board;
 
+/* These, and what else is opened below, are scratch (base/scratch.h). */
 hbp_status hbp__step_board_open(const hbp__step *step, int64_t micro_batches, hbp__step_board *board);
-void hbp__step_board_close(const hbp__step *step, hbp__step_board *board);
 
 /* Makes `to`, of at least as many micro-batches' room, equal to `from`. O(sequences + groups). */
 void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to);
@@ -137,7 +137,6 @@ typedef struct hbp__step_filler {
 } hbp__step_filler;
 
 hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *filler);
-void hbp__step_filler_close(hbp__step_filler *filler);
 
 /* How to fill. */
 typedef struct hbp__step_style {
@@ -179,7 +178,6 @@ typedef struct hbp__step_squeezer {
 } hbp__step_squeezer;
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q);
-void hbp__step_squeezer_close(hbp__step_squeezer *q);
 
 /* Shortens micro-batch m of the board to `goal`, by moving sequences between its groups and exchanging them:
  * the move that leaves least over the goal, with a short memory of what has moved, at most `moves` of them
@@ -215,7 +213,6 @@ typedef struct hbp__step_builder {
 } hbp__step_builder;
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *builder);
-void hbp__step_builder_close(hbp__step_builder *builder);
 
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);

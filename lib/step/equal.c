@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/builder.h"
 
 /* Work on improving the best try of all, in sequences looked at: so much, and so much more a sequence. */
@@ -489,13 +490,13 @@ static int64_t find_least(equal *e)
 static hbp_status run(equal *e, hbp__step_solution *solution)
 {
     const hbp__step *step = e->step;
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     int32_t most = step->options.max_micro_batches;
     int64_t cap = most ? hbp__min_i64(most, step->count) : step->count;
-    e->samples = hbp__new(memory, (uint64_t)step->ranks, sizeof *e->samples);
-    e->degree = hbp__new(memory, (uint64_t)step->ranks, sizeof *e->degree);
-    if (!e->samples || !e->degree)
-        return hbp__fail_memory(step->context, "the search");
+    e->samples = hbp__take(context, (uint64_t)step->ranks, sizeof *e->samples);
+    e->degree = hbp__take(context, (uint64_t)step->ranks, sizeof *e->degree);
+    HBP__TRY(hbp__scratch_check(context, "the search"));
+    int64_t mark = hbp__scratch_mark(context);
     e->best_time = (double)INFINITY;
     e->best_idle = INT64_MAX;
     int64_t least = find_least(e);
@@ -506,8 +507,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
                          (int)step->ranks, (long long)step->tokens[0]);
     for (e->room = 4 * (least + step->options.micro_batch_multiple);; e->room *= 2) {
         e->room = hbp__min_i64(e->room, cap);
-        hbp__step_board_close(step, &e->best);
-        hbp__step_board_close(step, &e->board);
+        hbp__scratch_release(context, mark);
         HBP__TRY(try_all(e));
         if (e->best_time < (double)INFINITY)
             break;
@@ -527,12 +527,7 @@ static hbp_status run(equal *e, hbp__step_solution *solution)
 
 hbp_status hbp__step_equal(const hbp__step *step, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
     equal e = {.step = step};
-    hbp_status status = run(&e, solution);
-    hbp__step_board_close(step, &e.best);
-    hbp__step_board_close(step, &e.board);
-    hbp__delete(memory, e.degree);
-    hbp__delete(memory, e.samples);
-    return status;
+    int64_t mark = hbp__scratch_mark(step->context);
+    return hbp__leave(step->context, mark, run(&e, solution));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/buckets.h"
 #include "step/exact.h"
 #include "step/exact_model.h"
@@ -52,18 +53,18 @@ static int32_t is_late(void *user)
 static hbp_status price(const exact *e, const hbp__step_solution *s, double *ns)
 {
     const hbp__step *step = e->step;
-    const hbp__memory *memory = &step->context->memory;
-    int64_t *tokens = hbp__new_zero(memory, (uint64_t)s->groups, sizeof *tokens);
-    double *squares = hbp__new_zero(memory, (uint64_t)s->groups, sizeof *squares);
-    hbp_status status =
-        tokens && squares ? HBP_OK : hbp__fail_memory(step->context, "the groups of the step");
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *tokens = hbp__take_zero(context, (uint64_t)s->groups, sizeof *tokens);
+    double *squares = hbp__take_zero(context, (uint64_t)s->groups, sizeof *squares);
+    HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     double idle = step->cost->terms.pack_ns;
     *ns = 0;
-    for (int64_t i = 0; i < e->members && status == HBP_OK; i++) {
+    for (int64_t i = 0; i < e->members; i++) {
         tokens[s->group[i]] += e->kinds->tokens[e->kinds->of[i]];
         squares[s->group[i]] += e->kinds->squares[e->kinds->of[i]];
     }
-    for (int64_t m = 0; m < s->micro_batches && status == HBP_OK; m++) {
+    for (int64_t m = 0; m < s->micro_batches; m++) {
         double slowest = idle;
         for (int64_t g = s->first[m]; g < s->first[m + 1]; g++) {
             int64_t group_ns = hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]);
@@ -73,9 +74,8 @@ static hbp_status price(const exact *e, const hbp__step_solution *s, double *ns)
     }
     int64_t whole = hbp__round_up(s->micro_batches, step->options.micro_batch_multiple);
     *ns += (double)(whole - s->micro_batches) * idle;
-    hbp__delete(memory, squares);
-    hbp__delete(memory, tokens);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static int can_be_placed(const hbp__step *step, const hbp__step_solution *s)
@@ -87,7 +87,7 @@ static int can_be_placed(const hbp__step *step, const hbp__step_solution *s)
 }
 
 /* Keeps the solution that the solver found when it is the best. */
-static hbp_status take(exact *e, const hbp__step_model *model, const double *values)
+static hbp_status keep_if_best(exact *e, const hbp__step_model *model, const double *values)
 {
     hbp__step_solution found;
     double ns;
@@ -112,9 +112,8 @@ static hbp_status solve_model(exact *e, hbp__step_model *model, double cutoff_ns
 {
     const hbp__step *step = e->step;
     hbp_context *context = step->context;
-    double *values = hbp__new(&context->memory, (uint64_t)model->program.columns, sizeof *values);
-    if (!values)
-        return hbp__fail_memory(context, "a solution of the step");
+    double *values = hbp__take(context, (uint64_t)model->program.columns, sizeof *values);
+    HBP__TRY(hbp__scratch_check(context, "a solution of the step"));
     int64_t size = (int64_t)model->program.rows + model->program.columns + 1;
     hbp_solver_limits limits = {.struct_size = sizeof limits, .iterations = e->work / size + 1};
     if (step->deadline_ns) {
@@ -139,8 +138,7 @@ static hbp_status solve_model(exact *e, hbp__step_model *model, double cutoff_ns
         e->bound_ns = fmin(e->bound_ns, bound);
     }
     if (status == HBP_OK && (answer.status == HBP_SOLVER_OPTIMAL || answer.status == HBP_SOLVER_FEASIBLE))
-        status = take(e, model, values);
-    hbp__delete(&context->memory, values);
+        status = keep_if_best(e, model, values);
     return status;
 }
 
@@ -154,12 +152,13 @@ static hbp_status solve_batches(exact *e, int64_t batches, double spare_ns)
         return HBP_OK;
     }
     hbp__step_model model;
+    int64_t mark = hbp__scratch_mark(step->context);
     double cutoff_ns = e->cutoff_ns - spare_ns;
     hbp_status status = hbp__step_model_open(step, e->kinds, batches, cutoff_ns, &model);
     if (status == HBP_OK)
         status = solve_model(e, &model, cutoff_ns, spare_ns);
     hbp__step_model_close(&model);
-    return status;
+    return hbp__leave(step->context, mark, status);
 }
 
 /* The fewest micro-batches that hold the tokens, were they sand. */
@@ -248,24 +247,18 @@ static hbp_status improve(const hbp__step *step, const hbp__step_kinds *kinds, i
 
 hbp_status hbp__step_exact(const hbp__step *step, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context);
     int is_rounded = step->options.buckets > 0 && step->options.buckets < step->count;
-    int64_t *tokens = hbp__new(memory, (uint64_t)step->count, sizeof *tokens);
-    double *squares = hbp__new(memory, (uint64_t)step->count, sizeof *squares);
-    hbp_status status = tokens && squares ? HBP_OK : hbp__fail_memory(step->context, "the sequences");
-    if (status == HBP_OK && is_rounded)
-        status = round_up(step, tokens, squares);
-    if (status == HBP_OK) {
-        hbp__step_kinds kinds;
-        status = hbp__step_kinds_open(step, is_rounded ? tokens : step->tokens,
-                                      is_rounded ? squares : step->squares, step->count, &kinds);
-        if (status == HBP_OK)
-            status = improve(step, &kinds, is_rounded, solution);
-        hbp__step_kinds_close(step, &kinds);
-    }
-    hbp__delete(memory, squares);
-    hbp__delete(memory, tokens);
-    return status;
+    hbp__step_kinds kinds;
+    int64_t *tokens = hbp__take(context, (uint64_t)step->count, sizeof *tokens);
+    double *squares = hbp__take(context, (uint64_t)step->count, sizeof *squares);
+    HBP__TRY(hbp__scratch_check(context, "the sequences"));
+    if (is_rounded)
+        HBP__TRY(round_up(step, tokens, squares));
+    HBP__TRY(hbp__step_kinds_open(step, is_rounded ? tokens : step->tokens,
+                                  is_rounded ? squares : step->squares, step->count, &kinds));
+    return hbp__leave(context, mark, improve(step, &kinds, is_rounded, solution));
 }
 
 static hbp_status solve_one(const hbp__step *step, const hbp__step_kinds *kinds, int64_t members,
@@ -295,34 +288,36 @@ static hbp_status solve_one(const hbp__step *step, const hbp__step_kinds *kinds,
     return e.is_proven ? HBP_OK : HBP_NOT_PROVEN;
 }
 
+/* The same from the solution that a search found, or from none. */
+static hbp_status solve_members(const hbp__step *step, const int64_t *member, int64_t members,
+                                const int64_t *tokens, const double *squares, hbp__step_solution *solution)
+{
+    hbp_context *context = step->context;
+    hbp__step_kinds kinds;
+    int64_t *own_tokens = hbp__take(context, (uint64_t)members, sizeof *own_tokens);
+    double *own_squares = hbp__take(context, (uint64_t)members, sizeof *own_squares);
+    HBP__TRY(hbp__scratch_check(context, "the sequences"));
+    for (int64_t i = 0; i < members; i++) {
+        own_tokens[i] = tokens ? tokens[i] : step->tokens[member[i]];
+        own_squares[i] = squares ? squares[i] : step->squares[member[i]];
+    }
+    HBP__TRY(hbp__step_kinds_open(step, own_tokens, own_squares, members, &kinds));
+    return solve_one(step, &kinds, members, solution);
+}
+
 hbp_status hbp__step_exact_micro_batch(const hbp__step *step, const int64_t *member, int64_t members,
                                        const int64_t *tokens, const double *squares,
                                        hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    int64_t mark = hbp__scratch_mark(step->context);
     memset(solution, 0, sizeof *solution);
     hbp_status status = hbp__step_solve_micro_batch(step, member, members, tokens, squares, solution);
     if (status < 0 && status != HBP_E_INFEASIBLE)
         return status;
     if (status == HBP_E_INFEASIBLE)
         memset(solution, 0, sizeof *solution);
-    int64_t *own_tokens = hbp__new(memory, (uint64_t)members, sizeof *own_tokens);
-    double *own_squares = hbp__new(memory, (uint64_t)members, sizeof *own_squares);
-    status = own_tokens && own_squares ? HBP_OK : hbp__fail_memory(step->context, "the sequences");
-    for (int64_t i = 0; i < members && status == HBP_OK; i++) {
-        own_tokens[i] = tokens ? tokens[i] : step->tokens[member[i]];
-        own_squares[i] = squares ? squares[i] : step->squares[member[i]];
-    }
-    if (status == HBP_OK) {
-        hbp__step_kinds kinds;
-        status = hbp__step_kinds_open(step, own_tokens, own_squares, members, &kinds);
-        if (status == HBP_OK)
-            status = solve_one(step, &kinds, members, solution);
-        hbp__step_kinds_close(step, &kinds);
-    }
-    hbp__delete(memory, own_squares);
-    hbp__delete(memory, own_tokens);
+    status = solve_members(step, member, members, tokens, squares, solution);
     if (status < 0)
         hbp__step_solution_close(solution);
-    return status;
+    return hbp__leave(step->context, mark, status);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* What is branched on first. */
 enum { BY_VALUE = 0, BY_WAY = 1, BY_OPEN = 2, BY_MICRO_BATCH = 3, BY_COUNT = 4 };
@@ -12,27 +13,16 @@ enum { BY_VALUE = 0, BY_WAY = 1, BY_OPEN = 2, BY_MICRO_BATCH = 3, BY_COUNT = 4 }
  * columns. */
 #define MOST_ORDERED 4000
 
-void hbp__step_kinds_close(const hbp__step *step, hbp__step_kinds *kinds)
-{
-    const hbp__memory *memory = &step->context->memory;
-    hbp__delete(memory, kinds->tokens);
-    hbp__delete(memory, kinds->squares);
-    hbp__delete(memory, kinds->number);
-    hbp__delete(memory, kinds->of);
-    memset(kinds, 0, sizeof *kinds);
-}
-
 hbp_status hbp__step_kinds_open(const hbp__step *step, const int64_t *tokens, const double *squares,
                                 int64_t members, hbp__step_kinds *kinds)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     memset(kinds, 0, sizeof *kinds);
-    kinds->tokens = hbp__new(memory, (uint64_t)members, sizeof *kinds->tokens);
-    kinds->squares = hbp__new(memory, (uint64_t)members, sizeof *kinds->squares);
-    kinds->number = hbp__new(memory, (uint64_t)members, sizeof *kinds->number);
-    kinds->of = hbp__new(memory, (uint64_t)members, sizeof *kinds->of);
-    if (!kinds->tokens || !kinds->squares || !kinds->number || !kinds->of)
-        return hbp__fail_memory(step->context, "the kinds of sequences");
+    kinds->tokens = hbp__take(context, (uint64_t)members, sizeof *kinds->tokens);
+    kinds->squares = hbp__take(context, (uint64_t)members, sizeof *kinds->squares);
+    kinds->number = hbp__take(context, (uint64_t)members, sizeof *kinds->number);
+    kinds->of = hbp__take(context, (uint64_t)members, sizeof *kinds->of);
+    HBP__TRY(hbp__scratch_check(context, "the kinds of sequences"));
     for (int64_t i = 0, first = 0; i < members; i++) {
         if (i && tokens[i] != tokens[i - 1])
             first = kinds->count;
@@ -105,10 +95,6 @@ int64_t hbp__step_model_columns(const hbp__step *step, const hbp__step_kinds *ki
 
 void hbp__step_model_close(hbp__step_model *model)
 {
-    const hbp__memory *memory = &model->step->context->memory;
-    hbp__delete(memory, model->slot_degree);
-    hbp__delete(memory, model->slot_index);
-    hbp__delete(memory, model->slot_ways);
     hbp__program_close(&model->program);
 }
 
@@ -429,11 +415,10 @@ static hbp_status list_slots(hbp__step_model *m)
     int64_t slots = 0;
     for (int32_t j = 0; j < step->degrees; j++)
         slots += slots_of(step, m->kinds, j);
-    m->slot_degree = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_degree);
-    m->slot_index = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_index);
-    m->slot_ways = hbp__new(&step->context->memory, (uint64_t)slots, sizeof *m->slot_ways);
-    if (!m->slot_degree || !m->slot_index || !m->slot_ways)
-        return hbp__fail_memory(step->context, "the groups of the step");
+    m->slot_degree = hbp__take(step->context, (uint64_t)slots, sizeof *m->slot_degree);
+    m->slot_index = hbp__take(step->context, (uint64_t)slots, sizeof *m->slot_index);
+    m->slot_ways = hbp__take(step->context, (uint64_t)slots, sizeof *m->slot_ways);
+    HBP__TRY(hbp__scratch_check(step->context, "the groups of the step"));
     for (int32_t j = 0; j < step->degrees; j++)
         for (int64_t i = 0; i < slots_of(step, m->kinds, j); i++) {
             m->slot_degree[m->slots] = j;
@@ -511,19 +496,13 @@ hbp_status hbp__step_model_read(const hbp__step_model *model, const double *valu
                                 hbp__step_solution *solution)
 {
     const hbp__step *step = model->step;
-    const hbp__memory *memory = &step->context->memory;
-    int64_t places = model->micro_batches * model->slots;
-    int64_t *slot_group = hbp__new(memory, (uint64_t)places, sizeof *slot_group);
-    if (!slot_group)
-        return hbp__fail_memory(step->context, "the groups of the step");
-    hbp_status status = hbp__step_solution_open(step, model->micro_batches, places, solution);
-    if (status < 0) {
-        hbp__delete(memory, slot_group);
-        return status;
-    }
+    int64_t mark = hbp__scratch_mark(step->context), places = model->micro_batches * model->slots;
+    int64_t *slot_group = hbp__take(step->context, (uint64_t)places, sizeof *slot_group);
+    HBP__TRY(hbp__scratch_check(step->context, "the groups of the step"));
+    HBP__TRY(hbp__step_solution_open(step, model->micro_batches, places, solution));
     solution->micro_batches = list_groups(model, values, slot_group, solution);
     /* Sequences of a kind, in their order, fill the places of the kind in theirs. */
-    for (int64_t k = 0; k < model->kinds->count && status == HBP_OK; k++) {
+    for (int64_t k = 0; k < model->kinds->count; k++) {
         int64_t i = 0, place = 0, left = 0;
         for (; place <= places; place++) {
             for (; left > 0; left--, i++) {
@@ -538,6 +517,6 @@ hbp_status hbp__step_model_read(const hbp__step_model *model, const double *valu
                     values[column_kind(model, place / model->slots, (int32_t)(place % model->slots), k)]);
         }
     }
-    hbp__delete(memory, slot_group);
-    return status;
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }

@@ -24,7 +24,6 @@ typedef struct hbp__step_kinds {
  * Close releases, also after a failed open. */
 hbp_status hbp__step_kinds_open(const hbp__step *step, const int64_t *tokens, const double *squares,
                                 int64_t members, hbp__step_kinds *kinds);
-void hbp__step_kinds_close(const hbp__step *step, hbp__step_kinds *kinds);
 
 typedef struct hbp__step_model {
     const hbp__step *step;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/builder.h"
 
 static int64_t power_of_two(int64_t least)
@@ -45,21 +46,20 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
 {
     memset(f, 0, sizeof *f);
     f->step = step;
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     int64_t leaves = 0;
     for (int32_t j = 0; j < step->degrees; j++) {
         f->shelf[j].leaves = power_of_two(step->ranks / step->degree[j].degree);
         leaves += f->shelf[j].leaves;
     }
-    f->alone = hbp__new(memory, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
-    f->useful = hbp__new(memory, (uint64_t)step->count, sizeof *f->useful);
-    f->added = hbp__new(memory, (uint64_t)step->count, sizeof *f->added);
-    f->left = hbp__new(memory, (uint64_t)step->count, sizeof *f->left);
-    f->open = hbp__new(memory, (uint64_t)step->ranks, sizeof *f->open);
-    f->nodes = hbp__new(memory, (uint64_t)leaves * 4, sizeof *f->nodes);
-    f->names = hbp__new(memory, (uint64_t)leaves, sizeof *f->names);
-    if (!f->alone || !f->useful || !f->added || !f->left || !f->open || !f->nodes || !f->names)
-        return hbp__fail_memory(step->context, "the search");
+    f->alone = hbp__take(context, (uint64_t)step->count * (uint64_t)step->degrees, sizeof *f->alone);
+    f->useful = hbp__take(context, (uint64_t)step->count, sizeof *f->useful);
+    f->added = hbp__take(context, (uint64_t)step->count, sizeof *f->added);
+    f->left = hbp__take(context, (uint64_t)step->count, sizeof *f->left);
+    f->open = hbp__take(context, (uint64_t)step->ranks, sizeof *f->open);
+    f->nodes = hbp__take(context, (uint64_t)leaves * 4, sizeof *f->nodes);
+    f->names = hbp__take(context, (uint64_t)leaves, sizeof *f->names);
+    HBP__TRY(hbp__scratch_check(context, "the search"));
     double *nodes = f->nodes;
     int64_t *names = f->names;
     for (int32_t j = 0; j < step->degrees; j++) {
@@ -72,21 +72,6 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
     }
     set_tables(f);
     return HBP_OK;
-}
-
-void hbp__step_filler_close(hbp__step_filler *f)
-{
-    if (!f->step)
-        return;
-    const hbp__memory *memory = &f->step->context->memory;
-    hbp__delete(memory, f->alone);
-    hbp__delete(memory, f->useful);
-    hbp__delete(memory, f->added);
-    hbp__delete(memory, f->left);
-    hbp__delete(memory, f->open);
-    hbp__delete(memory, f->nodes);
-    hbp__delete(memory, f->names);
-    memset(f, 0, sizeof *f);
 }
 
 static void shelf_clear(hbp__step_shelf *s)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lockstep.h"
 #include "data/padding.h"
 #include "step/step.h"
@@ -191,18 +192,16 @@ static hbp_status build(finish *f)
     const hbp__step *step = f->step;
     const hbp__step_solution *s = f->solution;
     hbp_context *context = step->context;
-    const hbp__memory *memory = &context->memory;
     const hbp_lengths *lengths = step->lengths;
     int64_t micro_batches = hbp__step_whole(step, s->micro_batches), packs;
-    f->begin = hbp__new_zero(memory, (uint64_t)s->groups + 1, sizeof *f->begin);
-    f->member = hbp__new(memory, (uint64_t)step->count, sizeof *f->member);
-    f->rank = hbp__new(memory, (uint64_t)s->groups, sizeof *f->rank);
-    f->owner = hbp__new(memory, (uint64_t)step->ranks, sizeof *f->owner);
-    if (!f->begin || !f->member || !f->rank || !f->owner)
-        return hbp__fail_memory(context, "the plan");
+    f->begin = hbp__take_zero(context, (uint64_t)s->groups + 1, sizeof *f->begin);
+    f->member = hbp__take(context, (uint64_t)step->count, sizeof *f->member);
+    f->rank = hbp__take(context, (uint64_t)s->groups, sizeof *f->rank);
+    f->owner = hbp__take(context, (uint64_t)step->ranks, sizeof *f->owner);
+    HBP__TRY(hbp__scratch_check(context, "the plan"));
     sort_members(f);
     HBP__TRY(place_groups(f, micro_batches, &packs));
-    f->plan = hbp__plan_new(memory, 1, micro_batches, packs, lengths->count, lengths->dropped,
+    f->plan = hbp__plan_new(&context->memory, 1, micro_batches, packs, lengths->count, lengths->dropped,
                             (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
                                 (lengths->vision ? HBP__PLAN_VISION : 0));
     if (!f->plan)
@@ -218,17 +217,13 @@ static hbp_status build(finish *f)
 
 hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out)
 {
-    const hbp__memory *memory = &step->context->memory;
+    int64_t mark = hbp__scratch_mark(step->context);
     finish f = {.step = step, .solution = solution};
     hbp_status status = build(&f);
     if (status >= 0)
         *out = f.plan;
     else
         hbp_plan_free(f.plan);
-    hbp__delete(memory, f.begin);
-    hbp__delete(memory, f.member);
-    hbp__delete(memory, f.rank);
-    hbp__delete(memory, f.owner);
     hbp__clock_close(&f.clock);
-    return status;
+    return hbp__leave(step->context, mark, status);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Degrees that divide each other, from the largest down. */
 static void list_chain(hbp__lanes *l)
@@ -22,40 +23,22 @@ static void list_chain(hbp__lanes *l)
 
 hbp_status hbp__lanes_open(const hbp__step *step, hbp__lanes *l)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     uint64_t count = (uint64_t)step->count, ranks = (uint64_t)step->ranks;
     memset(l, 0, sizeof *l);
     l->step = step;
-    l->memory = *memory;
-    l->pack = hbp__new(memory, count, sizeof *l->pack);
-    l->pack_of = hbp__new(memory, count, sizeof *l->pack_of);
-    l->next = hbp__new(memory, count, sizeof *l->next);
-    l->prev = hbp__new(memory, count, sizeof *l->prev);
-    l->begins = hbp__new(memory, ranks, sizeof *l->begins);
-    l->load = hbp__new(memory, ranks, sizeof *l->load);
-    l->row = hbp__new(memory, ranks, sizeof *l->row);
-    if (!l->pack || !l->pack_of || !l->next || !l->prev || !l->begins || !l->load || !l->row) {
-        hbp__lanes_close(l);
-        return hbp__fail_memory(step->context, "the lanes of a step");
-    }
+    l->pack = hbp__take(context, count, sizeof *l->pack);
+    l->pack_of = hbp__take(context, count, sizeof *l->pack_of);
+    l->next = hbp__take(context, count, sizeof *l->next);
+    l->prev = hbp__take(context, count, sizeof *l->prev);
+    l->begins = hbp__take(context, ranks, sizeof *l->begins);
+    l->load = hbp__take(context, ranks, sizeof *l->load);
+    l->row = hbp__take(context, ranks, sizeof *l->row);
+    HBP__TRY(hbp__scratch_check(context, "the lanes of a step"));
     l->dummy_ns = hbp__cost_dummy_ns(step->cost);
     list_chain(l);
     hbp__lanes_clear(l);
     return HBP_OK;
-}
-
-void hbp__lanes_close(hbp__lanes *l)
-{
-    if (!l->memory.release)
-        return;
-    hbp__delete(&l->memory, l->pack);
-    hbp__delete(&l->memory, l->pack_of);
-    hbp__delete(&l->memory, l->next);
-    hbp__delete(&l->memory, l->prev);
-    hbp__delete(&l->memory, l->begins);
-    hbp__delete(&l->memory, l->load);
-    hbp__delete(&l->memory, l->row);
-    memset(l, 0, sizeof *l);
 }
 
 void hbp__lanes_clear(hbp__lanes *l)

@@ -23,7 +23,6 @@ typedef struct hbp__lanes_pack {
 
 typedef struct hbp__lanes {
     const hbp__step *step;
-    hbp__memory memory;
     int32_t chain[HBP__STEP_DEGREES]; /* [chains] indices of degrees, ascending, that divide each other */
     int32_t chains;
     int64_t dummy_ns;
@@ -43,7 +42,6 @@ typedef struct hbp__lanes {
 
 /* Empty lanes; HBP_E_NO_MEMORY. Close releases, also zeroed ones. */
 hbp_status hbp__lanes_open(const hbp__step *step, hbp__lanes *lanes);
-void hbp__lanes_close(hbp__lanes *lanes);
 void hbp__lanes_clear(hbp__lanes *lanes);
 
 /* Whether a pack of degree index j may hold sequence k alone. */

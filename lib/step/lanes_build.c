@@ -1,5 +1,6 @@
 /* Lanes filled: by a goal, or from a solution; and lanes as a solution. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/lanes.h"
 
 /* Packs of a block that a sequence may join while lanes are filled: the newest. */
@@ -108,11 +109,12 @@ static int are_read(const hbp__lanes *l, const hbp__step_solution *s, int32_t *r
 hbp_status hbp__lanes_read(hbp__lanes *l, const hbp__step_solution *s, int *is_read)
 {
     const hbp__step *step = l->step;
-    int64_t *pack = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *pack);
-    int32_t *rank = hbp__new(&l->memory, (uint64_t)s->groups, sizeof *rank);
-    hbp_status status = pack && rank ? HBP_OK : hbp__fail_memory(step->context, "the lanes of a step");
+    int64_t mark = hbp__scratch_mark(step->context);
+    int64_t *pack = hbp__take(step->context, (uint64_t)s->groups, sizeof *pack);
+    int32_t *rank = hbp__take(step->context, (uint64_t)s->groups, sizeof *rank);
+    HBP__TRY(hbp__scratch_check(step->context, "the lanes of a step"));
     hbp__lanes_clear(l);
-    *is_read = status >= 0 && are_read(l, s, rank);
+    *is_read = are_read(l, s, rank);
     for (int64_t g = 0; *is_read && g < s->groups; g++)
         pack[g] = -1;
     for (int64_t k = 0; *is_read && k < step->count; k++) {
@@ -122,9 +124,8 @@ hbp_status hbp__lanes_read(hbp__lanes *l, const hbp__step_solution *s, int *is_r
         else
             hbp__lanes_add(l, pack[g], k);
     }
-    hbp__delete(&l->memory, pack);
-    hbp__delete(&l->memory, rank);
-    return status;
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }
 
 /* Moves every other sequence of pack p, from the first on, into a new pack, where no rank gets a larger load
@@ -247,25 +248,18 @@ static void list_rows(hbp__lanes *l, int64_t *row_of)
 hbp_status hbp__lanes_write(hbp__lanes *l, hbp__step_solution *s)
 {
     const hbp__step *step = l->step;
-    int64_t *row_of = hbp__new(&l->memory, (uint64_t)l->packs, sizeof *row_of);
-    int64_t *group_of = hbp__new(&l->memory, (uint64_t)l->packs, sizeof *group_of);
-    hbp_status status = HBP_OK;
-    if (!row_of || !group_of) {
-        status = hbp__fail_memory(step->context, "the lanes of a step");
-        goto cleanup;
-    }
+    int64_t mark = hbp__scratch_mark(step->context);
+    int64_t *row_of = hbp__take(step->context, (uint64_t)l->packs, sizeof *row_of);
+    int64_t *group_of = hbp__take(step->context, (uint64_t)l->packs, sizeof *group_of);
+    HBP__TRY(hbp__scratch_check(step->context, "the lanes of a step"));
     list_rows(l, row_of);
     int64_t rows = hbp__lanes_row(l, 0, step->ranks), groups = 0;
     for (int64_t p = 0; p < l->packs; p++)
         groups += l->pack[p].degree >= 0;
-    status = hbp__step_solution_open(step, rows, groups, s);
-    if (status >= 0) {
-        s->rank = hbp__new(&s->memory, (uint64_t)groups, sizeof *s->rank);
-        if (!s->rank)
-            status = hbp__fail_memory(step->context, "the lanes of a step");
-    }
-    if (status < 0)
-        goto cleanup;
+    HBP__TRY(hbp__step_solution_open(step, rows, groups, s));
+    s->rank = hbp__new(&s->memory, (uint64_t)groups, sizeof *s->rank);
+    if (!s->rank)
+        return hbp__fail_memory(step->context, "the lanes of a step");
     for (int64_t p = 0; p < l->packs; p++)
         if (l->pack[p].degree >= 0)
             s->first[row_of[p] + 1]++;
@@ -282,9 +276,7 @@ hbp_status hbp__lanes_write(hbp__lanes *l, hbp__step_solution *s)
     s->first[0] = 0;
     for (int64_t k = 0; k < step->count; k++)
         s->group[k] = group_of[l->pack_of[k]];
-    status = hbp__step_solution_price(step, s);
-cleanup:
-    hbp__delete(&l->memory, row_of);
-    hbp__delete(&l->memory, group_of);
-    return status;
+    HBP__TRY(hbp__step_solution_price(step, s));
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }

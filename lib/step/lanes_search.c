@@ -1,5 +1,6 @@
 /* Lanes from several starts; the shortest becomes the plan. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/bound.h"
 #include "step/lanes.h"
 
@@ -56,18 +57,18 @@ hbp_status hbp__step_lanes(const hbp__step *step, hbp__step_solution *solution)
     int64_t bound_ns, work = hbp__add_saturating(WORK, WORK_SEQUENCE * step->count);
     int is_read;
     HBP__TRY(hbp__bound_lanes(step, solution->ns, &bound_ns));
+    int64_t mark = hbp__scratch_mark(step->context);
     HBP__TRY(hbp__lanes_open(step, &lanes));
     for (int32_t round = 1; round < step->options.effort; round++)
         work = hbp__mul_saturating(work, 3);
-    hbp_status status = hbp__lanes_read(&lanes, solution, &is_read);
-    if (status >= 0 && is_read)
-        status = finish_start(&lanes, work, 1, solution);
-    for (int64_t i = 0; i < goals && status >= 0 && solution->ns > bound_ns; i++) {
+    HBP__TRY(hbp__lanes_read(&lanes, solution, &is_read));
+    if (is_read)
+        HBP__TRY(finish_start(&lanes, work, 1, solution));
+    for (int64_t i = 0; i < goals && solution->ns > bound_ns; i++) {
         hbp__lanes_build(&lanes, hbp__round_i64((double)bound_ns * GOALS[i]));
-        status = finish_start(&lanes, work, 0, solution);
-        if (status >= 0)
-            status = hbp__tick(step->context, "step", i, goals);
+        HBP__TRY(finish_start(&lanes, work, 0, solution));
+        HBP__TRY(hbp__tick(step->context, "step", i, goals));
     }
-    hbp__lanes_close(&lanes);
-    return status;
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }

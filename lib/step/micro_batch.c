@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "step/step.h"
 
@@ -15,14 +16,13 @@ typedef struct part {
  * these. */
 static hbp_status copy_columns(const hbp__step *step, const int64_t *member, int64_t members, part *p)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     if (step->padded)
         p->step.padded =
-            hbp__new(memory, (uint64_t)members * (uint64_t)step->degrees, sizeof *p->step.padded);
+            hbp__take(context, (uint64_t)members * (uint64_t)step->degrees, sizeof *p->step.padded);
     if (step->samples)
-        p->step.samples = hbp__new(memory, (uint64_t)members, sizeof *p->step.samples);
-    if ((step->padded && !p->step.padded) || (step->samples && !p->step.samples))
-        return hbp__fail_memory(step->context, "a micro-batch");
+        p->step.samples = hbp__take(context, (uint64_t)members, sizeof *p->step.samples);
+    HBP__TRY(hbp__scratch_check(context, "a micro-batch"));
     for (int32_t j = 0; step->padded && j < step->degrees; j++)
         for (int64_t i = 0; i < members; i++) {
             const hbp__step_degree *degree = &step->degree[j];
@@ -39,7 +39,7 @@ static hbp_status copy_columns(const hbp__step *step, const int64_t *member, int
 static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_t members,
                             const int64_t *tokens, const double *squares, part *p)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     memset(p, 0, sizeof *p);
     p->step = *step;
     p->step.count = members;
@@ -50,18 +50,17 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     p->step.options.min_micro_batches = 0;
     p->step.options.max_micro_batches = 1;
     p->step.options.micro_batch_multiple = 1;
-    p->step.tokens = hbp__new(memory, (uint64_t)members, sizeof *p->step.tokens);
-    p->step.squares = hbp__new(memory, (uint64_t)members, sizeof *p->step.squares);
-    p->order = hbp__new(memory, (uint64_t)members, sizeof *p->order);
-    p->given = hbp__new(memory, (uint64_t)members, sizeof *p->given);
-    if (!p->step.tokens || !p->step.squares || !p->order || !p->given)
-        return hbp__fail_memory(step->context, "a micro-batch");
+    p->step.tokens = hbp__take(context, (uint64_t)members, sizeof *p->step.tokens);
+    p->step.squares = hbp__take(context, (uint64_t)members, sizeof *p->step.squares);
+    p->order = hbp__take(context, (uint64_t)members, sizeof *p->order);
+    p->given = hbp__take(context, (uint64_t)members, sizeof *p->given);
+    HBP__TRY(hbp__scratch_check(context, "a micro-batch"));
     for (int64_t i = 0; i < members; i++) {
         p->order[i] = (uint32_t)i;
         p->given[i] = -(tokens ? tokens[i] : step->tokens[member[i]]);
     }
-    if (!hbp__sort_by_i64(memory, p->given, p->order, members))
-        return hbp__fail_memory(step->context, "a micro-batch");
+    if (!hbp__sort_by_i64(&context->memory, p->given, p->order, members))
+        return hbp__fail_memory(context, "a micro-batch");
     for (int64_t i = 0; i < members; i++) {
         uint32_t from = p->order[i];
         p->step.tokens[i] = -p->given[from];
@@ -75,13 +74,12 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
                                        const int64_t *tokens, const double *squares,
                                        hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
     hbp__step_solution own = {.ns = 0};
+    int64_t mark = hbp__scratch_mark(step->context);
     part p;
-    hbp_status status = part_open(step, member, members, tokens, squares, &p);
-    if (status >= 0)
-        status =
-            hbp__step_find_unheld(&p.step) < members ? HBP_E_INFEASIBLE : hbp__step_search(&p.step, &own);
+    HBP__TRY(part_open(step, member, members, tokens, squares, &p));
+    hbp_status status =
+        hbp__step_find_unheld(&p.step) < members ? HBP_E_INFEASIBLE : hbp__step_search(&p.step, &own);
     if (status == HBP_E_INFEASIBLE)
         hbp__enter(step->context); /* clears the message */
     if (status >= 0) {
@@ -92,11 +90,5 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
     } else {
         hbp__step_solution_close(&own);
     }
-    hbp__delete(memory, p.step.tokens);
-    hbp__delete(memory, p.step.squares);
-    hbp__delete(memory, p.step.padded);
-    hbp__delete(memory, p.step.samples);
-    hbp__delete(memory, p.order);
-    hbp__delete(memory, p.given);
-    return status;
+    return hbp__leave(step->context, mark, status);
 }

@@ -1,6 +1,7 @@
 /* FlexSP as published (arXiv 2412.01523): the blaster cuts the batch, each micro-batch's lengths
  * are rounded up to buckets, and groups are chosen and filled for the rounded lengths. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/blaster.h"
 #include "step/buckets.h"
 #include "step/exact.h"
@@ -16,27 +17,20 @@ static hbp_status solve_buckets(const hbp__step *step, const int64_t *member, in
                                 const int64_t *tokens, const double *squares, hbp__step_solution *solution)
 {
     hbp_context *context = step->context;
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     (void)tokens, (void)squares; /* the sequences' own */
-    int64_t *length = hbp__new(memory, (uint64_t)members, sizeof *length);
-    int64_t *rounded = hbp__new(memory, (uint64_t)members, sizeof *rounded);
-    double *square = hbp__new(memory, (uint64_t)members, sizeof *square);
-    hbp_status status = HBP_OK;
-    if (!length || !rounded || !square)
-        status = hbp__fail_memory(context, "the buckets of lengths");
-    for (int64_t i = 0; i < members && status == HBP_OK; i++)
+    int64_t *length = hbp__take(context, (uint64_t)members, sizeof *length);
+    int64_t *rounded = hbp__take(context, (uint64_t)members, sizeof *rounded);
+    double *square = hbp__take(context, (uint64_t)members, sizeof *square);
+    HBP__TRY(hbp__scratch_check(context, "the buckets of lengths"));
+    for (int64_t i = 0; i < members; i++)
         length[i] = step->tokens[member[i]];
-    if (status == HBP_OK)
-        status = hbp__step_bucket(context, length, members, step->options.buckets, rounded);
-    for (int64_t i = 0; i < members && status == HBP_OK; i++)
+    HBP__TRY(hbp__step_bucket(context, length, members, step->options.buckets, rounded));
+    for (int64_t i = 0; i < members; i++)
         square[i] =
             step->squares[member[i]] + (double)(rounded[i] - length[i]) * (double)(rounded[i] + length[i]);
-    if (status == HBP_OK)
-        status = choose_inner(step)(step, member, members, rounded, square, solution);
-    hbp__delete(memory, square);
-    hbp__delete(memory, rounded);
-    hbp__delete(memory, length);
-    return status;
+    hbp_status status = choose_inner(step)(step, member, members, rounded, square, solution);
+    return hbp__leave(context, mark, status);
 }
 
 hbp_status hbp__step_paper(const hbp__step *step, hbp__step_solution *solution)

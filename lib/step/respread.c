@@ -2,6 +2,7 @@
  * from. */
 #include "step/respread.h"
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/plan.h"
 
 typedef struct respread {
@@ -57,9 +58,8 @@ static hbp_status spread(respread *r, hbp_plan **out)
     int64_t batches = plan->step_offsets[r->step + 1] - plan->step_offsets[r->step];
     int64_t first = plan->micro_batch_offsets[plan->step_offsets[r->step]];
     int64_t packs = plan->micro_batch_offsets[plan->step_offsets[r->step + 1]] - first;
-    r->group = hbp__new(&context->memory, (uint64_t)r->problem.lengths->count, sizeof *r->group);
-    if (!r->group)
-        return hbp__fail_memory(context, "the packs of a step");
+    r->group = hbp__take(context, (uint64_t)r->problem.lengths->count, sizeof *r->group);
+    HBP__TRY(hbp__scratch_check(context, "the packs of a step"));
     HBP__TRY(hbp__step_solution_open(&r->problem, batches, packs, &r->solution));
     if (!read_packs(r))
         return HBP_OK;
@@ -73,12 +73,12 @@ hbp_status hbp__step_respread(hbp_context *context, const hbp_lengths *lengths, 
                               hbp_plan **out)
 {
     respread r = {.plan = plan, .step = step};
+    int64_t mark = hbp__scratch_mark(context);
     *out = NULL;
     hbp_status status = hbp__step_open(context, lengths, cost, options, &r.problem);
     if (status >= 0 && !r.problem.options.equal_samples) /* spreading gives packs degrees of their own */
         status = spread(&r, out);
     hbp__step_solution_close(&r.solution);
-    hbp__delete(&context->memory, r.group);
     hbp__step_close(&r.problem);
-    return status;
+    return hbp__leave(context, mark, status);
 }

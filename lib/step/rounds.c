@@ -1,6 +1,7 @@
 #include "step/rounds.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/arrange.h"
 
 /* Sequences between two looks at a request to cancel: each may look at all groups. */
@@ -306,33 +307,22 @@ static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, h
 hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cuts,
                             hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t ranks = (uint64_t)step->ranks;
     hbp__step_round round = {.step = step, .cuts = cuts};
-    round.degree = hbp__new(memory, ranks, sizeof *round.degree);
-    round.tokens = hbp__new(memory, ranks, sizeof *round.tokens);
-    round.samples = hbp__new(memory, ranks, sizeof *round.samples);
-    round.load = hbp__new(memory, ranks, sizeof *round.load);
-    round.group = hbp__new(memory, (uint64_t)step->count, 10 * sizeof *round.group);
-    double *squares = hbp__new(memory, (uint64_t)step->count, sizeof *squares);
-    hbp_status status;
-    if (round.degree && round.tokens && round.samples && round.load && round.group && squares) {
-        round.pack = round.group + step->count;
-        round.removed = round.pack + step->count;
-        round.packs.tokens = round.removed + step->count;
-        round.packs.samples = round.packs.tokens + step->count;
-        round.packs.slowest = round.packs.samples + step->count;
-        round.packs.squares = squares;
-        int64_t *left = round.packs.slowest + step->count;
-        status = run(&round, left, left + step->count, form, solution);
-    } else {
-        status = hbp__fail_memory(step->context, "the groups of the step");
-    }
-    hbp__delete(memory, squares);
-    hbp__delete(memory, round.group);
-    hbp__delete(memory, round.load);
-    hbp__delete(memory, round.samples);
-    hbp__delete(memory, round.tokens);
-    hbp__delete(memory, round.degree);
-    return status;
+    round.degree = hbp__take(context, ranks, sizeof *round.degree);
+    round.tokens = hbp__take(context, ranks, sizeof *round.tokens);
+    round.samples = hbp__take(context, ranks, sizeof *round.samples);
+    round.load = hbp__take(context, ranks, sizeof *round.load);
+    round.group = hbp__take(context, (uint64_t)step->count, 10 * sizeof *round.group);
+    round.packs.squares = hbp__take(context, (uint64_t)step->count, sizeof *round.packs.squares);
+    HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
+    round.pack = round.group + step->count;
+    round.removed = round.pack + step->count;
+    round.packs.tokens = round.removed + step->count;
+    round.packs.samples = round.packs.tokens + step->count;
+    round.packs.slowest = round.packs.samples + step->count;
+    int64_t *left = round.packs.slowest + step->count;
+    return hbp__leave(context, mark, run(&round, left, left + step->count, form, solution));
 }

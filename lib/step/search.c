@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/bound_class.h"
 #include "step/builder.h"
 
@@ -153,6 +154,7 @@ static int32_t bound_numbers(search *s, int64_t first, double *least)
     double before = (double)INFINITY;
     if (b->status < 0)
         return 0;
+    int64_t mark = hbp__scratch_mark(s->step->context);
     b->status = hbp__bound_class_open(s->step, b->ask, &class);
     for (int64_t m = b->status < 0 ? s->most + 1 : first; m <= s->most && numbers < NUMBERS; m++) {
         double by_itself = (double)hbp__step_whole(s->step, m) * b->fixed;
@@ -167,7 +169,7 @@ static int32_t bound_numbers(search *s, int64_t first, double *least)
             break;
         before = here;
     }
-    hbp__bound_class_close(&class);
+    hbp__scratch_release(s->step->context, mark);
     return numbers;
 }
 
@@ -376,9 +378,6 @@ hbp_status hbp__step_search(const hbp__step *step, hbp__step_solution *solution)
     search s;
     memset(&s, 0, sizeof s);
     s.step = step;
-    hbp_status status = run(&s, solution);
-    hbp__step_builder_close(&s.builder);
-    hbp__step_board_close(step, &s.board);
-    hbp__step_board_close(step, &s.best);
-    return status;
+    int64_t mark = hbp__scratch_mark(step->context);
+    return hbp__leave(step->context, mark, run(&s, solution));
 }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lockstep.h"
 #include "step/step.h"
 
@@ -78,9 +79,8 @@ static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const i
 {
     hbp_context *context = step->context;
     hbp__clock clock;
-    int32_t *rank = hbp__new(&context->memory, (uint64_t)s->groups, sizeof *rank);
-    if (!rank)
-        return hbp__fail_memory(context, "the groups of the step");
+    int32_t *rank = hbp__take(context, (uint64_t)s->groups, sizeof *rank);
+    HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     hbp_status status = hbp__clock_open(context, step->ranks, step->cost->terms.lockstep_ranks, &clock);
     if (status >= 0)
         status = run(step, s, ns, rank, &clock);
@@ -90,41 +90,35 @@ static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const i
                                     hbp__clock_end(&clock));
     }
     hbp__clock_close(&clock);
-    hbp__delete(&context->memory, rank);
     return status;
 }
 
 hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s)
 {
     hbp_context *context = step->context;
-    int64_t *tokens = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *tokens);
-    double *squares = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *squares);
-    int64_t *samples = hbp__new_zero(&context->memory, (uint64_t)s->groups, sizeof *samples);
-    hbp_status status = HBP_OK;
-    if (!tokens || !squares || !samples)
-        status = hbp__fail_memory(context, "the groups of the step");
-    for (int64_t i = 0; i < step->count && status == HBP_OK; i++) {
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *tokens = hbp__take_zero(context, (uint64_t)s->groups, sizeof *tokens);
+    double *squares = hbp__take_zero(context, (uint64_t)s->groups, sizeof *squares);
+    int64_t *samples = hbp__take_zero(context, (uint64_t)s->groups, sizeof *samples);
+    HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
+    for (int64_t i = 0; i < step->count; i++) {
         int64_t g = s->group[i];
-        if (g < 0 || g >= s->groups) {
-            status =
-                hbp__fail(context, HBP_E_INTERNAL, "sequence %lld of the step is in no group", (long long)i);
-            break;
-        }
+        if (g < 0 || g >= s->groups)
+            return hbp__fail(context, HBP_E_INTERNAL, "sequence %lld of the step is in no group",
+                             (long long)i);
         tokens[g] += step->degree[s->degree[g]].tokens[i];
         squares[g] += step->squares[i];
         samples[g] += hbp__step_samples(step, i);
     }
-    for (int64_t m = 0; m < s->micro_batches && status == HBP_OK; m++)
-        for (int64_t g = s->first[m]; g < s->first[m + 1] && status == HBP_OK; g++)
+    for (int64_t m = 0; m < s->micro_batches; m++)
+        for (int64_t g = s->first[m]; g < s->first[m + 1]; g++) {
             if (!hbp__step_holds(step, s->degree[g], tokens[g], samples[g]))
-                status = hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
-                                   (long long)m);
-            else /* in the place of its tokens */
-                tokens[g] = samples[g] ? hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]) : -1;
-    if (status == HBP_OK)
-        status = run_sets(step, s, tokens);
-    hbp__delete(&context->memory, samples);
-    hbp__delete(&context->memory, squares);
-    hbp__delete(&context->memory, tokens);
-    return status;
+                return hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
+                                 (long long)m);
+            /* in the place of its tokens */
+            tokens[g] = samples[g] ? hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]) : -1;
+        }
+    HBP__TRY(run_sets(step, s, tokens));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

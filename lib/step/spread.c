@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "step/builder.h"
 
@@ -236,9 +237,10 @@ static void set_up(spread *s, int64_t room)
 }
 
 /* The shortest sequences go to the shortest micro-batches: `order` [micro-batches] and `key` are scratch. */
-static int fill_all(spread *s, int64_t *key, uint32_t *order)
+static hbp_status fill_all(spread *s, int64_t *key, uint32_t *order)
 {
     const hbp__step_board *b = &s->board;
+    hbp_context *context = s->step->context;
     int64_t idle = 0, spares = s->step->count;
     for (int64_t m = 0; m < b->micro_batches; m++) {
         key[m] = hbp__round_i64(s->limit[m]);
@@ -246,13 +248,13 @@ static int fill_all(spread *s, int64_t *key, uint32_t *order)
         idle += s->idle[m];
         spares -= b->groups[m];
     }
-    if (!hbp__sort_by_i64(&s->step->context->memory, key, order, b->micro_batches))
-        return 0;
+    if (!hbp__sort_by_i64(&context->memory, key, order, b->micro_batches))
+        return hbp__fail_memory(context, "the idle ranks of the step");
     int pays = s->step->count >= s->step->ranks;
     for (int pass = pays && spares >= idle; pass <= pays; pass++)
         for (int64_t i = 0; i < b->micro_batches; i++)
             fill_up(s, order[i], pass);
-    return 1;
+    return HBP_OK;
 }
 
 /* Whether a plan of the solution has dummies. */
@@ -291,40 +293,31 @@ static hbp_status replace_tiny(const hbp__step *step, hbp__step_solution *soluti
 static hbp_status repair_board(spread *s, const hbp__step_solution *solution)
 {
     const hbp__step *step = s->step;
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     int64_t room = hbp__max_i64(solution->micro_batches,
                                 hbp__min_i64(hbp__step_whole(step, solution->micro_batches), step->count));
     HBP__TRY(hbp__step_board_open(step, room, &s->board));
-    s->idle = hbp__new_zero(memory, (uint64_t)room, sizeof *s->idle);
-    s->degree = hbp__new(memory, (uint64_t)step->ranks, sizeof *s->degree);
-    s->limit = hbp__new(memory, (uint64_t)room, sizeof *s->limit);
-    int64_t *key = hbp__new(memory, (uint64_t)room, sizeof *key);
-    uint32_t *order = hbp__new(memory, (uint64_t)room, sizeof *order);
-    int done = s->idle && s->degree && s->limit && key && order;
-    if (done) {
-        hbp__step_board_read(step, solution, &s->board);
-        set_up(s, room);
-        done = fill_all(s, key, order);
-    }
-    hbp__delete(memory, order);
-    hbp__delete(memory, key);
-    return done ? HBP_OK : hbp__fail_memory(step->context, "the idle ranks of the step");
+    s->idle = hbp__take_zero(context, (uint64_t)room, sizeof *s->idle);
+    s->degree = hbp__take(context, (uint64_t)step->ranks, sizeof *s->degree);
+    s->limit = hbp__take(context, (uint64_t)room, sizeof *s->limit);
+    int64_t *key = hbp__take(context, (uint64_t)room, sizeof *key);
+    uint32_t *order = hbp__take(context, (uint64_t)room, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the idle ranks of the step"));
+    hbp__step_board_read(step, solution, &s->board);
+    set_up(s, room);
+    return fill_all(s, key, order);
 }
 
 /* The solution without idle ranks, as far as there are sequences for them; opens and prices *own. */
 static hbp_status repair_once(const hbp__step *step, int wide, const hbp__step_solution *solution,
                               hbp__step_solution *own)
 {
-    const hbp__memory *memory = &step->context->memory;
+    int64_t mark = hbp__scratch_mark(step->context);
     spread s = {.step = step, .wide = wide};
-    hbp_status status = repair_board(&s, solution);
-    if (status >= 0)
-        status = hbp__step_board_write(step, &s.board, own);
-    hbp__delete(memory, s.limit);
-    hbp__delete(memory, s.degree);
-    hbp__delete(memory, s.idle);
-    hbp__step_board_close(step, &s.board);
-    return status;
+    HBP__TRY(repair_board(&s, solution));
+    HBP__TRY(hbp__step_board_write(step, &s.board, own));
+    hbp__scratch_release(step->context, mark);
+    return HBP_OK;
 }
 
 /* Ranks of groups with sequences. */
@@ -361,12 +354,11 @@ static hbp_status repair(const hbp__step *step, hbp__step_solution *solution)
 
 hbp_status hbp__step_spread(const hbp__step *step, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
-    int64_t *members = hbp__new_zero(memory, (uint64_t)solution->groups, sizeof *members);
-    if (!members)
-        return hbp__fail_memory(step->context, "the idle ranks of the step");
+    int64_t mark = hbp__scratch_mark(step->context);
+    int64_t *members = hbp__take_zero(step->context, (uint64_t)solution->groups, sizeof *members);
+    HBP__TRY(hbp__scratch_check(step->context, "the idle ranks of the step"));
     int idle = has_idle_ranks(step, solution, members);
-    hbp__delete(memory, members);
+    hbp__scratch_release(step->context, mark);
     if (idle && step->count >= step->ranks && hbp__step_is_tiny(step)) {
         int found = 0;
         HBP__TRY(replace_tiny(step, solution, &found));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/builder.h"
 
 /* Moves for which a sequence stays where it was put. */
@@ -23,25 +24,11 @@
 
 hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 {
-    const hbp__memory *memory = &step->context->memory;
-    uint64_t count = (uint64_t)step->count;
     memset(q, 0, sizeof *q);
     q->step = step;
-    q->member = hbp__new(memory, count, sizeof *q->member);
-    q->group = hbp__new(memory, (uint64_t)step->ranks, sizeof *q->group);
-    if (q->member && q->group)
-        return HBP_OK;
-    return hbp__fail_memory(step->context, "the search");
-}
-
-void hbp__step_squeezer_close(hbp__step_squeezer *q)
-{
-    if (!q->step)
-        return;
-    const hbp__memory *memory = &q->step->context->memory;
-    hbp__delete(memory, q->member);
-    hbp__delete(memory, q->group);
-    memset(q, 0, sizeof *q);
+    q->member = hbp__take(step->context, (uint64_t)step->count, sizeof *q->member);
+    q->group = hbp__take(step->context, (uint64_t)step->ranks, sizeof *q->group);
+    return hbp__scratch_check(step->context, "the search");
 }
 
 /* Tokens of sequence k in group g. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "step/builder.h"
 
 #define MOST 9
@@ -182,40 +183,29 @@ int hbp__step_is_tiny(const hbp__step *step)
 /* Leaves the solution closed where there is none, which takes `no_idle` or `max_micro_batches`. */
 static hbp_status solve(const hbp__step *step, int no_idle, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
+    int64_t mark = hbp__scratch_mark(context);
     tiny t = {.step = step, .no_idle = no_idle, .sets = 1 << step->count, .rows = step->ranks + 1};
     int tells_apart = hbp__step_whole(step, 1) > 1 || step->options.max_micro_batches;
     t.forced = tells_apart ? (int32_t)step->count : 0;
     uint64_t sets = (uint64_t)t.sets, sums = sets * ((uint64_t)t.forced + 1), cells = sets * (uint64_t)t.rows;
-    t.tokens = hbp__new_zero(memory, sets * (uint64_t)step->degrees, sizeof *t.tokens);
-    t.samples = hbp__new_zero(memory, sets, sizeof *t.samples);
-    t.squares = hbp__new_zero(memory, sets, sizeof *t.squares);
-    t.makespan = hbp__new(memory, cells, sizeof *t.makespan);
-    t.group = hbp__new_zero(memory, cells, sizeof *t.group);
-    t.degree = hbp__new_zero(memory, cells, sizeof *t.degree);
-    t.sum = hbp__new(memory, sums, sizeof *t.sum);
-    t.batch = hbp__new_zero(memory, sums, sizeof *t.batch);
-    hbp_status status = HBP_OK;
-    if (!t.tokens || !t.samples || !t.squares || !t.makespan || !t.group || !t.degree || !t.sum || !t.batch)
-        status = hbp__fail_memory(step->context, "the search");
-    if (status >= 0)
-        status = hbp__tick(step->context, "step", 0, 1);
-    if (status >= 0) {
-        sum_sets(&t);
-        solve_micro_batches(&t);
-        int32_t number = solve_step(&t);
-        if (number >= 0)
-            status = write_solution(&t, number, solution);
-    }
-    hbp__delete(memory, t.tokens);
-    hbp__delete(memory, t.samples);
-    hbp__delete(memory, t.squares);
-    hbp__delete(memory, t.makespan);
-    hbp__delete(memory, t.group);
-    hbp__delete(memory, t.degree);
-    hbp__delete(memory, t.sum);
-    hbp__delete(memory, t.batch);
-    return status;
+    t.tokens = hbp__take_zero(context, sets * (uint64_t)step->degrees, sizeof *t.tokens);
+    t.samples = hbp__take_zero(context, sets, sizeof *t.samples);
+    t.squares = hbp__take_zero(context, sets, sizeof *t.squares);
+    t.makespan = hbp__take(context, cells, sizeof *t.makespan);
+    t.group = hbp__take_zero(context, cells, sizeof *t.group);
+    t.degree = hbp__take_zero(context, cells, sizeof *t.degree);
+    t.sum = hbp__take(context, sums, sizeof *t.sum);
+    t.batch = hbp__take_zero(context, sums, sizeof *t.batch);
+    HBP__TRY(hbp__scratch_check(context, "the search"));
+    HBP__TRY(hbp__tick(context, "step", 0, 1));
+    sum_sets(&t);
+    solve_micro_batches(&t);
+    int32_t number = solve_step(&t);
+    if (number >= 0)
+        HBP__TRY(write_solution(&t, number, solution));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__step_solve_tiny(const hbp__step *step, hbp__step_solution *solution)

@@ -76,7 +76,6 @@ static inline void ground_open(ground *g, uint64_t seed, int kind, int64_t most)
 
 static inline void ground_close(ground *g)
 {
-    hbp__step_builder_close(&g->builder);
     hbp__step_close(&g->step);
     small_close(&g->small);
 }
@@ -251,8 +250,6 @@ static inline hbp_status board_call_once(hbp_context *context, void *user)
             ck_assert_int_eq(status, HBP_E_CANCELLED);
         } else if (status >= 0)
             board_check(&step, &board, NULL, 0);
-        hbp__step_board_close(&step, &board);
-        hbp__step_builder_close(&builder);
     }
     hbp__step_close(&step);
     return status;

@@ -14,9 +14,7 @@ START_TEST(a_copy_is_equal)
         board_remember(&g.step, &board, &copy);
         board_same(&board, &copy);
         board_check(&g.step, &copy, NULL, 0);
-        hbp__step_board_close(&g.step, &board);
         board_check(&g.step, &copy, NULL, 0); /* it shares nothing */
-        hbp__step_board_close(&g.step, &copy);
         ground_close(&g);
     }
 }
@@ -42,11 +40,9 @@ START_TEST(a_micro_batch_is_dropped_with_its_sequences)
             board_check(&g.step, &board, absent, absents);
             for (int64_t a = 0; a < last; a++)
                 board_same_one(&board, a, &before, a == m ? last : a);
-            hbp__step_board_close(&g.step, &before);
         }
         ck_assert_int_eq(absents, g.step.count);
         free(absent);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
 }
@@ -73,7 +69,6 @@ START_TEST(a_solution_is_read_and_written)
         }
         hbp__step_solution_close(&from);
         hbp__step_solution_close(&to);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
 }
@@ -101,7 +96,6 @@ START_TEST(empty_micro_batches_are_trimmed)
         hbp__step_board_trim(&board);
         ck_assert_int_eq(board.micro_batches, 1);
         ck_assert_double_eq(hbp__step_board_time(&board), g.builder.fixed);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(trimmed, GROUNDS / 4);
@@ -114,7 +108,6 @@ static hbp_status open_once(hbp_context *context, void *user)
     hbp__step_board board;
     step.context = context;
     hbp_status status = hbp__step_board_open(&step, 3, &board);
-    hbp__step_board_close(&step, &board);
     return status;
 }
 

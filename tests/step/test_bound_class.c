@@ -86,7 +86,6 @@ static seen see(ground *g)
 
 static void see_no_more(seen *s)
 {
-    hbp__bound_class_close(&s->class);
     free(s->ask);
 }
 
@@ -129,7 +128,6 @@ START_TEST(makespans_may_come_in_any_order)
                              hbp__bound_class_allows(&fresh.class, time));
             ck_assert_int_eq(hbp__bound_class_allows(&s.class, time),
                              plain_value(&g.step, s.ask, time, 0, 0, 0, 1, 0) <= time);
-            hbp__bound_class_close(&fresh.class);
         }
         see_no_more(&s);
         ground_close(&g);

@@ -54,7 +54,6 @@ static int allows(const hbp__step *step, const hbp__ask *ask, int64_t limit_ns, 
         hbp__bound_region region;
         OK(step->context, hbp__bound_region_open(step, ask, &region));
         OK(step->context, hbp__bound_region_allows(&region, time, &allowed));
-        hbp__bound_region_close(&region);
     }
     free(scratch);
     return allowed;

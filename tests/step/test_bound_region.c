@@ -101,7 +101,6 @@ START_TEST(no_group_in_time_loads_more_than_its_ranks)
                     with_own += check_group(&r, &rng, j, i, &full);
             }
             nearly_full += full > .98;
-            hbp__bound_region_close(&r);
             free(ask);
         }
         hbp__step_close(&step);

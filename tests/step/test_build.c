@@ -26,7 +26,6 @@ START_TEST(built_steps_have_every_sequence)
         int64_t ample = (int64_t)(2 * (double)g.step.total_tokens / g.builder.room) + 1;
         if (i % GROUND_KINDS == GROUND_LONG && ample <= most)
             ck_assert(hbp__step_build(&g.builder, &board, ample, .95));
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(built, 5 * GROUNDS);
@@ -104,7 +103,6 @@ START_TEST(building_ends_with_the_work)
     g.builder.work = 0;
     g.builder.work_limit = all / 2;
     ck_assert(!hbp__step_build(&g.builder, &board, 16, .9));
-    hbp__step_board_close(&g.step, &board);
     ground_close(&g);
 }
 END_TEST

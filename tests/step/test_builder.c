@@ -41,7 +41,6 @@ static hbp_status open_once(hbp_context *context, void *user)
             builder.work += 50000; /* two to a report */
         status = builder.status < 0 ? builder.status : HBP_OK;
     }
-    hbp__step_builder_close(&builder);
     return status;
 }
 
@@ -124,7 +123,6 @@ START_TEST(the_pool_takes_what_micro_batches_have)
         for (int64_t p = 0; p < at; p++)
             ck_assert(board.home[b->pool.member[p]] / board.ranks == x ||
                       board.home[b->pool.member[p]] / board.ranks == y);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
 }
@@ -164,8 +162,6 @@ START_TEST(micro_batches_are_adopted)
         board_same_one(&board, y, &before, x);
         for (int64_t m = 1; m < y; m++)
             board_same_one(&board, m, &before, m);
-        hbp__step_board_close(&g.step, &before);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
 }

@@ -269,7 +269,6 @@ static hbp_status open_once(hbp_context *context, void *user)
     hbp__step_filler filler;
     step.context = context;
     hbp_status status = hbp__step_filler_open(&step, &filler);
-    hbp__step_filler_close(&filler);
     return status;
 }
 

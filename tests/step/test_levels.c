@@ -30,8 +30,6 @@ START_TEST(levels_have_every_sequence)
             } else
                 refused++;
         }
-        hbp__step_board_close(&g.step, &again);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(built, GROUNDS / 4);
@@ -57,7 +55,6 @@ START_TEST(levels_are_not_far_from_the_optimum)
             excess += time / (double)best - 1;
             compared++;
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(compared, 60);
@@ -90,9 +87,6 @@ START_TEST(many_micro_batches_are_near_the_bound)
         OK(context, hbp__step_board_open(&step, board.micro_batches, &other));
         if (hbp__step_build(&builder, &other, board.micro_batches, .95))
             ck_assert_double_le(time, hbp__step_board_time(&other) * 1.005);
-        hbp__step_board_close(&step, &other);
-        hbp__step_board_close(&step, &board);
-        hbp__step_builder_close(&builder);
         hbp__step_close(&step);
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);

@@ -29,9 +29,7 @@ START_TEST(recutting_never_lengthens)
                 board_same(&board, &before);
                 kept++;
             }
-            hbp__step_board_close(&g.step, &before);
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(shorter, GROUNDS / 2);
@@ -82,7 +80,6 @@ START_TEST(a_crumb_is_put_with_the_longest)
             board_check(&g.step, &board, NULL, 0);
             tried++;
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(tried, 30);
@@ -102,7 +99,6 @@ START_TEST(nothing_is_divided)
     }
     ck_assert(!hbp__step_recut(&g.builder, &board, board.micro_batches - 2, board.micro_batches - 1, 0));
     board_check(&g.step, &board, NULL, 0);
-    hbp__step_board_close(&g.step, &board);
     ground_close(&g);
 }
 END_TEST

@@ -23,7 +23,6 @@ static void shuffle_some(ground *g, hbp__step_board *board, int64_t most, double
         board_same(board, &before);
         ++*kept;
     }
-    hbp__step_board_close(&g->step, &before);
 }
 
 START_TEST(shuffling_lengthens_by_the_slack_at_most)
@@ -42,7 +41,6 @@ START_TEST(shuffling_lengthens_by_the_slack_at_most)
             double slack = turn % 3 ? 0 : hbp__step_board_time(&board) * small_between(&g.rng, 0, .02);
             shuffle_some(&g, &board, most, slack, &changed, &kept);
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(changed, 3 * GROUNDS);
@@ -68,8 +66,6 @@ START_TEST(shuffling_shortens_in_the_end)
             hbp__step_shuffle(&g.builder, &again, again.micro_batches, 0, &two);
         board_same(&board, &again);
         shorter += hbp__step_board_time(&board) < .99 * old;
-        hbp__step_board_close(&g.step, &again);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(shorter, 25);

@@ -23,8 +23,6 @@ START_TEST(shortening_never_lengthens)
         for (int64_t a = 0; a < board.micro_batches; a++)
             if (a != m)
                 board_same_one(&board, a, &before, a);
-        hbp__step_board_close(&g.step, &before);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(shorter, 50);
@@ -57,7 +55,6 @@ START_TEST(one_micro_batch_gets_near_the_optimum)
             count++;
             met += board.makespan[0] <= 1.005 * (double)best;
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(count, 50);
@@ -81,8 +78,6 @@ START_TEST(it_stops_at_once)
     board.makespan[board.micro_batches++] = g.builder.fixed;
     hbp__step_shorten(&g.builder, &board, board.micro_batches - 1, 0);
     board_check(&g.step, &board, NULL, 0);
-    hbp__step_board_close(&g.step, &before);
-    hbp__step_board_close(&g.step, &board);
     ground_close(&g);
 }
 END_TEST

@@ -76,10 +76,8 @@ START_TEST(the_goal_is_kept_or_nothing_happens)
                 board_check(&g.step, &board, extra, extras);
                 failed++;
             }
-            hbp__step_board_close(&g.step, &before);
         }
         free(extra);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(met, GROUNDS);
@@ -100,7 +98,6 @@ START_TEST(what_is_short_enough_takes_no_move)
         if (makespan > g.builder.fixed)
             ck_assert(!hbp__step_squeeze(&g.builder.squeezer, &board, m, NULL, 0, makespan * .999999, 0));
         ck_assert(!hbp__step_squeeze(&g.builder.squeezer, &board, m, NULL, 0, g.builder.fixed * .5 - 1, 99));
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
 }
@@ -119,7 +116,6 @@ START_TEST(no_group_takes_nothing)
     ck_assert(!hbp__step_squeeze(&g.builder.squeezer, &board, 0, (int64_t[]){0}, 1, 1e18, 99));
     ck_assert(hbp__step_squeeze(&g.builder.squeezer, &board, 0, NULL, 0, 1e18, 99));
     ck_assert_double_eq(board.makespan[0], g.builder.fixed);
-    hbp__step_board_close(&g.step, &board);
     ground_close(&g);
 }
 END_TEST
@@ -149,7 +145,6 @@ START_TEST(most_best_assignments_are_found)
                     !hbp__step_squeeze(&g.builder.squeezer, &board, m, NULL, 0, best * (1 - 1e-9), 300));
             board_check(&g.step, &board, NULL, 0);
         }
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(tried, 60);
@@ -199,7 +194,6 @@ START_TEST(the_work_is_about_linear)
     before = g.builder.squeezer.work;
     ck_assert(!hbp__step_squeeze(&g.builder.squeezer, &board, 0, NULL, 0, time[1] * .6, INT64_MAX));
     ck_assert_int_eq(g.builder.squeezer.work, before);
-    hbp__step_board_close(&g.step, &board);
     ground_close(&g);
 }
 END_TEST
@@ -224,8 +218,6 @@ START_TEST(a_request_to_cancel_ends_it)
             ck_assert_int_eq(g.builder.status, HBP_E_CANCELLED);
             moved++;
         }
-        hbp__step_board_close(&g.step, &before);
-        hbp__step_board_close(&g.step, &board);
         ground_close(&g);
     }
     ck_assert_int_gt(moved, GROUNDS / 2);
@@ -238,8 +230,6 @@ static hbp_status open_once(hbp_context *context, void *user)
     hbp__step_squeezer squeezer;
     step.context = context;
     hbp_status status = hbp__step_squeezer_open(&step, &squeezer);
-    hbp__step_squeezer_close(&squeezer);
-    hbp__step_squeezer_close(&squeezer); /* may be closed twice */
     return status;
 }
 
