@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Exchanges tried for each set in a round of effort. */
 #define TRIES 6
@@ -293,7 +294,7 @@ static hbp_status plan_sets(sets *s, hbp__step_solution *solution)
 hbp_status hbp__step_sets(const hbp__step *step, hbp__step_solution *solution)
 {
     hbp_context *context = step->context;
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     int32_t ranks = step->cost->terms.lockstep_ranks, domain = step->domain;
     if (domain % ranks && ranks % domain) /* a set's groups would lie otherwise in each set */
         return HBP_OK;
@@ -301,24 +302,18 @@ hbp_status hbp__step_sets(const hbp__step *step, hbp__step_solution *solution)
     s.cost.terms.ranks = ranks;
     s.cost.terms.domain_ranks = domain < ranks ? domain : ranks;
     s.cost.terms.lockstep_ranks = s.cost.terms.uneven_micro_batches = 0;
-    s.work = hbp__new_zero(memory, (uint64_t)step->count, sizeof *s.work);
-    s.set = hbp__new(memory, (uint64_t)step->count, sizeof *s.set);
-    s.load = hbp__new(memory, (uint64_t)s.count, sizeof *s.load);
-    s.room = hbp__new_zero(memory, (uint64_t)s.count + 2, sizeof *s.room);
-    s.part = hbp__new(memory, (uint64_t)s.count + 2, sizeof *s.part);
-    for (int64_t i = 0; s.part && s.room && i < s.count + 2; i++)
+    s.work = hbp__take_zero(context, (uint64_t)step->count, sizeof *s.work);
+    s.set = hbp__take(context, (uint64_t)step->count, sizeof *s.set);
+    s.load = hbp__take(context, (uint64_t)s.count, sizeof *s.load);
+    s.room = hbp__take_zero(context, (uint64_t)s.count + 2, sizeof *s.room);
+    s.part = hbp__take(context, (uint64_t)s.count + 2, sizeof *s.part);
+    HBP__TRY(hbp__scratch_check(context, "the lockstep sets of a step"));
+    for (int64_t i = 0; i < s.count + 2; i++)
         s.part[i] = &s.room[i];
-    hbp_status status = s.work && s.set && s.load && s.room && s.part
-                            ? plan_sets(&s, solution)
-                            : hbp__fail_memory(context, "the lockstep sets of a step");
+    hbp_status status = plan_sets(&s, solution);
     if (status == HBP_E_INFEASIBLE) /* of the options, in sets: the step as one plan is there */
         status = hbp__enter(context);
-    for (int64_t i = 0; s.room && i < s.count + 2; i++)
-        close_part(memory, &s.room[i]);
-    hbp__delete(memory, s.part);
-    hbp__delete(memory, s.room);
-    hbp__delete(memory, s.load);
-    hbp__delete(memory, s.set);
-    hbp__delete(memory, s.work);
-    return status;
+    for (int64_t i = 0; i < s.count + 2; i++)
+        close_part(&context->memory, &s.room[i]);
+    return hbp__leave(context, mark, status);
 }
