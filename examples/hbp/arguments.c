@@ -64,8 +64,8 @@ static const option options[] = {
      0},
     {"batches", KIND_TEXT, AT(batches_file), CLI_PLAN | CLI_COMPARE, "FILE",
      "the samples of each step, instead of --samples-per-step, --tokens-per-step, --window, --composition, "
-     "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas; empty lines "
-     "are left out",
+     "--curriculum and --drop-last: a line a step, numbers from 0, apart by blanks or commas; blank lines "
+     "at the end are left out",
      0},
     {"composition", KIND_CHOICE, AT(composition), CLI_PLAN | CLI_COMPARE, "WAY",
      "auto (default), random, stratified: each step a small copy of the epoch, hierarchy: of one group",

@@ -118,9 +118,12 @@ static hbp_status cut_batch(cli *c, int64_t *longest)
     *longest = s.max_length;
     if (!c->batch && !c->skip)
         return HBP_OK;
+    char batch[40] = "";
+    if (c->batch)
+        snprintf(batch, sizeof batch, " --batch %lld", (long long)c->batch);
     if (c->skip >= s.samples || c->batch > s.samples - c->skip)
-        return cli_own_failure("%s has %lld samples, too few for --skip %lld --batch %lld", c->file,
-                               (long long)s.samples, (long long)c->skip, (long long)c->batch);
+        return cli_own_failure("%s has %lld samples, too few for --skip %lld%s", c->file,
+                               (long long)s.samples, (long long)c->skip, batch);
     int64_t count = c->batch ? c->batch : s.samples - c->skip;
     int64_t *length = malloc((size_t)count * sizeof *length);
     uint32_t *vision = malloc((size_t)count * sizeof *vision);
@@ -357,11 +360,15 @@ static void print_ways(const way *ways, int64_t bound_ns, int is_exact)
     for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
         if (ways[i].failed[0])
             printf("  %s: %s\n", hbp_step_mode_name(i), ways[i].failed);
-    printf("\nbest settings: swept were tokens a rank in all modes but the default%s, static-sp's degree and "
-           "the least degree\nof hybrid-cp and dynamic-cp%s.\n",
-           is_exact ? " and paper" : "",
-           is_exact ? "; paper has 16 buckets, as published"
-                    : "; of paper also its buckets: 16 as published, 64 and none");
+    int is_swept = 0;
+    for (int32_t i = 0; i < HBP_STEP_MODE_COUNT; i++)
+        is_swept |= ways[i].tokens_per_rank > 0;
+    if (is_swept)
+        printf("\nbest settings: swept were tokens a rank in all modes but the default%s, static-sp's degree "
+               "and the least degree\nof hybrid-cp and dynamic-cp%s.\n",
+               is_exact ? " and paper" : "",
+               is_exact ? "; paper has 16 buckets, as published"
+                        : "; of paper also its buckets: 16 as published, 64 and none");
     if (bound_ns > 0)
         printf("\nNo plan of this step takes less than %s %s.\n", show_time((double)bound_ns).s,
                show_conditions(&ways[HBP_STEP_DEFAULT].summary).s);
@@ -396,7 +403,8 @@ int cli_step(cli *c)
     if (wrong)
         return wrong;
     if (c->compare && (c->output || c->mode))
-        return cli_usage("--compare plans in every mode and writes none of the plans");
+        return cli_usage("--compare plans in every mode and writes none of the plans: it goes without %s",
+                         c->mode ? "--mode" : "--output");
 #ifdef HBP_COMMAND_GLPK
     if (c->exact)
         CLI_TRY(c, hbp_context_set_solver(c->context, hbp_glpk_solver()));

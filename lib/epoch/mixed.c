@@ -214,7 +214,11 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
         w->micro_batches = hbp__min_i64(w->micro_batches, s->mixed.layout.batches.count);
     HBP__TRY(assemble(s, &s->pure, &w->hierarchy));
     HBP__TRY(assemble(s, &s->mixed, &w->mixture));
-    if (w->mixture && may_plan_steps) {
+    if (w->hierarchy && !keeps_tokens(w, w->hierarchy))
+        discard(&w->hierarchy);
+    if (w->mixture && !keeps_tokens(w, w->mixture))
+        discard(&w->mixture);
+    if (w->hierarchy && w->mixture && may_plan_steps) {
         HBP__TRY(hbp__plan_mixture(context, w->hierarchy, &far));
         HBP__TRY(hbp__plan_mixture(context, w->mixture, &near));
         if (near > MIXTURE_NEAR && near > far * MIXTURE_SHARE) {
@@ -226,10 +230,6 @@ static hbp_status take_layouts(weighing *w, const search *s, int may_plan_steps)
             discard(&w->mixture);
         }
     }
-    if (w->hierarchy && !keeps_tokens(w, w->hierarchy))
-        discard(&w->hierarchy);
-    if (w->mixture && !keeps_tokens(w, w->mixture))
-        discard(&w->mixture);
     return HBP_OK;
 }
 
@@ -303,25 +303,36 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
                      (int)o->micro_batch_multiple, (int)o->drop_last, alone);
 }
 
-/* What is left of both plans, as the composition asks for it, mended. Where they are weighed against each
- * other both are mended before: the hierarchy may be faster then, and the mixture slower. */
+/* Mends the plans that may be taken. Where they are weighed against each other both are: the hierarchy may be
+ * faster then, or either slower. */
+static hbp_status mend(weighing *w, int64_t *room)
+{
+    int64_t left = *room;
+    if (w->hierarchy && most_ns(w) < INT64_MAX)
+        HBP__TRY(hbp__epoch_mend(w->epoch, &left, &w->hierarchy));
+    if (w->mixture && time_of(w->epoch, w->mixture) <= most_ns(w))
+        HBP__TRY(hbp__epoch_mend(w->epoch, room, &w->mixture));
+    *room = hbp__min_i64(*room, left);
+    return HBP_OK;
+}
+
+/* Whether drawing is the only way to plan steps one by one that the options leave. */
+static int may_draw_alone(const hbp_epoch_options *o)
+{
+    return o->composition == HBP_COMPOSITION_AUTO && o->drop_last && !o->groups && !o->window_samples &&
+           !o->modality_order;
+}
+
+/* What is left of both plans, as the composition asks for it. */
 static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan **out)
 {
-    int takes_mixture = w->mixture && time_of(w->epoch, w->mixture) <= most_ns(w);
-    int is_mended = takes_mixture && w->hierarchy && most_ns(w) < INT64_MAX;
-    if (is_mended) {
-        int64_t left = *room;
-        HBP__TRY(hbp__epoch_mend(w->epoch, &left, &w->hierarchy));
-        HBP__TRY(hbp__epoch_mend(w->epoch, room, &w->mixture));
-        *room = hbp__min_i64(*room, left);
-        takes_mixture = time_of(w->epoch, w->mixture) <= most_ns(w);
-    }
-    int64_t hierarchy_ns = time_of(w->epoch, w->hierarchy), mixture_ns = time_of(w->epoch, w->mixture);
     if (!w->mixture && !w->hierarchy)
         return hbp__epoch_refuse_tokens(w->epoch, w->tokens_per_step, w->least_tokens);
-    hbp_plan *plan = takes_mixture || !w->hierarchy ? w->mixture : w->hierarchy;
+    HBP__TRY(mend(w, room));
+    int64_t hierarchy_ns = time_of(w->epoch, w->hierarchy), mixture_ns = time_of(w->epoch, w->mixture);
+    hbp_plan *plan = w->mixture && mixture_ns <= most_ns(w) ? w->mixture : w->hierarchy;
     if (!w->mixture && w->guess_ns && w->guess_ns < INT64_MAX)
-        mixture_ns = w->guess_ns;
+        mixture_ns = hbp__max_i64(w->guess_ns, bound_ns);
     if (w->hierarchy && mixture_ns < INT64_MAX) {
         plan->hierarchy_ns = hierarchy_ns;
         plan->mixture_ns = mixture_ns;
@@ -339,13 +350,43 @@ static hbp_status decide(weighing *w, int64_t bound_ns, int64_t *room, hbp_plan 
     else
         w->mixture = NULL;
     *out = plan;
-    return is_mended ? HBP_OK : hbp__epoch_mend(w->epoch, room, out);
+    return HBP_OK;
 }
 
 static void weighing_close(weighing *w)
 {
     discard(&w->hierarchy);
     discard(&w->mixture);
+}
+
+/* A shuffled sampler's steps, as for composition random. */
+static hbp_status plan_drawn(const hbp__epoch *epoch, int64_t tokens_per_step, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    own.options.composition = HBP_COMPOSITION_RANDOM;
+    own.options.tokens_per_step = tokens_per_step;
+    HBP__TRY(hbp__epoch_plan_batches(&own, out));
+    (*out)->bound_ns = 0; /* of these very steps, which were not asked for */
+    return HBP_OK;
+}
+
+/* With drop_last, steps are not planned one by one but by drawing: they are tried where that is soon done. */
+static hbp_status try_drawn(weighing *w)
+{
+    hbp_plan *drawn = NULL;
+    if (hbp__epoch_planning_ns(w->epoch, w->tokens_per_step) > HBP__FREE_NS)
+        return HBP_OK;
+    hbp_status status = plan_drawn(w->epoch, w->tokens_per_step, &drawn);
+    if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
+        return hbp__enter(w->epoch->context); /* clears its message */
+    HBP__TRY(status);
+    if (time_of(w->epoch, drawn) < time_of(w->epoch, w->mixture)) {
+        discard(&w->mixture);
+        w->mixture = drawn;
+    } else {
+        hbp_plan_free(drawn);
+    }
+    return HBP_OK;
 }
 
 hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, const hbp_groups *groups,
@@ -366,6 +407,8 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
         status = hbp__epoch_bound(w.epoch, w.tokens_per_step, 1, &bound_ns);
     if (status >= 0 && hbp__epoch_may_plan_steps(&part))
         status = try_steps(&w, groups, fill, &s.balance, bound_ns);
+    if (status >= 0 && may_draw_alone(&part.options))
+        status = try_drawn(&w);
     if (status >= 0)
         status = decide(&w, bound_ns, room, out);
     weighing_close(&w);
@@ -419,5 +462,10 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         status = hbp__epoch_mix(epoch, epoch->lengths, epoch->groups ? epoch->groups : hierarchy.groups,
                                 hierarchy.packs, &fill, &balance, &room, out);
     hbp__trial_close(&hierarchy);
+    if (status == HBP_E_INFEASIBLE && may_draw_alone(&epoch->options)) {
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
+        hbp__enter(epoch->context); /* clears the message */
+        return plan_drawn(epoch, tokens, out);
+    }
     return status;
 }

@@ -22,7 +22,7 @@
 #define STEP_SHARED_NS 250000000.0
 
 /* Planning is soon done in this part of it. */
-#define SOON 4
+#define SOON 2
 
 /* With mixture_slack, samples past the longest of all x (CUT / 100)^k keep their steps in the hierarchy,
  * k = 0, 1, ... */
@@ -137,52 +137,73 @@ static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t n
         *s->guess_ns = ns;
 }
 
-/* Whether a few steps of a way seem to take at most `limit` beside `others_ns`, but for a doubt. */
+/* Whether a few steps of a way seem to take at most `limit` beside `others_ns`, but for a doubt; *least gets
+ * what they seem to take, where that is less. */
 static hbp_status seems_near(const hbp__stratify *s, const hbp__epoch *part, way w, int64_t steps,
-                             int64_t others_ns, int64_t limit, int *is_near)
+                             int64_t others_ns, int64_t limit, int64_t *least, int *is_near)
 {
     int64_t ns;
     HBP__TRY(estimate(s, part, w, hbp__min_i64(FIRST_STEPS, steps), &ns));
-    note_guess(s, part, ns);
+    *least = hbp__min_i64(*least, ns);
     *is_near = ns < INT64_MAX && hbp__add_saturating(ns - ns / FIRST_DOUBT, others_ns) <= limit;
     return HBP_OK;
 }
 
-/* The way that seems best; *is_found is 0 where none seems to take as little as it may beside `others_ns`. */
+/* Whether planning all steps is soon done, so that no estimate need tell whether it pays. */
+static int is_soon_planned(const hbp__stratify *s, const hbp__epoch *part)
+{
+    return planning_ns(part, part->lengths, s->tokens_per_step) <= HBP__FREE_NS / SOON;
+}
+
+/* What estimates say of the ways to plan some samples. */
+typedef struct guess {
+    way best;          /* of least time; without steps where none keeps to the options */
+    int is_near;       /* it seems to take as little as it may */
+    int is_drawn_near; /* a shuffled sampler's steps do */
+} guess;
+
 static hbp_status guess_way(const hbp__stratify *s, const hbp__epoch *part, int64_t micro_batches,
-                            int64_t others_ns, way *best, int *is_found)
+                            int64_t others_ns, guess *g)
 {
     way ways[WAYS];
-    int count = list_ways(s, part, micro_batches, ways), is_near = 1;
+    int count = list_ways(s, part, micro_batches, ways);
     int64_t limit = most_ns(s, part->lengths), best_ns = INT64_MAX, ns;
     int64_t sample = s->epoch->options.mixture_slack > 0 ? MANY_STEPS : FEW_STEPS;
-    *is_found = 0;
+    *g = (guess){.best = {HBP_COMPOSITION_STRATIFIED, 0}};
     for (int i = 0; i < count; i++) {
         int64_t steps = ways[i].steps ? ways[i].steps : hbp__max_i64(1, ways[0].steps);
         int64_t room = FEW_SAMPLES / count / hbp__max_i64(1, part->lengths->count / steps);
-        if (!i && limit < INT64_MAX) {
+        if (!i && limit < INT64_MAX && !is_soon_planned(s, part)) {
             /* Where a shuffled sampler's steps and even ones are far off, it is not worth looking closer. */
-            HBP__TRY(seems_near(s, part, ways[count - 1], room + 1, others_ns, limit, &is_near));
-            if (!is_near && count > 1)
-                HBP__TRY(seems_near(s, part, ways[0], room + 1, others_ns, limit, &is_near));
-            if (!is_near)
+            int is_worth = 1;
+            int64_t least = INT64_MAX;
+            HBP__TRY(seems_near(s, part, ways[count - 1], room + 1, others_ns, limit, &least, &is_worth));
+            if (!is_worth && count > 1)
+                HBP__TRY(seems_near(s, part, ways[0], room + 1, others_ns, limit, &least, &is_worth));
+            if (!is_worth) {
+                note_guess(s, part, least);
                 return HBP_OK;
+            }
         }
         HBP__TRY(estimate(s, part, ways[i], hbp__max_i64(1, hbp__min_i64(sample, room)), &ns));
         note_guess(s, part, ns);
         if (ns < best_ns) {
             best_ns = ns;
-            *best = ways[i];
+            g->best = ways[i];
         }
+        int is_near = ns < INT64_MAX && hbp__add_saturating(ns, others_ns) <= limit;
+        g->is_near |= is_near;
+        g->is_drawn_near |= is_near && ways[i].composition == HBP_COMPOSITION_RANDOM;
     }
-    *is_found = best_ns < INT64_MAX && hbp__add_saturating(best_ns, others_ns) <= limit;
     return HBP_OK;
 }
 
-/* Frees a plan that takes longer than it may. */
+/* Frees a plan that takes longer than it may; what it takes is known better then than by an estimate. */
 static void drop_slow(const hbp__stratify *s, hbp_plan **plan)
 {
     if (*plan && hbp__plan_ns(*plan) > s->most_ns) {
+        if (s->guess_ns)
+            *s->guess_ns = hbp__plan_ns(*plan);
         hbp_plan_free(*plan);
         *plan = NULL;
     }
@@ -237,33 +258,34 @@ static void keep_faster(hbp_plan **plan, hbp_plan **other)
     *other = NULL;
 }
 
-/* A shuffled sampler's steps as well, where estimates may err by more than planning them takes. */
-static hbp_status try_drawn(const hbp__stratify *s, hbp_plan **plan)
+/* A way as well, if its steps keep to the options. */
+static hbp_status try_way(const hbp__stratify *s, way w, hbp_plan **plan)
 {
-    hbp_plan *drawn = NULL;
-    if (s->epoch->options.composition != HBP_COMPOSITION_AUTO ||
-        planning_ns(s->epoch, s->epoch->lengths, s->tokens_per_step) > HBP__FREE_NS / SOON)
-        return HBP_OK;
-    hbp_status status = plan_way(s, s->epoch, (way){HBP_COMPOSITION_RANDOM, 0}, &drawn);
+    hbp_plan *other = NULL;
+    hbp_status status = plan_way(s, s->epoch, w, &other);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
         return hbp__enter(s->epoch->context); /* clears its message */
     HBP__TRY(status);
-    keep_faster(plan, &drawn);
+    keep_faster(plan, &other);
     return HBP_OK;
 }
 
-/* Plans all samples step by step. */
+/* Plans all samples step by step: the way that seems best, and a shuffled sampler's where it seems to do and
+ * the other did not; both where they are soon planned, for estimates may err by more than planning takes. */
 static hbp_status try_whole(const hbp__stratify *s, hbp_plan **plan)
 {
-    way w = {HBP_COMPOSITION_STRATIFIED, 0};
-    int is_found;
-    HBP__TRY(guess_way(s, s->epoch, s->micro_batches, 0, &w, &is_found));
-    if (!is_found && s->most_ns == INT64_MAX && !s->saves_from_ns)
-        return plan_at_any_price(s, w, plan);
-    if (is_found)
-        HBP__TRY(plan_way(s, s->epoch, w, plan));
-    if (!is_found || w.composition != HBP_COMPOSITION_RANDOM)
-        HBP__TRY(try_drawn(s, plan));
+    guess g;
+    int is_soon = is_soon_planned(s, s->epoch);
+    int may_draw = s->epoch->options.composition == HBP_COMPOSITION_AUTO;
+    HBP__TRY(guess_way(s, s->epoch, s->micro_batches, 0, &g));
+    if (!g.is_near && s->most_ns == INT64_MAX && !s->saves_from_ns)
+        return plan_at_any_price(s, g.best, plan);
+    int is_drawn = g.best.composition == HBP_COMPOSITION_RANDOM;
+    if (g.is_near || (is_soon && g.best.steps))
+        HBP__TRY(try_way(s, g.best, plan));
+    int is_slow = g.is_near && (!*plan || hbp__plan_ns(*plan) > s->most_ns);
+    if (may_draw && (is_soon || (is_slow && g.is_drawn_near)) && !(is_drawn && *plan))
+        HBP__TRY(try_way(s, (way){HBP_COMPOSITION_RANDOM, 0}, plan));
     drop_slow(s, plan);
     return HBP_OK;
 }
@@ -274,18 +296,17 @@ static hbp_status try_cut(const hbp__stratify *s, int64_t longest, hbp_plan **pl
     hbp__parted parted;
     hbp__epoch part = *s->epoch;
     hbp_plan *rest = NULL;
-    way w;
-    int is_found = 0;
+    guess g = {.is_near = 0};
     HBP__TRY(hbp__parted_open(s->epoch, s->groups, s->fill, s->balance, longest, &parted));
     hbp_status status = HBP_OK;
     if (parted.rest) {
         int64_t left = hbp__max_i64(1, s->micro_batches - parted.longs->micro_batches);
         part.lengths = parted.rest;
-        status = guess_way(s, &part, left, hbp__plan_ns(parted.longs), &w, &is_found);
+        status = guess_way(s, &part, left, hbp__plan_ns(parted.longs), &g);
     }
-    if (status >= 0 && is_found)
-        status = plan_way(s, &part, w, &rest);
-    if (status >= 0 && is_found)
+    if (status >= 0 && g.is_near)
+        status = plan_way(s, &part, g.best, &rest);
+    if (status >= 0 && g.is_near)
         status = hbp__parted_join(s->epoch, &parted, rest, plan);
     if (status >= 0)
         drop_slow(s, plan);

@@ -5,6 +5,7 @@
 #include "data/lengths.h"
 #include "step/bound.h"
 #include "step/lanes.h"
+#include "step/scarce.h"
 #include "step/sets.h"
 #include "step/step.h"
 
@@ -217,8 +218,12 @@ static hbp_status plan(const hbp__step *step, int bounds, hbp_plan **out)
     if (status >= 0 && step->options.solver == HBP_STEP_EXACT && step->options.mode == HBP_STEP_DEFAULT)
         status = remark = hbp__step_exact(step, &solution);
     if (status >= 0 && step->options.mode == HBP_STEP_DEFAULT && !step->options.equal_samples &&
-        !step->cost->terms.lockstep_ranks)
+        !step->cost->terms.lockstep_ranks) {
+        int64_t found = solution.micro_batches, found_ns = solution.ns;
         status = hbp__step_spread(step, &solution);
+        if (status >= 0 && o->solver == HBP_STEP_SEARCH)
+            status = hbp__step_scarce(step, found, found_ns, &solution);
+    }
     if (status >= 0)
         status = hbp__step_finish(step, &solution, out);
     hbp__step_solution_close(&solution);

@@ -93,6 +93,14 @@ static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const i
     return status;
 }
 
+int64_t hbp__step_solution_ranks(const hbp__step *step, const hbp__step_solution *solution)
+{
+    int64_t ranks = 0;
+    for (int64_t g = 0; g < solution->groups; g++)
+        ranks += step->degree[solution->degree[g]].degree;
+    return ranks;
+}
+
 hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s)
 {
     hbp_context *context = step->context;

@@ -320,15 +320,6 @@ static hbp_status repair_once(const hbp__step *step, int wide, const hbp__step_s
     return HBP_OK;
 }
 
-/* Ranks of groups with sequences. */
-static int64_t ranks_of(const hbp__step *step, const hbp__step_solution *solution)
-{
-    int64_t ranks = 0;
-    for (int64_t g = 0; g < solution->groups; g++)
-        ranks += step->degree[solution->degree[g]].degree;
-    return ranks;
-}
-
 /* The first micro-batch to be completed may take the short sequences that the next ones need: where time is
  * paid, wider groups are tried first as well. */
 static hbp_status repair(const hbp__step *step, hbp__step_solution *solution)
@@ -337,7 +328,8 @@ static hbp_status repair(const hbp__step *step, hbp__step_solution *solution)
     hbp_status status = repair_once(step, 0, solution, &own);
     if (status >= 0 && own.ns > solution->ns) {
         status = repair_once(step, 1, solution, &wide);
-        if (status >= 0 && wide.ns < own.ns && ranks_of(step, &wide) >= ranks_of(step, &own)) {
+        if (status >= 0 && wide.ns < own.ns &&
+            hbp__step_solution_ranks(step, &wide) >= hbp__step_solution_ranks(step, &own)) {
             hbp__step_solution_close(&own);
             own = wide;
             wide = (hbp__step_solution){.ns = 0};

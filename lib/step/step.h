@@ -175,6 +175,9 @@ hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches,
                                    hbp__step_solution *solution);
 void hbp__step_solution_close(hbp__step_solution *solution);
 
+/* The ranks of all groups. O(groups). */
+int64_t hbp__step_solution_ranks(const hbp__step *step, const hbp__step_solution *solution);
+
 /* Sets `ns` from the groups, in the very integers that plans record. HBP_E_INTERNAL when a group does not
  * fit or holds too many samples, the groups of a micro-batch do not fit the ranks, or a sequence has no
  * group: a planner's own mistake. O(count + groups). */

@@ -339,6 +339,54 @@ START_TEST(what_another_hierarchy_cannot_hold_is_no_failure)
 }
 END_TEST
 
+/* Steps that hold little more than the longest sample: auto takes what the hierarchy takes at most, says what
+ * either takes, and no estimate is below the bound; with drop_last it plans what random plans. */
+START_TEST(tight_steps_are_weighed)
+{
+    hbp_context *context = test_context();
+    int64_t hierarchies = 0, drawn = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
+        hbp__rng rng = hbp__rng_make(seed, 0, 3);
+        hbp_cost *cost = draw_cost(context, &rng);
+        int64_t longest = 1000 + hbp__rng_below(&rng, 9000);
+        hbp_lengths *lengths = test_long_tail(context, seed, 1 + hbp__rng_below(&rng, 300), longest);
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .tokens_per_step = longest + hbp__rng_below(&rng, 2 * longest),
+                                     .micro_batch_multiple = 1 + (int32_t)hbp__rng_below(&rng, 3),
+                                     .max_samples = hbp__rng_below(&rng, 3) ? 0 : 2,
+                                     .mixture_slack = -1};
+        hbp_plan *plan = plan_with(context, lengths, cost, &options), *other = NULL;
+        hbp_plan_summary s = summary_of(context, plan);
+        int64_t recorded_ns = s.composition == HBP_COMPOSITION_HIERARCHY ? s.hierarchy_ns : s.mixture_ns;
+        ck_assert(!recorded_ns || recorded_ns == s.predicted_ns);
+        ck_assert(!s.mixture_ns || s.mixture_ns >= s.bound_ns);
+        options.composition = HBP_COMPOSITION_HIERARCHY;
+        hbp_status status = hbp_plan_epoch(context, lengths, cost, &options, &other);
+        ck_assert_msg(status == HBP_E_INFEASIBLE || s.predicted_ns <= summary_of(context, other).predicted_ns,
+                      "seed %d", (int)seed);
+        hierarchies += status >= 0;
+        hbp_plan_free(other);
+        options.composition = HBP_COMPOSITION_RANDOM;
+        options.drop_last = 1;
+        status = hbp_plan_epoch(context, lengths, cost, &options, &other);
+        hbp_plan_free(other);
+        options.composition = HBP_COMPOSITION_AUTO;
+        if (status >= 0) {
+            hbp_plan *dropping = plan_with(context, lengths, cost, &options);
+            planned_check(context, dropping, lengths);
+            drawn += dropping->composition == HBP_COMPOSITION_RANDOM;
+            hbp_plan_free(dropping);
+        }
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    ck_assert_int_gt(hierarchies, 0);
+    ck_assert_int_gt(drawn, 0);
+    hbp_context_free(context);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     hbp_context *context = test_context();
@@ -358,4 +406,4 @@ TEST_MAIN("mixed", never_longer_than_the_hierarchy, short_epochs_are_as_fast_as_
           the_hierarchy_is_mended_before_it_is_weighed, even_steps_are_found, steps_are_mixtures,
           a_plan_is_a_function_of_its_inputs, ties_policies_and_left_overs_survive, groups_may_be_given,
           extremes_are_planned_or_named, what_another_hierarchy_cannot_hold_is_no_failure,
-          nothing_is_left_behind)
+          tight_steps_are_weighed, nothing_is_left_behind)
