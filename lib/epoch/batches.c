@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "epoch/units.h"
 
 hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__batches *b)
@@ -87,6 +88,7 @@ static int64_t most_steps(const hbp__epoch *epoch, int64_t units)
 hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__batches *b)
 {
     hbp__units units;
+    int64_t mark = hbp__scratch_mark(epoch->context);
     memset(b, 0, sizeof *b);
     hbp_status status = hbp__units_open(epoch, shortest, &units);
     if (status >= 0)
@@ -96,23 +98,18 @@ hbp_status hbp__batches_draw(const hbp__epoch *epoch, int64_t shortest, hbp__bat
     if (status >= 0 && epoch->options.drop_last)
         status = drop_last(epoch, b);
     hbp__units_close(&units);
-    return status;
+    return hbp__leave(epoch->context, mark, status);
 }
 
 hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
 {
     const hbp_lengths *lengths = epoch->lengths;
-    const hbp__memory *memory = &epoch->context->memory;
-    int64_t size = epoch->options.window_samples, at = 0;
+    int64_t size = epoch->options.window_samples, at = 0, mark = hbp__scratch_mark(epoch->context);
     HBP__TRY(hbp__batches_open(epoch, hbp__ceil_div(lengths->count, size), b));
     uint64_t ties = lengths->tie ? (uint64_t)lengths->ties : 0, rows = ties ? (uint64_t)lengths->count : 0;
-    uint32_t *head = ties ? hbp__new(memory, ties, sizeof *head) : NULL;
-    uint32_t *next = ties ? hbp__new(memory, rows, sizeof *next) : NULL;
-    if (ties && (!head || !next)) {
-        hbp__delete(memory, next);
-        hbp__delete(memory, head);
-        return hbp__fail_memory(epoch->context, "the windows");
-    }
+    uint32_t *head = hbp__take(epoch->context, ties, sizeof *head);
+    uint32_t *next = hbp__take(epoch->context, rows, sizeof *next);
+    HBP__TRY(hbp__scratch_check(epoch->context, "the windows"));
     for (uint64_t t = 0; t < ties; t++)
         head[t] = UINT32_MAX;
     for (int64_t i = (int64_t)rows - 1; i >= 0; i--) {
@@ -133,7 +130,6 @@ hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
             b->sample[at++] = s;
     }
     b->first[b->steps] = at;
-    hbp__delete(memory, next);
-    hbp__delete(memory, head);
+    hbp__scratch_release(epoch->context, mark);
     return HBP_OK;
 }

@@ -1,6 +1,7 @@
 /* Steps that are each a draw from every stratum of lengths. */
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/cost.h"
 #include "epoch/batches.h"
@@ -19,15 +20,6 @@ typedef struct dealing {
     uint32_t *bin;   /* [count] */
 } dealing;
 
-static void dealing_close(const hbp__memory *memory, dealing *d)
-{
-    hbp__delete(memory, d->unit);
-    hbp__delete(memory, d->weight);
-    hbp__delete(memory, d->tokens);
-    hbp__delete(memory, d->bin);
-    hbp__units_close(&d->units);
-}
-
 double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares)
 {
     const hbp_cost_terms *t = &epoch->cost->terms;
@@ -37,15 +29,13 @@ double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares)
 /* Lists what the curriculum left, in the order drawn but for the last `rest` single samples of it. */
 static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
 {
-    const hbp__memory *memory = &epoch->context->memory;
     const hbp__units *u = &d->units;
     uint64_t rows = (uint64_t)u->count;
-    d->unit = hbp__new(memory, rows, sizeof *d->unit);
-    d->weight = hbp__new(memory, rows, sizeof *d->weight);
-    d->tokens = hbp__new(memory, rows, sizeof *d->tokens);
-    d->bin = hbp__new(memory, rows, sizeof *d->bin);
-    if (!d->unit || !d->weight || !d->tokens || !d->bin)
-        return hbp__fail_memory(epoch->context, "the strata");
+    d->unit = hbp__take(epoch->context, rows, sizeof *d->unit);
+    d->weight = hbp__take(epoch->context, rows, sizeof *d->weight);
+    d->tokens = hbp__take(epoch->context, rows, sizeof *d->tokens);
+    d->bin = hbp__take(epoch->context, rows, sizeof *d->bin);
+    HBP__TRY(hbp__scratch_check(epoch->context, "the strata"));
     int64_t most = u->count - u->drawn - rest, multiple = hbp__max_i64(1, epoch->options.sequence_multiple);
     for (int64_t i = 0; i < u->count && d->count < most; i++) {
         HBP__TRY(hbp__tick_row(epoch->context, "batches", i, u->count));
@@ -65,38 +55,34 @@ static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
 /* Appends `steps` steps in a drawn order. */
 static hbp_status append(const hbp__epoch *epoch, dealing *d, int64_t steps, hbp__batches *b)
 {
-    const hbp__memory *memory = &epoch->context->memory;
+    hbp_context *context = epoch->context;
     const hbp_epoch_options *o = &epoch->options;
-    uint32_t *place = hbp__new(memory, (uint64_t)steps, sizeof *place);
-    int64_t *start = hbp__new_zero(memory, (uint64_t)steps + 1, sizeof *start), base = b->first[b->steps];
-    if (!place || !start) {
-        hbp__delete(memory, start);
-        hbp__delete(memory, place);
-        return hbp__fail_memory(epoch->context, "the strata");
-    }
+    int64_t mark = hbp__scratch_mark(context), base = b->first[b->steps];
+    uint32_t *place = hbp__take(context, (uint64_t)steps, sizeof *place);
+    int64_t *start = hbp__take_zero(context, (uint64_t)steps + 1, sizeof *start);
+    HBP__TRY(hbp__scratch_check(context, "the strata"));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_ORDER);
     for (int64_t i = 0; i < steps; i++)
         place[i] = (uint32_t)i;
-    hbp_status status = hbp__shuffle(epoch->context, &rng, place, steps);
-    for (int64_t i = 0; i < d->count && status >= 0; i++) {
+    HBP__TRY(hbp__shuffle(context, &rng, place, steps));
+    for (int64_t i = 0; i < d->count; i++) {
         start[place[d->bin[i]] + 1] += hbp__items_members(&d->units.items, d->unit[i]);
-        status = hbp__tick_row(epoch->context, "batches", i, d->count);
+        HBP__TRY(hbp__tick_row(context, "batches", i, d->count));
     }
     for (int64_t s = 1; s <= steps; s++) {
         start[s] += start[s - 1];
         b->first[b->steps + s] = base + start[s];
     }
-    for (int64_t i = 0; i < d->count && status >= 0; i++) {
-        status = hbp__tick_row(epoch->context, "batches", i, d->count);
+    for (int64_t i = 0; i < d->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, d->count));
         int64_t *at = &start[place[d->bin[i]]];
         *at += hbp__items_write(&d->units.items, d->unit[i], b->sample + base + *at);
         d->units.is_taken[d->unit[i]] = 1;
     }
     b->steps += steps;
     d->units.drawn += d->count;
-    hbp__delete(memory, start);
-    hbp__delete(memory, place);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* How many steps the units that are left make: `steps`, or as many as samples_per_step asks for, and how many
@@ -141,6 +127,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
 hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t shortest, hbp__batches *b)
 {
     dealing d = {.count = 0};
+    int64_t mark = hbp__scratch_mark(epoch->context);
     *b = (hbp__batches){.steps = 0};
     hbp_status status = hbp__units_open(epoch, shortest, &d.units);
     if (status >= 0)
@@ -149,6 +136,6 @@ hbp_status hbp__batches_deal(const hbp__epoch *epoch, int64_t steps, int64_t sho
         status = hbp__units_draw(&d.units, epoch->options.curriculum_steps, 0, b);
     if (status >= 0)
         status = deal(epoch, steps, &d, b);
-    dealing_close(&epoch->context->memory, &d);
-    return status;
+    hbp__units_close(&d.units);
+    return hbp__leave(epoch->context, mark, status);
 }

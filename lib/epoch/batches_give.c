@@ -1,5 +1,6 @@
 /* The caller's own batches. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
 
@@ -10,28 +11,19 @@ typedef struct pieces {
     uint32_t *piece;
 } pieces;
 
-static void pieces_close(const hbp__memory *memory, pieces *p)
-{
-    hbp__delete(memory, p->first);
-    hbp__delete(memory, p->piece);
-}
-
 /* A limit may have dropped samples or cut them into pieces. */
-static hbp_status pieces_open(const hbp__epoch *epoch, pieces *p)
+static hbp_status take_pieces(const hbp__epoch *epoch, pieces *p)
 {
     const hbp_lengths *lengths = epoch->lengths;
-    const hbp__memory *memory = &epoch->context->memory;
+    hbp_context *context = epoch->context;
     *p = (pieces){.samples = lengths->origin ? 0 : lengths->count};
     for (int64_t i = 0; lengths->origin && i < lengths->count; i++)
         p->samples = hbp__max_i64(p->samples, (int64_t)lengths->origin[i] + 1);
     for (int64_t i = 0; i < lengths->dropped; i++)
         p->samples = hbp__max_i64(p->samples, lengths->dropped_id[i] + 1);
-    p->first = hbp__new_zero(memory, (uint64_t)p->samples + 2, sizeof *p->first);
-    p->piece = hbp__new(memory, (uint64_t)lengths->count, sizeof *p->piece);
-    if (!p->first || !p->piece) {
-        pieces_close(memory, p);
-        return hbp__fail_memory(epoch->context, "the given batches");
-    }
+    p->first = hbp__take_zero(context, (uint64_t)p->samples + 2, sizeof *p->first);
+    p->piece = hbp__take(context, (uint64_t)lengths->count, sizeof *p->piece);
+    HBP__TRY(hbp__scratch_check(context, "the given batches"));
     int64_t *start = p->first + 1; /* shifted by one, so that filling leaves the starts in place */
     for (int64_t i = 0; i < lengths->count; i++)
         start[(lengths->origin ? lengths->origin[i] : i) + 1]++;
@@ -120,22 +112,18 @@ static hbp_status check_all(const hbp__epoch *epoch, const int64_t *seen, int64_
 
 hbp_status hbp__batches_give(const hbp__epoch *epoch, hbp__batches *b)
 {
-    const hbp__memory *memory = &epoch->context->memory;
+    hbp_context *context = epoch->context;
+    int64_t mark = hbp__scratch_mark(context);
     pieces p;
     *b = (hbp__batches){.steps = 0};
     HBP__TRY(check_offsets(epoch));
-    HBP__TRY(pieces_open(epoch, &p));
-    int64_t *seen = hbp__new_zero(memory, (uint64_t)p.samples, sizeof *seen);
-    int64_t *home = hbp__new_zero(memory, (uint64_t)epoch->lengths->ties + 1, sizeof *home);
-    hbp_status status = hbp__batches_open(epoch, epoch->options.batches, b);
-    if (!seen || !home)
-        status = hbp__fail_memory(epoch->context, "the given batches");
-    if (status >= 0)
-        status = fill(epoch, &p, seen, b);
-    if (status >= 0)
-        status = check_all(epoch, seen, home);
-    hbp__delete(memory, home);
-    hbp__delete(memory, seen);
-    pieces_close(memory, &p);
-    return status;
+    HBP__TRY(take_pieces(epoch, &p));
+    int64_t *seen = hbp__take_zero(context, (uint64_t)p.samples, sizeof *seen);
+    int64_t *home = hbp__take_zero(context, (uint64_t)epoch->lengths->ties + 1, sizeof *home);
+    HBP__TRY(hbp__scratch_check(context, "the given batches"));
+    HBP__TRY(hbp__batches_open(epoch, epoch->options.batches, b));
+    HBP__TRY(fill(epoch, &p, seen, b));
+    HBP__TRY(check_all(epoch, seen, home));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -1,6 +1,7 @@
 /* A plan for every batch, and all of them joined. */
 #include "base/checked.h"
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "data/lengths_subset.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
@@ -158,14 +159,15 @@ static hbp_status plan_all(planning *p, int by_groups, hbp_plan **out)
 static hbp_status plan_batches(const hbp__epoch *epoch, const hbp__batches *b, int by_groups, int one_step,
                                hbp_plan **out)
 {
-    const hbp__memory *memory = &epoch->context->memory;
+    hbp_context *context = epoch->context;
+    int64_t mark = hbp__scratch_mark(context);
     planning p = {epoch, b, one_step, 0, HBP__MEND_SAMPLES, NULL};
-    p.part = hbp__new_zero(memory, (uint64_t)b->steps + 1, sizeof *p.part);
-    hbp_status status = p.part ? plan_all(&p, by_groups, out) : hbp__fail_memory(epoch->context, "the steps");
-    for (int64_t i = 0; p.part && i <= b->steps; i++)
+    p.part = hbp__take_zero(context, (uint64_t)b->steps + 1, sizeof *p.part);
+    HBP__TRY(hbp__scratch_check(context, "the steps"));
+    hbp_status status = plan_all(&p, by_groups, out);
+    for (int64_t i = 0; i <= b->steps; i++)
         hbp_plan_free(p.part[i]);
-    hbp__delete(memory, p.part);
-    return status;
+    return hbp__leave(context, mark, status);
 }
 
 hbp_status hbp__batches_plan(const hbp__epoch *epoch, const hbp__batches *b, hbp_plan **out)

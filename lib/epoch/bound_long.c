@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "epoch/epoch.h"
 #include "simulate/bound.h"
@@ -121,17 +122,16 @@ static hbp_status raise(const longest *l, int64_t count, int64_t *pairs, int64_t
 hbp_status hbp__epoch_bound_long(const hbp__epoch *epoch, int64_t tokens_per_step, int64_t *bound_ns)
 {
     longest l = {.epoch = epoch, .tokens_per_step = tokens_per_step};
-    const hbp__memory *memory = &epoch->context->memory;
-    int64_t pairs = MOST_PAIRS;
+    int64_t pairs = MOST_PAIRS, mark = hbp__scratch_mark(epoch->context);
     if (tokens_per_step < 1 || epoch->lengths->vision_sum > 0 || !list_longest(&l))
         return HBP_OK;
     l.steps = hbp__ceil_div(epoch->lengths->tokens, tokens_per_step);
     if (l.ns[0] <= *bound_ns / l.steps || l.tokens_to[0] > tokens_per_step)
         return HBP_OK; /* no longer than a step's share */
-    l.left = hbp__new(memory, (uint64_t)epoch->lengths->bins, sizeof *l.left);
-    hbp_status status = l.left ? HBP_OK : hbp__fail_memory(epoch->context, "the bound of long samples");
-    for (int64_t count = 1; count <= l.count && status >= 0 && pairs > 0; count++)
-        status = raise(&l, count, &pairs, bound_ns);
-    hbp__delete(memory, l.left);
-    return status;
+    l.left = hbp__take(epoch->context, (uint64_t)epoch->lengths->bins, sizeof *l.left);
+    HBP__TRY(hbp__scratch_check(epoch->context, "the bound of long samples"));
+    for (int64_t count = 1; count <= l.count && pairs > 0; count++)
+        HBP__TRY(raise(&l, count, &pairs, bound_ns));
+    hbp__scratch_release(epoch->context, mark);
+    return HBP_OK;
 }

@@ -93,8 +93,8 @@ hbp_status hbp__epoch_mix(const hbp__epoch *epoch, const hbp_lengths *lengths, c
                           const hbp_packs *packs, const hbp_fill_options *fill,
                           const hbp_balance_options *balance, int64_t *room, hbp_plan **out);
 
-/* The pieces of the lengths that the rows of the plan's samples are, in *piece [plan->samples], freed by the
- * caller: pieces have other numbers than samples where a limit drops or splits some. O(samples log pieces).
+/* The pieces of the lengths that the rows of the plan's samples are, in *piece [plan->samples], in scratch:
+ * pieces have other numbers than samples where a limit drops or splits some. O(samples log pieces).
  */
 hbp_status hbp__epoch_pieces(const hbp__epoch *epoch, const hbp_plan *plan, uint32_t **piece);
 

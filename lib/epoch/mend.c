@@ -1,6 +1,7 @@
 /* Steps in which a rank is idle, planned anew: groups fill their last micro-batches with dummies, and the
  * step planner spreads samples instead. The samples of a step stay. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lengths_subset.h"
 #include "data/plan.h"
 #include "epoch/batches.h"
@@ -34,30 +35,29 @@ static int64_t first_sample(const hbp_plan *plan, int64_t step)
     return plan->pack_offsets[plan->micro_batch_offsets[plan->step_offsets[step]]];
 }
 
-static hbp_status open(mending *m, int64_t *room)
+static hbp_status take_mending(mending *m, int64_t *room)
 {
     const hbp_plan *plan = m->plan;
-    const hbp__memory *memory = &m->epoch->context->memory;
+    hbp_context *context = m->epoch->context;
     int64_t samples = 0;
     uint32_t *piece;
-    m->step = hbp__new(memory, (uint64_t)plan->steps, sizeof *m->step);
-    if (!m->step)
-        return hbp__fail_memory(m->epoch->context, "the steps to be mended");
+    m->step = hbp__take(context, (uint64_t)plan->steps, sizeof *m->step);
+    HBP__TRY(hbp__scratch_check(context, "the steps to be mended"));
     for (int64_t s = 0; s < plan->steps; s++)
         if (dummies_of(plan, s) && samples + plan->step_samples[s] <= *room) {
             m->step[m->count++] = s;
             samples += plan->step_samples[s];
         }
     uint64_t rows = (uint64_t)m->count;
-    m->first = hbp__new_zero(memory, rows + 1, sizeof *m->first);
-    m->piece = hbp__new(memory, (uint64_t)samples, sizeof *m->piece);
-    m->anew = hbp__new_zero(memory, rows, sizeof *m->anew);
-    m->part = hbp__new_zero(memory, 2 * rows + 2, sizeof *m->part);
-    if (!m->first || !m->piece || !m->anew || !m->part)
-        return hbp__fail_memory(m->epoch->context, "the steps to be mended");
+    m->first = hbp__take_zero(context, rows + 1, sizeof *m->first);
+    m->piece = hbp__take(context, (uint64_t)samples, sizeof *m->piece);
+    m->anew = hbp__take_zero(context, rows, sizeof *m->anew);
+    m->part = hbp__take_zero(context, 2 * rows + 2, sizeof *m->part);
+    HBP__TRY(hbp__scratch_check(context, "the steps to be mended"));
     if (!m->count)
         return HBP_OK;
     *room -= samples;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(hbp__epoch_pieces(m->epoch, plan, &piece));
     for (int64_t k = 0, at = 0; k < m->count; k++) {
         int64_t end = first_sample(plan, m->step[k]) + plan->step_samples[m->step[k]];
@@ -65,22 +65,16 @@ static hbp_status open(mending *m, int64_t *room)
             m->piece[at++] = piece[i];
         m->first[k + 1] = at;
     }
-    hbp__delete(memory, piece);
+    hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-static void close(mending *m)
+static void free_plans(mending *m)
 {
-    const hbp__memory *memory = &m->epoch->context->memory;
-    for (int64_t k = 0; m->anew && k < m->count; k++)
+    for (int64_t k = 0; k < m->count; k++)
         hbp_plan_free(m->anew[k]);
-    for (int64_t i = 0; m->part && i < 2 * m->count + 2; i++)
+    for (int64_t i = 0; i < 2 * m->count + 2; i++)
         hbp_plan_free(m->part[i]);
-    hbp__delete(memory, m->part);
-    hbp__delete(memory, m->anew);
-    hbp__delete(memory, m->piece);
-    hbp__delete(memory, m->first);
-    hbp__delete(memory, m->step);
 }
 
 /* Keeps the better of the plans so far and *other, which is consumed: fewer dummies, then shorter; but none
@@ -118,7 +112,9 @@ static hbp_status mend_step(mending *m, const hbp__batches *batches, int64_t k)
     hbp_lengths_free(lengths);
     HBP__TRY(status);
     keep_better(m, k, &other);
-    status = hbp__batches_plan_step(epoch, epoch->context, batches, k, &other);
+    int64_t mark = hbp__scratch_mark(epoch->context);
+    status =
+        hbp__leave(epoch->context, mark, hbp__batches_plan_step(epoch, epoch->context, batches, k, &other));
     if (status == HBP_E_INFEASIBLE) /* the step as it is stays */
         return hbp__enter(epoch->context);
     HBP__TRY(status);
@@ -195,12 +191,13 @@ hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **pl
     int any = 0;
     if (epoch->options.groups || epoch->options.modality_order)
         return hbp__epoch_share(epoch, *plan);
-    hbp_status status = open(&m, room);
-    if (status >= 0)
-        status = plan_anew(&m, &any);
+    int64_t mark = hbp__scratch_mark(epoch->context);
+    HBP__TRY(take_mending(&m, room));
+    hbp_status status = plan_anew(&m, &any);
     if (status >= 0 && any)
         status = join(&m, &mended);
-    close(&m);
+    free_plans(&m);
+    hbp__scratch_release(epoch->context, mark);
     if (status < 0 || !mended)
         return status < 0 ? status : HBP_OK;
     mended->bound_ns = (*plan)->bound_ns;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lengths_subset.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
@@ -57,9 +58,8 @@ static hbp_status list_samples(parting *p)
 {
     const hbp_packs *packs = p->packs;
     int64_t at = 0;
-    p->sample = hbp__new(&p->epoch->context->memory, (uint64_t)packs->samples, sizeof *p->sample);
-    if (!p->sample)
-        return hbp__fail_memory(p->epoch->context, "the parts of the epoch");
+    p->sample = hbp__take(p->epoch->context, (uint64_t)packs->samples, sizeof *p->sample);
+    HBP__TRY(hbp__scratch_check(p->epoch->context, "the parts of the epoch"));
     for (int kept = 1; kept >= 0; kept--) {
         for (int64_t i = 0; i < packs->count; i++) {
             if ((packs->group[i] >= p->kept) != kept)
@@ -134,6 +134,7 @@ hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, c
                             const hbp_balance_options *balance, int64_t longest, hbp__parted *parted)
 {
     parting p = {.epoch = epoch, .groups = groups};
+    int64_t mark = hbp__scratch_mark(epoch->context);
     *parted = (hbp__parted){NULL, NULL};
     if (!widen(&p, longest))
         return HBP_OK;
@@ -146,10 +147,9 @@ hbp_status hbp__parted_open(const hbp__epoch *epoch, const hbp_groups *groups, c
     if (status >= 0 && rest)
         status = hbp__lengths_subset(epoch->context, epoch->lengths, p.sample + p.longs, rest, &parted->rest);
     hbp_packs_free(p.packs);
-    hbp__delete(&epoch->context->memory, p.sample);
     if (status < 0)
         hbp__parted_close(parted);
-    return status < 0 ? status : HBP_OK;
+    return hbp__leave(epoch->context, mark, status < 0 ? status : HBP_OK);
 }
 
 /* One step after the other, those of long samples spread evenly. */
@@ -169,17 +169,17 @@ hbp_status hbp__parted_join(const hbp__epoch *epoch, const hbp__parted *parted, 
 {
     hbp_context *context = epoch->context;
     int64_t steps = parted->longs->steps + rest->steps;
-    hbp_plan **part = hbp__new_zero(&context->memory, (uint64_t)steps, sizeof *part), *plan = NULL;
-    hbp_status status =
-        part ? slice(context, parted->longs, rest, part) : hbp__fail_memory(context, "the parts");
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_plan **part = hbp__take_zero(context, (uint64_t)steps, sizeof *part), *plan = NULL;
+    HBP__TRY(hbp__scratch_check(context, "the parts"));
+    hbp_status status = slice(context, parted->longs, rest, part);
     if (status >= 0)
         status = hbp__plan_join(context, part, steps, epoch->lengths, &plan);
-    for (int64_t s = 0; part && s < steps; s++)
+    for (int64_t s = 0; s < steps; s++)
         hbp_plan_free(part[s]);
-    hbp__delete(&context->memory, part);
     if (status >= 0) {
         hbp__epoch_seal(epoch, plan);
         *out = plan;
     }
-    return status;
+    return hbp__leave(context, mark, status);
 }

@@ -1,4 +1,5 @@
 /* Which piece of the lengths a row of a plan is. */
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
@@ -36,25 +37,20 @@ static uint32_t find_piece(const hbp_lengths *lengths, const uint32_t *order, in
 hbp_status hbp__epoch_pieces(const hbp__epoch *epoch, const hbp_plan *plan, uint32_t **piece)
 {
     const hbp_lengths *lengths = epoch->lengths;
-    const hbp__memory *memory = &epoch->context->memory;
+    hbp_context *context = epoch->context;
     uint64_t pieces = lengths->origin ? (uint64_t)lengths->count : 0;
-    *piece = hbp__new(memory, (uint64_t)plan->samples, sizeof **piece);
-    uint32_t *order = hbp__new(memory, pieces, sizeof *order);
-    int64_t *key = hbp__new(memory, pieces, sizeof *key);
-    hbp_status status =
-        *piece && order && key ? HBP_OK : hbp__fail_memory(epoch->context, "the pieces of a plan");
-    if (status >= 0 && pieces)
-        status = order_pieces(epoch, key, order);
-    for (int64_t i = 0; status >= 0 && i < plan->samples; i++) {
+    *piece = hbp__take(context, (uint64_t)plan->samples, sizeof **piece);
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *order = hbp__take(context, pieces, sizeof *order);
+    int64_t *key = hbp__take(context, pieces, sizeof *key);
+    HBP__TRY(hbp__scratch_check(context, "the pieces of a plan"));
+    if (pieces)
+        HBP__TRY(order_pieces(epoch, key, order));
+    for (int64_t i = 0; i < plan->samples; i++) {
         int64_t first = plan->sample_first_tokens ? plan->sample_first_tokens[i] : 0;
         (*piece)[i] =
             pieces ? find_piece(lengths, order, plan->sample_ids[i], first) : (uint32_t)plan->sample_ids[i];
     }
-    hbp__delete(memory, key);
-    hbp__delete(memory, order);
-    if (status < 0) {
-        hbp__delete(memory, *piece);
-        *piece = NULL;
-    }
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lockstep.h"
 #include "data/plan.h"
@@ -303,22 +304,19 @@ static int has_dummies(const hbp_plan *plan, int64_t step)
 static hbp_status open(sharing *s)
 {
     hbp_context *context = s->epoch->context;
-    const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)s->plan->samples, ties = (uint64_t)s->epoch->lengths->ties;
     HBP__TRY(hbp__clock_open(context, s->plan->ranks, s->plan->lockstep_ranks, &s->clock));
     HBP__TRY(hbp__epoch_pieces(s->epoch, s->plan, &s->piece));
-    s->offset = hbp__new(memory, (uint64_t)s->plan->packs + 1, sizeof *s->offset);
-    s->source = hbp__new(memory, (uint64_t)s->plan->packs, sizeof *s->source);
-    s->home = hbp__new(memory, rows, sizeof *s->home);
-    s->unit = hbp__new(memory, rows, sizeof *s->unit);
-    s->tokens = hbp__new(memory, rows, sizeof *s->tokens);
-    s->kinds = hbp__new(memory, rows, sizeof *s->kinds);
-    s->leader = hbp__new(memory, ties, sizeof *s->leader);
-    s->leaves = hbp__new_zero(memory, rows, sizeof *s->leaves);
-    s->column = hbp__new(memory, rows, sizeof *s->column);
-    if (!s->offset || !s->source || !s->home || !s->unit || !s->tokens || !s->kinds || !s->leader ||
-        !s->leaves || !s->column)
-        return hbp__fail_memory(context, "the idle ranks of the plan");
+    s->offset = hbp__take(context, (uint64_t)s->plan->packs + 1, sizeof *s->offset);
+    s->source = hbp__take(context, (uint64_t)s->plan->packs, sizeof *s->source);
+    s->home = hbp__take(context, rows, sizeof *s->home);
+    s->unit = hbp__take(context, rows, sizeof *s->unit);
+    s->tokens = hbp__take(context, rows, sizeof *s->tokens);
+    s->kinds = hbp__take(context, rows, sizeof *s->kinds);
+    s->leader = hbp__take(context, ties, sizeof *s->leader);
+    s->leaves = hbp__take_zero(context, rows, sizeof *s->leaves);
+    s->column = hbp__take(context, rows, sizeof *s->column);
+    HBP__TRY(hbp__scratch_check(context, "the idle ranks of the plan"));
     for (uint64_t i = 0; i < ties; i++)
         s->leader[i] = NO_ROW;
     memcpy(s->offset, s->plan->pack_offsets, ((size_t)s->plan->packs + 1) * sizeof *s->offset);
@@ -332,7 +330,7 @@ static hbp_status open(sharing *s)
 
 hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
 {
-    const hbp__memory *memory = &epoch->context->memory;
+    int64_t mark = hbp__scratch_mark(epoch->context);
     sharing s = {.epoch = epoch, .plan = plan};
     int64_t idle = 0;
     while (idle < plan->steps && !has_dummies(plan, idle))
@@ -347,16 +345,6 @@ hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
     }
     if (status >= 0 && s.has_moved)
         hbp__plan_seal(plan);
-    hbp__delete(memory, s.column);
-    hbp__delete(memory, s.leaves);
-    hbp__delete(memory, s.leader);
-    hbp__delete(memory, s.kinds);
-    hbp__delete(memory, s.tokens);
-    hbp__delete(memory, s.unit);
-    hbp__delete(memory, s.home);
-    hbp__delete(memory, s.source);
-    hbp__delete(memory, s.offset);
-    hbp__delete(memory, s.piece);
     hbp__clock_close(&s.clock);
-    return status;
+    return hbp__leave(epoch->context, mark, status);
 }

@@ -11,20 +11,15 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 enum { STREAM_DRAW = 0x64726177 };
 
 void hbp__units_close(hbp__units *u)
 {
-    if (!u->epoch)
-        return;
-    const hbp__memory *memory = &u->epoch->context->memory;
     if (u->items.memory.release)
         hbp__items_close(&u->items);
-    hbp__delete(memory, u->order);
-    hbp__delete(memory, u->is_short);
-    hbp__delete(memory, u->is_taken);
     memset(u, 0, sizeof *u);
 }
 
@@ -47,11 +42,10 @@ hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units
     HBP__TRY(hbp__items_open(context, epoch->lengths, 1, INT64_MAX, o->seed, o->epoch, &u->items));
     u->count = u->items.count;
     uint64_t rows = (uint64_t)u->count;
-    u->order = hbp__new(&context->memory, rows, sizeof *u->order);
-    u->is_short = hbp__new(&context->memory, rows, sizeof *u->is_short);
-    u->is_taken = hbp__new_zero(&context->memory, rows, sizeof *u->is_taken);
-    if (!u->order || !u->is_short || !u->is_taken)
-        return hbp__fail_memory(context, "the batches");
+    u->order = hbp__take(context, rows, sizeof *u->order);
+    u->is_short = hbp__take(context, rows, sizeof *u->is_short);
+    u->is_taken = hbp__take_zero(context, rows, sizeof *u->is_taken);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
     for (int64_t i = 0; i < u->count; i++) {
         u->order[i] = (uint32_t)i;
         u->is_short[i] = (uint8_t)is_short(u, i, shortest);
@@ -148,37 +142,28 @@ static void find_sums(queues *q, int64_t samples)
             q->makes[n] |= q->makes[n - q->size[k]];
 }
 
-static void queues_close(const hbp__memory *memory, queues *q)
-{
-    hbp__delete(memory, q->size);
-    hbp__delete(memory, q->head);
-    hbp__delete(memory, q->end);
-    hbp__delete(memory, q->unit);
-    hbp__delete(memory, q->makes);
-}
-
 /* Sizes above samples_per_step are refused by the caller. O(count + samples). */
-static hbp_status queues_open(const hbp__units *u, const uint32_t *list, int64_t count, int64_t samples,
+static hbp_status take_queues(const hbp__units *u, const uint32_t *list, int64_t count, int64_t samples,
                               queues *q)
 {
-    const hbp__memory *memory = &u->epoch->context->memory;
+    hbp_context *context = u->epoch->context;
     memset(q, 0, sizeof *q);
-    int64_t *number = hbp__new_zero(memory, (uint64_t)samples + 2, sizeof *number);
-    q->makes = hbp__new(memory, (uint64_t)samples + 1, sizeof *q->makes);
-    q->unit = hbp__new(memory, (uint64_t)count, sizeof *q->unit);
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; number && i < count && status >= 0; i++) {
+    q->makes = hbp__take(context, (uint64_t)samples + 1, sizeof *q->makes);
+    q->unit = hbp__take(context, (uint64_t)count, sizeof *q->unit);
+    int64_t *number = hbp__take_zero(context, (uint64_t)samples + 2, sizeof *number);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
+    for (int64_t i = 0; i < count; i++) {
         number[hbp__items_members(&u->items, list[i])]++;
-        status = hbp__tick_row(u->epoch->context, "batches", i, count);
+        HBP__TRY(hbp__tick_row(context, "batches", i, count));
     }
-    for (int64_t n = 1; number && n <= samples; n++)
+    for (int64_t n = 1; n <= samples; n++)
         q->sizes += number[n] > 0;
-    q->size = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->size);
-    q->head = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->head);
-    q->end = hbp__new(memory, (uint64_t)q->sizes, sizeof *q->end);
-    int done = number && q->makes && q->unit && q->size && q->head && q->end;
+    q->size = hbp__take(context, (uint64_t)q->sizes, sizeof *q->size);
+    q->head = hbp__take(context, (uint64_t)q->sizes, sizeof *q->head);
+    q->end = hbp__take(context, (uint64_t)q->sizes, sizeof *q->end);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
     int64_t at = 0;
-    for (int64_t n = 1, k = 0; n <= samples && done; n++)
+    for (int64_t n = 1, k = 0; n <= samples; n++)
         if (number[n]) {
             q->size[k] = n;
             q->head[k] = q->end[k] = at;
@@ -186,14 +171,10 @@ static hbp_status queues_open(const hbp__units *u, const uint32_t *list, int64_t
             q->left += n * number[n];
             number[n] = k++;
         }
-    for (int64_t i = 0; i < count && done && status >= 0; i++) {
+    for (int64_t i = 0; i < count; i++) {
         q->unit[q->end[number[hbp__items_members(&u->items, list[i])]]++] = (uint32_t)i;
-        status = hbp__tick_row(u->epoch->context, "batches", i, count);
+        HBP__TRY(hbp__tick_row(context, "batches", i, count));
     }
-    hbp__delete(memory, number);
-    if (!done)
-        return hbp__fail_memory(u->epoch->context, "the batches");
-    HBP__TRY(status);
     find_sums(q, samples);
     return HBP_OK;
 }
@@ -218,12 +199,13 @@ static int64_t next_of(const queues *q, int64_t room)
 static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t count, int64_t most,
                                   int whole_alone, hbp__batches *b)
 {
-    const hbp__memory *memory = &u->epoch->context->memory;
+    hbp_context *context = u->epoch->context;
+    int64_t mark = hbp__scratch_mark(context);
     int64_t samples = hbp__min_i64(u->epoch->options.samples_per_step, u->items.lengths->count);
     int64_t at = b->first[b->steps];
     queues q;
-    hbp_status status = queues_open(u, list, count, samples, &q);
-    for (int64_t s = 0; status >= 0 && q.left && s < most; s++) {
+    HBP__TRY(take_queues(u, list, count, samples, &q));
+    for (int64_t s = 0; q.left && s < most; s++) {
         int64_t room = samples;
         if (q.left < room && whole_alone)
             break;
@@ -236,10 +218,10 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
         }
         b->first[++b->steps] = at;
         if (s % 256 == 0)
-            status = hbp__tick(u->epoch->context, "batches", at, u->items.lengths->count);
+            HBP__TRY(hbp__tick(context, "batches", at, u->items.lengths->count));
     }
-    queues_close(memory, &q);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status check_links(const hbp__units *u)
@@ -266,21 +248,22 @@ static hbp_status check_links(const hbp__units *u)
 hbp_status hbp__units_draw(hbp__units *u, int64_t early, int64_t most, hbp__batches *b)
 {
     const hbp_epoch_options *o = &u->epoch->options;
-    const hbp__memory *memory = &u->epoch->context->memory;
+    hbp_context *context = u->epoch->context;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(check_links(u));
-    uint32_t *list = hbp__new(memory, (uint64_t)u->count, sizeof *list);
-    hbp_status status = list ? HBP_OK : hbp__fail_memory(u->epoch->context, "the batches");
-    for (int turn = early > 0 ? 0 : 1; turn < 2 && status >= 0; turn++) {
+    uint32_t *list = hbp__take(context, (uint64_t)u->count, sizeof *list);
+    HBP__TRY(hbp__scratch_check(context, "the batches"));
+    for (int turn = early > 0 ? 0 : 1; turn < 2; turn++) {
         int64_t count = 0;
-        for (int64_t i = 0; i < u->count && status >= 0; i++) {
+        for (int64_t i = 0; i < u->count; i++) {
             if (!u->is_taken[u->order[i]] && (turn || u->is_short[u->order[i]]))
                 list[count++] = u->order[i];
-            status = hbp__tick_row(u->epoch->context, "batches", i, u->count);
+            HBP__TRY(hbp__tick_row(context, "batches", i, u->count));
         }
-        if (count && status >= 0)
-            status = (o->samples_per_step ? draw_by_samples : draw_by_tokens)(u, list, count,
-                                                                              turn ? most : early, !turn, b);
+        if (count)
+            HBP__TRY((o->samples_per_step ? draw_by_samples : draw_by_tokens)(u, list, count,
+                                                                              turn ? most : early, !turn, b));
     }
-    hbp__delete(memory, list);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

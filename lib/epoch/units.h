@@ -16,7 +16,7 @@ typedef struct hbp__units {
 } hbp__units;
 
 /* The units of the epoch's samples; those without a sample of more than `shortest` tokens are short. Close in
- * any case. O(samples). */
+ * any case; the arrays are scratch. O(samples). */
 hbp_status hbp__units_open(const hbp__epoch *epoch, int64_t shortest, hbp__units *units);
 void hbp__units_close(hbp__units *units);
 

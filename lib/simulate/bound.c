@@ -157,14 +157,15 @@ static int64_t least_pack_ns(const bound_problem *p, int64_t length, double *unr
 static hbp_status list_ways(hbp_context *context, bound_problem *p)
 {
     const hbp_cost_terms *t = &p->cost->terms;
-    const hbp__memory *memory = &context->memory;
-    int64_t most = (int64_t)t->degrees * (t->layers + 1);
-    bound_way *all = hbp__new(memory, (uint64_t)most, sizeof *all);
-    int64_t *keys = hbp__new(memory, (uint64_t)most, sizeof *keys);
-    uint32_t *order = hbp__new(memory, (uint64_t)most, sizeof *order);
-    hbp_status status = HBP_OK;
-    if (!all || !keys || !order)
-        goto no_memory;
+    uint64_t most = (uint64_t)t->degrees * ((uint64_t)t->layers + 1);
+    p->way = hbp__take(context, most, sizeof *p->way);
+    p->front = hbp__take(context, most, sizeof *p->front);
+    p->active = hbp__take(context, most, sizeof *p->active);
+    int64_t mark = hbp__scratch_mark(context);
+    bound_way *all = hbp__take(context, most, sizeof *all);
+    int64_t *keys = hbp__take(context, most, sizeof *keys);
+    uint32_t *order = hbp__take(context, most, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the bound"));
     for (int32_t row = 0; row < t->degrees; row++) {
         double degree = p->cost->degree[row];
         for (int32_t c = 0; c <= t->layers; c++) {
@@ -187,22 +188,12 @@ static hbp_status list_ways(hbp_context *context, bound_problem *p)
             p->ways++;
         }
     }
-    p->way = hbp__new(memory, (uint64_t)p->ways, sizeof *p->way);
-    p->front = hbp__new(memory, (uint64_t)p->ways, sizeof *p->front);
-    p->active = hbp__new(memory, (uint64_t)p->ways, sizeof *p->active);
-    if (!p->way || !p->front || !p->active || !hbp__sort_by_i64(memory, keys, order, p->ways))
-        goto no_memory;
+    if (!hbp__sort_by_i64(&context->memory, keys, order, p->ways))
+        return hbp__fail_memory(context, "the bound");
     for (int64_t i = 0; i < p->ways; i++)
         p->way[i] = all[order[i]];
-    goto cleanup;
-
-no_memory:
-    status = hbp__fail_memory(context, "the bound");
-cleanup:
-    hbp__delete(memory, order);
-    hbp__delete(memory, keys);
-    hbp__delete(memory, all);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static int64_t add_saturating(int64_t a, int64_t b)
@@ -263,11 +254,8 @@ hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, 
 {
     bound_problem problem = {.cost = cost, .bins = bins, .length = length, .count = count, .steps = steps};
     problem.vision_ns = cost->terms.ns_per_vision * (double)vision;
-    hbp_status status = solve(context, &problem, bound_ns);
-    hbp__delete(&context->memory, problem.active);
-    hbp__delete(&context->memory, problem.front);
-    hbp__delete(&context->memory, problem.way);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, solve(context, &problem, bound_ns));
 }
 
 hbp_status hbp_bound_epoch(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

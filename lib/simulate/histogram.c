@@ -1,6 +1,7 @@
 #include "simulate/histogram.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* Lengths up to this are counted in a table; longer samples are few, so they are sorted. */
@@ -16,21 +17,18 @@ hbp_status hbp__count_lengths(hbp_context *context, const hbp_plan *plan, int64_
         tail += plan->sample_tokens[i] > TABLE_LENGTHS;
     }
     int64_t table = hbp__min_i64(longest, TABLE_LENGTHS);
-    hbp_status status = HBP_OK;
-    uint64_t *keys = NULL;
-    uint32_t *order = NULL;
-    int64_t *counts = hbp__new_zero(memory, (uint64_t)table + 1, sizeof *counts);
-    if (!counts)
-        goto no_memory;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *counts = hbp__take_zero(context, (uint64_t)table + 1, sizeof *counts);
+    uint64_t *keys = hbp__take(context, (uint64_t)tail, sizeof *keys);
+    uint32_t *order = hbp__take(context, (uint64_t)tail, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the histogram of the plan's samples"));
     for (int64_t i = 0; i < plan->samples; i++)
         if (plan->sample_tokens[i] <= TABLE_LENGTHS)
             used += !counts[plan->sample_tokens[i]]++;
-    keys = hbp__new(memory, (uint64_t)tail, sizeof *keys);
-    order = hbp__new(memory, (uint64_t)tail, sizeof *order);
     *length = hbp__new(memory, (uint64_t)(used + tail), sizeof **length);
     *count = hbp__new(memory, (uint64_t)(used + tail), sizeof **count);
-    if (!keys || !order || !*length || !*count)
-        goto no_memory;
+    if (!*length || !*count)
+        return hbp__fail_memory(context, "the histogram of the plan's samples");
     used = 0;
     for (int64_t tokens = 1; tokens <= table; tokens++)
         if (counts[tokens]) {
@@ -44,7 +42,7 @@ hbp_status hbp__count_lengths(hbp_context *context, const hbp_plan *plan, int64_
             keys[tail++] = (uint64_t)plan->sample_tokens[i];
         }
     if (!hbp__sort_by_u64(memory, keys, order, tail))
-        goto no_memory;
+        return hbp__fail_memory(context, "the histogram of the plan's samples");
     for (int64_t i = 0; i < tail; i++) {
         int64_t tokens = (int64_t)keys[order[i]];
         if (used && (*length)[used - 1] == tokens) {
@@ -55,13 +53,6 @@ hbp_status hbp__count_lengths(hbp_context *context, const hbp_plan *plan, int64_
         }
     }
     *bins = used;
-    goto cleanup;
-
-no_memory:
-    status = hbp__fail_memory(context, "the histogram of the plan's samples");
-cleanup:
-    hbp__delete(memory, order);
-    hbp__delete(memory, keys);
-    hbp__delete(memory, counts);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* The value percent/100 of the way through `values` [count >= 1], which `order` sorts; the lower of two
@@ -25,34 +26,32 @@ static double variation(const int64_t *values, int64_t count)
     return mean > 0 ? sqrt(squares / (double)count) / mean : 0;
 }
 
+static hbp_status sort_by(hbp_context *context, const int64_t *values, uint32_t *order, int64_t count)
+{
+    if (!hbp__sort_by_i64(&context->memory, values, order, count))
+        return hbp__fail_memory(context, "the metrics of the steps");
+    return HBP_OK;
+}
+
 static hbp_status measure_sizes(hbp_context *context, const hbp_plan *plan, hbp_report *report)
 {
-    const hbp__memory *memory = &context->memory;
     const int64_t *samples = plan->step_samples, *tokens = plan->step_tokens, steps = plan->steps;
-    uint32_t *order = hbp__new(memory, (uint64_t)steps, sizeof *order);
-    hbp_status status = HBP_OK;
-    if (!order)
-        goto no_memory;
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *order = hbp__take(context, (uint64_t)steps, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the metrics of the steps"));
     for (int64_t s = 0; s < steps; s++)
         order[s] = (uint32_t)s;
-    if (!hbp__sort_by_i64(memory, samples, order, steps))
-        goto no_memory;
+    HBP__TRY(sort_by(context, samples, order, steps));
     report->step_samples_p5 = quantile(samples, order, steps, 5);
     report->step_samples_median = quantile(samples, order, steps, 50);
     report->step_samples_p95 = quantile(samples, order, steps, 95);
-    if (!hbp__sort_by_i64(memory, tokens, order, steps))
-        goto no_memory;
+    HBP__TRY(sort_by(context, tokens, order, steps));
     report->step_tokens_p5 = quantile(tokens, order, steps, 5);
     report->step_tokens_median = quantile(tokens, order, steps, 50);
     report->step_tokens_p95 = quantile(tokens, order, steps, 95);
     report->samples_cv = variation(samples, steps);
-    goto cleanup;
-
-no_memory:
-    status = hbp__fail_memory(context, "the metrics of the steps");
-cleanup:
-    hbp__delete(memory, order);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__measure_steps(hbp_context *context, const hbp_plan *plan, hbp_report *report)

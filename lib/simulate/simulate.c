@@ -217,9 +217,8 @@ static hbp_status replay_micro_batch(hbp_context *context, replay *r, int64_t in
 
 static hbp_status replay_open(hbp_context *context, replay *r)
 {
-    r->block = hbp__new(&context->memory, (uint64_t)r->blocks, sizeof *r->block);
-    if (!r->block)
-        return hbp__fail_memory(context, "the simulation");
+    r->block = hbp__take(context, (uint64_t)r->blocks, sizeof *r->block);
+    HBP__TRY(hbp__scratch_check(context, "the simulation"));
     return hbp__clock_open(context, r->plan->ranks, r->cost->terms.lockstep_ranks, &r->clock);
 }
 
@@ -317,12 +316,13 @@ static hbp_status simulate(hbp_context *context, const hbp_plan *plan, const hbp
     for (int64_t p = 0; p < plan->packs; p++)
         r.block_ranks = hbp__max_i64(r.block_ranks, plan->pack_sp[p]);
     r.blocks = hbp__ceil_div(plan->ranks, r.block_ranks);
+    int64_t mark = hbp__scratch_mark(context);
     hbp_status status = replay_open(context, &r);
     if (status >= 0)
         status = replay_plan(context, &r);
-    hbp__delete(&context->memory, r.block);
     hbp__clock_close(&r.clock);
     HBP__TRY(status);
+    hbp__scratch_release(context, mark);
 
     hbp_report result = {.struct_size = sizeof result};
     write_report(&r, &result);

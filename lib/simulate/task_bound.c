@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "solve/time_cost.h"
 
 /* Ways to weigh GPUs, the plain one among them. */
@@ -33,7 +34,7 @@ static double double_below(int64_t x)
     return (double)(x - (x >> 53));
 }
 
-static int open_bounder(const hbp__memory *memory, bounder *b)
+static hbp_status take_bounder(hbp_context *context, bounder *b)
 {
     uint64_t count = (uint64_t)b->meta->count, edges = (uint64_t)b->meta->edge_count, points = 0;
     uint64_t most = 0;
@@ -42,32 +43,17 @@ static int open_bounder(const hbp__memory *memory, bounder *b)
         points += sizes;
         most = sizes > most ? sizes : most;
     }
-    b->weight = hbp__new(memory, most, sizeof *b->weight);
-    b->hull = hbp__new(memory, most, sizeof *b->hull);
-    b->end = hbp__new(memory, count, sizeof *b->end);
-    b->first = hbp__new(memory, count + 1, sizeof *b->first);
-    b->duration = hbp__new(memory, points, sizeof *b->duration);
-    b->cost = hbp__new(memory, points, sizeof *b->cost);
-    b->from = hbp__new(memory, edges, sizeof *b->from);
-    b->to = hbp__new(memory, edges, sizeof *b->to);
-    b->curve = hbp__new(memory, count, sizeof *b->curve);
-    b->operators = hbp__new(memory, count, sizeof *b->operators);
-    return b->weight && b->hull && b->end && b->first && b->duration && b->cost && b->from && b->to &&
-           b->curve && b->operators;
-}
-
-static void close_bounder(const hbp__memory *memory, bounder *b)
-{
-    hbp__delete(memory, b->end);
-    hbp__delete(memory, b->first);
-    hbp__delete(memory, b->duration);
-    hbp__delete(memory, b->cost);
-    hbp__delete(memory, b->from);
-    hbp__delete(memory, b->to);
-    hbp__delete(memory, b->weight);
-    hbp__delete(memory, b->hull);
-    hbp__delete(memory, b->curve);
-    hbp__delete(memory, b->operators);
+    b->weight = hbp__take(context, most, sizeof *b->weight);
+    b->hull = hbp__take(context, most, sizeof *b->hull);
+    b->end = hbp__take(context, count, sizeof *b->end);
+    b->first = hbp__take(context, count + 1, sizeof *b->first);
+    b->duration = hbp__take(context, points, sizeof *b->duration);
+    b->cost = hbp__take(context, points, sizeof *b->cost);
+    b->from = hbp__take(context, edges, sizeof *b->from);
+    b->to = hbp__take(context, edges, sizeof *b->to);
+    b->curve = hbp__take(context, count, sizeof *b->curve);
+    b->operators = hbp__take(context, count, sizeof *b->operators);
+    return hbp__scratch_check(context, "the bound of tasks");
 }
 
 static int64_t critical_path(bounder *b)
@@ -206,10 +192,10 @@ static hbp_status bound_tasks(hbp_context *context, bounder *b, hbp__task_bounds
 hbp_status hbp__task_bound(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *scaling,
                            hbp__task_bounds *bounds, int64_t *level_ns)
 {
-    const hbp__memory *memory = &context->memory;
     bounder b = {.meta = meta, .scaling = scaling};
-    hbp_status status = open_bounder(memory, &b) ? bound_tasks(context, &b, bounds, level_ns)
-                                                 : hbp__fail_memory(context, "the bound of tasks");
-    close_bounder(memory, &b);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(take_bounder(context, &b));
+    HBP__TRY(bound_tasks(context, &b, bounds, level_ns));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

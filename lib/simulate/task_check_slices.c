@@ -1,5 +1,6 @@
 /* Slices of a schedule of tasks: what runs, where, when. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/graph_check.h"
 #include "simulate/task_check.h"
 
@@ -16,24 +17,14 @@ typedef struct progress {
     int64_t visited;     /* ranks of slices since the last tick */
 } progress;
 
-static void close_progress(const hbp__task_checking *c, progress *p)
+static hbp_status take_progress(const hbp__task_checking *c, progress *p)
 {
-    hbp__delete(&c->context->memory, p->done);
-    hbp__delete(&c->context->memory, p->slice);
-    hbp__delete(&c->context->memory, p->rank_slice);
-    hbp__delete(&c->context->memory, p->busy_ns);
-}
-
-static hbp_status open_progress(const hbp__task_checking *c, progress *p)
-{
-    const hbp__memory *memory = &c->context->memory;
     uint64_t meta_ops = (uint64_t)c->meta.count, ranks = (uint64_t)c->gpus;
-    p->done = hbp__new_zero(memory, meta_ops, sizeof *p->done);
-    p->slice = hbp__new(memory, meta_ops, sizeof *p->slice);
-    p->rank_slice = hbp__new(memory, ranks, sizeof *p->rank_slice);
-    p->busy_ns = hbp__new_zero(memory, ranks, sizeof *p->busy_ns);
-    if (!p->done || !p->slice || !p->rank_slice || !p->busy_ns)
-        return hbp__fail_memory(c->context, "the check of slices");
+    p->done = hbp__take_zero(c->context, meta_ops, sizeof *p->done);
+    p->slice = hbp__take(c->context, meta_ops, sizeof *p->slice);
+    p->rank_slice = hbp__take(c->context, ranks, sizeof *p->rank_slice);
+    p->busy_ns = hbp__take_zero(c->context, ranks, sizeof *p->busy_ns);
+    HBP__TRY(hbp__scratch_check(c->context, "the check of slices"));
     for (uint64_t m = 0; m < meta_ops; m++)
         p->slice[m] = NONE;
     for (uint64_t r = 0; r < ranks; r++)
@@ -174,9 +165,9 @@ static hbp_status check_all(const hbp__task_checking *c, progress *p)
 hbp_status hbp__task_check_slices(const hbp__task_checking *c)
 {
     progress p = {0};
-    hbp_status status = open_progress(c, &p);
-    if (status >= 0)
-        status = check_all(c, &p);
-    close_progress(c, &p);
-    return status;
+    int64_t mark = hbp__scratch_mark(c->context);
+    HBP__TRY(take_progress(c, &p));
+    HBP__TRY(check_all(c, &p));
+    hbp__scratch_release(c->context, mark);
+    return HBP_OK;
 }

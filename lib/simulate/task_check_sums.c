@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/flow.h"
 #include "data/task_flows.h"
 #include "simulate/task_check.h"
@@ -19,31 +20,19 @@ typedef struct memory_sums {
     int32_t runners;
 } memory_sums;
 
-static void close_sums(const hbp__task_checking *c, memory_sums *m)
+static hbp_status take_sums(const hbp__task_checking *c, memory_sums *m)
 {
-    hbp__delete(&c->context->memory, m->slice_of);
-    hbp__delete(&c->context->memory, m->first);
-    hbp__delete(&c->context->memory, m->operators);
-    hbp__delete(&c->context->memory, m->bytes);
-    hbp__delete(&c->context->memory, m->largest);
-    hbp__delete(&c->context->memory, m->runner);
-}
-
-static hbp_status open_sums(const hbp__task_checking *c, memory_sums *m)
-{
-    const hbp__memory *memory = &c->context->memory;
     const hbp_graph *graph = c->graph;
     const hbp_task_schedule *s = c->schedule;
     int32_t weights = graph->parameters.count;
     uint64_t operators = (uint64_t)graph->operator_count, ranks = (uint64_t)c->gpus;
-    m->slice_of = hbp__new(memory, operators, sizeof *m->slice_of);
-    m->first = hbp__new_zero(memory, (uint64_t)weights + 2, sizeof *m->first);
-    m->operators = hbp__new(memory, operators, sizeof *m->operators);
-    m->bytes = hbp__new_zero(memory, ranks, sizeof *m->bytes);
-    m->largest = hbp__new(memory, ranks, sizeof *m->largest);
-    m->runner = hbp__new(memory, ranks, sizeof *m->runner);
-    if (!m->slice_of || !m->first || !m->operators || !m->bytes || !m->largest || !m->runner)
-        return hbp__fail_memory(c->context, "the check of memory");
+    m->slice_of = hbp__take(c->context, operators, sizeof *m->slice_of);
+    m->first = hbp__take_zero(c->context, (uint64_t)weights + 2, sizeof *m->first);
+    m->operators = hbp__take(c->context, operators, sizeof *m->operators);
+    m->bytes = hbp__take_zero(c->context, ranks, sizeof *m->bytes);
+    m->largest = hbp__take(c->context, ranks, sizeof *m->largest);
+    m->runner = hbp__take(c->context, ranks, sizeof *m->runner);
+    HBP__TRY(hbp__scratch_check(c->context, "the check of memory"));
     for (uint64_t r = 0; r < ranks; r++)
         m->largest[r] = -1;
     for (int64_t i = 0; i < s->slices; i++)
@@ -115,7 +104,7 @@ static hbp_status add_weights(const hbp__task_checking *c, memory_sums *m, int32
 static hbp_status add_all(const hbp__task_checking *c, memory_sums *m)
 {
     int64_t visited = 0;
-    HBP__TRY(open_sums(c, m));
+    HBP__TRY(take_sums(c, m));
     for (int32_t p = 0; p < c->graph->parameters.count; p++) {
         HBP__TRY(add_weights(c, m, p, &visited));
         if (visited >= TICK_RANKS) {
@@ -151,11 +140,11 @@ static hbp_status check_bytes(const hbp__task_checking *c, const int64_t *bytes)
 static hbp_status check_memory(const hbp__task_checking *c)
 {
     memory_sums m = {0};
-    hbp_status status = add_all(c, &m);
-    if (status >= 0)
-        status = check_bytes(c, m.bytes);
-    close_sums(c, &m);
-    return status;
+    int64_t mark = hbp__scratch_mark(c->context);
+    HBP__TRY(add_all(c, &m));
+    HBP__TRY(check_bytes(c, m.bytes));
+    hbp__scratch_release(c->context, mark);
+    return HBP_OK;
 }
 
 static hbp_status differs(const hbp__task_checking *c, const char *what, int64_t value, int64_t right)
@@ -205,9 +194,9 @@ static hbp_status check_flows(const hbp__task_checking *c)
  * that waste least. MetaOps are numbered so that edges go up. */
 static hbp_status find_bounds(const hbp__task_checking *c, int64_t *critical_ns, int64_t *gpu_ns)
 {
-    int64_t *start = hbp__new_zero(&c->context->memory, (uint64_t)c->meta.count, sizeof *start);
-    if (!start)
-        return hbp__fail_memory(c->context, "the check of bounds");
+    int64_t mark = hbp__scratch_mark(c->context);
+    int64_t *start = hbp__take_zero(c->context, (uint64_t)c->meta.count, sizeof *start);
+    HBP__TRY(hbp__scratch_check(c->context, "the check of bounds"));
     for (int32_t m = 0; m < c->meta.count; m++) {
         const hbp__curve *curve = hbp__meta_curve(&c->scaling, m);
         int64_t least_ns = INT64_MAX, least_area = INT64_MAX, operators = c->meta.meta_op[m].count;
@@ -221,7 +210,7 @@ static hbp_status find_bounds(const hbp__task_checking *c, int64_t *critical_ns,
         for (int64_t e = c->meta.out_first[m]; e < c->meta.out_first[m + 1]; e++)
             start[c->meta.edges[e].to] = hbp__max_i64(start[c->meta.edges[e].to], end);
     }
-    hbp__delete(&c->context->memory, start);
+    hbp__scratch_release(c->context, mark);
     return HBP_OK;
 }
 

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "data/rank_sets.h"
+
+#include "base/scratch.h"
 #include "data/task_columns.h"
 #include "simulate/task_check.h"
 
@@ -116,12 +118,12 @@ static hbp_status check_groups(const hbp__task_checking *c)
     hbp_status status = check_distinct(c, &sets);
     hbp__rank_sets_close(&sets);
     HBP__TRY(status);
-    unsigned char *used = hbp__new_zero(&c->context->memory, (uint64_t)c->schedule->groups, 1);
-    if (!used)
-        return hbp__fail_memory(c->context, "the groups' users");
-    status = check_users(c, used);
-    hbp__delete(&c->context->memory, used);
-    return status;
+    int64_t mark = hbp__scratch_mark(c->context);
+    unsigned char *used = hbp__take_zero(c->context, (uint64_t)c->schedule->groups, 1);
+    HBP__TRY(hbp__scratch_check(c->context, "the groups' users"));
+    HBP__TRY(check_users(c, used));
+    hbp__scratch_release(c->context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__task_check_tables(const hbp__task_checking *c)

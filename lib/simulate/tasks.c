@@ -226,15 +226,14 @@ static hbp_status sum_gradients(replay *r)
     summary->total_ns = summary->slices_ns;
     if (r->options.gradients < 0)
         return HBP_OK;
-    int64_t *bytes = hbp__new_zero(&r->context->memory, (uint64_t)s->parameters, sizeof *bytes), visited = 0;
-    if (!bytes)
-        return hbp__fail_memory(r->context, "gradients");
+    int64_t mark = hbp__scratch_mark(r->context), visited = 0;
+    int64_t *bytes = hbp__take_zero(r->context, (uint64_t)s->parameters, sizeof *bytes);
+    HBP__TRY(hbp__scratch_check(r->context, "gradients"));
     for (int32_t o = 0; o < r->graph->operator_count; o++) {
         int64_t *most = &bytes[r->graph->operators[o].parameters];
         *most = hbp__max_i64(*most, r->graph->operators[o].gradient_bytes);
     }
-    hbp_status status = HBP_OK;
-    for (int64_t p = 0; p < s->parameters && status >= 0; p++) {
+    for (int64_t p = 0; p < s->parameters; p++) {
         int32_t group = s->parameter_groups[p];
         int64_t ns = group < 0 ? 0 : gradient_ns(r, group, bytes[p]);
         if (ns == 0)
@@ -245,12 +244,12 @@ static hbp_status sum_gradients(replay *r)
         visited += group_size(s, group);
         if (visited >= TICK_RANKS) {
             visited = 0;
-            status = hbp__tick(r->context, "gradients", p, s->parameters);
+            HBP__TRY(hbp__tick(r->context, "gradients", p, s->parameters));
         }
     }
     summary->gradient_ns = summary->total_ns - summary->slices_ns;
-    hbp__delete(&r->context->memory, bytes);
-    return status;
+    hbp__scratch_release(r->context, mark);
+    return HBP_OK;
 }
 
 static hbp_status open_flows(replay *r)
@@ -269,13 +268,11 @@ static hbp_status open_flows(replay *r)
 static hbp_status run_all(replay *r)
 {
     const hbp_task_schedule *s = r->schedule;
-    const hbp__memory *memory = &r->context->memory;
     HBP__TRY(open_flows(r));
-    r->flow_ns = hbp__new(memory, (uint64_t)r->flows.count, sizeof *r->flow_ns);
-    r->send_ns = hbp__new_zero(memory, (uint64_t)s->slices, sizeof *r->send_ns);
-    r->free_ns = hbp__new_zero(memory, (uint64_t)s->ranks, sizeof *r->free_ns);
-    if (!r->flow_ns || !r->send_ns || !r->free_ns)
-        return hbp__fail_memory(r->context, "running tasks");
+    r->flow_ns = hbp__take(r->context, (uint64_t)r->flows.count, sizeof *r->flow_ns);
+    r->send_ns = hbp__take_zero(r->context, (uint64_t)s->slices, sizeof *r->send_ns);
+    r->free_ns = hbp__take_zero(r->context, (uint64_t)s->ranks, sizeof *r->free_ns);
+    HBP__TRY(hbp__scratch_check(r->context, "running tasks"));
     HBP__TRY(create_run(r));
     r->run->summary.gpus = s->summary.gpus;
     r->run->summary.peak_bytes = s->summary.peak_bytes;
@@ -306,9 +303,6 @@ static hbp_status simulate_tasks(hbp_context *context, const hbp_graph *graph, c
     r.domain_gpus = schedule->summary.domain_gpus;
     HBP__TRY(check_links(&r, machine));
     hbp_status status = run_all(&r);
-    hbp__delete(&context->memory, r.flow_ns);
-    hbp__delete(&context->memory, r.send_ns);
-    hbp__delete(&context->memory, r.free_ns);
     if (r.flows.memory.alloc)
         hbp__task_flows_close(&r.flows);
     if (status < 0)

@@ -95,19 +95,17 @@ static hbp_status compare_bytes(comparing *c)
 static hbp_status sort_rows(comparing *c)
 {
     const hbp_timeline *t = c->timeline;
-    const hbp__memory *memory = &c->context->memory;
-    int64_t *key = hbp__new(memory, (uint64_t)t->count, sizeof *key);
-    if (!key)
-        return hbp__fail_memory(c->context, "rows of a timeline");
+    int64_t mark = hbp__scratch_mark(c->context);
+    int64_t *key = hbp__take(c->context, (uint64_t)t->count, sizeof *key);
+    HBP__TRY(hbp__scratch_check(c->context, "rows of a timeline"));
     for (int64_t i = 0; i < t->count; i++) {
         key[i] = t->micro_batch[i];
         c->order[i] = (uint32_t)i;
     }
-    hbp_status status = hbp__order_by_i64(c->context, key, c->order, t->count, "rows of a timeline");
-    if (status >= 0)
-        status = hbp__order_by_i64(c->context, t->step, c->order, t->count, "rows of a timeline");
-    hbp__delete(memory, key);
-    return status;
+    HBP__TRY(hbp__order_by_i64(c->context, key, c->order, t->count, "rows of a timeline"));
+    HBP__TRY(hbp__order_by_i64(c->context, t->step, c->order, t->count, "rows of a timeline"));
+    hbp__scratch_release(c->context, mark);
+    return HBP_OK;
 }
 
 /* The end of the rows of one micro-batch from row `i` of the order on. */
@@ -193,12 +191,11 @@ static hbp_status compare_by_clocks(comparing *c)
 
 static hbp_status compare(comparing *c, hbp_timeline_report *report)
 {
-    const hbp__memory *memory = &c->context->memory;
     uint64_t rows = (uint64_t)c->timeline->count;
-    int enough = hbp__relative_errors_begin(memory, c->timeline->count, &c->errors);
-    c->predicted = hbp__new(memory, rows, sizeof *c->predicted);
-    c->order = hbp__new(memory, rows, sizeof *c->order);
-    if (!enough || !c->predicted || !c->order)
+    c->predicted = hbp__take(c->context, rows, sizeof *c->predicted);
+    c->order = hbp__take(c->context, rows, sizeof *c->order);
+    HBP__TRY(hbp__scratch_check(c->context, "rows of a timeline"));
+    if (!hbp__relative_errors_begin(&c->context->memory, c->timeline->count, &c->errors))
         return hbp__fail_memory(c->context, "rows of a timeline");
     c->report = (hbp_timeline_report){.struct_size = sizeof c->report, .ranks = c->timeline->ranks};
     HBP__TRY(predict(c));
@@ -217,8 +214,6 @@ static hbp_status compare_timeline(hbp_context *context, const hbp_timeline *tim
     HBP__TRY(hbp__require(context, report, "report"));
     comparing c = {.context = context, .timeline = timeline, .cost = cost};
     hbp_status status = compare(&c, report);
-    hbp__delete(&context->memory, c.predicted);
-    hbp__delete(&context->memory, c.order);
     hbp__relative_errors_end(&context->memory, &c.errors);
     return status;
 }

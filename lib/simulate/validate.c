@@ -232,24 +232,23 @@ static hbp_status check_complete(const roll *r)
  * samples times log samples; a bit a sample, and 4 bytes where some were left over. */
 static hbp_status check_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     int has_second = plan->sample_vision || lengths->vision || plan->sample_modalities;
     roll r = {context, plan, lengths, has_second, NULL, NULL, NULL};
     uint64_t pieces = (uint64_t)lengths->count;
-    int ready = (r.seen = hbp__new_zero(memory, pieces / 8 + 1, 1)) != NULL &&
-                (r.tie_pack = hbp__new_zero(memory, (uint64_t)lengths->ties, sizeof *r.tie_pack)) != NULL &&
-                (!plan->dropped || (r.left = hbp__new_zero(memory, pieces, sizeof *r.left)) != NULL);
-    hbp_status status = ready ? check_packs(&r) : hbp__fail_memory(context, "the samples' roll");
+    r.seen = hbp__take_zero(context, pieces / 8 + 1, 1);
+    r.tie_pack = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *r.tie_pack);
+    if (plan->dropped)
+        r.left = hbp__take_zero(context, pieces, sizeof *r.left);
+    HBP__TRY(hbp__scratch_check(context, "the samples' roll"));
+    HBP__TRY(check_packs(&r));
     /* A part of a plan neither holds every sample nor lists what was dropped. */
-    if (status >= 0 && plan->first_step == 0) {
-        status = check_dropped(&r);
-        if (status >= 0)
-            status = check_complete(&r);
+    if (plan->first_step == 0) {
+        HBP__TRY(check_dropped(&r));
+        HBP__TRY(check_complete(&r));
     }
-    hbp__delete(memory, r.seen);
-    hbp__delete(memory, r.tie_pack);
-    hbp__delete(memory, r.left);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status other_lengths(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths)

@@ -1,5 +1,7 @@
 #include "tasks/allocate.h"
 
+#include "base/scratch.h"
+
 hbp__two_points hbp__two_points_of(const hbp__curve *curve, int32_t operators, double optimum_ns,
                                    double share)
 {
@@ -30,38 +32,33 @@ static hbp_status relax_level(hbp_context *context, const hbp__task_problem *pro
                               int32_t end, double *optimum_ns, double *share)
 {
     uint64_t count = (uint64_t)(end - first);
-    const hbp__curve **curves = hbp__new(&context->memory, count, sizeof *curves);
-    int32_t *operators = hbp__new(&context->memory, count, sizeof *operators);
-    hbp_status status = curves && operators ? HBP_OK : hbp__fail_memory(context, "shares");
-    for (int32_t m = first; status == HBP_OK && m < end; m++) {
+    const hbp__curve **curves = hbp__take(context, count, sizeof *curves);
+    int32_t *operators = hbp__take(context, count, sizeof *operators);
+    HBP__TRY(hbp__scratch_check(context, "shares"));
+    for (int32_t m = first; m < end; m++) {
         curves[m - first] = hbp__meta_curve(problem->scaling, m);
         operators[m - first] = problem->meta->meta_op[m].count;
     }
-    if (status == HBP_OK)
-        *optimum_ns = hbp__relax(curves, operators, end - first, problem->gpus, share);
-    hbp__delete(&context->memory, curves);
-    hbp__delete(&context->memory, operators);
-    return status;
+    *optimum_ns = hbp__relax(curves, operators, end - first, problem->gpus, share);
+    return HBP_OK;
 }
 
 hbp_status hbp__allocate_level(hbp_context *context, const hbp__task_problem *problem, int32_t first,
                                int32_t end, double *optimum_ns, hbp__tuple *tuples, int32_t *count)
 {
-    double optimum, *share = hbp__new(&context->memory, (uint64_t)(end - first), sizeof *share);
-    if (!share)
-        return hbp__fail_memory(context, "shares");
-    hbp_status status = relax_level(context, problem, first, end, &optimum, share);
+    int64_t mark = hbp__scratch_mark(context);
+    double optimum, *share = hbp__take(context, (uint64_t)(end - first), sizeof *share);
+    HBP__TRY(hbp__scratch_check(context, "shares"));
+    HBP__TRY(relax_level(context, problem, first, end, &optimum, share));
     int32_t made = 0;
-    for (int32_t m = first; status == HBP_OK && m < end; m++) {
+    for (int32_t m = first; m < end; m++) {
         int32_t operators = problem->meta->meta_op[m].count;
         hbp__two_points points =
             hbp__two_points_of(hbp__meta_curve(problem->scaling, m), operators, optimum, share[m - first]);
         made += hbp__round_tuples(&points, operators, m, tuples + made);
     }
-    hbp__delete(&context->memory, share);
-    if (status == HBP_OK) {
-        *optimum_ns = optimum;
-        *count = made;
-    }
-    return status;
+    *optimum_ns = optimum;
+    *count = made;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -1,42 +1,36 @@
 #include "tasks/baselines.h"
 
+#include "base/scratch.h"
+
 #include "tasks/jobs.h"
 
 hbp_status hbp__plan_sequential(hbp_context *context, const hbp__task_problem *problem,
                                 hbp__task_slices *slices)
 {
     hbp__jobs jobs;
+    int64_t mark = hbp__scratch_mark(context), now = 0;
     HBP__TRY(hbp__jobs_open(context, problem, &jobs));
-    hbp_status status = HBP_OK;
-    int64_t now = 0;
-    for (int32_t j = 0; status == HBP_OK && j < jobs.count; j++)
-        status = hbp__job_add(context, problem, &jobs, j, problem->gpus, slices->waves, now, &now, slices);
-    hbp__jobs_close(&jobs);
-    return status;
-}
-
-/* Runs jobs on `gpus`, where they are there, and lets go of both. */
-static hbp_status run_and_close(hbp_context *context, const hbp__task_problem *problem, hbp__jobs *jobs,
-                                int32_t *gpus, hbp__task_slices *slices)
-{
-    hbp_status status = gpus ? hbp__jobs_run(context, problem, jobs, gpus, slices)
-                             : hbp__fail_memory(context, "the GPUs of tasks");
-    hbp__delete(&context->memory, gpus);
-    hbp__jobs_close(jobs);
-    return status;
+    for (int32_t j = 0; j < jobs.count; j++)
+        HBP__TRY(hbp__job_add(context, problem, &jobs, j, problem->gpus, slices->waves, now, &now, slices));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__plan_uniform(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices)
 {
     hbp__jobs jobs;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(hbp__jobs_open(context, problem, &jobs));
-    int32_t *gpus = hbp__new(&context->memory, (uint64_t)jobs.count, sizeof *gpus);
+    int32_t *gpus = hbp__take(context, (uint64_t)jobs.count, sizeof *gpus);
+    HBP__TRY(hbp__scratch_check(context, "the GPUs of tasks"));
     int32_t share = problem->gpus / jobs.count + (problem->gpus % jobs.count > 0);
-    for (int32_t j = 0; gpus && j < jobs.count; j++) {
+    for (int32_t j = 0; j < jobs.count; j++) {
         int32_t least = hbp__job_least(problem, &jobs, j);
         gpus[j] = hbp__job_most(problem, &jobs, j, share > least ? share : least);
     }
-    return run_and_close(context, problem, &jobs, gpus, slices);
+    HBP__TRY(hbp__jobs_run(context, problem, &jobs, gpus, slices));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* A job's next step: to `gpus` GPUs, saving `saved` / `more` ns per GPU that it adds. */
@@ -75,9 +69,9 @@ static int saves_more(const step *x, const step *y)
 static hbp_status raise_jobs(hbp_context *context, const hbp__task_problem *problem, const hbp__jobs *jobs,
                              int32_t left, int32_t *gpus)
 {
-    step *next = hbp__new(&context->memory, (uint64_t)jobs->count, sizeof *next);
-    if (!next)
-        return hbp__fail_memory(context, "the GPUs of tasks");
+    int64_t mark = hbp__scratch_mark(context);
+    step *next = hbp__take(context, (uint64_t)jobs->count, sizeof *next);
+    HBP__TRY(hbp__scratch_check(context, "the GPUs of tasks"));
     for (int32_t j = 0; j < jobs->count; j++)
         next[j] = next_step(problem, jobs, j, gpus[j]);
     for (;;) {
@@ -91,25 +85,22 @@ static hbp_status raise_jobs(hbp_context *context, const hbp__task_problem *prob
         left -= next[best].more;
         next[best] = next_step(problem, jobs, best, gpus[best]);
     }
-    hbp__delete(&context->memory, next);
+    hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
 hbp_status hbp__plan_optimus(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices)
 {
     hbp__jobs jobs;
+    int64_t mark = hbp__scratch_mark(context), left = problem->gpus;
     HBP__TRY(hbp__jobs_open(context, problem, &jobs));
-    int32_t *gpus = hbp__new(&context->memory, (uint64_t)jobs.count, sizeof *gpus);
-    int64_t left = problem->gpus;
-    for (int32_t j = 0; gpus && j < jobs.count; j++)
+    int32_t *gpus = hbp__take(context, (uint64_t)jobs.count, sizeof *gpus);
+    HBP__TRY(hbp__scratch_check(context, "the GPUs of tasks"));
+    for (int32_t j = 0; j < jobs.count; j++)
         left -= gpus[j] = hbp__job_least(problem, &jobs, j);
-    if (gpus && left > 0) {
-        hbp_status status = raise_jobs(context, problem, &jobs, (int32_t)left, gpus);
-        if (status < 0) {
-            hbp__delete(&context->memory, gpus);
-            hbp__jobs_close(&jobs);
-            return status;
-        }
-    }
-    return run_and_close(context, problem, &jobs, gpus, slices);
+    if (left > 0)
+        HBP__TRY(raise_jobs(context, problem, &jobs, (int32_t)left, gpus));
+    HBP__TRY(hbp__jobs_run(context, problem, &jobs, gpus, slices));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

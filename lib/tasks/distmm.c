@@ -1,3 +1,4 @@
+#include "base/scratch.h"
 #include "tasks/baselines.h"
 #include "tasks/jobs.h"
 #include "tasks/waves.h"
@@ -11,46 +12,28 @@ typedef struct part {
     int32_t *number;   /* [MetaOps of the whole] its number here, for those of the job alone */
 } part;
 
-static void close_part(hbp_context *context, part *p)
-{
-    const hbp__memory *memory = &context->memory;
-    hbp__delete(memory, p->number);
-    hbp__delete(memory, p->curve_of);
-    hbp__delete(memory, p->meta.meta_op);
-    hbp__delete(memory, p->meta.level_first);
-    hbp__delete(memory, p->meta.edges);
-    hbp__delete(memory, p->meta.out_first);
-    hbp__delete(memory, p->meta.in_first);
-    hbp__delete(memory, p->meta.in_edges);
-}
-
 /* Room for the largest job. */
-static hbp_status open_part(hbp_context *context, const hbp__task_problem *whole, part *p)
+static hbp_status take_part(hbp_context *context, const hbp__task_problem *whole, part *p)
 {
-    const hbp__memory *memory = &context->memory;
     const hbp__meta_graph *meta = whole->meta;
     uint64_t count = (uint64_t)meta->count, edges = (uint64_t)meta->edge_count;
     *p = (part){.meta = *meta, .scaling = *whole->scaling, .problem = *whole};
-    p->number = hbp__new(memory, count, sizeof *p->number);
-    p->curve_of = hbp__new(memory, count, sizeof *p->curve_of);
-    p->meta.meta_op = hbp__new(memory, count, sizeof *p->meta.meta_op);
-    p->meta.level_first = hbp__new(memory, (uint64_t)meta->levels + 1, sizeof *p->meta.level_first);
-    p->meta.edges = hbp__new(memory, edges, sizeof *p->meta.edges);
-    p->meta.out_first = hbp__new(memory, count + 1, sizeof *p->meta.out_first);
-    p->meta.in_first = hbp__new(memory, count + 1, sizeof *p->meta.in_first);
-    p->meta.in_edges = hbp__new(memory, edges, sizeof *p->meta.in_edges);
+    p->number = hbp__take(context, count, sizeof *p->number);
+    p->curve_of = hbp__take(context, count, sizeof *p->curve_of);
+    p->meta.meta_op = hbp__take(context, count, sizeof *p->meta.meta_op);
+    p->meta.level_first = hbp__take(context, (uint64_t)meta->levels + 1, sizeof *p->meta.level_first);
+    p->meta.edges = hbp__take(context, edges, sizeof *p->meta.edges);
+    p->meta.out_first = hbp__take(context, count + 1, sizeof *p->meta.out_first);
+    p->meta.in_first = hbp__take(context, count + 1, sizeof *p->meta.in_first);
+    p->meta.in_edges = hbp__take(context, edges, sizeof *p->meta.in_edges);
     p->scaling.curve_of = p->curve_of;
     p->problem.meta = &p->meta;
     p->problem.scaling = &p->scaling;
-    if (p->number && p->curve_of && p->meta.meta_op && p->meta.level_first && p->meta.edges &&
-        p->meta.out_first && p->meta.in_first && p->meta.in_edges)
-        return HBP_OK;
-    close_part(context, p);
-    return hbp__fail_memory(context, "the waves of a task");
+    return hbp__scratch_check(context, "the waves of a task");
 }
 
 /* Edges of a job lead to its own MetaOps, so numbers keep their order and levels stay as they are. */
-static void take_edges(part *p, const hbp__meta_graph *whole, const int32_t *meta_op, int32_t count)
+static void fill_edges(part *p, const hbp__meta_graph *whole, const int32_t *meta_op, int32_t count)
 {
     hbp__meta_graph *meta = &p->meta;
     meta->edge_count = 0;
@@ -78,7 +61,7 @@ static void take_edges(part *p, const hbp__meta_graph *whole, const int32_t *met
     meta->in_first[0] = 0;
 }
 
-static void take(part *p, const hbp__task_problem *whole, const int32_t *meta_op, int32_t count)
+static void fill_part(part *p, const hbp__task_problem *whole, const int32_t *meta_op, int32_t count)
 {
     hbp__meta_graph *meta = &p->meta;
     meta->count = count;
@@ -91,7 +74,7 @@ static void take(part *p, const hbp__task_problem *whole, const int32_t *meta_op
             meta->level_first[meta->levels++] = m;
     }
     meta->level_first[meta->levels] = count;
-    take_edges(p, whole->meta, meta_op, count);
+    fill_edges(p, whole->meta, meta_op, count);
 }
 
 /* Appends the waves of a job behind all that is there. */
@@ -118,18 +101,14 @@ hbp_status hbp__plan_distmm(hbp_context *context, const hbp__task_problem *probl
 {
     hbp__jobs jobs;
     part p;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(hbp__jobs_open(context, problem, &jobs));
-    hbp_status status = open_part(context, problem, &p);
-    if (status < 0) {
-        hbp__jobs_close(&jobs);
-        return status;
-    }
-    for (int32_t j = 0; status == HBP_OK && j < jobs.count; j++) {
+    HBP__TRY(take_part(context, problem, &p));
+    for (int32_t j = 0; j < jobs.count; j++) {
         const int32_t *meta_op = jobs.meta_op + jobs.first[j];
-        take(&p, problem, meta_op, jobs.first[j + 1] - jobs.first[j]);
-        status = add_job(context, &p, meta_op, slices);
+        fill_part(&p, problem, meta_op, jobs.first[j + 1] - jobs.first[j]);
+        HBP__TRY(add_job(context, &p, meta_op, slices));
     }
-    close_part(context, &p);
-    hbp__jobs_close(&jobs);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

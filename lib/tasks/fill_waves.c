@@ -1,6 +1,7 @@
 #include "tasks/level_waves.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 typedef struct filling {
     hbp_context *context;
@@ -121,19 +122,16 @@ static hbp_status fill(filling *f)
 
 hbp_status hbp__fill_waves(hbp_context *context, hbp__level_waves *waves)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t own = (uint64_t)(waves->end - waves->base);
     filling f = {.context = context, .waves = waves};
-    f.tuples = hbp__new(memory, 2 * own, sizeof *f.tuples);
-    f.pool = hbp__new(memory, 2 * own, sizeof *f.pool);
-    f.chosen = hbp__new(memory, 2 * own, sizeof *f.chosen);
-    f.round_of = hbp__new_zero(memory, own, sizeof *f.round_of);
+    f.tuples = hbp__take(context, 2 * own, sizeof *f.tuples);
+    f.pool = hbp__take(context, 2 * own, sizeof *f.pool);
+    f.chosen = hbp__take(context, 2 * own, sizeof *f.chosen);
+    f.round_of = hbp__take_zero(context, own, sizeof *f.round_of);
+    HBP__TRY(hbp__scratch_check(context, "waves"));
     hbp__level_waves_clear(waves);
-    hbp_status status =
-        f.tuples && f.pool && f.chosen && f.round_of ? fill(&f) : hbp__fail_memory(context, "waves");
-    hbp__delete(memory, f.tuples);
-    hbp__delete(memory, f.pool);
-    hbp__delete(memory, f.chosen);
-    hbp__delete(memory, f.round_of);
-    return status;
+    HBP__TRY(fill(&f));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

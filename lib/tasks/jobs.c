@@ -1,5 +1,6 @@
 #include "tasks/jobs.h"
 
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* The least task that `task` is joined with, by halved paths. */
@@ -28,38 +29,25 @@ hbp_status hbp__jobs_open(hbp_context *context, const hbp__task_problem *problem
 {
     const hbp__meta_graph *meta = problem->meta;
     int32_t tasks = problem->graph->tasks.count;
-    *jobs = (hbp__jobs){.memory = context->memory};
-    int32_t *parent = hbp__new(&context->memory, (uint64_t)tasks, sizeof *parent);
-    int32_t *number = hbp__new(&context->memory, (uint64_t)tasks, sizeof *number);
-    jobs->first = hbp__new_zero(&context->memory, (uint64_t)tasks + 2, sizeof *jobs->first);
-    jobs->meta_op = hbp__new(&context->memory, (uint64_t)meta->count, sizeof *jobs->meta_op);
-    hbp_status status = parent && number && jobs->first && jobs->meta_op
-                            ? HBP_OK
-                            : hbp__fail_memory(context, "tasks as a whole");
-    if (status == HBP_OK) {
-        join_tasks(problem, parent);
-        for (int32_t t = 0; t < tasks; t++)
-            number[t] = parent[t] == t ? jobs->count++ : number[root_of(parent, t)];
-        /* Counted two places on, so that first[j + 1] is where job j goes on while it is filled. */
-        for (int32_t m = 0; m < meta->count; m++)
-            jobs->first[number[meta->meta_op[m].task] + 2]++;
-        for (int32_t j = 0; j < jobs->count; j++)
-            jobs->first[j + 2] += jobs->first[j + 1];
-        for (int32_t m = 0; m < meta->count; m++)
-            jobs->meta_op[jobs->first[number[meta->meta_op[m].task] + 1]++] = m;
-    }
-    hbp__delete(&context->memory, parent);
-    hbp__delete(&context->memory, number);
-    if (status < 0)
-        hbp__jobs_close(jobs);
-    return status;
-}
-
-void hbp__jobs_close(hbp__jobs *jobs)
-{
-    hbp__delete(&jobs->memory, jobs->first);
-    hbp__delete(&jobs->memory, jobs->meta_op);
-    *jobs = (hbp__jobs){.memory = jobs->memory};
+    jobs->count = 0;
+    jobs->first = hbp__take_zero(context, (uint64_t)tasks + 2, sizeof *jobs->first);
+    jobs->meta_op = hbp__take(context, (uint64_t)meta->count, sizeof *jobs->meta_op);
+    int64_t mark = hbp__scratch_mark(context);
+    int32_t *parent = hbp__take(context, (uint64_t)tasks, sizeof *parent);
+    int32_t *number = hbp__take(context, (uint64_t)tasks, sizeof *number);
+    HBP__TRY(hbp__scratch_check(context, "tasks as a whole"));
+    join_tasks(problem, parent);
+    for (int32_t t = 0; t < tasks; t++)
+        number[t] = parent[t] == t ? jobs->count++ : number[root_of(parent, t)];
+    /* Counted two places on, so that first[j + 1] is where job j goes on while it is filled. */
+    for (int32_t m = 0; m < meta->count; m++)
+        jobs->first[number[meta->meta_op[m].task] + 2]++;
+    for (int32_t j = 0; j < jobs->count; j++)
+        jobs->first[j + 2] += jobs->first[j + 1];
+    for (int32_t m = 0; m < meta->count; m++)
+        jobs->meta_op[jobs->first[number[meta->meta_op[m].task] + 1]++] = m;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 int32_t hbp__job_least(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job)
@@ -162,24 +150,21 @@ static hbp_status run_in_order(hbp_context *context, const hbp__task_problem *pr
 hbp_status hbp__jobs_run(hbp_context *context, const hbp__task_problem *problem, const hbp__jobs *jobs,
                          const int32_t *gpus, hbp__task_slices *slices)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t count = (uint64_t)jobs->count;
-    int64_t *key = hbp__new(memory, count, sizeof *key);
-    uint32_t *order = hbp__new(memory, count, sizeof *order);
+    int64_t *key = hbp__take(context, count, sizeof *key);
+    uint32_t *order = hbp__take(context, count, sizeof *order);
     running r = {.free = problem->gpus};
-    r.end_ns = hbp__new(memory, (uint64_t)problem->gpus, sizeof *r.end_ns);
-    r.gpus = hbp__new(memory, (uint64_t)problem->gpus, sizeof *r.gpus);
-    int enough = key && order && r.end_ns && r.gpus;
-    for (int32_t j = 0; enough && j < jobs->count; j++) {
+    r.end_ns = hbp__take(context, (uint64_t)problem->gpus, sizeof *r.end_ns);
+    r.gpus = hbp__take(context, (uint64_t)problem->gpus, sizeof *r.gpus);
+    HBP__TRY(hbp__scratch_check(context, "the order of tasks"));
+    for (int32_t j = 0; j < jobs->count; j++) {
         order[j] = (uint32_t)j;
         key[j] = -hbp__job_ns(problem, jobs, j, gpus[j]);
     }
-    enough = enough && hbp__sort_by_i64(memory, key, order, jobs->count);
-    hbp_status status = enough ? run_in_order(context, problem, jobs, gpus, order, &r, slices)
-                               : hbp__fail_memory(context, "the order of tasks");
-    hbp__delete(memory, key);
-    hbp__delete(memory, order);
-    hbp__delete(memory, r.end_ns);
-    hbp__delete(memory, r.gpus);
-    return status;
+    if (!hbp__sort_by_i64(&context->memory, key, order, jobs->count))
+        return hbp__fail_memory(context, "the order of tasks");
+    HBP__TRY(run_in_order(context, problem, jobs, gpus, order, &r, slices));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

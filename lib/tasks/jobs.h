@@ -6,15 +6,14 @@
 
 /* Jobs are tasks; those with edges between them are one. Numbered by their least task. */
 typedef struct hbp__jobs {
-    hbp__memory memory;
     int32_t count;
     int32_t *first;   /* [count + 1] */
     int32_t *meta_op; /* [MetaOps] those of job j are meta_op[first[j]] .. meta_op[first[j + 1] - 1], rising,
                          so that none comes before one that it needs */
 } hbp__jobs;
 
+/* In scratch. */
 hbp_status hbp__jobs_open(hbp_context *context, const hbp__task_problem *problem, hbp__jobs *jobs);
-void hbp__jobs_close(hbp__jobs *jobs);
 
 /* The least GPUs that every MetaOp of a job runs on, on at most as many. */
 int32_t hbp__job_least(const hbp__task_problem *problem, const hbp__jobs *jobs, int32_t job);

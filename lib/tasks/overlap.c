@@ -1,6 +1,7 @@
 #include "tasks/overlap.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "tasks/overlap_search.h"
 
 /* Room for the longest list that some seed makes, and for cuts. */
@@ -39,11 +40,12 @@ static hbp_status write_slices(hbp_context *context, const hbp__placer *p, const
 }
 
 static hbp_status search(hbp_context *context, hbp__placer *placer, const hbp__task_slices *const *given,
-                         int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best, hbp__list *spare)
+                         int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best)
 {
+    hbp__list spare;
     HBP__TRY(hbp__list_open(context, placer, best));
-    HBP__TRY(hbp__list_open(context, placer, spare));
-    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, best, spare));
+    HBP__TRY(hbp__list_open(context, placer, &spare));
+    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, best, &spare));
     return hbp__overlap_improve(context, placer, bound_ns, effort, best);
 }
 
@@ -54,20 +56,17 @@ hbp_status hbp__plan_overlap(hbp_context *context, const hbp__task_problem *prob
     int32_t room = 0;
     HBP__TRY(count_room(context, problem, given, givens, &room));
     hbp__placer placer;
-    hbp__list best = {0}, spare = {0};
-    hbp_status status = hbp__placer_open(context, problem, room, &placer);
-    if (status == HBP_OK)
-        status = search(context, &placer, given, givens, bound_ns, effort, &best, &spare);
+    hbp__list best;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(hbp__placer_open(context, problem, room, &placer));
+    HBP__TRY(search(context, &placer, given, givens, bound_ns, effort, &best));
     hbp__task_slices made = {.memory = context->memory};
-    if (status == HBP_OK)
-        status = write_slices(context, &placer, &best, &made);
-    hbp__list_close(&placer, &spare);
-    hbp__list_close(&placer, &best);
-    hbp__placer_close(&placer);
+    hbp_status status = write_slices(context, &placer, &best, &made);
     if (status != HBP_OK) {
         hbp__task_slices_close(&made);
         return status;
     }
+    hbp__scratch_release(context, mark);
     *slices = made;
     return HBP_OK;
 }

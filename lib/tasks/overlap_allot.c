@@ -1,6 +1,7 @@
 #include "tasks/overlap_allot.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* MetaOps and edges looked at between two looks at whether to go on: some milliseconds. */
 #define TICK_LOOKS 1000000
@@ -73,43 +74,26 @@ static void set_time(hbp__allot *a, int32_t m)
 
 hbp_status hbp__allot_open(hbp_context *context, const hbp__placer *placer, hbp__allot *allot)
 {
-    const hbp__memory *memory = &placer->memory;
     uint64_t count = (uint64_t)placer->meta_ops;
     *allot = (hbp__allot){.placer = placer, .context = context, .looks = INT64_MAX};
-    allot->count = hbp__new(memory, count, sizeof *allot->count);
-    allot->share = hbp__new_zero(memory, count, sizeof *allot->share);
-    allot->time_ns = hbp__new(memory, count, sizeof *allot->time_ns);
-    allot->head_ns = hbp__new(memory, count, sizeof *allot->head_ns);
-    allot->tail_ns = hbp__new(memory, count, sizeof *allot->tail_ns);
-    allot->part_first = hbp__new(memory, count + 1, sizeof *allot->part_first);
-    allot->part = hbp__new(memory, count, sizeof *allot->part);
-    allot->part_of = hbp__new(memory, count, sizeof *allot->part_of);
-    int32_t *scratch = hbp__new(memory, count, sizeof *scratch);
-    if (!allot->count || !allot->share || !allot->time_ns || !allot->head_ns || !allot->tail_ns ||
-        !allot->part_first || !allot->part || !allot->part_of || !scratch) {
-        hbp__delete(memory, scratch);
-        return hbp__fail_memory(context, "shares of MetaOps");
-    }
-    list_parts(allot, scratch);
-    hbp__delete(memory, scratch);
+    allot->count = hbp__take(context, count, sizeof *allot->count);
+    allot->share = hbp__take_zero(context, count, sizeof *allot->share);
+    allot->time_ns = hbp__take(context, count, sizeof *allot->time_ns);
+    allot->head_ns = hbp__take(context, count, sizeof *allot->head_ns);
+    allot->tail_ns = hbp__take(context, count, sizeof *allot->tail_ns);
+    allot->part_first = hbp__take(context, count + 1, sizeof *allot->part_first);
+    allot->part = hbp__take(context, count, sizeof *allot->part);
+    allot->part_of = hbp__take(context, count, sizeof *allot->part_of);
+    int64_t mark = hbp__scratch_mark(context);
+    int32_t *parent = hbp__take(context, count, sizeof *parent);
+    HBP__TRY(hbp__scratch_check(context, "shares of MetaOps"));
+    list_parts(allot, parent);
+    hbp__scratch_release(context, mark);
     for (int32_t m = 0; m < placer->meta_ops; m++) {
         allot->count[m] = placer->problem->meta->meta_op[m].count;
         set_time(allot, m);
     }
     return HBP_OK;
-}
-
-void hbp__allot_close(hbp__allot *allot)
-{
-    const hbp__memory *memory = &allot->placer->memory;
-    hbp__delete(memory, allot->share);
-    hbp__delete(memory, allot->time_ns);
-    hbp__delete(memory, allot->head_ns);
-    hbp__delete(memory, allot->tail_ns);
-    hbp__delete(memory, allot->part_first);
-    hbp__delete(memory, allot->part);
-    hbp__delete(memory, allot->part_of);
-    hbp__delete(memory, allot->count);
 }
 
 void hbp__allot_look(hbp__allot *allot, int64_t more)

@@ -29,9 +29,8 @@ typedef struct hbp__allot {
     hbp_status status; /* below 0: cancelled, and no more is looked at */
 } hbp__allot;
 
-/* Everything on the size of least GPU time. */
+/* In scratch; everything on the size of least GPU time. */
 hbp_status hbp__allot_open(hbp_context *context, const hbp__placer *placer, hbp__allot *allot);
-void hbp__allot_close(hbp__allot *allot);
 
 /* Makes every path at most `ns` where that can be: while a path is longer, the MetaOp on it whose time costs
  * least gets more; then those off the longest paths give back what they can. Calls with falling times go on

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 
 #define TICK_PLACED  4096
 #define MORE_PERCENT 30
@@ -315,16 +316,12 @@ hbp_status hbp__overlap_improve(hbp_context *context, hbp__placer *placer, int64
                                 hbp__list *best)
 {
     search s = {.placer = placer, .rng = hbp__rng_make(placer->problem->seed, 0, 0)};
-    hbp_status status = hbp__list_open(context, placer, &s.now);
-    if (status == HBP_OK)
-        status = hbp__list_open(context, placer, &s.next);
-    s.chain = hbp__new(&placer->memory, (uint64_t)placer->room, sizeof *s.chain);
-    if (status == HBP_OK && !s.chain)
-        status = hbp__fail_memory(context, "a list of slices");
-    if (status == HBP_OK)
-        status = climb(context, &s, bound_ns, budget_of(best, effort), best);
-    hbp__delete(&placer->memory, s.chain);
-    hbp__list_close(placer, &s.next);
-    hbp__list_close(placer, &s.now);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(hbp__list_open(context, placer, &s.now));
+    HBP__TRY(hbp__list_open(context, placer, &s.next));
+    s.chain = hbp__take(context, (uint64_t)placer->room, sizeof *s.chain);
+    HBP__TRY(hbp__scratch_check(context, "a list of slices"));
+    HBP__TRY(climb(context, &s, bound_ns, budget_of(best, effort), best));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

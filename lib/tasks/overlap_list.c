@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Both directions of the edges between MetaOps, as lists of neighbours. */
 static void list_neighbours(hbp__placer *p)
@@ -26,25 +27,23 @@ hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *probl
 {
     const hbp__meta_graph *meta = problem->meta;
     uint64_t count = (uint64_t)meta->count, edges = (uint64_t)meta->edge_count;
-    *placer = (hbp__placer){.memory = context->memory, .problem = problem, .meta_ops = meta->count};
+    *placer = (hbp__placer){.problem = problem, .meta_ops = meta->count};
     hbp__placer *p = placer;
     if (meta->edge_count > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld edges between MetaOps; at most 2147483647",
                          (long long)meta->edge_count);
     p->room = room;
-    p->curve = hbp__new(&p->memory, count, sizeof *p->curve);
-    p->ready = hbp__new(&p->memory, count, sizeof *p->ready);
-    p->left = hbp__new(&p->memory, count, sizeof *p->left);
-    p->waits = hbp__new(&p->memory, count, sizeof *p->waits);
-    p->next_first = hbp__new(&p->memory, count + 1, sizeof *p->next_first);
-    p->next = hbp__new(&p->memory, edges, sizeof *p->next);
-    p->before_first = hbp__new(&p->memory, count + 1, sizeof *p->before_first);
-    p->before = hbp__new(&p->memory, edges, sizeof *p->before);
-    p->point = hbp__new(&p->memory, 2 * (uint64_t)room + 2, sizeof *p->point);
-    p->scratch = hbp__new(&p->memory, (uint64_t)room, sizeof *p->scratch);
-    if (!p->curve || !p->ready || !p->left || !p->waits || !p->next_first || !p->next || !p->before_first ||
-        !p->before || !p->point || !p->scratch)
-        return hbp__fail_memory(context, "the schedule's lists");
+    p->curve = hbp__take(context, count, sizeof *p->curve);
+    p->ready = hbp__take(context, count, sizeof *p->ready);
+    p->left = hbp__take(context, count, sizeof *p->left);
+    p->waits = hbp__take(context, count, sizeof *p->waits);
+    p->next_first = hbp__take(context, count + 1, sizeof *p->next_first);
+    p->next = hbp__take(context, edges, sizeof *p->next);
+    p->before_first = hbp__take(context, count + 1, sizeof *p->before_first);
+    p->before = hbp__take(context, edges, sizeof *p->before);
+    p->point = hbp__take(context, 2 * (uint64_t)room + 2, sizeof *p->point);
+    p->scratch = hbp__take(context, (uint64_t)room, sizeof *p->scratch);
+    HBP__TRY(hbp__scratch_check(context, "the schedule's lists"));
     p->least_gpus = problem->gpus;
     for (int32_t m = 0; m < p->meta_ops; m++) {
         p->curve[m] = hbp__meta_curve(problem->scaling, m);
@@ -55,31 +54,11 @@ hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *probl
     return HBP_OK;
 }
 
-void hbp__placer_close(hbp__placer *placer)
-{
-    const hbp__memory *memory = &placer->memory;
-    hbp__delete(memory, placer->curve);
-    hbp__delete(memory, placer->ready);
-    hbp__delete(memory, placer->left);
-    hbp__delete(memory, placer->waits);
-    hbp__delete(memory, placer->next_first);
-    hbp__delete(memory, placer->next);
-    hbp__delete(memory, placer->before_first);
-    hbp__delete(memory, placer->before);
-    hbp__delete(memory, placer->point);
-    hbp__delete(memory, placer->scratch);
-}
-
 hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list)
 {
     *list = (hbp__list){.makespan_ns = INT64_MAX};
-    list->piece = hbp__new(&placer->memory, (uint64_t)placer->room, sizeof *list->piece);
-    return list->piece ? HBP_OK : hbp__fail_memory(context, "a list of slices");
-}
-
-void hbp__list_close(const hbp__placer *placer, hbp__list *list)
-{
-    hbp__delete(&placer->memory, list->piece);
+    list->piece = hbp__take(context, (uint64_t)placer->room, sizeof *list->piece);
+    return hbp__scratch_check(context, "a list of slices");
 }
 
 void hbp__list_copy(hbp__list *to, const hbp__list *from)

@@ -32,7 +32,6 @@ typedef struct hbp__point {
 
 /* What placing needs. */
 typedef struct hbp__placer {
-    hbp__memory memory;
     const hbp__task_problem *problem;
     const hbp__curve **curve; /* [MetaOps] */
     int32_t meta_ops;
@@ -52,13 +51,12 @@ typedef struct hbp__placer {
     int64_t placed;        /* pieces so far, the measure of work */
 } hbp__placer;
 
+/* In scratch, as lists are. */
 hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
                             hbp__placer *placer);
-void hbp__placer_close(hbp__placer *placer);
 
 /* An empty list with the placer's room. */
 hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list);
-void hbp__list_close(const hbp__placer *placer, hbp__list *list);
 void hbp__list_copy(hbp__list *to, const hbp__list *from);
 
 /* Places pieces in order, each as early as GPUs and what it needs allow. Zero, times then undefined, when the

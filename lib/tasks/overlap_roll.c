@@ -1,35 +1,22 @@
 #include "tasks/overlap_roll.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* MetaOps of a part whose shares are found anew whenever one of its pieces starts. */
 #define ASK_PART 8
 
 hbp_status hbp__roll_open(hbp_context *context, hbp__allot *allot, hbp__roll *roll)
 {
-    const hbp__memory *memory = &allot->placer->memory;
     uint64_t count = (uint64_t)allot->placer->meta_ops;
     *roll = (hbp__roll){.allot = allot};
-    roll->asked_ns = hbp__new(memory, count, sizeof *roll->asked_ns);
-    roll->busy_ns = hbp__new(memory, count, sizeof *roll->busy_ns);
-    roll->busy_gpus = hbp__new(memory, count, sizeof *roll->busy_gpus);
-    roll->waits = hbp__new(memory, count, sizeof *roll->waits);
-    roll->ready = hbp__new(memory, count, sizeof *roll->ready);
-    roll->size = hbp__new(memory, count, sizeof *roll->size);
-    if (!roll->asked_ns || !roll->busy_ns || !roll->busy_gpus || !roll->waits || !roll->ready || !roll->size)
-        return hbp__fail_memory(context, "a schedule's MetaOps");
-    return HBP_OK;
-}
-
-void hbp__roll_close(hbp__roll *roll)
-{
-    const hbp__memory *memory = &roll->allot->placer->memory;
-    hbp__delete(memory, roll->asked_ns);
-    hbp__delete(memory, roll->busy_ns);
-    hbp__delete(memory, roll->busy_gpus);
-    hbp__delete(memory, roll->waits);
-    hbp__delete(memory, roll->ready);
-    hbp__delete(memory, roll->size);
+    roll->asked_ns = hbp__take(context, count, sizeof *roll->asked_ns);
+    roll->busy_ns = hbp__take(context, count, sizeof *roll->busy_ns);
+    roll->busy_gpus = hbp__take(context, count, sizeof *roll->busy_gpus);
+    roll->waits = hbp__take(context, count, sizeof *roll->waits);
+    roll->ready = hbp__take(context, count, sizeof *roll->ready);
+    roll->size = hbp__take(context, count, sizeof *roll->size);
+    return hbp__scratch_check(context, "a schedule's MetaOps");
 }
 
 static void begin(hbp__roll *r)

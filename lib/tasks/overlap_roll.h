@@ -16,8 +16,8 @@ typedef struct hbp__roll {
     int32_t readies;
 } hbp__roll;
 
+/* In scratch. */
 hbp_status hbp__roll_open(hbp_context *context, hbp__allot *allot, hbp__roll *roll);
-void hbp__roll_close(hbp__roll *roll);
 
 /* Fills the list with pieces that aim at ending by `aim_ns`, none longer than needed for `spans` of them
  * until then, start times set. Shares of connected parts are found anew as time goes on. The allotment is

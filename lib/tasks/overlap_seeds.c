@@ -2,6 +2,7 @@
 #include "tasks/overlap_search.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define JUSTIFY_ROUNDS 4
 
@@ -137,14 +138,11 @@ hbp_status hbp__overlap_seeds(hbp_context *context, hbp__placer *placer, const h
     }
     hbp__allot allot;
     hbp__roll roll;
-    hbp_status status = hbp__allot_open(context, placer, &allot);
-    if (status == HBP_OK) {
-        allot.looks = MOST_LOOKS;
-        status = hbp__roll_open(context, &allot, &roll);
-        if (status == HBP_OK)
-            status = seed_aims(context, placer, &allot, &roll, bound_ns, best, spare);
-        hbp__roll_close(&roll);
-    }
-    hbp__allot_close(&allot);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(hbp__allot_open(context, placer, &allot));
+    allot.looks = MOST_LOOKS;
+    HBP__TRY(hbp__roll_open(context, &allot, &roll));
+    HBP__TRY(seed_aims(context, placer, &allot, &roll, bound_ns, best, spare));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

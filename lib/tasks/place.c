@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "tasks/place_greedy.h"
 #include "tasks/place_improve.h"
 #include "tasks/place_keep.h"
@@ -173,6 +174,7 @@ hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *prob
                              const hbp_task_schedule *previous, int32_t *ranks)
 {
     placing p = {0};
+    int64_t mark = hbp__scratch_mark(context);
     if (placement < HBP_PLACE_FLOWS || placement > HBP_PLACE_SEQUENTIAL)
         return hbp__fail(context, HBP_E_INVALID, "placement %d; it is 0 to %d", (int)placement,
                          HBP_PLACE_SEQUENTIAL);
@@ -185,15 +187,11 @@ hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *prob
     uint64_t total = 0;
     for (int64_t s = 0; s < slices->count; s++)
         total += (uint64_t)slices->slice[s].gpus;
-    const hbp__memory *memory = &context->memory;
-    p.best = hbp__new(memory, total, sizeof *p.best);
-    p.first_fit = hbp__new(memory, total, sizeof *p.first_fit);
-    hbp_status status =
-        p.best && p.first_fit ? place(&p, placement) : hbp__fail_memory(context, "the placement of slices");
-    if (status >= 0)
-        memcpy(ranks, p.best, (size_t)total * sizeof *ranks);
-    hbp__delete(memory, p.best);
-    hbp__delete(memory, p.first_fit);
-    hbp__board_close(&p.board);
-    return status;
+    p.best = hbp__take(context, total, sizeof *p.best);
+    p.first_fit = hbp__take(context, total, sizeof *p.first_fit);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
+    HBP__TRY(place(&p, placement));
+    memcpy(ranks, p.best, (size_t)total * sizeof *ranks);
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -3,47 +3,27 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/task_flows.h"
 
 /* No sum of costs passes this. */
 #define MOST_COST (INT64_C(1) << 60)
 
-void hbp__board_close(hbp__board *board)
-{
-    void *const blocks[] = {
-        board->order,       board->at,           board->low,      board->high,       board->set,
-        board->in_domain,   board->rank_bytes,   board->flow,     board->flow_first, board->flow_of,
-        board->own_bytes,   board->own_gradient, board->own_span, board->own_cost,   board->keep_first,
-        board->keep,        board->group_set,    board->bundle,   board->user,       board->share_first,
-        board->share,       board->moved,        board->seen,     board->flow_seen,  board->bundle_seen,
-        board->bundles_hit, board->old_cost,     board->flow_hit, board->old_bytes,  board->mask,
-        board->changed,     board->domain_of,    board->held};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&board->memory, blocks[i]);
-    *board = (hbp__board){.memory = board->memory};
-}
-
-static hbp_status short_of_memory(hbp_context *context)
-{
-    return hbp__fail_memory(context, "the placement of slices");
-}
-
 /* By start; then, for each slice, where those that overlap it can be: before `high` all start before its end,
  * and before `low` all have ended at its start. */
 static hbp_status sort_slices(hbp__board *board)
 {
-    int64_t *start = hbp__new(&board->memory, (uint64_t)board->count, sizeof *start);
-    if (!start)
-        return short_of_memory(board->context);
+    int64_t mark = hbp__scratch_mark(board->context);
+    int64_t *start = hbp__take(board->context, (uint64_t)board->count, sizeof *start);
+    HBP__TRY(hbp__scratch_check(board->context, "the placement of slices"));
     for (int32_t s = 0; s < board->count; s++) {
         start[s] = board->slice[s].start_ns;
         board->order[s] = (uint32_t)s;
     }
-    int sorted = hbp__sort_by_i64(&board->memory, start, board->order, board->count);
-    hbp__delete(&board->memory, start);
-    if (!sorted)
-        return short_of_memory(board->context);
+    if (!hbp__sort_by_i64(&board->context->memory, start, board->order, board->count))
+        return hbp__fail_memory(board->context, "the placement of slices");
+    hbp__scratch_release(board->context, mark);
     int64_t ends = INT64_MIN; /* latest of those before `low` and the one there */
     for (int32_t i = 0, low = 0; i < board->count; i++) {
         const hbp__task_slice *slice = &board->slice[board->order[i]];
@@ -89,16 +69,16 @@ static hbp_status check_room(const hbp__board *board)
 
 static hbp_status open_flows(hbp__board *board, const hbp__task_slices *slices)
 {
-    const hbp__memory *memory = &board->memory;
     hbp__task_flows flows;
     HBP__TRY(
         hbp__task_flows_open(board->context, board->problem->graph, board->problem->meta, slices, &flows));
-    board->flow = hbp__new(memory, (uint64_t)flows.count, sizeof *board->flow);
-    board->flow_of = hbp__new(memory, 2 * (uint64_t)flows.count, sizeof *board->flow_of);
-    board->flow_first = hbp__new_zero(memory, (uint64_t)board->count + 2, sizeof *board->flow_first);
-    if (!board->flow || !board->flow_of || !board->flow_first) {
+    board->flow = hbp__take(board->context, (uint64_t)flows.count, sizeof *board->flow);
+    board->flow_of = hbp__take(board->context, 2 * (uint64_t)flows.count, sizeof *board->flow_of);
+    board->flow_first = hbp__take_zero(board->context, (uint64_t)board->count + 2, sizeof *board->flow_first);
+    hbp_status status = hbp__scratch_check(board->context, "the placement of slices");
+    if (status < 0) {
         hbp__task_flows_close(&flows);
-        return short_of_memory(board->context);
+        return status;
     }
     for (int64_t f = 0; f < flows.count; f++)
         if (flows.flow[f].bytes > 0)
@@ -200,34 +180,30 @@ static void bound(hbp__board *board)
 
 static hbp_status allocate(hbp__board *board)
 {
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t count = (uint64_t)board->count, words = (uint64_t)board->words;
     uint64_t domains = (uint64_t)board->domains, gpus = (uint64_t)board->gpus;
-    board->order = hbp__new(memory, count, sizeof *board->order);
-    board->at = hbp__new(memory, count, sizeof *board->at);
-    board->low = hbp__new(memory, count, sizeof *board->low);
-    board->high = hbp__new(memory, count, sizeof *board->high);
-    board->set = hbp__new_zero(memory, count, words * sizeof *board->set);
-    board->in_domain = hbp__new_zero(memory, count, domains * sizeof *board->in_domain);
-    board->rank_bytes = hbp__new_zero(memory, gpus, sizeof *board->rank_bytes);
-    board->own_cost = hbp__new_zero(memory, count, sizeof *board->own_cost);
-    board->moved = hbp__new(memory, count, sizeof *board->moved);
-    board->seen = hbp__new_zero(memory, count, sizeof *board->seen);
-    board->old_bytes = hbp__new(memory, gpus, sizeof *board->old_bytes);
-    board->mask = hbp__new(memory, words, sizeof *board->mask);
-    board->held = hbp__new_zero(memory, gpus, sizeof *board->held);
-    board->changed = hbp__new_zero(memory, count, sizeof *board->changed);
-    board->domain_of = hbp__new(memory, gpus, sizeof *board->domain_of);
-    return board->order && board->at && board->low && board->high && board->set && board->in_domain &&
-                   board->rank_bytes && board->own_cost && board->moved && board->seen && board->old_bytes &&
-                   board->mask && board->held && board->changed && board->domain_of
-               ? HBP_OK
-               : short_of_memory(board->context);
+    board->order = hbp__take(context, count, sizeof *board->order);
+    board->at = hbp__take(context, count, sizeof *board->at);
+    board->low = hbp__take(context, count, sizeof *board->low);
+    board->high = hbp__take(context, count, sizeof *board->high);
+    board->set = hbp__take_zero(context, count, words * sizeof *board->set);
+    board->in_domain = hbp__take_zero(context, count, domains * sizeof *board->in_domain);
+    board->rank_bytes = hbp__take_zero(context, gpus, sizeof *board->rank_bytes);
+    board->own_cost = hbp__take_zero(context, count, sizeof *board->own_cost);
+    board->moved = hbp__take(context, count, sizeof *board->moved);
+    board->seen = hbp__take_zero(context, count, sizeof *board->seen);
+    board->old_bytes = hbp__take(context, gpus, sizeof *board->old_bytes);
+    board->mask = hbp__take(context, words, sizeof *board->mask);
+    board->held = hbp__take_zero(context, gpus, sizeof *board->held);
+    board->changed = hbp__take_zero(context, count, sizeof *board->changed);
+    board->domain_of = hbp__take(context, gpus, sizeof *board->domain_of);
+    return hbp__scratch_check(context, "the placement of slices");
 }
 
 static hbp_status fill(hbp__board *board, const hbp__task_slices *slices, const hbp_task_schedule *previous)
 {
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     HBP__TRY(allocate(board));
     for (int32_t r = 0; r < board->gpus; r++)
         board->domain_of[r] = r / board->domain_gpus;
@@ -238,14 +214,12 @@ static hbp_status fill(hbp__board *board, const hbp__task_slices *slices, const 
     scale(board);
     bound(board);
     uint64_t flows = (uint64_t)board->flows, bundles = (uint64_t)board->bundles;
-    board->flow_seen = hbp__new_zero(memory, flows, sizeof *board->flow_seen);
-    board->flow_hit = hbp__new(memory, flows, sizeof *board->flow_hit);
-    board->bundle_seen = hbp__new_zero(memory, bundles, sizeof *board->bundle_seen);
-    board->bundles_hit = hbp__new(memory, bundles, sizeof *board->bundles_hit);
-    board->old_cost = hbp__new(memory, flows + bundles + (uint64_t)board->count, sizeof *board->old_cost);
-    return board->flow_seen && board->flow_hit && board->bundle_seen && board->bundles_hit && board->old_cost
-               ? HBP_OK
-               : short_of_memory(board->context);
+    board->flow_seen = hbp__take_zero(context, flows, sizeof *board->flow_seen);
+    board->flow_hit = hbp__take(context, flows, sizeof *board->flow_hit);
+    board->bundle_seen = hbp__take_zero(context, bundles, sizeof *board->bundle_seen);
+    board->bundles_hit = hbp__take(context, bundles, sizeof *board->bundles_hit);
+    board->old_cost = hbp__take(context, flows + bundles + (uint64_t)board->count, sizeof *board->old_cost);
+    return hbp__scratch_check(context, "the placement of slices");
 }
 
 hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *problem,
@@ -253,7 +227,6 @@ hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *proble
                            hbp__board *board)
 {
     *board = (hbp__board){.context = context,
-                          .memory = context->memory,
                           .problem = problem,
                           .slice = slices->slice,
                           .gpus = problem->gpus,
@@ -267,10 +240,7 @@ hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *proble
     board->count = (int32_t)slices->count;
     board->domains = (int32_t)hbp__ceil_div(board->gpus, board->domain_gpus);
     board->words = (board->gpus + 63) / 64;
-    hbp_status status = fill(board, slices, previous);
-    if (status < 0)
-        hbp__board_close(board);
-    return status;
+    return fill(board, slices, previous);
 }
 
 void hbp__board_put(hbp__board *board, int32_t s, const int32_t *ranks)

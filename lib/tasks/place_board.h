@@ -57,7 +57,6 @@ typedef struct hbp__keep {
 
 typedef struct hbp__board {
     hbp_context *context;
-    hbp__memory memory;
     const hbp__task_problem *problem;
     const hbp__task_slice *slice;
     int32_t count; /* slices */
@@ -135,12 +134,11 @@ enum {
     HBP__REACHES = 3
 };
 
-/* Opens a board with nothing placed. HBP_E_INVALID when slices need more than `gpus` GPUs at some time; the
- * message names the slice that finds too few. */
+/* Opens a board, in scratch, with nothing placed. HBP_E_INVALID when slices need more than `gpus` GPUs at
+ * some time; the message names the slice that finds too few. */
 hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *problem,
                            const hbp__task_slices *slices, const hbp_task_schedule *previous,
                            hbp__board *board);
-void hbp__board_close(hbp__board *board);
 
 /* place_weights.c: own_bytes, own_gradient, bundles and keeps. For hbp__board_open. */
 hbp_status hbp__board_weigh(hbp__board *board, const hbp_task_schedule *previous);

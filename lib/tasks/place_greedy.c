@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 #define TICK_SLICES 16
@@ -26,43 +27,33 @@ typedef struct greedy {
     int32_t *takes;  /* [domains] ranks that the gain is of; 0: not known */
 } greedy;
 
-static void close(greedy *g)
+static hbp_status take_greedy(hbp__board *board, int32_t how, greedy *g)
 {
-    void *const blocks[] = {g->order, g->key,  g->placed, g->used,  g->joint, g->score, g->claim,
-                            g->after, g->free, g->merged, g->ranks, g->begin, g->gain,  g->takes};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&g->board->memory, blocks[i]);
-}
-
-static hbp_status open(hbp__board *board, int32_t how, greedy *g)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t count = (uint64_t)board->count, gpus = (uint64_t)board->gpus, words = (uint64_t)board->words;
     uint64_t domains = (uint64_t)board->domains;
     *g = (greedy){.board = board, .how = how};
-    g->order = hbp__new(memory, count, sizeof *g->order);
-    g->key = hbp__new(memory, count, sizeof *g->key);
-    g->placed = hbp__new_zero(memory, count, sizeof *g->placed);
-    g->used = hbp__new(memory, words, sizeof *g->used);
-    g->joint = hbp__new(memory, words, sizeof *g->joint);
-    g->score = hbp__new(memory, gpus, sizeof *g->score);
-    g->claim = hbp__new_zero(memory, gpus, sizeof *g->claim);
-    g->after = hbp__new(memory, gpus, sizeof *g->after);
-    g->free = hbp__new(memory, gpus, sizeof *g->free);
-    g->merged = hbp__new(memory, gpus, sizeof *g->merged);
-    g->ranks = hbp__new(memory, gpus, sizeof *g->ranks);
-    g->begin = hbp__new(memory, domains + 1, sizeof *g->begin);
-    g->gain = hbp__new(memory, domains, sizeof *g->gain);
-    g->takes = hbp__new(memory, domains, sizeof *g->takes);
-    if (!g->order || !g->key || !g->placed || !g->used || !g->joint || !g->score || !g->claim || !g->after ||
-        !g->free || !g->merged || !g->ranks || !g->begin || !g->gain || !g->takes)
-        return hbp__fail_memory(board->context, "the placement of slices");
+    g->order = hbp__take(context, count, sizeof *g->order);
+    g->key = hbp__take(context, count, sizeof *g->key);
+    g->placed = hbp__take_zero(context, count, sizeof *g->placed);
+    g->used = hbp__take(context, words, sizeof *g->used);
+    g->joint = hbp__take(context, words, sizeof *g->joint);
+    g->score = hbp__take(context, gpus, sizeof *g->score);
+    g->claim = hbp__take_zero(context, gpus, sizeof *g->claim);
+    g->after = hbp__take(context, gpus, sizeof *g->after);
+    g->free = hbp__take(context, gpus, sizeof *g->free);
+    g->merged = hbp__take(context, gpus, sizeof *g->merged);
+    g->ranks = hbp__take(context, gpus, sizeof *g->ranks);
+    g->begin = hbp__take(context, domains + 1, sizeof *g->begin);
+    g->gain = hbp__take(context, domains, sizeof *g->gain);
+    g->takes = hbp__take(context, domains, sizeof *g->takes);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
     for (int32_t i = 0; i < board->count; i++) {
         g->order[i] = how == HBP__GREEDY_BACKWARD ? (uint32_t)i : board->order[i];
         g->key[i] = -board->slice[i].end_ns;
     }
-    if (how == HBP__GREEDY_BACKWARD && !hbp__sort_by_i64(memory, g->key, g->order, board->count))
-        return hbp__fail_memory(board->context, "the placement of slices");
+    if (how == HBP__GREEDY_BACKWARD && !hbp__sort_by_i64(&context->memory, g->key, g->order, board->count))
+        return hbp__fail_memory(context, "the placement of slices");
     return HBP_OK;
 }
 
@@ -320,9 +311,9 @@ static hbp_status run(greedy *g)
 hbp_status hbp__board_greedy(hbp__board *board, int32_t how)
 {
     greedy g;
-    hbp_status status = open(board, how, &g);
-    if (status >= 0)
-        status = run(&g);
-    close(&g);
-    return status;
+    int64_t mark = hbp__scratch_mark(board->context);
+    HBP__TRY(take_greedy(board, how, &g));
+    HBP__TRY(run(&g));
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }

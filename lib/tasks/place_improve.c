@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 enum { STREAM_PLACE = 0x706c6163 };
@@ -52,44 +53,31 @@ typedef struct memo {
     int64_t over_bytes;
 } memo;
 
-static void close(improving *v)
+static hbp_status take_improving(hbp__board *board, int64_t work, improving *v)
 {
-    void *const blocks[] = {v->first, v->second,     v->some,       v->others,      v->paired,    v->key,
-                            v->order, v->flow_tried, v->user_tried, v->slice_tried, v->pair_tried};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&v->board->memory, blocks[i]);
-}
-
-static int64_t *never(const hbp__memory *memory, uint64_t count)
-{
-    int64_t *tried = hbp__new(memory, count, sizeof *tried);
-    if (tried)
-        memset(tried, 0xff, (size_t)count * sizeof *tried);
-    return tried;
-}
-
-static hbp_status open(hbp__board *board, int64_t work, improving *v)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t gpus = (uint64_t)board->gpus, flows = (uint64_t)board->flows;
     *v = (improving){.board = board, .end = board->work + work};
-    v->first = hbp__new(memory, gpus, sizeof *v->first);
-    v->second = hbp__new(memory, gpus, sizeof *v->second);
-    v->some = hbp__new(memory, gpus, sizeof *v->some);
-    v->others = hbp__new(memory, gpus, sizeof *v->others);
-    v->paired = hbp__new(memory, gpus, sizeof *v->paired);
-    v->key = hbp__new(memory, flows, sizeof *v->key);
-    v->order = hbp__new(memory, flows, sizeof *v->order);
+    v->first = hbp__take(context, gpus, sizeof *v->first);
+    v->second = hbp__take(context, gpus, sizeof *v->second);
+    v->some = hbp__take(context, gpus, sizeof *v->some);
+    v->others = hbp__take(context, gpus, sizeof *v->others);
+    v->paired = hbp__take(context, gpus, sizeof *v->paired);
+    v->key = hbp__take(context, flows, sizeof *v->key);
+    v->order = hbp__take(context, flows, sizeof *v->order);
     uint64_t count = (uint64_t)board->count;
     v->users = board->bundles ? board->bundle[board->bundles - 1].end : 0;
-    v->flow_tried = never(memory, LEVELS * flows);
-    v->user_tried = never(memory, LEVELS * (uint64_t)v->users);
-    v->slice_tried = never(memory, LEVELS * count);
-    v->pair_tried = never(memory, count);
-    return v->first && v->second && v->some && v->others && v->paired && v->key && v->order &&
-                   v->flow_tried && v->user_tried && v->slice_tried && v->pair_tried
-               ? HBP_OK
-               : hbp__fail_memory(board->context, "the placement of slices");
+    uint64_t users = (uint64_t)v->users;
+    v->flow_tried = hbp__take(context, LEVELS * flows, sizeof *v->flow_tried);
+    v->user_tried = hbp__take(context, LEVELS * users, sizeof *v->user_tried);
+    v->slice_tried = hbp__take(context, LEVELS * count, sizeof *v->slice_tried);
+    v->pair_tried = hbp__take(context, count, sizeof *v->pair_tried);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
+    memset(v->flow_tried, 0xff, (size_t)(LEVELS * flows) * sizeof *v->flow_tried);
+    memset(v->user_tried, 0xff, (size_t)(LEVELS * users) * sizeof *v->user_tried);
+    memset(v->slice_tried, 0xff, (size_t)(LEVELS * count) * sizeof *v->slice_tried);
+    memset(v->pair_tried, 0xff, (size_t)count * sizeof *v->pair_tried);
+    return HBP_OK;
 }
 
 /* Whether what was tried for slices s and t is worth another try: one of them has changed. */
@@ -264,7 +252,7 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
         v->key[f] = ~(uint64_t)board->flow[f].cost;
         v->order[f] = (uint32_t)f;
     }
-    if (!hbp__sort_by_u64(&board->memory, v->key, v->order, board->flows))
+    if (!hbp__sort_by_u64(&board->context->memory, v->key, v->order, board->flows))
         return hbp__fail_memory(board->context, "the placement of slices");
     for (int64_t i = 0; i < board->flows && !is_spent(v); i++) {
         const hbp__board_flow *flow = &board->flow[v->order[i]];
@@ -379,12 +367,11 @@ static hbp_status improve(improving *v, int32_t levels, int64_t *ticked)
 hbp_status hbp__board_improve(hbp__board *board, int64_t work)
 {
     improving v;
-    int64_t ticked = 0;
-    hbp_status status = open(board, work, &v);
-    if (status >= 0)
-        status = improve(&v, LEVELS, &ticked);
-    close(&v);
-    return status;
+    int64_t mark = hbp__scratch_mark(board->context), ticked = 0;
+    HBP__TRY(take_improving(board, work, &v));
+    HBP__TRY(improve(&v, LEVELS, &ticked));
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }
 
 static int32_t draw_rank(const hbp__board *board, hbp__rng *rng, const uint64_t *set)
@@ -411,24 +398,16 @@ static void kick(improving *v, hbp__rng *rng)
     }
 }
 
-static void forget(const hbp__board *board, memo *m)
+static hbp_status take_memo(const hbp__board *board, memo *m)
 {
-    hbp__delete(&board->memory, m->set);
-    hbp__delete(&board->memory, m->in_domain);
-    hbp__delete(&board->memory, m->costs);
-}
-
-static hbp_status open_memo(const hbp__board *board, memo *m)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t count = (uint64_t)board->count;
     uint64_t costs = (uint64_t)board->flows + (uint64_t)board->bundles + count + (uint64_t)board->gpus;
     *m = (memo){.changes = -1};
-    m->set = hbp__new(memory, count, (uint64_t)board->words * sizeof *m->set);
-    m->in_domain = hbp__new(memory, count, (uint64_t)board->domains * sizeof *m->in_domain);
-    m->costs = hbp__new(memory, costs, sizeof *m->costs);
-    return m->set && m->in_domain && m->costs ? HBP_OK
-                                              : hbp__fail_memory(board->context, "the placement of slices");
+    m->set = hbp__take(context, count, (uint64_t)board->words * sizeof *m->set);
+    m->in_domain = hbp__take(context, count, (uint64_t)board->domains * sizeof *m->in_domain);
+    m->costs = hbp__take(context, costs, sizeof *m->costs);
+    return hbp__scratch_check(context, "the placement of slices");
 }
 
 /* Copies slices that have changed since the memo was written, or all; from the board to the memo or back. */
@@ -514,13 +493,11 @@ hbp_status hbp__board_wander(hbp__board *board, uint64_t seed, int64_t work)
     if (board->gpus < 2 || !board->count)
         return HBP_OK;
     improving v;
-    memo best = {0};
-    hbp_status status = open(board, work, &v);
-    if (status >= 0)
-        status = open_memo(board, &best);
-    if (status >= 0)
-        status = wander(&v, seed, &best);
-    forget(board, &best);
-    close(&v);
-    return status;
+    memo best;
+    int64_t mark = hbp__scratch_mark(board->context);
+    HBP__TRY(take_improving(board, work, &v));
+    HBP__TRY(take_memo(board, &best));
+    HBP__TRY(wander(&v, seed, &best));
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }

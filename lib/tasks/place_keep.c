@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Rounds of exchanging two numbers. */
 #define MOST_ROUNDS 16
@@ -19,28 +20,19 @@ typedef struct keeping {
     int32_t whole;   /* domains of full size */
 } keeping;
 
-static void close(keeping *k)
+static hbp_status take_keeping(hbp__board *board, keeping *k)
 {
-    void *const blocks[] = {k->value, k->worth, k->number, k->domain, k->trial, k->taken, k->ranks};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&k->board->memory, blocks[i]);
-}
-
-static hbp_status open(hbp__board *board, keeping *k)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t gpus = (uint64_t)board->gpus, domains = (uint64_t)board->domains;
     *k = (keeping){.board = board, .whole = board->gpus / board->domain_gpus};
-    k->value = hbp__new_zero(memory, gpus, gpus * sizeof *k->value);
-    k->worth = hbp__new_zero(memory, domains, domains * sizeof *k->worth);
-    k->number = hbp__new(memory, gpus, sizeof *k->number);
-    k->domain = hbp__new(memory, domains, sizeof *k->domain);
-    k->trial = hbp__new(memory, gpus, sizeof *k->trial);
-    k->taken = hbp__new(memory, gpus, sizeof *k->taken);
-    k->ranks = hbp__new(memory, gpus, sizeof *k->ranks);
-    return k->value && k->worth && k->number && k->domain && k->trial && k->taken && k->ranks
-               ? HBP_OK
-               : hbp__fail_memory(board->context, "the placement of slices");
+    k->value = hbp__take_zero(context, gpus, gpus * sizeof *k->value);
+    k->worth = hbp__take_zero(context, domains, domains * sizeof *k->worth);
+    k->number = hbp__take(context, gpus, sizeof *k->number);
+    k->domain = hbp__take(context, domains, sizeof *k->domain);
+    k->trial = hbp__take(context, gpus, sizeof *k->trial);
+    k->taken = hbp__take(context, gpus, sizeof *k->taken);
+    k->ranks = hbp__take(context, gpus, sizeof *k->ranks);
+    return hbp__scratch_check(context, "the placement of slices");
 }
 
 /* Of rank r: states of every group of before are worth the same on each rank of the group. */
@@ -152,14 +144,12 @@ hbp_status hbp__board_keep(hbp__board *board)
 {
     if (board->keeps && board->gpus <= HBP__MOST_KEPT) {
         keeping k;
-        hbp_status status = open(board, &k);
-        if (status >= 0) {
-            fill(&k);
-            number_ranks(&k);
-            renumber(&k);
-        }
-        close(&k);
-        HBP__TRY(status);
+        int64_t mark = hbp__scratch_mark(board->context);
+        HBP__TRY(take_keeping(board, &k));
+        fill(&k);
+        number_ranks(&k);
+        renumber(&k);
+        hbp__scratch_release(board->context, mark);
     }
     hbp__board_measure(board);
     return HBP_OK;

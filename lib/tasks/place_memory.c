@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 
 /* Nodes between two looks at whether to go on. */
 #define TICK_NODES 256
@@ -27,38 +28,23 @@ typedef struct tracking {
     int32_t deepest;
 } tracking;
 
-static void close(tracking *t)
+static hbp_status take_tracking(hbp__board *board, int64_t nodes, tracking *t)
 {
-    void *const blocks[] = {t->begin,   t->rank,  t->count,  t->pick, t->pick_at,
-                            t->history, t->added, t->chosen, t->used, t->least};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&t->board->memory, blocks[i]);
-}
-
-static hbp_status short_of_memory(const hbp__board *board)
-{
-    return hbp__fail_memory(board->context, "the placement of slices");
-}
-
-static hbp_status open(hbp__board *board, int64_t nodes, tracking *t)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t count = (uint64_t)board->count, gpus = (uint64_t)board->gpus, picks = 0;
     for (int32_t s = 0; s < board->count; s++)
         picks += (uint64_t)board->slice[s].gpus;
     *t = (tracking){.board = board, .nodes = nodes, .tight = {.slice = -1}, .deepest = -1};
-    t->begin = hbp__new_zero(memory, count + 1, sizeof *t->begin);
-    t->count = hbp__new(memory, count, sizeof *t->count);
-    t->pick = hbp__new(memory, picks, sizeof *t->pick);
-    t->pick_at = hbp__new(memory, count, sizeof *t->pick_at);
-    t->history = hbp__new_zero(memory, gpus, sizeof *t->history);
-    t->added = hbp__new(memory, gpus, sizeof *t->added);
-    t->chosen = hbp__new(memory, gpus, sizeof *t->chosen);
-    t->used = hbp__new(memory, (uint64_t)board->words, sizeof *t->used);
-    t->least = hbp__new(memory, count, sizeof *t->least);
-    if (!t->begin || !t->count || !t->pick || !t->pick_at || !t->history || !t->added || !t->chosen ||
-        !t->used || !t->least)
-        return short_of_memory(board);
+    t->begin = hbp__take_zero(context, count + 1, sizeof *t->begin);
+    t->count = hbp__take(context, count, sizeof *t->count);
+    t->pick = hbp__take(context, picks, sizeof *t->pick);
+    t->pick_at = hbp__take(context, count, sizeof *t->pick_at);
+    t->history = hbp__take_zero(context, gpus, sizeof *t->history);
+    t->added = hbp__take(context, gpus, sizeof *t->added);
+    t->chosen = hbp__take(context, gpus, sizeof *t->chosen);
+    t->used = hbp__take(context, (uint64_t)board->words, sizeof *t->used);
+    t->least = hbp__take(context, count, sizeof *t->least);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
     int64_t at = 0;
     for (int32_t i = 0; i < board->count; i++) {
         int32_t s = (int32_t)board->order[i];
@@ -116,9 +102,9 @@ static hbp_status list(tracking *t, int32_t i, int *enough)
     int64_t needs = INT64_MAX, left = INT64_MIN, room = 0;
     if (t->begin[i] + board->gpus > t->room) {
         int64_t wanted = 2 * t->room + board->gpus;
-        int32_t *rank = hbp__renew(&board->memory, t->rank, (uint64_t)wanted, sizeof *rank);
+        int32_t *rank = hbp__renew(&board->context->memory, t->rank, (uint64_t)wanted, sizeof *rank);
         if (!rank)
-            return short_of_memory(board);
+            return hbp__fail_memory(board->context, "the placement of slices");
         t->rank = rank;
         t->room = wanted;
     }
@@ -238,16 +224,17 @@ static hbp_status search(tracking *t, int32_t *found)
 hbp_status hbp__board_backtrack(hbp__board *board, int64_t nodes, int32_t *found, hbp__tight_slice *tight)
 {
     tracking t;
+    int64_t mark = hbp__scratch_mark(board->context);
     *found = 0;
     hbp__board_clear(board);
-    hbp_status status = open(board, nodes, &t);
-    if (status >= 0)
-        status = search(&t, found);
+    HBP__TRY(take_tracking(board, nodes, &t));
+    hbp_status status = search(&t, found);
+    hbp__delete(&board->context->memory, t.rank);
+    HBP__TRY(status);
     *tight = t.tight;
-    close(&t);
     if (!*found)
         hbp__board_clear(board);
-    if (status >= 0)
-        hbp__board_measure(board);
-    return status;
+    hbp__board_measure(board);
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }

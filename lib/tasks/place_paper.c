@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* 1 in the prices of orders. */
 #define ONE (INT64_C(1) << 32)
@@ -25,26 +26,18 @@ typedef struct climb {
     int64_t looks;
 } climb;
 
-static void close(climb *c)
+static hbp_status take_climb(hbp__board *board, climb *c)
 {
-    void *const blocks[] = {c->meta_op, c->free, c->same, c->order, c->trial, c->ranks, c->used};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&c->board->memory, blocks[i]);
-}
-
-static hbp_status open(hbp__board *board, climb *c)
-{
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t gpus = (uint64_t)board->gpus;
     *c = (climb){.board = board};
-    c->meta_op = hbp__new(memory, gpus, sizeof *c->meta_op);
-    c->free = hbp__new(memory, gpus, sizeof *c->free);
-    c->order = hbp__new(memory, gpus, sizeof *c->order);
-    c->trial = hbp__new(memory, gpus, sizeof *c->trial);
-    c->ranks = hbp__new(memory, gpus, sizeof *c->ranks);
-    c->used = hbp__new(memory, (uint64_t)board->words, sizeof *c->used);
-    if (!c->meta_op || !c->free || !c->order || !c->trial || !c->ranks || !c->used)
-        return hbp__fail_memory(board->context, "the placement of slices");
+    c->meta_op = hbp__take(context, gpus, sizeof *c->meta_op);
+    c->free = hbp__take(context, gpus, sizeof *c->free);
+    c->order = hbp__take(context, gpus, sizeof *c->order);
+    c->trial = hbp__take(context, gpus, sizeof *c->trial);
+    c->ranks = hbp__take(context, gpus, sizeof *c->ranks);
+    c->used = hbp__take(context, (uint64_t)board->words, sizeof *c->used);
+    HBP__TRY(hbp__scratch_check(context, "the placement of slices"));
     for (int32_t r = 0; r < board->gpus; r++)
         c->meta_op[r] = -1;
     return HBP_OK;
@@ -56,7 +49,7 @@ static hbp_status count_same(climb *c)
     hbp__board *board = c->board;
     int64_t row = c->frees + 1, wanted = row * c->count;
     if (wanted > c->same_room) {
-        int32_t *same = hbp__renew(&board->memory, c->same, (uint64_t)wanted, sizeof *same);
+        int32_t *same = hbp__renew(&board->context->memory, c->same, (uint64_t)wanted, sizeof *same);
         if (!same)
             return hbp__fail_memory(board->context, "the placement of slices");
         c->same = same;
@@ -153,22 +146,30 @@ static hbp_status place(climb *c, int32_t begin, int32_t end)
     return HBP_OK;
 }
 
-hbp_status hbp__board_paper(hbp__board *board)
+static hbp_status place_all(climb *c)
 {
-    climb c;
-    hbp__board_clear(board);
-    hbp_status status = open(board, &c);
-    for (int32_t i = 0, end; status >= 0 && i < board->count; i = end) {
+    hbp__board *board = c->board;
+    for (int32_t i = 0, end; i < board->count; i = end) {
         end = i + 1;
         while (end < board->count &&
                board->slice[board->order[end]].start_ns == board->slice[board->order[i]].start_ns)
             end++;
-        status = hbp__tick(board->context, "place slices", i, board->count);
-        if (status >= 0)
-            status = place(&c, i, end);
+        HBP__TRY(hbp__tick(board->context, "place slices", i, board->count));
+        HBP__TRY(place(c, i, end));
     }
-    close(&c);
-    if (status >= 0)
-        hbp__board_measure(board);
-    return status;
+    return HBP_OK;
+}
+
+hbp_status hbp__board_paper(hbp__board *board)
+{
+    climb c;
+    int64_t mark = hbp__scratch_mark(board->context);
+    hbp__board_clear(board);
+    HBP__TRY(take_climb(board, &c));
+    hbp_status status = place_all(&c);
+    hbp__delete(&board->context->memory, c.same);
+    HBP__TRY(status);
+    hbp__board_measure(board);
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "tasks/place_board.h"
 
 /* States of a set of weights that a slice runs. */
@@ -23,55 +24,48 @@ typedef struct weighing {
     int64_t users;
 } weighing;
 
-static void close(weighing *w)
-{
-    const hbp__memory *memory = &w->board->memory;
-    hbp__delete(memory, w->first);
-    hbp__delete(memory, w->entry);
-    hbp__delete(memory, w->next);
-    hbp__delete(memory, w->latest);
-    hbp__delete(memory, w->owner);
-    hbp__delete(memory, w->kept_bytes);
-}
-
-static hbp_status short_of_memory(weighing *w)
-{
-    return hbp__fail_memory(w->board->context, "the weights of slices");
-}
-
 static const int32_t *operators_of(const hbp__board *board, int32_t s)
 {
     const hbp__meta_graph *meta = board->problem->meta;
     return &meta->operators[meta->meta_op[board->slice[s].meta_op].first + board->slice[s].first];
 }
 
+/* What the board keeps. */
+static hbp_status take_weights(hbp__board *board, const hbp_task_schedule *previous, uint64_t parameters,
+                               uint64_t entries)
+{
+    hbp_context *context = board->context;
+    uint64_t count = (uint64_t)board->count;
+    board->own_bytes = hbp__take_zero(context, count, sizeof *board->own_bytes);
+    board->own_gradient = hbp__take_zero(context, count, sizeof *board->own_gradient);
+    board->own_span = hbp__take_zero(context, count, sizeof *board->own_span);
+    board->share_first = hbp__take_zero(context, count + 2, sizeof *board->share_first);
+    board->keep_first = hbp__take_zero(context, count + 1, sizeof *board->keep_first);
+    board->bundle = hbp__take(context, parameters, sizeof *board->bundle);
+    board->user = hbp__take(context, entries, sizeof *board->user);
+    board->share = hbp__take(context, entries, sizeof *board->share);
+    if (previous) {
+        uint64_t words = (uint64_t)board->words;
+        board->keep = hbp__take(context, parameters, sizeof *board->keep);
+        board->group_set =
+            hbp__take_zero(context, (uint64_t)previous->groups, words * sizeof *board->group_set);
+    }
+    return hbp__scratch_check(context, "the weights of slices");
+}
+
 /* Counting sort of the slices of every set of weights; a slice that runs one twice takes the larger states.
  */
-static hbp_status gather(weighing *w)
+static hbp_status gather(weighing *w, uint64_t parameters, uint64_t entries)
 {
     hbp__board *board = w->board;
-    const hbp__memory *memory = &board->memory;
-    uint64_t parameters = (uint64_t)w->graph->parameters.count, entries = 0, count = (uint64_t)board->count;
-    for (int32_t s = 0; s < board->count; s++)
-        entries += (uint64_t)board->slice[s].count;
-    w->first = hbp__new_zero(memory, parameters + 2, sizeof *w->first);
-    w->entry = hbp__new(memory, entries, sizeof *w->entry);
-    w->next = hbp__new(memory, parameters, sizeof *w->next);
-    w->owner = hbp__new(memory, parameters, sizeof *w->owner);
-    w->kept_bytes = hbp__new(memory, parameters, sizeof *w->kept_bytes);
-    w->latest = hbp__new(memory, count, sizeof *w->latest);
-    board->own_bytes = hbp__new_zero(memory, count, sizeof *board->own_bytes);
-    board->own_gradient = hbp__new_zero(memory, count, sizeof *board->own_gradient);
-    board->own_span = hbp__new_zero(memory, count, sizeof *board->own_span);
-    board->share_first = hbp__new_zero(memory, count + 2, sizeof *board->share_first);
-    board->keep_first = hbp__new_zero(memory, count + 1, sizeof *board->keep_first);
-    board->bundle = hbp__new(memory, parameters, sizeof *board->bundle);
-    board->user = hbp__new(memory, entries, sizeof *board->user);
-    board->share = hbp__new(memory, entries, sizeof *board->share);
-    if (!w->first || !w->entry || !w->next || !w->owner || !w->kept_bytes || !w->latest ||
-        !board->own_bytes || !board->own_gradient || !board->own_span || !board->share_first ||
-        !board->keep_first || !board->bundle || !board->user || !board->share)
-        return short_of_memory(w);
+    hbp_context *context = board->context;
+    w->first = hbp__take_zero(context, parameters + 2, sizeof *w->first);
+    w->entry = hbp__take(context, entries, sizeof *w->entry);
+    w->next = hbp__take(context, parameters, sizeof *w->next);
+    w->owner = hbp__take(context, parameters, sizeof *w->owner);
+    w->kept_bytes = hbp__take(context, parameters, sizeof *w->kept_bytes);
+    w->latest = hbp__take(context, (uint64_t)board->count, sizeof *w->latest);
+    HBP__TRY(hbp__scratch_check(context, "the weights of slices"));
     for (int32_t s = 0; s < board->count; s++) {
         w->latest[s] = -1;
         for (int32_t i = 0; i < board->slice[s].count; i++)
@@ -138,9 +132,9 @@ typedef struct sizes {
 /* Of each set of weights. */
 static hbp_status read_sizes(weighing *w, sizes **out)
 {
-    sizes *z = hbp__new(&w->board->memory, (uint64_t)w->graph->parameters.count, sizeof *z);
-    if (!z)
-        return short_of_memory(w);
+    hbp_context *context = w->board->context;
+    sizes *z = hbp__take(context, (uint64_t)w->graph->parameters.count, sizeof *z);
+    HBP__TRY(hbp__scratch_check(context, "the weights of slices"));
     for (int32_t p = 0; p < w->graph->parameters.count; p++)
         z[p] = (sizes){-1, -1, 0, 1};
     for (int32_t i = 0; i < w->graph->operator_count; i++) {
@@ -247,44 +241,36 @@ static void list_keeps(weighing *w, const int32_t *group, int64_t *first, int32_
 static hbp_status remember(weighing *w, const hbp_task_schedule *previous)
 {
     hbp__board *board = w->board;
-    const hbp__memory *memory = &board->memory;
+    hbp_context *context = board->context;
     uint64_t parameters = (uint64_t)w->graph->parameters.count;
     uint64_t owners = (uint64_t)board->count + (uint64_t)board->bundles;
-    board->keep = hbp__new(memory, parameters, sizeof *board->keep);
-    board->group_set =
-        hbp__new_zero(memory, (uint64_t)previous->groups, (uint64_t)board->words * sizeof *board->group_set);
-    int32_t *group = hbp__new(memory, parameters, sizeof *group);
-    int64_t *first = hbp__new_zero(memory, owners + 2, sizeof *first);
-    int32_t *sorted = hbp__new(memory, parameters, sizeof *sorted);
-    hbp_status status = HBP_OK;
-    if (!board->keep || !board->group_set || !group || !first || !sorted) {
-        status = short_of_memory(w);
-    } else {
-        for (int64_t g = 0; g < previous->groups; g++)
-            for (int64_t i = previous->group_offsets[g]; i < previous->group_offsets[g + 1]; i++)
-                if (previous->group_ranks[i] >= 0 && previous->group_ranks[i] < board->gpus)
-                    hbp__flip_rank(board->group_set + g * board->words, previous->group_ranks[i]);
-        match(w, previous, group);
-        list_keeps(w, group, first, sorted);
-    }
-    hbp__delete(memory, group);
-    hbp__delete(memory, first);
-    hbp__delete(memory, sorted);
-    return status;
+    int32_t *group = hbp__take(context, parameters, sizeof *group);
+    int64_t *first = hbp__take_zero(context, owners + 2, sizeof *first);
+    int32_t *sorted = hbp__take(context, parameters, sizeof *sorted);
+    HBP__TRY(hbp__scratch_check(context, "the weights of slices"));
+    for (int64_t g = 0; g < previous->groups; g++)
+        for (int64_t i = previous->group_offsets[g]; i < previous->group_offsets[g + 1]; i++)
+            if (previous->group_ranks[i] >= 0 && previous->group_ranks[i] < board->gpus)
+                hbp__flip_rank(board->group_set + g * board->words, previous->group_ranks[i]);
+    match(w, previous, group);
+    list_keeps(w, group, first, sorted);
+    return HBP_OK;
 }
 
 hbp_status hbp__board_weigh(hbp__board *board, const hbp_task_schedule *previous)
 {
     weighing w = {.board = board, .graph = board->problem->graph};
-    sizes *z = NULL;
-    hbp_status status = gather(&w);
-    if (status >= 0)
-        status = read_sizes(&w, &z);
-    if (status >= 0) {
-        divide(&w, z);
-        status = previous ? remember(&w, previous) : HBP_OK;
-    }
-    hbp__delete(&board->memory, z);
-    close(&w);
-    return status;
+    uint64_t parameters = (uint64_t)w.graph->parameters.count, entries = 0;
+    for (int32_t s = 0; s < board->count; s++)
+        entries += (uint64_t)board->slice[s].count;
+    HBP__TRY(take_weights(board, previous, parameters, entries));
+    int64_t mark = hbp__scratch_mark(board->context);
+    sizes *z;
+    HBP__TRY(gather(&w, parameters, entries));
+    HBP__TRY(read_sizes(&w, &z));
+    divide(&w, z);
+    if (previous)
+        HBP__TRY(remember(&w, previous));
+    hbp__scratch_release(board->context, mark);
+    return HBP_OK;
 }

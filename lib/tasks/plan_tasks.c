@@ -130,10 +130,9 @@ static hbp_status plan_ranges(hbp__planning *p, int32_t mode, const hbp__scaling
 static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
 {
     int64_t sum = 0, all = hbp__mul_saturating(p->limit_bytes, p->gpus);
-    int64_t *states =
-        hbp__new_zero(&p->context->memory, (uint64_t)p->graph->parameters.count, sizeof *states);
-    if (!states)
-        return hbp__fail_memory(p->context, "the bytes of weights");
+    int64_t mark = hbp__scratch_mark(p->context);
+    int64_t *states = hbp__take_zero(p->context, (uint64_t)p->graph->parameters.count, sizeof *states);
+    HBP__TRY(hbp__scratch_check(p->context, "the bytes of weights"));
     for (int32_t o = 0; o < p->graph->operator_count; o++) {
         const hbp__operator *operator= & p->graph->operators[o];
         int64_t least = hbp__meta_curve(scaling, p->meta.meta_of[o])->size[0];
@@ -146,7 +145,7 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
             *most = bytes;
         }
     }
-    hbp__delete(&p->context->memory, states);
+    hbp__scratch_release(p->context, mark);
     if (sum <= all)
         return HBP_OK;
     return hbp__fail(p->context, HBP_E_INFEASIBLE,
@@ -190,10 +189,8 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
     hbp__scaling scaling = {.memory = p->context->memory};
     HBP__TRY(hbp__meta_graph_open(p->context, p->graph, &p->meta));
     HBP__TRY(hbp__scaling_open(p->context, p->graph, &p->meta, p->gpus, &scaling));
-    hbp_status status = HBP_OK;
-    p->level_ns = hbp__new(&p->context->memory, (uint64_t)p->meta.levels, sizeof *p->level_ns);
-    if (!p->level_ns)
-        status = hbp__fail_memory(p->context, "the times of levels");
+    p->level_ns = hbp__take(p->context, (uint64_t)p->meta.levels, sizeof *p->level_ns);
+    hbp_status status = hbp__scratch_check(p->context, "the times of levels");
     if (status >= 0)
         status = hbp__task_bound(p->context, &p->meta, &scaling, &p->bounds, p->level_ns);
     if (status >= 0)
@@ -216,7 +213,6 @@ static hbp_status plan_tasks(hbp_context *context, const hbp_graph *graph, const
     HBP__TRY(hbp_graph_check(context, graph));
     hbp_task_schedule *schedule = NULL;
     hbp_status status = plan(&p, &schedule);
-    hbp__delete(&context->memory, p.level_ns);
     hbp__meta_graph_close(&p.meta);
     if (status < 0) {
         hbp_task_schedule_free(schedule);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/machine.h"
 #include "tasks/baselines.h"
 #include "tasks/place.h"
@@ -28,16 +29,13 @@ hbp_status hbp__planning_slices(hbp__planning *p, int32_t mode, const hbp__task_
     }
 }
 
-/* Room for the ranks of slices; NULL after a message. */
-static int32_t *new_ranks(hbp__planning *p, const hbp__task_slices *slices)
+static hbp_status take_ranks(hbp__planning *p, const hbp__task_slices *slices, int32_t **ranks)
 {
     int64_t places = 0;
     for (int64_t i = 0; i < slices->count; i++)
         places += slices->slice[i].gpus;
-    int32_t *ranks = hbp__new(&p->context->memory, (uint64_t)places, sizeof *ranks);
-    if (!ranks)
-        hbp__fail_memory(p->context, "the ranks of slices");
-    return ranks;
+    *ranks = hbp__take(p->context, (uint64_t)places, sizeof **ranks);
+    return hbp__scratch_check(p->context, "the ranks of slices");
 }
 
 /* The schedule of slices on their ranks. */
@@ -66,22 +64,25 @@ static hbp_status build(hbp__planning *p, const hbp__task_slices *slices, const 
     return HBP_OK;
 }
 
+static hbp_status place(hbp__planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
+                        int32_t in_waves, hbp_task_schedule **out)
+{
+    int32_t *ranks;
+    HBP__TRY(take_ranks(p, slices, &ranks));
+    HBP__TRY(
+        hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks));
+    if (p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
+        HBP__TRY(hbp__task_compact(p->context, problem, slices, ranks));
+    if (!in_waves)
+        HBP__TRY(hbp__task_waves(p->context, problem, slices, ranks));
+    return build(p, slices, ranks, out);
+}
+
 hbp_status hbp__planning_place(hbp__planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
                                int32_t in_waves, hbp_task_schedule **out)
 {
-    int32_t *ranks = new_ranks(p, slices);
-    if (!ranks)
-        return HBP_E_NO_MEMORY;
-    hbp_status status =
-        hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks);
-    if (status >= 0 && p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
-        status = hbp__task_compact(p->context, problem, slices, ranks);
-    if (status >= 0 && !in_waves)
-        status = hbp__task_waves(p->context, problem, slices, ranks);
-    if (status >= 0)
-        status = build(p, slices, ranks, out);
-    hbp__delete(&p->context->memory, ranks);
-    return status;
+    int64_t mark = hbp__scratch_mark(p->context);
+    return hbp__leave(p->context, mark, place(p, problem, slices, in_waves, out));
 }
 
 /* Time that fetching states adds to each of the steps over which it is paid, all GPUs fetching at once. */
@@ -120,6 +121,20 @@ hbp_status hbp__planning_keep(hbp__planning *p, hbp_task_schedule *schedule, int
     return HBP_OK;
 }
 
+static hbp_status build_again(hbp__planning *p, const hbp__task_slices *slices, hbp_task_schedule **out)
+{
+    const hbp_task_schedule *previous = p->options.previous;
+    int64_t mark = hbp__scratch_mark(p->context);
+    int32_t *ranks;
+    HBP__TRY(take_ranks(p, slices, &ranks));
+    for (int64_t s = 0, at = 0; s < slices->count; at += slices->slice[s++].gpus)
+        memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
+               (size_t)slices->slice[s].gpus * sizeof *ranks);
+    HBP__TRY(build(p, slices, ranks, out));
+    hbp__scratch_release(p->context, mark);
+    return HBP_OK;
+}
+
 hbp_status hbp__planning_stay(hbp__planning *p, hbp_task_schedule **out)
 {
     const hbp_task_schedule *previous = p->options.previous;
@@ -134,14 +149,7 @@ hbp_status hbp__planning_stay(hbp__planning *p, hbp_task_schedule **out)
     HBP__TRY(status);
     hbp__task_slices slices = {.memory = p->context->memory};
     HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));
-    int32_t *ranks = new_ranks(p, &slices);
-    status = ranks ? HBP_OK : HBP_E_NO_MEMORY;
-    for (int64_t s = 0, at = 0; ranks && s < slices.count; at += slices.slice[s++].gpus)
-        memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
-               (size_t)slices.slice[s].gpus * sizeof *ranks);
-    if (status >= 0)
-        status = build(p, &slices, ranks, out);
-    hbp__delete(&p->context->memory, ranks);
+    status = build_again(p, &slices, out);
     hbp__task_slices_close(&slices);
     return status;
 }

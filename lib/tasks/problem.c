@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 typedef struct numbering {
-    hbp__memory memory;
     uint32_t *order;        /* [slices] */
     int64_t *key;           /* [slices] */
     int64_t *first_rank;    /* [slices + 1] into ranks */
@@ -18,44 +18,25 @@ typedef struct numbering {
     int32_t *rank;          /* [ranks] sorted */
 } numbering;
 
-static void close_numbering(numbering *n)
-{
-    hbp__delete(&n->memory, n->order);
-    hbp__delete(&n->memory, n->key);
-    hbp__delete(&n->memory, n->first_rank);
-    hbp__delete(&n->memory, n->wave_of);
-    hbp__delete(&n->memory, n->rank_wave);
-    hbp__delete(&n->memory, n->meta_end);
-    hbp__delete(&n->memory, n->rank_end);
-    hbp__delete(&n->memory, n->slice);
-    hbp__delete(&n->memory, n->rank);
-}
-
-static hbp_status open_numbering(hbp_context *context, const hbp__task_problem *problem,
+static hbp_status take_numbering(hbp_context *context, const hbp__task_problem *problem,
                                  const hbp__task_slices *slices, int with_ranks, numbering *n)
 {
-    *n = (numbering){.memory = context->memory};
-    const hbp__memory *memory = &n->memory;
     uint64_t count = (uint64_t)slices->count;
-    n->first_rank = hbp__new(memory, count + 1, sizeof *n->first_rank);
-    if (!n->first_rank)
-        return hbp__fail_memory(context, "the waves of slices");
+    n->first_rank = hbp__take(context, count + 1, sizeof *n->first_rank);
+    HBP__TRY(hbp__scratch_check(context, "the waves of slices"));
     n->first_rank[0] = 0;
     for (int64_t s = 0; s < slices->count; s++)
         n->first_rank[s + 1] = n->first_rank[s] + slices->slice[s].gpus;
     uint64_t ranks = with_ranks ? (uint64_t)n->first_rank[count] : 0;
-    n->order = hbp__new(memory, count, sizeof *n->order);
-    n->key = hbp__new(memory, count, sizeof *n->key);
-    n->wave_of = hbp__new(memory, (uint64_t)problem->meta->count, sizeof *n->wave_of);
-    n->rank_wave = hbp__new(memory, (uint64_t)problem->gpus, sizeof *n->rank_wave);
-    n->meta_end = hbp__new_zero(memory, (uint64_t)problem->meta->count, sizeof *n->meta_end);
-    n->rank_end = hbp__new_zero(memory, (uint64_t)problem->gpus, sizeof *n->rank_end);
-    n->slice = hbp__new(memory, count, sizeof *n->slice);
-    n->rank = hbp__new(memory, ranks, sizeof *n->rank);
-    if (!n->order || !n->key || !n->wave_of || !n->rank_wave || !n->meta_end || !n->rank_end || !n->slice ||
-        !n->rank)
-        return hbp__fail_memory(context, "the waves of slices");
-    return HBP_OK;
+    n->order = hbp__take(context, count, sizeof *n->order);
+    n->key = hbp__take(context, count, sizeof *n->key);
+    n->wave_of = hbp__take(context, (uint64_t)problem->meta->count, sizeof *n->wave_of);
+    n->rank_wave = hbp__take(context, (uint64_t)problem->gpus, sizeof *n->rank_wave);
+    n->meta_end = hbp__take_zero(context, (uint64_t)problem->meta->count, sizeof *n->meta_end);
+    n->rank_end = hbp__take_zero(context, (uint64_t)problem->gpus, sizeof *n->rank_end);
+    n->slice = hbp__take(context, count, sizeof *n->slice);
+    n->rank = hbp__take(context, ranks, sizeof *n->rank);
+    return hbp__scratch_check(context, "the waves of slices");
 }
 
 static int32_t later(int32_t a, int32_t b)
@@ -76,13 +57,13 @@ static int32_t next_wave(const numbering *n, const hbp__meta_graph *meta, const 
     return wave + 1;
 }
 
-static int sort_by(numbering *n, const hbp__task_slices *slices, char field)
+static int sort_by(hbp_context *context, numbering *n, const hbp__task_slices *slices, char field)
 {
     for (int64_t s = 0; s < slices->count; s++) {
         const hbp__task_slice *slice = &slices->slice[s];
         n->key[s] = field == 'w' ? slice->wave : field == 's' ? slice->start_ns : slice->meta_op;
     }
-    return hbp__sort_by_i64(&n->memory, n->key, n->order, slices->count);
+    return hbp__sort_by_i64(&context->memory, n->key, n->order, slices->count);
 }
 
 /* In order of start all that a slice waits for comes before it, for nothing takes no time. */
@@ -92,7 +73,7 @@ static hbp_status number(hbp_context *context, const hbp__task_problem *problem,
     const hbp__meta_graph *meta = problem->meta;
     for (int64_t s = 0; s < slices->count; s++)
         n->order[s] = (uint32_t)s;
-    if (!sort_by(n, slices, 'm') || !sort_by(n, slices, 's'))
+    if (!sort_by(context, n, slices, 'm') || !sort_by(context, n, slices, 's'))
         return hbp__fail_memory(context, "the waves of slices");
     for (int32_t m = 0; m < meta->count; m++)
         n->wave_of[m] = -1;
@@ -111,7 +92,7 @@ static hbp_status number(hbp_context *context, const hbp__task_problem *problem,
         slices->waves = later(slices->waves, slice->wave + 1);
         slices->makespan_ns = slice->end_ns > slices->makespan_ns ? slice->end_ns : slices->makespan_ns;
     }
-    if (!sort_by(n, slices, 'w'))
+    if (!sort_by(context, n, slices, 'w'))
         return hbp__fail_memory(context, "the waves of slices");
     return HBP_OK;
 }
@@ -136,13 +117,13 @@ hbp_status hbp__task_waves(hbp_context *context, const hbp__task_problem *proble
                            int32_t *ranks)
 {
     numbering n;
-    hbp_status status = open_numbering(context, problem, slices, ranks != NULL, &n);
-    if (status == HBP_OK)
-        status = number(context, problem, slices, ranks, &n);
-    if (status == HBP_OK && slices->count > 0)
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(take_numbering(context, problem, slices, ranks != NULL, &n));
+    HBP__TRY(number(context, problem, slices, ranks, &n));
+    if (slices->count > 0)
         permute(&n, slices, ranks);
-    close_numbering(&n);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* As early as its ranks are free and what it needs has ended; all that start before it are where they go. */
@@ -164,7 +145,7 @@ static hbp_status compact(hbp_context *context, const hbp__task_problem *problem
 {
     for (int64_t s = 0; s < slices->count; s++)
         n->order[s] = (uint32_t)s;
-    if (!sort_by(n, slices, 'm') || !sort_by(n, slices, 's'))
+    if (!sort_by(context, n, slices, 'm') || !sort_by(context, n, slices, 's'))
         return hbp__fail_memory(context, "the starts of slices");
     slices->makespan_ns = 0;
     for (int64_t i = 0; i < slices->count; i++) {
@@ -185,9 +166,9 @@ hbp_status hbp__task_compact(hbp_context *context, const hbp__task_problem *prob
                              const int32_t *ranks)
 {
     numbering n;
-    hbp_status status = open_numbering(context, problem, slices, 1, &n);
-    if (status == HBP_OK)
-        status = compact(context, problem, slices, ranks, &n);
-    close_numbering(&n);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(take_numbering(context, problem, slices, 1, &n));
+    HBP__TRY(compact(context, problem, slices, ranks, &n));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -1,6 +1,7 @@
 #include "tasks/level_waves.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Ends of a wave that are tried: fewer where a level is wide, so that all of them take about as long. */
 #define TRIED_WORK  2000000
@@ -222,26 +223,19 @@ static hbp_status share(sharing *s)
 
 hbp_status hbp__share_waves(hbp_context *context, const hbp__wave_rule *rule, hbp__level_waves *waves)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t own = (uint64_t)(waves->end - waves->base);
     sharing s = {.context = context, .rule = rule, .waves = waves};
-    s.item = hbp__new(memory, own, sizeof *s.item);
-    s.curves = hbp__new(memory, own, sizeof *s.curves);
-    s.left = hbp__new(memory, own, sizeof *s.left);
-    s.curves2 = hbp__new(memory, own, sizeof *s.curves2);
-    s.left2 = hbp__new(memory, own, sizeof *s.left2);
-    s.share = hbp__new(memory, own, sizeof *s.share);
-    s.ending = hbp__new(memory, own, sizeof *s.ending);
+    s.item = hbp__take(context, own, sizeof *s.item);
+    s.curves = hbp__take(context, own, sizeof *s.curves);
+    s.left = hbp__take(context, own, sizeof *s.left);
+    s.curves2 = hbp__take(context, own, sizeof *s.curves2);
+    s.left2 = hbp__take(context, own, sizeof *s.left2);
+    s.share = hbp__take(context, own, sizeof *s.share);
+    s.ending = hbp__take(context, own, sizeof *s.ending);
+    HBP__TRY(hbp__scratch_check(context, "waves"));
     hbp__level_waves_clear(waves);
-    hbp_status status = s.item && s.curves && s.left && s.curves2 && s.left2 && s.share && s.ending
-                            ? share(&s)
-                            : hbp__fail_memory(context, "waves");
-    hbp__delete(memory, s.item);
-    hbp__delete(memory, s.curves);
-    hbp__delete(memory, s.left);
-    hbp__delete(memory, s.curves2);
-    hbp__delete(memory, s.left2);
-    hbp__delete(memory, s.share);
-    hbp__delete(memory, s.ending);
-    return status;
+    HBP__TRY(share(&s));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

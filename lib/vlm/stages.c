@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "simulate/pipeline.h"
 #include "vlm/vlm.h"
@@ -57,39 +58,40 @@ void hbp__vlm_stages_close(hbp__vlm_stages *stages)
 static hbp_status largest(const hbp__vlm_run *run, const hbp_plan *data, int vision, int32_t count,
                           double *out)
 {
-    const hbp__memory *memory = &run->context->memory;
-    uint64_t *key = hbp__new(memory, (uint64_t)data->packs, sizeof *key);
-    uint32_t *order = hbp__new(memory, (uint64_t)data->packs, sizeof *order);
-    int ok = key && order;
-    for (int64_t p = 0; ok && p < data->packs; p++) {
+    hbp_context *context = run->context;
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *key = hbp__take(context, (uint64_t)data->packs, sizeof *key);
+    uint32_t *order = hbp__take(context, (uint64_t)data->packs, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the largest packs"));
+    for (int64_t p = 0; p < data->packs; p++) {
         hbp__vlm_size size = hbp__vlm_row_size(run, data, p);
         key[p] = (uint64_t)(vision ? size.vision : size.tokens);
         order[p] = (uint32_t)p;
     }
-    ok = ok && hbp__sort_by_u64(memory, key, order, data->packs);
-    for (int32_t i = 0; ok && i < count; i++)
+    if (!hbp__sort_by_u64(&context->memory, key, order, data->packs))
+        return hbp__fail_memory(context, "the largest packs");
+    for (int32_t i = 0; i < count; i++)
         out[i] = i < data->packs ? (double)key[order[data->packs - 1 - i]] : 0;
-    hbp__delete(memory, key);
-    hbp__delete(memory, order);
-    return ok ? HBP_OK : hbp__fail_memory(run->context, "the largest packs");
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* The step whose predicted time is the median of all full steps. */
 static hbp_status usual_step(const hbp__vlm_run *run, const hbp_plan *data, int32_t micro_batches,
                              int64_t *step)
 {
-    const hbp__memory *memory = &run->context->memory;
-    uint32_t *order = hbp__new(memory, (uint64_t)data->steps, sizeof *order);
-    int64_t count = 0;
-    if (!order)
-        return hbp__fail_memory(run->context, "steps");
+    hbp_context *context = run->context;
+    int64_t mark = hbp__scratch_mark(context), count = 0;
+    uint32_t *order = hbp__take(context, (uint64_t)data->steps, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "steps"));
     for (int64_t s = 0; s < data->steps; s++)
         if (data->step_offsets[s + 1] - data->step_offsets[s] == micro_batches)
             order[count++] = (uint32_t)s;
-    int ok = hbp__sort_by_i64(memory, data->step_ns, order, count);
-    *step = ok && count ? order[count / 2] : 0;
-    hbp__delete(memory, order);
-    return ok ? HBP_OK : hbp__fail_memory(run->context, "steps");
+    if (!hbp__sort_by_i64(&context->memory, data->step_ns, order, count))
+        return hbp__fail_memory(context, "steps");
+    *step = count ? order[count / 2] : 0;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Bytes from the largest packs of the whole epoch, vision and tokens apart; times from replica 0 of the usual
@@ -387,6 +389,7 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     for (int64_t s = 0; s < data->steps; s++)
         most = hbp__max_i64(most, data->step_offsets[s + 1] - data->step_offsets[s]);
     search s = {.run = run, .layers = reference->layers, .best = stages};
+    int64_t mark = hbp__scratch_mark(run->context);
     hbp_status status = stages_new(run, s.layers, stages);
     if (status >= 0)
         status = stages_new(run, s.layers, &s.now);
@@ -397,21 +400,21 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     if (status >= 0)
         status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
                                     (int32_t)most, &s.schedule);
-    if (status >= 0 &&
-        !(s.before = hbp__new(&run->context->memory, (uint64_t)s.layers->count, sizeof *s.before)))
-        status = hbp__fail_memory(run->context, "stages");
+    if (status >= 0) {
+        s.before = hbp__take(run->context, (uint64_t)s.layers->count, sizeof *s.before);
+        status = hbp__scratch_check(run->context, "stages");
+    }
     if (status >= 0)
         status = set_scales(&s, data, reference);
     if (status >= 0)
         status = find(&s);
     if (status >= 0)
         status = measure_bytes(&s);
-    hbp__delete(&run->context->memory, s.before);
     hbp__schedule_close(&s.schedule);
     hbp__vlm_pipeline_close(&s.pipeline);
     hbp__vlm_stages_close(&s.here);
     hbp__vlm_stages_close(&s.now);
     if (status < 0)
         hbp__vlm_stages_close(stages);
-    return status;
+    return hbp__leave(run->context, mark, status);
 }

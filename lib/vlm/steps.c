@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "pipeline/order.h"
 #include "simulate/pipeline.h"
 #include "vlm/vlm.h"
@@ -160,11 +161,11 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
 {
     hbp_context *context = run->context;
     runner r = {.run = run, .reference = reference, .stages = stages, .data = *data};
-    int32_t *permutation = hbp__new(&context->memory, (uint64_t)r.data->micro_batches, sizeof *permutation);
-    r.times = hbp__new_zero(&context->memory, (uint64_t)run->options.data_parallel + 1, sizeof *r.times);
-    hbp_status status = permutation && r.times ? HBP_OK : hbp__fail_memory(context, "the epoch");
-    if (status >= 0)
-        status = run_all(&r, permutation, out);
+    int64_t mark = hbp__scratch_mark(context);
+    int32_t *permutation = hbp__take(context, (uint64_t)r.data->micro_batches, sizeof *permutation);
+    r.times = hbp__take_zero(context, (uint64_t)run->options.data_parallel + 1, sizeof *r.times);
+    HBP__TRY(hbp__scratch_check(context, "the epoch"));
+    hbp_status status = run_all(&r, permutation, out);
     if (status >= 0) {
         hbp_plan *ordered = NULL;
         status = hbp__plan_permute(context, r.data, permutation, &ordered);
@@ -174,7 +175,5 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
         }
     }
     close_scratch(&r);
-    hbp__delete(&context->memory, r.times);
-    hbp__delete(&context->memory, permutation);
-    return status;
+    return hbp__leave(context, mark, status);
 }

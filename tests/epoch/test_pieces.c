@@ -35,7 +35,7 @@ START_TEST(rows_are_pieces)
         ck_assert_int_gt(plan->samples, 0);
         for (int64_t i = 0; i < plan->samples; i++)
             ck_assert_int_eq(piece[i], search(lengths, plan, i));
-        hbp__delete(&context->memory, piece);
+        hbp__scratch_release(context, 0);
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }

@@ -90,9 +90,6 @@ static inline void bench_open(bench *b, hbp__rng *rng, const graph_sizes *sizes)
 
 static inline void bench_close(bench *b)
 {
-    hbp__list_close(&b->placer, &b->other);
-    hbp__list_close(&b->placer, &b->list);
-    hbp__placer_close(&b->placer);
     close_planned(&b->planned);
     hbp_graph_free(b->graph);
     hbp_context_free(b->context);

@@ -71,7 +71,6 @@ START_TEST(jobs_are_tasks_that_hang_together)
         for (int32_t a = 0; a < tasks; a++)
             for (int32_t b = 0; b < a; b++)
                 ck_assert_int_eq(job_of[a] == job_of[b], together(context, graph, a, b));
-        hbp__jobs_close(&jobs);
         close_planned(&p);
         hbp_graph_free(graph);
     }
@@ -103,7 +102,6 @@ START_TEST(sizes_and_times_of_jobs)
                 ck_assert(most == 1 || task_ns(&p, j, most - 1) != ns);
             }
         }
-        hbp__jobs_close(&jobs);
         close_planned(&p);
         hbp_graph_free(graph);
     }
@@ -130,7 +128,6 @@ START_TEST(jobs_run_as_soon_as_gpus_are_free)
         check_slices(&p, &slices);
         ck_assert_int_eq(slices.makespan_ns, longest_first(&p, jobs.count, gpus));
         hbp__task_slices_close(&slices);
-        hbp__jobs_close(&jobs);
         close_planned(&p);
         hbp_graph_free(graph);
     }
@@ -147,7 +144,6 @@ static hbp_status run_once(hbp_context *context, void *user)
     HBP__TRY(hbp__jobs_open(context, &p->problem, &jobs));
     hbp_status status = hbp__jobs_run(context, &p->problem, &jobs, gpus, &slices);
     hbp__task_slices_close(&slices);
-    hbp__jobs_close(&jobs);
     return status;
 }
 

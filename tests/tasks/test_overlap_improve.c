@@ -90,8 +90,6 @@ START_TEST(neighbours_of_one_size_are_joined)
         for (int k = 0; k < 5; k++)
             if (list.piece[k].meta_op == joined[i][0] && list.piece[k].size == joined[i][1])
                 ck_assert_int_eq(list.piece[k].count, joined[i][2]);
-    hbp__list_close(&placer, &list);
-    hbp__placer_close(&placer);
     close_planned(&p);
     hbp_graph_free(graph);
     hbp_context_free(context);
@@ -101,11 +99,7 @@ END_TEST
 static hbp_status improve(hbp_context *context, void *user)
 {
     bench *b = user;
-    hbp__memory memory = b->placer.memory;
-    b->placer.memory = context->memory;
-    hbp_status status = hbp__overlap_improve(context, &b->placer, 1, 3, &b->list);
-    b->placer.memory = memory;
-    return status;
+    return hbp__overlap_improve(context, &b->placer, 1, 3, &b->list);
 }
 
 START_TEST(memory_may_run_out_and_users_may_cancel)

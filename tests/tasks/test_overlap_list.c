@@ -165,17 +165,13 @@ START_TEST(shorter_comes_first_then_less_then_earlier)
 }
 END_TEST
 
-static hbp_status open_and_close(hbp_context *context, void *user)
+static hbp_status open_both(hbp_context *context, void *user)
 {
     const planned *p = user;
     hbp__placer placer;
-    hbp__list list = {0};
-    hbp_status status = hbp__placer_open(context, &p->problem, 20, &placer);
-    if (status == HBP_OK)
-        status = hbp__list_open(context, &placer, &list);
-    hbp__list_close(&placer, &list);
-    hbp__placer_close(&placer);
-    return status;
+    hbp__list list;
+    HBP__TRY(hbp__placer_open(context, &p->problem, 20, &placer));
+    return hbp__list_open(context, &placer, &list);
 }
 
 START_TEST(memory_may_run_out)
@@ -184,7 +180,7 @@ START_TEST(memory_may_run_out)
     hbp_graph *graph = page_graph(context);
     planned p;
     open_planned(context, graph, 8, &p);
-    failing_sweep(open_and_close, &p);
+    failing_sweep(open_both, &p);
     close_planned(&p);
     hbp_graph_free(graph);
     hbp_context_free(context);

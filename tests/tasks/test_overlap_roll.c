@@ -44,8 +44,6 @@ START_TEST(everything_runs_once_and_in_time)
         ck_assert_int_ge(best, bounds.bound_ns);
         sum += (double)best / (double)bounds.bound_ns;
         idle += best == bounds.bound_ns;
-        hbp__roll_close(&r);
-        hbp__allot_close(&a);
         bench_close(&b);
     }
     ck_assert_double_lt(sum / trials, 1.12);
@@ -87,31 +85,19 @@ START_TEST(two_alike_share_evenly)
     ck_assert_int_eq(list.count, 8);
     placer.room = 7;
     ck_assert(!hbp__roll_fill(&r, 4000, 4, &list));
-    hbp__list_close(&placer, &list);
-    hbp__roll_close(&r);
-    hbp__allot_close(&a);
-    hbp__placer_close(&placer);
     close_planned(&p);
     hbp_graph_free(graph);
     hbp_context_free(context);
 }
 END_TEST
 
-static hbp_status open_and_close(hbp_context *context, void *user)
+static hbp_status open_both(hbp_context *context, void *user)
 {
     hbp__placer *placer = user;
-    hbp__memory memory = placer->memory;
-    placer->memory = context->memory;
     hbp__allot a;
-    hbp__roll r = {.allot = &a};
-    hbp_status status = hbp__allot_open(context, placer, &a);
-    if (status == HBP_OK) {
-        status = hbp__roll_open(context, &a, &r);
-        hbp__roll_close(&r);
-    }
-    hbp__allot_close(&a);
-    placer->memory = memory;
-    return status;
+    hbp__roll r;
+    HBP__TRY(hbp__allot_open(context, placer, &a));
+    return hbp__roll_open(context, &a, &r);
 }
 
 START_TEST(memory_may_run_out)
@@ -119,7 +105,7 @@ START_TEST(memory_may_run_out)
     hbp__rng rng = hbp__rng_make(72, 0, 0);
     bench b;
     bench_open(&b, &rng, NULL);
-    failing_sweep(open_and_close, &b.placer);
+    failing_sweep(open_both, &b.placer);
     bench_close(&b);
 }
 END_TEST

@@ -38,9 +38,6 @@ START_TEST(no_longer_than_given_and_near_the_bound)
         sum += (double)best.makespan_ns / (double)bound;
         OK(b.context, hbp__overlap_seeds(b.context, &placer, NULL, 0, bound, &best, &spare));
         check_list(b.context, &b.planned, &placer, &best);
-        hbp__list_close(&placer, &best);
-        hbp__list_close(&placer, &spare);
-        hbp__placer_close(&placer);
         hbp__task_slices_close(&waves);
         hbp__task_slices_close(&sequential);
         bench_close(&b);
@@ -78,9 +75,6 @@ START_TEST(given_slices_lose_their_barriers)
     check_list(context, &p, &placer, &best);
     ck_assert_int_eq(best.makespan_ns, 300);
     ck_assert_int_eq(best.area_ns, 600);
-    hbp__list_close(&placer, &best);
-    hbp__list_close(&placer, &spare);
-    hbp__placer_close(&placer);
     close_planned(&p);
     hbp_graph_free(graph);
     hbp_context_free(context);
@@ -90,12 +84,7 @@ END_TEST
 static hbp_status find_seeds(hbp_context *context, void *user)
 {
     bench *b = user;
-    hbp__placer *placer = &b->placer;
-    hbp__memory memory = placer->memory;
-    placer->memory = context->memory;
-    hbp_status status = hbp__overlap_seeds(context, placer, NULL, 0, 1, &b->list, &b->other);
-    placer->memory = memory;
-    return status;
+    return hbp__overlap_seeds(context, &b->placer, NULL, 0, 1, &b->list, &b->other);
 }
 
 START_TEST(memory_may_run_out_and_users_may_cancel)

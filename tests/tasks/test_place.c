@@ -58,7 +58,6 @@ static brute try_every_placement(place_case *c, int64_t limit_bytes)
                .least_cost = INT64_MAX};
     OK(c->context, hbp__board_open(c->context, &c->problem, &c->slices, NULL, &b.board));
     try_all(&b, 0);
-    hbp__board_close(&b.board);
     return b;
 }
 
@@ -83,7 +82,6 @@ static int64_t cost_of(place_case *c, const int32_t *ranks)
         hbp__board_put(&board, s, ranks + c->first[s]);
     hbp__board_measure(&board);
     int64_t cost = board.cost;
-    hbp__board_close(&board);
     return cost;
 }
 

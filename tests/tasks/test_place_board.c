@@ -99,7 +99,6 @@ START_TEST(costs_and_bytes_are_true)
         hbp__board_added_all(&board, one, added);
         for (int32_t r = 0; r < gpus; r++)
             ck_assert_int_eq(added[r], hbp__board_added(&board, one, r));
-        hbp__board_close(&board);
         close_case(&c);
     }
     hbp_context_free(context);
@@ -130,7 +129,6 @@ START_TEST(overlaps_are_bracketed)
             hbp__board_used(&board, s, &used);
             ck_assert(used == slow);
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     hbp_context_free(context);
@@ -172,7 +170,6 @@ START_TEST(huge_bytes_do_not_overflow)
     hbp__board_put(&board, 1, same);
     hbp__board_measure(&board);
     ck_assert_int_eq(board.cost, 0);
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }

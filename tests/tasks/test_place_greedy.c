@@ -21,7 +21,6 @@ START_TEST(random_slices)
             flows[how] += weigh(flows_of(&c, c.ranks)) >> 10;
             peaks[how] += peak_of(&c, c.ranks, NULL) >> 10;
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     ck_assert_int_lt(flows[HBP__GREEDY_FLOWS], flows[HBP__GREEDY_FIRST] * 8 / 10);
@@ -57,7 +56,6 @@ START_TEST(first_takes_the_lowest)
                 left -= wanted;
             }
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     hbp_context_free(context);
@@ -102,7 +100,6 @@ START_TEST(flows_find_their_ranks)
         for (int32_t s = 0; s < 5; s++)
             ck_assert_int_eq(c.ranks[c.first[s]] / 4, c.ranks[c.first[s + 1] - 1] / 4);
     }
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }

@@ -31,7 +31,6 @@ START_TEST(never_worse)
         check_board(&c, &board);
         ck_assert(board.over_bytes < over || (board.over_bytes == over && board.cost <= cost));
         wandered += board.cost >> 10;
-        hbp__board_close(&board);
         close_case(&c);
     }
     printf("improved to %.3f, wandering to %.3f\n", (double)after / (double)before,
@@ -60,7 +59,6 @@ START_TEST(work_is_bounded)
     OK(context, hbp__board_improve(&board, 1 << 14));
     ck_assert_int_lt(board.cost, cost);
     ck_assert_int_lt(board.work, work + (1 << 15));
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }

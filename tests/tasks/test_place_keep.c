@@ -74,7 +74,6 @@ START_TEST(numbers_are_found_again)
         hbp__board_measure(&board);
         check_board(&c, &board);
         hbp_task_schedule *before = build(&c, c.ranks);
-        hbp__board_close(&board);
         OK(context, hbp__board_open(context, &c.problem, &c.slices, before, &board));
         OK(context, hbp__board_greedy(&board, HBP__GREEDY_FIRST));
         check_board(&c, &board);
@@ -94,7 +93,6 @@ START_TEST(numbers_are_found_again)
         kept_sum += kept >> 10;
         old_sum += old >> 10;
         all_sum += all >> 10;
-        hbp__board_close(&board);
 
         OK(context, hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, before, c.ranks));
         check_ranks(&c, c.ranks);

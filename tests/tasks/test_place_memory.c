@@ -61,7 +61,6 @@ START_TEST(complete_on_tiny_cases)
             ck_assert_int_lt(tight.fitting, board.slice[tight.slice].gpus);
         for (int32_t s = 0; s < board.count; s++)
             ck_assert(*hbp__board_set(&board, s) == 0);
-        hbp__board_close(&board);
         close_case(&c);
     }
     hbp_context_free(context);
@@ -84,7 +83,6 @@ START_TEST(nodes_are_counted)
     ck_assert_int_eq(tight.slice, -1);
     OK(context, hbp__board_backtrack(&board, board.count + 1, &found, &tight));
     ck_assert_int_eq(found, 1);
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }
@@ -98,7 +96,6 @@ static hbp_status search_again(hbp_context *context, void *user)
     hbp__tight_slice tight;
     HBP__TRY(hbp__board_open(context, &c->problem, &c->slices, NULL, &board));
     hbp_status status = hbp__board_backtrack(&board, 4096, &found, &tight);
-    hbp__board_close(&board);
     return status;
 }
 

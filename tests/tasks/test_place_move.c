@@ -55,7 +55,6 @@ START_TEST(exchanges_keep_placements_valid)
             check_board(&c, &board);
         }
         free(before);
-        hbp__board_close(&board);
         close_case(&c);
     }
     ck_assert_int_gt(kept, 100);
@@ -104,7 +103,6 @@ START_TEST(slices_in_the_way_follow)
         hbp__board_write(&board, c.ranks);
         ck_assert_mem_eq(c.ranks, steps[i].ranks, sizeof steps[i].ranks);
     }
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }

@@ -48,7 +48,6 @@ static void expect(place_case *c, const int32_t *ranks)
     check_board(c, &board);
     for (int64_t i = 0; i < c->first[c->slices.count]; i++)
         ck_assert_int_eq(c->ranks[i], ranks[i]);
-    hbp__board_close(&board);
 }
 
 /* Counted by hand. */
@@ -146,7 +145,6 @@ START_TEST(orders_are_local_optima)
                     ran[c.ranks[j]] = c.slices.slice[batch[a]].meta_op;
             batches += count > 1;
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     ck_assert_int_gt(batches, 300);

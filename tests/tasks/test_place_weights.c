@@ -49,7 +49,6 @@ START_TEST(bytes_of_random_slices)
                 ck_assert_int_eq(fast, slow);
             }
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     ck_assert_int_gt(bundles, 100);
@@ -102,7 +101,6 @@ START_TEST(layers_that_run_together_are_one_bundle)
             ck_assert_int_eq(hbp__board_added(&board, s, 0),
                              c.slices.slice[s].count * (c.slices.slice[s].gpus == 1 ? 17 : 14));
         }
-        hbp__board_close(&board);
         close_case(&c);
     }
     hbp_context_free(context);
@@ -138,7 +136,6 @@ START_TEST(uneven_states_are_not_bundled)
     ck_assert_int_eq(board.bundles, 2);
     OK(context, hbp__board_greedy(&board, HBP__GREEDY_FIRST));
     ck_assert_int_eq(board.rank_bytes[0], 200); /* not 101 */
-    hbp__board_close(&board);
     close_case(&c);
     hbp_context_free(context);
 }
