@@ -80,7 +80,7 @@ static hbp_status try_forced(scarce *s, int32_t effort, int64_t micro_batches)
     reset(s, effort);
     s->trial->options.min_micro_batches = (int32_t)whole;
     HBP__TRY(try_trial(s, &none));
-    if (most >= step->most_samples || (step->items.next && !step->samples))
+    if (most >= step->most_samples || step->items.next) /* linked samples share a group */
         return HBP_OK;
     s->trial->most_samples = most;
     return try_trial(s, &none);
