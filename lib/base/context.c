@@ -81,6 +81,12 @@ hbp_status hbp__enter(hbp_context *context)
     return HBP_OK;
 }
 
+hbp_status hbp__forgive(hbp_context *context)
+{
+    context->message[0] = '\0';
+    return HBP_OK;
+}
+
 hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...)
 {
     if (context) {

@@ -34,6 +34,9 @@ struct hbp_context {
 /* First line of every public function that takes a context: clears the message. HBP_E_INVALID for NULL. */
 hbp_status hbp__enter(hbp_context *context);
 
+/* A failure that is an answer to the caller, not to the user: clears its message. HBP_OK. */
+hbp_status hbp__forgive(hbp_context *context);
+
 /* Writes the message and returns `status`, so that a failure is one line: return hbp__fail(ctx,
  * HBP_E_INVALID, ...). */
 hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...) HBP__PRINTF(3, 4);

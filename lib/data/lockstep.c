@@ -3,28 +3,16 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 hbp_status hbp__clock_open(hbp_context *context, int32_t ranks, int32_t set, hbp__clock *c)
 {
     memset(c, 0, sizeof *c);
-    c->memory = context->memory;
     c->set = set ? set : ranks;
     c->sets = hbp__ceil_div(ranks, c->set);
-    c->free_ns = hbp__new_zero(&c->memory, (uint64_t)c->sets, sizeof *c->free_ns);
-    c->next_ns = hbp__new_zero(&c->memory, (uint64_t)c->sets, sizeof *c->next_ns);
-    if (c->free_ns && c->next_ns)
-        return HBP_OK;
-    hbp__clock_close(c);
-    return hbp__fail_memory(context, "the clock of a step");
-}
-
-void hbp__clock_close(hbp__clock *c)
-{
-    if (!c->memory.release)
-        return;
-    hbp__delete(&c->memory, c->free_ns);
-    hbp__delete(&c->memory, c->next_ns);
-    memset(c, 0, sizeof *c);
+    c->free_ns = hbp__take_zero(context, (uint64_t)c->sets, sizeof *c->free_ns);
+    c->next_ns = hbp__take_zero(context, (uint64_t)c->sets, sizeof *c->next_ns);
+    return hbp__scratch_check(context, "the clock of a step");
 }
 
 void hbp__clock_start(hbp__clock *c, int64_t ns)

@@ -12,17 +12,14 @@
 #include "data/plan.h"
 
 typedef struct hbp__clock {
-    hbp__memory memory;
     int32_t set; /* ranks of a lockstep set */
     int64_t sets;
     int64_t *free_ns; /* [sets] when each is through with the micro-batches before */
     int64_t *next_ns; /* [sets] the same with the packs of the one at hand */
 } hbp__clock;
 
-/* A clock at 0 for `ranks` ranks in sets of `set`, 0: of all; HBP_E_NO_MEMORY. Close releases, also a zeroed
- * clock. */
+/* A clock at 0 for `ranks` ranks in sets of `set`, 0: of all; it is scratch. HBP_E_NO_MEMORY. */
 hbp_status hbp__clock_open(hbp_context *context, int32_t ranks, int32_t set, hbp__clock *clock);
-void hbp__clock_close(hbp__clock *clock);
 
 /* All ranks are free at `ns`. */
 void hbp__clock_start(hbp__clock *clock, int64_t ns);

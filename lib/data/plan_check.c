@@ -1,6 +1,7 @@
 /* The promises of a plan that its columns alone can break. Every check is of values that earlier checks have
  * made safe to use, so that columns from a hostile file do no harm. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/lockstep.h"
 #include "data/padding.h"
 
@@ -243,14 +244,14 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
 static hbp_status check_steps(hbp_context *context, const hbp_plan *plan)
 {
     hbp__clock clock;
+    int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &clock);
     for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
         status = check_step(context, plan, s, &clock);
         if (s % 256 == 0 && status >= 0)
             status = hbp__tick(context, "check", s, plan->steps);
     }
-    hbp__clock_close(&clock);
-    return status;
+    return hbp__leave(context, mark, status);
 }
 
 static hbp_status check_bound(hbp_context *context, const hbp_plan *plan)

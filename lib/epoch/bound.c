@@ -23,7 +23,7 @@ hbp_status hbp__epoch_bound(const hbp__epoch *epoch, int64_t tokens_per_step, in
     if (status != HBP_E_INFEASIBLE && status != HBP_E_OVERFLOW)
         return status;
     *bound_ns = 0;
-    return hbp__enter(epoch->context); /* clears its message */
+    return hbp__forgive(epoch->context);
 }
 
 /* The bound of all samples as one step (docs/explanation/step-bound.md), without what a step pays besides its
@@ -43,7 +43,7 @@ static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t steps, int64_t 
     if (status != HBP_E_INFEASIBLE)
         return status;
     *bound_ns = 0;
-    return hbp__enter(epoch->context); /* clears its message */
+    return hbp__forgive(epoch->context);
 }
 
 /* The tokens of the plan and the most that a step of it holds. */

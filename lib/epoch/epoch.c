@@ -44,7 +44,7 @@ static hbp_status challenge(const hbp__epoch *epoch, hbp_groups *groups, hbp__tr
     hbp__trial other = {groups, NULL, 0};
     hbp_status status = run_trial(epoch, &other);
     if (status == HBP_E_INFEASIBLE)
-        return hbp__enter(epoch->context); /* clears its message */
+        return hbp__forgive(epoch->context);
     HBP__TRY(status);
     if (other.ns < best->ns) {
         hbp__trial worse = *best;
@@ -70,7 +70,7 @@ static hbp_status try_others(const hbp__epoch *epoch, hbp_groups_options *option
     options->tokens_per_step = table->tokens_per_step;
     hbp_status status = hbp_plan_groups(epoch->context, epoch->lengths, epoch->cost, options, &groups);
     if (status == HBP_E_INFEASIBLE)
-        return hbp__enter(epoch->context); /* clears its message */
+        return hbp__forgive(epoch->context);
     HBP__TRY(status);
     return challenge(epoch, groups, best);
 }

@@ -116,7 +116,7 @@ static hbp_status mend_step(mending *m, const hbp__batches *batches, int64_t k)
     status =
         hbp__leave(epoch->context, mark, hbp__batches_plan_step(epoch, epoch->context, batches, k, &other));
     if (status == HBP_E_INFEASIBLE) /* the step as it is stays */
-        return hbp__enter(epoch->context);
+        return hbp__forgive(epoch->context);
     HBP__TRY(status);
     keep_better(m, k, &other);
     return HBP_OK;

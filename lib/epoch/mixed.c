@@ -77,7 +77,7 @@ static hbp_status consider(search *s, candidate *c)
     }
     candidate_close(c);
     if (status == HBP_E_INFEASIBLE && s->mixed.is_there)
-        return hbp__enter(context); /* clears its message */
+        return hbp__forgive(context);
     return status;
 }
 
@@ -93,7 +93,7 @@ static hbp_status consider_fill(search *s, const hbp_groups *groups, hbp_groups 
     if (status < 0) {
         candidate_close(&c);
         /* There is a hierarchy already. */
-        return status == HBP_E_INFEASIBLE ? hbp__enter(s->epoch->context) : status;
+        return status == HBP_E_INFEASIBLE ? hbp__forgive(s->epoch->context) : status;
     }
     c.packs = c.owned_packs;
     return consider(s, &c);
@@ -123,7 +123,7 @@ static hbp_status consider_groups(search *s, int32_t most, int64_t max_pack_leng
     hbp_status status =
         hbp_plan_groups(s->epoch->context, s->epoch->lengths, s->epoch->cost, &options, &groups);
     if (status == HBP_E_INFEASIBLE)
-        return hbp__enter(s->epoch->context); /* clears its message */
+        return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
     *levels = groups->count;
     if (!are_equal(groups, known))
@@ -308,7 +308,7 @@ hbp_status hbp__epoch_refuse_tokens(const hbp__epoch *epoch, int64_t tokens_per_
 static hbp_status mend(weighing *w, int64_t *room)
 {
     int64_t left = *room;
-    if (w->hierarchy && most_ns(w) < INT64_MAX)
+    if (w->hierarchy && (!w->mixture || most_ns(w) < INT64_MAX))
         HBP__TRY(hbp__epoch_mend(w->epoch, &left, &w->hierarchy));
     if (w->mixture && time_of(w->epoch, w->mixture) <= most_ns(w))
         HBP__TRY(hbp__epoch_mend(w->epoch, room, &w->mixture));
@@ -378,7 +378,7 @@ static hbp_status try_drawn(weighing *w)
         return HBP_OK;
     hbp_status status = plan_drawn(w->epoch, w->tokens_per_step, &drawn);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
-        return hbp__enter(w->epoch->context); /* clears its message */
+        return hbp__forgive(w->epoch->context);
     HBP__TRY(status);
     if (time_of(w->epoch, drawn) < time_of(w->epoch, w->mixture)) {
         discard(&w->mixture);
@@ -455,7 +455,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
         /* No groups keep to the tokens, caps or padding; steps may. */
         hbp__trial_close(&hierarchy);
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        hbp__enter(epoch->context); /* clears the message */
+        hbp__forgive(epoch->context);
         return weigh_steps(epoch, tokens, &room, out);
     }
     if (status >= 0)
@@ -464,7 +464,7 @@ hbp_status hbp__epoch_weigh(const hbp__epoch *epoch, hbp_plan **out)
     hbp__trial_close(&hierarchy);
     if (status == HBP_E_INFEASIBLE && may_draw_alone(&epoch->options)) {
         HBP__TRY(hbp__epoch_choose_tokens(epoch, &tokens));
-        hbp__enter(epoch->context); /* clears the message */
+        hbp__forgive(epoch->context);
         return plan_drawn(epoch, tokens, out);
     }
     return status;

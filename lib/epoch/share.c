@@ -345,6 +345,5 @@ hbp_status hbp__epoch_share(const hbp__epoch *epoch, hbp_plan *plan)
     }
     if (status >= 0 && s.has_moved)
         hbp__plan_seal(plan);
-    hbp__clock_close(&s.clock);
     return hbp__leave(epoch->context, mark, status);
 }

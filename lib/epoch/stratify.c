@@ -128,7 +128,7 @@ static hbp_status estimate(const hbp__stratify *s, const hbp__epoch *part, way w
     if (status != HBP_E_INFEASIBLE && status != HBP_E_INVALID)
         return status;
     *ns = INT64_MAX;
-    return hbp__enter(s->epoch->context); /* clears its message */
+    return hbp__forgive(s->epoch->context);
 }
 
 static void note_guess(const hbp__stratify *s, const hbp__epoch *part, int64_t ns)
@@ -231,7 +231,7 @@ static hbp_status plan_at_any_price(const hbp__stratify *s, way w, hbp_plan **ou
     w.composition = HBP_COMPOSITION_STRATIFIED;
     hbp_status status = plan_way(s, s->epoch, w, out);
     for (int i = 1; status == HBP_E_INFEASIBLE && w.steps < count; i++) {
-        hbp__enter(context); /* clears the last one's message */
+        hbp__forgive(context);
         w.steps = hbp__min_i64(w.steps + w.steps / (i < TRIES ? 10 : 2) + 1, count);
         status = plan_way(s, s->epoch, w, out);
     }
@@ -264,7 +264,7 @@ static hbp_status try_way(const hbp__stratify *s, way w, hbp_plan **plan)
     hbp_plan *other = NULL;
     hbp_status status = plan_way(s, s->epoch, w, &other);
     if (status == HBP_E_INFEASIBLE || status == HBP_E_INVALID)
-        return hbp__enter(s->epoch->context); /* clears its message */
+        return hbp__forgive(s->epoch->context);
     HBP__TRY(status);
     keep_faster(plan, &other);
     return HBP_OK;

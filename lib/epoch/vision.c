@@ -110,7 +110,7 @@ static hbp_status choose_group(const hbp__epoch *epoch, hbp_groups **out)
     longest = hbp__round_up(longest, options.pack_multiple);
     if (status != HBP_E_INFEASIBLE || epoch->options.max_length || longest >= options.max_length)
         return status;
-    HBP__TRY(hbp__enter(epoch->context)); /* clears its message */
+    hbp__forgive(epoch->context);
     return create_group(epoch, longest, out);
 }
 

@@ -1,6 +1,7 @@
 /* A plan as a Chrome trace beside what a run of it measured: each domain is two processes, one of predicted
  * and one of measured times. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/timeline.h"
 #include "io/plan_trace.h"
 
@@ -183,10 +184,9 @@ static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, in
     hbp__atomic_file file;
     t->first_pack = plan->micro_batch_offsets[plan->step_offsets[first]];
     t->packs = plan->micro_batch_offsets[plan->step_offsets[end]] - t->first_pack;
-    t->rows = hbp__new(&context->memory, (uint64_t)t->packs, sizeof *t->rows);
-    t->until = hbp__new_zero(&context->memory, (uint64_t)plan->ranks, sizeof *t->until);
-    if (!t->rows || !t->until)
-        return hbp__fail_memory(context, "the trace");
+    t->rows = hbp__take(context, (uint64_t)t->packs, sizeof *t->rows);
+    t->until = hbp__take_zero(context, (uint64_t)plan->ranks, sizeof *t->until);
+    HBP__TRY(hbp__scratch_check(context, "the trace"));
     HBP__TRY(hbp__atomic_open(context, path, &file));
     t->plan.trace.json = (hbp__json_out){context, &file, HBP_OK};
     hbp_status status = write_trace(t, first, end);
@@ -215,9 +215,6 @@ hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *p
                                     .names = kinds}},
                  .timeline = timeline,
                  .shown = -1};
-    hbp_status status = trace_into(context, &t, first, end, path);
-    hbp__plan_trace_close(context, &t.plan);
-    hbp__delete(&context->memory, t.rows);
-    hbp__delete(&context->memory, t.until);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, trace_into(context, &t, first, end, path));
 }

@@ -4,6 +4,7 @@
 #include "io/plan_trace.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "hbp/plan_file.h"
 
 hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
@@ -19,18 +20,11 @@ hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int
 hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t)
 {
     int64_t counters = (int64_t)t->plan->ranks * hbp__max_i64(t->trace.kinds, 1);
-    t->bytes = hbp__new(&context->memory, (uint64_t)counters, sizeof *t->bytes);
-    if (!t->bytes)
-        return hbp__fail_memory(context, "the trace");
+    t->bytes = hbp__take(context, (uint64_t)counters, sizeof *t->bytes);
+    HBP__TRY(hbp__scratch_check(context, "the trace"));
     for (int64_t i = 0; i < counters; i++)
         t->bytes[i] = -1;
     return hbp__clock_open(context, t->plan->ranks, t->plan->lockstep_ranks, &t->clock);
-}
-
-void hbp__plan_trace_close(hbp_context *context, hbp__plan_tracing *t)
-{
-    hbp__delete(&context->memory, t->bytes);
-    hbp__clock_close(&t->clock);
 }
 
 void hbp__plan_trace_memory(hbp__plan_tracing *t, int64_t rank, int64_t start_ns, int64_t bytes)
@@ -118,8 +112,8 @@ hbp_status hbp_plan_write_trace(hbp_context *context, const hbp_plan *plan, int6
                            .trace = {.json = {context, &file, HBP_OK},
                                      .ranks = plan->ranks,
                                      .domain_ranks = plan->domain_ranks}};
-    hbp_status status = write_trace(context, &t, first, end);
-    hbp__plan_trace_close(context, &t);
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_status status = hbp__leave(context, mark, write_trace(context, &t, first, end));
     if (status == HBP_OK)
         return hbp__atomic_commit(context, &file);
     hbp__atomic_discard(&file);

@@ -21,7 +21,6 @@ hbp_status hbp__plan_trace_range(hbp_context *context, const hbp_plan *plan, int
 
 /* Room for the counters and clocks, and its release, also after a failure. */
 hbp_status hbp__plan_trace_begin(hbp_context *context, hbp__plan_tracing *t);
-void hbp__plan_trace_close(hbp_context *context, hbp__plan_tracing *t);
 
 /* Opens the event of a pack on one of its ranks, which lasts [start_ns, start_ns + ns); the caller may add
  * arguments, each after a comma, and ends it with "}}". */

@@ -357,7 +357,6 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
                   .steps = steps};
     int64_t mark = hbp__scratch_mark(context);
     hbp_status status = assemble(&a, options);
-    hbp__clock_close(&a.clock);
     if (status < 0) {
         hbp_plan_free(a.plan);
         return status;

@@ -285,7 +285,7 @@ static hbp_status bound_plan(hbp_context *context, const replay *r, int64_t toke
     hbp__delete(&context->memory, length);
     hbp__delete(&context->memory, count);
     if (status == HBP_E_INFEASIBLE)
-        return hbp__enter(context);
+        return hbp__forgive(context);
     return status;
 }
 
@@ -317,11 +317,8 @@ static hbp_status simulate(hbp_context *context, const hbp_plan *plan, const hbp
         r.block_ranks = hbp__max_i64(r.block_ranks, plan->pack_sp[p]);
     r.blocks = hbp__ceil_div(plan->ranks, r.block_ranks);
     int64_t mark = hbp__scratch_mark(context);
-    hbp_status status = replay_open(context, &r);
-    if (status >= 0)
-        status = replay_plan(context, &r);
-    hbp__clock_close(&r.clock);
-    HBP__TRY(status);
+    HBP__TRY(replay_open(context, &r));
+    HBP__TRY(replay_plan(context, &r));
     hbp__scratch_release(context, mark);
 
     hbp_report result = {.struct_size = sizeof result};

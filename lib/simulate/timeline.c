@@ -178,15 +178,9 @@ static hbp_status compare_by_clocks(comparing *c)
 {
     hbp__clock clocks[CLOCKS];
     int32_t set = c->cost->terms.lockstep_ranks;
-    memset(clocks, 0, sizeof clocks);
-    hbp_status status = HBP_OK;
-    for (int i = 0; i < CLOCKS && status >= 0; i++)
-        status = hbp__clock_open(c->context, c->timeline->ranks, set, &clocks[i]);
-    if (status >= 0)
-        status = compare_steps(c, clocks);
     for (int i = 0; i < CLOCKS; i++)
-        hbp__clock_close(&clocks[i]);
-    return status;
+        HBP__TRY(hbp__clock_open(c->context, c->timeline->ranks, set, &clocks[i]));
+    return compare_steps(c, clocks);
 }
 
 static hbp_status compare(comparing *c, hbp_timeline_report *report)

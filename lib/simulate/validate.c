@@ -332,19 +332,18 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
 static hbp_status validate_steps(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost)
 {
     hbp__clock clock;
-    hbp_status status = hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &clock);
-    for (int64_t s = 0; s < plan->steps && status >= 0; s++) {
+    HBP__TRY(hbp__clock_open(context, plan->ranks, plan->lockstep_ranks, &clock));
+    for (int64_t s = 0; s < plan->steps; s++) {
         int64_t span = hbp__clock_step(&clock, plan, s);
         int64_t ns = hbp__add_saturating(span, hbp__round_i64(cost->terms.step_ns));
         if (plan->step_ns[s] != ns)
-            status = hbp__fail(context, HBP_E_INVALID,
-                               "step %lld: %lld ns are predicted; its micro-batches and the cost give %lld",
-                               (long long)s, (long long)plan->step_ns[s], (long long)ns);
-        else if (s % 256 == 0)
-            status = hbp__tick(context, "validate", s, plan->steps);
+            return hbp__fail(context, HBP_E_INVALID,
+                             "step %lld: %lld ns are predicted; its micro-batches and the cost give %lld",
+                             (long long)s, (long long)plan->step_ns[s], (long long)ns);
+        if (s % 256 == 0)
+            HBP__TRY(hbp__tick(context, "validate", s, plan->steps));
     }
-    hbp__clock_close(&clock);
-    return status;
+    return HBP_OK;
 }
 
 /* Memory, degrees and times. The columns agree with each other already: a micro-batch takes its slowest

@@ -267,7 +267,7 @@ hbp_status hbp__step_arrange_degree(const hbp__step *step, int32_t j, int32_t te
     hbp__step_solution_close(&trial);
     if (status != HBP_E_INFEASIBLE)
         return status;
-    return hbp__enter(step->context); /* clears the message */
+    return hbp__forgive(step->context);
 }
 
 void hbp__step_keep_faster(hbp__step_solution *best, hbp__step_solution *trial)

@@ -224,6 +224,5 @@ hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *sol
         *out = f.plan;
     else
         hbp_plan_free(f.plan);
-    hbp__clock_close(&f.clock);
     return hbp__leave(step->context, mark, status);
 }

@@ -22,6 +22,6 @@ hbp_status hbp__step_homogeneous_sp(const hbp__step *step, hbp__step_solution *s
     if (!solution->memory.release && status >= 0)
         return hbp__fail(step->context, HBP_E_INFEASIBLE, "no single SP degree holds every sequence");
     if (!solution->memory.release)
-        return status;                /* every degree takes more micro-batches than are allowed */
-    return hbp__enter(step->context); /* clears the message */
+        return status; /* every degree takes more micro-batches than are allowed */
+    return hbp__forgive(step->context);
 }

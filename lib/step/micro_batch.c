@@ -81,7 +81,7 @@ hbp_status hbp__step_solve_micro_batch(const hbp__step *step, const int64_t *mem
     hbp_status status =
         hbp__step_find_unheld(&p.step) < members ? HBP_E_INFEASIBLE : hbp__step_search(&p.step, &own);
     if (status == HBP_E_INFEASIBLE)
-        hbp__enter(step->context); /* clears the message */
+        hbp__forgive(step->context);
     if (status >= 0) {
         for (int64_t i = 0; i < members; i++)
             p.given[p.order[i]] = own.group[i];

@@ -52,7 +52,7 @@ static hbp_status try_stricter(const hbp__step *step, const hbp__step *stricter,
         *solution = faster;
     }
     hbp__step_solution_close(&own);
-    return status == HBP_E_INFEASIBLE ? hbp__enter(step->context) : status; /* which clears its message */
+    return status == HBP_E_INFEASIBLE ? hbp__forgive(step->context) : status;
 }
 
 /* A step like another, but for what a stricter one asks for; on the heap, for it is large. */
@@ -168,7 +168,7 @@ static int fits(const hbp__step *step, int64_t most, hbp_status *status)
     hbp__scratch_release(context, mark);
     int found = *status >= 0;
     if (found || *status == HBP_E_INFEASIBLE)
-        *status = hbp__enter(context); /* clears its message */
+        *status = hbp__forgive(context);
     return found;
 }
 

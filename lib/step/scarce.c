@@ -3,8 +3,9 @@
  * The search knows the time of groups, not that micro-batches which only complete a number get samples in the
  * end, nor does it weigh well what a cap of samples leaves: wide groups of one or two. So it searches again
  * with a sample in every micro-batch from the start, with as few samples in a group as there are places, and
- * for some numbers of micro-batches exactly. In: a solution. Out: the shortest of all that use as many ranks.
- * At most seven searches an effort. Oracle: brute force of small steps, and what stricter options give. */
+ * for some numbers of micro-batches exactly. In: a solution. Out: the shortest of all that leave no more
+ * ranks idle. At most seven searches an effort. Oracle: brute force of small steps, and what stricter options
+ * give. */
 #include "step/scarce.h"
 
 #include "base/checked.h"
@@ -62,7 +63,7 @@ static hbp_status try_trial(scarce *s, int64_t *micro_batches)
         own = longer;
     }
     hbp__step_solution_close(&own);
-    return status == HBP_E_INFEASIBLE ? hbp__enter(s->step->context) : status; /* which clears its message */
+    return status == HBP_E_INFEASIBLE ? hbp__forgive(s->step->context) : status;
 }
 
 static void reset(scarce *s, int32_t effort)

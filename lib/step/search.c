@@ -307,7 +307,7 @@ static hbp_status try_simple_ways(const hbp__step *step, hbp__step_solution *bes
         }
         hbp__step_solution_close(&own);
         if (status == HBP_E_INFEASIBLE)
-            status = hbp__enter(step->context); /* clears its message */
+            status = hbp__forgive(step->context);
         HBP__TRY(status);
     }
     return HBP_OK;

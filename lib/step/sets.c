@@ -184,7 +184,7 @@ static hbp_status try_exchange(sets *s, int64_t a, int64_t b, int64_t sequence, 
     close_part(memory, spare[0]);
     close_part(memory, spare[1]);
     if (status == HBP_E_INFEASIBLE) /* of the options, in these sets */
-        return hbp__enter(s->step->context);
+        return hbp__forgive(s->step->context);
     return status;
 }
 
@@ -312,7 +312,7 @@ hbp_status hbp__step_sets(const hbp__step *step, hbp__step_solution *solution)
         s.part[i] = &s.room[i];
     hbp_status status = plan_sets(&s, solution);
     if (status == HBP_E_INFEASIBLE) /* of the options, in sets: the step as one plan is there */
-        status = hbp__enter(context);
+        status = hbp__forgive(context);
     for (int64_t i = 0; i < s.count + 2; i++)
         close_part(&context->memory, &s.room[i]);
     return hbp__leave(context, mark, status);

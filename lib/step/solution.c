@@ -81,16 +81,12 @@ static hbp_status run_sets(const hbp__step *step, hbp__step_solution *s, const i
     hbp__clock clock;
     int32_t *rank = hbp__take(context, (uint64_t)s->groups, sizeof *rank);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
-    hbp_status status = hbp__clock_open(context, step->ranks, step->cost->terms.lockstep_ranks, &clock);
-    if (status >= 0)
-        status = run(step, s, ns, rank, &clock);
-    if (status >= 0) {
-        int64_t others = hbp__step_whole(step, s->micro_batches) - s->micro_batches;
-        s->ns = hbp__add_saturating(hbp__mul_saturating(others, hbp__cost_dummy_ns(step->cost)),
-                                    hbp__clock_end(&clock));
-    }
-    hbp__clock_close(&clock);
-    return status;
+    HBP__TRY(hbp__clock_open(context, step->ranks, step->cost->terms.lockstep_ranks, &clock));
+    HBP__TRY(run(step, s, ns, rank, &clock));
+    int64_t others = hbp__step_whole(step, s->micro_batches) - s->micro_batches;
+    s->ns = hbp__add_saturating(hbp__mul_saturating(others, hbp__cost_dummy_ns(step->cost)),
+                                hbp__clock_end(&clock));
+    return HBP_OK;
 }
 
 int64_t hbp__step_solution_ranks(const hbp__step *step, const hbp__step_solution *solution)

@@ -46,7 +46,7 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
         /* The largest samples ask for budgets that hold more of the others: then the least that hold them. */
         budgets.max_vision = run->lengths->max_vision;
         budgets.max_tokens = hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], TOKEN_MULTIPLE);
-        status = hbp__enter(run->context);
+        status = hbp__forgive(run->context);
     }
     HBP__TRY(status);
     out->max_vision = budgets.max_vision;

@@ -348,14 +348,14 @@ static hbp_status find(search *s)
         count_partitions(s, FEW + 1) <= FEW) {
         HBP__TRY(judge_all(s));
         if (s->best->ns < INT64_MAX)
-            return hbp__enter(s->run->context);
+            return hbp__forgive(s->run->context);
     }
     char message[HBP__MESSAGE_BYTES] = "";
     hbp_status status = HBP_E_INFEASIBLE;
     if (o->memory != HBP_MEMORY_ALL)
         status = turns(s, HBP_RECOMPUTE_NONE);
     if (status >= 0 && is_ample(s))
-        return hbp__enter(s->run->context);
+        return hbp__forgive(s->run->context);
     if ((status >= 0 || status == HBP_E_INFEASIBLE) && o->memory != HBP_MEMORY_NONE)
         status = turns(s, HBP_RECOMPUTE_LAYER);
     if (status < 0 && status != HBP_E_INFEASIBLE)
@@ -366,7 +366,7 @@ static hbp_status find(search *s)
         HBP__TRY(unlimited(s, HBP_RECOMPUTE_LAYER));
     }
     if (s->best->ns < INT64_MAX)
-        return hbp__enter(s->run->context); /* clears the message of cuts that did not fit */
+        return hbp__forgive(s->run->context); /* cuts did not fit */
     memcpy(s->run->context->message, message, sizeof message);
     return HBP_E_INFEASIBLE;
 }

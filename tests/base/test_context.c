@@ -35,6 +35,9 @@ START_TEST(a_message_names_the_failure_until_the_next_call)
     ck_assert_str_eq(hbp_context_message(context), "cost is NULL");
     ck_assert_int_eq(hbp__enter(context), HBP_OK);
     ck_assert_str_eq(hbp_context_message(context), "");
+    hbp__fail(context, HBP_E_INFEASIBLE, "no room");
+    ck_assert_int_eq(hbp__forgive(context), HBP_OK);
+    ck_assert_str_eq(hbp_context_message(context), "");
     ck_assert_int_eq(hbp__enter(NULL), HBP_E_INVALID);
     ck_assert_str_ne(hbp_context_message(NULL), "");
     hbp_context_free(context);

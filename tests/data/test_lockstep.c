@@ -74,7 +74,6 @@ START_TEST(clocks_agree_with_relaxation)
                 ck_assert_int_le(end, sum);
                 waits += end < sum;
             }
-            hbp__clock_close(&clock);
         }
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
