@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
 #include "solve/chain_dp.h"
 
 /* Largest loads from `low` to `high` still to be looked at; sums there are at least `sum`. */
@@ -94,10 +95,9 @@ int32_t hbp__chain_first(hbp_context *context, const hbp__chain *chain, int32_t 
     /* onward[p][b]: the first place from b on that cut p may have for the parts from p on to fit. */
     int32_t none = chain->items + 1;
     int64_t row = (int64_t)chain->items + 2;
-    int32_t *onward =
-        hbp__new(&context->memory, (uint64_t)(chain->parts + 1) * (uint64_t)row, sizeof *onward);
-    if (!onward)
-        return hbp__fail_memory(context, "where a chain is cut");
+    int64_t mark = hbp__scratch_mark(context);
+    int32_t *onward = hbp__take(context, (uint64_t)(chain->parts + 1) * (uint64_t)row, sizeof *onward);
+    HBP__TRY(hbp__scratch_check(context, "where a chain is cut"));
     for (int32_t b = 0; b < row; b++)
         onward[chain->parts * row + b] = b <= chain->items ? chain->items : none;
     for (int32_t p = chain->parts - 1; p >= 0; p--) {
@@ -111,7 +111,7 @@ int32_t hbp__chain_first(hbp_context *context, const hbp__chain *chain, int32_t 
     cuts[0] = 0;
     for (int32_t p = 1; p <= chain->parts && fits; p++)
         cuts[p] = onward[p * row + cuts[p - 1] + 1];
-    hbp__delete(&context->memory, onward);
+    hbp__scratch_release(context, mark);
     return fits;
 }
 
@@ -292,22 +292,16 @@ hbp_status hbp__cut_chain(hbp_context *context, const hbp__chain *chain, int64_t
                           int64_t *bound)
 {
     search s = {.context = context, .chain = chain, .list = list};
-    s.cuts = hbp__new(&context->memory, (uint64_t)chain->parts + 1, sizeof *s.cuts);
-    if (!s.cuts)
-        return hbp__fail_memory(context, "the search for cuts");
+    int64_t mark = hbp__scratch_mark(context);
+    s.cuts = hbp__take(context, (uint64_t)chain->parts + 1, sizeof *s.cuts);
+    HBP__TRY(hbp__scratch_check(context, "the search for cuts"));
     int32_t fits = hbp__chain_first(context, chain, s.cuts);
-    hbp_status status = fits < 0 ? fits : fits ? HBP_OK : HBP_E_INFEASIBLE;
-    if (status >= 0)
-        status = hbp__chain_dp_open(context, chain, list->room, &s.dp);
-    if (status < 0) {
-        hbp__delete(&context->memory, s.cuts);
-        return status;
-    }
+    if (fits <= 0)
+        return hbp__leave(context, mark, fits < 0 ? fits : HBP_E_INFEASIBLE);
+    HBP__TRY(hbp__chain_dp_open(context, chain, list->room, &s.dp));
     if (list->count)
         add_neighbours(&s);
-    status = search_all(&s, work, bound);
+    hbp_status status = search_all(&s, work, bound);
     hbp__delete(&context->memory, s.span);
-    hbp__delete(&context->memory, s.cuts);
-    hbp__chain_dp_close(&s.dp);
-    return status;
+    return hbp__leave(context, mark, status);
 }

@@ -1,37 +1,16 @@
 #include "solve/chain_dp.h"
 
+#include "base/scratch.h"
+
 hbp_status hbp__chain_dp_open(hbp_context *context, const hbp__chain *chain, int32_t best, hbp__chain_dp *dp)
 {
-    *dp = (hbp__chain_dp){.memory = context->memory, .chain = chain, .best = best};
+    *dp = (hbp__chain_dp){.chain = chain, .best = best};
     uint64_t cuts = (uint64_t)chain->parts + 1;
-    dp->near = hbp__new(&dp->memory, cuts, sizeof *dp->near);
-    dp->far = hbp__new(&dp->memory, cuts, sizeof *dp->far);
-    dp->first = hbp__new(&dp->memory, cuts + 1, sizeof *dp->first);
-    if (dp->near && dp->far && dp->first)
-        return HBP_OK;
-    hbp__chain_dp_close(dp);
-    return hbp__fail_memory(context, "where a chain is cut");
-}
-
-static void release_cells(hbp__chain_dp *dp)
-{
-    hbp__delete(&dp->memory, dp->number);
-    hbp__delete(&dp->memory, dp->sum);
-    hbp__delete(&dp->memory, dp->next);
-    hbp__delete(&dp->memory, dp->rank);
-    dp->number = dp->next = dp->rank = NULL;
-    dp->sum = NULL;
-    dp->room = 0;
-}
-
-void hbp__chain_dp_close(hbp__chain_dp *dp)
-{
-    release_cells(dp);
-    hbp__delete(&dp->memory, dp->near);
-    hbp__delete(&dp->memory, dp->far);
-    hbp__delete(&dp->memory, dp->first);
-    dp->near = dp->far = NULL;
-    dp->first = NULL;
+    dp->near = hbp__take(context, cuts, sizeof *dp->near);
+    dp->far = hbp__take(context, cuts, sizeof *dp->far);
+    dp->first = hbp__take(context, cuts + 1, sizeof *dp->first);
+    dp->mark = hbp__scratch_mark(context);
+    return hbp__scratch_check(context, "where a chain is cut");
 }
 
 /* The last end of a part that begins at `begin` and costs at most `limit`; `begin` when one item is too much.
@@ -93,13 +72,12 @@ static hbp_status make_cells(hbp_context *context, hbp__chain_dp *dp)
     uint64_t cells = (uint64_t)dp->first[parts + 1], ways = cells * (uint64_t)dp->best;
     if (dp->first[parts + 1] <= dp->room)
         return HBP_OK;
-    release_cells(dp);
-    dp->number = hbp__new(&dp->memory, cells, sizeof *dp->number);
-    dp->sum = hbp__new(&dp->memory, ways, sizeof *dp->sum);
-    dp->next = hbp__new(&dp->memory, ways, sizeof *dp->next);
-    dp->rank = hbp__new(&dp->memory, ways, sizeof *dp->rank);
-    if (!dp->number || !dp->sum || !dp->next || !dp->rank)
-        return hbp__fail_memory(context, "where a chain is cut");
+    hbp__scratch_release(context, dp->mark);
+    dp->number = hbp__take(context, cells, sizeof *dp->number);
+    dp->sum = hbp__take(context, ways, sizeof *dp->sum);
+    dp->next = hbp__take(context, ways, sizeof *dp->next);
+    dp->rank = hbp__take(context, ways, sizeof *dp->rank);
+    HBP__TRY(hbp__scratch_check(context, "where a chain is cut"));
     dp->room = dp->first[parts + 1];
     return HBP_OK;
 }

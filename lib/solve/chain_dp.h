@@ -5,12 +5,12 @@
 #include "solve/chain_cuts.h"
 
 typedef struct hbp__chain_dp {
-    hbp__memory memory;
     const hbp__chain *chain;
     int32_t best;    /* partitions wanted, 1..64 */
     int32_t *near;   /* [parts + 1] where cut p may lie at least, under the last limit */
     int32_t *far;    /* [parts + 1] and at most */
     int64_t *first;  /* [parts + 2] first cell of cut p; a cell is a place of a cut */
+    int64_t mark;    /* of what was taken before the cells */
     int64_t room;    /* cells */
     int32_t *number; /* [cells] ways from there to the end of the chain, at most `best` */
     int64_t *sum;    /* [cells * best] of costs and tolls behind it, ascending; ties by earlier cuts */
@@ -18,8 +18,8 @@ typedef struct hbp__chain_dp {
     int32_t *rank;   /* [cells * best] which of its ways goes on */
 } hbp__chain_dp;
 
+/* On scratch. Whoever runs it takes nothing between two runs: cells that no longer suffice are released. */
 hbp_status hbp__chain_dp_open(hbp_context *context, const hbp__chain *chain, int32_t best, hbp__chain_dp *dp);
-void hbp__chain_dp_close(hbp__chain_dp *dp);
 
 /* Bounds where cuts may lie when no cost passes `limit`; 0 when they cannot lie anywhere. O(parts log items).
  */

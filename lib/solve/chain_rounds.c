@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
 #include "solve/rounds_search.h"
 
 #define TICK_NODES 16384
@@ -153,23 +154,23 @@ static hbp_status grow(tree *t)
 /* *done: the tree was searched to its end, so that the bound is the best value. */
 static hbp_status search_tree(hbp__rounds_search *s, int64_t work, int *done)
 {
-    const hbp__memory *memory = &s->context->memory;
     const hbp__chain *chain = s->rounds->chain;
+    int64_t mark = hbp__scratch_mark(s->context);
+    tree t = {.search = s, .end = *s->work - work};
+    t.load = hbp__take_zero(s->context, (uint64_t)s->rounds->workers, sizeof *t.load);
+    t.sum = hbp__take(s->context, (uint64_t)chain->parts + 1, sizeof *t.sum);
+    HBP__TRY(hbp__scratch_check(s->context, "the search for cuts"));
     hbp__cut_list best;
     HBP__TRY(hbp__cut_list_open(s->context, chain->parts, 1, &best));
+    t.best = &best;
     if (s->list->count)
         hbp__cut_list_add(&best, hbp__cut_list_get(s->list, 0), s->list->value[0]);
-    tree t = {.search = s, .best = &best, .end = *s->work - work};
-    t.load = hbp__new_zero(memory, (uint64_t)s->rounds->workers, sizeof *t.load);
-    t.sum = hbp__new(memory, (uint64_t)chain->parts + 1, sizeof *t.sum);
-    hbp_status status = t.load && t.sum ? grow(&t) : hbp__fail_memory(s->context, "the search for cuts");
+    hbp_status status = grow(&t);
     *done = t.done;
     if (status >= 0 && t.done)
         s->bound = best.count ? best.value[0] : INT64_MAX;
-    hbp__delete(memory, t.load);
-    hbp__delete(memory, t.sum);
     hbp__cut_list_close(&best);
-    return status;
+    return hbp__leave(s->context, mark, status);
 }
 
 /* Where the local search begins when nothing is known: as many items for every part. */
@@ -227,31 +228,22 @@ static hbp_status search_all(hbp__rounds_search *s, int32_t *start)
 hbp_status hbp__cut_rounds(hbp_context *context, const hbp__rounds *rounds, int64_t *work,
                            hbp__cut_list *list, int32_t *nearest, int64_t *bound)
 {
-    const hbp__memory *memory = &context->memory;
     const hbp__chain *chain = rounds->chain;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t cuts = (uint64_t)chain->parts + 1, cells = cuts * ((uint64_t)chain->items + 1);
     hbp__rounds_search s = {.context = context, .rounds = rounds, .list = list, .work = work};
     s.nearest = nearest;
     s.nearest_over = INT64_MAX;
-    s.share = hbp__new(memory, (uint64_t)rounds->workers, sizeof *s.share);
-    s.load = hbp__new(memory, (uint64_t)rounds->workers, sizeof *s.load);
-    s.plain = hbp__new(memory, cells, sizeof *s.plain);
-    s.mean = hbp__new(memory, cells, sizeof *s.mean);
-    s.next = hbp__new(memory, cells, sizeof *s.next);
-    s.cuts = hbp__new(memory, 2 * cuts, sizeof *s.cuts);
-    hbp_status status = s.share && s.load && s.plain && s.mean && s.next && s.cuts
-                            ? search_all(&s, s.cuts + cuts)
-                            : hbp__fail_memory(context, "the search for cuts");
-    if (status >= 0 && list->count)
-        offer_neighbours(&s, s.cuts);
-    else if (status >= 0)
-        status = HBP_E_INFEASIBLE;
+    s.share = hbp__take(context, (uint64_t)rounds->workers, sizeof *s.share);
+    s.load = hbp__take(context, (uint64_t)rounds->workers, sizeof *s.load);
+    s.plain = hbp__take(context, cells, sizeof *s.plain);
+    s.mean = hbp__take(context, cells, sizeof *s.mean);
+    s.next = hbp__take(context, cells, sizeof *s.next);
+    s.cuts = hbp__take(context, 2 * cuts, sizeof *s.cuts);
+    HBP__TRY(hbp__scratch_check(context, "the search for cuts"));
+    HBP__TRY(search_all(&s, s.cuts + cuts));
     *bound = s.bound;
-    hbp__delete(memory, s.share);
-    hbp__delete(memory, s.load);
-    hbp__delete(memory, s.plain);
-    hbp__delete(memory, s.mean);
-    hbp__delete(memory, s.next);
-    hbp__delete(memory, s.cuts);
-    return status;
+    if (list->count)
+        offer_neighbours(&s, s.cuts);
+    return hbp__leave(context, mark, list->count ? HBP_OK : HBP_E_INFEASIBLE);
 }

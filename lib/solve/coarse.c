@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Runs of a pattern of classes, at most: packs of more different items than this are never cut from rows. */
 #define RUNS 256
@@ -51,7 +52,6 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
                             int64_t rows, hbp__coarse *coarse)
 {
     memset(coarse, 0, sizeof *coarse);
-    coarse->memory = context->memory;
     coarse->classes = classes;
     int64_t low = 0, high = INT64_MAX / 2;
     while (low < high) {
@@ -62,9 +62,8 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
             low = middle + 1;
     }
     int64_t count = split(classes, number, low, NULL);
-    coarse->size = hbp__new(&coarse->memory, (uint64_t)count, 5 * sizeof *coarse->size);
-    if (!coarse->size)
-        return hbp__fail_memory(context, "rows of classes");
+    coarse->size = hbp__take(context, (uint64_t)count, 5 * sizeof *coarse->size);
+    HBP__TRY(hbp__scratch_check(context, "rows of classes"));
     coarse->number = coarse->size + count;
     coarse->top = coarse->number + count;
     coarse->first = coarse->top + count;
@@ -77,12 +76,6 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
     memcpy(coarse->number, coarse->left, (size_t)count * sizeof *coarse->number);
     coarse->rows = (hbp__classes){count, coarse->size, coarse->number, NULL};
     return HBP_OK;
-}
-
-void hbp__coarse_close(hbp__coarse *coarse)
-{
-    hbp__delete(&coarse->memory, coarse->size);
-    coarse->size = NULL;
 }
 
 /* Appends `wanted` items of one row to the runs [at], as the row's classes have them; counts nothing down.

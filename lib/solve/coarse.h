@@ -6,7 +6,6 @@
 #include "solve/patterns.h"
 
 typedef struct hbp__coarse {
-    hbp__memory memory;
     const hbp__classes *classes;
     hbp__classes rows;
     int64_t *size, *number; /* [rows] */
@@ -17,10 +16,9 @@ typedef struct hbp__coarse {
 
 /* At most `rows` rows of the classes with number[c] > 0. The loss of a row, what its items are short of its
  * size in all, is about the same for all rows: a row ends where the loss would pass a threshold, which is
- * bisected. Weights must be absent. O(classes log). Close in any case. */
+ * bisected. Weights must be absent. O(classes log). On scratch. */
 hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, const int64_t *number,
                             int64_t rows, hbp__coarse *coarse);
-void hbp__coarse_close(hbp__coarse *coarse);
 
 /* Uses a pattern of rows `times` times, or as long as every row has items: draws items from the rows, largest
  * first, counts number[c] down and appends patterns of classes. Returns in *used how often it was used. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
+
 /* Reduced costs and pivots below these are taken for zero. */
 #define EPSILON 1e-9
 /* Patterns taken from one round of pricing, at most. */
@@ -251,44 +253,33 @@ static hbp_status solve(master *m, int32_t *number, double gap)
 hbp_status hbp__relaxation_open(hbp_context *context, const hbp__classes *classes, int64_t capacity,
                                 double gap, int64_t *work, hbp__relaxation *relaxation)
 {
-    const hbp__memory *memory = &context->memory;
     uint64_t rows = (uint64_t)classes->count;
     memset(relaxation, 0, sizeof *relaxation);
     hbp__patterns_open(context, &relaxation->patterns);
     master m = {.context = context, .classes = classes, .capacity = capacity, .rows = classes->count};
     m.patterns = &relaxation->patterns;
     m.work = work;
-    m.inverse = hbp__new_zero(memory, rows * rows, sizeof *m.inverse);
-    m.x = hbp__new(memory, rows, 5 * sizeof *m.x);
-    m.best = hbp__new(memory, (uint64_t)capacity + 1, sizeof *m.best);
-    m.basic = hbp__new(memory, rows, sizeof *m.basic);
-    int32_t *number = hbp__new(memory, rows, sizeof *number);
-    hbp_status status = HBP_E_NO_MEMORY;
-    if (m.inverse && m.x && m.best && m.basic && number) {
-        m.y = m.x + rows;
-        m.d = m.y + rows;
-        m.value = m.d + rows;
-        m.price = m.value + rows;
-        status = solve(&m, number, gap);
-    } else {
-        hbp__fail_memory(context, "cutting patterns");
-    }
+    m.x = hbp__take(context, rows, 5 * sizeof *m.x);
+    m.basic = hbp__take(context, rows, sizeof *m.basic);
+    int64_t mark = hbp__scratch_mark(context);
+    m.inverse = hbp__take_zero(context, rows * rows, sizeof *m.inverse);
+    m.best = hbp__take(context, (uint64_t)capacity + 1, sizeof *m.best);
+    int32_t *number = hbp__take(context, rows, sizeof *number);
+    HBP__TRY(hbp__scratch_check(context, "cutting patterns"));
+    m.y = m.x + rows;
+    m.d = m.y + rows;
+    m.value = m.d + rows;
+    m.price = m.value + rows;
+    HBP__TRY(solve(&m, number, gap));
     relaxation->rows = m.rows;
     relaxation->uses = m.x;
     relaxation->column = m.basic;
     relaxation->packs = m.packs;
-    hbp__delete(memory, m.inverse);
-    hbp__delete(memory, m.best);
-    hbp__delete(memory, number);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 void hbp__relaxation_close(hbp__relaxation *relaxation)
 {
-    const hbp__memory *memory = &relaxation->patterns.memory;
-    hbp__delete(memory, relaxation->uses);
-    hbp__delete(memory, relaxation->column);
     hbp__patterns_close(&relaxation->patterns);
-    relaxation->uses = NULL;
-    relaxation->column = NULL;
 }

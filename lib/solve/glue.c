@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 #define REACH 64 /* light classes that a composite draws from, counted from the first that has items */
@@ -87,70 +88,61 @@ static hbp_status glue_all(gluing *g)
 /* The composites and singles, sorted, as classes. */
 static hbp_status sort_parts(const hbp__classes *classes, hbp__glued *glued)
 {
-    const hbp__memory *memory = &glued->context->memory;
+    hbp_context *context = glued->context;
     const hbp__patterns *parts = &glued->parts;
     uint64_t rows = (uint64_t)parts->count;
-    uint64_t *keys = hbp__new_zero(memory, rows, sizeof *keys);
-    glued->size = hbp__new(memory, rows, sizeof *glued->size);
-    glued->number = hbp__new(memory, rows, sizeof *glued->number);
-    glued->weight = hbp__new_zero(memory, rows, sizeof *glued->weight);
-    glued->part = hbp__new(memory, rows, sizeof *glued->part);
-    int done = keys && glued->size && glued->number && glued->weight && glued->part;
-    for (int64_t p = 0; p < parts->count && done; p++) {
+    glued->size = hbp__take(context, rows, sizeof *glued->size);
+    glued->number = hbp__take(context, rows, sizeof *glued->number);
+    glued->weight = hbp__take_zero(context, rows, sizeof *glued->weight);
+    glued->part = hbp__take(context, rows, sizeof *glued->part);
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *keys = hbp__take_zero(context, rows, sizeof *keys);
+    HBP__TRY(hbp__scratch_check(context, "items glued together"));
+    for (int64_t p = 0; p < parts->count; p++) {
         glued->part[p] = (uint32_t)p;
         for (int64_t k = parts->offsets[p]; k < parts->offsets[p + 1]; k++)
             keys[p] += (uint64_t)(parts->run[k].number * classes->size[parts->run[k].class_index]);
     }
-    done = done && hbp__sort_by_u64(memory, keys, glued->part, parts->count);
-    for (int64_t c = 0; c < parts->count && done; c++) {
+    if (!hbp__sort_by_u64(&context->memory, keys, glued->part, parts->count))
+        return hbp__fail_memory(context, "items glued together");
+    for (int64_t c = 0; c < parts->count; c++) {
         int64_t p = glued->part[c];
         glued->size[c] = (int64_t)keys[p];
         glued->number[c] = parts->times[p];
         for (int64_t k = parts->offsets[p]; k < parts->offsets[p + 1]; k++)
             glued->weight[c] += parts->run[k].number * hbp__class_weight(classes, parts->run[k].class_index);
     }
-    hbp__delete(memory, keys);
+    hbp__scratch_release(context, mark);
     glued->classes = (hbp__classes){parts->count, glued->size, glued->number, glued->weight};
-    return done ? HBP_OK : hbp__fail_memory(glued->context, "items glued together");
+    return HBP_OK;
 }
 
 hbp_status hbp__glue_open(hbp_context *context, const hbp__classes *classes, hbp__room room, int64_t loose,
                           hbp__glued *glued)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     memset(glued, 0, sizeof *glued);
     glued->context = context;
     hbp__patterns_open(context, &glued->parts);
     gluing g = {.context = context, .classes = classes, .room = room, .parts = &glued->parts};
-    g.left = hbp__new(memory, (uint64_t)classes->count, sizeof *g.left);
-    g.loose = hbp__new_zero(memory, (uint64_t)classes->count, sizeof *g.loose);
-    hbp_status status = HBP_OK;
-    if (!g.left || !g.loose)
-        status = hbp__fail_memory(context, "items glued together");
-    for (int64_t c = 0; c < classes->count && status == HBP_OK; c++) {
+    g.left = hbp__take(context, (uint64_t)classes->count, sizeof *g.left);
+    g.loose = hbp__take_zero(context, (uint64_t)classes->count, sizeof *g.loose);
+    HBP__TRY(hbp__scratch_check(context, "items glued together"));
+    for (int64_t c = 0; c < classes->count; c++) {
         g.left[c] = classes->number[c];
         if (lack(&g, c) > 0) {
             g.light = c + 1;
             g.loose[c] = loose ? classes->number[c] / loose : 0;
         }
     }
-    if (status == HBP_OK)
-        status = glue_all(&g);
-    if (status == HBP_OK)
-        status = sort_parts(classes, glued);
-    hbp__delete(memory, g.left);
-    hbp__delete(memory, g.loose);
-    return status;
+    HBP__TRY(glue_all(&g));
+    hbp__scratch_release(context, mark);
+    return sort_parts(classes, glued);
 }
 
 void hbp__glue_close(hbp__glued *glued)
 {
-    const hbp__memory *memory = &glued->context->memory;
     hbp__patterns_close(&glued->parts);
-    hbp__delete(memory, glued->size);
-    hbp__delete(memory, glued->number);
-    hbp__delete(memory, glued->weight);
-    hbp__delete(memory, glued->part);
 }
 
 int hbp__glue_is_light(const hbp__glued *glued, hbp__room room, int64_t c)

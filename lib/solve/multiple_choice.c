@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 
 /* The first search's share of the slack, and how much wider each one is than the one before. */
 #define FIRST_SHARE 4096
 #define WIDER       8
+
+#define WHAT "the options of a choice"
 
 /* One step of an item along its convex hull: to less size at more cost. */
 typedef struct step {
@@ -17,7 +20,7 @@ typedef struct step {
 } step;
 
 typedef struct greedy {
-    hbp__memory memory;
+    hbp_context *context;
     hbp__mc_bench bench;
     int32_t *at; /* [items] place among the item's options */
     int64_t *group_size;
@@ -28,32 +31,18 @@ typedef struct greedy {
     int64_t size; /* of the whole choice */
 } greedy;
 
-static void close(greedy *g)
-{
-    hbp__delete(&g->memory, g->order);
-    hbp__delete(&g->memory, g->ratio);
-    hbp__delete(&g->memory, g->steps);
-    hbp__delete(&g->memory, g->group_size);
-    hbp__delete(&g->memory, g->at);
-    hbp__delete(&g->memory, g->bench.first);
-    hbp__delete(&g->memory, g->bench.option);
-}
-
 static hbp_status open(hbp_context *context, const hbp__multiple_choice *problem, greedy *g)
 {
     uint64_t items = (uint64_t)problem->items, options = (uint64_t)problem->first[problem->items];
-    *g = (greedy){.memory = context->memory, .bench = {.problem = problem}};
-    g->bench.option = hbp__new(&g->memory, options, sizeof *g->bench.option);
-    g->bench.first = hbp__new(&g->memory, items + 1, sizeof *g->bench.first);
-    g->at = hbp__new(&g->memory, items, sizeof *g->at);
-    g->group_size = hbp__new_zero(&g->memory, (uint64_t)problem->groups, sizeof *g->group_size);
-    g->steps = hbp__new(&g->memory, options, sizeof *g->steps);
-    g->ratio = hbp__new(&g->memory, options, sizeof *g->ratio);
-    g->order = hbp__new(&g->memory, options, sizeof *g->order);
-    if (g->bench.option && g->bench.first && g->at && g->group_size && g->steps && g->ratio && g->order)
-        return HBP_OK;
-    close(g);
-    return hbp__fail_memory(context, "the options of a choice");
+    *g = (greedy){.context = context, .bench = {.problem = problem}};
+    g->bench.option = hbp__take(context, options, sizeof *g->bench.option);
+    g->bench.first = hbp__take(context, items + 1, sizeof *g->bench.first);
+    g->at = hbp__take(context, items, sizeof *g->at);
+    g->group_size = hbp__take_zero(context, (uint64_t)problem->groups, sizeof *g->group_size);
+    g->steps = hbp__take(context, options, sizeof *g->steps);
+    g->ratio = hbp__take(context, options, sizeof *g->ratio);
+    g->order = hbp__take(context, options, sizeof *g->order);
+    return hbp__scratch_check(context, WHAT);
 }
 
 static int precedes(const hbp__mc_option *a, const hbp__mc_option *b)
@@ -204,23 +193,24 @@ static double price(greedy *g, double multiplier)
     return bound - multiplier * budget - doubt;
 }
 
-static int sort_steps(greedy *g)
+static hbp_status sort_steps(greedy *g)
 {
-    uint64_t *key = hbp__new(&g->memory, (uint64_t)g->count, sizeof *key);
-    int sorted = key != NULL;
-    for (int64_t i = 0; sorted && i < g->count; i++) {
+    int64_t mark = hbp__scratch_mark(g->context);
+    uint64_t *key = hbp__take(g->context, (uint64_t)g->count, sizeof *key);
+    HBP__TRY(hbp__scratch_check(g->context, WHAT));
+    for (int64_t i = 0; i < g->count; i++) {
         memcpy(&key[i], &g->ratio[i], sizeof *key); /* bits of doubles from 0 up ascend with them */
         g->order[i] = (uint32_t)i;
     }
-    sorted = sorted && hbp__sort_by_u64(&g->memory, key, g->order, g->count);
-    hbp__delete(&g->memory, key);
-    return sorted;
+    if (!hbp__sort_by_u64(&g->context->memory, key, g->order, g->count))
+        return hbp__fail_memory(g->context, WHAT);
+    hbp__scratch_release(g->context, mark);
+    return HBP_OK;
 }
 
 /* Searches among choices whose reduced costs sum to a sliver of what a better choice may have, then to ever
  * more: good choices lie near the relaxation, and each that is found narrows what is left to look through. */
-static hbp_status widen(hbp_context *context, greedy *g, double bound, int64_t *work,
-                        hbp__multiple_choice_answer *answer)
+static hbp_status widen(greedy *g, double bound, int64_t *work, hbp__multiple_choice_answer *answer)
 {
     int64_t upper = answer->found ? answer->cost : g->bench.problem->below;
     double all = (double)upper - 1 - bound;
@@ -231,7 +221,7 @@ static hbp_status widen(hbp_context *context, greedy *g, double bound, int64_t *
     for (double slack = all / FIRST_SHARE; all >= 0; slack *= WIDER) {
         int64_t cost;
         g->bench.slack = slack < all ? slack : all;
-        HBP__TRY(hbp__mc_search(context, &g->bench, upper, work, g->at, &cost, &answer->proven));
+        HBP__TRY(hbp__mc_search(g->context, &g->bench, upper, work, g->at, &cost, &answer->proven));
         if (cost < upper) {
             answer->found = 1;
             answer->cost = upper = cost;
@@ -243,8 +233,7 @@ static hbp_status widen(hbp_context *context, greedy *g, double bound, int64_t *
     return HBP_OK;
 }
 
-static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t *chosen,
-                        hbp__multiple_choice_answer *answer)
+static hbp_status solve(greedy *g, int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer)
 {
     const hbp__multiple_choice *p = g->bench.problem;
     g->bench.first[0] = 0;
@@ -255,8 +244,7 @@ static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t 
     }
     g->size = sum_sizes(g);
     *work -= p->items;
-    if (!sort_steps(g))
-        return hbp__fail_memory(context, "the options of a choice");
+    HBP__TRY(sort_steps(g));
     double multiplier = shrink(g);
     *answer = (hbp__multiple_choice_answer){.proven = 1};
     if (multiplier < 0)
@@ -267,7 +255,7 @@ static hbp_status solve(hbp_context *context, greedy *g, int64_t *work, int32_t 
     answer->found = answer->cost < p->below || p->below == INT64_MAX;
     /* A multiplier of 0: every item has its cheapest option. */
     if (multiplier > 0)
-        HBP__TRY(widen(context, g, price(g, multiplier), work, answer));
+        HBP__TRY(widen(g, price(g, multiplier), work, answer));
     for (int32_t item = 0; answer->found && item < p->items; item++)
         chosen[item] = option_at(g, item, g->at[item])->number;
     return HBP_OK;
@@ -277,8 +265,9 @@ hbp_status hbp__multiple_choice_solve(hbp_context *context, const hbp__multiple_
                                       int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer)
 {
     greedy g;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(open(context, problem, &g));
-    hbp_status status = solve(context, &g, work, chosen, answer);
-    close(&g);
-    return status;
+    HBP__TRY(solve(&g, work, chosen, answer));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -1,5 +1,6 @@
 /* Dynamic programming over undominated choices, group by group; then the groups are joined. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/multiple_choice.h"
 
@@ -8,6 +9,8 @@
 
 /* Items between two looks at whether to go on. */
 #define TICK_ITEMS 64
+
+#define WHAT "the states of a choice"
 
 /* Choices for a part of the items, ascending in size and descending in cost. */
 typedef struct front {
@@ -53,6 +56,7 @@ static void release(search *s, front *f)
     *f = (front){0};
 }
 
+/* What grows; the rest is scratch. */
 static void close(search *s)
 {
     for (int32_t g = 0; g < s->parts; g++) {
@@ -61,17 +65,12 @@ static void close(search *s)
     }
     release(s, &s->now);
     release(s, &s->next);
-    hbp__delete(&s->memory, s->joint);
-    hbp__delete(&s->memory, s->trail);
     hbp__delete(&s->memory, s->origins);
-    hbp__delete(&s->memory, s->part);
-    hbp__delete(&s->memory, s->joined);
-    hbp__delete(&s->memory, s->group);
 }
 
 static hbp_status short_of_memory(search *s)
 {
-    return hbp__fail_memory(s->context, "the states of a choice");
+    return hbp__fail_memory(s->context, WHAT);
 }
 
 static hbp_status open(hbp_context *context, const hbp__mc_bench *bench, int64_t upper, int64_t *work,
@@ -81,15 +80,12 @@ static hbp_status open(hbp_context *context, const hbp__mc_bench *bench, int64_t
     *s =
         (search){.context = context, .memory = context->memory, .bench = bench, .upper = upper, .work = work};
     uint64_t groups = (uint64_t)p->groups;
-    s->group = hbp__new_zero(&s->memory, groups, sizeof *s->group);
-    s->joined = hbp__new_zero(&s->memory, groups, sizeof *s->joined);
-    s->part = hbp__new(&s->memory, groups + 1, sizeof *s->part);
-    s->trail = hbp__new(&s->memory, (uint64_t)p->items, sizeof *s->trail);
-    s->joint = hbp__new(&s->memory, groups, sizeof *s->joint);
-    if (!s->group || !s->joined || !s->part || !s->trail || !s->joint) {
-        close(s);
-        return short_of_memory(s);
-    }
+    s->group = hbp__take_zero(context, groups, sizeof *s->group);
+    s->joined = hbp__take_zero(context, groups, sizeof *s->joined);
+    s->part = hbp__take(context, groups + 1, sizeof *s->part);
+    s->trail = hbp__take(context, (uint64_t)p->items, sizeof *s->trail);
+    s->joint = hbp__take(context, groups, sizeof *s->joint);
+    HBP__TRY(hbp__scratch_check(context, WHAT));
     for (int32_t i = 0; i < p->items; i++)
         if (!i || p->group[i] != p->group[i - 1])
             s->part[s->parts++] = i;
@@ -256,30 +252,29 @@ static hbp_status pair(search *s, const front *before, const front *group, front
 static hbp_status keep_undominated(search *s, int32_t g, const front *pairs)
 {
     uint64_t count = (uint64_t)pairs->count;
-    uint32_t *order = hbp__new(&s->memory, count, sizeof *order);
-    origin *sorted = hbp__new(&s->memory, count, sizeof *sorted);
+    int64_t mark = hbp__scratch_mark(s->context);
+    uint32_t *order = hbp__take(s->context, count, sizeof *order);
+    origin *sorted = hbp__take(s->context, count, sizeof *sorted);
+    HBP__TRY(hbp__scratch_check(s->context, WHAT));
     origin *origins = s->origins + s->joint[g];
     front *out = &s->joined[g];
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; order && i < pairs->count; i++)
+    for (int64_t i = 0; i < pairs->count; i++)
         order[i] = (uint32_t)i;
-    if (!order || !sorted || !hbp__sort_by_i64(&s->memory, pairs->cost, order, pairs->count) ||
+    if (!hbp__sort_by_i64(&s->memory, pairs->cost, order, pairs->count) ||
         !hbp__sort_by_i64(&s->memory, pairs->size, order, pairs->count))
-        status = short_of_memory(s);
-    for (int64_t i = 0; status >= 0 && i < pairs->count; i++) {
+        return short_of_memory(s);
+    for (int64_t i = 0; i < pairs->count; i++) {
         uint32_t at = order[i];
         if (out->count && pairs->cost[at] >= out->cost[out->count - 1])
             continue;
         sorted[out->count] = origins[at];
-        status = append(s, out, pairs->size[at], pairs->cost[at], pairs->reduced[at]);
+        HBP__TRY(append(s, out, pairs->size[at], pairs->cost[at], pairs->reduced[at]));
     }
-    for (int64_t i = 0; status >= 0 && i < out->count; i++)
+    for (int64_t i = 0; i < out->count; i++)
         origins[i] = sorted[i];
-    if (status >= 0)
-        s->origin_count = s->joint[g] + out->count;
-    hbp__delete(&s->memory, sorted);
-    hbp__delete(&s->memory, order);
-    return status;
+    s->origin_count = s->joint[g] + out->count;
+    hbp__scratch_release(s->context, mark);
+    return HBP_OK;
 }
 
 static const front *joined_before(const search *s, int32_t g)
@@ -374,8 +369,9 @@ hbp_status hbp__mc_search(hbp_context *context, const hbp__mc_bench *bench, int6
                           int32_t *chosen, int64_t *cost, int *proven)
 {
     search s;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(open(context, bench, upper, work, &s));
     hbp_status status = run(&s, chosen, cost, proven);
     close(&s);
-    return status;
+    return hbp__leave(context, mark, status);
 }

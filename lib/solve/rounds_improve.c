@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
+
 #define FARTHEST 16 /* moves of one cut go by 1, 2, 4, ... up to that */
 
 /* How good a partition is: what it lacks, its value, and the squares of its loads, so that a search goes on
@@ -112,13 +114,12 @@ static hbp_status go_on(walk *w, int64_t end, int32_t *best)
 
 hbp_status hbp__rounds_improve(hbp__rounds_search *search, int64_t work, int32_t *cuts)
 {
-    const hbp__memory *memory = &search->context->memory;
+    int64_t mark = hbp__scratch_mark(search->context);
     walk w = {.search = search, .cuts = cuts};
-    w.load = hbp__new(memory, (uint64_t)search->rounds->workers, sizeof *w.load);
-    int32_t *best = hbp__new(memory, (uint64_t)search->rounds->chain->parts + 1, sizeof *best);
-    hbp_status status = w.load && best ? go_on(&w, *search->work - work, best)
-                                       : hbp__fail_memory(search->context, "the search for cuts");
-    hbp__delete(memory, w.load);
-    hbp__delete(memory, best);
-    return status;
+    w.load = hbp__take(search->context, (uint64_t)search->rounds->workers, sizeof *w.load);
+    int32_t *best = hbp__take(search->context, (uint64_t)search->rounds->chain->parts + 1, sizeof *best);
+    HBP__TRY(hbp__scratch_check(search->context, "the search for cuts"));
+    HBP__TRY(go_on(&w, *search->work - work, best));
+    hbp__scratch_release(search->context, mark);
+    return HBP_OK;
 }

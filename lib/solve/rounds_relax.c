@@ -1,6 +1,7 @@
 #include "solve/rounds_search.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define STEPS 60 /* of the multipliers; most of what they win is won in half as many */
 
@@ -136,7 +137,6 @@ static hbp_status run_steps(hbp__rounds_search *s, int64_t end, int64_t *load, i
 
 hbp_status hbp__rounds_relax(hbp__rounds_search *s, int64_t work)
 {
-    const hbp__memory *memory = &s->context->memory;
     uint64_t workers = (uint64_t)s->rounds->workers;
     int64_t end = *s->work - work;
     s->scale = choose_scale(s);
@@ -144,12 +144,12 @@ hbp_status hbp__rounds_relax(hbp__rounds_search *s, int64_t work)
     s->bound = s->plain[0];
     if (s->bound == INT64_MAX)
         return HBP_OK; /* some part alone has no room */
-    int64_t *load = hbp__new(memory, workers, sizeof *load), *best = hbp__new(memory, workers, sizeof *best);
-    double *wish = hbp__new(memory, workers, sizeof *wish);
-    hbp_status status = load && best && wish ? run_steps(s, end, load, best, wish)
-                                             : hbp__fail_memory(s->context, "the search for cuts");
-    hbp__delete(memory, load);
-    hbp__delete(memory, best);
-    hbp__delete(memory, wish);
-    return status;
+    int64_t mark = hbp__scratch_mark(s->context);
+    int64_t *load = hbp__take(s->context, workers, sizeof *load);
+    int64_t *best = hbp__take(s->context, workers, sizeof *best);
+    double *wish = hbp__take(s->context, workers, sizeof *wish);
+    HBP__TRY(hbp__scratch_check(s->context, "the search for cuts"));
+    HBP__TRY(run_steps(s, end, load, best, wish));
+    hbp__scratch_release(s->context, mark);
+    return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/fit_tree.h"
 
@@ -140,26 +141,23 @@ static hbp_status keep_full(hbp_context *context, hbp__sequence *round, uint32_t
 hbp_status hbp__iterative_fit(hbp_context *context, const hbp__sequence *sequence, hbp__room room,
                               int64_t rounds, hbp__rng *rng, uint32_t *pack_of, int64_t *packs)
 {
-    uint32_t *item = hbp__new(&context->memory, (uint64_t)sequence->count, sizeof *item);
-    if (!item)
-        return hbp__fail_memory(context, "items to pack");
+    int64_t mark = hbp__scratch_mark(context);
+    uint32_t *item = hbp__take(context, (uint64_t)sequence->count, sizeof *item);
+    HBP__TRY(hbp__scratch_check(context, "items to pack"));
     memcpy(item, sequence->item, (size_t)sequence->count * sizeof *item);
     int64_t full = room.capacity - hbp__min_i64(FULL_SLACK, room.capacity / 32);
     hbp__sequence round = *sequence;
     round.item = item;
-    hbp_status status = HBP_OK;
-    for (int64_t r = 1; round.count && status == HBP_OK; r++) {
+    for (int64_t r = 1; round.count; r++) {
         int64_t kept = *packs, opened = *packs;
-        status = hbp__shuffle(context, rng, item, round.count);
-        if (status == HBP_OK)
-            status = hbp__next_fit(context, &round, room, pack_of, &opened);
+        HBP__TRY(hbp__shuffle(context, rng, item, round.count));
+        HBP__TRY(hbp__next_fit(context, &round, room, pack_of, &opened));
         if (r >= rounds || opened - kept < 2) {
             *packs = opened;
             break;
         }
-        if (status == HBP_OK)
-            status = keep_full(context, &round, item, full, pack_of, packs);
+        HBP__TRY(keep_full(context, &round, item, full, pack_of, packs));
     }
-    hbp__delete(&context->memory, item);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

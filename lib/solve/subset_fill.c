@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "solve/histogram_pack.h"
 
 /* Words of scratch, at most. */
@@ -128,21 +129,16 @@ static hbp_status pack_all(subset *s, hbp__patterns *patterns)
 hbp_status hbp__subset_fill(hbp_context *context, const hbp__classes *classes, int64_t capacity,
                             int64_t *number, int64_t *work, hbp__patterns *patterns)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     subset s = {.context = context, .classes = classes, .capacity = capacity, .number = number, .work = work};
     s.words = capacity / 64 + 1;
     s.stages = hbp__min_i64(classes->count, hbp__max_i64(SCRATCH_WORDS / s.words, 1));
     uint64_t count = (uint64_t)s.stages;
-    s.sums = hbp__new(memory, count + 1, (uint64_t)s.words * sizeof *s.sums);
-    s.stage = hbp__new(memory, count, sizeof *s.stage);
-    s.run = hbp__new(memory, count + 1, sizeof *s.run);
-    hbp_status status = HBP_E_NO_MEMORY;
-    if (s.sums && s.stage && s.run)
-        status = pack_all(&s, patterns);
-    else
-        hbp__fail_memory(context, "subset sums");
-    hbp__delete(memory, s.sums);
-    hbp__delete(memory, s.stage);
-    hbp__delete(memory, s.run);
-    return status;
+    s.sums = hbp__take(context, count + 1, (uint64_t)s.words * sizeof *s.sums);
+    s.stage = hbp__take(context, count, sizeof *s.stage);
+    s.run = hbp__take(context, count + 1, sizeof *s.run);
+    HBP__TRY(hbp__scratch_check(context, "subset sums"));
+    HBP__TRY(pack_all(&s, patterns));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/coarse.h"
 #include "solve/cutting_stock.h"
@@ -77,17 +78,16 @@ static hbp_status pack_left(search *s, int64_t rows)
 {
     hbp__coarse coarse;
     hbp__relaxation relaxation;
-    memset(&relaxation, 0, sizeof relaxation);
-    hbp_status status = hbp__coarse_open(s->context, s->classes, s->number, rows, &coarse);
-    if (status == HBP_OK)
-        status = hbp__relaxation_open(s->context, &coarse.rows, s->room.capacity, 0.5, &s->work, &relaxation);
+    int64_t mark = hbp__scratch_mark(s->context);
+    HBP__TRY(hbp__coarse_open(s->context, s->classes, s->number, rows, &coarse));
+    hbp_status status =
+        hbp__relaxation_open(s->context, &coarse.rows, s->room.capacity, 0.5, &s->work, &relaxation);
     if (status == HBP_OK)
         status = use_basis(s, &coarse, &relaxation);
     hbp__relaxation_close(&relaxation);
-    hbp__coarse_close(&coarse);
-    if (status == HBP_OK)
-        status = hbp__subset_fill(s->context, s->classes, s->room.capacity, s->number, &s->work, &s->trial);
-    return status;
+    HBP__TRY(status);
+    hbp__scratch_release(s->context, mark);
+    return hbp__subset_fill(s->context, s->classes, s->room.capacity, s->number, &s->work, &s->trial);
 }
 
 static hbp_status try_all(search *s, int64_t rows)
@@ -133,20 +133,18 @@ static hbp_status take_apart(search *s, const uint32_t *order, int64_t packs)
 static hbp_status repair(search *s, int64_t packs, int64_t rows)
 {
     uint64_t count = (uint64_t)s->best.count;
-    uint64_t *keys = hbp__new(&s->context->memory, count, sizeof *keys);
-    uint32_t *order = hbp__new(&s->context->memory, count, sizeof *order);
-    hbp_status status = HBP_OK;
-    for (int64_t p = 0; p < s->best.count && keys && order; p++) {
+    int64_t mark = hbp__scratch_mark(s->context);
+    uint64_t *keys = hbp__take(s->context, count, sizeof *keys);
+    uint32_t *order = hbp__take(s->context, count, sizeof *order);
+    HBP__TRY(hbp__scratch_check(s->context, "the order of packs"));
+    for (int64_t p = 0; p < s->best.count; p++) {
         keys[p] = (uint64_t)(s->room.capacity - slack(s, p));
         order[p] = (uint32_t)p;
     }
-    if (!keys || !order || !hbp__sort_by_u64(&s->context->memory, keys, order, s->best.count))
-        status = hbp__fail_memory(s->context, "the order of packs");
-    if (status == HBP_OK)
-        status = take_apart(s, order, packs);
-    hbp__delete(&s->context->memory, keys);
-    hbp__delete(&s->context->memory, order);
-    HBP__TRY(status);
+    if (!hbp__sort_by_u64(&s->context->memory, keys, order, s->best.count))
+        return hbp__fail_memory(s->context, "the order of packs");
+    HBP__TRY(take_apart(s, order, packs));
+    hbp__scratch_release(s->context, mark);
     HBP__TRY(pack_left(s, rows));
     keep_better(s, 0);
     return HBP_OK;
@@ -212,9 +210,9 @@ static hbp_status place_light(search *s, const hbp__glued *glued, const hbp__pat
 /* The search, by size alone, over what is not light. */
 static hbp_status search_glued(search *s, const hbp__glued *glued)
 {
-    int64_t *number = hbp__new_zero(&s->context->memory, (uint64_t)glued->classes.count, 2 * sizeof *number);
-    if (!number)
-        return hbp__fail_memory(s->context, "items to pack");
+    int64_t mark = hbp__scratch_mark(s->context);
+    int64_t *number = hbp__take_zero(s->context, (uint64_t)glued->classes.count, 2 * sizeof *number);
+    HBP__TRY(hbp__scratch_check(s->context, "items to pack"));
     hbp__classes heavy = {glued->classes.count, glued->size, number, NULL};
     search inner = {.context = s->context,
                     .classes = &heavy,
@@ -239,8 +237,7 @@ static hbp_status search_glued(search *s, const hbp__glued *glued)
         status = place_light(s, glued, &inner.best);
     hbp__patterns_close(&inner.best);
     hbp__patterns_close(&inner.trial);
-    hbp__delete(&s->context->memory, number);
-    return status;
+    return hbp__leave(s->context, mark, status);
 }
 
 /* Best fit decreasing with a share of the light items glued, or with `work` the search with all of them. */
@@ -248,6 +245,7 @@ static hbp_status try_glue(search *s, int64_t loose)
 {
     hbp__glued glued;
     hbp__patterns packs;
+    int64_t mark = hbp__scratch_mark(s->context);
     hbp__patterns_open(s->context, &packs);
     hbp_status status = hbp__glue_open(s->context, s->classes, s->room, loose, &glued);
     if (status == HBP_OK && s->work) {
@@ -262,7 +260,7 @@ static hbp_status try_glue(search *s, int64_t loose)
     }
     hbp__patterns_close(&packs);
     hbp__glue_close(&glued);
-    return status;
+    return hbp__leave(s->context, mark, status);
 }
 
 static hbp_status try_level(search *s, int64_t packs, int64_t last, int *fits)
@@ -337,15 +335,16 @@ hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hb
     if (!classes->count)
         return HBP_OK;
     search s = {.context = context, .classes = classes, .room = room, .bound = *bound};
+    int64_t mark = hbp__scratch_mark(context);
+    s.number = hbp__take(context, (uint64_t)classes->count, sizeof *s.number);
+    HBP__TRY(hbp__scratch_check(context, "items to pack"));
     hbp__patterns_open(context, &s.best);
     hbp__patterns_open(context, &s.trial);
-    s.number = hbp__new(&context->memory, (uint64_t)classes->count, sizeof *s.number);
-    hbp_status status = s.number ? search_packs(&s, effort) : hbp__fail_memory(context, "items to pack");
+    hbp_status status = search_packs(&s, effort);
     for (int64_t p = 0; p < s.best.count && status == HBP_OK; p++)
         status = hbp__patterns_add(context, patterns, s.best.times[p], s.best.run + s.best.offsets[p],
                                    s.best.offsets[p + 1] - s.best.offsets[p]);
     hbp__patterns_close(&s.best);
     hbp__patterns_close(&s.trial);
-    hbp__delete(&context->memory, s.number);
-    return status;
+    return hbp__leave(context, mark, status);
 }

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
+
+#define WHAT "a trade-off of time and cost"
 
 /* Value of the flow at which a run ends. */
 #define FLOW_MOST (INT64_C(1) << 61)
@@ -122,25 +125,16 @@ static void unite(int32_t *twin, int32_t i, int32_t j)
         twin[i] = j;
 }
 
-static void close_network(const hbp__memory *memory, network *n)
-{
-    void *rooms[] = {n->arc,           n->length,  n->upto,        n->source,       n->sink,
-                     n->first_link,    n->link,    n->potential,   n->distance,     n->parent,
-                     n->met,           n->hand,    n->search.slot, n->search.place, n->longest.slot,
-                     n->longest.place, n->shorter, n->twin};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
-        hbp__delete(memory, rooms[i]);
-}
-
-static int open_heap(const hbp__memory *memory, heap *h, const int64_t *key, int32_t count)
+static void open_heap(hbp_context *context, heap *h, const int64_t *key, int32_t count)
 {
     h->key = key;
-    h->slot = hbp__new(memory, (uint64_t)count, sizeof *h->slot);
-    h->place = hbp__new(memory, (uint64_t)count, sizeof *h->place);
-    if (!h->slot || !h->place)
-        return 0;
+    h->slot = hbp__take(context, (uint64_t)count, sizeof *h->slot);
+    h->place = hbp__take(context, (uint64_t)count, sizeof *h->place);
+}
+
+static void clear_heap(heap *h, int32_t count)
+{
     memset(h->place, -1, (size_t)count * sizeof *h->place);
-    return 1;
 }
 
 static int32_t start_of(int32_t activity)
@@ -202,7 +196,7 @@ static void number_nodes(network *n, int32_t *degree, int32_t *part, int32_t *le
 }
 
 /* Precedences between nodes that stayed apart, and what is at each node. */
-static int link_nodes(const hbp__memory *memory, network *n)
+static hbp_status link_nodes(hbp_context *context, network *n)
 {
     const hbp__project *p = n->project;
     for (int32_t a = 0; a < p->activities; a++)
@@ -212,10 +206,9 @@ static int link_nodes(const hbp__memory *memory, network *n)
         if (tail != head)
             n->arc[n->arcs++] = (arc){.tail = tail, .head = head};
     }
-    n->first_link = hbp__new_zero(memory, (uint64_t)n->nodes + 1, sizeof *n->first_link);
-    n->link = hbp__new(memory, 2 * (uint64_t)n->arcs, sizeof *n->link);
-    if (!n->first_link || !n->link)
-        return 0;
+    n->first_link = hbp__take_zero(context, (uint64_t)n->nodes + 1, sizeof *n->first_link);
+    n->link = hbp__take(context, 2 * (uint64_t)n->arcs, sizeof *n->link);
+    HBP__TRY(hbp__scratch_check(context, WHAT));
     for (int64_t i = 0; i < n->arcs; i++) {
         n->first_link[n->arc[i].tail]++;
         n->first_link[n->arc[i].head]++;
@@ -226,41 +219,40 @@ static int link_nodes(const hbp__memory *memory, network *n)
         n->link[--n->first_link[n->arc[i].head]] = 2 * i + 1;
         n->link[--n->first_link[n->arc[i].tail]] = 2 * i;
     }
-    return 1;
+    return HBP_OK;
 }
 
-static int open_network(const hbp__memory *memory, network *n)
+static hbp_status open_network(hbp_context *context, network *n)
 {
     uint64_t count = (uint64_t)n->project->activities, arcs = count + (uint64_t)n->project->arcs;
     uint64_t steps = (uint64_t)n->project->first[count] + (uint64_t)n->project->arcs;
-    int32_t *degree = hbp__new_zero(memory, 2 * count, sizeof *degree);
-    int32_t *part = hbp__new(memory, count, sizeof *part);
-    int32_t *lead = hbp__new(memory, 2 * count, sizeof *lead);
-    n->twin = hbp__new(memory, 2 * count, sizeof *n->twin);
-    n->source = hbp__new(memory, count, sizeof *n->source);
-    n->sink = hbp__new(memory, count, sizeof *n->sink);
-    n->arc = hbp__new(memory, arcs, sizeof *n->arc);
-    n->length = hbp__new(memory, steps, sizeof *n->length);
-    n->upto = hbp__new(memory, steps, sizeof *n->upto);
-    int have = degree && part && lead && n->twin && n->source && n->sink && n->arc && n->length && n->upto;
-    if (have)
-        number_nodes(n, degree, part, lead);
-    hbp__delete(memory, degree);
-    hbp__delete(memory, part);
-    hbp__delete(memory, lead);
-    if (!have || !link_nodes(memory, n))
-        return 0;
+    n->twin = hbp__take(context, 2 * count, sizeof *n->twin);
+    n->source = hbp__take(context, count, sizeof *n->source);
+    n->sink = hbp__take(context, count, sizeof *n->sink);
+    n->arc = hbp__take(context, arcs, sizeof *n->arc);
+    n->length = hbp__take(context, steps, sizeof *n->length);
+    n->upto = hbp__take(context, steps, sizeof *n->upto);
+    int64_t mark = hbp__scratch_mark(context);
+    int32_t *degree = hbp__take_zero(context, 2 * count, sizeof *degree);
+    int32_t *part = hbp__take(context, count, sizeof *part);
+    int32_t *lead = hbp__take(context, 2 * count, sizeof *lead);
+    HBP__TRY(hbp__scratch_check(context, WHAT));
+    number_nodes(n, degree, part, lead);
+    hbp__scratch_release(context, mark);
+    HBP__TRY(link_nodes(context, n));
     uint64_t nodes = (uint64_t)n->nodes;
-    n->potential = hbp__new(memory, nodes, sizeof *n->potential);
-    n->distance = hbp__new(memory, nodes, sizeof *n->distance);
-    n->parent = hbp__new(memory, nodes, sizeof *n->parent);
-    n->met = hbp__new(memory, nodes, sizeof *n->met);
-    n->hand = hbp__new(memory, nodes, sizeof *n->hand);
-    n->shorter = hbp__new(memory, (uint64_t)n->components, sizeof *n->shorter);
-    if (!n->potential || !n->distance || !n->parent || !n->met || !n->hand || !n->shorter)
-        return 0;
-    return open_heap(memory, &n->search, n->distance, n->nodes) &&
-           open_heap(memory, &n->longest, n->shorter, n->components);
+    n->potential = hbp__take(context, nodes, sizeof *n->potential);
+    n->distance = hbp__take(context, nodes, sizeof *n->distance);
+    n->parent = hbp__take(context, nodes, sizeof *n->parent);
+    n->met = hbp__take(context, nodes, sizeof *n->met);
+    n->hand = hbp__take(context, nodes, sizeof *n->hand);
+    n->shorter = hbp__take(context, (uint64_t)n->components, sizeof *n->shorter);
+    open_heap(context, &n->search, n->distance, n->nodes);
+    open_heap(context, &n->longest, n->shorter, n->components);
+    HBP__TRY(hbp__scratch_check(context, WHAT));
+    clear_heap(&n->search, n->nodes);
+    clear_heap(&n->longest, n->components);
+    return HBP_OK;
 }
 
 /* Lengths so fine that all the longest durations still come to less than 2^60: integers are kept exactly
@@ -498,15 +490,15 @@ static hbp_status bound(hbp_context *context, network *n, int64_t limit, double 
 hbp_status hbp__time_cost(hbp_context *context, const hbp__project *project, double rate, int64_t limit,
                           double *least, int32_t *exact)
 {
-    const hbp__memory *memory = &context->memory;
     network n = {.project = project, .rate = rate};
     if (project->activities == 0) {
         *least = 0;
         *exact = 1;
         return HBP_OK;
     }
-    hbp_status status = open_network(memory, &n) ? bound(context, &n, limit, least, exact)
-                                                 : hbp__fail_memory(context, "a trade-off of time and cost");
-    close_network(memory, &n);
-    return status;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(open_network(context, &n));
+    HBP__TRY(bound(context, &n, limit, least, exact));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

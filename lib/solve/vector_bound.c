@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/pack_bound.h"
 
@@ -81,24 +82,19 @@ static hbp_status sort_view(hbp_context *context, view *w, uint64_t *keys)
 
 static hbp_status bound_view(hbp_context *context, view *w, int64_t *bound)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t rows = (uint64_t)w->vectors->count;
-    w->order = hbp__new(memory, rows, sizeof *w->order);
-    w->size = hbp__new(memory, rows, 2 * sizeof *w->size); /* first the keys */
+    w->order = hbp__take(context, rows, sizeof *w->order);
+    w->size = hbp__take(context, rows, 2 * sizeof *w->size); /* first the keys */
+    HBP__TRY(hbp__scratch_check(context, "the sizes of items"));
+    HBP__TRY(sort_view(context, w, (uint64_t *)w->size));
     hbp__classes classes;
-    hbp_status status = w->order && w->size ? sort_view(context, w, (uint64_t *)w->size)
-                                            : hbp__fail_memory(context, "the sizes of items");
-    if (status >= 0) {
-        w->number = w->size + rows;
-        status = classes_of(context, w, &classes);
-    }
-    if (status >= 0) {
-        *bound = hbp__max_i64(*bound, hbp__pack_bound(&classes, (hbp__room){w->capacity, INT64_MAX}));
-        status = large_and_others(context, w, bound);
-    }
-    hbp__delete(memory, w->order);
-    hbp__delete(memory, w->size);
-    return status;
+    w->number = w->size + rows;
+    HBP__TRY(classes_of(context, w, &classes));
+    *bound = hbp__max_i64(*bound, hbp__pack_bound(&classes, (hbp__room){w->capacity, INT64_MAX}));
+    HBP__TRY(large_and_others(context, w, bound));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__vector_bound(hbp_context *context, const hbp__vectors *vectors, int64_t *bound)

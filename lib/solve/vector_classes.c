@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "solve/tight_pack.h"
 #include "solve/vector_mix.h"
 #include "solve/vector_run.h"
@@ -157,26 +158,22 @@ static hbp_status pack_classes(hbp__vector_run *r, few *f)
 
 hbp_status hbp__vector_run_patterns(hbp__vector_run *r, int second, int many)
 {
-    const hbp__memory *memory = &r->context->memory;
     const hbp__vectors *v = r->vectors;
     if (v->weight)
         return HBP_OK;
+    int64_t mark = hbp__scratch_mark(r->context);
     few f = {.own = second ? v->b : v->a,
              .other = second ? v->a : v->b,
              .capacity = second ? v->capacity_b : v->capacity_a,
              .other_capacity = second ? v->capacity_a : v->capacity_b,
              .room = many ? MOST_CLASSES : HBP__MIX_CLASSES};
-    f.size = hbp__new(memory, 4 * (uint64_t)f.room + 1, sizeof *f.size);
-    f.by_class = hbp__new(memory, (uint64_t)v->count, sizeof *f.by_class);
-    hbp_status status = HBP_OK;
-    if (f.size && f.by_class) {
-        f.number = f.size + f.room;
-        f.sum = f.number + f.room;
-        f.start = f.sum + f.room;
-        status = pack_classes(r, &f);
-    } else
-        status = hbp__vector_run_no_memory(r);
-    hbp__delete(memory, f.size);
-    hbp__delete(memory, f.by_class);
-    return status;
+    f.size = hbp__take(r->context, 4 * (uint64_t)f.room + 1, sizeof *f.size);
+    f.by_class = hbp__take(r->context, (uint64_t)v->count, sizeof *f.by_class);
+    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    f.number = f.size + f.room;
+    f.sum = f.number + f.room;
+    f.start = f.sum + f.room;
+    HBP__TRY(pack_classes(r, &f));
+    hbp__scratch_release(r->context, mark);
+    return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define NONE UINT32_MAX
 /* Items of a pack that one round looks at. */
@@ -278,28 +279,18 @@ static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
     return measure(e);
 }
 
-static int open_evening(evening *e, const hbp__vector_packing *packing)
+static hbp_status open_evening(evening *e, const hbp__vector_packing *packing)
 {
-    const hbp__memory *memory = &e->context->memory;
     uint64_t packs = (uint64_t)packing->packs;
     e->packs = packing->packs;
     e->scale = hbp__vector_scale_of(e->vectors);
-    e->slot = hbp__new(memory, (uint64_t)e->vectors->count + MOST_SPARE * packs + WINDOW, sizeof *e->slot);
-    e->bin = hbp__new_zero(memory, packs, sizeof *e->bin);
-    e->order = hbp__new(memory, packs, 2 * sizeof *e->order);
-    e->bucket = hbp__new(memory, packs, sizeof *e->bucket);
-    e->start = hbp__new(memory, BUCKETS + 1, sizeof *e->start);
-    return e->bin && e->slot && e->order && e->bucket && e->start;
-}
-
-static void close_evening(evening *e)
-{
-    const hbp__memory *memory = &e->context->memory;
-    hbp__delete(memory, e->bin);
-    hbp__delete(memory, e->slot);
-    hbp__delete(memory, e->order);
-    hbp__delete(memory, e->bucket);
-    hbp__delete(memory, e->start);
+    e->slot =
+        hbp__take(e->context, (uint64_t)e->vectors->count + MOST_SPARE * packs + WINDOW, sizeof *e->slot);
+    e->bin = hbp__take_zero(e->context, packs, sizeof *e->bin);
+    e->order = hbp__take(e->context, packs, 2 * sizeof *e->order);
+    e->bucket = hbp__take(e->context, packs, sizeof *e->bucket);
+    e->start = hbp__take(e->context, BUCKETS + 1, sizeof *e->start);
+    return hbp__scratch_check(e->context, "packs to even");
 }
 
 /* The mean of `packs` loads, in units. */
@@ -364,28 +355,23 @@ hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, h
     *over = 0;
     if (!packing->packs)
         return HBP_OK;
+    int64_t mark = hbp__scratch_mark(context);
     evening e = {.context = context, .vectors = vectors};
-    hbp_status status = HBP_OK;
-    if (open_evening(&e, packing)) {
-        status = hbp__tick(context, "even packs", 0, rounds);
-        if (status == HBP_OK)
-            status = read_packing(&e, packing);
-        if (status == HBP_OK)
-            status = measure(&e);
-        int64_t patience = PATIENCE;
-        for (int64_t round = 0; round < rounds && patience > 0 && status == HBP_OK; round++) {
-            int64_t over_before = e.over_a + e.over_b;
-            status = run_round(&e, round, e.order + e.packs);
-            int useful = e.gain > e.cost / WORTH || e.over_a + e.over_b < over_before;
-            patience = useful ? PATIENCE : patience - 1;
-        }
-        for (int64_t p = 0; p < e.packs && status == HBP_OK; p++)
-            *over += e.bin[p].a > vectors->capacity_a || e.bin[p].b > vectors->capacity_b ||
-                     e.bin[p].weight > vectors->max_weight;
-        if (status == HBP_OK)
-            status = write_packing(&e, packing);
-    } else
-        status = hbp__fail_memory(context, "packs to even");
-    close_evening(&e);
-    return status;
+    HBP__TRY(open_evening(&e, packing));
+    HBP__TRY(hbp__tick(context, "even packs", 0, rounds));
+    HBP__TRY(read_packing(&e, packing));
+    HBP__TRY(measure(&e));
+    int64_t patience = PATIENCE;
+    for (int64_t round = 0; round < rounds && patience > 0; round++) {
+        int64_t over_before = e.over_a + e.over_b;
+        HBP__TRY(run_round(&e, round, e.order + e.packs));
+        int useful = e.gain > e.cost / WORTH || e.over_a + e.over_b < over_before;
+        patience = useful ? PATIENCE : patience - 1;
+    }
+    for (int64_t p = 0; p < e.packs; p++)
+        *over += e.bin[p].a > vectors->capacity_a || e.bin[p].b > vectors->capacity_b ||
+                 e.bin[p].weight > vectors->max_weight;
+    HBP__TRY(write_packing(&e, packing));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 /* Patterns that are kept apart, at most: each pair of them is compared. */
 #define MOST_PATTERNS 256
@@ -194,23 +195,18 @@ hbp_status hbp__mix_even(hbp_context *context, const hbp__mix_class *classes, in
 {
     if (patterns->count > MOST_PATTERNS - 2 || patterns->count < 2)
         return HBP_OK;
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     mixing m = {context, classes, count, room, 0, 0, work, NULL, 0, NULL, NULL};
     int64_t most = hbp__max_i64(hbp__max_i64(room.first, room.second), INT64_C(1) << 20);
     m.factor_first = most / room.first;
     m.factor_second = most / room.second;
-    m.kind = hbp__new(memory, MOST_PATTERNS, sizeof *m.kind);
-    m.give = hbp__new(memory, MOST_SETS, 2 * sizeof *m.give);
-    hbp_status status = HBP_OK;
-    if (m.kind && m.give) {
-        m.take = m.give + MOST_SETS;
-        read_patterns(&m, patterns);
-        status = mix(&m);
-        if (status == HBP_OK)
-            status = write_patterns(&m, patterns);
-    } else
-        status = hbp__fail_memory(context, "kinds of packs");
-    hbp__delete(memory, m.kind);
-    hbp__delete(memory, m.give);
-    return status;
+    m.kind = hbp__take(context, MOST_PATTERNS, sizeof *m.kind);
+    m.give = hbp__take(context, MOST_SETS, 2 * sizeof *m.give);
+    HBP__TRY(hbp__scratch_check(context, "kinds of packs"));
+    m.take = m.give + MOST_SETS;
+    read_patterns(&m, patterns);
+    HBP__TRY(mix(&m));
+    HBP__TRY(write_patterns(&m, patterns));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }

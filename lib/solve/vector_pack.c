@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/vector_bound.h"
 #include "solve/vector_even.h"
@@ -127,27 +128,22 @@ static hbp_status pack_all(hbp__vector_run *r)
 hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, int32_t effort, hbp__rng *rng,
                             hbp__vector_packing *packing, int64_t *bound)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     uint64_t rows = (uint64_t)vectors->count;
     hbp__vector_run r = {.context = context, .vectors = vectors, .rng = rng, .effort = effort};
     r.scale = hbp__vector_scale_of(vectors);
-    r.order = hbp__new(memory, rows, sizeof *r.order);
-    r.down = hbp__new(memory, rows, sizeof *r.down);
-    r.list = hbp__new(memory, rows, sizeof *r.list);
-    r.best.pack_of = hbp__new(memory, rows, sizeof *r.best.pack_of);
-    r.trial.pack_of = hbp__new(memory, rows, sizeof *r.trial.pack_of);
-    hbp_status status = HBP_OK;
-    if (r.order && r.down && r.list && r.best.pack_of && r.trial.pack_of)
-        status = pack_all(&r);
-    else
-        status = hbp__vector_run_no_memory(&r);
+    r.order = hbp__take(context, rows, sizeof *r.order);
+    r.down = hbp__take(context, rows, sizeof *r.down);
+    r.list = hbp__take(context, rows, sizeof *r.list);
+    r.best.pack_of = hbp__take(context, rows, sizeof *r.best.pack_of);
+    r.trial.pack_of = hbp__take(context, rows, sizeof *r.trial.pack_of);
+    HBP__TRY(hbp__scratch_check(context, "vector packing"));
+    hbp_status status = pack_all(&r);
     if (status == HBP_OK) {
         memcpy(packing->pack_of, r.best.pack_of, rows * sizeof *packing->pack_of);
         packing->packs = r.best.packs;
         *bound = r.bound;
     }
-    void *blocks[] = {r.order, r.down, r.list, r.load, r.best.pack_of, r.trial.pack_of};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(memory, blocks[i]);
-    return status;
+    hbp__delete(&context->memory, r.load);
+    return hbp__leave(context, mark, status);
 }

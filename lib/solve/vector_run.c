@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "solve/vector_even.h"
 #include "solve/vector_grid.h"
@@ -13,11 +14,6 @@
 /* Packs looked at between two looks at a request to cancel. */
 #define PACKS_A_TICK (INT64_C(1) << 20)
 
-hbp_status hbp__vector_run_no_memory(const hbp__vector_run *r)
-{
-    return hbp__fail_memory(r->context, "vector packing");
-}
-
 static int64_t size_of(const hbp__vector_run *r, uint32_t item)
 {
     return hbp__max_i64(r->vectors->a[item] * r->scale.a, r->vectors->b[item] * r->scale.b) >> r->scale.shift;
@@ -25,23 +21,21 @@ static int64_t size_of(const hbp__vector_run *r, uint32_t item)
 
 hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, int64_t count)
 {
-    const hbp__memory *memory = &r->context->memory;
-    uint64_t *keys = hbp__new(memory, (uint64_t)count, sizeof *keys);
-    uint32_t *by = hbp__new(memory, (uint64_t)count, 2 * sizeof *by);
-    hbp_status status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        status = hbp__tick_row(r->context, "pack", i, count);
+    int64_t mark = hbp__scratch_mark(r->context);
+    uint64_t *keys = hbp__take(r->context, (uint64_t)count, sizeof *keys);
+    uint32_t *by = hbp__take(r->context, (uint64_t)count, 2 * sizeof *by);
+    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, count));
         keys[i] = (uint64_t)(HBP__VECTOR_FULL + 1 - hbp__min_i64(size_of(r, items[i]), HBP__VECTOR_FULL));
         by[i] = (uint32_t)i;
         by[count + i] = items[i];
     }
-    if (status >= 0)
-        status = hbp__order_by_u64(r->context, keys, by, count, "vector packing");
-    for (int64_t i = 0; i < count && status >= 0; i++)
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, count, "vector packing"));
+    for (int64_t i = 0; i < count; i++)
         items[i] = by[count + by[i]];
-    hbp__delete(memory, keys);
-    hbp__delete(memory, by);
-    return status;
+    hbp__scratch_release(r->context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
@@ -51,7 +45,7 @@ hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
         r->load_room = 0;
         r->load = hbp__new(&r->context->memory, (uint64_t)packs, sizeof *r->load);
         if (!r->load)
-            return hbp__vector_run_no_memory(r);
+            return hbp__fail_memory(r->context, "vector packing");
         r->load_room = packs;
     }
     if (packs > HBP__TICK_ROWS)
@@ -114,28 +108,26 @@ static int64_t take_out(const hbp__vector_run *r, hbp__vector_load *load, uint32
 /* Takes out what stands past a capacity; r->list gets it. Returns how many items. */
 static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
 {
-    const hbp__memory *memory = &r->context->memory;
-    int64_t held = 0;
+    int64_t mark = hbp__scratch_mark(r->context), held = 0;
     HBP__TRY(measure(r));
     for (int64_t i = 0; i < r->vectors->count; i++) {
         HBP__TRY(hbp__tick_row(r->context, "pack", i, r->vectors->count));
         if (is_over(r, &r->load[r->trial.pack_of[i]]))
             r->list[held++] = (uint32_t)i;
     }
-    uint64_t *keys = hbp__new(memory, (uint64_t)held, sizeof *keys);
-    uint32_t *by = hbp__new(memory, (uint64_t)held, 2 * sizeof *by);
-    hbp_status status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
-    for (int64_t k = 0; k < held && status >= 0; k++) {
-        status = hbp__tick_row(r->context, "pack", k, held);
+    uint64_t *keys = hbp__take(r->context, (uint64_t)held, sizeof *keys);
+    uint32_t *by = hbp__take(r->context, (uint64_t)held, 2 * sizeof *by);
+    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    for (int64_t k = 0; k < held; k++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", k, held));
         keys[k] = r->trial.pack_of[r->list[k]];
         by[k] = (uint32_t)k;
     }
-    if (status >= 0)
-        status = hbp__order_by_u64(r->context, keys, by, held, "vector packing");
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, held, "vector packing"));
     *count = 0;
-    for (int64_t k = 0; k < held && status >= 0; k++)
+    for (int64_t k = 0; k < held; k++)
         by[held + k] = r->list[by[k]];
-    for (int64_t k = 0, end; k < held && status >= 0; k = end) {
+    for (int64_t k = 0, end; k < held; k = end) {
         uint32_t pack = r->trial.pack_of[by[held + k]];
         for (end = k; end < held && r->trial.pack_of[by[held + end]] == pack; end++)
             ;
@@ -143,11 +135,10 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
         memcpy(r->list + *count, by + held + k, (size_t)out * sizeof *r->list);
         *count += out;
         if (*count / ITEMS_A_TICK != (*count - out) / ITEMS_A_TICK)
-            status = hbp__tick(r->context, "pack", k, held);
+            HBP__TRY(hbp__tick(r->context, "pack", k, held));
     }
-    hbp__delete(memory, keys);
-    hbp__delete(memory, by);
-    return status;
+    hbp__scratch_release(r->context, mark);
+    return HBP_OK;
 }
 
 /* Places r->list[0..count) where there is room beside the other items, in new packs where there is none. */
@@ -227,22 +218,20 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     HBP__TRY(status);
     if (!left)
         return HBP_OK;
-    const hbp__memory *memory = &r->context->memory;
+    int64_t mark = hbp__scratch_mark(r->context);
     uint64_t packs = (uint64_t)r->trial.packs;
-    uint64_t *keys = hbp__new(memory, packs, sizeof *keys);
-    uint32_t *by = hbp__new(memory, packs, sizeof *by);
-    status = keys && by ? HBP_OK : hbp__vector_run_no_memory(r);
-    for (int64_t p = 0; p < r->trial.packs && status >= 0; p++) {
+    uint64_t *keys = hbp__take(r->context, packs, sizeof *keys);
+    uint32_t *by = hbp__take(r->context, packs, sizeof *by);
+    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    for (int64_t p = 0; p < r->trial.packs; p++) {
         keys[p] = (uint64_t)((r->load[p].a * r->scale.a + r->load[p].b * r->scale.b) >> r->scale.shift);
         by[p] = (uint32_t)p;
     }
-    if (status >= 0)
-        status = hbp__order_by_u64(r->context, keys, by, r->trial.packs, "vector packing");
-    for (int64_t k = 0; k < left && status >= 0; k++)
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, r->trial.packs, "vector packing"));
+    for (int64_t k = 0; k < left; k++)
         r->trial.pack_of[r->list[k]] = by[k % r->trial.packs];
-    hbp__delete(memory, keys);
-    hbp__delete(memory, by);
-    return status;
+    hbp__scratch_release(r->context, mark);
+    return HBP_OK;
 }
 
 hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)

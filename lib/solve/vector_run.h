@@ -21,8 +21,6 @@ typedef struct hbp__vector_run {
     int best_is_even; /* exchanges have made its packs alike */
 } hbp__vector_run;
 
-hbp_status hbp__vector_run_no_memory(const hbp__vector_run *r);
-
 /* Makes room for the loads of `packs` packs, all 0. */
 hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs);
 

@@ -25,7 +25,6 @@ START_TEST(rows_cover_the_classes)
         for (int64_t c = 0; c < mix.classes.count; c++)
             items -= mix.number[c];
         ck_assert_int_eq(items, 0);
-        hbp__coarse_close(&coarse);
     }
     hbp_context_free(context);
 }
@@ -55,7 +54,6 @@ START_TEST(draws_items_as_long_as_they_last)
     int64_t packed[] = {1, 3, 4, 4};
     hbp__classes held = {4, size, packed, NULL};
     OK(context, hbp__patterns_check(context, &patterns, &held, (hbp__room){54, INT64_MAX}));
-    hbp__coarse_close(&coarse);
     hbp__patterns_close(&patterns);
     hbp_context_free(context);
 }
