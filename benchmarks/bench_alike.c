@@ -68,8 +68,7 @@ static void compare(hbp_context *context, const hbp_lengths *lengths, int64_t vi
     hbp_packs *packs = fill(context, lengths, vision, tokens);
     hbp_cost *cost = plain_cost(context, ranks);
     hbp_groups *groups = NULL;
-    int64_t count;
-    hbp_packs_get_tokens(packs, &count);
+    int64_t count = bench_count_packs(packs);
     bench_need(context, hbp_groups_create(context, cost, 1, &tokens, &sp, NULL, 0, &groups), "groups");
     bench_section("%lld packs of at most %lld tiles and %lld tokens on %d ranks", (long long)count,
                   (long long)vision, (long long)tokens, (int)ranks);

@@ -177,14 +177,14 @@ static pack_list plain_fill(const pack *all, const budgets *b)
 
 static void need_equal(const pack_list *list, const hbp_packs *packs)
 {
-    int64_t rows;
-    const int64_t *offsets = hbp_packs_get_offsets(packs, &rows);
-    const uint32_t *sample_of = hbp_packs_get_samples(packs, NULL);
-    int equal = rows - 1 == list->count;
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    const int64_t *offsets = view.pack_offsets;
+    int equal = view.packs == list->count;
     for (int64_t p = 0; equal && p < list->count; p++) {
         equal = offsets[p + 1] - offsets[p] == list->pack[p].count;
         for (int64_t i = 0; equal && i < list->pack[p].count; i++)
-            equal = sample_of[offsets[p] + i] == list->pack[p].held[i].index;
+            equal = view.sample_indices[offsets[p] + i] == list->pack[p].held[i].index;
     }
     if (!equal) {
         fprintf(stderr, "the reference mode and the plain program made different packs\n");
@@ -220,12 +220,12 @@ static void compare(hbp_context *context, const pack *all, const hbp_lengths *le
         plain[k] = bench_cpu() - start;
         hbp_packs *packs = fill(context, lengths, b, HBP_ISF_REFERENCE, &reference[k]);
         need_equal(&list, packs);
-        hbp_packs_get_tokens(packs, &reference_packs);
+        reference_packs = bench_count_packs(packs);
         hbp_packs_free(packs);
         list_free(&list);
         ratio[k] = plain[k] / reference[k];
         packs = fill(context, lengths, b, HBP_ISF_DEFAULT, &standard[k]);
-        hbp_packs_get_tokens(packs, &standard_packs);
+        standard_packs = bench_count_packs(packs);
         bound = hbp_packs_get_bound(packs, 0);
         hbp_packs_free(packs);
     }

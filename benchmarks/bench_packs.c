@@ -66,8 +66,7 @@ static int64_t count_fill(hbp_context *context, const hbp_lengths *lengths, cons
     double start = bench_cpu();
     bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
     *seconds = bench_cpu() - start;
-    int64_t count = 0;
-    hbp_packs_get_tokens(packs, &count);
+    int64_t count = bench_count_packs(packs);
     *bound = hbp_packs_get_bound(packs, 0);
     hbp_packs_free(packs);
     hbp_groups_free(groups);

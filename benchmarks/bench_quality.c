@@ -30,7 +30,7 @@ static hbp_status describe_groups(hbp_context *context, const hbp_lengths *lengt
     if (status < 0)
         return status;
     snprintf(text, 256, "%s", hbp_groups_get_candidate_text(groups, 0));
-    *tokens_per_step = hbp_groups_get_tokens_per_step(groups);
+    *tokens_per_step = bench_tokens_per_step(groups);
     hbp_groups_free(groups);
     return HBP_OK;
 }

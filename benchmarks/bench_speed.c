@@ -55,7 +55,7 @@ static stages time_plan(hbp_context *context, const uint32_t *length, int64_t co
     start = bench_cpu();
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, NULL, &plan), "balance");
     s.balance = bench_cpu() - start;
-    hbp_packs_get_tokens(packs, &s.packs);
+    s.packs = bench_count_packs(packs);
     hbp_plan_get_step_ns(plan, &s.steps);
     s.digest = hbp_plan_get_digest(plan);
     hbp_plan_free(plan);
@@ -184,7 +184,7 @@ static void time_fill(hbp_context *context, const uint32_t *length, int64_t coun
             bench_need(context, hbp_greedy_fill(context, lengths, groups, &options, &packs), "fill");
             seconds[k] = bench_cpu() - start;
             ratio[k] = seconds[k] / sort;
-            hbp_packs_get_tokens(packs, &packs_made);
+            packs_made = bench_count_packs(packs);
             bound = hbp_packs_get_bound(packs, 0);
             hbp_packs_free(packs);
         }

@@ -200,3 +200,17 @@ hbp_cost *bench_cost(hbp_context *context, const char *model_name, int32_t nodes
         *reason = cost ? "" : hbp_context_message(context);
     return cost;
 }
+
+int64_t bench_count_packs(const hbp_packs *packs)
+{
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    return view.packs;
+}
+
+int64_t bench_tokens_per_step(const hbp_groups *groups)
+{
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
+    return view.tokens_per_step;
+}

@@ -76,4 +76,8 @@ hbp_lengths *bench_vision_lengths(hbp_context *context, int64_t count);
  */
 hbp_cost *bench_cost(hbp_context *context, const char *model, int32_t nodes, const char **reason);
 
+/* How many packs there are; the tokens that a step of the groups carries. */
+int64_t bench_count_packs(const hbp_packs *packs);
+int64_t bench_tokens_per_step(const hbp_groups *groups);
+
 #endif

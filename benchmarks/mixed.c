@@ -139,7 +139,7 @@ void bench_mixed(hbp_context *context, const hbp_cost *cost, int is_quick)
         hbp_lengths *lengths = bench_lengths(context, &data, BENCH_LONGEST);
         hbp_groups *groups = NULL;
         bench_need(context, hbp_plan_groups(context, lengths, cost, NULL, &groups), "groups");
-        int64_t tokens = hbp_groups_get_tokens_per_step(groups);
+        int64_t tokens = bench_tokens_per_step(groups);
         int with_slack = !is_quick && data.count <= SLACK_SAMPLES;
         compare(context, lengths, cost, data.name, tokens, 0, with_slack, &one);
         compare(context, lengths, cost, data.name, 8 * tokens, 1, 0, &eight);

@@ -298,7 +298,7 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
         hbp_partition *partition = NULL;
         hbp_pipeline_run *run = NULL;
         EVERY_TRY(hbp_partition_layers(context, e->layers, &pipeline, &options, &partition));
-        const int32_t *cuts = hbp_partition_get_cuts(partition, NULL);
+        const int32_t *cuts = partition_view(partition).cuts;
         hbp_status status = hbp_simulate_pipeline(context, e->layers, cuts, &pipeline, NULL, &run);
         if (status >= 0)
             status = hbp_order_micro_batches(context, e->layers, cuts, &pipeline, order, NULL, NULL);

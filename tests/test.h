@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hbp/hbp.h"
+#include "views.h"
 
 /* Nonzero where a sanitizer makes everything several times slower: tests of very many cases then take fewer
  * of them, the whole being run without. */

@@ -208,6 +208,7 @@ hbp_status cli_make_cost(cli *c);
 hbp_status cli_read_batches(cli *c, hbp_epoch_options *options);
 
 hbp_status cli_make_groups(cli *c, int32_t mode);
+int64_t cli_tokens_of_groups(const cli *c); /* that a step of them carries */
 hbp_status cli_load_plan(cli *c);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
  * more steps than `most_steps`. */

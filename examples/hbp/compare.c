@@ -192,7 +192,7 @@ int cli_compare(cli *c)
     CLI_TRY(c, cli_read_batches(c, &options));
     if (!options.samples_per_step && !options.batches && !options.tokens_per_step) {
         CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
-        options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+        options.tokens_per_step = cli_tokens_of_groups(c);
     }
     way ways[WAYS] = {{.name = "this plan"}};
     CLI_TRY(c, measure(c, -1, &options, &ways[0]));

@@ -25,7 +25,7 @@ static hbp_status list_choices(cli *c, int64_t length, hbp_sp_choice **choices, 
     *choices = NULL;
     hbp_sp_options options;
     hbp_sp_options_init(&options, sizeof options);
-    options.tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+    options.tokens_per_step = cli_tokens_of_groups(c);
     hbp_status status =
         hbp_list_sp_choices(c->context, c->cost, length, &options, NULL, sizeof **choices, 0, count);
     if (status < 0 || *count == 0)
@@ -43,34 +43,28 @@ static hbp_status list_choices(cli *c, int64_t length, hbp_sp_choice **choices, 
 
 static json_t *candidates_json(const hbp_groups *groups)
 {
-    int64_t count = 0;
-    const int64_t *ns = hbp_groups_get_candidate_ns(groups, &count);
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < view.candidates; i++)
         json_array_append_new(list, json_pack("{s:s,s:I}", "groups", hbp_groups_get_candidate_text(groups, i),
-                                              "epoch_ns", (json_int_t)ns[i]));
+                                              "epoch_ns", (json_int_t)view.candidate_ns[i]));
     return list;
 }
 
 static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *choices, int64_t choice_count)
 {
-    int64_t count = 0;
-    const int64_t *threshold = hbp_groups_get_thresholds(c->groups, &count);
-    const int64_t *length = hbp_groups_get_pack_lengths(c->groups, NULL);
-    const int32_t *sp = hbp_groups_get_sp(c->groups, NULL);
-    const int32_t *recompute = hbp_groups_get_recompute(c->groups, NULL);
-    const int64_t *packs = hbp_groups_get_packs(c->groups, NULL);
-    const int64_t *micro_batches = hbp_groups_get_micro_batches(c->groups, NULL);
-    const int64_t *tokens = hbp_groups_get_tokens(c->groups, NULL);
-    const int64_t *step_ns = hbp_groups_get_step_ns(c->groups, NULL);
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(c->groups, &view);
     json_t *rows = json_array();
-    for (int64_t i = 0; i < count; i++)
-        json_array_append_new(rows,
-                              json_pack("{s:I,s:I,s:i,s:i,s:I,s:I,s:I,s:I}", "pack_length",
-                                        (json_int_t)length[i], "threshold", (json_int_t)threshold[i], "sp",
-                                        (int)sp[i], "recompute", (int)recompute[i], "packs_per_micro_batch",
-                                        (json_int_t)packs[i], "micro_batches", (json_int_t)micro_batches[i],
-                                        "tokens", (json_int_t)tokens[i], "step_ns", (json_int_t)step_ns[i]));
+    for (int64_t i = 0; i < view.groups; i++)
+        json_array_append_new(
+            rows,
+            json_pack("{s:I,s:I,s:i,s:i,s:I,s:I,s:I,s:I}", "pack_length", (json_int_t)view.pack_lengths[i],
+                      "threshold", (json_int_t)view.thresholds[i], "sp", (int)view.sp[i], "recompute",
+                      (int)view.recompute[i], "packs_per_micro_batch", (json_int_t)view.packs[i],
+                      "micro_batches", (json_int_t)view.micro_batches[i], "tokens",
+                      (json_int_t)view.tokens[i], "step_ns", (json_int_t)view.step_ns[i]));
     json_t *degrees = json_array();
     for (int64_t i = 0; i < choice_count; i++)
         json_array_append_new(
@@ -79,10 +73,9 @@ static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *cho
                       (int)choices[i].recompute, "verdict", reason_name(choices[i].reason), "pack_ns",
                       (json_int_t)choices[i].pack_ns, "step_ns", (json_int_t)choices[i].step_ns, "peak_bytes",
                       (json_int_t)choices[i].peak_bytes, "limit_bytes", (json_int_t)choices[i].limit_bytes));
-    c->result = json_pack("{s:I,s:b,s:o,s:o,s:o}", "tokens_per_step",
-                          (json_int_t)hbp_groups_get_tokens_per_step(c->groups), "tokens_per_step_chosen",
-                          c->tokens_per_step == 0, "groups", rows, "candidates", candidates_json(c->groups),
-                          "degrees_of_longest_pack", degrees);
+    c->result = json_pack("{s:I,s:b,s:o,s:o,s:o}", "tokens_per_step", (json_int_t)view.tokens_per_step,
+                          "tokens_per_step_chosen", c->tokens_per_step == 0, "groups", rows, "candidates",
+                          candidates_json(c->groups), "degrees_of_longest_pack", degrees);
     if (report)
         json_add_steps(c->result, report);
     return cli_print_json(c);
@@ -90,40 +83,35 @@ static int print_json(cli *c, const hbp_report *report, const hbp_sp_choice *cho
 
 static void print_groups(const hbp_groups *groups)
 {
-    int64_t count = 0;
-    const int64_t *threshold = hbp_groups_get_thresholds(groups, &count);
-    const int64_t *length = hbp_groups_get_pack_lengths(groups, NULL);
-    const int32_t *sp = hbp_groups_get_sp(groups, NULL);
-    const int32_t *recompute = hbp_groups_get_recompute(groups, NULL);
-    const int64_t *packs = hbp_groups_get_packs(groups, NULL);
-    const int64_t *micro_batches = hbp_groups_get_micro_batches(groups, NULL);
-    const int64_t *tokens = hbp_groups_get_tokens(groups, NULL);
-    const int64_t *step_ns = hbp_groups_get_step_ns(groups, NULL);
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
     double all = 0;
-    for (int64_t i = 0; i < count; i++)
-        all += (double)tokens[i];
+    for (int64_t i = 0; i < view.groups; i++)
+        all += (double)view.tokens[i];
     table t;
     table_begin(&t, 9,
                 (const char *[]){"samples up to", "pack", "SP", "recomputed layers", "packs / micro-batch",
                                  "micro-batches / step", "tokens", "share", "step"});
-    for (int64_t i = 0; i < count; i++) {
-        table_add_text(&t, show_length(threshold[i]));
-        table_add_text(&t, show_length(length[i]));
-        table_add(&t, "%d", (int)sp[i]);
-        table_add(&t, "%d", (int)recompute[i]);
-        table_add_text(&t, show_count(packs[i]));
-        table_add_text(&t, show_count(micro_batches[i]));
-        table_add_text(&t, show_count(tokens[i]));
-        table_add_text(&t, show_share(all > 0 ? (double)tokens[i] / all : 0));
-        table_add_text(&t, show_time((double)step_ns[i]));
+    for (int64_t i = 0; i < view.groups; i++) {
+        table_add_text(&t, show_length(view.thresholds[i]));
+        table_add_text(&t, show_length(view.pack_lengths[i]));
+        table_add(&t, "%d", (int)view.sp[i]);
+        table_add(&t, "%d", (int)view.recompute[i]);
+        table_add_text(&t, show_count(view.packs[i]));
+        table_add_text(&t, show_count(view.micro_batches[i]));
+        table_add_text(&t, show_count(view.tokens[i]));
+        table_add_text(&t, show_share(all > 0 ? (double)view.tokens[i] / all : 0));
+        table_add_text(&t, show_time((double)view.step_ns[i]));
     }
     table_end(&t);
 }
 
 static void print_candidates(const hbp_groups *groups, int all)
 {
-    int64_t count = 0;
-    const int64_t *ns = hbp_groups_get_candidate_ns(groups, &count);
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
+    int64_t count = view.candidates;
+    const int64_t *ns = view.candidate_ns;
     int64_t rows = !all && count > 12 ? 12 : count;
     printf("\nHierarchies considered, the chosen one first; one more level must save a thousandth\n\n");
     table t;
@@ -183,12 +171,13 @@ int cli_groups(cli *c)
     CLI_TRY(c, cli_read_lengths(c, c->file));
     CLI_TRY(c, cli_make_cost(c));
     CLI_TRY(c, cli_make_groups(c, c->mode == HBP_EPOCH_PAPER ? HBP_GROUPS_PAPER : HBP_GROUPS_OPTIMAL));
-    int64_t count = 0;
-    const int64_t *length = hbp_groups_get_pack_lengths(c->groups, &count);
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(c->groups, &view);
+    int64_t longest = view.pack_lengths[view.groups - 1];
     hbp_sp_choice *choices = NULL;
     int64_t choice_count = 0;
     hbp_report report;
-    hbp_status status = list_choices(c, length[count - 1], &choices, &choice_count), planned = status;
+    hbp_status status = list_choices(c, longest, &choices, &choice_count), planned = status;
     if (status >= 0)
         planned = plan_groups(c, &report);
     if (planned == HBP_E_CANCELLED)
@@ -200,8 +189,7 @@ int cli_groups(cli *c)
     } else if (c->json) {
         exit_status = print_json(c, planned < 0 ? NULL : &report, choices, choice_count);
     } else {
-        printf("%s per step at most, as %s\n\n",
-               show_number(hbp_groups_get_tokens_per_step(c->groups), "token").s,
+        printf("%s per step at most, as %s\n\n", show_number(view.tokens_per_step, "token").s,
                c->tokens_per_step ? "asked for" : "chosen; --tokens-per-step asks for others");
         print_groups(c->groups);
         printf("\n");
@@ -210,7 +198,7 @@ int cli_groups(cli *c)
         else
             print_steps(&report);
         print_candidates(c->groups, c->all != 0);
-        print_choices(length[count - 1], choices, choice_count);
+        print_choices(longest, choices, choice_count);
     }
     free(choices);
     return exit_status;

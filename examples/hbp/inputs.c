@@ -230,6 +230,13 @@ hbp_status cli_make_groups(cli *c, int32_t mode)
     return hbp_plan_groups(c->context, c->lengths, c->cost, &options, &c->groups);
 }
 
+int64_t cli_tokens_of_groups(const cli *c)
+{
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(c->groups, &view);
+    return view.tokens_per_step;
+}
+
 hbp_status cli_load_plan(cli *c)
 {
     return hbp_plan_load(c->context, c->file, &c->plan);

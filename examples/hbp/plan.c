@@ -79,7 +79,7 @@ static hbp_status plan_classic(cli *c, hbp_epoch_options *options)
 {
     hbp_status status = cli_make_groups(c, HBP_GROUPS_OPTIMAL);
     if (status >= 0 && !options->tokens_per_step && !options->samples_per_step && !options->batches)
-        options->tokens_per_step = hbp_groups_get_tokens_per_step(c->groups);
+        options->tokens_per_step = cli_tokens_of_groups(c);
     return status < 0
                ? status
                : hbp_plan_baseline(c->context, c->lengths, c->cost, (int32_t)c->way - 1, options, &c->plan);

@@ -44,42 +44,38 @@ static hbp_status get_candidate(cli *c, const hbp_partition *partition, int64_t 
 
 static int print_json(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
 {
-    int64_t cut_count, stages;
-    const int32_t *cuts = hbp_partition_get_cuts(partition, &cut_count);
-    const int64_t *ns = hbp_partition_get_stage_ns(partition, &stages);
-    const int64_t *bytes = hbp_partition_get_stage_bytes(partition, NULL);
+    hbp_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_partition_get_view(partition, &view);
     json_t *candidates = json_array();
     for (int64_t i = 0; i < hbp_partition_count_candidates(partition); i++) {
         hbp_partition_candidate one;
         const int32_t *other;
         CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
-        json_array_append_new(candidates,
-                              json_pack("{s:o,s:I,s:I,s:I,s:o,s:s}", "cuts", cuts_json(other, cut_count),
-                                        "predicted_ns", (json_int_t)one.predicted_ns, "simulated_ns",
-                                        (json_int_t)one.simulated_ns, "cut_bytes", (json_int_t)one.cut_bytes,
-                                        "variance", json_number(one.stage_variance), "ranked",
-                                        show_ranked(one.ranked).s));
+        json_array_append_new(
+            candidates,
+            json_pack("{s:o,s:I,s:I,s:I,s:o,s:s}", "cuts", cuts_json(other, view.chunks + 1), "predicted_ns",
+                      (json_int_t)one.predicted_ns, "simulated_ns", (json_int_t)one.simulated_ns, "cut_bytes",
+                      (json_int_t)one.cut_bytes, "variance", json_number(one.stage_variance), "ranked",
+                      show_ranked(one.ranked).s));
     }
-    c->result =
-        json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
-                  modes[c->partition], "cuts", cuts_json(cuts, cut_count), "proven", (int)s->proven,
-                  "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns", (json_int_t)s->bound_ns,
-                  "simulated_ns", (json_int_t)s->simulated_ns, "bottleneck", (int)s->bottleneck,
-                  "bottleneck_ns", (json_int_t)s->bottleneck_ns, "cut_bytes", (json_int_t)s->cut_bytes,
-                  "variance", json_number(s->stage_variance), "bubble", json_number(s->bubble), "peak_bytes",
-                  (json_int_t)s->peak_bytes, "stage_ns", json_columns_i64(ns, stages), "stage_bytes",
-                  json_columns_i64(bytes, stages), "candidates", candidates);
+    c->result = json_pack("{s:s,s:o,s:b,s:I,s:I,s:I,s:i,s:I,s:I,s:o,s:o,s:I,s:o,s:o,s:o}", "partition",
+                          modes[c->partition], "cuts", cuts_json(view.cuts, view.chunks + 1), "proven",
+                          (int)s->proven, "predicted_ns", (json_int_t)s->predicted_ns, "bound_ns",
+                          (json_int_t)s->bound_ns, "simulated_ns", (json_int_t)s->simulated_ns, "bottleneck",
+                          (int)s->bottleneck, "bottleneck_ns", (json_int_t)s->bottleneck_ns, "cut_bytes",
+                          (json_int_t)s->cut_bytes, "variance", json_number(s->stage_variance), "bubble",
+                          json_number(s->bubble), "peak_bytes", (json_int_t)s->peak_bytes, "stage_ns",
+                          json_columns_i64(view.stage_ns, view.stages), "stage_bytes",
+                          json_columns_i64(view.stage_bytes, view.stages), "candidates", candidates);
     return cli_print_json(c);
 }
 
 static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *partition,
                       const hbp_partition_summary *s)
 {
-    int64_t cut_count, stages;
-    const int32_t *cuts = hbp_partition_get_cuts(partition, &cut_count);
-    const int64_t *ns = hbp_partition_get_stage_ns(partition, &stages);
-    const int64_t *busy = hbp_partition_get_stage_busy_ns(partition, NULL);
-    const int64_t *bytes = hbp_partition_get_stage_bytes(partition, NULL);
+    hbp_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_partition_get_view(partition, &view);
+    int64_t stages = view.stages;
     printf("%s, %s, %s\n\n", show_number(hbp_layers_count(layers), "layer").s, show_number(stages, "stage").s,
            show_number(s->micro_batches, "micro-batch").s);
     table t;
@@ -87,14 +83,14 @@ static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *par
     for (int64_t i = 0; i < stages; i++) {
         shown text = {""};
         int at = 0;
-        for (int64_t k = i; k + 1 < cut_count && at < (int)sizeof text.s - 32; k += stages)
-            at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%d-%d", at ? ", " : "", (int)cuts[k],
-                           (int)cuts[k + 1] - 1);
+        for (int64_t k = i; k < view.chunks && at < (int)sizeof text.s - 32; k += stages)
+            at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%d-%d", at ? ", " : "",
+                           (int)view.cuts[k], (int)view.cuts[k + 1] - 1);
         table_add(&t, "%lld", (long long)i);
         table_add_text(&t, text);
-        table_add_text(&t, show_time((double)ns[i]));
-        table_add_text(&t, show_time((double)busy[i]));
-        table_add_text(&t, show_bytes((double)bytes[i]));
+        table_add_text(&t, show_time((double)view.stage_ns[i]));
+        table_add_text(&t, show_time((double)view.stage_busy_ns[i]));
+        table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
     }
     table_end(&t);
     printf("\nstep %s (formula %s%s), bubble %s, %s over the cuts\n", show_time((double)s->simulated_ns).s,
@@ -112,7 +108,7 @@ static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *par
         hbp_partition_candidate one;
         const int32_t *other;
         CLI_TRY(c, get_candidate(c, partition, i, &one, &other));
-        table_add_text(&t, show_cuts(other, cut_count));
+        table_add_text(&t, show_cuts(other, view.chunks + 1));
         table_add_text(&t, show_time((double)one.simulated_ns));
         table_add_text(&t, show_time((double)one.predicted_ns));
         table_add_text(&t, show_bytes((double)one.cut_bytes));

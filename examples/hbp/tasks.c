@@ -306,9 +306,11 @@ static hbp_status write_files(cli *c)
     hbp_status status = HBP_OK;
     if (c->output)
         status = hbp_task_schedule_save(c->context, c->schedule, c->output);
+    hbp_task_run_view run = {.struct_size = sizeof run}; /* without a run, the schedule's own times */
+    (void)hbp_task_run_get_view(c->task_run, &run);
     if (status >= 0 && c->trace_file)
-        status = hbp_task_schedule_trace(c->context, c->schedule, hbp_task_run_get_starts(c->task_run, NULL),
-                                         hbp_task_run_get_ends(c->task_run, NULL), c->trace_file);
+        status =
+            hbp_task_schedule_trace(c->context, c->schedule, run.slice_starts, run.slice_ends, c->trace_file);
     if (status >= 0 && c->graph_out) {
         size_t length = strlen(c->graph_out);
         int packed = length > 8 && strcmp(c->graph_out + length - 8, ".msgpack") == 0;

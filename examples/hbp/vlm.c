@@ -115,15 +115,13 @@ static json_t *way_json(const way *w)
 
 static int print_json(cli *c, const way *w)
 {
-    int64_t cuts, layers, stages;
-    const int32_t *cut = hbp_vlm_plan_get_cuts(c->vlm_plan, &cuts);
-    const int32_t *recompute = hbp_vlm_plan_get_recompute(c->vlm_plan, &layers);
-    const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
+    hbp_vlm_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
     json_t *cut_list = json_array(), *recompute_list = json_array(), *name_list = json_array();
-    for (int64_t i = 0; i < cuts; i++)
-        json_array_append_new(cut_list, json_integer(cut[i]));
-    for (int64_t i = 0; i < layers; i++) {
-        json_array_append_new(recompute_list, json_string(choice_names[recompute[i]]));
+    for (int64_t i = 0; i <= view.chunks; i++)
+        json_array_append_new(cut_list, json_integer(view.cuts[i]));
+    for (int64_t i = 0; i < view.layers; i++) {
+        json_array_append_new(recompute_list, json_string(choice_names[view.recompute[i]]));
         json_array_append_new(name_list,
                               json_string(hbp_layers_get_name(hbp_vlm_plan_get_layers(c->vlm_plan), i)));
     }
@@ -136,9 +134,8 @@ static int print_json(cli *c, const way *w)
         json_object_set_new(
             c->result, "plan_digest",
             json_string(show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s));
-        json_object_set_new(c->result, "stage_ns", json_columns_i64(ns, stages));
-        json_object_set_new(c->result, "stage_bytes",
-                            json_columns_i64(hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL), stages));
+        json_object_set_new(c->result, "stage_ns", json_columns_i64(view.stage_ns, view.stages));
+        json_object_set_new(c->result, "stage_bytes", json_columns_i64(view.stage_bytes, view.stages));
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
     return cli_print_json(c);
@@ -186,11 +183,8 @@ static double samples_per_pack(const cli *c)
 static int print_text(cli *c, const way *w)
 {
     const hbp_vlm_plan_summary *s = &w->summary;
-    int64_t cuts, stages;
-    const int32_t *cut = hbp_vlm_plan_get_cuts(c->vlm_plan, &cuts);
-    const int32_t *recompute = hbp_vlm_plan_get_recompute(c->vlm_plan, NULL);
-    const int64_t *ns = hbp_vlm_plan_get_stage_ns(c->vlm_plan, &stages);
-    const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(c->vlm_plan, NULL);
+    hbp_vlm_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
     printf("%s on %s: %s of %s; %s in %s of %s\n", show_name(c->vlm_text ? c->vlm_text : c->layers_file).s,
            show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
@@ -206,12 +200,13 @@ static int print_text(cli *c, const way *w)
            show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
     table t;
     table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "peak", "recomputed layers"});
-    for (int64_t i = 0; i < stages; i++) {
+    for (int64_t i = 0; i < view.stages; i++) {
         table_add(&t, "%lld", (long long)i);
-        table_add_text(&t, show_layers(layers, cut, cuts - 1, stages, i));
-        table_add_text(&t, show_time((double)ns[i]));
-        table_add_text(&t, show_bytes((double)bytes[i]));
-        table_add_text(&t, show_count(count_recomputed(recompute, cut, cuts - 1, stages, i)));
+        table_add_text(&t, show_layers(layers, view.cuts, view.chunks, view.stages, i));
+        table_add_text(&t, show_time((double)view.stage_ns[i]));
+        table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
+        table_add_text(&t,
+                       show_count(count_recomputed(view.recompute, view.cuts, view.chunks, view.stages, i)));
     }
     table_end(&t);
     printf("\npredicted %s, %s GPU-days; idle %s; planned in %s\n", show_time((double)s->epoch_ns).s,

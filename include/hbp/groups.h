@@ -57,28 +57,30 @@ HBP_API hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost,
 
 HBP_API void hbp_groups_free(hbp_groups *groups);
 
-/* Columns, one row a group, ascending in threshold; owned by the groups. The first row is the shortest group,
- * however long its packs. `threshold`: longest sample, or tied samples together (tokens), that belongs to the
- * group; `pack_length`: capacity in tokens; `packs`: packs in a micro-batch (ranks / sp);
- * `micro_batches`: in a step; `tokens`: of the samples that belong; `step_ns`: predicted time of a full step.
- */
-HBP_API const int64_t *hbp_groups_get_thresholds(const hbp_groups *groups, int64_t *count);
-HBP_API const int64_t *hbp_groups_get_pack_lengths(const hbp_groups *groups, int64_t *count);
-HBP_API const int32_t *hbp_groups_get_sp(const hbp_groups *groups, int64_t *count);
-HBP_API const int32_t *hbp_groups_get_recompute(const hbp_groups *groups, int64_t *count);
-HBP_API const int64_t *hbp_groups_get_packs(const hbp_groups *groups, int64_t *count);
-HBP_API const int64_t *hbp_groups_get_micro_batches(const hbp_groups *groups, int64_t *count);
-HBP_API const int64_t *hbp_groups_get_tokens(const hbp_groups *groups, int64_t *count);
-HBP_API const int64_t *hbp_groups_get_step_ns(const hbp_groups *groups, int64_t *count);
+/* The columns of groups (docs: views). Groups ascend in threshold; the first is the shortest, however long
+ * its packs. Candidates are the hierarchies that were considered: the first is the one chosen, the others
+ * follow best first; none has a level twice. One of more levels may be faster than the first by less than the
+ * thousandth that each level must save. */
+typedef struct hbp_groups_view {
+    uint32_t struct_size;
+    int64_t groups;
+    int64_t candidates;
+    int64_t tokens_per_step; /* that a step carries (T_global) */
+    const int64_t
+        *thresholds; /* [groups] tokens of the longest sample, or of tied ones together, that belongs */
+    const int64_t *pack_lengths;  /* [groups] capacity in tokens */
+    const int32_t *sp;            /* [groups] */
+    const int32_t *recompute;     /* [groups] layers */
+    const int64_t *packs;         /* [groups] in a micro-batch: ranks / sp */
+    const int64_t *micro_batches; /* [groups] in a step */
+    const int64_t *tokens;        /* [groups] of the samples that belong */
+    const int64_t *step_ns;       /* [groups] predicted time of a full step */
+    const int64_t *candidate_ns;  /* [candidates] predicted time of the epoch */
+} hbp_groups_view;
 
-/* The tokens a step carries (T_global). */
-HBP_API int64_t hbp_groups_get_tokens_per_step(const hbp_groups *groups);
+HBP_API hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view);
 
-/* The hierarchies that were considered: [rows] predicted epoch time, and a text each such as "16384 x SP 1,
- * 131072 x SP 8"; row 0 is the one chosen, the others follow best first; no row has a level twice. One of
- * more levels may be faster than row 0 by less than the thousandth that each level must save. NULL text past
- * the end. Owned by the groups. */
-HBP_API const int64_t *hbp_groups_get_candidate_ns(const hbp_groups *groups, int64_t *count);
+/* A candidate such as "16384 x SP 1, 131072 x SP 8"; NULL past the end. Owned by the groups. */
 HBP_API const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index);
 
 HBP_END_DECLS

@@ -43,24 +43,24 @@ HBP_API hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *leng
 
 HBP_API void hbp_packs_free(hbp_packs *packs);
 
-/* Columns. Packs: [count] group (row of the groups), tokens, padded tokens, sum of squared lengths; offsets
- * [count + 1] into the sample columns. Owned by the packs. */
-HBP_API const int64_t *hbp_packs_get_offsets(const hbp_packs *packs, int64_t *count);
-HBP_API const int32_t *hbp_packs_get_groups(const hbp_packs *packs, int64_t *count);
-HBP_API const int64_t *hbp_packs_get_tokens(const hbp_packs *packs, int64_t *count);
-HBP_API const int64_t *hbp_packs_get_padded_tokens(const hbp_packs *packs, int64_t *count);
-HBP_API const int64_t *hbp_packs_get_squares(const hbp_packs *packs, int64_t *count);
+/* The columns of packs (docs: views). */
+typedef struct hbp_packs_view {
+    uint32_t struct_size;
+    int64_t packs;
+    int64_t samples; /* (pieces) in packs */
+    int64_t dropped; /* (pieces) that the fill left out; 0 for every fill but hbp_iterative_fill */
+    const int64_t *pack_offsets;       /* [packs + 1] into the samples */
+    const int32_t *pack_groups;        /* [packs] row of the groups */
+    const int64_t *pack_tokens;        /* [packs] */
+    const int64_t *pack_padded_tokens; /* [packs] */
+    const int64_t *pack_squares;       /* [packs] sum of squared lengths */
+    const int64_t *pack_vision;        /* [packs] vision units; NULL when the lengths have no second size */
+    const uint32_t *sample_indices;    /* [samples] into the lengths, packs laid end to end */
+    const uint32_t *dropped_indices;   /* [dropped] into the lengths */
+    const int32_t *dropped_reasons;    /* [dropped] HBP_DROPPED_* */
+} hbp_packs_view;
 
-/* [count] vision units of each pack; NULL (count 0) when the lengths have no second size. */
-HBP_API const int64_t *hbp_packs_get_vision(const hbp_packs *packs, int64_t *count);
-
-/* Samples (pieces) that the fill left out, and HBP_DROPPED_* of each; count 0 for every fill but
- * hbp_iterative_fill. */
-HBP_API const uint32_t *hbp_packs_get_dropped(const hbp_packs *packs, int64_t *count);
-HBP_API const int32_t *hbp_packs_get_dropped_reasons(const hbp_packs *packs, int64_t *count);
-
-/* Sample (piece) indices into the lengths, packs laid end to end. */
-HBP_API const uint32_t *hbp_packs_get_samples(const hbp_packs *packs, int64_t *count);
+HBP_API hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view);
 
 /* A lower bound on the number of packs in group `index` for the samples it holds: ceil(padded tokens / pack
  * length), or better where one is known; -1 for no such group. */

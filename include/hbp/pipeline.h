@@ -101,16 +101,21 @@ HBP_API void hbp_partition_free(hbp_partition *partition);
 HBP_API hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *partition,
                                              hbp_partition_summary *summary);
 
-/* First layer of every chunk, and the number of layers at the end: [S V + 1]. Owned by the partition. */
-HBP_API const int32_t *hbp_partition_get_cuts(const hbp_partition *partition, int64_t *count);
+/* The columns of a partition (docs: views). */
+typedef struct hbp_partition_view {
+    uint32_t struct_size;
+    int64_t stages;               /* S */
+    int64_t chunks;               /* S V */
+    int64_t micro_batches;        /* M */
+    const int32_t *cuts;          /* [chunks + 1] first layer of every chunk, and the number of layers */
+    const int64_t *stage_ns;      /* [stages] W_s */
+    const int64_t *stage_busy_ns; /* [stages] simulated */
+    const int64_t *stage_bytes;   /* [stages] peak, simulated */
+    const int32_t
+        *order; /* [micro_batches] in which they are best run; the identity unless `order` was set */
+} hbp_partition_view;
 
-/* [S] W_s, simulated busy time and peak bytes of each stage. */
-HBP_API const int64_t *hbp_partition_get_stage_ns(const hbp_partition *partition, int64_t *count);
-HBP_API const int64_t *hbp_partition_get_stage_busy_ns(const hbp_partition *partition, int64_t *count);
-HBP_API const int64_t *hbp_partition_get_stage_bytes(const hbp_partition *partition, int64_t *count);
-
-/* The order in which micro-batches are best run: [M], a permutation; the identity unless `order` was set. */
-HBP_API const int32_t *hbp_partition_get_order(const hbp_partition *partition, int64_t *count);
+HBP_API hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view);
 
 /* One of the best partitions. The first is the one chosen; then (and with it, unless it was chosen by
  * predicted_ns) by simulated time. */
@@ -154,17 +159,22 @@ typedef struct hbp_pipeline_summary {
 HBP_API hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
                                                 hbp_pipeline_summary *summary);
 
-/* [S] busy time and peak bytes of each stage; then [operations], by stage and in the order of their start:
- * stage, chunk, micro-batch (row of the options, not place in the order), HBP_FORWARD or _BACKWARD, start and
- * end. Owned by the run. */
-HBP_API const int64_t *hbp_pipeline_run_get_busy_ns(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int64_t *hbp_pipeline_run_get_peak_bytes(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int32_t *hbp_pipeline_run_get_stages(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int32_t *hbp_pipeline_run_get_chunks(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int32_t *hbp_pipeline_run_get_micro_batches(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int32_t *hbp_pipeline_run_get_directions(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int64_t *hbp_pipeline_run_get_starts(const hbp_pipeline_run *run, int64_t *count);
-HBP_API const int64_t *hbp_pipeline_run_get_ends(const hbp_pipeline_run *run, int64_t *count);
+/* The columns of a run (docs: views); operations by stage and in the order of their start. */
+typedef struct hbp_pipeline_run_view {
+    uint32_t struct_size;
+    int64_t stages;
+    int64_t operations;
+    const int64_t *stage_busy_ns;           /* [stages] */
+    const int64_t *stage_bytes;             /* [stages] peak */
+    const int32_t *operation_stages;        /* [operations] */
+    const int32_t *operation_chunks;        /* [operations] */
+    const int32_t *operation_micro_batches; /* [operations] row of the options, not place in the order */
+    const int32_t *operation_directions;    /* [operations] HBP_FORWARD, HBP_BACKWARD */
+    const int64_t *operation_starts;        /* [operations] ns */
+    const int64_t *operation_ends;          /* [operations] ns */
+} hbp_pipeline_run_view;
+
+HBP_API hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view);
 
 /* Orders the micro-batches of a step for the least simulated time: best for M <= 7, never slower than as
  * given. `order` [M] is written on success; *before_ns, *after_ns may be NULL. Within memory limits when the

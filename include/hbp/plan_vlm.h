@@ -110,14 +110,24 @@ HBP_API hbp_status hbp_vlm_plan_get_summary(hbp_context *context, const hbp_vlm_
  * the VLM plan, as everything below. */
 HBP_API const hbp_plan *hbp_vlm_plan_get_data(const hbp_vlm_plan *plan);
 
-/* The layers for the mean micro-batch; the stages' first layers [S V + 1]; what each layer recomputes
- * [layers]; mean time for a micro-batch and peak bytes of every stage [S]; every step's pipeline time. */
+/* The layers for the mean micro-batch. */
 HBP_API const hbp_layers *hbp_vlm_plan_get_layers(const hbp_vlm_plan *plan);
-HBP_API const int32_t *hbp_vlm_plan_get_cuts(const hbp_vlm_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_vlm_plan_get_recompute(const hbp_vlm_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_vlm_plan_get_stage_ns(const hbp_vlm_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_vlm_plan_get_stage_bytes(const hbp_vlm_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_vlm_plan_get_step_ns(const hbp_vlm_plan *plan, int64_t *count);
+
+/* The columns of a plan (docs: views). */
+typedef struct hbp_vlm_plan_view {
+    uint32_t struct_size;
+    int64_t stages; /* S */
+    int64_t chunks; /* S V */
+    int64_t layers;
+    int64_t steps;
+    const int32_t *cuts;        /* [chunks + 1] first layer of every chunk, and the number of layers */
+    const int32_t *recompute;   /* [layers] HBP_RECOMPUTE_* */
+    const int64_t *stage_ns;    /* [stages] mean time for a micro-batch */
+    const int64_t *stage_bytes; /* [stages] peak */
+    const int64_t *step_ns;     /* [steps] in the pipeline */
+} hbp_vlm_plan_view;
+
+HBP_API hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *view);
 
 HBP_END_DECLS
 

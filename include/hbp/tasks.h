@@ -100,9 +100,15 @@ HBP_API void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t s
 HBP_API hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
                                             hbp_task_run_summary *summary);
 
-/* [slices] of the schedule; owned by the run. */
-HBP_API const int64_t *hbp_task_run_get_starts(const hbp_task_run *run, int64_t *count);
-HBP_API const int64_t *hbp_task_run_get_ends(const hbp_task_run *run, int64_t *count);
+/* The columns of a run (docs: views). */
+typedef struct hbp_task_run_view {
+    uint32_t struct_size;
+    int64_t slices;              /* of the schedule */
+    const int64_t *slice_starts; /* [slices] ns */
+    const int64_t *slice_ends;   /* [slices] ns */
+} hbp_task_run_view;
+
+HBP_API hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view);
 
 HBP_END_DECLS
 

@@ -42,15 +42,37 @@ hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_siz
     return HBP_OK;
 }
 
+/* What fits of `result`; a caller that knows more fields finds zeros there. */
+static void write_struct(void *caller, uint32_t size, const void *result, uint32_t known_size)
+{
+    hbp__struct_init(caller, size);
+    memcpy(caller, result, size < known_size ? size : known_size);
+    memcpy(caller, &size, sizeof size);
+}
+
 hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,
                              const char *name)
 {
     HBP__TRY(hbp__require(context, caller, name));
     uint32_t size;
     HBP__TRY(read_size(context, caller, name, &size));
-    memcpy(caller, result, size < known_size ? size : known_size);
-    memcpy(caller, &size, sizeof size);
+    write_struct(caller, size, result, known_size);
     return HBP_OK;
+}
+
+hbp_status hbp__view_write(void *caller, const void *object, const void *view, uint32_t known_size)
+{
+    uint32_t size;
+    if (!caller)
+        return HBP_E_INVALID;
+    memcpy(&size, caller, sizeof size);
+    if (size < sizeof size || size > HBP__MOST_STRUCT)
+        return HBP_E_INVALID;
+    if (object)
+        write_struct(caller, size, view, known_size);
+    else
+        hbp__struct_init(caller, size);
+    return object ? HBP_OK : HBP_E_INVALID;
 }
 
 hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count)

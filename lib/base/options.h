@@ -30,9 +30,14 @@ typedef struct hbp__range {
 /* HBP_E_INVALID, naming it, for the first of `fields` [count] that is out of its range. */
 hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count);
 
-/* Copies a result into the caller's struct, no further than its struct_size, which stays as it is.
- * HBP_E_INVALID when `caller` is NULL or its struct_size is below 4 or past HBP__MOST_STRUCT. */
+/* Copies a result into the caller's struct, no further than its struct_size, which stays as it is, and zeroes
+ * what lies past `known_size`. HBP_E_INVALID when `caller` is NULL or its struct_size is below 4 or past
+ * HBP__MOST_STRUCT. */
 hbp_status hbp__struct_write(hbp_context *context, void *caller, const void *result, uint32_t known_size,
                              const char *name);
+
+/* The same of the view of an object, without a context and so without a message; where `object` is NULL the
+ * caller finds zeros, and gets HBP_E_INVALID. */
+hbp_status hbp__view_write(void *caller, const void *object, const void *view, uint32_t known_size);
 
 #endif

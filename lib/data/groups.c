@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/column.h"
 #include "base/options.h"
 
 void hbp_groups_options_init(hbp_groups_options *options, uint32_t struct_size)
@@ -52,21 +51,24 @@ void hbp__groups_describe(const int64_t *pack_length, const int32_t *sp, int64_t
     }
 }
 
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_thresholds, hbp_groups, threshold, count)
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_pack_lengths, hbp_groups, pack_length, count)
-HBP__COLUMN_GETTER(int32_t, hbp_groups_get_sp, hbp_groups, sp, count)
-HBP__COLUMN_GETTER(int32_t, hbp_groups_get_recompute, hbp_groups, recompute, count)
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_packs, hbp_groups, packs, count)
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_micro_batches, hbp_groups, micro_batches, count)
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_tokens, hbp_groups, tokens, count)
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_step_ns, hbp_groups, step_ns, count)
-
-int64_t hbp_groups_get_tokens_per_step(const hbp_groups *groups)
+hbp_status hbp_groups_get_view(const hbp_groups *groups, hbp_groups_view *view)
 {
-    return groups ? groups->tokens_per_step : 0;
+    hbp_groups_view all = {0};
+    if (groups)
+        all = (hbp_groups_view){.groups = groups->count,
+                                .candidates = groups->candidates,
+                                .tokens_per_step = groups->tokens_per_step,
+                                .thresholds = groups->threshold,
+                                .pack_lengths = groups->pack_length,
+                                .sp = groups->sp,
+                                .recompute = groups->recompute,
+                                .packs = groups->packs,
+                                .micro_batches = groups->micro_batches,
+                                .tokens = groups->tokens,
+                                .step_ns = groups->step_ns,
+                                .candidate_ns = groups->candidate_ns};
+    return hbp__view_write(view, groups, &all, sizeof all);
 }
-
-HBP__COLUMN_GETTER(int64_t, hbp_groups_get_candidate_ns, hbp_groups, candidate_ns, candidates)
 
 const char *hbp_groups_get_candidate_text(const hbp_groups *groups, int64_t index)
 {

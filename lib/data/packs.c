@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/options.h"
 
 /* Samples between two reports of progress. */
@@ -112,26 +111,23 @@ void hbp_fill_options_init(hbp_fill_options *options, uint32_t struct_size)
     hbp__struct_init(options, struct_size);
 }
 
-HBP__COLUMN_GETTER(int32_t, hbp_packs_get_groups, hbp_packs, group, count)
-HBP__COLUMN_GETTER(int64_t, hbp_packs_get_tokens, hbp_packs, tokens, count)
-HBP__COLUMN_GETTER(int64_t, hbp_packs_get_padded_tokens, hbp_packs, padded, count)
-HBP__COLUMN_GETTER(int64_t, hbp_packs_get_squares, hbp_packs, squares, count)
-HBP__COLUMN_GETTER(uint32_t, hbp_packs_get_samples, hbp_packs, sample, samples)
-HBP__COLUMN_GETTER(uint32_t, hbp_packs_get_dropped, hbp_packs, dropped_sample, dropped)
-HBP__COLUMN_GETTER(int32_t, hbp_packs_get_dropped_reasons, hbp_packs, dropped_reason, dropped)
-
-const int64_t *hbp_packs_get_vision(const hbp_packs *packs, int64_t *count)
+hbp_status hbp_packs_get_view(const hbp_packs *packs, hbp_packs_view *view)
 {
-    if (count)
-        *count = packs && packs->vision ? packs->count : 0;
-    return packs ? packs->vision : NULL;
-}
-
-const int64_t *hbp_packs_get_offsets(const hbp_packs *packs, int64_t *count)
-{
-    if (count)
-        *count = packs ? packs->count + 1 : 0;
-    return packs ? packs->offsets : NULL;
+    hbp_packs_view all = {0};
+    if (packs)
+        all = (hbp_packs_view){.packs = packs->count,
+                               .samples = packs->samples,
+                               .dropped = packs->dropped,
+                               .pack_offsets = packs->offsets,
+                               .pack_groups = packs->group,
+                               .pack_tokens = packs->tokens,
+                               .pack_padded_tokens = packs->padded,
+                               .pack_squares = packs->squares,
+                               .pack_vision = packs->vision,
+                               .sample_indices = packs->sample,
+                               .dropped_indices = packs->dropped_sample,
+                               .dropped_reasons = packs->dropped_reason};
+    return hbp__view_write(view, packs, &all, sizeof all);
 }
 
 int64_t hbp_packs_get_bound(const hbp_packs *packs, int64_t index)

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/column.h"
 #include "base/options.h"
 #include "pipeline/partition.h"
 
@@ -116,11 +115,20 @@ hbp_status hbp_partition_get_summary(hbp_context *context, const hbp_partition *
     return hbp__struct_write(context, summary, &partition->summary, sizeof partition->summary, "summary");
 }
 
-HBP__COLUMN_GETTER(int32_t, hbp_partition_get_cuts, hbp_partition, cuts, chunks + 1)
-HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_ns, hbp_partition, stage_ns, stages)
-HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_busy_ns, hbp_partition, stage_busy_ns, stages)
-HBP__COLUMN_GETTER(int64_t, hbp_partition_get_stage_bytes, hbp_partition, stage_bytes, stages)
-HBP__COLUMN_GETTER(int32_t, hbp_partition_get_order, hbp_partition, order, micro_batches)
+hbp_status hbp_partition_get_view(const hbp_partition *partition, hbp_partition_view *view)
+{
+    hbp_partition_view all = {0};
+    if (partition)
+        all = (hbp_partition_view){.stages = partition->stages,
+                                   .chunks = partition->chunks,
+                                   .micro_batches = partition->micro_batches,
+                                   .cuts = partition->cuts,
+                                   .stage_ns = partition->stage_ns,
+                                   .stage_busy_ns = partition->stage_busy_ns,
+                                   .stage_bytes = partition->stage_bytes,
+                                   .order = partition->order};
+    return hbp__view_write(view, partition, &all, sizeof all);
+}
 
 int64_t hbp_partition_count_candidates(const hbp_partition *partition)
 {

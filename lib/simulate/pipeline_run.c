@@ -1,5 +1,4 @@
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "simulate/pipeline.h"
@@ -169,12 +168,19 @@ hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline
     return hbp__struct_write(context, summary, &run->summary, sizeof run->summary, "summary");
 }
 
-HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_busy_ns, hbp_pipeline_run, busy_ns, summary.stages)
-HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_peak_bytes, hbp_pipeline_run, peak_bytes, summary.stages)
-HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_stages, hbp_pipeline_run, stage, summary.operations)
-HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_chunks, hbp_pipeline_run, chunk, summary.operations)
-HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_micro_batches, hbp_pipeline_run, micro_batch,
-                   summary.operations)
-HBP__COLUMN_GETTER(int32_t, hbp_pipeline_run_get_directions, hbp_pipeline_run, direction, summary.operations)
-HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_starts, hbp_pipeline_run, start_ns, summary.operations)
-HBP__COLUMN_GETTER(int64_t, hbp_pipeline_run_get_ends, hbp_pipeline_run, end_ns, summary.operations)
+hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view)
+{
+    hbp_pipeline_run_view all = {0};
+    if (run)
+        all = (hbp_pipeline_run_view){.stages = run->summary.stages,
+                                      .operations = run->summary.operations,
+                                      .stage_busy_ns = run->busy_ns,
+                                      .stage_bytes = run->peak_bytes,
+                                      .operation_stages = run->stage,
+                                      .operation_chunks = run->chunk,
+                                      .operation_micro_batches = run->micro_batch,
+                                      .operation_directions = run->direction,
+                                      .operation_starts = run->start_ns,
+                                      .operation_ends = run->end_ns};
+    return hbp__view_write(view, run, &all, sizeof all);
+}

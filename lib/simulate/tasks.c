@@ -1,7 +1,6 @@
 #include "hbp/tasks.h"
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "data/flow.h"
@@ -334,5 +333,11 @@ hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *ru
     return hbp__struct_write(context, summary, &run->summary, sizeof run->summary, "hbp_task_run_summary");
 }
 
-HBP__COLUMN_GETTER(int64_t, hbp_task_run_get_starts, hbp_task_run, start_ns, slices)
-HBP__COLUMN_GETTER(int64_t, hbp_task_run_get_ends, hbp_task_run, end_ns, slices)
+hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view)
+{
+    hbp_task_run_view all = {0};
+    if (run)
+        all = (hbp_task_run_view){
+            .slices = run->slices, .slice_starts = run->start_ns, .slice_ends = run->end_ns};
+    return hbp__view_write(view, run, &all, sizeof all);
+}

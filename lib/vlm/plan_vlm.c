@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/scratch.h"
@@ -227,8 +226,18 @@ const hbp_layers *hbp_vlm_plan_get_layers(const hbp_vlm_plan *plan)
     return plan ? plan->layers : NULL;
 }
 
-HBP__COLUMN_GETTER(int32_t, hbp_vlm_plan_get_cuts, hbp_vlm_plan, cuts, cut_count)
-HBP__COLUMN_GETTER(int32_t, hbp_vlm_plan_get_recompute, hbp_vlm_plan, recompute, layer_count)
-HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_stage_ns, hbp_vlm_plan, stage_ns, stages)
-HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_stage_bytes, hbp_vlm_plan, stage_bytes, stages)
-HBP__COLUMN_GETTER(int64_t, hbp_vlm_plan_get_step_ns, hbp_vlm_plan, step_ns, steps)
+hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *view)
+{
+    hbp_vlm_plan_view all = {0};
+    if (plan)
+        all = (hbp_vlm_plan_view){.stages = plan->stages,
+                                  .chunks = plan->cut_count - 1,
+                                  .layers = plan->layer_count,
+                                  .steps = plan->steps,
+                                  .cuts = plan->cuts,
+                                  .recompute = plan->recompute,
+                                  .stage_ns = plan->stage_ns,
+                                  .stage_bytes = plan->stage_bytes,
+                                  .step_ns = plan->step_ns};
+    return hbp__view_write(view, plan, &all, sizeof all);
+}

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "pipeline/partition.h"
 #include "simulate/pipeline.h"
 #include "vlm/vlm.h"
 
@@ -174,8 +175,7 @@ static hbp_status cut(search *s, const int32_t *choices)
 {
     hbp_partition *partition = NULL;
     HBP__TRY(partition_for(s, choices, s->pipeline.options.limit_bytes, &partition));
-    memcpy(s->now.cuts, hbp_partition_get_cuts(partition, NULL),
-           (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
+    memcpy(s->now.cuts, partition->cuts, (size_t)(s->now.chunks + 1) * sizeof *s->now.cuts);
     hbp_partition_free(partition);
     return HBP_OK;
 }

@@ -83,7 +83,7 @@ START_TEST(results_are_written_as_far_as_the_caller_knows_them)
     OK(context, hbp__struct_write(context, &after, &result, sizeof result, "now"));
     ck_assert_int_eq(after.a, 5);
     ck_assert_int_eq(after.b, 6);
-    ck_assert_int_eq(after.c, 9);
+    ck_assert_int_eq(after.c, 0); /* not known here */
     ck_assert_uint_eq(after.struct_size, sizeof after);
     older before[2] = {{sizeof *before, 0}, {77, 78}};
     OK(context, hbp__struct_write(context, before, &result, sizeof result, "now"));
@@ -95,5 +95,29 @@ START_TEST(results_are_written_as_far_as_the_caller_knows_them)
 }
 END_TEST
 
+START_TEST(a_view_needs_no_context)
+{
+    now view = {0, 5, 6};
+    newer after = {sizeof after, 1, 2, 9};
+    older before[2] = {{sizeof *before, 0}, {77, 78}};
+    ck_assert_int_eq(hbp__view_write(&after, &view, &view, sizeof view), HBP_OK);
+    ck_assert_uint_eq(after.struct_size, sizeof after);
+    ck_assert(after.a == 5 && after.b == 6 && after.c == 0);
+    ck_assert_int_eq(hbp__view_write(before, &view, &view, sizeof view), HBP_OK);
+    ck_assert_int_eq(before[0].a, 5);
+    ck_assert_uint_eq(before[1].struct_size, 77);
+    ck_assert_int_eq(hbp__view_write(&after, NULL, &view, sizeof view), HBP_E_INVALID);
+    ck_assert_uint_eq(after.struct_size, sizeof after);
+    ck_assert(after.a == 0 && after.b == 0 && after.c == 0);
+    static const uint32_t wrong[] = {0, 3, 65537, UINT32_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        after = (newer){wrong[i], 1, 2, 9};
+        ck_assert_int_eq(hbp__view_write(&after, &view, &view, sizeof view), HBP_E_INVALID);
+        ck_assert(after.a == 1 && after.b == 2 && after.c == 9);
+    }
+    ck_assert_int_eq(hbp__view_write(NULL, &view, &view, sizeof view), HBP_E_INVALID);
+}
+END_TEST
+
 TEST_MAIN("options", init_zeroes_the_callers_bytes_and_no_more, options_of_any_age_are_read,
-          results_are_written_as_far_as_the_caller_knows_them)
+          results_are_written_as_far_as_the_caller_knows_them, a_view_needs_no_context)

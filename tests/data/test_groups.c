@@ -2,24 +2,24 @@
 
 #include "costs.h"
 
-START_TEST(getters_show_the_columns)
+START_TEST(a_view_shows_the_columns)
 {
     hbp_context *context = test_context();
     hbp_cost *cost = test_cost(context);
     hbp_groups *groups = NULL;
     OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL, 131072,
                                   &groups));
-    int64_t count;
-    ck_assert_int_eq(hbp_groups_get_thresholds(groups, &count)[1], 32768);
-    ck_assert_int_eq(count, 2);
-    ck_assert_int_eq(hbp_groups_get_pack_lengths(groups, NULL)[0], 4096);
-    ck_assert_int_eq(hbp_groups_get_sp(groups, NULL)[1], 4);
-    ck_assert_int_eq(hbp_groups_get_recompute(groups, NULL)[0], 0);
-    ck_assert_int_eq(hbp_groups_get_packs(groups, NULL)[1], 4);
-    ck_assert_int_eq(hbp_groups_get_micro_batches(groups, NULL)[0], 2);
-    ck_assert_int_eq(hbp_groups_get_tokens(groups, NULL)[0], 0);
-    ck_assert_int_gt(hbp_groups_get_step_ns(groups, NULL)[0], 0);
-    ck_assert_int_eq(hbp_groups_get_tokens_per_step(groups), 131072);
+    hbp_groups_view view = groups_view(groups);
+    ck_assert_int_eq(view.thresholds[1], 32768);
+    ck_assert_int_eq(view.groups, 2);
+    ck_assert_int_eq(view.pack_lengths[0], 4096);
+    ck_assert_int_eq(view.sp[1], 4);
+    ck_assert_int_eq(view.recompute[0], 0);
+    ck_assert_int_eq(view.packs[1], 4);
+    ck_assert_int_eq(view.micro_batches[0], 2);
+    ck_assert_int_eq(view.tokens[0], 0);
+    ck_assert_int_gt(view.step_ns[0], 0);
+    ck_assert_int_eq(view.tokens_per_step, 131072);
     ck_assert_str_eq(hbp_groups_get_candidate_text(groups, 0), "4096 x SP 1, 32768 x SP 4");
     ck_assert_ptr_null(hbp_groups_get_candidate_text(groups, -1));
     /* The coefficients are the cost's. */
@@ -31,9 +31,10 @@ START_TEST(getters_show_the_columns)
     }
     hbp_groups_free(groups);
     hbp_groups_free(NULL);
-    ck_assert_ptr_null(hbp_groups_get_sp(NULL, &count));
-    ck_assert_int_eq(count, 0);
-    ck_assert_int_eq(hbp_groups_get_tokens_per_step(NULL), 0);
+    hbp_groups_view none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_groups_get_view(NULL, &none), HBP_E_INVALID);
+    ck_assert_ptr_null(none.sp);
+    ck_assert_int_eq(none.groups, 0);
     hbp_cost_free(cost);
     hbp_context_free(context);
 }
@@ -56,4 +57,4 @@ START_TEST(a_long_description_is_cut)
 }
 END_TEST
 
-TEST_MAIN("groups", getters_show_the_columns, a_long_description_is_cut)
+TEST_MAIN("groups", a_view_shows_the_columns, a_long_description_is_cut)

@@ -66,8 +66,8 @@ START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_pap
         hbp_lengths *lengths = test_long_tail(context, seed, 3000, 65536);
         hbp_groups *optimal = plan(context, lengths, cost, HBP_GROUPS_OPTIMAL, 0);
         hbp_groups *paper = plan(context, lengths, cost, HBP_GROUPS_PAPER, 0);
-        int64_t count;
-        const int64_t *ns = hbp_groups_get_candidate_ns(optimal, &count);
+        int64_t count = groups_view(optimal).candidates;
+        const int64_t *ns = groups_view(optimal).candidate_ns;
         ck_assert_int_gt(count, 2);
         char text[HBP__CANDIDATE_TEXT];
         hbp__groups_describe(optimal->pack_length, optimal->sp, optimal->count, text);
@@ -80,7 +80,7 @@ START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_pap
         }
         /* Under the same contract the published groups are one of those that were considered. */
         if (paper->tokens_per_step == optimal->tokens_per_step)
-            ck_assert_int_le(ns[0], hbp_groups_get_candidate_ns(paper, NULL)[0]);
+            ck_assert_int_le(ns[0], groups_view(paper).candidate_ns[0]);
         hbp__groups_describe(paper->pack_length, paper->sp, paper->count, text);
         ck_assert_str_eq(hbp_groups_get_candidate_text(paper, 0), text);
         /* A row can be made into groups again; no row names a level twice. */
@@ -341,14 +341,14 @@ START_TEST(packs_may_be_longer_than_samples_up_to_what_is_asked)
     OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
     ck_assert_int_gt(groups->pack_length[groups->count - 1], 3000);
     ck_assert_int_le(groups->threshold[groups->count - 1], 3000);
-    int64_t free_ns = hbp_groups_get_candidate_ns(groups, NULL)[0];
+    int64_t free_ns = groups_view(groups).candidate_ns[0];
     options.tokens_per_step = groups->tokens_per_step;
     hbp_groups_free(groups);
     options.max_pack_length = 3500;
     OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
     for (int64_t g = 0; g < groups->count; g++)
         ck_assert_int_le(groups->pack_length[g], 3500);
-    ck_assert_int_gt(hbp_groups_get_candidate_ns(groups, NULL)[0], free_ns);
+    ck_assert_int_gt(groups_view(groups).candidate_ns[0], free_ns);
     hbp_groups_free(groups);
     options.max_pack_length = 0;
     options.tokens_per_rank = 1000;

@@ -36,11 +36,15 @@ static void check_packs(const hbp_packs *packs, const hbp_lengths *lengths,
 {
     int64_t rows, samples, count;
     char seen[SAMPLES] = {0};
-    const int64_t *offsets = hbp_packs_get_offsets(packs, &rows);
-    const uint32_t *sample = hbp_packs_get_samples(packs, &samples);
-    const uint32_t *dropped = hbp_packs_get_dropped(packs, &count);
-    const int64_t *padded = hbp_packs_get_padded_tokens(packs, NULL);
-    const int64_t *vision = hbp_packs_get_vision(packs, NULL);
+    hbp_packs_view view = packs_view(packs);
+    rows = view.packs + 1;
+    const int64_t *offsets = view.pack_offsets;
+    samples = view.samples;
+    const uint32_t *sample = view.sample_indices;
+    count = view.dropped;
+    const uint32_t *dropped = view.dropped_indices;
+    const int64_t *padded = view.pack_padded_tokens;
+    const int64_t *vision = view.pack_vision;
     ck_assert_int_eq(samples + count, SAMPLES);
     for (int64_t p = 0; p < rows - 1; p++) {
         int64_t tokens = 0, units = 0;
@@ -74,7 +78,7 @@ START_TEST(both_modes_fill_and_the_default_never_needs_more)
             options.seed = seed;
             OK(context, hbp_iterative_fill(context, lengths, &options, &packs[mode]));
             check_packs(packs[mode], lengths, &options);
-            hbp_packs_get_tokens(packs[mode], &count[mode]);
+            count[mode] = packs_view(packs[mode]).packs;
         }
         ck_assert_int_le(count[HBP_ISF_DEFAULT], count[HBP_ISF_REFERENCE]);
         hbp_packs_free(packs[0]);
@@ -122,7 +126,7 @@ START_TEST(tokens_alone_count_without_a_second_size)
         options.max_vision = 3;
         OK(context, hbp_iterative_fill(context, lengths, &options, &packs[1]));
         check_packs(packs[0], lengths, &options);
-        ck_assert_ptr_null(hbp_packs_get_vision(packs[0], NULL));
+        ck_assert_ptr_null(packs_view(packs[0]).pack_vision);
         ck_assert_int_eq(packs[0]->count, packs[1]->count);
         ck_assert_mem_eq(packs[0]->sample, packs[1]->sample, SAMPLES * sizeof *packs[0]->sample);
         hbp_packs_free(packs[0]);

@@ -47,11 +47,15 @@ static hbp_iterative_fill_options options_of(int64_t max_tokens, int64_t max_vis
 static void check(const hbp_packs *packs, const hbp_lengths *lengths, const hbp_iterative_fill_options *o)
 {
     int64_t rows, samples, dropped;
-    const int64_t *offsets = hbp_packs_get_offsets(packs, &rows);
-    const uint32_t *sample = hbp_packs_get_samples(packs, &samples);
-    const uint32_t *out = hbp_packs_get_dropped(packs, &dropped);
-    const int64_t *padded = hbp_packs_get_padded_tokens(packs, NULL);
-    const int64_t *vision = hbp_packs_get_vision(packs, NULL);
+    hbp_packs_view view = packs_view(packs);
+    rows = view.packs + 1;
+    const int64_t *offsets = view.pack_offsets;
+    samples = view.samples;
+    const uint32_t *sample = view.sample_indices;
+    dropped = view.dropped;
+    const uint32_t *out = view.dropped_indices;
+    const int64_t *padded = view.pack_padded_tokens;
+    const int64_t *vision = view.pack_vision;
     int64_t *pack_of = calloc((size_t)lengths->count, sizeof *pack_of);
     int64_t sequence = o->sequence_multiple ? o->sequence_multiple : 1;
     int64_t multiple = o->pack_multiple ? o->pack_multiple : 1;
@@ -151,10 +155,10 @@ START_TEST(refuses_or_drops_samples_over_a_budget)
     o.over_long = HBP_OVERLONG_DROP;
     OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
-    int64_t count;
-    const uint32_t *dropped = hbp_packs_get_dropped(packs, &count);
-    const int32_t *reason = hbp_packs_get_dropped_reasons(packs, NULL);
-    ck_assert_int_eq(count, 3);
+    hbp_packs_view view = packs_view(packs);
+    const uint32_t *dropped = view.dropped_indices;
+    const int32_t *reason = view.dropped_reasons;
+    ck_assert_int_eq(view.dropped, 3);
     ck_assert_int_eq(dropped[0], 1);
     ck_assert_int_eq(reason[0], HBP_DROPPED_OVERLONG);
     ck_assert_int_eq(dropped[1], 2);
@@ -165,10 +169,10 @@ START_TEST(refuses_or_drops_samples_over_a_budget)
     packs = NULL;
     OK(context, hbp_iterative_fill(context, tied, &o, &packs)); /* sample 0 goes with sample 1 */
     check(packs, tied, &o);
-    dropped = hbp_packs_get_dropped(packs, &count);
-    ck_assert_int_eq(count, 4);
+    dropped = packs_view(packs).dropped_indices;
+    ck_assert_int_eq(packs_view(packs).dropped, 4);
     ck_assert_int_eq(dropped[0], 0);
-    ck_assert_int_eq(hbp_packs_get_dropped_reasons(packs, NULL)[0], HBP_DROPPED_OVERLONG);
+    ck_assert_int_eq(packs_view(packs).dropped_reasons[0], HBP_DROPPED_OVERLONG);
     hbp_packs_free(packs);
     packs = NULL;
     o.max_tokens = 60;
@@ -220,7 +224,7 @@ START_TEST(fills_from_a_histogram)
     hbp_packs *packs = NULL;
     OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
-    ck_assert_ptr_null(hbp_packs_get_vision(packs, NULL));
+    ck_assert_ptr_null(packs_view(packs).pack_vision);
     ck_assert_int_le(packs->count, 41); /* 157,000 tokens are 38.3 packs */
     hbp_packs_free(packs);
     hbp_lengths_free(lengths);
@@ -242,9 +246,10 @@ START_TEST(draws_by_seed_and_epoch)
         OK(context, hbp_iterative_fill(context, lengths, &o, &packs[k]));
     }
     size_t bytes = SAMPLES * sizeof(uint32_t);
-    ck_assert_mem_eq(hbp_packs_get_samples(packs[0], NULL), hbp_packs_get_samples(packs[1], NULL), bytes);
-    ck_assert_mem_ne(hbp_packs_get_samples(packs[0], NULL), hbp_packs_get_samples(packs[2], NULL), bytes);
-    ck_assert_mem_ne(hbp_packs_get_samples(packs[0], NULL), hbp_packs_get_samples(packs[3], NULL), bytes);
+    hbp_packs_view view = packs_view(packs[0]);
+    ck_assert_mem_eq(view.sample_indices, packs_view(packs[1]).sample_indices, bytes);
+    ck_assert_mem_ne(view.sample_indices, packs_view(packs[2]).sample_indices, bytes);
+    ck_assert_mem_ne(view.sample_indices, packs_view(packs[3]).sample_indices, bytes);
     for (int k = 0; k < 4; k++)
         hbp_packs_free(packs[k]);
     hbp_lengths_free(lengths);
@@ -271,7 +276,7 @@ START_TEST(needs_fewer_packs_than_published)
             o.seed = seed;
             OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
             check(packs, lengths, &o);
-            hbp_packs_get_tokens(packs, &count);
+            count = packs_view(packs).packs;
             ck_assert_int_eq(count, budgets[k][2]);
             ck_assert_int_eq(hbp_packs_get_bound(packs, 0), budgets[k][2]);
             if (!k) { /* packs alike even in the order drawn: published .000115 and .07005 */

@@ -23,15 +23,15 @@ static hbp_partition_summary summary_of(hbp_context *context, const hbp_partitio
 static void check_whole(hbp_context *context, const instance *d, const hbp_partition *partition)
 {
     hbp_partition_summary summary = summary_of(context, partition);
-    int64_t count, load[INSTANCE_STAGES], most = 0, stages = d->pipeline.stages;
-    const int32_t *cuts = hbp_partition_get_cuts(partition, &count);
+    int64_t load[INSTANCE_STAGES], most = 0, stages = d->pipeline.stages;
+    const int32_t *cuts = partition_view(partition).cuts;
     int64_t turns = hbp__pipeline_virtual(&d->pipeline);
-    ck_assert_int_eq(count, stages * turns + 1);
+    ck_assert_int_eq(partition_view(partition).chunks + 1, stages * turns + 1);
     ck_assert_int_eq(summary.predicted_ns, (instance_weigh(d, cuts, load) + turns - 1) / turns);
     ck_assert_int_le(summary.bound_ns, summary.predicted_ns);
     ck_assert_int_eq(summary.proven, summary.bound_ns == summary.predicted_ns);
-    const int64_t *stage_ns = hbp_partition_get_stage_ns(partition, &count);
-    ck_assert_int_eq(count, stages);
+    const int64_t *stage_ns = partition_view(partition).stage_ns;
+    ck_assert_int_eq(partition_view(partition).stages, stages);
     ck_assert_mem_eq(stage_ns, load, (size_t)stages * sizeof *load);
     for (int64_t s = 0; s < stages; s++)
         most = load[s] > most ? load[s] : most;
@@ -40,20 +40,20 @@ static void check_whole(hbp_context *context, const instance *d, const hbp_parti
     ck_assert_int_eq(summary.micro_batches, d->pipeline.micro_batches);
 
     hbp_pipeline_run *run;
-    const int32_t *order = hbp_partition_get_order(partition, &count);
-    ck_assert_int_eq(count, d->pipeline.micro_batches);
+    const int32_t *order = partition_view(partition).order;
+    ck_assert_int_eq(partition_view(partition).micro_batches, d->pipeline.micro_batches);
     OK(context, hbp_simulate_pipeline(context, d->layers, cuts, &d->pipeline, order, &run));
     hbp_pipeline_summary ran = {.struct_size = sizeof ran};
     OK(context, hbp_pipeline_run_get_summary(context, run, &ran));
     ck_assert_int_eq(summary.simulated_ns, ran.total_ns);
     ck_assert_int_eq(summary.peak_bytes, ran.peak_bytes);
     ck_assert_double_eq_tol(summary.bubble, ran.bubble, 1e-12);
-    ck_assert_mem_eq(hbp_partition_get_stage_busy_ns(partition, NULL),
-                     hbp_pipeline_run_get_busy_ns(run, NULL), (size_t)stages * sizeof(int64_t));
-    ck_assert_mem_eq(hbp_partition_get_stage_bytes(partition, NULL),
-                     hbp_pipeline_run_get_peak_bytes(run, NULL), (size_t)stages * sizeof(int64_t));
+    ck_assert_mem_eq(partition_view(partition).stage_busy_ns, pipeline_run_view(run).stage_busy_ns,
+                     (size_t)stages * sizeof(int64_t));
+    ck_assert_mem_eq(partition_view(partition).stage_bytes, pipeline_run_view(run).stage_bytes,
+                     (size_t)stages * sizeof(int64_t));
     for (int64_t s = 0; s < stages && d->pipeline.limit_bytes; s++)
-        ck_assert_int_le(hbp_partition_get_stage_bytes(partition, NULL)[s], d->limit[s]);
+        ck_assert_int_le(partition_view(partition).stage_bytes[s], d->limit[s]);
     hbp_pipeline_run_free(run);
 
     int64_t candidates = hbp_partition_count_candidates(partition), bytes = 0;
@@ -125,8 +125,7 @@ static void compare_all(uint64_t seed, int trials, int32_t most_layers, int32_t 
             ck_assert_int_eq(summary.bound_ns, (least + turns - 1) / turns);
             if (!s.uneven && turns == 1) {
                 ck_assert_int_eq(summary.proven, 1);
-                ck_assert_mem_eq(hbp_partition_get_cuts(partition, NULL), best,
-                                 ((size_t)chunks + 1) * sizeof *best);
+                ck_assert_mem_eq(partition_view(partition).cuts, best, ((size_t)chunks + 1) * sizeof *best);
             }
             even += !s.uneven;
             hbp_partition_candidate c = {.struct_size = sizeof c};
@@ -181,7 +180,7 @@ START_TEST(modes_do_what_they_say)
             }
             OK(context, status);
             check_whole(context, &d, partition);
-            const int32_t *cuts = hbp_partition_get_cuts(partition, NULL);
+            const int32_t *cuts = partition_view(partition).cuts;
             if (mode == HBP_PARTITION_OPTIMAL)
                 fastest = summary_of(context, partition).simulated_ns;
             if (s.uneven || turns > 1)
@@ -253,14 +252,14 @@ START_TEST(published_bytes_over_cuts)
     hbp_partition_options options = options_of(HBP_PARTITION_UNIFORM);
     hbp_partition *partition;
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
-    const int32_t *cuts = hbp_partition_get_cuts(partition, NULL); /* 0 26 51 76 101 */
+    const int32_t *cuts = partition_view(partition).cuts; /* 0 26 51 76 101 */
     ck_assert_int_eq(cuts[1], 26);
     ck_assert_int_eq(summary_of(context, partition).cut_bytes, cut[25] + 2 * cut[50]);
     hbp_partition_free(partition);
     d.pipeline.link_bytes_per_s = 1e6;
     options.mode = HBP_PARTITION_OPTIMAL;
     OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
-    cuts = hbp_partition_get_cuts(partition, NULL);
+    cuts = partition_view(partition).cuts;
     ck_assert(cuts[1] == 48 || cuts[2] == 48 || cuts[3] == 48);
     ck_assert_int_eq(summary_of(context, partition).proven, 1);
     hbp_partition_free(partition);
@@ -382,8 +381,10 @@ START_TEST(bad_options_are_refused)
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_partition_get_summary(context, partition, NULL));
     hbp_partition_free(partition);
     hbp_partition_free(NULL);
-    ck_assert_ptr_null(hbp_partition_get_cuts(NULL, &count));
-    ck_assert_int_eq(count, 0);
+    hbp_partition_view none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_partition_get_view(NULL, &none), HBP_E_INVALID);
+    ck_assert_ptr_null(none.cuts);
+    ck_assert_int_eq(none.stages, 0);
     ck_assert_int_eq(hbp_partition_count_candidates(NULL), 0);
     ck_assert_uint_eq(sizeof(hbp_partition_options), 24);
     ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
@@ -417,7 +418,7 @@ START_TEST(what_does_not_fit_names_stage_and_bytes)
           "its 60",
           hbp_partition_layers(context, layers, &pipeline, &options, &partition));
     OK(context, hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
-    ck_assert_int_eq(hbp_partition_get_cuts(partition, NULL)[1], 3);
+    ck_assert_int_eq(partition_view(partition).cuts[1], 3);
     hbp_partition_free(partition);
     partition = NULL;
     pipeline.virtual_stages = 2;

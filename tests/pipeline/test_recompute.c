@@ -7,9 +7,8 @@ static int64_t simulate(hbp_context *context, const instance *t)
     pipeline.recompute = t->choices;
     hbp_pipeline_run *run = NULL;
     OK(context, hbp_simulate_pipeline(context, t->layers, t->cuts, &pipeline, NULL, &run));
-    int64_t count;
-    const int64_t *peak = hbp_pipeline_run_get_peak_bytes(run, &count);
-    ck_assert_int_eq(count, pipeline.stages);
+    const int64_t *peak = pipeline_run_view(run).stage_bytes;
+    ck_assert_int_eq(pipeline_run_view(run).stages, pipeline.stages);
     for (int32_t s = 0; s < pipeline.stages; s++)
         ck_assert_int_le(peak[s], t->limit[s]);
     hbp_pipeline_summary summary = {.struct_size = sizeof summary};

@@ -19,43 +19,42 @@ static const hbp_cost *cost_of(const record *r, int32_t variant)
 
 static void digest_groups(answer *a, const hbp_groups *groups)
 {
-    int64_t candidates = 0;
-    DIGEST_COLUMN(a, hbp_groups_get_thresholds, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_pack_lengths, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_sp, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_recompute, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_packs, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_micro_batches, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_tokens, groups);
-    DIGEST_COLUMN(a, hbp_groups_get_step_ns, groups);
-    digest_number(a, hbp_groups_get_tokens_per_step(groups));
-    DIGEST_COLUMN(a, hbp_groups_get_candidate_ns, groups);
-    (void)hbp_groups_get_candidate_ns(groups, &candidates);
-    for (int64_t i = 0; i < candidates; i++)
+    hbp_groups_view view = {.struct_size = sizeof view};
+    (void)hbp_groups_get_view(groups, &view);
+    DIGEST_VIEW(a, view.thresholds, view.groups);
+    DIGEST_VIEW(a, view.pack_lengths, view.groups);
+    DIGEST_VIEW(a, view.sp, view.groups);
+    DIGEST_VIEW(a, view.recompute, view.groups);
+    DIGEST_VIEW(a, view.packs, view.groups);
+    DIGEST_VIEW(a, view.micro_batches, view.groups);
+    DIGEST_VIEW(a, view.tokens, view.groups);
+    DIGEST_VIEW(a, view.step_ns, view.groups);
+    digest_number(a, view.tokens_per_step);
+    DIGEST_VIEW(a, view.candidate_ns, view.candidates);
+    for (int64_t i = 0; i < view.candidates; i++)
         digest_text(a, hbp_groups_get_candidate_text(groups, i));
     const char *chosen = hbp_groups_get_candidate_text(groups, 0);
-    snprintf(a->facts, sizeof a->facts, " %lld tokens a step, %s",
-             (long long)hbp_groups_get_tokens_per_step(groups), chosen ? chosen : "given");
+    snprintf(a->facts, sizeof a->facts, " %lld tokens a step, %s", (long long)view.tokens_per_step,
+             chosen ? chosen : "given");
 }
 
 static void digest_packs(answer *a, const hbp_packs *packs)
 {
-    int64_t count = 0, dropped = 0;
-    DIGEST_COLUMN(a, hbp_packs_get_offsets, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_groups, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_tokens, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_padded_tokens, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_squares, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_vision, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_dropped, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_dropped_reasons, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_samples, packs);
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    DIGEST_VIEW(a, view.pack_offsets, view.packs + 1);
+    DIGEST_VIEW(a, view.pack_groups, view.packs);
+    DIGEST_VIEW(a, view.pack_tokens, view.packs);
+    DIGEST_VIEW(a, view.pack_padded_tokens, view.packs);
+    DIGEST_VIEW(a, view.pack_squares, view.packs);
+    DIGEST_VIEW(a, view.pack_vision, view.packs);
+    DIGEST_VIEW(a, view.dropped_indices, view.dropped);
+    DIGEST_VIEW(a, view.dropped_reasons, view.dropped);
+    DIGEST_VIEW(a, view.sample_indices, view.samples);
     for (int64_t g = 0; g < 16; g++)
         digest_number(a, hbp_packs_get_bound(packs, g));
-    (void)hbp_packs_get_groups(packs, &count);
-    (void)hbp_packs_get_dropped(packs, &dropped);
-    snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)count,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)dropped);
+    snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
+             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
 }
 
 static void digest_plan(const record *r, answer *a, const hbp_plan *plan)

@@ -72,8 +72,10 @@ static hbp_status ask_run(const record *r, int32_t variant, const void *options,
     if (status >= 0)
         status = hbp_task_run_get_summary(r->context, run, &s);
     if (status >= 0) {
-        DIGEST_COLUMN(a, hbp_task_run_get_starts, run);
-        DIGEST_COLUMN(a, hbp_task_run_get_ends, run);
+        hbp_task_run_view view = {.struct_size = sizeof view};
+        (void)hbp_task_run_get_view(run, &view);
+        DIGEST_VIEW(a, view.slice_starts, view.slices);
+        DIGEST_VIEW(a, view.slice_ends, view.slices);
         digest_number(a, s.peak_bytes);
         snprintf(a->facts, sizeof a->facts, " %lld ns, %lld of slices, %lld of transfers, idle %.6f",
                  (long long)s.total_ns, (long long)s.slices_ns, (long long)s.transfer_ns, s.idle);

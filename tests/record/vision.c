@@ -20,18 +20,17 @@ static void start_fill(const record *r, int32_t variant, void *options)
 static hbp_status ask_fill(const record *r, int32_t variant, const void *options, answer *a)
 {
     hbp_packs *packs = NULL;
-    int64_t count = 0, dropped = 0;
     RECORD_TRY(
         hbp_iterative_fill(r->context, r->lengths[variant / 2 ? variant / 2 - 1 : 2], options, &packs));
-    DIGEST_COLUMN(a, hbp_packs_get_offsets, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_tokens, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_vision, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_dropped, packs);
-    DIGEST_COLUMN(a, hbp_packs_get_samples, packs);
-    (void)hbp_packs_get_groups(packs, &count);
-    (void)hbp_packs_get_dropped(packs, &dropped);
-    snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)count,
-             (long long)hbp_packs_get_bound(packs, 0), (long long)dropped);
+    hbp_packs_view view = {.struct_size = sizeof view};
+    (void)hbp_packs_get_view(packs, &view);
+    DIGEST_VIEW(a, view.pack_offsets, view.packs + 1);
+    DIGEST_VIEW(a, view.pack_tokens, view.packs);
+    DIGEST_VIEW(a, view.pack_vision, view.packs);
+    DIGEST_VIEW(a, view.dropped_indices, view.dropped);
+    DIGEST_VIEW(a, view.sample_indices, view.samples);
+    snprintf(a->facts, sizeof a->facts, " %lld packs, bound %lld, %lld dropped", (long long)view.packs,
+             (long long)hbp_packs_get_bound(packs, 0), (long long)view.dropped);
     hbp_packs_free(packs);
     return HBP_OK;
 }
@@ -77,18 +76,18 @@ static hbp_status digest_partition(const record *r, answer *a, const hbp_partiti
 {
     hbp_partition_summary s = {.struct_size = sizeof s};
     RECORD_TRY(hbp_partition_get_summary(r->context, p, &s));
-    DIGEST_COLUMN(a, hbp_partition_get_cuts, p);
-    DIGEST_COLUMN(a, hbp_partition_get_stage_ns, p);
-    DIGEST_COLUMN(a, hbp_partition_get_stage_busy_ns, p);
-    DIGEST_COLUMN(a, hbp_partition_get_stage_bytes, p);
-    DIGEST_COLUMN(a, hbp_partition_get_order, p);
+    hbp_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_partition_get_view(p, &view);
+    DIGEST_VIEW(a, view.cuts, view.chunks + 1);
+    DIGEST_VIEW(a, view.stage_ns, view.stages);
+    DIGEST_VIEW(a, view.stage_busy_ns, view.stages);
+    DIGEST_VIEW(a, view.stage_bytes, view.stages);
+    DIGEST_VIEW(a, view.order, view.micro_batches);
     for (int64_t i = 0; i < hbp_partition_count_candidates(p); i++) {
         hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
         const int32_t *cuts = NULL;
-        int64_t count = 0;
         RECORD_TRY(hbp_partition_get_candidate(r->context, p, i, &candidate, &cuts));
-        (void)hbp_partition_get_cuts(p, &count);
-        digest_ints(a, cuts, count);
+        digest_ints(a, cuts, view.chunks + 1);
         digest_number(a, candidate.ranked);
         digest_number(a, candidate.predicted_ns);
         digest_number(a, candidate.simulated_ns);
@@ -119,14 +118,16 @@ static hbp_status digest_run(const record *r, answer *a, const hbp_pipeline_run 
 {
     hbp_pipeline_summary s = {.struct_size = sizeof s};
     RECORD_TRY(hbp_pipeline_run_get_summary(r->context, run, &s));
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_busy_ns, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_peak_bytes, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_stages, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_chunks, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_micro_batches, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_directions, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_starts, run);
-    DIGEST_COLUMN(a, hbp_pipeline_run_get_ends, run);
+    hbp_pipeline_run_view view = {.struct_size = sizeof view};
+    (void)hbp_pipeline_run_get_view(run, &view);
+    DIGEST_VIEW(a, view.stage_busy_ns, view.stages);
+    DIGEST_VIEW(a, view.stage_bytes, view.stages);
+    DIGEST_VIEW(a, view.operation_stages, view.operations);
+    DIGEST_VIEW(a, view.operation_chunks, view.operations);
+    DIGEST_VIEW(a, view.operation_micro_batches, view.operations);
+    DIGEST_VIEW(a, view.operation_directions, view.operations);
+    DIGEST_VIEW(a, view.operation_starts, view.operations);
+    DIGEST_VIEW(a, view.operation_ends, view.operations);
     snprintf(a->facts, sizeof a->facts, " %lld ns, bound %lld, peak %lld, bubble %.6f", (long long)s.total_ns,
              (long long)s.bound_ns, (long long)s.peak_bytes, s.bubble);
     return HBP_OK;
@@ -197,11 +198,13 @@ static hbp_status digest_vlm(const record *r, answer *a, const hbp_vlm_plan *pla
     RECORD_TRY(hbp_vlm_plan_get_summary(r->context, plan, &s));
     digest_number(a, (int64_t)s.digest);
     digest_number(a, (int64_t)hbp_plan_get_digest(hbp_vlm_plan_get_data(plan)));
-    DIGEST_COLUMN(a, hbp_vlm_plan_get_cuts, plan);
-    DIGEST_COLUMN(a, hbp_vlm_plan_get_recompute, plan);
-    DIGEST_COLUMN(a, hbp_vlm_plan_get_stage_ns, plan);
-    DIGEST_COLUMN(a, hbp_vlm_plan_get_stage_bytes, plan);
-    DIGEST_COLUMN(a, hbp_vlm_plan_get_step_ns, plan);
+    hbp_vlm_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_vlm_plan_get_view(plan, &view);
+    DIGEST_VIEW(a, view.cuts, view.chunks + 1);
+    DIGEST_VIEW(a, view.recompute, view.layers);
+    DIGEST_VIEW(a, view.stage_ns, view.stages);
+    DIGEST_VIEW(a, view.stage_bytes, view.stages);
+    DIGEST_VIEW(a, view.step_ns, view.steps);
     snprintf(a->facts, sizeof a->facts,
              " %lld steps, %lld ns, bound %lld, of packs %lld, peak %lld, %d rounds, bubble %.6f",
              (long long)s.steps, (long long)s.epoch_ns, (long long)s.bound_ns, (long long)s.packs_bound_ns,

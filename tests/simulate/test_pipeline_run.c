@@ -6,13 +6,15 @@
 static void expect_rows(const hbp_pipeline_run *run, const char *const *rows)
 {
     int64_t count, stages;
-    const int32_t *stage = hbp_pipeline_run_get_stages(run, &count);
-    const int32_t *chunk = hbp_pipeline_run_get_chunks(run, NULL);
-    const int32_t *micro_batch = hbp_pipeline_run_get_micro_batches(run, NULL);
-    const int32_t *direction = hbp_pipeline_run_get_directions(run, NULL);
-    const int64_t *start = hbp_pipeline_run_get_starts(run, NULL);
-    const int64_t *end = hbp_pipeline_run_get_ends(run, NULL);
-    hbp_pipeline_run_get_busy_ns(run, &stages);
+    hbp_pipeline_run_view view = pipeline_run_view(run);
+    count = view.operations;
+    const int32_t *stage = view.operation_stages;
+    const int32_t *chunk = view.operation_chunks;
+    const int32_t *micro_batch = view.operation_micro_batches;
+    const int32_t *direction = view.operation_directions;
+    const int64_t *start = view.operation_starts;
+    const int64_t *end = view.operation_ends;
+    stages = view.stages;
     for (int64_t s = 0, i = 0; s < stages; s++) {
         char text[1024] = "", *to = text;
         for (int64_t first = i; i < count && stage[i] == s; i++)
@@ -98,9 +100,10 @@ START_TEST(the_textbook_run)
     piped p;
     piped_plain(context, &p, 4, 1, 8, (int64_t[]){1, 1, 1, 1}, (int64_t[]){2, 2, 2, 2});
     hbp_pipeline_run *run = run_of(context, &p, NULL);
-    const int64_t *start = hbp_pipeline_run_get_starts(run, NULL);
-    const int32_t *micro_batch = hbp_pipeline_run_get_micro_batches(run, NULL);
-    const int32_t *direction = hbp_pipeline_run_get_directions(run, NULL);
+    hbp_pipeline_run_view view = pipeline_run_view(run);
+    const int64_t *start = view.operation_starts;
+    const int32_t *micro_batch = view.operation_micro_batches;
+    const int32_t *direction = view.operation_directions;
     for (int s = 0; s < 4; s++)
         for (int i = 0; i < 16; i++) {
             int at = 16 * s + i, m = micro_batch[at], turn = m - (4 - s);
@@ -114,9 +117,8 @@ START_TEST(the_textbook_run)
     ck_assert_int_eq(summary.total_ns, (8 + 3) * 3);
     ck_assert_int_eq(summary.bound_ns, summary.total_ns);
     ck_assert_double_eq_tol(summary.bubble, 3.0 / 11, 1e-12);
-    int64_t count;
-    const int64_t *busy = hbp_pipeline_run_get_busy_ns(run, &count);
-    ck_assert_int_eq(count, 4);
+    const int64_t *busy = pipeline_run_view(run).stage_busy_ns;
+    ck_assert_int_eq(pipeline_run_view(run).stages, 4);
     for (int s = 0; s < 4; s++)
         ck_assert_int_eq(busy[s], 24);
     hbp_pipeline_run_free(run);
@@ -159,7 +161,7 @@ static void expect_link(double overlap, const char *const *rows, int64_t busy_ns
     p.options.link_overlap = overlap;
     hbp_pipeline_run *run = run_of(context, &p, NULL);
     expect_rows(run, rows);
-    const int64_t *busy = hbp_pipeline_run_get_busy_ns(run, NULL);
+    const int64_t *busy = pipeline_run_view(run).stage_busy_ns;
     ck_assert_int_eq(busy[0], busy_ns);
     ck_assert_int_eq(busy[1], busy_ns);
     hbp_pipeline_summary summary = summary_of(context, run);
@@ -205,15 +207,14 @@ START_TEST(peaks_by_hand)
     p.options.token_scale = (double[]){1, 2};
     p.options.recompute = (int32_t[]){HBP_RECOMPUTE_LAYER, HBP_RECOMPUTE_NONE};
     hbp_pipeline_run *run = run_of(context, &p, NULL);
-    int64_t count;
-    const int64_t *peak = hbp_pipeline_run_get_peak_bytes(run, &count);
-    ck_assert_int_eq(count, 2);
+    const int64_t *peak = pipeline_run_view(run).stage_bytes;
+    ck_assert_int_eq(pipeline_run_view(run).stages, 2);
     ck_assert_int_eq(peak[0], 100 + 10 + 20 + 7);
     ck_assert_int_eq(peak[1], 200 + 120);
     ck_assert_int_eq(summary_of(context, run).peak_bytes, 320);
     /* The second one first: then the 14 of its backward come on top of both. */
     hbp_pipeline_run *turned = run_of(context, &p, (int32_t[]){1, 0});
-    ck_assert_int_eq(hbp_pipeline_run_get_peak_bytes(turned, NULL)[0], 100 + 10 + 20 + 14);
+    ck_assert_int_eq(pipeline_run_view(turned).stage_bytes[0], 100 + 10 + 20 + 14);
     hbp_pipeline_run_free(turned);
     hbp_pipeline_run_free(run);
     piped_free(&p);
@@ -233,11 +234,12 @@ START_TEST(operations_do_not_overlap_and_follow_their_inputs)
         draw_order(&rng, m, order);
         hbp_pipeline_run *run = run_of(context, &p, order);
         hbp_pipeline_summary summary = summary_of(context, run);
-        const int64_t *start = hbp_pipeline_run_get_starts(run, NULL);
-        const int64_t *end = hbp_pipeline_run_get_ends(run, NULL);
-        const int32_t *chunk = hbp_pipeline_run_get_chunks(run, NULL);
-        const int32_t *row = hbp_pipeline_run_get_micro_batches(run, NULL);
-        const int32_t *direction = hbp_pipeline_run_get_directions(run, NULL);
+        hbp_pipeline_run_view view = pipeline_run_view(run);
+        const int64_t *start = view.operation_starts;
+        const int64_t *end = view.operation_ends;
+        const int32_t *chunk = view.operation_chunks;
+        const int32_t *row = view.operation_micro_batches;
+        const int32_t *direction = view.operation_directions;
         int64_t chunks = stages * virtual_stages, last = 0, each = summary.operations / stages;
         int64_t *ends = calloc((size_t)(2 * chunks * m), sizeof *ends);
         for (int64_t i = 0; i < summary.operations; i++) {
@@ -292,9 +294,10 @@ START_TEST(bad_input_has_its_message)
     FAILS(context, HBP_E_INVALID, "run is NULL", hbp_pipeline_run_get_summary(context, NULL, &summary));
     OK(context, hbp_simulate_pipeline(context, p.layers, p.cuts, o, NULL, &run));
     FAILS(context, HBP_E_INVALID, "summary is NULL", hbp_pipeline_run_get_summary(context, run, NULL));
-    int64_t count = 5;
-    ck_assert_ptr_null(hbp_pipeline_run_get_starts(NULL, &count));
-    ck_assert_int_eq(count, 0);
+    hbp_pipeline_run_view none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_pipeline_run_get_view(NULL, &none), HBP_E_INVALID);
+    ck_assert_ptr_null(none.operation_starts);
+    ck_assert_int_eq(none.operations, 0);
     /* A caller that knows only the first fields. */
     hbp_pipeline_summary older;
     memset(&older, 0x5a, sizeof older);

@@ -75,7 +75,7 @@ START_TEST(known_transfers)
         hbp_task_run_summary summary;
         pair(&d, cases[i].domain, 0, 0, cases[i].a, cases[i].as, cases[i].b, cases[i].bs);
         hbp_task_run *run = run_with(&d, 0, 0, 0, &summary);
-        int64_t first = 1000 / cases[i].as, second = 1000 / cases[i].bs, count;
+        int64_t first = 1000 / cases[i].as, second = 1000 / cases[i].bs;
         ck_assert_msg(summary.total_ns == first + cases[i].ns + second, "case %d: %lld ns", (int)i,
                       (long long)summary.total_ns);
         ck_assert_int_eq(summary.slices_ns, summary.total_ns);
@@ -87,10 +87,11 @@ START_TEST(known_transfers)
         ck_assert_int_eq(summary.crossing_bytes, d.schedule->summary.crossing_bytes);
         ck_assert_int_eq(summary.peak_bytes, d.schedule->summary.peak_bytes);
         ck_assert_double_eq_tol(summary.idle, 1 - 2000 / (8. * (double)summary.slices_ns), 1e-12);
-        ck_assert_int_eq(hbp_task_run_get_starts(run, &count)[1], first + cases[i].ns);
-        ck_assert_int_eq(count, 2);
-        ck_assert_int_eq(hbp_task_run_get_ends(run, &count)[1], summary.slices_ns);
-        ck_assert_int_eq(count, 2);
+        hbp_task_run_view view = task_run_view(run);
+        ck_assert_int_eq(view.slice_starts[1], first + cases[i].ns);
+        ck_assert_int_eq(view.slices, 2);
+        ck_assert_int_eq(view.slice_ends[1], summary.slices_ns);
+        ck_assert_int_eq(view.slices, 2);
         hbp_task_run_free(run);
         run = run_with(&d, 0, -1, 0, &summary);
         ck_assert_int_eq(summary.total_ns, first + second);
@@ -317,8 +318,8 @@ START_TEST(matches_the_reference)
         refer(&d, barriers, transfers, &r);
         int64_t last = 0;
         for (int64_t k = 0; k < s->slices; k++) {
-            check_near(hbp_task_run_get_starts(run, NULL)[k], r.start[k], s->slices);
-            check_near(hbp_task_run_get_ends(run, NULL)[k], r.end[k], s->slices);
+            check_near(task_run_view(run).slice_starts[k], r.start[k], s->slices);
+            check_near(task_run_view(run).slice_ends[k], r.end[k], s->slices);
             raise_to(&last, r.end[k]);
         }
         check_near(summary.slices_ns, last, s->slices);
@@ -354,13 +355,13 @@ START_TEST(order_of_runs)
         ck_assert_int_le(full.total_ns, stopping.total_ns);
         ck_assert_double_ge(plain.idle, 0);
         for (int64_t k = 0; k < s->slices; k++) {
-            ck_assert_int_le(hbp_task_run_get_starts(runs[0], NULL)[k], s->slice_starts[k]);
+            ck_assert_int_le(task_run_view(runs[0]).slice_starts[k], s->slice_starts[k]);
             for (int j = 0; j < 4; j++) {
-                int64_t start = hbp_task_run_get_starts(runs[j], NULL)[k];
-                ck_assert_int_eq(hbp_task_run_get_ends(runs[j], NULL)[k] - start,
+                int64_t start = task_run_view(runs[j]).slice_starts[k];
+                ck_assert_int_eq(task_run_view(runs[j]).slice_ends[k] - start,
                                  s->slice_ends[k] - s->slice_starts[k]);
                 if (j)
-                    ck_assert_int_ge(start, hbp_task_run_get_starts(runs[j - 1], NULL)[k]);
+                    ck_assert_int_ge(start, task_run_view(runs[j - 1]).slice_starts[k]);
             }
         }
         for (int j = 0; j < 4; j++)
@@ -412,9 +413,10 @@ START_TEST(bad_arguments)
           hbp_task_run_get_summary(d.context, run, &summary));
     ck_assert_uint_eq(sizeof(hbp_task_run_options), 16);
     ck_assert_uint_eq(sizeof(hbp_task_run_summary), 80);
-    int64_t count = 7;
-    ck_assert_ptr_null(hbp_task_run_get_starts(NULL, &count));
-    ck_assert_int_eq(count, 0);
+    hbp_task_run_view none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_task_run_get_view(NULL, &none), HBP_E_INVALID);
+    ck_assert_ptr_null(none.slice_starts);
+    ck_assert_int_eq(none.slices, 0);
     hbp_task_run_free(run);
     hbp_task_run_free(NULL);
     drawn_close(&d);

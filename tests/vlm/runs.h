@@ -230,7 +230,8 @@ static inline int64_t simulate_step(const hbp__vlm_run *run, const hbp__vlm_refe
         OK(run->context, hbp_simulate_pipeline(run->context, r->layers, cuts, &s.options, order, &ran));
         OK(run->context, hbp_pipeline_run_get_summary(run->context, ran, &summary));
         slowest = summary.total_ns > slowest ? summary.total_ns : slowest;
-        const int64_t *of = hbp_pipeline_run_get_busy_ns(ran, &stages);
+        stages = pipeline_run_view(ran).stages;
+        const int64_t *of = pipeline_run_view(ran).stage_busy_ns;
         for (int64_t i = 0; busy && i < stages; i++)
             *busy += of[i];
         hbp_pipeline_run_free(ran);

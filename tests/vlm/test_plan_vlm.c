@@ -26,10 +26,15 @@ static void check(const fixture *f, const hbp_vlm_plan *plan, const hbp_vlm_plan
     const hbp_plan *data = hbp_vlm_plan_get_data(plan);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(plan);
     int64_t cut_count, layer_count, stages, steps, sum = 0;
-    const int32_t *cuts = hbp_vlm_plan_get_cuts(plan, &cut_count);
-    const int32_t *recompute = hbp_vlm_plan_get_recompute(plan, &layer_count);
-    const int64_t *bytes = hbp_vlm_plan_get_stage_bytes(plan, &stages);
-    const int64_t *step_ns = hbp_vlm_plan_get_step_ns(plan, &steps);
+    hbp_vlm_plan_view view = vlm_plan_view(plan);
+    cut_count = view.chunks + 1;
+    const int32_t *cuts = view.cuts;
+    layer_count = view.layers;
+    const int32_t *recompute = view.recompute;
+    stages = view.stages;
+    const int64_t *bytes = view.stage_bytes;
+    steps = view.steps;
+    const int64_t *step_ns = view.step_ns;
     OK(f->context, hbp_plan_validate(f->context, data, f->lengths, NULL));
     ck_assert_int_eq(cut_count, s->stages * s->virtual_stages + 1);
     for (int64_t i = 0; i < layer_count; i++)
@@ -101,8 +106,7 @@ static int64_t rerun_as(const fixture *f, const hbp_vlm_plan *plan, int64_t step
 
 static int64_t rerun(const fixture *f, const hbp_vlm_plan *plan, int64_t step, const hbp__vlm_reference *r)
 {
-    return rerun_as(f, plan, step, r, hbp_vlm_plan_get_cuts(plan, NULL),
-                    hbp_vlm_plan_get_recompute(plan, NULL));
+    return rerun_as(f, plan, step, r, vlm_plan_view(plan).cuts, vlm_plan_view(plan).recompute);
 }
 
 START_TEST(parts_agree)
@@ -136,7 +140,7 @@ START_TEST(parts_agree)
         ck_assert_double_eq_tol(reference.token_ns * mean.tokens + reference.square_ns * mean.squares,
                                 time_of(reference.layers, HBP_LAYER_LANGUAGE), 1);
         for (int64_t step = 0; step < s.steps; step++)
-            ck_assert_int_eq(rerun(&f, plan, step, &reference), hbp_vlm_plan_get_step_ns(plan, NULL)[step]);
+            ck_assert_int_eq(rerun(&f, plan, step, &reference), vlm_plan_view(plan).step_ns[step]);
         hbp__vlm_reference_close(&reference);
         hbp_vlm_plan_free(plan);
         teardown(&f);

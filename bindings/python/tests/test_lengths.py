@@ -63,7 +63,7 @@ class TestFromArray(unittest.TestCase):
         del array, made
         gc.collect()
         self.assertIsNotNone(alive())
-        self.assertEqual(np.sort(packs.samples).tolist(), list(range(3000)))
+        self.assertEqual(np.sort(packs.sample_indices).tolist(), list(range(3000)))
         del packs
         gc.collect()
         self.assertIsNone(alive())

@@ -226,8 +226,8 @@ class TestPartition(unittest.TestCase):
         self.assertLessEqual(ordered.summary().simulated_ns, plain.summary().simulated_ns)
         again = hbp.simulate_pipeline(made, ordered.cuts, order=ordered.order, **scales)
         self.assertEqual(again.summary().total_ns, ordered.summary().simulated_ns)
-        self.assertEqual(again.busy_ns.tolist(), ordered.stage_busy_ns.tolist())
-        self.assertEqual(again.peak_bytes.tolist(), ordered.stage_bytes.tolist())
+        self.assertEqual(again.stage_busy_ns.tolist(), ordered.stage_busy_ns.tolist())
+        self.assertEqual(again.stage_bytes.tolist(), ordered.stage_bytes.tolist())
 
     def test_virtual_stages(self):
         made = ragged(12, 6)
@@ -235,8 +235,8 @@ class TestPartition(unittest.TestCase):
         self.assertEqual((len(found.cuts), len(found)), (7, 2))
         run = hbp.simulate_pipeline(made, found.cuts, virtual_stages=3, micro_batches=4)
         self.assertEqual(run.summary().total_ns, found.summary().simulated_ns)
-        self.assertEqual(sorted(set(run.chunks.tolist())), list(range(6)))
-        self.assertEqual((run.chunks % 2).tolist(), run.stages.tolist())
+        self.assertEqual(sorted(set(run.operation_chunks.tolist())), list(range(6)))
+        self.assertEqual((run.operation_chunks % 2).tolist(), run.operation_stages.tolist())
 
     def test_print(self):
         found = hbp.partition_layers(hbp.Layers([1000] * 4), stages=2, micro_batches=2)
@@ -284,30 +284,30 @@ class TestSimulate(unittest.TestCase):
             rows = [[[int(column[a:b].sum())] * count for a, b in zip(cuts, cuts[1:])]
                     for column in (made.forward_ns, made.backward_ns)]
             wanted = run_1f1b(*rows, stages)
-            columns = run.stages, run.micro_batches, run.directions, run.starts, run.ends
+            columns = run.operation_stages, run.operation_micro_batches, run.operation_directions, run.operation_starts, run.operation_ends
             found = {(s, m, d): (a, b) for s, m, d, a, b in zip(*(column.tolist() for column in columns))}
             self.assertEqual(found, wanted)
-            self.assertEqual(run.chunks.tolist(), run.stages.tolist())
+            self.assertEqual(run.operation_chunks.tolist(), run.operation_stages.tolist())
             summary = run.summary()
             total = max(end for _, end in wanted.values())
             self.assertEqual((summary.total_ns, summary.operations, len(run)), (total, 2 * count * stages, len(wanted)))
-            self.assertEqual(int(run.busy_ns.sum()), sum(map(sum, rows[0] + rows[1])))
-            self.assertAlmostEqual(summary.bubble, 1 - int(run.busy_ns.sum()) / (stages * total))
+            self.assertEqual(int(run.stage_busy_ns.sum()), sum(map(sum, rows[0] + rows[1])))
+            self.assertAlmostEqual(summary.bubble, 1 - int(run.stage_busy_ns.sum()) / (stages * total))
             self.assertLessEqual(summary.bound_ns, total)
-            self.assertEqual(summary.peak_bytes, int(run.peak_bytes.max()))
-        self.assertEqual(set(run.directions.tolist()), set(DIRECTIONS.values()))
+            self.assertEqual(summary.peak_bytes, int(run.stage_bytes.max()))
+        self.assertEqual(set(run.operation_directions.tolist()), set(DIRECTIONS.values()))
 
     def test_scales(self):
         """Vision layers grow with vision units, language layers with tokens, fixed ones with nothing."""
         made = hbp.Layers([1000, 100, 10], [0, 0, 0], kind=["vision", "language", "fixed"])
         run = hbp.simulate_pipeline(made, [0, 3], vision_scale=[2, 0], token_scale=[3, 1])
-        self.assertEqual(int(run.busy_ns[0]), 2 * 1000 + 4 * 100 + 2 * 10)
+        self.assertEqual(int(run.stage_busy_ns[0]), 2 * 1000 + 4 * 100 + 2 * 10)
         apart = hbp.simulate_pipeline(
             made, [0, 3], vision_scale=[2, 0], vision_time_scale=[5, 0], token_scale=[3, 1], token_time_scale=[0, 0]
         )
-        self.assertEqual(int(apart.busy_ns[0]), 5 * 1000 + 2 * 10)
+        self.assertEqual(int(apart.stage_busy_ns[0]), 5 * 1000 + 2 * 10)
         fast = hbp.simulate_pipeline(made, [0, 1, 3], speed=[2.0, 0.5], micro_batches=1)
-        self.assertEqual(fast.busy_ns.tolist(), [500, 220])
+        self.assertEqual(fast.stage_busy_ns.tolist(), [500, 220])
 
     def test_order(self):
         made = ragged(6, 8)
@@ -320,12 +320,12 @@ class TestSimulate(unittest.TestCase):
         self.assertEqual((totals[tuple(found.order.tolist())], found.order.dtype), (found.after_ns, np.int32))
         self.assertLess(found.after_ns, found.before_ns)
         run = hbp.simulate_pipeline(made, [0, 2, 4, 6], order=[3, 1, 0, 2], **scales)
-        first = run.micro_batches[(run.stages == 0) & (run.directions == 0)]
+        first = run.operation_micro_batches[(run.operation_stages == 0) & (run.operation_directions == 0)]
         self.assertEqual(first.tolist(), [3, 1, 0, 2])
 
     def test_views_outlive_the_run(self):
         made = ragged(6)
-        ends = hbp.simulate_pipeline(made, [0, 3, 6], micro_batches=4).ends
+        ends = hbp.simulate_pipeline(made, [0, 3, 6], micro_batches=4).operation_ends
         kept = ends.tolist()
         gc.collect()
         junk = [hbp.simulate_pipeline(made, [0, 1, 6], micro_batches=4) for _ in range(30)]
@@ -389,8 +389,8 @@ class TestRecompute(unittest.TestCase):
                 self.assertEqual(report.recomputed, int((choices == layers_module.RECOMPUTE["layer"]).sum()))
                 self.assertEqual(report.selective, int(((choices == 1) | (choices == 2)).sum()))
                 run = hbp.simulate_pipeline(made, [0, 5], micro_batches=2, recompute=choices)
-                self.assertEqual(int(run.peak_bytes[0]), need(choices.tolist()))
-                self.assertEqual(int(run.busy_ns[0]),
+                self.assertEqual(int(run.stage_bytes[0]), need(choices.tolist()))
+                self.assertEqual(int(run.stage_busy_ns[0]),
                                  2 * (int(made.forward_ns.sum() + made.backward_ns.sum()) + least))
 
     def test_modes(self):
@@ -403,13 +403,13 @@ class TestRecompute(unittest.TestCase):
         self.assertEqual((none.choices.tolist(), none.report.recomputed), ([0] * 8, 0))
         run = hbp.simulate_pipeline(made, cuts, micro_batches=4, recompute="layer")
         self.assertEqual(
-            int(run.busy_ns.sum()), 4 * int((made.forward_ns + made.backward_ns + made.recompute_ns).sum())
+            int(run.stage_busy_ns.sum()), 4 * int((made.forward_ns + made.backward_ns + made.recompute_ns).sum())
         )
-        limit = int(run.peak_bytes.max())
+        limit = int(run.stage_bytes.max())
         with self.assertRaisesRegex(hbp.InfeasibleError, "stage"):
             hbp.choose_recompute(made, cuts, mode="none", micro_batches=4, limit_bytes=limit)
         with self.assertRaisesRegex(hbp.InfeasibleError, "stage"):
-            hbp.choose_recompute(made, cuts, micro_batches=4, limit_bytes=int(run.peak_bytes.min()) // 4)
+            hbp.choose_recompute(made, cuts, micro_batches=4, limit_bytes=int(run.stage_bytes.min()) // 4)
         whole = hbp.choose_recompute(made, cuts, selective="neither", micro_batches=4, limit_bytes=limit + 60)
         self.assertEqual(whole.report.selective, 0)
         both = hbp.choose_recompute(made, cuts, micro_batches=4, limit_bytes=limit + 60)

@@ -196,8 +196,8 @@ class TestVision(unittest.TestCase):
         cost = samples.cost()
         groups = hbp.plan_groups(data, cost)
         packs = hbp.greedy_fill(data, groups)
-        self.assertEqual(int(packs.vision.sum()), 10)
-        self.assertEqual((packs.dropped.tolist(), packs.dropped_reasons.tolist()), ([], []))
+        self.assertEqual(int(packs.pack_vision.sum()), 10)
+        self.assertEqual((packs.dropped_indices.tolist(), packs.dropped_reasons.tolist()), ([], []))
         self.assertIsNone(hbp.greedy_fill(lengths, groups).vision)
 
 
@@ -336,8 +336,8 @@ class TestEpoch(unittest.TestCase):
         self.assertEqual(chosen, ", ".join(f"{n} x SP {d}" for n, d in zip(groups.pack_lengths, groups.sp)))
         self.assertEqual((len(groups.candidates()), ns), (len(groups.candidate_ns), groups.candidate_ns[0]))
         for group in range(len(groups)):
-            self.assertGreaterEqual(int((packs.groups == group).sum()), packs.bound(group))
-        self.assertEqual(packs[0].tolist(), packs.samples[: packs.offsets[1]].tolist())
+            self.assertGreaterEqual(int((packs.pack_groups == group).sum()), packs.bound(group))
+        self.assertEqual(packs[0].tolist(), packs.sample_indices[: packs.pack_offsets[1]].tolist())
         by_hand = hbp.Groups.create(cost, [8192, 65536], [1, 8], tokens_per_step=groups.tokens_per_step)
         self.assertEqual(by_hand.pack_lengths.tolist(), [8192, 65536])
         hbp.plan_epoch(lengths, cost, groups=by_hand).validate(lengths, cost)

@@ -357,15 +357,15 @@ class TestRun(unittest.TestCase):
             barred = hbp.simulate_tasks(graph, machine(), schedule, barriers=True)
             spans = schedule.slice_ends - schedule.slice_starts
             for run in (plain, real, barred):
-                self.assertEqual((run.ends - run.starts).tolist(), spans.tolist())
-                self.assertEqual(run.summary().slices_ns, run.ends.max())
-                self.assertEqual(run.summary().total_ns, run.ends.max() + run.summary().gradient_ns)
-            self.assertTrue((plain.starts <= schedule.slice_starts).all())
-            self.assertTrue((plain.starts <= real.starts).all() and (real.starts <= barred.starts).all())
+                self.assertEqual((run.slice_ends - run.slice_starts).tolist(), spans.tolist())
+                self.assertEqual(run.summary().slices_ns, run.slice_ends.max())
+                self.assertEqual(run.summary().total_ns, run.slice_ends.max() + run.summary().gradient_ns)
+            self.assertTrue((plain.slice_starts <= schedule.slice_starts).all())
+            self.assertTrue((plain.slice_starts <= real.slice_starts).all() and (real.slice_starts <= barred.slice_starts).all())
             self.assertEqual((plain.summary().gradient_ns, plain.summary().transfer_ns), (0, 0))
             for wave in range(1, schedule.summary().waves):
                 first, end = schedule.wave_offsets[wave : wave + 2]
-                self.assertGreaterEqual(barred.starts[first:end].min(), barred.ends[:first].max())
+                self.assertGreaterEqual(barred.slice_starts[first:end].min(), barred.slice_ends[:first].max())
             self.assertEqual(real.summary().moved_bytes, schedule.summary().moved_bytes)
             self.assertIn("on 8 GPUs", str(real.summary()))
             self.assertIn(f"{len(schedule)} slices", repr(real))
@@ -376,7 +376,7 @@ class TestRun(unittest.TestCase):
         run = hbp.simulate_tasks(graph, machine(), schedule)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "trace.json")
-            for given, starts in ((None, schedule.slice_starts), (run, run.starts)):
+            for given, starts in ((None, schedule.slice_starts), (run, run.slice_starts)):
                 schedule.trace(path, given)
                 events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
                 self.assertEqual(len(events), int(schedule.slice_gpus.sum()))

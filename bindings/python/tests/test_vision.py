@@ -64,11 +64,11 @@ class TestFill(unittest.TestCase):
     def test_default(self):
         tokens, vision = drawn()
         packs = hbp.iterative_fill(data(), max_tokens=4096, max_vision=9)
-        self.assertEqual(sorted(packs.samples.tolist()), list(range(600)))
-        self.assertEqual(packs.tokens.tolist(), [int(tokens[packs[i]].sum()) for i in range(len(packs))])
-        self.assertEqual(packs.vision.tolist(), [int(vision[packs[i]].sum()) for i in range(len(packs))])
-        self.assertLessEqual(int(packs.tokens.max()), 4096)
-        self.assertLessEqual(int(packs.vision.max()), 9)
+        self.assertEqual(sorted(packs.sample_indices.tolist()), list(range(600)))
+        self.assertEqual(packs.pack_tokens.tolist(), [int(tokens[packs[i]].sum()) for i in range(len(packs))])
+        self.assertEqual(packs.pack_vision.tolist(), [int(vision[packs[i]].sum()) for i in range(len(packs))])
+        self.assertLessEqual(int(packs.pack_tokens.max()), 4096)
+        self.assertLessEqual(int(packs.pack_vision.max()), 9)
         self.assertLessEqual(packs.bound(0), len(packs))
         self.assertLessEqual(len(packs), len(isf(tokens, vision, (4096, 9), 2, 0)))
         few = hbp.iterative_fill(data(), max_tokens=4096, max_vision=9, max_samples=1)
@@ -89,12 +89,12 @@ class TestFill(unittest.TestCase):
         wanted = isf(tokens, vision, (900, 3), 3, 0)
         self.assertEqual([large[i].tolist() for i in range(len(large))], wanted)
         left = sorted(set(range(600)) - {sample for pack in wanted for sample in pack})
-        self.assertEqual(sorted(large.dropped.tolist()), left)
+        self.assertEqual(sorted(large.dropped_indices.tolist()), left)
         self.assertGreater(len(left), 0)
 
     def test_tokens_alone(self):
         packs = hbp.iterative_fill([100, 200, 300, 400], max_tokens=500)
-        self.assertEqual((len(packs), packs.vision, packs.dropped.tolist()), (2, None, []))
+        self.assertEqual((len(packs), packs.pack_vision, packs.dropped_indices.tolist()), (2, None, []))
 
     def test_over_a_budget(self):
         tokens, vision = drawn()
@@ -104,18 +104,18 @@ class TestFill(unittest.TestCase):
             hbp.iterative_fill(large, max_tokens=4096, max_vision=9)
         self.assertIn(7, caught.exception.samples)
         packs = hbp.iterative_fill(large, max_tokens=4096, max_vision=9, over_long="drop")
-        reasons = dict(zip(packs.dropped.tolist(), packs.dropped_reasons.tolist()))
+        reasons = dict(zip(packs.dropped_indices.tolist(), packs.dropped_reasons.tolist()))
         from hbp.plan import REASONS
         self.assertEqual({sample: REASONS[reason] for sample, reason in reasons.items()},
                          {7: "over-long", 9: "over-vision"})
-        self.assertEqual(len(packs.samples), 598)
+        self.assertEqual(len(packs.sample_indices), 598)
 
     def test_views_and_lengths_outlive(self):
         """A borrowed array lives as long as packs that may read it."""
         borrowed = hbp.Lengths.from_array(np.arange(1, 2001, dtype=np.uint32), copy=False)
         packs = hbp.iterative_fill(borrowed, max_tokens=4000)
         del borrowed
-        samples, kept = packs.samples, packs.samples.tolist()
+        samples, kept = packs.sample_indices, packs.sample_indices.tolist()
         del packs
         gc.collect()
         junk = [np.zeros(2000, np.uint32) for _ in range(50)]
@@ -153,9 +153,9 @@ class TestBudgets(unittest.TestCase):
         self.assertEqual(len(packs), budgets.packs)
         self.assertAlmostEqual(budgets.samples_per_pack, 4000 / len(packs))
         self.assertAlmostEqual(budgets.unused_vision,
-                               1 - int(packs.vision.sum()) / (len(packs) * budgets.max_vision))
+                               1 - int(packs.pack_vision.sum()) / (len(packs) * budgets.max_vision))
         self.assertAlmostEqual(budgets.unused_tokens,
-                               1 - int(packs.tokens.sum()) / (len(packs) * budgets.max_tokens))
+                               1 - int(packs.pack_tokens.sum()) / (len(packs) * budgets.max_tokens))
         parts = budgets.padding + budgets.dist_vision + budgets.dist_tokens
         self.assertAlmostEqual(budgets.score, parts + budgets.unused_vision + budgets.unused_tokens)
         self.assertIn("vision units and", str(budgets))

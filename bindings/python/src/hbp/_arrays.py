@@ -66,6 +66,45 @@ class Column:
         return column
 
 
+def read_view(instance: Any) -> Any:
+    """The view of an object, read once: its columns stay where they are for as long as it lives."""
+    found = instance.__dict__.get("_columns")
+    if found is None:
+        found = instance._view()
+        if getattr(lib, instance._get_view)(instance, ctypes.byref(found)) < 0:
+            raise SystemError(f"{instance._get_view} refuses its own struct")
+        instance.__dict__["_columns"] = found
+    return found
+
+
+class ViewColumn:
+    """The column of the same name of the object's view: a read-only numpy view of `rows` rows, and `extra`
+    more, made on first use. An absent column is None."""
+
+    def __init__(self, rows: str, doc: str, extra: int = 0, optional: bool = False) -> None:
+        self._rows = rows
+        self._extra = extra
+        self._optional = optional
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+        self._dtype = owner._view.column_types()[name]
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        found = read_view(instance)
+        pointer = getattr(found, self._name)
+        column = (
+            None
+            if self._optional and not pointer
+            else view(pointer, getattr(found, self._rows) + self._extra, self._dtype, instance._handle)
+        )
+        instance.__dict__[self._name] = column
+        return column
+
+
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:
     """`values` as an array. A mask would be lost on the way into C, so masked values are refused."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

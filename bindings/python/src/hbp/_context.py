@@ -164,6 +164,8 @@ class Owned:
 
     _opaque: Any
     _free: str
+    _view: Any  # of kinds with a view: its struct, and the function that fills it in
+    _get_view: str
     _handle: Handle
 
     def _adopt(self, pointer: int, *keep: Any) -> None:

@@ -13,6 +13,10 @@ I64 = Annotated[int, ctypes.c_int64]
 F64 = Annotated[float, ctypes.c_double]
 Text = Annotated[Optional[bytes], ctypes.c_char_p]
 Address = Annotated[Optional[int], ctypes.c_void_p]
+# Columns of views, with the type of their values.
+I32s = Annotated[Optional[int], ctypes.c_void_p, "int32"]
+U32s = Annotated[Optional[int], ctypes.c_void_p, "uint32"]
+I64s = Annotated[Optional[int], ctypes.c_void_p, "int64"]
 
 
 class Struct(ctypes.Structure):
@@ -41,6 +45,14 @@ class Struct(ctypes.Structure):
     def names(cls) -> "list[str]":
         """The fields' names, `struct_size` left out. A field may be called `names`, too."""
         return cls._names()
+
+    @classmethod
+    def column_types(cls) -> "dict[str, str]":
+        """The types of the values of a view's columns, by name."""
+        hints = get_type_hints(cls, include_extras=True)
+        return {
+            name: hints[name].__metadata__[1] for name in cls._names() if len(hints[name].__metadata__) > 1
+        }
 
     def as_dict(self) -> "dict[str, Any]":
         """The fields by name."""
@@ -448,3 +460,35 @@ class StepOptions(Struct):
     max_samples: I32
     equal_samples: I32
     sequence_tokens_per_rank: I64
+
+
+@struct
+class GroupsView(Struct):
+    groups: I64
+    candidates: I64
+    tokens_per_step: I64
+    thresholds: I64s
+    pack_lengths: I64s
+    sp: I32s
+    recompute: I32s
+    packs: I64s
+    micro_batches: I64s
+    tokens: I64s
+    step_ns: I64s
+    candidate_ns: I64s
+
+
+@struct
+class PacksView(Struct):
+    packs: I64
+    samples: I64
+    dropped: I64
+    pack_offsets: I64s
+    pack_groups: I32s
+    pack_tokens: I64s
+    pack_padded_tokens: I64s
+    pack_squares: I64s
+    pack_vision: I64s
+    sample_indices: U32s
+    dropped_indices: U32s
+    dropped_reasons: I32s

@@ -1,6 +1,6 @@
 """The open structs of planning many tasks; see _structs."""
 
-from ._structs import F64, I32, I64, U64, Address, Struct, Text, struct
+from ._structs import Address, F64, I32, I64, I64s, Struct, Text, U64, struct
 
 
 @struct
@@ -112,3 +112,10 @@ class TaskRunSummary(Struct):
             f"{self.gradient_ns / 1e6:,.3f} ms of gradients; waiting for transfers takes "
             f"{self.transfer_ns / 1e6:,.3f} ms, idle {self.idle:.1%}; peak {self.peak_bytes / 2**30:,.1f} GiB"
         )
+
+
+@struct
+class TaskRunView(Struct):
+    slices: I64
+    slice_starts: I64s
+    slice_ends: I64s

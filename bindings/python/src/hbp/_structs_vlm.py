@@ -1,6 +1,6 @@
 """The open structs of vision-language balance; see _structs."""
 
-from ._structs import F64, I32, I64, U64, Address, Struct, struct
+from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, U64, struct
 
 UNLIMITED = 2**63 - 1
 
@@ -320,3 +320,42 @@ class VlmPlanSummary(Struct):
         if self.dropped:
             lines.append(f"{self.dropped:,} samples dropped")
         return "\n".join(lines)
+
+
+@struct
+class PartitionView(Struct):
+    stages: I64
+    chunks: I64
+    micro_batches: I64
+    cuts: I32s
+    stage_ns: I64s
+    stage_busy_ns: I64s
+    stage_bytes: I64s
+    order: I32s
+
+
+@struct
+class PipelineRunView(Struct):
+    stages: I64
+    operations: I64
+    stage_busy_ns: I64s
+    stage_bytes: I64s
+    operation_stages: I32s
+    operation_chunks: I32s
+    operation_micro_batches: I32s
+    operation_directions: I32s
+    operation_starts: I64s
+    operation_ends: I64s
+
+
+@struct
+class VlmPlanView(Struct):
+    stages: I64
+    chunks: I64
+    layers: I64
+    steps: I64
+    cuts: I32s
+    recompute: I32s
+    stage_ns: I64s
+    stage_bytes: I64s
+    step_ns: I64s

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, same_count
+from ._arrays import ViewColumn, address, integers, read_view, same_count
 from ._context import Owned, ProgressFn
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import GroupsOptions
+from ._structs import GroupsOptions, GroupsView
 from .cost import Cost
 from .lengths import Lengths
 
@@ -25,20 +25,18 @@ class Groups(Owned):
 
     _opaque = _native.Groups
     _free = "hbp_groups_free"
+    _view = GroupsView
+    _get_view = "hbp_groups_get_view"
 
-    thresholds = Column("hbp_groups_get_thresholds", np.int64, "Longest sample of each group, in tokens.")
-    pack_lengths = Column(
-        "hbp_groups_get_pack_lengths", np.int64, "Capacity of each group's packs, in tokens."
-    )
-    sp = Column("hbp_groups_get_sp", np.int32, "SP degrees.")
-    recompute = Column("hbp_groups_get_recompute", np.int32, "Recomputed layers.")
-    packs = Column("hbp_groups_get_packs", np.int64, "Packs in a micro-batch.")
-    micro_batches = Column("hbp_groups_get_micro_batches", np.int64, "Micro-batches in a step.")
-    tokens = Column("hbp_groups_get_tokens", np.int64, "Tokens of the samples that belong to each group.")
-    step_ns = Column("hbp_groups_get_step_ns", np.int64, "Predicted time of a full step.")
-    candidate_ns = Column(
-        "hbp_groups_get_candidate_ns", np.int64, "Predicted epoch of each hierarchy considered."
-    )
+    thresholds = ViewColumn("groups", "Longest sample of each group, in tokens.")
+    pack_lengths = ViewColumn("groups", "Capacity of each group's packs, in tokens.")
+    sp = ViewColumn("groups", "SP degrees.")
+    recompute = ViewColumn("groups", "Recomputed layers.")
+    packs = ViewColumn("groups", "Packs in a micro-batch.")
+    micro_batches = ViewColumn("groups", "Micro-batches in a step.")
+    tokens = ViewColumn("groups", "Tokens of the samples that belong to each group.")
+    step_ns = ViewColumn("groups", "Predicted time of a full step.")
+    candidate_ns = ViewColumn("candidates", "Predicted epoch of each hierarchy considered.")
 
     @classmethod
     def create(
@@ -67,7 +65,7 @@ class Groups(Owned):
     @property
     def tokens_per_step(self) -> int:
         """The tokens a step carries."""
-        return lib.hbp_groups_get_tokens_per_step(self)
+        return read_view(self).tokens_per_step
 
     def candidates(self) -> list[tuple[str, int]]:
         """The hierarchies considered, best first: a text such as "16384 x SP 1, 131072 x SP 8", predicted

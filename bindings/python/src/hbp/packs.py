@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column
+from ._arrays import ViewColumn
 from ._context import Owned, ProgressFn
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import FillOptions
+from ._structs import FillOptions, PacksView
 from .groups import Groups
 from .lengths import Lengths
 
@@ -25,23 +25,18 @@ class Packs(Owned):
 
     _opaque = _native.Packs
     _free = "hbp_packs_free"
+    _view = PacksView
+    _get_view = "hbp_packs_get_view"
 
-    offsets = Column("hbp_packs_get_offsets", np.int64, "First sample of each pack, [packs + 1].")
-    groups = Column("hbp_packs_get_groups", np.int32, "Row of the groups that each pack belongs to.")
-    tokens = Column("hbp_packs_get_tokens", np.int64, "Tokens of each pack.")
-    padded_tokens = Column("hbp_packs_get_padded_tokens", np.int64, "Tokens of each pack after padding.")
-    squares = Column("hbp_packs_get_squares", np.int64, "Sum of squared lengths of each pack.")
-    vision = Column(
-        "hbp_packs_get_vision",
-        np.int64,
-        "Vision units of each pack; None without a second size.",
-        optional=True,
-    )
-    samples = Column(
-        "hbp_packs_get_samples", np.uint32, "Samples (pieces) of the lengths, packs laid end to end."
-    )
-    dropped = Column("hbp_packs_get_dropped", np.uint32, "Samples (pieces) that the fill left out.")
-    dropped_reasons = Column("hbp_packs_get_dropped_reasons", np.int32, "Why, as hbp.plan.REASONS names it.")
+    pack_offsets = ViewColumn("packs", "First sample of each pack, [packs + 1].", extra=1)
+    pack_groups = ViewColumn("packs", "Row of the groups that each pack belongs to.")
+    pack_tokens = ViewColumn("packs", "Tokens of each pack.")
+    pack_padded_tokens = ViewColumn("packs", "Tokens of each pack after padding.")
+    pack_squares = ViewColumn("packs", "Sum of squared lengths of each pack.")
+    pack_vision = ViewColumn("packs", "Vision units of each pack; None without a second size.", optional=True)
+    sample_indices = ViewColumn("samples", "Samples (pieces) of the lengths, packs laid end to end.")
+    dropped_indices = ViewColumn("dropped", "Samples (pieces) that the fill left out.")
+    dropped_reasons = ViewColumn("dropped", "Why, as hbp.plan.REASONS names it.")
 
     def bound(self, group: int) -> int:
         """No filling of this group's samples needs fewer packs."""
@@ -51,15 +46,15 @@ class Packs(Owned):
         return packs
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.pack_tokens)
 
     def __getitem__(self, pack: int) -> npt.NDArray[np.uint32]:
         """The samples (pieces) of a pack."""
         at = range(len(self))[pack]
-        return self.samples[self.offsets[at] : self.offsets[at + 1]]
+        return self.sample_indices[self.pack_offsets[at] : self.pack_offsets[at + 1]]
 
     def __repr__(self) -> str:
-        return f"<hbp.Packs: {len(self.samples):,} samples in {len(self):,} packs>"
+        return f"<hbp.Packs: {len(self.sample_indices):,} samples in {len(self):,} packs>"
 
 
 def greedy_fill(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, floats, integers, plain, same_count, view
+from ._arrays import ViewColumn, address, floats, integers, plain, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
 from ._native import lib
 from ._numbers import choice, int32
@@ -18,7 +18,9 @@ from ._structs_vlm import (
     PartitionCandidateStruct,
     PartitionOptions,
     PartitionSummary,
+    PartitionView,
     PipelineOptions,
+    PipelineRunView,
     PipelineSummary,
 )
 from .layers import RECOMPUTE, Layers, named
@@ -150,22 +152,14 @@ class Partition(Owned):
 
     _opaque = _native.Partition
     _free = "hbp_partition_free"
+    _view = PartitionView
+    _get_view = "hbp_partition_get_view"
 
-    cuts = Column(
-        "hbp_partition_get_cuts", np.int32, "First layer of each chunk, and the number of layers at the end."
-    )
-    stage_ns = Column(
-        "hbp_partition_get_stage_ns",
-        np.int64,
-        "Time of each stage for the mean micro-batch, exposed transfers in.",
-    )
-    stage_busy_ns = Column(
-        "hbp_partition_get_stage_busy_ns", np.int64, "Time that each stage works in a step, simulated."
-    )
-    stage_bytes = Column("hbp_partition_get_stage_bytes", np.int64, "Peak of each stage, simulated.")
-    order = Column(
-        "hbp_partition_get_order", np.int32, "Micro-batches as they are best run; as given without `order`."
-    )
+    cuts = ViewColumn("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
+    stage_ns = ViewColumn("stages", "Time of each stage for the mean micro-batch, exposed transfers in.")
+    stage_busy_ns = ViewColumn("stages", "Time that each stage works in a step, simulated.")
+    stage_bytes = ViewColumn("stages", "Peak of each stage, simulated.")
+    order = ViewColumn("micro_batches", "Micro-batches as they are best run; as given without `order`.")
 
     def summary(self) -> PartitionSummary:
         """The partition in numbers; print it."""
@@ -233,26 +227,24 @@ def partition_layers(
 
 
 class PipelineRun(Owned):
-    """A step of a pipeline that was run on paper. Immutable.
-
-    busy_ns and peak_bytes have a value a stage; the other columns one an operation, by stage and in the order
-    of their start."""
+    """A step of a pipeline that was run on paper. Immutable. Operations stand by stage, and in the order of
+    their start."""
 
     _opaque = _native.PipelineRun
     _free = "hbp_pipeline_run_free"
+    _view = PipelineRunView
+    _get_view = "hbp_pipeline_run_get_view"
 
-    busy_ns = Column("hbp_pipeline_run_get_busy_ns", np.int64, "Time that each stage works.")
-    peak_bytes = Column("hbp_pipeline_run_get_peak_bytes", np.int64, "Peak of each stage.")
-    stages = Column("hbp_pipeline_run_get_stages", np.int32, "Stage of each operation.")
-    chunks = Column("hbp_pipeline_run_get_chunks", np.int32, "Chunk of layers of each operation.")
-    micro_batches = Column(
-        "hbp_pipeline_run_get_micro_batches",
-        np.int32,
-        "Micro-batch of each operation: row of the scales, not place in the order.",
+    stage_busy_ns = ViewColumn("stages", "Time that each stage works.")
+    stage_bytes = ViewColumn("stages", "Peak of each stage.")
+    operation_stages = ViewColumn("operations", "Stage of each operation.")
+    operation_chunks = ViewColumn("operations", "Chunk of layers of each operation.")
+    operation_micro_batches = ViewColumn(
+        "operations", "Micro-batch of each operation: row of the scales, not place in the order."
     )
-    directions = Column("hbp_pipeline_run_get_directions", np.int32, "0: forward; 1: backward.")
-    starts = Column("hbp_pipeline_run_get_starts", np.int64, "When each operation starts, in ns.")
-    ends = Column("hbp_pipeline_run_get_ends", np.int64, "When each operation ends, in ns.")
+    operation_directions = ViewColumn("operations", "0: forward; 1: backward.")
+    operation_starts = ViewColumn("operations", "When each operation starts, in ns.")
+    operation_ends = ViewColumn("operations", "When each operation ends, in ns.")
 
     def summary(self) -> PipelineSummary:
         """The step in numbers; print it."""
@@ -262,10 +254,10 @@ class PipelineRun(Owned):
 
     def __len__(self) -> int:
         """Operations."""
-        return len(self.stages)
+        return len(self.operation_stages)
 
     def __repr__(self) -> str:
-        return f"<hbp.PipelineRun: {len(self):,} operations on {len(self.busy_ns)} stages>"
+        return f"<hbp.PipelineRun: {len(self):,} operations on {len(self.stage_busy_ns)} stages>"
 
 
 def simulate_pipeline(

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address
+from ._arrays import Column, ViewColumn, address
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, file_bytes, from_file_bytes, path_bytes
 from ._native import lib
 from ._numbers import choice
-from ._structs_tasks import TaskRunOptions, TaskRunSummary, TasksOptions, TaskSummary
+from ._structs_tasks import TaskRunOptions, TaskRunSummary, TaskRunView, TasksOptions, TaskSummary
 from .graph import Graph
 from .machine import Machine
 
@@ -144,7 +144,7 @@ class TaskSchedule(Owned):
                 raise TypeError(f"run is {run!r}; it must be hbp.TaskRun")
             if len(run) != len(self):
                 raise ValueError(f"run has {len(run)} slices, the schedule {len(self)}")
-            starts, ends = address(run.starts), address(run.ends)
+            starts, ends = address(run.slice_starts), address(run.slice_ends)
         call_long(lib.hbp_task_schedule_trace, self, starts, ends, path_bytes(path))
 
     def validate(self, graph: Graph, machine: Machine) -> None:
@@ -268,9 +268,11 @@ class TaskRun(Owned):
 
     _opaque = _native.TaskRun
     _free = "hbp_task_run_free"
+    _view = TaskRunView
+    _get_view = "hbp_task_run_get_view"
 
-    starts = Column("hbp_task_run_get_starts", np.int64, "When each slice of the schedule starts, in ns.")
-    ends = Column("hbp_task_run_get_ends", np.int64, "When each slice ends, in ns.")
+    slice_starts = ViewColumn("slices", "When each slice of the schedule starts, in ns.")
+    slice_ends = ViewColumn("slices", "When each slice ends, in ns.")
 
     def summary(self) -> TaskRunSummary:
         """The step in numbers; print it."""
@@ -280,7 +282,7 @@ class TaskRun(Owned):
 
     def __len__(self) -> int:
         """Slices."""
-        return len(self.starts)
+        return len(self.slice_starts)
 
     def __repr__(self) -> str:
         return f"<hbp.TaskRun: {len(self):,} slices in {self.summary().total_ns / 1e6:,.3f} ms>"

@@ -6,15 +6,14 @@ import ctypes
 from functools import cached_property
 from typing import Optional, Union
 
-import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column
+from ._arrays import ViewColumn
 from ._context import Owned, ProgressFn, call
 from ._native import lib
 from ._numbers import choice
-from ._structs_vlm import VlmOptions, VlmPlanSummary
+from ._structs_vlm import VlmOptions, VlmPlanSummary, VlmPlanView
 from .cost import ZERO_STAGES
 from .layers import Layers
 from .lengths import OVER_LONG, Lengths
@@ -37,18 +36,14 @@ class VlmPlan(Owned):
 
     _opaque = _native.VlmPlan
     _free = "hbp_vlm_plan_free"
+    _view = VlmPlanView
+    _get_view = "hbp_vlm_plan_get_view"
 
-    cuts = Column(
-        "hbp_vlm_plan_get_cuts", np.int32, "First layer of each chunk, and the number of layers at the end."
-    )
-    recompute = Column(
-        "hbp_vlm_plan_get_recompute",
-        np.int32,
-        "What each layer recomputes, as hbp.layers.RECOMPUTE names it.",
-    )
-    stage_ns = Column("hbp_vlm_plan_get_stage_ns", np.int64, "Mean time of each stage for a micro-batch.")
-    stage_bytes = Column("hbp_vlm_plan_get_stage_bytes", np.int64, "Peak of each stage.")
-    step_ns = Column("hbp_vlm_plan_get_step_ns", np.int64, "Pipeline time of each step.")
+    cuts = ViewColumn("chunks", "First layer of each chunk, and the number of layers at the end.", extra=1)
+    recompute = ViewColumn("layers", "What each layer recomputes, as hbp.layers.RECOMPUTE names it.")
+    stage_ns = ViewColumn("stages", "Mean time of each stage for a micro-batch.")
+    stage_bytes = ViewColumn("stages", "Peak of each stage.")
+    step_ns = ViewColumn("steps", "Pipeline time of each step.")
 
     @cached_property
     def data(self) -> Plan:
