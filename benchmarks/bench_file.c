@@ -17,23 +17,30 @@ typedef struct column {
 /* The columns of a plan as they lie in memory. */
 static int64_t list_columns(const hbp_plan *plan, column columns[COLUMNS])
 {
-    typedef const int64_t *(*wide)(const hbp_plan *, int64_t *);
-    typedef const int32_t *(*narrow)(const hbp_plan *, int64_t *);
-    static const wide wides[] = {
-        hbp_plan_get_step_offsets,   hbp_plan_get_step_ns,      hbp_plan_get_step_loss_tokens,
-        hbp_plan_get_step_samples,   hbp_plan_get_step_tokens,  hbp_plan_get_micro_batch_offsets,
-        hbp_plan_get_micro_batch_ns, hbp_plan_get_pack_offsets, hbp_plan_get_pack_capacity,
-        hbp_plan_get_pack_tokens,    hbp_plan_get_pack_squares, hbp_plan_get_pack_ns,
-        hbp_plan_get_pack_bytes,     hbp_plan_get_sample_ids};
-    static const narrow narrows[] = {hbp_plan_get_pack_ranks, hbp_plan_get_pack_sp,
-                                     hbp_plan_get_pack_recompute, hbp_plan_get_sample_tokens};
+    hbp_plan_view v = {.struct_size = sizeof v};
+    (void)hbp_plan_get_view(plan, &v);
+    const column wide[] = {{v.step_offsets, v.steps + 1},
+                           {v.step_ns, v.steps},
+                           {v.step_loss_tokens, v.steps},
+                           {v.step_samples, v.steps},
+                           {v.step_tokens, v.steps},
+                           {v.micro_batch_offsets, v.micro_batches + 1},
+                           {v.micro_batch_ns, v.micro_batches},
+                           {v.pack_offsets, v.packs + 1},
+                           {v.pack_capacity, v.packs},
+                           {v.pack_tokens, v.packs},
+                           {v.pack_squares, v.packs},
+                           {v.pack_ns, v.packs},
+                           {v.pack_bytes, v.packs},
+                           {v.sample_ids, v.samples}};
+    const column narrow[] = {{v.pack_ranks, v.packs},
+                             {v.pack_sp, v.packs},
+                             {v.pack_recompute, v.packs},
+                             {v.sample_tokens, v.samples}};
     int64_t bytes = 0;
-    for (int k = 0; k < COLUMNS; k++) {
-        int64_t count = 0;
-        int is_wide = k < 14;
-        columns[k].data =
-            is_wide ? (const void *)wides[k](plan, &count) : (const void *)narrows[k - 14](plan, &count);
-        columns[k].bytes = count * (is_wide ? 8 : 4);
+    for (int k = 0; k < COLUMNS; k++) { /* rows so far */
+        columns[k] = k < 14 ? wide[k] : narrow[k - 14];
+        columns[k].bytes *= k < 14 ? 8 : 4;
         bytes += columns[k].bytes;
     }
     return bytes;

@@ -83,8 +83,10 @@ static double plan(hbp_context *context, const hbp_lengths *lengths, const hbp_c
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     bench_need(context, hbp_plan_get_summary(context, made, &summary), "the plan");
     *micro_batches += summary.micro_batches;
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(made, &view);
     if (sp)
-        *sp = hbp_plan_get_pack_sp(made, NULL)[0];
+        *sp = view.pack_sp[0];
     hbp_plan_free(made);
     return (double)summary.predicted_ns / 1e9;
 }

@@ -111,9 +111,11 @@ static void write_groups(const int32_t groups[16], char text[64])
 
 static void write_plan(const hbp_plan *plan, char text[64])
 {
-    int64_t packs = 0;
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, &packs);
-    const int64_t *first = hbp_plan_get_pack_offsets(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    int64_t packs = view.packs;
+    const int32_t *sp = view.pack_sp;
+    const int64_t *first = view.pack_offsets;
     int32_t groups[16] = {0};
     for (int64_t i = 0; i < packs; i++)
         for (int j = 0; j < 16 && first[i + 1] > first[i]; j++)

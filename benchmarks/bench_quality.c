@@ -38,9 +38,11 @@ static hbp_status describe_groups(hbp_context *context, const hbp_lengths *lengt
 /* HBP's PR: what capacities leave free, dummies included. */
 static double unused_capacity(const hbp_plan *plan)
 {
-    int64_t packs = 0;
-    const int64_t *capacity = hbp_plan_get_pack_capacity(plan, &packs);
-    const int64_t *tokens = hbp_plan_get_pack_tokens(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    int64_t packs = view.packs;
+    const int64_t *capacity = view.pack_capacity;
+    const int64_t *tokens = view.pack_tokens;
     double room = 0, held = 0;
     for (int64_t p = 0; p < packs; p++) {
         room += (double)capacity[p];

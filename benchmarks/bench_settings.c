@@ -60,8 +60,10 @@ static outcome plan(hbp_context *context, const hbp_lengths *lengths, const hbp_
         return o;
     bench_need(context, hbp_plan_validate(context, made, lengths, cost), "the plan");
     bench_need(context, hbp_plan_get_summary(context, made, &o.summary), "the summary");
-    int64_t steps;
-    const int64_t *tokens = hbp_plan_get_step_tokens(made, &steps);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(made, &view);
+    int64_t steps = view.steps;
+    const int64_t *tokens = view.step_tokens;
     for (int64_t s = 0; s < steps; s++)
         o.most_tokens = tokens[s] > o.most_tokens ? tokens[s] : o.most_tokens;
     hbp_plan_free(made);

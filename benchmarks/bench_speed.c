@@ -56,7 +56,9 @@ static stages time_plan(hbp_context *context, const uint32_t *length, int64_t co
     bench_need(context, hbp_balance_attention(context, packs, groups, cost, NULL, &plan), "balance");
     s.balance = bench_cpu() - start;
     s.packs = bench_count_packs(packs);
-    hbp_plan_get_step_ns(plan, &s.steps);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    s.steps = view.steps;
     s.digest = hbp_plan_get_digest(plan);
     hbp_plan_free(plan);
     hbp_packs_free(packs);

@@ -71,7 +71,9 @@ static double plan_steps(hbp_context *context, const hbp_lengths *lengths, const
         hbp_plan *step = NULL;
         bench_need(context, hbp_lengths_create_i64(context, length, count, NULL, &batch), "a batch");
         bench_need(context, hbp_plan_step(context, batch, cost, NULL, &step), "a step");
-        ns += (double)hbp_plan_get_step_ns(step, NULL)[0];
+        hbp_plan_view view = {.struct_size = sizeof view};
+        (void)hbp_plan_get_view(step, &view);
+        ns += (double)view.step_ns[0];
         hbp_plan_free(step);
         hbp_lengths_free(batch);
     }

@@ -28,19 +28,19 @@ int main(void)
     if (failed) {
         fprintf(stderr, "first: %s\n", ctx ? hbp_context_message(ctx) : "no context");
     } else {
-        int64_t steps = 0;
-        const int64_t *step_ns = hbp_plan_get_step_ns(plan, &steps);
-        const int64_t *offset = hbp_plan_get_pack_offsets(plan, NULL);
-        const int64_t *id = hbp_plan_get_sample_ids(plan, NULL);
+        hbp_plan_view view = {.struct_size = sizeof view};
+        hbp_plan_get_view(plan, &view);
+        int64_t steps = view.steps;
+        const int64_t *step_ns = view.step_ns;
+        const int64_t *offset = view.pack_offsets;
+        const int64_t *id = view.sample_ids;
         printf("%lld steps; step 0 takes %.0f ms; rank 5 runs in it\n", (long long)steps,
                (double)step_ns[0] / 1e6);
         int64_t pack;
         for (int64_t m = 0; (pack = hbp_plan_get_rank_pack(plan, 0, m, 5)) >= 0; m++) {
             printf("  micro-batch %lld: SP %d, %d layers recomputed, %lld samples of %lld tokens:",
-                   (long long)m, (int)hbp_plan_get_pack_sp(plan, NULL)[pack],
-                   (int)hbp_plan_get_pack_recompute(plan, NULL)[pack],
-                   (long long)(offset[pack + 1] - offset[pack]),
-                   (long long)hbp_plan_get_pack_tokens(plan, NULL)[pack]);
+                   (long long)m, (int)view.pack_sp[pack], (int)view.pack_recompute[pack],
+                   (long long)(offset[pack + 1] - offset[pack]), (long long)view.pack_tokens[pack]);
             for (int64_t s = offset[pack]; s < offset[pack + 1] && s < offset[pack] + 5; s++)
                 printf(" %lld", (long long)id[s]);
             printf(" ...\n");

@@ -41,7 +41,9 @@ static hbp_status train(trainer *t, const hbp_plan *plan)
     int64_t count;
     hbp_status status =
         hbp_plan_copy_rank_packs(t->ctx, plan, 0, RANK, packs, sizeof *packs, MOST_MICRO_BATCHES, &count);
-    const int64_t *id = hbp_plan_get_sample_ids(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    hbp_plan_get_view(plan, &view);
+    const int64_t *id = view.sample_ids;
     for (int64_t m = 0; status >= 0 && m < count; m++) {
         const hbp_rank_pack *p = &packs[m];
         int64_t group =
@@ -70,8 +72,9 @@ static hbp_status run(trainer *t)
         if (status >= 0)
             status = hbp_stepper_take(t->ctx, t->stepper, &plan);
         if (status >= 0) {
-            printf("step %lld: %.0f ms, digest %016llx\n", (long long)step,
-                   (double)hbp_plan_get_step_ns(plan, NULL)[0] / 1e6,
+            hbp_plan_view view = {.struct_size = sizeof view};
+            hbp_plan_get_view(plan, &view);
+            printf("step %lld: %.0f ms, digest %016llx\n", (long long)step, (double)view.step_ns[0] / 1e6,
                    (unsigned long long)hbp_plan_get_digest(plan));
             status = train(t, plan);
         }

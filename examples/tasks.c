@@ -75,13 +75,15 @@ int main(void)
            1e-6 * (double)summary.makespan_ns, (int)summary.gpus, 100 * summary.gap);
 
     /* What rank 3 runs, in its order. */
-    int64_t slices;
-    const int32_t *meta_op = hbp_task_schedule_get_slice_meta_ops(schedule, &slices);
-    const int32_t *start = hbp_task_schedule_get_slice_firsts(schedule, NULL);
-    const int32_t *count = hbp_task_schedule_get_slice_operators(schedule, NULL);
-    const int32_t *group = hbp_task_schedule_get_slice_groups(schedule, NULL);
-    const int64_t *offsets = hbp_task_schedule_get_group_offsets(schedule, NULL);
-    const int32_t *ranks = hbp_task_schedule_get_group_ranks(schedule, NULL);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    hbp_task_schedule_get_view(schedule, &view);
+    int64_t slices = view.slices;
+    const int32_t *meta_op = view.slice_meta_ops;
+    const int32_t *start = view.slice_firsts;
+    const int32_t *count = view.slice_operators;
+    const int32_t *group = view.slice_groups;
+    const int64_t *offsets = view.group_offsets;
+    const int32_t *ranks = view.group_ranks;
     for (int64_t s = 0; s < slices; s++)
         for (int64_t r = offsets[group[s]]; r < offsets[group[s] + 1]; r++)
             if (ranks[r] == 3)

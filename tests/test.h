@@ -61,14 +61,14 @@ static inline int test_run(Suite *suite)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Runs the test functions (START_TEST names) given as arguments, 120 s each, between `setup` and `teardown`
+/* Runs the test functions (START_TEST names) given as arguments, between `setup` and `teardown`
  * (NULL: nothing); main of a test program. */
 #define TEST_MAIN_WITH(name, setup, teardown, ...)                                                           \
     int main(void)                                                                                           \
     {                                                                                                        \
         Suite *suite = suite_create(name);                                                                   \
         TCase *cases = tcase_create(name);                                                                   \
-        tcase_set_timeout(cases, 120);                                                                       \
+        tcase_set_timeout(cases, 400);                                                                       \
         tcase_add_checked_fixture(cases, setup, teardown);                                                   \
         const TTest *tests[] = {__VA_ARGS__};                                                                \
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                            \

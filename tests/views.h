@@ -20,5 +20,7 @@ TEST_VIEW(partition)
 TEST_VIEW(pipeline_run)
 TEST_VIEW(task_run)
 TEST_VIEW(vlm_plan)
+TEST_VIEW(plan)
+TEST_VIEW(task_schedule)
 
 #endif

@@ -101,14 +101,16 @@ static hbp_status plan_with(const trial *t, int64_t value, epoch_setting *settin
  * incomplete one happens to be would decide. */
 static int64_t find_rate(const hbp_plan *plan, int64_t total_ns)
 {
-    int64_t steps, least = 0;
-    const int64_t *tokens = hbp_plan_get_step_tokens(plan, &steps), *ns = hbp_plan_get_step_ns(plan, NULL);
+    int64_t least = 0;
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *tokens = view.step_tokens, *ns = view.step_ns;
     double all = 0;
-    for (int64_t s = 0; s < steps; s++) {
+    for (int64_t s = 0; s < view.steps; s++) {
         all += (double)tokens[s];
         least = tokens[s] < tokens[least] ? s : least;
     }
-    if (steps < 2)
+    if (view.steps < 2)
         return total_ns;
     double rest = all - (double)tokens[least];
     return (int64_t)((double)(total_ns - ns[least]) / rest * all);

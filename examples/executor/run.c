@@ -133,7 +133,9 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
     if (!errors)
         return failed ? failed : ex_fail(fault, "no memory for %lld errors", (long long)record->count);
     int64_t count = 0;
-    const int64_t *predicted = hbp_plan_get_pack_ns(in->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(in->plan, &view);
+    const int64_t *predicted = view.pack_ns;
     for (int64_t i = 0; i < record->count; i++)
         if (record->samples[i] > 0) {
             double off = (double)predicted[record->pack[i]] / (double)record->time_ns[i] - 1;
@@ -187,8 +189,9 @@ static void print_summary(const summary *s, const ex_rank *rank)
 static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
 {
     const ex_options *o = in->options;
-    int64_t all = 0;
-    hbp_plan_get_step_ns(in->plan, &all);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(in->plan, &view);
+    int64_t all = view.steps;
     int64_t first = o->step < 0 ? 0 : o->step;
     ex_check check = {.plan = in->plan,
                       .model = in->model,
@@ -204,12 +207,10 @@ static int prepare(const inputs *in, ex_rank *rank, ex_walk_options *w)
                                   ex_output_make_folder(o->gradients, &rank->fault) < 0))
         return -1;
     /* A cost that cannot judge the run is refused now, not after it. */
-    int64_t packs = 0;
-    hbp_plan_get_pack_sp(in->plan, &packs);
-    for (int64_t p = 0; in->cost && !o->unpacked && p < packs; p++)
-        if (hbp_cost_predict_pack_ns(in->cost, hbp_plan_get_pack_sp(in->plan, NULL)[p], 0, 1, 1) < 0)
+    for (int64_t p = 0; in->cost && !o->unpacked && p < view.packs; p++)
+        if (hbp_cost_predict_pack_ns(in->cost, view.pack_sp[p], 0, 1, 1) < 0)
             return ex_fail(&rank->fault, "%s does not allow SP %d, which pack %lld of the plan has", o->cost,
-                           (int)hbp_plan_get_pack_sp(in->plan, NULL)[p], (long long)p);
+                           (int)view.pack_sp[p], (long long)p);
     if (ex_check_plan(&check, &rank->fault) < 0 ||
         ex_check_memory(&check, rank->device, &w->arena_bytes, &rank->fault) < 0)
         return -1;

@@ -25,19 +25,19 @@ enum { KINDS = 64 };
  */
 static int count_kinds(const hbp_plan *plan, kind *kinds)
 {
-    int64_t packs = 0;
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, &packs);
-    const int32_t *recompute = hbp_plan_get_pack_recompute(plan, NULL);
-    const int64_t *capacity = hbp_plan_get_pack_capacity(plan, NULL);
-    const int64_t *tokens = hbp_plan_get_pack_tokens(plan, NULL);
-    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
-    const int64_t *vision = hbp_plan_get_pack_vision(plan, NULL);
-    const int64_t *vision_capacity = hbp_plan_get_pack_vision_capacity(plan, NULL);
-    int64_t micro_batches = 0;
-    const int64_t *ns = hbp_plan_get_micro_batch_ns(plan, &micro_batches);
-    const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int32_t *sp = view.pack_sp;
+    const int32_t *recompute = view.pack_recompute;
+    const int64_t *capacity = view.pack_capacity;
+    const int64_t *tokens = view.pack_tokens;
+    const int64_t *samples = view.pack_offsets;
+    const int64_t *vision = view.pack_vision;
+    const int64_t *vision_capacity = view.pack_vision_capacity;
+    const int64_t *ns = view.micro_batch_ns;
+    const int64_t *offsets = view.micro_batch_offsets;
     int count = 0;
-    for (int64_t m = 0; m < micro_batches; m++)
+    for (int64_t m = 0; m < view.micro_batches; m++)
         for (int64_t p = offsets[m]; p < offsets[m + 1]; p++) {
             int k = 0;
             while (k < count && (kinds[k].sp != sp[p] || kinds[k].recompute != recompute[p] ||
@@ -172,12 +172,14 @@ static int overview(cli *c)
 
 static json_t *samples_json(const hbp_plan *plan, int64_t pack)
 {
-    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
-    const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
-    const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
-    const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
-    const int32_t *vision = hbp_plan_get_sample_vision(plan, NULL);
-    const int32_t *modalities = hbp_plan_get_sample_modalities(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *offsets = view.pack_offsets;
+    const int64_t *ids = view.sample_ids;
+    const int32_t *tokens = view.sample_tokens;
+    const int64_t *first = view.sample_first_tokens;
+    const int32_t *vision = view.sample_vision;
+    const int32_t *modalities = view.sample_modalities;
     json_t *list = json_array();
     for (int64_t i = offsets[pack]; i < offsets[pack + 1]; i++) {
         json_t *sample = json_pack("{s:I,s:I,s:i}", "id", (json_int_t)ids[i], "first_token",
@@ -193,21 +195,19 @@ static json_t *samples_json(const hbp_plan *plan, int64_t pack)
 
 static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
 {
-    const int64_t *vision = hbp_plan_get_pack_vision(plan, NULL);
-    const int64_t *room = hbp_plan_get_pack_vision_capacity(plan, NULL);
-    const int64_t *modalities = hbp_plan_get_micro_batch_modalities(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *vision = view.pack_vision;
+    const int64_t *room = view.pack_vision_capacity;
+    const int64_t *modalities = view.micro_batch_modalities;
     json_t *pack =
         json_pack("{s:I,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "micro_batch", (json_int_t)micro_batch,
-                  "first_rank", (int)hbp_plan_get_pack_ranks(plan, NULL)[p], "sp",
-                  (int)hbp_plan_get_pack_sp(plan, NULL)[p], "recompute",
-                  (int)hbp_plan_get_pack_recompute(plan, NULL)[p], "capacity",
-                  (json_int_t)hbp_plan_get_pack_capacity(plan, NULL)[p], "tokens",
-                  (json_int_t)hbp_plan_get_pack_tokens(plan, NULL)[p], "padded_tokens",
-                  (json_int_t)hbp_plan_get_pack_padded_tokens(plan, NULL)[p], "squares",
-                  (json_int_t)hbp_plan_get_pack_squares(plan, NULL)[p], "loss_tokens",
-                  (json_int_t)hbp_plan_get_pack_loss_tokens(plan, NULL)[p], "predicted_ns",
-                  (json_int_t)hbp_plan_get_pack_ns(plan, NULL)[p], "peak_bytes",
-                  (json_int_t)hbp_plan_get_pack_bytes(plan, NULL)[p], "samples", samples_json(plan, p));
+                  "first_rank", (int)view.pack_ranks[p], "sp", (int)view.pack_sp[p], "recompute",
+                  (int)view.pack_recompute[p], "capacity", (json_int_t)view.pack_capacity[p], "tokens",
+                  (json_int_t)view.pack_tokens[p], "padded_tokens", (json_int_t)view.pack_padded_tokens[p],
+                  "squares", (json_int_t)view.pack_squares[p], "loss_tokens",
+                  (json_int_t)view.pack_loss_tokens[p], "predicted_ns", (json_int_t)view.pack_ns[p],
+                  "peak_bytes", (json_int_t)view.pack_bytes[p], "samples", samples_json(plan, p));
     if (vision) {
         json_object_set_new(pack, "vision", json_integer((json_int_t)vision[p]));
         json_object_set_new(pack, "vision_capacity",
@@ -220,23 +220,25 @@ static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
 
 static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_t p)
 {
-    int first = (int)hbp_plan_get_pack_ranks(plan, NULL)[p];
-    int sp = (int)hbp_plan_get_pack_sp(plan, NULL)[p];
-    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    int first = (int)view.pack_ranks[p];
+    int sp = (int)view.pack_sp[p];
+    const int64_t *offsets = view.pack_offsets;
     table_add_text(t, show_count(micro_batch));
     table_add(t, sp > 1 ? "%d-%d" : "%d", first, first + sp - 1);
     table_add(t, "%d", sp);
-    table_add(t, "%d", (int)hbp_plan_get_pack_recompute(plan, NULL)[p]);
+    table_add(t, "%d", (int)view.pack_recompute[p]);
     table_add_text(t, show_count(offsets[p + 1] - offsets[p]));
-    table_add_text(t, show_count(hbp_plan_get_pack_tokens(plan, NULL)[p]));
-    table_add_text(t, show_length(hbp_plan_get_pack_capacity(plan, NULL)[p]));
-    table_add_text(t, show_real("%.3g", (double)hbp_plan_get_pack_squares(plan, NULL)[p]));
-    table_add_text(t, show_time((double)hbp_plan_get_pack_ns(plan, NULL)[p]));
-    table_add_text(t, show_bytes((double)hbp_plan_get_pack_bytes(plan, NULL)[p]));
-    if (hbp_plan_get_pack_vision(plan, NULL))
-        table_add_text(t, show_count(hbp_plan_get_pack_vision(plan, NULL)[p]));
-    if (hbp_plan_get_micro_batch_modalities(plan, NULL))
-        table_add_text(t, show_modalities(hbp_plan_get_micro_batch_modalities(plan, NULL)[micro_batch]));
+    table_add_text(t, show_count(view.pack_tokens[p]));
+    table_add_text(t, show_length(view.pack_capacity[p]));
+    table_add_text(t, show_real("%.3g", (double)view.pack_squares[p]));
+    table_add_text(t, show_time((double)view.pack_ns[p]));
+    table_add_text(t, show_bytes((double)view.pack_bytes[p]));
+    if (view.pack_vision)
+        table_add_text(t, show_count(view.pack_vision[p]));
+    if (view.micro_batch_modalities)
+        table_add_text(t, show_modalities(view.micro_batch_modalities[micro_batch]));
 }
 
 static void begin_packs(table *t, const hbp_plan *plan)
@@ -245,9 +247,11 @@ static void begin_packs(table *t, const hbp_plan *plan)
                                "samples",     "tokens", "capacity", "squares",
                                "time",        "peak"};
     int columns = 10;
-    if (hbp_plan_get_pack_vision(plan, NULL))
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    if (view.pack_vision)
         headers[columns++] = "vision units";
-    if (hbp_plan_get_micro_batch_modalities(plan, NULL))
+    if (view.micro_batch_modalities)
         headers[columns++] = "kinds";
     table_begin(t, columns, headers);
 }
@@ -255,11 +259,13 @@ static void begin_packs(table *t, const hbp_plan *plan)
 static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, int all)
 {
     enum { SHOWN = 20 };
-    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, NULL);
-    const int64_t *ids = hbp_plan_get_sample_ids(plan, NULL);
-    const int32_t *tokens = hbp_plan_get_sample_tokens(plan, NULL);
-    const int64_t *first = hbp_plan_get_sample_first_tokens(plan, NULL);
-    const int32_t *vision = hbp_plan_get_sample_vision(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *offsets = view.pack_offsets;
+    const int64_t *ids = view.sample_ids;
+    const int32_t *tokens = view.sample_tokens;
+    const int64_t *first = view.sample_first_tokens;
+    const int32_t *vision = view.sample_vision;
     int64_t end = offsets[p + 1];
     if (!all && end - offsets[p] > SHOWN)
         end = offsets[p] + SHOWN;
@@ -291,8 +297,10 @@ static int one_step(cli *c)
     if (c->rank >= s.ranks)
         return cli_error("there is no rank %lld; the plan is for %d", (long long)c->rank, (int)s.ranks);
     CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
-    const int64_t *steps = hbp_plan_get_step_offsets(c->plan, NULL);
-    const int64_t *micro_batches = hbp_plan_get_micro_batch_offsets(c->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    const int64_t *steps = view.step_offsets;
+    const int64_t *micro_batches = view.micro_batch_offsets;
     json_t *packs = json_array();
     table t;
     begin_packs(&t, c->plan);
@@ -308,21 +316,18 @@ static int one_step(cli *c)
         }
     }
     cli_clear_progress();
-    c->result = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
-                          (json_int_t)(steps[1] - steps[0]), "samples",
-                          (json_int_t)hbp_plan_get_step_samples(c->plan, NULL)[0], "tokens",
-                          (json_int_t)hbp_plan_get_step_tokens(c->plan, NULL)[0], "loss_tokens",
-                          (json_int_t)hbp_plan_get_step_loss_tokens(c->plan, NULL)[0], "predicted_ns",
-                          (json_int_t)hbp_plan_get_step_ns(c->plan, NULL)[0], "packs", packs);
+    c->result =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
+                  (json_int_t)(steps[1] - steps[0]), "samples", (json_int_t)view.step_samples[0], "tokens",
+                  (json_int_t)view.step_tokens[0], "loss_tokens", (json_int_t)view.step_loss_tokens[0],
+                  "predicted_ns", (json_int_t)view.step_ns[0], "packs", packs);
     if (c->json) {
         free(t.cell);
         return cli_print_json(c);
     }
     printf("step %lld of %s: %s, %s, %s, predicted %s\n\n", (long long)step, show_count(s.steps).s,
-           show_number(hbp_plan_get_step_samples(c->plan, NULL)[0], "sample").s,
-           show_number(hbp_plan_get_step_tokens(c->plan, NULL)[0], "token").s,
-           show_number(hbp_plan_get_step_loss_tokens(c->plan, NULL)[0], "loss token").s,
-           show_time((double)hbp_plan_get_step_ns(c->plan, NULL)[0]).s);
+           show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
+           show_number(view.step_loss_tokens[0], "loss token").s, show_time((double)view.step_ns[0]).s);
     table_end(&t);
     for (int64_t m = 0; c->rank >= 0 && m < steps[1] - steps[0]; m++)
         print_samples(c->plan, m, hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank), c->all != 0);

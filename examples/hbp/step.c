@@ -38,8 +38,10 @@ typedef struct micro_batch {
 /* Groups with samples by descending degree: <32,16,8x2>. `packs` of them, from row `first` on. */
 static shown show_groups(const hbp_plan *plan, int64_t first, int64_t end)
 {
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, NULL);
-    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int32_t *sp = view.pack_sp;
+    const int64_t *samples = view.pack_offsets;
     shown text = {"<"};
     size_t at = 1;
     for (int32_t last = INT32_MAX; at < sizeof text.s - 32;) {
@@ -64,20 +66,22 @@ static shown show_groups(const hbp_plan *plan, int64_t first, int64_t end)
 
 static micro_batch describe(const hbp_plan *plan, const hbp_plan_summary *s, int64_t m)
 {
-    const int64_t *offsets = hbp_plan_get_micro_batch_offsets(plan, NULL);
-    const int64_t *samples = hbp_plan_get_pack_offsets(plan, NULL);
-    const int32_t *length = hbp_plan_get_sample_tokens(plan, NULL);
-    const int32_t *recompute = hbp_plan_get_pack_recompute(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *offsets = view.micro_batch_offsets;
+    const int64_t *samples = view.pack_offsets;
+    const int32_t *length = view.sample_tokens;
+    const int32_t *recompute = view.pack_recompute;
     int64_t first = offsets[m], end = offsets[m + 1];
     micro_batch b = {.groups = show_groups(plan, first, end),
                      .sequences = samples[end] - samples[first],
-                     .ns = hbp_plan_get_micro_batch_ns(plan, NULL)[m]};
+                     .ns = view.micro_batch_ns[m]};
     for (int64_t p = first; p < end; p++) {
         if (samples[p + 1] == samples[p])
             continue;
-        b.tokens += hbp_plan_get_pack_tokens(plan, NULL)[p];
+        b.tokens += view.pack_tokens[p];
         b.recompute = recompute[p] > b.recompute ? recompute[p] : b.recompute;
-        b.busy += (double)hbp_plan_get_pack_sp(plan, NULL)[p] * (double)hbp_plan_get_pack_ns(plan, NULL)[p];
+        b.busy += (double)view.pack_sp[p] * (double)view.pack_ns[p];
     }
     for (int64_t i = samples[first]; i < samples[end]; i++)
         b.longest = length[i] > b.longest ? length[i] : b.longest;

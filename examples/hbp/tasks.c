@@ -112,8 +112,10 @@ static json_t *way_json(const way *w)
 
 static json_t *ranks_json(const hbp_task_schedule *schedule, int32_t group)
 {
-    const int64_t *offsets = hbp_task_schedule_get_group_offsets(schedule, NULL);
-    const int32_t *ranks = hbp_task_schedule_get_group_ranks(schedule, NULL);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    (void)hbp_task_schedule_get_view(schedule, &view);
+    const int64_t *offsets = view.group_offsets;
+    const int32_t *ranks = view.group_ranks;
     json_t *list = json_array();
     for (int64_t i = offsets[group]; i < offsets[group + 1]; i++)
         json_array_append_new(list, json_integer(ranks[i]));
@@ -123,23 +125,22 @@ static json_t *ranks_json(const hbp_task_schedule *schedule, int32_t group)
 static json_t *slices_json(const hbp_task_schedule *s)
 {
     int64_t count;
-    const int64_t *waves = hbp_task_schedule_get_wave_offsets(s, NULL);
-    const int32_t *meta_op = hbp_task_schedule_get_slice_meta_ops(s, &count);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    (void)hbp_task_schedule_get_view(s, &view);
+    const int64_t *waves = view.wave_offsets;
+    count = view.slices;
+    const int32_t *meta_op = view.slice_meta_ops;
     json_t *list = json_array();
     for (int64_t i = 0, wave = 0; i < count; i++) {
         while (waves[wave + 1] <= i)
             wave++;
         json_array_append_new(
-            list,
-            json_pack(
-                "{s:I,s:i,s:s,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op", (int)meta_op[i],
-                "name", hbp_task_schedule_get_meta_op_name(s, meta_op[i]), "task",
-                hbp_task_schedule_get_task_name(s, hbp_task_schedule_get_meta_op_tasks(s, NULL)[meta_op[i]]),
-                "first", (int)hbp_task_schedule_get_slice_firsts(s, NULL)[i], "operators",
-                (int)hbp_task_schedule_get_slice_operators(s, NULL)[i], "start_ns",
-                (json_int_t)hbp_task_schedule_get_slice_starts(s, NULL)[i], "end_ns",
-                (json_int_t)hbp_task_schedule_get_slice_ends(s, NULL)[i], "ranks",
-                ranks_json(s, hbp_task_schedule_get_slice_groups(s, NULL)[i])));
+            list, json_pack("{s:I,s:i,s:s,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op",
+                            (int)meta_op[i], "name", hbp_task_schedule_get_meta_op_name(s, meta_op[i]),
+                            "task", hbp_task_schedule_get_task_name(s, view.meta_op_tasks[meta_op[i]]),
+                            "first", (int)view.slice_firsts[i], "operators", (int)view.slice_operators[i],
+                            "start_ns", (json_int_t)view.slice_starts[i], "end_ns",
+                            (json_int_t)view.slice_ends[i], "ranks", ranks_json(s, view.slice_groups[i])));
     }
     return list;
 }
@@ -159,8 +160,10 @@ static int print_json(cli *c, const way *w)
 /* "0-3,8-11": ascending ranks as ranges. */
 static shown show_ranks(const hbp_task_schedule *schedule, int32_t group)
 {
-    const int64_t *offsets = hbp_task_schedule_get_group_offsets(schedule, NULL);
-    const int32_t *ranks = hbp_task_schedule_get_group_ranks(schedule, NULL);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    (void)hbp_task_schedule_get_view(schedule, &view);
+    const int64_t *offsets = view.group_offsets;
+    const int32_t *ranks = view.group_ranks;
     shown text = {""};
     int at = 0;
     for (int64_t i = offsets[group], end = offsets[group + 1]; i < end;) {
@@ -182,11 +185,14 @@ static void print_slices(const cli *c, int64_t most)
 {
     const hbp_task_schedule *s = c->schedule;
     int64_t count;
-    const int64_t *waves = hbp_task_schedule_get_wave_offsets(s, NULL);
-    const int32_t *meta_op = hbp_task_schedule_get_slice_meta_ops(s, &count);
-    const int32_t *first = hbp_task_schedule_get_slice_firsts(s, NULL);
-    const int32_t *operators = hbp_task_schedule_get_slice_operators(s, NULL);
-    const int32_t *task = hbp_task_schedule_get_meta_op_tasks(s, NULL);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    (void)hbp_task_schedule_get_view(s, &view);
+    const int64_t *waves = view.wave_offsets;
+    count = view.slices;
+    const int32_t *meta_op = view.slice_meta_ops;
+    const int32_t *first = view.slice_firsts;
+    const int32_t *operators = view.slice_operators;
+    const int32_t *task = view.meta_op_tasks;
     table t;
     table_begin(&t, 8,
                 (const char *[]){"wave", "<task", "<MetaOp", "<operators", "GPUs", "<ranks", "start", "end"});
@@ -197,10 +203,10 @@ static void print_slices(const cli *c, int64_t most)
         table_add(&t, "%s", hbp_task_schedule_get_task_name(s, task[meta_op[i]]));
         table_add(&t, "%s", hbp_task_schedule_get_meta_op_name(s, meta_op[i]));
         table_add(&t, "%d-%d", (int)first[i], (int)(first[i] + operators[i] - 1));
-        table_add(&t, "%d", (int)hbp_task_schedule_get_slice_gpus(s, NULL)[i]);
-        table_add_text(&t, show_ranks(s, hbp_task_schedule_get_slice_groups(s, NULL)[i]));
-        table_add_text(&t, show_time((double)hbp_task_schedule_get_slice_starts(s, NULL)[i]));
-        table_add_text(&t, show_time((double)hbp_task_schedule_get_slice_ends(s, NULL)[i]));
+        table_add(&t, "%d", (int)view.slice_gpus[i]);
+        table_add_text(&t, show_ranks(s, view.slice_groups[i]));
+        table_add_text(&t, show_time((double)view.slice_starts[i]));
+        table_add_text(&t, show_time((double)view.slice_ends[i]));
     }
     table_end(&t);
     if (count > most)

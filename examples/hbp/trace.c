@@ -49,9 +49,11 @@ static void compare_rows(const cli *c, const hbp_timeline_columns *t, int64_t fi
     hbp_plan_summary plan = {.struct_size = sizeof plan};
     if (hbp_plan_get_summary(c->context, c->plan, &plan) < 0)
         return;
-    const int64_t *offsets = hbp_plan_get_step_offsets(c->plan, NULL);
-    const int64_t *samples = hbp_plan_get_pack_offsets(c->plan, NULL);
-    const int64_t *predicted = hbp_plan_get_pack_ns(c->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    const int64_t *offsets = view.step_offsets;
+    const int64_t *samples = view.pack_offsets;
+    const int64_t *predicted = view.pack_ns;
     for (int64_t i = 0; i < t->count; i++) {
         int64_t step = t->step[i] - plan.first_step;
         if (step < first || step >= first + steps)
@@ -89,7 +91,9 @@ static int compare_measured(const cli *c, int64_t first, int64_t steps, measured
     hbp_timeline_columns_init(&t, sizeof t);
     if (hbp_timeline_get_columns(c->context, c->timeline, &t) < 0)
         return cli_error("%s", hbp_context_message(c->context));
-    const int64_t *offsets = hbp_plan_get_step_offsets(c->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    const int64_t *offsets = view.step_offsets;
     double *error = malloc((size_t)t.count * sizeof *error);
     slowest *batch = calloc((size_t)(offsets[first + steps] - offsets[first]), sizeof *batch);
     if (error && batch)
@@ -132,8 +136,9 @@ int cli_trace(cli *c)
         return cli_usage("hbp trace needs -o FILE");
     CLI_TRY(c, cli_load_plan(c));
     int64_t first = c->step < 0 ? 0 : c->step;
-    int64_t count = 0;
-    hbp_plan_get_step_ns(c->plan, &count);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    int64_t count = view.steps;
     if (first >= count)
         return cli_error("there is no step %lld; the plan has %lld", (long long)first, (long long)count);
     int64_t steps = c->steps == 0 || c->steps > count - first ? count - first : c->steps;

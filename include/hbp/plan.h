@@ -95,66 +95,56 @@ HBP_API hbp_status hbp_plan_get_summary(hbp_context *context, const hbp_plan *pl
  * shareable. */
 HBP_API uint64_t hbp_plan_get_digest(const hbp_plan *plan);
 
-/* Columns, owned by the plan; *count (may be NULL) gets the number of values. Thread: shareable.
- * Steps [steps], offsets [steps + 1]. */
-HBP_API const int64_t *hbp_plan_get_step_offsets(const hbp_plan *plan,
-                                                 int64_t *count);                  /* into micro-batches */
-HBP_API const int64_t *hbp_plan_get_step_ns(const hbp_plan *plan, int64_t *count); /* predicted */
-HBP_API const int64_t *hbp_plan_get_step_loss_tokens(const hbp_plan *plan, int64_t *count); /* denominator */
-HBP_API const int64_t *hbp_plan_get_step_samples(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_step_tokens(const hbp_plan *plan, int64_t *count);
+/* The columns of a plan (docs: views). A pack without samples is a dummy; samples stand in the order in which
+ * packs lay them end to end. */
+typedef struct hbp_plan_view {
+    uint32_t struct_size;
+    int64_t steps;
+    int64_t micro_batches;
+    int64_t packs;
+    int64_t samples;
+    int64_t dropped;
+    const int64_t *step_offsets;        /* [steps + 1] into micro-batches */
+    const int64_t *step_ns;             /* [steps] predicted */
+    const int64_t *step_loss_tokens;    /* [steps] what the step's loss is divided by */
+    const int64_t *step_samples;        /* [steps] */
+    const int64_t *step_tokens;         /* [steps] */
+    const int64_t *micro_batch_offsets; /* [micro_batches + 1] into packs */
+    const int64_t *micro_batch_ns;      /* [micro_batches] of the slowest pack */
+    /* [micro_batches] kinds of sample that every rank meets in it, in ascending order, bit k for kind k: all
+     * its packs hold samples of just these kinds, sorted by kind, and a rank with a dummy runs a dummy of
+     * each. NULL unless an order of modalities was asked for. */
+    const int64_t *micro_batch_modalities;
+    const int64_t *pack_offsets;       /* [packs + 1] into samples */
+    const int32_t *pack_ranks;         /* [packs] the first of pack_sp ranks */
+    const int32_t *pack_sp;            /* [packs] */
+    const int32_t *pack_recompute;     /* [packs] layers */
+    const int64_t *pack_capacity;      /* [packs] tokens */
+    const int64_t *pack_tokens;        /* [packs] */
+    const int64_t *pack_padded_tokens; /* [packs] */
+    const int64_t *pack_squares;       /* [packs] sum of squared lengths */
+    const int64_t *pack_loss_tokens;   /* [packs] */
+    const int64_t *pack_ns;            /* [packs] predicted */
+    const int64_t *pack_bytes;         /* [packs] predicted peak of a rank */
+    const int64_t *pack_vision;        /* [packs] vision units; NULL without a second size */
+    const int64_t
+        *pack_vision_capacity;          /* [packs] the most it may hold, INT64_MAX: no limit; NULL as above */
+    const int64_t *sample_ids;          /* [samples] */
+    const int32_t *sample_tokens;       /* [samples] */
+    const int64_t *sample_first_tokens; /* [samples] of a piece, in its sample; NULL unless one was split */
+    const int32_t *sample_loss_tokens;  /* [samples]; NULL when every token carries loss */
+    const int32_t *sample_vision;       /* [samples] vision units; NULL without a second size */
+    const int32_t *sample_modalities;   /* [samples] kinds; NULL unless an order of them was asked for */
+    const int64_t *dropped_ids;         /* [dropped] */
+    const int32_t *dropped_reasons;     /* [dropped] HBP_DROPPED_* */
+    /* [dropped] where samples were split, the piece that was dropped: its first token in the sample and its
+     * tokens, 0 for a sample that the limit on lengths left out whole. NULL unless a piece was dropped. */
+    const int64_t *dropped_first_tokens;
+    const int32_t *dropped_tokens;
+} hbp_plan_view;
 
-/* Micro-batches. */
-HBP_API const int64_t *hbp_plan_get_micro_batch_offsets(const hbp_plan *plan,
-                                                        int64_t *count); /* into packs */
-HBP_API const int64_t *hbp_plan_get_micro_batch_ns(const hbp_plan *plan,
-                                                   int64_t *count); /* of the slowest pack */
-
-/* Kinds of sample that every rank meets in the micro-batch, in ascending order, bit k for kind k: all its
- * packs hold samples of just these kinds, sorted by kind, and a rank with a dummy runs a dummy of each. NULL
- * (count 0) unless an order of modalities was asked for. */
-HBP_API const int64_t *hbp_plan_get_micro_batch_modalities(const hbp_plan *plan, int64_t *count);
-
-/* Packs; a pack without samples is a dummy. */
-HBP_API const int64_t *hbp_plan_get_pack_offsets(const hbp_plan *plan, int64_t *count); /* into samples */
-HBP_API const int32_t *hbp_plan_get_pack_ranks(const hbp_plan *plan, int64_t *count);   /* first rank */
-HBP_API const int32_t *hbp_plan_get_pack_sp(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_pack_recompute(const hbp_plan *plan, int64_t *count); /* layers */
-HBP_API const int64_t *hbp_plan_get_pack_capacity(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_padded_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_squares(const hbp_plan *plan,
-                                                 int64_t *count); /* sum of squared lengths */
-HBP_API const int64_t *hbp_plan_get_pack_loss_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_ns(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_bytes(const hbp_plan *plan,
-                                               int64_t *count); /* predicted peak per rank */
-
-/* Vision units of a pack and the most it may hold (INT64_MAX: no limit). NULL (count 0) without a second
- * size. */
-HBP_API const int64_t *hbp_plan_get_pack_vision(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_pack_vision_capacity(const hbp_plan *plan, int64_t *count);
-
-/* Samples, in the order in which packs lay them end to end. First tokens are NULL (count 0) unless a sample
- * was split, loss tokens are NULL (count 0) when every token carries loss. */
-HBP_API const int64_t *hbp_plan_get_sample_ids(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_sample_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int64_t *hbp_plan_get_sample_first_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_sample_loss_tokens(const hbp_plan *plan, int64_t *count);
-
-/* Vision units, NULL (count 0) without a second size; kinds, NULL unless an order of modalities was asked
- * for. */
-HBP_API const int32_t *hbp_plan_get_sample_vision(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_sample_modalities(const hbp_plan *plan, int64_t *count);
-
-/* Dropped samples. */
-HBP_API const int64_t *hbp_plan_get_dropped_ids(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_dropped_reasons(const hbp_plan *plan, int64_t *count); /* HBP_DROPPED_* */
-
-/* Where samples were split, the piece that was dropped: its first token in the sample and its tokens, 0 for a
- * sample that the limit on lengths left out whole. NULL (count 0) unless a piece was dropped. */
-HBP_API const int64_t *hbp_plan_get_dropped_first_tokens(const hbp_plan *plan, int64_t *count);
-HBP_API const int32_t *hbp_plan_get_dropped_tokens(const hbp_plan *plan, int64_t *count);
+/* Thread: shareable. */
+HBP_API hbp_status hbp_plan_get_view(const hbp_plan *plan, hbp_plan_view *view);
 
 /* The pack that `rank` runs in micro-batch `micro_batch` (0-based inside the step) of step `step`; -1 when
  * there is no such thing. O(log packs of the micro-batch). Thread: shareable. */

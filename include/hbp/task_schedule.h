@@ -65,40 +65,41 @@ HBP_API hbp_status hbp_task_schedule_get_summary(hbp_context *context, const hbp
 /* 64 bits over all that says what runs where and when: ranks that plan redundantly compare it. */
 HBP_API uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule);
 
-/* Columns, owned by the schedule; *count may be NULL. MetaOps: */
-HBP_API const int64_t *hbp_task_schedule_get_meta_op_offsets(const hbp_task_schedule *schedule,
-                                                             int64_t *count); /* [meta_ops + 1] */
-HBP_API const int32_t *
-hbp_task_schedule_get_operators(const hbp_task_schedule *schedule,
-                                int64_t *count); /* [operators] of the graph, by MetaOp,
-                                                    in the order of the chain */
-HBP_API const int32_t *hbp_task_schedule_get_meta_op_levels(const hbp_task_schedule *schedule,
-                                                            int64_t *count);
-HBP_API const int32_t *hbp_task_schedule_get_meta_op_tasks(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int64_t *hbp_task_schedule_get_level_ns(const hbp_task_schedule *schedule,
-                                                      int64_t *count); /* [levels] C* */
-/* Waves and slices: */
-HBP_API const int64_t *hbp_task_schedule_get_wave_offsets(const hbp_task_schedule *schedule,
-                                                          int64_t *count); /* [waves + 1] */
-HBP_API const int32_t *hbp_task_schedule_get_slice_meta_ops(const hbp_task_schedule *schedule,
-                                                            int64_t *count);
-HBP_API const int32_t *hbp_task_schedule_get_slice_firsts(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int32_t *hbp_task_schedule_get_slice_operators(const hbp_task_schedule *schedule,
-                                                             int64_t *count); /* how many */
-HBP_API const int32_t *hbp_task_schedule_get_slice_gpus(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int32_t *hbp_task_schedule_get_slice_groups(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int64_t *hbp_task_schedule_get_slice_starts(const hbp_task_schedule *schedule,
-                                                          int64_t *count); /* ns */
-HBP_API const int64_t *hbp_task_schedule_get_slice_ends(const hbp_task_schedule *schedule, int64_t *count);
-/* Groups; then for each set of weights the group of all ranks that hold it, which sums its gradient: */
-HBP_API const int64_t *hbp_task_schedule_get_group_offsets(const hbp_task_schedule *schedule,
-                                                           int64_t *count); /* [groups + 1] */
-HBP_API const int32_t *hbp_task_schedule_get_group_ranks(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int32_t *hbp_task_schedule_get_parameter_groups(const hbp_task_schedule *schedule,
-                                                              int64_t *count);
-/* Ranks: */
-HBP_API const int64_t *hbp_task_schedule_get_rank_busy_ns(const hbp_task_schedule *schedule, int64_t *count);
-HBP_API const int64_t *hbp_task_schedule_get_rank_bytes(const hbp_task_schedule *schedule, int64_t *count);
+/* The columns of a schedule (docs: views). */
+typedef struct hbp_task_schedule_view {
+    uint32_t struct_size;
+    int64_t meta_ops;
+    int64_t operators_total; /* of all MetaOps: those of the graph */
+    int64_t levels;
+    int64_t waves;
+    int64_t slices;
+    int64_t groups;
+    int64_t group_ranks_total; /* of all groups */
+    int64_t parameters;
+    int64_t ranks;
+    const int64_t *meta_op_offsets; /* [meta_ops + 1] into operators */
+    const int32_t *operators;       /* [operators_total] of the graph, by MetaOp, in the order of the chain */
+    const int32_t *meta_op_levels;  /* [meta_ops] */
+    const int32_t *meta_op_tasks;   /* [meta_ops] */
+    const int64_t *level_ns;        /* [levels] C* */
+    const int64_t *wave_offsets;    /* [waves + 1] into slices */
+    const int32_t *slice_meta_ops;  /* [slices] */
+    const int32_t *slice_firsts;    /* [slices] operator within the MetaOp */
+    const int32_t *slice_operators; /* [slices] how many */
+    const int32_t *slice_gpus;      /* [slices] on how many */
+    const int32_t *slice_groups;    /* [slices] */
+    const int64_t *slice_starts;    /* [slices] ns */
+    const int64_t *slice_ends;      /* [slices] ns */
+    const int64_t *group_offsets;   /* [groups + 1] into group_ranks */
+    const int32_t *group_ranks;     /* [group_ranks_total] */
+    const int32_t *parameter_groups; /* [parameters] of a set of weights: all ranks that hold it, and sum its
+                                        gradient */
+    const int64_t *rank_busy_ns;     /* [ranks] */
+    const int64_t *rank_bytes;       /* [ranks] peak */
+} hbp_task_schedule_view;
+
+HBP_API hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule,
+                                              hbp_task_schedule_view *view);
 
 /* Names, owned by the schedule; NULL for none such. A MetaOp's is its first operator's. */
 HBP_API const char *hbp_task_schedule_get_meta_op_name(const hbp_task_schedule *schedule, int64_t meta_op);

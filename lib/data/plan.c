@@ -209,21 +209,21 @@ uint64_t hbp_plan_get_digest(const hbp_plan *plan)
     return plan ? plan->digest : 0;
 }
 
-static void set_count(int64_t *count, int64_t value)
+hbp_status hbp_plan_get_view(const hbp_plan *plan, hbp_plan_view *view)
 {
-    if (count)
-        *count = value;
-}
-
-/* The getters' names follow from the columns', but a getter of an optional one may find none. */
-#define GETTER(name, type, table, extra)                                                                     \
-    const type *hbp_plan_get_##name(const hbp_plan *plan, int64_t *count)                                    \
-    {                                                                                                        \
-        set_count(count, plan && plan->name ? plan->table + (extra) : 0);                                    \
-        return plan ? plan->name : NULL;                                                                     \
+    hbp_plan_view all = {0};
+    if (plan) {
+        all.steps = plan->steps;
+        all.micro_batches = plan->micro_batches;
+        all.packs = plan->packs;
+        all.samples = plan->samples;
+        all.dropped = plan->dropped;
+#define SHOW(name, type, table, extra) all.name = plan->name;
+        HBP__PLAN_COLUMNS(SHOW)
+#undef SHOW
     }
-HBP__PLAN_COLUMNS(GETTER)
-#undef GETTER
+    return hbp__view_write(view, plan, &all, sizeof all);
+}
 
 int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro_batch, int32_t rank)
 {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
 #include "data/machine.h"
@@ -196,11 +195,25 @@ uint64_t hbp_task_schedule_get_digest(const hbp_task_schedule *schedule)
     return schedule ? schedule->digest : 0;
 }
 
-/* The getters' names follow from the columns'. */
-#define GETTER(name, type, table, extra)                                                                     \
-    HBP__COLUMN_GETTER(type, hbp_task_schedule_get_##name, hbp_task_schedule, name, table + (extra))
-HBP__TASK_COLUMNS(GETTER)
-#undef GETTER
+hbp_status hbp_task_schedule_get_view(const hbp_task_schedule *schedule, hbp_task_schedule_view *view)
+{
+    hbp_task_schedule_view all = {0};
+    if (schedule) {
+        all.meta_ops = schedule->meta_ops;
+        all.operators_total = schedule->operators_total;
+        all.levels = schedule->levels;
+        all.waves = schedule->waves;
+        all.slices = schedule->slices;
+        all.groups = schedule->groups;
+        all.group_ranks_total = schedule->group_ranks_total;
+        all.parameters = schedule->parameters;
+        all.ranks = schedule->ranks;
+#define SHOW(name, type, table, extra) all.name = schedule->name;
+        HBP__TASK_COLUMNS(SHOW)
+#undef SHOW
+    }
+    return hbp__view_write(view, schedule, &all, sizeof all);
+}
 
 static const char *name_at(char *const *names, int64_t count, int64_t index)
 {

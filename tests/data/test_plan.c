@@ -28,7 +28,7 @@ static hbp_status make_empty(hbp_context *context, void *user)
     ck_assert_int_eq(plan->step_offsets[0], 0);
     ck_assert_int_eq(plan->micro_batch_offsets[0], 0);
     ck_assert_int_eq(plan->pack_offsets[0], 0);
-    ck_assert_ptr_eq(hbp_plan_get_sample_loss_tokens(plan, NULL), plan->sample_loss_tokens);
+    ck_assert_ptr_eq(plan_view(plan).sample_loss_tokens, plan->sample_loss_tokens);
     hbp_plan_free(plan);
     return HBP_OK;
 }
@@ -86,18 +86,17 @@ START_TEST(the_digest_overlooks_nothing)
 }
 END_TEST
 
-START_TEST(getters_give_columns_and_counts)
+START_TEST(a_view_gives_columns_and_counts)
 {
     hbp_context *context = test_context();
     hbp_plan *plan = make(context, 2);
-    int64_t count;
+    hbp_plan_view view = plan_view(plan), none = {.struct_size = sizeof none, .packs = 7};
+    ck_assert_int_eq(hbp_plan_get_view(NULL, &none), HBP_E_INVALID);
 #define GET(name, type, table, extra)                                                                        \
-    count = -1;                                                                                              \
-    ck_assert_ptr_eq(hbp_plan_get_##name(plan, &count), plan->name);                                         \
-    ck_assert_int_eq(count, plan->table + (extra));                                                          \
-    ck_assert_ptr_eq(hbp_plan_get_##name(plan, NULL), plan->name);                                           \
-    ck_assert_ptr_null(hbp_plan_get_##name(NULL, &count));                                                   \
-    ck_assert_int_eq(count, 0);
+    ck_assert_ptr_eq(view.name, plan->name);                                                                 \
+    ck_assert_int_eq(view.table, plan->table);                                                               \
+    ck_assert_ptr_null(none.name);                                                                           \
+    ck_assert_int_eq(none.table, 0);
     HBP__PLAN_COLUMNS(GET)
 #undef GET
     hbp_plan_free(plan);
@@ -105,15 +104,10 @@ START_TEST(getters_give_columns_and_counts)
     hbp_lengths *lengths = plans_lengths(context, 2, 20, 100, 0, 0);
     plans_shape shape = plans_draw(2);
     plan = plans_make(&shape, lengths);
-    count = -1;
-    ck_assert_ptr_null(hbp_plan_get_sample_first_tokens(plan, &count));
-    ck_assert_int_eq(count, 0);
-    count = -1;
-    ck_assert_ptr_null(hbp_plan_get_sample_loss_tokens(plan, &count));
-    ck_assert_int_eq(count, 0);
-    count = -1;
-    ck_assert_ptr_null(hbp_plan_get_dropped_tokens(plan, &count));
-    ck_assert_int_eq(count, 0);
+    view = plan_view(plan);
+    ck_assert_ptr_null(view.sample_first_tokens);
+    ck_assert_ptr_null(view.sample_loss_tokens);
+    ck_assert_ptr_null(view.dropped_tokens);
     hbp_plan_free(plan);
     hbp_lengths_free(lengths);
     hbp_context_free(context);
@@ -270,6 +264,6 @@ START_TEST(a_slice_may_find_no_memory)
 }
 END_TEST
 
-TEST_MAIN("plan", a_plan_is_whole_or_not_there, the_digest_overlooks_nothing, getters_give_columns_and_counts,
+TEST_MAIN("plan", a_plan_is_whole_or_not_there, the_digest_overlooks_nothing, a_view_gives_columns_and_counts,
           the_summary_sums, compositions_have_names, every_rank_finds_its_pack, a_slice_is_the_steps_it_names,
           a_slice_may_find_no_memory)

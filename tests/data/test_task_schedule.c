@@ -34,15 +34,15 @@ START_TEST(new_columns_are_zero)
     shape.tasks = 1;
     hbp_task_schedule *schedule = NULL;
     OK(context, hbp__task_schedule_new(context, &shape, &schedule));
-    int64_t count;
+    hbp_task_schedule_view view = task_schedule_view(schedule), none = {.struct_size = sizeof none};
+    ck_assert_int_eq(hbp_task_schedule_get_view(NULL, &none), HBP_E_INVALID);
 #define ZERO(name, type, table, extra)                                                                       \
-    ck_assert_ptr_eq(hbp_task_schedule_get_##name(schedule, &count), schedule->name);                        \
-    ck_assert_int_eq(count, shape.table + (extra));                                                          \
-    for (int64_t i = 0; i < count; i++)                                                                      \
+    ck_assert_ptr_eq(view.name, schedule->name);                                                             \
+    ck_assert_int_eq(view.table, shape.table);                                                               \
+    for (int64_t i = 0; i < view.table + (extra); i++)                                                       \
         ck_assert_int_eq(schedule->name[i], 0);                                                              \
-    ck_assert_ptr_eq(hbp_task_schedule_get_##name(schedule, NULL), schedule->name);                          \
-    ck_assert_ptr_null(hbp_task_schedule_get_##name(NULL, &count));                                          \
-    ck_assert_int_eq(count, 0);
+    ck_assert_ptr_null(none.name);                                                                           \
+    ck_assert_int_eq(none.table, 0);
     HBP__TASK_COLUMNS(ZERO)
 #undef ZERO
     ck_assert_ptr_null(hbp_task_schedule_get_meta_op_name(schedule, 0));

@@ -59,14 +59,14 @@ static void free_whole(whole *w)
 static void check_sample(const whole *w, const hbp_plan *plan, int64_t row, int64_t begin, double weight,
                          const ex_tokens *source)
 {
-    int32_t length = hbp_plan_get_sample_tokens(plan, NULL)[row];
-    const int64_t *pieces = hbp_plan_get_sample_first_tokens(plan, NULL);
-    const int32_t *loss = hbp_plan_get_sample_loss_tokens(plan, NULL);
+    hbp_plan_view view = plan_view(plan);
+    int32_t length = view.sample_tokens[row];
+    const int64_t *pieces = view.sample_first_tokens;
+    const int32_t *loss = view.sample_loss_tokens;
     int32_t *expected = calloc((size_t)length + 1, 4);
     ex_fault fault = {0};
-    ck_assert_int_eq(ex_tokens_read(source, hbp_plan_get_sample_ids(plan, NULL)[row],
-                                    pieces ? pieces[row] : 0, length, expected, &fault),
-                     0);
+    ck_assert_int_eq(
+        ex_tokens_read(source, view.sample_ids[row], pieces ? pieces[row] : 0, length, expected, &fault), 0);
     for (int32_t t = 0; t < length; t++) {
         ck_assert_int_eq(w->token[begin + t], expected[t]);
         ck_assert_int_eq(w->target[begin + t], expected[t + 1]);
@@ -81,9 +81,10 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
 {
     ex_fault fault = {0};
     ex_tokens *source = ex_tokens_draw(1, 1000, &fault);
-    int64_t packs;
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, &packs);
-    const int64_t *rows = hbp_plan_get_pack_offsets(plan, NULL);
+    hbp_plan_view view = plan_view(plan);
+    int64_t packs = view.packs;
+    const int32_t *sp = view.pack_sp;
+    const int64_t *rows = view.pack_offsets;
     double weights[512];
     for (int i = 0; i < 512; i++)
         weights[i] = .5 + i;
@@ -95,9 +96,8 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
         ck_assert_int_eq(w.border[w.documents], (int)w.tokens);
         for (int64_t i = 0; i < count; i++) {
             check_sample(&w, plan, first + i, w.border[i], weights[i], source);
-            const int32_t *loss = hbp_plan_get_sample_loss_tokens(plan, NULL);
-            expected +=
-                weights[i] * (loss ? loss[first + i] : hbp_plan_get_sample_tokens(plan, NULL)[first + i]);
+            const int32_t *loss = view.sample_loss_tokens;
+            expected += weights[i] * (loss ? loss[first + i] : view.sample_tokens[first + i]);
         }
         for (int64_t t = 0; t < w.tokens; t++)
             sum += w.weight[t];
@@ -109,7 +109,7 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
         /* The same samples one by one. */
         for (int64_t i = 0; i < count; i++) {
             whole one = fill(context, plan, -1, first + i, 1, 1, weights, source);
-            ck_assert_int_eq((int)one.tokens, hbp_plan_get_sample_tokens(plan, NULL)[first + i]);
+            ck_assert_int_eq((int)one.tokens, view.sample_tokens[first + i]);
             check_sample(&one, plan, first + i, 0, weights[0], source);
             free_whole(&one);
         }
@@ -153,7 +153,7 @@ START_TEST(pieces_of_split_samples_are_documents)
     e.over_long = HBP_OVERLONG_SPLIT;
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_epoch(context, lengths, cost, &e, &plan));
-    ck_assert_ptr_nonnull(hbp_plan_get_sample_first_tokens(plan, NULL));
+    ck_assert_ptr_nonnull(plan_view(plan).sample_first_tokens);
     check_plan(context, plan);
     hbp_plan_free(plan);
     hbp_cost_free(cost);
@@ -177,7 +177,7 @@ START_TEST(prompts_carry_no_loss)
     hbp_cost *cost = walk_cost(context, 2, 2, 80);
     hbp_plan *plan = NULL;
     OK(context, hbp_plan_step(context, lengths, cost, NULL, &plan));
-    ck_assert_ptr_nonnull(hbp_plan_get_sample_loss_tokens(plan, NULL));
+    ck_assert_ptr_nonnull(plan_view(plan).sample_loss_tokens);
     check_plan(context, plan);
     hbp_plan_free(plan);
     hbp_cost_free(cost);

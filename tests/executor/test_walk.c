@@ -114,10 +114,11 @@ START_TEST(degrees_differ_inside_a_micro_batch)
 {
     world w = make_world(40, 400);
     hbp_plan *plan = plan_step(&w, 8, 8, 60);
-    const int64_t *packs = hbp_plan_get_micro_batch_offsets(plan, NULL);
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, NULL);
+    hbp_plan_view view = plan_view(plan);
+    const int64_t *packs = view.micro_batch_offsets;
+    const int32_t *sp = view.pack_sp;
     int64_t count;
-    hbp_plan_get_micro_batch_ns(plan, &count);
+    count = view.micro_batches;
     int mixed = 0;
     for (int64_t m = 0; m < count; m++)
         for (int64_t p = packs[m] + 1; p < packs[m + 1]; p++)
@@ -131,13 +132,14 @@ START_TEST(degrees_differ_inside_a_micro_batch)
     walk_run(&o, w.model, 8, -1, EX_F32, &r);
     walk_expect(&r, 8);
     int64_t all;
-    const int64_t *squares = hbp_plan_get_pack_squares(plan, &all);
+    all = view.packs;
+    const int64_t *squares = view.pack_squares;
     ck_assert_int_eq((int)r.record.count, (int)all);
     for (int64_t i = 0; i < all; i++) {
         int64_t p = r.record.pack[i];
         ck_assert_int_eq((int)p, (int)i);
         ck_assert_int_eq(r.record.sp[i], sp[p]);
-        ck_assert_int_eq(r.record.first_rank[i], hbp_plan_get_pack_ranks(plan, NULL)[p]);
+        ck_assert_int_eq(r.record.first_rank[i], view.pack_ranks[p]);
         if (r.record.samples[i] > 0)
             ck_assert_int_ge((int)r.record.sum_squares[i], (int)squares[p]);
         ck_assert_int_ge((int)r.record.time_ns[i], 1);
@@ -163,8 +165,8 @@ START_TEST(another_order_of_the_samples_gives_the_same_gradients)
         e.seed = (uint64_t)i;
         OK(w.context, i < 2 ? hbp_plan_epoch(w.context, w.samples, cost, &e, &plan)
                             : hbp_plan_baseline(w.context, w.samples, cost, HBP_BASELINE_SORTED, &e, &plan));
-        int64_t steps;
-        hbp_plan_get_step_ns(plan, &steps);
+        hbp_plan_view view = plan_view(plan);
+        int64_t steps = view.steps;
         ck_assert_int_eq((int)steps, 1);
         loss[i] = run(&w, plan, 4, in_folder(i == 0 ? "first" : "other"), -1, 0, EX_F32);
         ck_assert(fabs(loss[i] / loss[0] - 1) < TOLERANCE);
@@ -193,8 +195,8 @@ START_TEST(a_resumed_run_is_the_uninterrupted_one)
 {
     world w = make_world(48, 200);
     hbp_plan *plan = plan_steps(&w, 2);
-    int64_t steps;
-    hbp_plan_get_step_ns(plan, &steps);
+    hbp_plan_view view = plan_view(plan);
+    int64_t steps = view.steps;
     ck_assert_int_ge((int)steps, 5);
     ex_walk_options o = walk_options(plan, &w.shape, w.tokens);
     walk_result whole, first, rest;

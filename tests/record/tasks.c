@@ -7,24 +7,26 @@ static void digest_schedule(const record *r, answer *a, const hbp_task_schedule 
     if (hbp_task_schedule_get_summary(r->context, s, &t) < 0)
         return;
     digest_number(a, (int64_t)hbp_task_schedule_get_digest(s));
-    DIGEST_COLUMN(a, hbp_task_schedule_get_meta_op_offsets, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_operators, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_meta_op_levels, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_meta_op_tasks, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_level_ns, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_wave_offsets, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_meta_ops, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_firsts, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_operators, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_gpus, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_groups, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_starts, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_slice_ends, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_group_offsets, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_group_ranks, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_parameter_groups, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_rank_busy_ns, s);
-    DIGEST_COLUMN(a, hbp_task_schedule_get_rank_bytes, s);
+    hbp_task_schedule_view view = {.struct_size = sizeof view};
+    (void)hbp_task_schedule_get_view(s, &view);
+    DIGEST_VIEW(a, view.meta_op_offsets, view.meta_ops + 1);
+    DIGEST_VIEW(a, view.operators, view.operators_total);
+    DIGEST_VIEW(a, view.meta_op_levels, view.meta_ops);
+    DIGEST_VIEW(a, view.meta_op_tasks, view.meta_ops);
+    DIGEST_VIEW(a, view.level_ns, view.levels);
+    DIGEST_VIEW(a, view.wave_offsets, view.waves + 1);
+    DIGEST_VIEW(a, view.slice_meta_ops, view.slices);
+    DIGEST_VIEW(a, view.slice_firsts, view.slices);
+    DIGEST_VIEW(a, view.slice_operators, view.slices);
+    DIGEST_VIEW(a, view.slice_gpus, view.slices);
+    DIGEST_VIEW(a, view.slice_groups, view.slices);
+    DIGEST_VIEW(a, view.slice_starts, view.slices);
+    DIGEST_VIEW(a, view.slice_ends, view.slices);
+    DIGEST_VIEW(a, view.group_offsets, view.groups + 1);
+    DIGEST_VIEW(a, view.group_ranks, view.group_ranks_total);
+    DIGEST_VIEW(a, view.parameter_groups, view.parameters);
+    DIGEST_VIEW(a, view.rank_busy_ns, view.ranks);
+    DIGEST_VIEW(a, view.rank_bytes, view.ranks);
     for (int64_t i = 0; i < t.meta_ops; i++)
         digest_text(a, hbp_task_schedule_get_meta_op_name(s, i));
     for (int64_t i = 0; i < t.tasks; i++)

@@ -134,8 +134,9 @@ END_TEST
 
 static void check_plan(const hbp_plan *plan, const hbp_communicator *all, int64_t count, int32_t ranks)
 {
-    int64_t packs = 0;
-    const int32_t *first = hbp_plan_get_pack_ranks(plan, &packs), *sp = hbp_plan_get_pack_sp(plan, NULL);
+    hbp_plan_view view = plan_view(plan);
+    int64_t packs = view.packs;
+    const int32_t *first = view.pack_ranks, *sp = view.pack_sp;
     for (int64_t p = 0; p < packs; p++) {
         int64_t row = hbp_find_communicator(all, sizeof *all, count, first[p], sp[p]);
         ck_assert_msg(row >= 0, "pack %d: ranks %d + %d of %d are not listed", (int)p, (int)first[p],

@@ -177,11 +177,12 @@ static void plan_batches(instance *x, int64_t samples)
     add(x, status, drawn, "samples", 1);
     if (!drawn)
         return;
-    int64_t steps, packs, micro_batches, count;
-    const int64_t *of_step = hbp_plan_get_step_offsets(drawn, &steps);
-    const int64_t *of_batch = hbp_plan_get_micro_batch_offsets(drawn, &micro_batches);
-    const int64_t *of_pack = hbp_plan_get_pack_offsets(drawn, &packs);
-    const int64_t *sample = hbp_plan_get_sample_ids(drawn, &count);
+    hbp_plan_view view = plan_view(drawn);
+    int64_t steps = view.steps + 1;
+    const int64_t *of_step = view.step_offsets;
+    const int64_t *of_batch = view.micro_batch_offsets;
+    const int64_t *of_pack = view.pack_offsets;
+    const int64_t *sample = view.sample_ids;
     int64_t *offset = malloc((size_t)steps * sizeof *offset);
     for (int64_t s = 0; s < steps; s++)
         offset[s] = of_pack[of_batch[of_step[s]]];

@@ -189,8 +189,8 @@ START_TEST(memory_is_bounded_by_samples_and_packs)
                                          weighed ? HBP_COMPOSITION_AUTO : HBP_COMPOSITION_HIERARCHY};
         f.peak_bytes = f.bytes;
         OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
-        int64_t packs;
-        hbp_plan_get_pack_sp(plan, &packs);
+        hbp_plan_view view = plan_view(plan);
+        int64_t packs = view.packs;
         ck_assert_msg(f.peak_bytes <= (weighed ? 125 : 20) * count + 140 * packs + 1000000,
                       "%lld bytes for %lld samples in %lld packs", (long long)f.peak_bytes, (long long)count,
                       (long long)packs);

@@ -84,7 +84,7 @@ static void check_near(hbp_context *context, const hbp_lengths *lengths, const h
     ck_assert_int_eq(setting.sp > 0, !per_rank && !chooses);
     ck_assert_int_le(summary.predicted_ns, plan_ns(context, lengths, cost, baseline, options));
     for (int64_t s = 0; s < summary.steps && baseline > HBP_BASELINE_SORTED; s++)
-        ck_assert_int_le(hbp_plan_get_step_tokens(plan, NULL)[s], options->tokens_per_step);
+        ck_assert_int_le(plan_view(plan).step_tokens[s], options->tokens_per_step);
     hbp_plan_free(plan);
     if (chooses)
         return;
@@ -146,7 +146,7 @@ START_TEST(the_contract_is_kept)
                 ck_assert_int_eq(summary.composition, HBP_COMPOSITION_GIVEN);
             for (int64_t s = 0; s < summary.steps; s++)
                 if (b > HBP_BASELINE_SORTED && b < HBP_BASELINE_FLEXSP && b != HBP_BASELINE_PAPER)
-                    ck_assert_double_le((double)hbp_plan_get_step_tokens(plan, NULL)[s],
+                    ck_assert_double_le((double)plan_view(plan).step_tokens[s],
                                         (double)l.tokens * STEP / SAMPLES * 17 / 16 + 1);
             hbp_plan_free(plan);
         }

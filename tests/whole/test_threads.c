@@ -29,10 +29,12 @@ typedef struct worker {
 static void read_columns(worker *w, hbp_context *context)
 {
     const hbp_plan *plan = w->all->plan;
-    int64_t packs = 0;
-    const int64_t *offsets = hbp_plan_get_pack_offsets(plan, &packs);
-    const int64_t *tokens = hbp_plan_get_pack_tokens(plan, &packs);
-    const int32_t *sample = hbp_plan_get_sample_tokens(plan, NULL);
+    hbp_plan_view view = plan_view(plan);
+    int64_t packs = view.packs + 1;
+    const int64_t *offsets = view.pack_offsets;
+    packs = view.packs;
+    const int64_t *tokens = view.pack_tokens;
+    const int32_t *sample = view.sample_tokens;
     int32_t borders[SAMPLES + 2];
     double weights[SAMPLES];
     for (int64_t p = 0; p < packs; p++) {

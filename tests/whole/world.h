@@ -115,10 +115,13 @@ static inline hbp_lengths *make(world *w, int64_t count, const uint32_t *length,
 static inline void make_timeline(world *w)
 {
     int64_t packs, steps;
-    const int64_t *ns = hbp_plan_get_pack_ns(w->plan, &packs);
-    const int64_t *first_of = hbp_plan_get_step_offsets(w->plan, &steps);
-    const int64_t *pack_of = hbp_plan_get_micro_batch_offsets(w->plan, NULL);
-    const int64_t *sample_of = hbp_plan_get_pack_offsets(w->plan, NULL);
+    hbp_plan_view view = plan_view(w->plan);
+    packs = view.packs;
+    const int64_t *ns = view.pack_ns;
+    steps = view.steps + 1;
+    const int64_t *first_of = view.step_offsets;
+    const int64_t *pack_of = view.micro_batch_offsets;
+    const int64_t *sample_of = view.pack_offsets;
     int64_t *step = column(packs, sizeof *step), *samples = column(packs, sizeof *samples);
     int32_t *micro_batch = column(packs, sizeof *micro_batch);
     for (int64_t s = 0; s + 1 < steps; s++)
@@ -135,12 +138,12 @@ static inline void make_timeline(world *w)
                                     .count = packs,
                                     .step = step,
                                     .micro_batch = micro_batch,
-                                    .first_rank = hbp_plan_get_pack_ranks(w->plan, NULL),
-                                    .sp = hbp_plan_get_pack_sp(w->plan, NULL),
-                                    .recompute = hbp_plan_get_pack_recompute(w->plan, NULL),
+                                    .first_rank = view.pack_ranks,
+                                    .sp = view.pack_sp,
+                                    .recompute = view.pack_recompute,
                                     .samples = samples,
-                                    .tokens = hbp_plan_get_pack_padded_tokens(w->plan, NULL),
-                                    .sum_squares = hbp_plan_get_pack_squares(w->plan, NULL),
+                                    .tokens = view.pack_padded_tokens,
+                                    .sum_squares = view.pack_squares,
                                     .time_ns = ns};
     OK(w->context, hbp_timeline_create(w->context, &columns, &w->timeline));
     free(step);

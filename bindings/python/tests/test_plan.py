@@ -198,7 +198,7 @@ class TestVision(unittest.TestCase):
         packs = hbp.greedy_fill(data, groups)
         self.assertEqual(int(packs.pack_vision.sum()), 10)
         self.assertEqual((packs.dropped_indices.tolist(), packs.dropped_reasons.tolist()), ([], []))
-        self.assertIsNone(hbp.greedy_fill(lengths, groups).vision)
+        self.assertIsNone(hbp.greedy_fill(lengths, groups).pack_vision)
 
 
 class TestColumns(unittest.TestCase):

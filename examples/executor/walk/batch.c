@@ -46,11 +46,13 @@ static int64_t round_up(int64_t value, int64_t multiple)
 int64_t ex_batch_tokens(const hbp_plan *plan, int64_t pack, int64_t first, int64_t count, int32_t sp)
 {
     int64_t tokens = 0;
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
     if (pack >= 0)
-        tokens = hbp_plan_get_pack_padded_tokens(plan, NULL)[pack];
+        tokens = view.pack_padded_tokens[pack];
     else
         for (int64_t i = first; i < first + count; i++)
-            tokens += hbp_plan_get_sample_tokens(plan, NULL)[i];
+            tokens += view.sample_tokens[i];
     return round_up(tokens > sp ? tokens : sp, sp);
 }
 
@@ -64,8 +66,10 @@ static int find_borders(ex_batch *b, hbp_context *context, const hbp_plan *plan,
         if (hbp_plan_copy_cu_seqlens(context, plan, pack, 1, b->borders, count + 2, &borders) < 0)
             return ex_fail(fault, "%s", hbp_context_message(context));
     } else if (count > 0) {
+        hbp_plan_view view = {.struct_size = sizeof view};
+        (void)hbp_plan_get_view(plan, &view);
         for (int64_t i = 0; i < count; i++)
-            b->borders[i + 1] = b->borders[i] + hbp_plan_get_sample_tokens(plan, NULL)[first + i];
+            b->borders[i + 1] = b->borders[i] + view.sample_tokens[first + i];
         borders = count + 1;
     }
     if (b->borders[borders - 1] < tokens)
@@ -85,19 +89,21 @@ static int fill_document(ex_batch *b, const hbp_plan *plan, int64_t row, int64_t
                          const ex_tokens *source, int64_t from, int64_t to, ex_fault *fault)
 {
     int64_t begin = b->borders[i];
-    int64_t length = hbp_plan_get_sample_tokens(plan, NULL)[row];
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    int64_t length = view.sample_tokens[row];
     int64_t low = from > begin ? from - begin : 0;
     int64_t high = to - begin < length ? to - begin : length;
     if (low >= high)
         return 0;
-    const int64_t *pieces = hbp_plan_get_sample_first_tokens(plan, NULL);
-    const int32_t *loss_tokens = hbp_plan_get_sample_loss_tokens(plan, NULL);
+    const int64_t *pieces = view.sample_first_tokens;
+    const int32_t *loss_tokens = view.sample_loss_tokens;
     int64_t quiet = length - (loss_tokens ? loss_tokens[row] : length);
     void *scratch = b->sample;
     int failed = grow(&scratch, &b->sample_room, high - low + 1, sizeof *b->sample, fault);
     b->sample = scratch;
-    if (failed || ex_tokens_read(source, hbp_plan_get_sample_ids(plan, NULL)[row],
-                                 (pieces ? pieces[row] : 0) + low, high - low, b->sample, fault) < 0)
+    if (failed || ex_tokens_read(source, view.sample_ids[row], (pieces ? pieces[row] : 0) + low, high - low,
+                                 b->sample, fault) < 0)
         return -1;
     for (int64_t t = low; t < high; t++) {
         int64_t at = begin + t - from;
@@ -126,10 +132,12 @@ int ex_batch_fill(ex_batch *b, hbp_context *context, const hbp_plan *plan, int64
         b->targets[t] = 0;
         b->weights[t] = 0;
     }
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
     b->real_tokens = 0;
     int64_t document = 0;
     for (int64_t i = 0; i < count; i++) {
-        b->real_tokens += hbp_plan_get_sample_tokens(plan, NULL)[first + i];
+        b->real_tokens += view.sample_tokens[first + i];
         if (fill_document(b, plan, first + i, i, weights[first + i - step_first], source, from, from + chunk,
                           fault) < 0)
             return -1;

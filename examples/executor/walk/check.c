@@ -13,22 +13,27 @@ int32_t ex_check_recompute(const ex_check *c, int64_t pack)
 {
     if (c->recompute >= 0)
         return c->recompute;
-    return pack < 0 ? 0 : hbp_plan_get_pack_recompute(c->plan, NULL)[pack];
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    return pack < 0 ? 0 : view.pack_recompute[pack];
 }
 
 /* Rows of the plan's packs that the steps hold. */
 static void find_packs(const ex_check *c, int64_t *first, int64_t *end)
 {
-    const int64_t *steps = hbp_plan_get_step_offsets(c->plan, NULL);
-    const int64_t *packs = hbp_plan_get_micro_batch_offsets(c->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    const int64_t *steps = view.step_offsets;
+    const int64_t *packs = view.micro_batch_offsets;
     *first = packs[steps[c->first_step]];
     *end = packs[steps[c->first_step + c->steps]];
 }
 
 int ex_check_plan(const ex_check *c, ex_fault *fault)
 {
-    int64_t count = 0;
-    hbp_plan_get_step_ns(c->plan, &count);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    int64_t count = view.steps;
     if (c->first_step >= count)
         return ex_fail(fault, "step %lld is not in the plan, which has %lld", (long long)c->first_step,
                        (long long)count);
@@ -42,8 +47,8 @@ int ex_check_plan(const ex_check *c, ex_fault *fault)
         return 0;
     int64_t first, end;
     find_packs(c, &first, &end);
-    const int32_t *sp = hbp_plan_get_pack_sp(c->plan, NULL);
-    const int32_t *ranks = hbp_plan_get_pack_ranks(c->plan, NULL);
+    const int32_t *sp = view.pack_sp;
+    const int32_t *ranks = view.pack_ranks;
     int32_t planned = 0;
     for (int64_t p = first; p < end; p++) {
         planned = ranks[p] + sp[p] > planned ? ranks[p] + sp[p] : planned;
@@ -135,8 +140,10 @@ int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, 
     if (check_states(c, device, fault) < 0)
         return -1;
     find_packs(c, &first, &end);
-    const int64_t *samples = hbp_plan_get_pack_offsets(c->plan, NULL);
-    const int32_t *lengths = hbp_plan_get_sample_tokens(c->plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(c->plan, &view);
+    const int64_t *samples = view.pack_offsets;
+    const int32_t *lengths = view.sample_tokens;
     /* At most 31 degrees times the numbers of layers, 0 .. layers. */
     need *needs = calloc(31 * ((size_t)c->shape->layers + 1), sizeof *needs);
     if (!needs)
@@ -148,7 +155,7 @@ int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, 
             add_pack(n, i, lengths[i], 1);
     } else
         for (int64_t p = first; p < end; p++) {
-            int32_t sp = hbp_plan_get_pack_sp(c->plan, NULL)[p];
+            int32_t sp = view.pack_sp[p];
             int64_t documents = samples[p + 1] - samples[p];
             int64_t tokens = ex_batch_tokens(c->plan, p, samples[p], documents, sp);
             /* Padding behind the last one is a document, too; none is empty. */

@@ -234,10 +234,12 @@ uint64_t ex_tokens_digest(const ex_tokens *t)
 
 int ex_tokens_check(const ex_tokens *tokens, const hbp_plan *plan, ex_fault *fault)
 {
-    int64_t rows = 0;
-    const int64_t *ids = hbp_plan_get_sample_ids(plan, &rows);
-    const int32_t *lengths = hbp_plan_get_sample_tokens(plan, NULL);
-    const int64_t *firsts = hbp_plan_get_sample_first_tokens(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    int64_t rows = view.samples;
+    const int64_t *ids = view.sample_ids;
+    const int32_t *lengths = view.sample_tokens;
+    const int64_t *firsts = view.sample_first_tokens;
     for (int64_t i = 0; tokens->is_file && i < rows; i++)
         if (find_sample(tokens, ids[i], firsts ? firsts[i] : 0, lengths[i], fault) < 0)
             return -1;

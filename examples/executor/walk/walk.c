@@ -153,9 +153,11 @@ static int agree(walk *w, int64_t first, int64_t steps)
 static int make_groups(walk *w, int64_t first, int64_t steps)
 {
     const hbp_plan *plan = w->o->plan;
-    const int64_t *step_offsets = hbp_plan_get_step_offsets(plan, NULL);
-    const int64_t *packs = hbp_plan_get_micro_batch_offsets(plan, NULL);
-    const int32_t *sp = hbp_plan_get_pack_sp(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *step_offsets = view.step_offsets;
+    const int64_t *packs = view.micro_batch_offsets;
+    const int32_t *sp = view.pack_sp;
     w->alone = (ex_group){.first = w->comm->rank, .size = 1};
     if (w->o->unpacked)
         return 0;
@@ -194,8 +196,9 @@ static const ex_group *find_group(const walk *w, int32_t sp)
 static int prepare(walk *w, int64_t *first, int64_t *steps)
 {
     const ex_walk_options *o = w->o;
-    int64_t all = 0;
-    hbp_plan_get_step_ns(o->plan, &all);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(o->plan, &view);
+    int64_t all = view.steps;
     hbp_plan_summary s;
     s.struct_size = sizeof s;
     if (hbp_plan_get_summary(w->context, o->plan, &s) < 0)
@@ -307,9 +310,11 @@ static int run_packs(walk *w, int64_t step, int64_t *samples)
 {
     const ex_walk_options *o = w->o;
     const hbp_plan *plan = o->plan;
-    const int64_t *micro = hbp_plan_get_step_offsets(plan, NULL) + step;
-    const int64_t *packs = hbp_plan_get_micro_batch_offsets(plan, NULL);
-    const int64_t *rows = hbp_plan_get_pack_offsets(plan, NULL);
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(plan, &view);
+    const int64_t *micro = view.step_offsets + step;
+    const int64_t *packs = view.micro_batch_offsets;
+    const int64_t *rows = view.pack_offsets;
     int64_t first = rows[packs[micro[0]]];
     int64_t end = rows[packs[micro[1]]];
     *samples = end - first;
@@ -334,8 +339,8 @@ static int run_packs(walk *w, int64_t step, int64_t *samples)
         int64_t pack = hbp_plan_get_rank_pack(plan, step, m, w->comm->rank);
         snprintf(w->comm->where, sizeof w->comm->where, "step %lld, micro-batch %lld",
                  (long long)(w->epoch_first + step), (long long)m);
-        item it = {pack, rows[pack], rows[pack + 1] - rows[pack],
-                   find_group(w, hbp_plan_get_pack_sp(plan, NULL)[pack]), ex_check_recompute(&check, pack)};
+        item it = {pack, rows[pack], rows[pack + 1] - rows[pack], find_group(w, view.pack_sp[pack]),
+                   ex_check_recompute(&check, pack)};
         w->measured[m].pack = pack;
         w->measured[m].sp = it.group->size;
         w->measured[m].samples = it.count;
@@ -381,10 +386,11 @@ static int optimise(walk *w, ex_step *s)
 static int run_step(walk *w, int64_t row, int is_last)
 {
     const ex_walk_options *o = w->o;
-    ex_step s = {.step = w->epoch_first + row,
-                 .predicted_ns = hbp_plan_get_step_ns(o->plan, NULL)[row],
-                 .tokens = hbp_plan_get_step_tokens(o->plan, NULL)[row]};
-    const int64_t *micro = hbp_plan_get_step_offsets(o->plan, NULL) + row;
+    hbp_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_plan_get_view(o->plan, &view);
+    ex_step s = {
+        .step = w->epoch_first + row, .predicted_ns = view.step_ns[row], .tokens = view.step_tokens[row]};
+    const int64_t *micro = view.step_offsets + row;
     s.micro_batches = micro[1] - micro[0];
     int64_t start = ex_now_ns();
     if (run_packs(w, row, &s.samples) < 0)

@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from ._structs import F64, I32, I64, U64, Address, Struct, Text, struct
+from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, Text, U64, struct
 
 # By HBP_COMPOSITION_*.
 COMPOSITION_NAMES = ("auto", "random", "stratified", "hierarchy", "given")
@@ -235,3 +235,43 @@ class Report(Struct):
 class SimulateOptions(Struct):
     bound: I32
     tokens_per_step: I64
+
+
+@struct
+class PlanView(Struct):
+    steps: I64
+    micro_batches: I64
+    packs: I64
+    samples: I64
+    dropped: I64
+    step_offsets: I64s
+    step_ns: I64s
+    step_loss_tokens: I64s
+    step_samples: I64s
+    step_tokens: I64s
+    micro_batch_offsets: I64s
+    micro_batch_ns: I64s
+    micro_batch_modalities: I64s
+    pack_offsets: I64s
+    pack_ranks: I32s
+    pack_sp: I32s
+    pack_recompute: I32s
+    pack_capacity: I64s
+    pack_tokens: I64s
+    pack_padded_tokens: I64s
+    pack_squares: I64s
+    pack_loss_tokens: I64s
+    pack_ns: I64s
+    pack_bytes: I64s
+    pack_vision: I64s
+    pack_vision_capacity: I64s
+    sample_ids: I64s
+    sample_tokens: I32s
+    sample_first_tokens: I64s
+    sample_loss_tokens: I32s
+    sample_vision: I32s
+    sample_modalities: I32s
+    dropped_ids: I64s
+    dropped_reasons: I32s
+    dropped_first_tokens: I64s
+    dropped_tokens: I32s

@@ -1,6 +1,6 @@
 """The open structs of planning many tasks; see _structs."""
 
-from ._structs import Address, F64, I32, I64, I64s, Struct, Text, U64, struct
+from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, Text, U64, struct
 
 
 @struct
@@ -119,3 +119,34 @@ class TaskRunView(Struct):
     slices: I64
     slice_starts: I64s
     slice_ends: I64s
+
+
+@struct
+class TaskScheduleView(Struct):
+    meta_ops: I64
+    operators_total: I64
+    levels: I64
+    waves: I64
+    slices: I64
+    groups: I64
+    group_ranks_total: I64
+    parameters: I64
+    ranks: I64
+    meta_op_offsets: I64s
+    operators: I32s
+    meta_op_levels: I32s
+    meta_op_tasks: I32s
+    level_ns: I64s
+    wave_offsets: I64s
+    slice_meta_ops: I32s
+    slice_firsts: I32s
+    slice_operators: I32s
+    slice_gpus: I32s
+    slice_groups: I32s
+    slice_starts: I64s
+    slice_ends: I64s
+    group_offsets: I64s
+    group_ranks: I32s
+    parameter_groups: I32s
+    rank_busy_ns: I64s
+    rank_bytes: I64s

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address
+from ._arrays import ViewColumn, address
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs_plan import PlanSaveOptions, PlanSummary, kinds_of
+from ._structs_plan import PlanSaveOptions, PlanSummary, PlanView, kinds_of
 from .cost import Cost
 from .lengths import Lengths
 
@@ -267,86 +267,51 @@ class Plan(Owned):
 
     _opaque = _native.Plan
     _free = "hbp_plan_free"
+    _view = PlanView
+    _get_view = "hbp_plan_get_view"
 
-    step_offsets = Column(
-        "hbp_plan_get_step_offsets", np.int64, "First micro-batch of each step, [steps + 1]."
+    step_offsets = ViewColumn("steps", "First micro-batch of each step, [steps + 1].", extra=1)
+    step_ns = ViewColumn("steps", "Predicted time of each step.")
+    step_loss_tokens = ViewColumn("steps", "Denominator of each step's loss.")
+    step_samples = ViewColumn("steps", "Samples of each step.")
+    step_tokens = ViewColumn("steps", "Tokens of each step.")
+    micro_batch_offsets = ViewColumn("micro_batches", "First pack, [micro-batches + 1].", extra=1)
+    micro_batch_ns = ViewColumn("micro_batches", "Predicted time of each micro-batch.")
+    micro_batch_modalities = ViewColumn(
+        "micro_batches", "Kinds that every rank meets, bit k for kind k; None without an order of modalities.", optional=True
     )
-    step_ns = Column("hbp_plan_get_step_ns", np.int64, "Predicted time of each step.")
-    step_loss_tokens = Column("hbp_plan_get_step_loss_tokens", np.int64, "Denominator of each step's loss.")
-    step_samples = Column("hbp_plan_get_step_samples", np.int64, "Samples of each step.")
-    step_tokens = Column("hbp_plan_get_step_tokens", np.int64, "Tokens of each step.")
-    micro_batch_offsets = Column(
-        "hbp_plan_get_micro_batch_offsets", np.int64, "First pack, [micro-batches + 1]."
+    pack_offsets = ViewColumn("packs", "First sample of each pack, [packs + 1].", extra=1)
+    pack_ranks = ViewColumn("packs", "First rank of each pack.")
+    pack_sp = ViewColumn("packs", "SP degree of each pack.")
+    pack_recompute = ViewColumn("packs", "Layers that each pack recomputes.")
+    pack_capacity = ViewColumn("packs", "Most padded tokens of each pack.")
+    pack_tokens = ViewColumn("packs", "Tokens of each pack.")
+    pack_padded_tokens = ViewColumn("packs", "Tokens after padding.")
+    pack_squares = ViewColumn("packs", "Sum of squared sample lengths.")
+    pack_loss_tokens = ViewColumn("packs", "Loss tokens of each pack.")
+    pack_ns = ViewColumn("packs", "Predicted time of each pack.")
+    pack_bytes = ViewColumn("packs", "Predicted peak bytes per rank.")
+    pack_vision = ViewColumn("packs", "Vision units of each pack; None without a second size.", optional=True)
+    pack_vision_capacity = ViewColumn(
+        "packs", "Most vision units of each pack, 2**63 - 1: no limit; None without a second size.", optional=True
     )
-    micro_batch_ns = Column("hbp_plan_get_micro_batch_ns", np.int64, "Predicted time of each micro-batch.")
-    micro_batch_modalities = Column(
-        "hbp_plan_get_micro_batch_modalities",
-        np.int64,
-        "Kinds that every rank meets, bit k for kind k; None without an order of modalities.",
-        optional=True,
+    sample_ids = ViewColumn("samples", "Samples, packs laid end to end.")
+    sample_tokens = ViewColumn("samples", "Tokens of each sample (piece).")
+    sample_first_tokens = ViewColumn("samples", "Where each piece begins; None unless split.", optional=True)
+    sample_loss_tokens = ViewColumn("samples", "Loss tokens; None when all tokens carry loss.", optional=True)
+    sample_vision = ViewColumn(
+        "samples", "Vision units of each sample; None without a second size.", optional=True
     )
-    pack_offsets = Column("hbp_plan_get_pack_offsets", np.int64, "First sample of each pack, [packs + 1].")
-    pack_ranks = Column("hbp_plan_get_pack_ranks", np.int32, "First rank of each pack.")
-    pack_sp = Column("hbp_plan_get_pack_sp", np.int32, "SP degree of each pack.")
-    pack_recompute = Column("hbp_plan_get_pack_recompute", np.int32, "Layers that each pack recomputes.")
-    pack_capacity = Column("hbp_plan_get_pack_capacity", np.int64, "Most padded tokens of each pack.")
-    pack_tokens = Column("hbp_plan_get_pack_tokens", np.int64, "Tokens of each pack.")
-    pack_padded_tokens = Column("hbp_plan_get_pack_padded_tokens", np.int64, "Tokens after padding.")
-    pack_squares = Column("hbp_plan_get_pack_squares", np.int64, "Sum of squared sample lengths.")
-    pack_loss_tokens = Column("hbp_plan_get_pack_loss_tokens", np.int64, "Loss tokens of each pack.")
-    pack_ns = Column("hbp_plan_get_pack_ns", np.int64, "Predicted time of each pack.")
-    pack_bytes = Column("hbp_plan_get_pack_bytes", np.int64, "Predicted peak bytes per rank.")
-    pack_vision = Column(
-        "hbp_plan_get_pack_vision",
-        np.int64,
-        "Vision units of each pack; None without a second size.",
-        optional=True,
+    sample_modalities = ViewColumn(
+        "samples", "Kind of each sample; None without an order of modalities.", optional=True
     )
-    pack_vision_capacity = Column(
-        "hbp_plan_get_pack_vision_capacity",
-        np.int64,
-        "Most vision units of each pack, 2**63 - 1: no limit; None without a second size.",
-        optional=True,
+    dropped_ids = ViewColumn("dropped", "Samples that are in no pack.")
+    dropped_reasons = ViewColumn("dropped", "Why, as REASONS names it.")
+    dropped_first_tokens = ViewColumn(
+        "dropped", "First token of each piece that is in no pack, in its sample; None unless pieces were dropped.", optional=True
     )
-    sample_ids = Column("hbp_plan_get_sample_ids", np.int64, "Samples, packs laid end to end.")
-    sample_tokens = Column("hbp_plan_get_sample_tokens", np.int32, "Tokens of each sample (piece).")
-    sample_first_tokens = Column(
-        "hbp_plan_get_sample_first_tokens",
-        np.int64,
-        "Where each piece begins; None unless split.",
-        optional=True,
-    )
-    sample_loss_tokens = Column(
-        "hbp_plan_get_sample_loss_tokens",
-        np.int32,
-        "Loss tokens; None when all tokens carry loss.",
-        optional=True,
-    )
-    sample_vision = Column(
-        "hbp_plan_get_sample_vision",
-        np.int32,
-        "Vision units of each sample; None without a second size.",
-        optional=True,
-    )
-    sample_modalities = Column(
-        "hbp_plan_get_sample_modalities",
-        np.int32,
-        "Kind of each sample; None without an order of modalities.",
-        optional=True,
-    )
-    dropped_ids = Column("hbp_plan_get_dropped_ids", np.int64, "Samples that are in no pack.")
-    dropped_reasons = Column("hbp_plan_get_dropped_reasons", np.int32, "Why, as REASONS names it.")
-    dropped_first_tokens = Column(
-        "hbp_plan_get_dropped_first_tokens",
-        np.int64,
-        "First token of each piece that is in no pack, in its sample; None unless pieces were dropped.",
-        optional=True,
-    )
-    dropped_tokens = Column(
-        "hbp_plan_get_dropped_tokens",
-        np.int32,
-        "Tokens of each; 0 for a sample that the limit on lengths left out whole.",
-        optional=True,
+    dropped_tokens = ViewColumn(
+        "dropped", "Tokens of each; 0 for a sample that the limit on lengths left out whole.", optional=True
     )
 
     @classmethod

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, ViewColumn, address
+from ._arrays import ViewColumn, address
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, file_bytes, from_file_bytes, path_bytes
 from ._native import lib
 from ._numbers import choice
-from ._structs_tasks import TaskRunOptions, TaskRunSummary, TaskRunView, TasksOptions, TaskSummary
+from ._structs_tasks import TaskRunOptions, TaskRunSummary, TaskRunView, TaskScheduleView, TasksOptions, TaskSummary
 from .graph import Graph
 from .machine import Machine
 
@@ -89,43 +89,29 @@ class TaskSchedule(Owned):
 
     _opaque = _native.TaskSchedule
     _free = "hbp_task_schedule_free"
+    _view = TaskScheduleView
+    _get_view = "hbp_task_schedule_get_view"
 
-    meta_op_offsets = Column(
-        "hbp_task_schedule_get_meta_op_offsets", np.int64, "First place of each MetaOp in `operators`."
+    meta_op_offsets = ViewColumn("meta_ops", "First place of each MetaOp in `operators`.", extra=1)
+    operators = ViewColumn("operators_total", "Operators of the graph, by MetaOp, in the chain's order.")
+    meta_op_levels = ViewColumn("meta_ops", "Edges of the longest path to each MetaOp.")
+    meta_op_tasks = ViewColumn("meta_ops", "Task of each MetaOp.")
+    level_ns = ViewColumn("levels", "Continuous optimum of each level, had it all GPUs.")
+    wave_offsets = ViewColumn("waves", "First slice of each wave.", extra=1)
+    slice_meta_ops = ViewColumn("slices", "MetaOp of each slice.")
+    slice_firsts = ViewColumn("slices", "First operator of each slice within its MetaOp.")
+    slice_operators = ViewColumn("slices", "How many operators.")
+    slice_gpus = ViewColumn("slices", "On how many GPUs.")
+    slice_groups = ViewColumn("slices", "On which group of ranks.")
+    slice_starts = ViewColumn("slices", "When each slice starts, in ns.")
+    slice_ends = ViewColumn("slices", "When each slice ends, in ns.")
+    group_offsets = ViewColumn("groups", "First place of each group in `group_ranks`.", extra=1)
+    group_ranks = ViewColumn("group_ranks_total", "Ranks of every group, each group's ascending.")
+    parameter_groups = ViewColumn(
+        "parameters", "Group that sums the gradient of each set of weights; -1: none."
     )
-    operators = Column(
-        "hbp_task_schedule_get_operators", np.int32, "Operators of the graph, by MetaOp, in the chain's order."
-    )
-    meta_op_levels = Column(
-        "hbp_task_schedule_get_meta_op_levels", np.int32, "Edges of the longest path to each MetaOp."
-    )
-    meta_op_tasks = Column("hbp_task_schedule_get_meta_op_tasks", np.int32, "Task of each MetaOp.")
-    level_ns = Column(
-        "hbp_task_schedule_get_level_ns", np.int64, "Continuous optimum of each level, had it all GPUs."
-    )
-    wave_offsets = Column("hbp_task_schedule_get_wave_offsets", np.int64, "First slice of each wave.")
-    slice_meta_ops = Column("hbp_task_schedule_get_slice_meta_ops", np.int32, "MetaOp of each slice.")
-    slice_firsts = Column(
-        "hbp_task_schedule_get_slice_firsts", np.int32, "First operator of each slice within its MetaOp."
-    )
-    slice_operators = Column("hbp_task_schedule_get_slice_operators", np.int32, "How many operators.")
-    slice_gpus = Column("hbp_task_schedule_get_slice_gpus", np.int32, "On how many GPUs.")
-    slice_groups = Column("hbp_task_schedule_get_slice_groups", np.int32, "On which group of ranks.")
-    slice_starts = Column("hbp_task_schedule_get_slice_starts", np.int64, "When each slice starts, in ns.")
-    slice_ends = Column("hbp_task_schedule_get_slice_ends", np.int64, "When each slice ends, in ns.")
-    group_offsets = Column(
-        "hbp_task_schedule_get_group_offsets", np.int64, "First place of each group in `group_ranks`."
-    )
-    group_ranks = Column(
-        "hbp_task_schedule_get_group_ranks", np.int32, "Ranks of every group, each group's ascending."
-    )
-    parameter_groups = Column(
-        "hbp_task_schedule_get_parameter_groups",
-        np.int32,
-        "Group that sums the gradient of each set of weights; -1: none.",
-    )
-    rank_busy_ns = Column("hbp_task_schedule_get_rank_busy_ns", np.int64, "Time that each rank works.")
-    rank_bytes = Column("hbp_task_schedule_get_rank_bytes", np.int64, "Peak of each rank.")
+    rank_busy_ns = ViewColumn("ranks", "Time that each rank works.")
+    rank_bytes = ViewColumn("ranks", "Peak of each rank.")
 
     @classmethod
     def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> TaskSchedule:
