@@ -1,11 +1,11 @@
 #include "data/groups.h"
 
 #include "costs.h"
+#include "keep.h"
 
-START_TEST(getters_show_the_columns)
+START_TEST_IN_CONTEXT(getters_show_the_columns)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_groups *groups = NULL;
     OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL, 131072,
                                   &groups));
@@ -34,8 +34,6 @@ START_TEST(getters_show_the_columns)
     ck_assert_ptr_null(hbp_groups_get_sp(NULL, &count));
     ck_assert_int_eq(count, 0);
     ck_assert_int_eq(hbp_groups_get_tokens_per_step(NULL), 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,10 +2,10 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
-START_TEST(packs_are_columns_over_lengths_they_keep_alive)
+START_TEST_IN_CONTEXT(packs_are_columns_over_lengths_they_keep_alive)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 70000, 3, 9}, 4, NULL, &lengths));
     hbp_packs *packs = hbp__packs_new(context, lengths, 2);
@@ -43,13 +43,11 @@ START_TEST(packs_are_columns_over_lengths_they_keep_alive)
     hbp_packs_free(NULL);
     ck_assert_ptr_null(hbp_packs_get_tokens(NULL, &count));
     ck_assert_int_eq(count, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(vision_units_are_summed_and_left_out_samples_listed)
+START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){2, 0, 7, 1, 90}};
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3, 9, 4}, 5, &options, &lengths));
@@ -93,7 +91,6 @@ START_TEST(vision_units_are_summed_and_left_out_samples_listed)
     ck_assert_int_eq(count, 0);
     hbp_packs_free(packs);
     hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -104,15 +101,12 @@ static hbp_status make(hbp_context *context, void *user)
     return packs ? HBP_OK : hbp__fail_memory(context, "packs");
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){1, 2, 3}};
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3}, 3, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3}, 3, &options, &lengths));
     failing_sweep(make, lengths);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
