@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cost/cost.h"
+#include "keep.h"
 
 static hbp_model *preset_model(hbp_context *context, const char *name)
 {
@@ -47,15 +48,14 @@ static hbp_cost *make(hbp_context *context, const hbp_model *model, const hbp_ma
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9 * fabs(b))
 
 /* Llama-3.1-8B on 32 H100, every term by its own arithmetic. */
-START_TEST(llama_on_four_nodes_by_hand)
+START_TEST_IN_CONTEXT(llama_on_four_nodes_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_model *model = preset_model(context, "llama-3.1-8b");
-    hbp_machine *machine = preset_machine(context, "h100", 4);
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
+    hbp_machine *machine = keep(preset_machine(context, "h100", 4));
     hbp_machine_fields f = {.struct_size = sizeof f};
     OK(context, hbp_machine_get_fields(context, machine, &f));
     hbp_cost_terms t;
-    hbp_cost *cost = make(context, model, machine, NULL, &t);
+    hbp_cost *cost = keep(make(context, model, machine, NULL, &t));
     /* q and out, k and v, gated MLP, two norms. */
     double layer = 2. * 4096 * 4096 + 2. * 4096 * 1024 + 3. * 4096 * 14336 + 2. * 4096;
     double head = 128256. * 4096;
@@ -91,18 +91,13 @@ START_TEST(llama_on_four_nodes_by_hand)
     ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "analysis");
     ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "analysis");
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "analysis");
-    hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(zero_stages_move_bytes_and_traffic)
+START_TEST_IN_CONTEXT(zero_stages_move_bytes_and_traffic)
 {
-    hbp_context *context = test_context();
-    hbp_model *model = preset_model(context, "llama-3.1-8b");
-    hbp_machine *machine = preset_machine(context, "h200", 4);
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
+    hbp_machine *machine = keep(preset_machine(context, "h200", 4));
     hbp_model_summary s = {.struct_size = sizeof s};
     OK(context, hbp_model_get_summary(context, model, &s));
     double p = (double)s.parameters;
@@ -160,19 +155,15 @@ START_TEST(zero_stages_move_bytes_and_traffic)
     ck_assert_double_eq_tol(t.step_ns, 8 * moved + 30 * p / 4.8e12 * 1e9, 1e-6 * moved);
     ck_assert(t.pack_ns == 0);
     hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Against the definition: all 1 <= d <= ranks. */
 /* HSDP: shards inside 8 ranks, and their sum over 4 replicas once a step; who waits for whom. */
-START_TEST(shards_and_sets_move_bytes_and_traffic)
+START_TEST_IN_CONTEXT(shards_and_sets_move_bytes_and_traffic)
 {
-    hbp_context *context = test_context();
-    hbp_model *model = preset_model(context, "llama-3.1-8b");
-    hbp_machine *machine = preset_machine(context, "h200", 4);
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
+    hbp_machine *machine = keep(preset_machine(context, "h200", 4));
     hbp_model_summary s = {.struct_size = sizeof s};
     OK(context, hbp_model_get_summary(context, model, &s));
     double p = (double)s.parameters, moved = p * 7 / 8;
@@ -184,40 +175,33 @@ START_TEST(shards_and_sets_move_bytes_and_traffic)
     hbp_cost_options options = some_options();
     hbp_cost_terms t, other;
     options.shard_ranks = 8;
-    hbp_cost *cost = make(context, model, machine, &options, &t);
+    keep(make(context, model, machine, &options, &t));
     ck_assert_int_eq(t.lockstep_ranks, 8);
     ck_assert_int_eq(t.degree[t.degrees - 1], 8);
     ck_assert_double_eq_tol(t.pack_ns, 8 * moved, 1e-6 * moved);
     ck_assert_double_eq_tol(t.step_ns, 2 * 4 * p / 8 * 3 / 4 + 30 * p / 8 / 4.8e12 * 1e9, 1e-6 * moved);
     ck_assert_double_eq_tol(t.static_bytes - 18 * p / 8, 4 * 218e6, 4e6);
-    hbp_cost_free(cost);
     /* ZeRO-2 that accumulates is ZeRO-1; a pack's own ranks alone keep every degree. */
     options = some_options();
     options.zero_stage = HBP_ZERO_2;
     options.lockstep_ranks = 1;
     options.uneven_micro_batches = 1;
-    cost = make(context, model, machine, &options, &t);
+    keep(make(context, model, machine, &options, &t));
     ck_assert_int_eq(t.lockstep_ranks, 1);
     ck_assert_int_eq(t.uneven_micro_batches, 1);
     ck_assert_int_eq(t.degree[t.degrees - 1], 32);
-    hbp_cost_free(cost);
     options = some_options();
     options.zero_stage = HBP_ZERO_1;
-    cost = make(context, model, machine, &options, &other);
+    keep(make(context, model, machine, &options, &other));
     ck_assert_double_eq(t.pack_ns, other.pack_ns);
     ck_assert_double_eq(t.step_ns, other.step_ns);
     ck_assert_double_eq(t.static_bytes, other.static_bytes);
     ck_assert_int_eq(other.lockstep_ranks, 0);
-    hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(degrees_are_exactly_the_legal_ones)
+START_TEST_IN_CONTEXT(degrees_are_exactly_the_legal_ones)
 {
-    hbp_context *context = test_context();
     static const char *const models[] = {"qwen2.5-7b", "qwen3-8b", "mixtral-8x22b", "deepseek-v2"};
     static const struct {
         int32_t nodes;
@@ -228,15 +212,15 @@ START_TEST(degrees_are_exactly_the_legal_ones)
                     {6, 12, 12, 0}, {64, 1, 1, 0}, {2, 48, 48, 24}};
     for (int i = 0; i < 4; i++) {
         hbp_model *model = preset_model(context, models[i]);
-        for (int k = 0; k < 6; k++) {
-            hbp_machine *machine = preset_machine(context, "b200", machines[k].nodes);
+        for (int k = 0, mark = keep_mark(); k < 6; keep_release(mark), k++) {
+            hbp_machine *machine = keep(preset_machine(context, "b200", machines[k].nodes));
             OK(context, hbp_machine_set_field(context, machine, "gpus_per_node", machines[k].gpus, "test"));
             OK(context, hbp_machine_set_field(context, machine, "domain_gpus", machines[k].domain, "test"));
             OK(context, hbp_machine_set_field(context, machine, "hbm_bytes", 1e15, "test"));
             hbp_cost_options options = some_options();
             options.max_sp = machines[k].max_sp;
             hbp_cost_terms t;
-            hbp_cost *cost = make(context, model, machine, &options, &t);
+            keep(make(context, model, machine, &options, &t));
             int32_t ranks = machines[k].nodes * machines[k].gpus;
             int32_t domain = machines[k].domain;
             int32_t row = 0;
@@ -249,66 +233,54 @@ START_TEST(degrees_are_exactly_the_legal_ones)
                 }
             }
             ck_assert_int_eq(row, t.degrees);
-            hbp_cost_free(cost);
-            hbp_machine_free(machine);
         }
         hbp_model_free(model);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(measured_all_to_alls_replace_links)
+START_TEST_IN_CONTEXT(measured_all_to_alls_replace_links)
 {
-    hbp_context *context = test_context();
-    hbp_model *model = preset_model(context, "llama-3.1-8b");
-    hbp_machine *machine = preset_machine(context, "h100", 1);
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
+    hbp_machine *machine = keep(preset_machine(context, "h100", 1));
     hbp_cost_options options = some_options();
     hbp_cost_terms before;
-    hbp_cost *plain = make(context, model, machine, &options, &before);
+    keep(make(context, model, machine, &options, &before));
     OK(context,
        hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 4, 500, 1e10, "probe"));
     hbp_cost_terms after;
-    hbp_cost *cost = make(context, model, machine, &options, &after);
+    hbp_cost *cost = keep(make(context, model, machine, &options, &after));
     ck_assert(after.sp_ns_per_token[1] == before.sp_ns_per_token[1]);
     NEAR(after.sp_ns_per_token[2], 64e9 * 2 * 40 * 256 / 4 * .75 / 1e10);
     NEAR(after.sp_latency_ns[2], 256. * 500);
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "SP 4: probe; analysis");
-    hbp_cost_free(cost);
     for (int32_t d = 2; d <= 8; d *= 2)
         OK(context,
            hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, d, 500, 1e10, "probe"));
     options.sp_overlap = .5;
     options.fused_cross_entropy = 1;
     options.reserve_bytes = -1;
-    cost = make(context, model, machine, &options, &after);
+    cost = keep(make(context, model, machine, &options, &after));
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_latency_ns"), "SP 2: probe; SP 4: probe; SP 8: probe");
     NEAR(after.sp_ns_per_token[2], 32e9 * 2 * 40 * 256 / 4 * .75 / 1e10);
     NEAR(after.sp_latency_ns[2], 256. * 500);
     ck_assert(after.logits_bytes == 0);
     ck_assert_int_eq(after.limit_bytes, before.limit_bytes + (INT64_C(4) << 30));
-    hbp_cost_free(cost);
     /* More measurements than the text has room for. */
     OK(context, hbp_machine_set_collective(context, machine, HBP_COLLECTIVE_ALL_TO_ALL, 2, 500, 1e10,
                                            "a source with a name of nearly all the sixty-three characters"));
-    cost = make(context, model, machine, &options, &after);
+    cost = keep(make(context, model, machine, &options, &after));
     ck_assert_uint_le(strlen(hbp_cost_get_source(cost, "sp_latency_ns")), 63);
-    hbp_cost_free(cost);
-    hbp_cost_free(plain);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A machine of one GPU needs no links, and a GPU with no neighbours pays for no collective. */
-START_TEST(one_gpu_needs_no_links)
+START_TEST_IN_CONTEXT(one_gpu_needs_no_links)
 {
-    hbp_context *context = test_context();
     hbp_model_fields small = {
         .struct_size = sizeof small, .layers = 2, .hidden = 64, .ffn = 128, .heads = 4, .vocab = 100};
     hbp_model *model = NULL;
-    OK(context, hbp_model_create(context, &small, &model));
+    MAKES(context, model, hbp_model_create(context, &small, &model));
     hbp_machine_fields f = {.struct_size = sizeof f,
                             .nodes = 1,
                             .gpus_per_node = 1,
@@ -319,23 +291,18 @@ START_TEST(one_gpu_needs_no_links)
                             .gemm_efficiency = .5,
                             .attention_efficiency = .4};
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create(context, &f, &machine));
+    MAKES(context, machine, hbp_machine_create(context, &f, &machine));
     hbp_cost_terms t;
-    hbp_cost *cost = make(context, model, machine, NULL, &t);
+    keep(make(context, model, machine, NULL, &t));
     ck_assert(t.pack_ns == 0);
     ck_assert_int_eq(t.degrees, 1);
     NEAR(t.ns_per_token_squared, 7e9 * 2 * 64 / 4e13);
-    hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_input_is_named)
+START_TEST_IN_CONTEXT(bad_input_is_named)
 {
-    hbp_context *context = test_context();
-    hbp_model *model = preset_model(context, "llama-3.1-8b");
+    hbp_model *model = keep(preset_model(context, "llama-3.1-8b"));
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
     static const struct {
@@ -390,8 +357,7 @@ START_TEST(bad_input_is_named)
     FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_cost_create(context, model, NULL, NULL, &cost));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create(context, model, machine, NULL, NULL));
     hbp_machine_free(machine);
-    hbp_model_free(model);
-    model = preset_model(context, "llama-3.1-405b");
+    model = keep(preset_model(context, "llama-3.1-405b"));
     machine = preset_machine(context, "h100", 4);
     FAILS(context, HBP_E_INFEASIBLE, "llama-3.1-405b needs 2",
           hbp_cost_create(context, model, machine, NULL, &cost));
@@ -402,8 +368,6 @@ START_TEST(bad_input_is_named)
     FAILS(context, HBP_E_INFEASIBLE, "a rank has 0",
           hbp_cost_create(context, model, machine, &options, &cost));
     hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -422,14 +386,10 @@ static hbp_status create_and_free(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(every_allocation_may_fail)
+START_TEST_IN_CONTEXT(every_allocation_may_fail)
 {
-    hbp_context *context = test_context();
-    pair p = {preset_model(context, "qwen2.5-7b"), preset_machine(context, "h100", 7)};
+    pair p = {keep(preset_model(context, "qwen2.5-7b")), keep(preset_machine(context, "h100", 7))};
     failing_sweep(create_and_free, &p);
-    hbp_machine_free(p.machine);
-    hbp_model_free(p.model);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 #include "cost/communication.h"
 
-#include "test.h"
+#include "keep.h"
 
 /* 16 GPUs in domains of 4; one byte a nanosecond inside, a quarter outside; latencies 10 and 100 ns. */
 static hbp_machine *some_machine(hbp_context *context, int32_t domain)
@@ -54,10 +54,9 @@ static void check_all_to_all(const hbp__fabric *fabric, int32_t sp, double laten
         ck_assert_ptr_null(said);
 }
 
-START_TEST(all_to_all_by_hand)
+START_TEST_IN_CONTEXT(all_to_all_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = some_machine(context, 4);
+    hbp_machine *machine = keep(some_machine(context, 4));
     hbp__fabric fabric = {machine, 16, 4};
     check_all_to_all(&fabric, 1, 0, 0, NULL);
     /* 6 passes; SP 2 holds 80 bytes a token and sends half of them, 4 x 6 latencies. */
@@ -71,8 +70,6 @@ START_TEST(all_to_all_by_hand)
     /* No fast links at all. */
     fabric.domain = 1;
     check_all_to_all(&fabric, 2, 2400, 6 * 40 * 4, NULL);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -87,10 +84,9 @@ static double ring(const hbp__fabric *fabric, int32_t collective, const char *so
     return ns;
 }
 
-START_TEST(rings_by_hand)
+START_TEST_IN_CONTEXT(rings_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = some_machine(context, 4);
+    hbp_machine *machine = keep(some_machine(context, 4));
     int32_t gather = HBP_COLLECTIVE_ALL_GATHER;
     /* 15/16 of 160 bytes; four network cards are as fast as NVLink, two are half as fast, one a quarter. */
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 16, 4}, gather, NULL), 150 + 300, 1e-9);
@@ -104,8 +100,6 @@ START_TEST(rings_by_hand)
     OK(context, hbp_machine_set_collective(context, machine, gather, 16, 5, .5e9, "nccl-tests 2.19"));
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 16, 4}, gather, "nccl-tests 2.19"), 300 + 15, 1e-9);
     ck_assert_double_eq_tol(ring(&(hbp__fabric){machine, 8, 4}, gather, NULL), 140 + 300, 1e-9);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 
 #include <math.h>
 
@@ -73,12 +74,11 @@ START_TEST(terms_come_back_as_given)
 }
 END_TEST
 
-START_TEST(an_older_caller_gets_no_more_than_its_size)
+START_TEST_IN_CONTEXT(an_older_caller_gets_no_more_than_its_size)
 {
-    hbp_context *context = test_context();
     hbp_cost_terms given = some_terms();
     hbp_cost *cost = NULL;
-    OK(context, hbp_cost_create_terms(context, &given, &cost));
+    MAKES(context, cost, hbp_cost_create_terms(context, &given, &cost));
     hbp_cost_terms read;
     memset(&read, 0x5a, sizeof read);
     uint32_t size = offsetof(hbp_cost_terms, step_ns);
@@ -89,8 +89,6 @@ START_TEST(an_older_caller_gets_no_more_than_its_size)
     unsigned char untouched[sizeof read.step_ns];
     memset(untouched, 0x5a, sizeof untouched);
     ck_assert_mem_eq(&read.step_ns, untouched, sizeof untouched);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -104,9 +102,8 @@ END_TEST
         ck_assert_ptr_null(refused);                                                                         \
     } while (0)
 
-START_TEST(senseless_terms_are_named)
+START_TEST_IN_CONTEXT(senseless_terms_are_named)
 {
-    hbp_context *context = test_context();
     REFUSES("ns_per_token is -1; it must be finite and at least 0", t.ns_per_token = -1);
     REFUSES("ns_per_token_squared is ", t.ns_per_token_squared = NAN);
     REFUSES("pack_ns is inf", t.pack_ns = INFINITY);
@@ -140,39 +137,32 @@ START_TEST(senseless_terms_are_named)
     hbp_cost_terms t = some_terms();
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_cost_create_terms(context, &t, NULL));
     ck_assert_int_eq(hbp_cost_create_terms(NULL, &t, &cost), HBP_E_INVALID);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A struct that ends where it ended before there were vision units charges none. */
-START_TEST(older_terms_charge_no_vision_units)
+START_TEST_IN_CONTEXT(older_terms_charge_no_vision_units)
 {
-    hbp_context *context = test_context();
     hbp_cost_terms t = some_terms(), read;
     t.struct_size = offsetof(hbp_cost_terms, ns_per_vision);
     hbp_cost *cost = NULL;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
     hbp_cost_terms_init(&read, sizeof read);
     OK(context, hbp_cost_get_terms(context, cost, &read));
     ck_assert(read.ns_per_vision == 0 && read.recompute_vision == 0 && read.vision_bytes == 0);
     ck_assert_int_eq(hbp_cost_predict_vision_pack_ns(cost, 2, 1, 50, 900, 8),
                      hbp_cost_predict_pack_ns(cost, 2, 1, 50, 900));
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(no_domain_means_all_ranks)
+START_TEST_IN_CONTEXT(no_domain_means_all_ranks)
 {
-    hbp_context *context = test_context();
     hbp_cost_terms t = some_terms();
     t.domain_ranks = 0;
     hbp_cost *cost = NULL;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
     OK(context, hbp_cost_get_terms(context, cost, &t));
     ck_assert_int_eq(t.domain_ranks, 8);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

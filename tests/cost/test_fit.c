@@ -2,22 +2,22 @@
 
 #include <math.h>
 
+#include "keep.h"
 #include "packs_measured.h"
 
-START_TEST(exact_measurements_give_the_truth_back)
+START_TEST_IN_CONTEXT(exact_measurements_give_the_truth_back)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 1.7, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 1.7, &have));
     hbp__rng rng = hbp__rng_make(7, 0, 0);
     measure(&t, &rng, truth, 60, 4, 0);
     hbp_measurements m = view(&t, 1);
     hbp_cost *cost = NULL;
     hbp_fit_report report = {.struct_size = sizeof report};
-    OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
+    MAKES(context, cost, hbp_cost_fit(context, prior, &m, &cost, &report));
     OK(context, hbp_cost_get_terms(context, cost, &have));
     NEAR(ns_per_token);
     NEAR(ns_per_token_squared);
@@ -41,27 +41,22 @@ START_TEST(exact_measurements_give_the_truth_back)
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_ns_per_token"), "fit of 60 packs at SP 2, 4, 8");
     ck_assert_str_eq(hbp_cost_get_source(cost, "logits_bytes"), "given");
     ck_assert_str_eq(hbp_cost_get_source(cost, "step_ns"), "given");
-    hbp_cost_free(cost);
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(noise_leaves_small_errors)
+START_TEST_IN_CONTEXT(noise_leaves_small_errors)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, .6, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, .6, &have));
     hbp__rng rng = hbp__rng_make(8, 0, 0);
     measure(&t, &rng, truth, 2000, 4, .05);
     hbp_measurements m = view(&t, 1);
     hbp_cost *cost = NULL;
     hbp_fit_report report = {.struct_size = sizeof report};
-    OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
+    MAKES(context, cost, hbp_cost_fit(context, prior, &m, &cost, &report));
     OK(context, hbp_cost_get_terms(context, cost, &have));
     ck_assert_double_eq_tol(have.ns_per_token, want.ns_per_token, .02 * want.ns_per_token);
     ck_assert_double_eq_tol(have.ns_per_token_squared, want.ns_per_token_squared,
@@ -81,21 +76,16 @@ START_TEST(noise_leaves_small_errors)
         largest = error > largest ? error : largest;
     }
     ck_assert_double_eq(report.max_time_error, largest);
-    hbp_cost_free(cost);
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_was_not_measured_stays_the_priors)
+START_TEST_IN_CONTEXT(what_was_not_measured_stays_the_priors)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 2, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 2, &have));
     hbp__rng rng = hbp__rng_make(9, 0, 0);
     measure(&t, &rng, truth, 50, 2, 0);
     hbp_measurements m = view(&t, 0);
@@ -137,18 +127,14 @@ START_TEST(what_was_not_measured_stays_the_priors)
         }
         hbp_cost_free(cost);
     }
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(terms_that_look_alike_are_named)
+START_TEST_IN_CONTEXT(terms_that_look_alike_are_named)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
-    hbp_cost *truth = make(context, 1, &want);
+    hbp_cost *truth = keep(make(context, 1, &want));
     hbp__rng rng = hbp__rng_make(10, 0, 0);
     hbp_cost *cost = NULL;
     hbp_measurements m;
@@ -191,17 +177,14 @@ START_TEST(terms_that_look_alike_are_named)
     m = view(&t, 0);
     FAILS(context, HBP_E_INFEASIBLE, "2 packs cannot tell", hbp_cost_fit(context, truth, &m, &cost, NULL));
     ck_assert_ptr_null(cost);
-    hbp_cost_free(truth);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_rows_are_named)
+START_TEST_IN_CONTEXT(bad_rows_are_named)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
-    hbp_cost *truth = make(context, 1, &want);
+    hbp_cost *truth = keep(make(context, 1, &want));
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     hbp_cost *cost = NULL;
     hbp_measurements m;
@@ -242,8 +225,6 @@ START_TEST(bad_rows_are_named)
     ck_assert_ptr_null(cost);
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "fit", hbp_cost_fit(context, truth, &m, &cost, NULL));
-    hbp_cost_free(truth);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -264,20 +245,17 @@ static hbp_status fit_and_free(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(every_allocation_and_report_may_fail)
+START_TEST_IN_CONTEXT(every_allocation_and_report_may_fail)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
-    hbp_cost *truth = make(context, 1, &want);
+    hbp_cost *truth = keep(make(context, 1, &want));
     hbp__rng rng = hbp__rng_make(12, 0, 0);
     measure(&t, &rng, truth, 100, 4, .02);
     hbp_measurements m = view(&t, 1);
     job j = {truth, &m};
     failing_sweep(fit_and_free, &j);
     ck_assert_int_ge(cancel_sweep(fit_and_free, &j), 5);
-    hbp_cost_free(truth);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,16 +2,16 @@
  * terms. */
 #include <math.h>
 
+#include "keep.h"
 #include "packs_measured.h"
 
-START_TEST(hiccups_hardly_matter)
+START_TEST_IN_CONTEXT(hiccups_hardly_matter)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 1.7, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 1.7, &have));
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp__rng rng = hbp__rng_make(30 + seed, 0, 0);
         measure(&t, &rng, truth, 2000, 4, 0);
@@ -27,21 +27,17 @@ START_TEST(hiccups_hardly_matter)
         CLOSE(pack_ns);
         hbp_cost_free(cost);
     }
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(second_terms_are_fitted_where_they_show)
+START_TEST_IN_CONTEXT(second_terms_are_fitted_where_they_show)
 {
     static table t;
-    hbp_context *context = test_context();
     static const second_terms other = {.55, .6, 30, 400000};
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make_with(context, 1, &other, &want);
-    hbp_cost *prior = make(context, 1.4, &have);
+    hbp_cost *truth = keep(make_with(context, 1, &other, &want));
+    hbp_cost *prior = keep(make(context, 1.4, &have));
     hbp__rng rng = hbp__rng_make(21, 0, 0);
     measure(&t, &rng, truth, 400, 4, 0);
     hbp_measurements m = view(&t, 1);
@@ -85,21 +81,17 @@ START_TEST(second_terms_are_fitted_where_they_show)
     ck_assert_str_eq(hbp_cost_get_source(cost, "sp_latency_ns"), "fit of 400 packs at SP 2, 4, 8");
     ck_assert_double_lt(report.max_time_error, 1e-6);
     hbp_cost_free(cost);
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A few packs: as good as least squares is, so far off as that may be. */
-START_TEST(few_packs_do_no_harm)
+START_TEST_IN_CONTEXT(few_packs_do_no_harm)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 1.7, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 1.7, &have));
     int fits = 0;
     int better = 0;
     for (uint64_t seed = 0; seed < 100; seed++) {
@@ -126,21 +118,17 @@ START_TEST(few_packs_do_no_harm)
     }
     ck_assert_int_ge(fits, 60);
     ck_assert_int_ge(better, fits * 9 / 10);
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs as plans make them, all but full: what each costs cannot be told from what its tokens do. */
-START_TEST(full_packs_scale_pack_ns)
+START_TEST_IN_CONTEXT(full_packs_scale_pack_ns)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 1.5, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 1.5, &have));
     hbp__rng rng = hbp__rng_make(22, 0, 0);
     measure(&t, &rng, truth, 60, 1, 0);
     for (int64_t i = 0; i < t.count; i++) {
@@ -153,7 +141,7 @@ START_TEST(full_packs_scale_pack_ns)
     hbp_measurements m = view(&t, 0);
     hbp_cost *cost = NULL;
     hbp_fit_report report = {.struct_size = sizeof report};
-    OK(context, hbp_cost_fit(context, prior, &m, &cost, &report));
+    MAKES(context, cost, hbp_cost_fit(context, prior, &m, &cost, &report));
     OK(context, hbp_cost_get_terms(context, cost, &have));
     ck_assert_double_eq_tol(have.pack_ns / have.ns_per_token, want.pack_ns / want.ns_per_token, 1e-9);
     ck_assert_str_eq(hbp_cost_get_source(cost, "pack_ns"), "scaled like ns_per_token");
@@ -161,23 +149,18 @@ START_TEST(full_packs_scale_pack_ns)
     ck_assert_double_le(report.median_time_error, .025);
     ck_assert_double_eq_tol(have.ns_per_token_squared, want.ns_per_token_squared,
                             .2 * want.ns_per_token_squared);
-    hbp_cost_free(cost);
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs of one length cannot tell what a pack costs, packs on one degree not what its all-to-all does: both
  * keep the prior's proportion to ns_per_token, and such packs are predicted well. */
-START_TEST(packs_alike_are_predicted_all_the_same)
+START_TEST_IN_CONTEXT(packs_alike_are_predicted_all_the_same)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 40, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 40, &have));
     hbp__rng rng = hbp__rng_make(23, 0, 0);
     for (int k = 0; k < 2; k++) {
         measure(&t, &rng, truth, 50, 1, 0);
@@ -209,22 +192,18 @@ START_TEST(packs_alike_are_predicted_all_the_same)
         ck_assert_str_eq(hbp_cost_get_source(cost, "sp_latency_ns"), "given");
         hbp_cost_free(cost);
     }
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Peak bytes of packs that fill their ranks alike tell neither static from act nor, where recomputation
  * differs little, kept from act: these keep the prior's proportion to act, and time is fitted as ever. */
-START_TEST(full_packs_scale_static_bytes)
+START_TEST_IN_CONTEXT(full_packs_scale_static_bytes)
 {
     static table t;
-    hbp_context *context = test_context();
     hbp_cost_terms want;
     hbp_cost_terms have;
-    hbp_cost *truth = make(context, 1, &want);
-    hbp_cost *prior = make(context, 1.4, &have);
+    hbp_cost *truth = keep(make(context, 1, &want));
+    hbp_cost *prior = keep(make(context, 1.4, &have));
     hbp__rng rng = hbp__rng_make(24, 0, 0);
     for (int recompute = 0; recompute < 2; recompute++) {
         measure(&t, &rng, truth, 60, 1, 0);
@@ -253,9 +232,6 @@ START_TEST(full_packs_scale_static_bytes)
         ck_assert_str_eq(hbp_cost_get_source(cost, "ns_per_token"), "fit of 60 packs");
         hbp_cost_free(cost);
     }
-    hbp_cost_free(truth);
-    hbp_cost_free(prior);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 #include "traps.h"
 
 #include "flexsp.h"
-#include "test.h"
+#include "keep.h"
 
 #include <math.h>
 
@@ -35,22 +35,19 @@ static double seconds(const hbp_cost *cost, int32_t sp, int64_t tokens, double s
     return (double)hbp_cost_predict_pack_ns(cost, sp, 0, tokens, squares) / 1e9;
 }
 
-START_TEST(flexsp_figure_1_comes_out)
+START_TEST_IN_CONTEXT(flexsp_figure_1_comes_out)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = flexsp_7b(context);
+    hbp_cost *cost = keep(flexsp_7b(context));
     double k = 1024;
     ck_assert_double_eq_tol(seconds(cost, 32, 100 * 1024, 100 * k * 100 * k), 2.877, .001);
     ck_assert_double_eq_tol(seconds(cost, 32, INT64_C(4) * 48 * 1024, 4 * 48 * k * 48 * k), 3.846, .001);
     ck_assert_double_eq_tol(seconds(cost, 8, 48 * 1024, 48 * k * 48 * k), 2.806, .001);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Table 1 of FlexSP, rebuilt: 64 GPUs, 256K tokens a step in sequences of one length. Seconds and the share
  * of the all-to-all in percent; zero seconds: out of memory. */
-START_TEST(flexsp_table_1_comes_out)
+START_TEST_IN_CONTEXT(flexsp_table_1_comes_out)
 {
     static const int32_t degree[] = {64, 32, 16, 8, 4, 2, 1};
     static const struct {
@@ -64,8 +61,7 @@ START_TEST(flexsp_table_1_comes_out)
         {131072, {4.56, 4.28, 0, 0, 0, 0, 0}, {23.1, 18.2, 0, 0, 0, 0, 0}},
         {262144, {7.31, 0, 0, 0, 0, 0, 0}, {14.4, 0, 0, 0, 0, 0, 0}},
     };
-    hbp_context *context = test_context();
-    hbp_cost *cost = flexsp_7b(context);
+    hbp_cost *cost = keep(flexsp_7b(context));
     hbp_cost_terms terms;
     hbp_cost_terms_init(&terms, sizeof terms);
     OK(context, hbp_cost_get_terms(context, cost, &terms));
@@ -83,28 +79,22 @@ START_TEST(flexsp_table_1_comes_out)
             ck_assert_double_eq_tol(step, rows[i].seconds[d], .02);
             ck_assert_double_eq_tol(100 * sent / step, rows[i].percent[d], .5);
         }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 7B on 64 GPUs at 28 GB: 5992 and 5950 tokens a GPU. */
-START_TEST(flexsp_memory_comes_out)
+START_TEST_IN_CONTEXT(flexsp_memory_comes_out)
 {
-    hbp_context *context = test_context();
-    for (int four_k = 0; four_k < 2; four_k++) {
-        hbp_cost *short_cost = flexsp_cost(context, "7B", 192, four_k, 64);
-        hbp_cost *long_cost = flexsp_cost(context, "7B", 384, four_k, 64);
+    for (int four_k = 0, mark = keep_mark(); four_k < 2; keep_release(mark), four_k++) {
+        hbp_cost *short_cost = keep(flexsp_cost(context, "7B", 192, four_k, 64));
+        hbp_cost *long_cost = keep(flexsp_cost(context, "7B", 384, four_k, 64));
         ck_assert_int_eq(hbp_cost_predict_capacity(short_cost, 1, 0), 5992);
         ck_assert_int_eq(hbp_cost_predict_capacity(long_cost, 1, 0), 5950);
         /* Recomputation gains nothing. */
         ck_assert_int_eq(hbp_cost_predict_capacity(long_cost, 1, 32), 5950);
-        hbp_cost_free(short_cost);
-        hbp_cost_free(long_cost);
     }
     ck_assert_ptr_null(flexsp_cost(context, "8B", 192, 0, 64));
     ck_assert_ptr_null(flexsp_cost(context, "7B", 192, 0, 48));
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -143,9 +133,8 @@ static hbp_cost *random_cost(hbp_context *context, hbp__rng *rng, hbp_cost_terms
     return make(context, t);
 }
 
-START_TEST(time_follows_the_formula)
+START_TEST_IN_CONTEXT(time_follows_the_formula)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int round = 0; round < 2000; round++) {
         hbp_cost_terms t;
@@ -173,13 +162,11 @@ START_TEST(time_follows_the_formula)
                                 .5 + bytes * 1e-12);
         hbp_cost_free(cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(vision_units_add_their_terms)
+START_TEST_IN_CONTEXT(vision_units_add_their_terms)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     for (int round = 0; round < 5000; round++) {
         hbp_cost_terms t;
@@ -211,14 +198,12 @@ START_TEST(vision_units_add_their_terms)
             ck_assert_int_eq(hbp_cost_predict_vision_pack_bytes(cost, sp, c, tokens, units), bytes);
         hbp_cost_free(cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Against trying every number of layers and every neighbour of the capacity. */
-START_TEST(recompute_and_capacity_are_exact)
+START_TEST_IN_CONTEXT(recompute_and_capacity_are_exact)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     int seen_gap = 0;
     int seen_none = 0;
@@ -243,14 +228,12 @@ START_TEST(recompute_and_capacity_are_exact)
     }
     ck_assert_int_gt(seen_gap, 0); /* the working set outweighs what one layer saves */
     ck_assert_int_gt(seen_none, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_is_not_allowed_is_minus_one)
+START_TEST_IN_CONTEXT(what_is_not_allowed_is_minus_one)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = flexsp_7b(context);
+    hbp_cost *cost = keep(flexsp_7b(context));
     ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 3, 0, 10, 10), -1);
     ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 0, 0, 10, 10), -1);
     ck_assert_int_eq(hbp_cost_predict_pack_ns(cost, 1, 33, 10, 10), -1);
@@ -272,16 +255,13 @@ START_TEST(what_is_not_allowed_is_minus_one)
     ck_assert_int_eq(hbp_cost_predict_recompute(cost, 5, 10), -1);
     ck_assert_int_eq(hbp_cost_predict_recompute(cost, 1, -10), -1);
     ck_assert_int_eq(hbp_cost_predict_recompute(NULL, 1, 10), -1);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A capped copy holds what memory and cap both hold, and a cap only falls. */
-START_TEST(a_cap_of_tokens_per_rank_is_kept)
+START_TEST_IN_CONTEXT(a_cap_of_tokens_per_rank_is_kept)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = flexsp_7b(context);
+    hbp_cost *cost = keep(flexsp_7b(context));
     const int64_t caps[] = {0, 1, 1000, 4096, 100000, HBP_MAX_LENGTH};
     for (int i = 0; i < 6; i++) {
         hbp_cost capped = hbp__cost_capped(cost, caps[i]), twice = hbp__cost_capped(&capped, 4096);
@@ -299,8 +279,6 @@ START_TEST(a_cap_of_tokens_per_rank_is_kept)
             }
         }
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

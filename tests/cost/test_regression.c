@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "cost/regression.h"
+#include "keep.h"
 
 #define MOST    600
 #define COLUMNS 4
@@ -73,10 +74,9 @@ static void solve_three(const design *d, double ratio, double *z)
 #undef DET
 }
 
-START_TEST(few_rows_are_plain_least_squares)
+START_TEST_IN_CONTEXT(few_rows_are_plain_least_squares)
 {
     static design d;
-    hbp_context *context = test_context();
     hbp__unknown u[COLUMNS];
     int32_t first, second;
     for (uint64_t seed = 0; seed < 40; seed++) {
@@ -92,14 +92,12 @@ START_TEST(few_rows_are_plain_least_squares)
         ck_assert_double_eq_tol(u[3].value, z[2], 1e-8);
         ck_assert(u[0].fitted && u[1].fitted && !u[2].fitted && u[3].fitted);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(rows_far_off_hardly_matter)
+START_TEST_IN_CONTEXT(rows_far_off_hardly_matter)
 {
     static design d;
-    hbp_context *context = test_context();
     hbp__unknown u[COLUMNS];
     int32_t first, second;
     /* Exact but for one row in ten: the truth, which least squares misses. */
@@ -121,14 +119,12 @@ START_TEST(rows_far_off_hardly_matter)
     OK(context, run(context, &d, .3, u, &first, &second));
     ck_assert_double_eq_tol(u[0].value, before, 1e-3);
     ck_assert_double_eq_tol(u[0].value, 2, .04);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(only_what_the_rows_show_is_fitted)
+START_TEST_IN_CONTEXT(only_what_the_rows_show_is_fitted)
 {
     static design d;
-    hbp_context *context = test_context();
     hbp__unknown u[COLUMNS];
     int32_t first, second;
     int wrong = 0;
@@ -156,14 +152,12 @@ START_TEST(only_what_the_rows_show_is_fitted)
     make(&d, 1, 60, -.3, .01, 0);
     OK(context, run(context, &d, .3, u, &first, &second));
     ck_assert_double_eq(u[2].value, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_looks_alike_is_told)
+START_TEST_IN_CONTEXT(what_looks_alike_is_told)
 {
     static design d;
-    hbp_context *context = test_context();
     hbp__unknown u[COLUMNS];
     int32_t first = -1, second = -1;
     make(&d, 1, 60, .3, .1, 0);
@@ -182,14 +176,12 @@ START_TEST(what_looks_alike_is_told)
     for (int64_t i = 0; i < d.rows; i++)
         d.y[i] = fabs(d.y[i]);
     ck_assert_int_eq(run(context, &d, .3, u, &first, &second), HBP_E_INFEASIBLE);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_spare_unknown_is_tied_rather_than_in_doubt)
+START_TEST_IN_CONTEXT(a_spare_unknown_is_tied_rather_than_in_doubt)
 {
     static design d;
-    hbp_context *context = test_context();
     hbp__unknown u[COLUMNS];
     int32_t first, second;
     for (int spare = 0; spare < 2; spare++) {
@@ -219,7 +211,6 @@ START_TEST(a_spare_unknown_is_tied_rather_than_in_doubt)
         ck_assert(u[3].fitted);
         ck_assert_double_eq_tol(u[3].value, .5, .1);
     }
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 #include "graphs.h"
 
 #include "cost/scaling.h"
+#include "keep.h"
 
 typedef struct fixture {
     hbp_graph *graph;
@@ -58,9 +59,8 @@ static void check_curve(const hbp__curve *full, const hbp__curve *few, const hbp
     ck_assert_ptr_eq(few->ns, full->ns);
 }
 
-START_TEST(sizes_are_those_that_tile_and_suffice)
+START_TEST_IN_CONTEXT(sizes_are_those_that_tile_and_suffice)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(6, 1, 0);
     static const int32_t domains[] = {0, 1, 4, 6, 8, 16};
     for (int i = 0; i < 300; i++) {
@@ -78,7 +78,6 @@ START_TEST(sizes_are_those_that_tile_and_suffice)
         hbp__scaling_close(&few);
         close_fixture(&f);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -92,15 +91,13 @@ static hbp_status narrow_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(allocations_may_fail)
+START_TEST_IN_CONTEXT(allocations_may_fail)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(6, 2, 0);
     fixture f;
     open_fixture(context, &rng, &f);
     failing_sweep(narrow_once, &f);
     close_fixture(&f);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 
 #include "data/layers.h"
 #include "data/vlm.h"
+#include "keep.h"
 
 /* 4 GPUs of 1 TFLOP/s, of which matrix products reach half and attention a quarter; 1 byte a ns of HBM, 0.5
  * of NVLink, 100 ns a collective. */
@@ -78,13 +79,12 @@ static hbp_layers *derive(hbp_context *context, const hbp_vlm *vlm, const hbp_ma
 
 /* 2000 units, 400 tokens of which squares sum to 40000, on one GPU: a flop of matrix products takes 0.002 ns,
  * of attention 0.004. */
-START_TEST(a_small_model_by_hand)
+START_TEST_IN_CONTEXT(a_small_model_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = small_machine(context);
-    hbp_vlm *vlm = small_vlm(context);
+    hbp_machine *machine = keep(small_machine(context));
+    hbp_vlm *vlm = keep(small_vlm(context));
     hbp_vlm_layers_options o = sizes(2000, 400, 0);
-    hbp_layers *layers = derive(context, vlm, machine, &o);
+    hbp_layers *layers = keep(derive(context, vlm, machine, &o));
     ck_assert_int_eq(layers->count, 10);
     static const char *const names[] = {"patch embedding", "vision 0",   "vision 1",   "projector",
                                         "token embedding", "language 0", "language 1", "language 2",
@@ -159,26 +159,20 @@ START_TEST(a_small_model_by_hand)
     ROW(9, activation_bytes, (48 + 1000) * 400);
     ROW(9, recomputed_bytes, (48 + 1000) * 400);
     ROW(9, cut_bytes, 0);
-    hbp_layers_free(layers);
 
     o.fused_cross_entropy = 1;
     o.squares = 160000;
-    layers = derive(context, vlm, machine, &o);
+    layers = keep(derive(context, vlm, machine, &o));
     ROW(9, activation_bytes, 48 * 400);
     ROW(5, attention_ns, 2 * 1584 * 400 * .002 + 48 * 160000 * .004);
-    hbp_layers_free(layers);
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Two GPUs: half of everything, and collectives of n bytes in 100 + n / 2 / 0.5 ns. */
-START_TEST(tensor_parallelism_by_hand)
+START_TEST_IN_CONTEXT(tensor_parallelism_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = small_machine(context);
-    hbp_vlm *vlm = small_vlm(context);
+    hbp_machine *machine = keep(small_machine(context));
+    hbp_vlm *vlm = keep(small_vlm(context));
     hbp_vlm_layers_options o = sizes(2000, 400, 2);
     o.data_parallel = 3;
     hbp_layers *layers = derive(context, vlm, machine, &o);
@@ -214,37 +208,28 @@ START_TEST(tensor_parallelism_by_hand)
         ck_assert_int_eq(layers->state_bytes[4], (int64_t)(1200 * per_parameter[stage] + .5));
         hbp_layers_free(layers);
     }
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Four GPUs for two key-value heads: each head stands on two of them. */
-START_TEST(heads_are_repeated_and_padded)
+START_TEST_IN_CONTEXT(heads_are_repeated_and_padded)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    OK(context, hbp_machine_create_preset(context, "a100-80", 1, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 1, &machine));
+    MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o = sizes(9, 4096, 4);
-    hbp_layers *layers = derive(context, vlm, machine, &o);
+    hbp_layers *layers = keep(derive(context, vlm, machine, &o));
     /* 28 heads of 128 instead of 25. */
     int64_t h = 3200, width = 28 * 128;
     ROW(1, parameters, (4 * h * width + 3 * width + 4 * 12800 * h / 2 + 2 * h) / 4);
-    hbp_layers_free(layers);
-    hbp_vlm_free(vlm);
 
-    OK(context, hbp_vlm_create_preset(context, "qwen2-vl-7b", &vlm));
+    MAKES(context, vlm, hbp_vlm_create_preset(context, "qwen2-vl-7b", &vlm));
     o.tensor_parallel = 4; /* as many as there are key-value heads */
-    layers = derive(context, vlm, machine, &o);
+    layers = keep(derive(context, vlm, machine, &o));
     int32_t first = 1 + 32 + 2;
     ROW(first, parameters,
         (2 * 3584 * 3584 + 2 * 3584 * 512 + (3584 + 1024) + 3 * 3584LL * 18944 + 2 * 3584) / 4);
-    hbp_layers_free(layers);
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
 
     hbp_model_fields l;
     hbp_model_fields_init(&l, sizeof l);
@@ -255,23 +240,17 @@ START_TEST(heads_are_repeated_and_padded)
     l.kv_heads = 2;
     l.vocab = 100;
     hbp_model *language = NULL;
-    OK(context, hbp_model_create(context, &l, &language));
-    hbp_vlm *small = small_vlm(context);
+    MAKES(context, language, hbp_model_create(context, &l, &language));
+    hbp_vlm *small = keep(small_vlm(context));
     hbp_vlm_fields f = {.struct_size = sizeof f};
     OK(context, hbp_vlm_get_fields(context, small, &f));
     f.vision_heads = 4;
     f.vision_head_dim = 2;
-    OK(context, hbp_vlm_create(context, &f, language, &vlm));
-    machine = small_machine(context);
+    MAKES(context, vlm, hbp_vlm_create(context, &f, language, &vlm));
+    machine = keep(small_machine(context));
     o = sizes(2000, 400, 4);
-    layers = derive(context, vlm, machine, &o);
+    layers = keep(derive(context, vlm, machine, &o));
     ROW(5, parameters, (2 * 64 * 64 + 2 * 64 * 32 + 2 * 64 + 3 * 64 * 50) / 4);
-    hbp_layers_free(layers);
-    hbp_vlm_free(small);
-    hbp_vlm_free(vlm);
-    hbp_model_free(language);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -290,20 +269,20 @@ static void check_sum(const char *name, const char *what, double got, double exp
 }
 
 /* The rows sum to what the model's summary and the cost of packs say of the whole. */
-START_TEST(rows_sum_to_the_model)
+START_TEST_IN_CONTEXT(rows_sum_to_the_model)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h200", 64, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h200", 64, &machine));
     double per_flop = 1e9 / (989e12 * .45);
-    for (int64_t i = 0; i < hbp_vlm_count_presets(); i++) {
+    int mark = keep_mark();
+    for (int64_t i = 0; i < hbp_vlm_count_presets(); keep_release(mark), i++) {
         const char *name = hbp_vlm_get_preset_name(i);
         hbp_vlm *vlm = NULL;
-        OK(context, hbp_vlm_create_preset(context, name, &vlm));
+        MAKES(context, vlm, hbp_vlm_create_preset(context, name, &vlm));
         double units = 2304. / vlm->fields.projected_per_unit;
         hbp_vlm_layers_options o = sizes(units, 4096, 1);
         o.squares = 5e6;
-        hbp_layers *layers = derive(context, vlm, machine, &o);
+        hbp_layers *layers = keep(derive(context, vlm, machine, &o));
         hbp_vlm_summary s = {.struct_size = sizeof s};
         OK(context, hbp_vlm_get_summary(context, vlm, &s));
         ck_assert_int_eq(layers->count, s.layers);
@@ -320,7 +299,7 @@ START_TEST(rows_sum_to_the_model)
                   1e-5);
 
         hbp_cost *cost = NULL;
-        OK(context, hbp_cost_create(context, hbp_vlm_get_language(vlm), machine, NULL, &cost));
+        MAKES(context, cost, hbp_cost_create(context, hbp_vlm_get_language(vlm), machine, NULL, &cost));
         hbp_cost_terms terms = {.struct_size = sizeof terms};
         OK(context, hbp_cost_get_terms(context, cost, &terms));
         language += total(layers->backward_ns, projector + 2, end) - layers->backward_ns[end - 2];
@@ -329,24 +308,18 @@ START_TEST(rows_sum_to_the_model)
         check_sum(name, "activation",
                   (double)total(layers->activation_bytes, projector + 2, end - 2) / terms.layers,
                   4096 * terms.activation_bytes, 1e-5);
-        hbp_cost_free(cost);
-        hbp_layers_free(layers);
-        hbp_vlm_free(vlm);
     }
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* OmniBal's published figures (section 4 and table 6): moving cuts 47, 72 and 23 of 101 layers to 49, 66 and
  * 82 saves 16.6 MiB of activations on their way, and a cut right behind the projector 21.0 MiB. */
-START_TEST(cuts_send_what_was_published)
+START_TEST_IN_CONTEXT(cuts_send_what_was_published)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    OK(context, hbp_machine_create_preset(context, "a100-80", 1, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 1, &machine));
+    MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     for (int32_t degree = 1; degree <= 4; degree *= 4) {
         hbp_vlm_layers_options o = sizes(9, 4096, degree);
         hbp_layers *layers = derive(context, vlm, machine, &o);
@@ -361,25 +334,21 @@ START_TEST(cuts_send_what_was_published)
         ck_assert_double_eq((double)(cut[projector] - cut[70]) / mib, -21);
         hbp_layers_free(layers);
     }
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Mixtures: only the sparse layers' MLPs differ from the dense ones'. */
-START_TEST(mixtures_of_experts_have_two_kinds_of_layers)
+START_TEST_IN_CONTEXT(mixtures_of_experts_have_two_kinds_of_layers)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_model *language = NULL;
     hbp_vlm *vlm = NULL, *internvl = NULL;
-    OK(context, hbp_machine_create_preset(context, "h100", 2, &machine));
-    OK(context, hbp_model_create_preset(context, "deepseek-v2", &language));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &internvl));
-    OK(context, hbp_vlm_create(context, &internvl->fields, language, &vlm));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 2, &machine));
+    MAKES(context, language, hbp_model_create_preset(context, "deepseek-v2", &language));
+    MAKES(context, internvl, hbp_vlm_create_preset(context, "internvl-1.5-26b", &internvl));
+    MAKES(context, vlm, hbp_vlm_create(context, &internvl->fields, language, &vlm));
     hbp_vlm_layers_options o = sizes(9, 4096, 1);
-    hbp_layers *layers = derive(context, vlm, machine, &o);
+    hbp_layers *layers = keep(derive(context, vlm, machine, &o));
     int32_t dense = 48;
     ck_assert_str_eq(layers->name[dense], "language 0");
     ck_assert_int_eq(layers->attention_ns[dense], layers->attention_ns[dense + 1]);
@@ -387,12 +356,6 @@ START_TEST(mixtures_of_experts_have_two_kinds_of_layers)
     for (int32_t i = dense + 2; i < layers->count - 2; i++)
         ck_assert_int_eq(layers->mlp_ns[i], layers->mlp_ns[dense + 1]);
     ck_assert_int_eq(total(layers->parameters, dense - 1, layers->count), language->summary.parameters);
-    hbp_layers_free(layers);
-    hbp_vlm_free(vlm);
-    hbp_vlm_free(internvl);
-    hbp_model_free(language);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -404,14 +367,13 @@ END_TEST
         ck_assert_ptr_null(layers);                                                                          \
     } while (0)
 
-START_TEST(wrong_options_are_named)
+START_TEST_IN_CONTEXT(wrong_options_are_named)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
     hbp_layers *layers = (hbp_layers *)context;
-    OK(context, hbp_machine_create_preset(context, "a100-80", 8, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 8, &machine));
+    MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     WRONG("tensor_parallel is -1; it must be at least 1, or 0 for 1", tensor_parallel, -1);
     WRONG("data_parallel is -2; it must be at least 1, or 0 for 1", data_parallel, -2);
     WRONG("zero_stage is 5; it must be a HBP_ZERO_* value", zero_stage, 5);
@@ -439,9 +401,6 @@ START_TEST(wrong_options_are_named)
     FAILS(context, HBP_E_INVALID, "flops_per_s of machine a100-80 is 0 or unknown; set it",
           hbp_vlm_create_layers(context, vlm, machine, &o, &layers));
     ck_assert_uint_eq(sizeof(hbp_vlm_layers_options), 48);
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -461,16 +420,12 @@ static hbp_status create_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_vlm *vlm = small_vlm(context);
-    hbp_machine *machine = small_machine(context);
+    hbp_vlm *vlm = keep(small_vlm(context));
+    hbp_machine *machine = keep(small_machine(context));
     given g = {vlm, machine};
     failing_sweep(create_once, &g);
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 
 #include "data/graph.h"
 #include "data/workload_presets.h"
+#include "keep.h"
 
 #define A800(context, nodes, machine)                                                                        \
     OK(context, hbp_machine_create_preset(context, "a800-80", nodes, &(machine)))
@@ -46,7 +47,7 @@ static int64_t time_on(hbp_context *context, const hbp_graph *graph, const char 
     return 0;
 }
 
-START_TEST(graphs_have_all_layers_of_all_tasks)
+START_TEST_IN_CONTEXT(graphs_have_all_layers_of_all_tasks)
 {
     static const struct {
         const char *name;
@@ -58,7 +59,6 @@ START_TEST(graphs_have_all_layers_of_all_tasks)
         {"ofasys-7", 3 * 12 + 12 + 6 + 8 + 4 + 7 * 24, 7, 12 + 12 + 6 + 8 + 4 + 24},
         {"qwen-val-3", 2 * 48 + 2 * 32 + 3 * 32, 3, 48 + 32 + 32},
     };
-    hbp_context *context = test_context();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hbp_graph *graph = workload(context, rows[i].name, 1);
         ck_assert_int_eq(hbp_graph_count_operators(graph), rows[i].operators);
@@ -66,15 +66,13 @@ START_TEST(graphs_have_all_layers_of_all_tasks)
         ck_assert_int_eq(hbp_graph_count_parameters(graph), rows[i].parameters);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Layer k of a tower is one set of weights in all tasks, and all sets together are the model. */
-START_TEST(tasks_share_weights)
+START_TEST_IN_CONTEXT(tasks_share_weights)
 {
     static const char *const whole[] = {"clip-7", "clip-10", "ofasys-7", "qwen-val-3", "qwen-val-3-30b"};
-    hbp_context *context = test_context();
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         hbp_graph *graph = workload(context, whole[i], 2);
         int64_t sets = hbp_graph_count_parameters(graph), states = 0, gradients = 0, total = -1;
@@ -102,14 +100,12 @@ START_TEST(tasks_share_weights)
         free(bytes);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(fields_by_hand)
+START_TEST_IN_CONTEXT(fields_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = workload(context, "clip-10", 4);
+    hbp_graph *graph = keep(workload(context, "clip-10", 4));
     hbp_operator o, first;
     int64_t at = index_of(context, graph, "vision-text/text[1]", &o);
     int64_t of_depth = index_of(context, graph, "depth-text/text[1]", &first);
@@ -134,16 +130,13 @@ START_TEST(fields_by_hand)
     ck_assert_int_eq(first.state_bytes - o.state_bytes, 18 * 1024 * 1024);
     index_of(context, graph, "vision-text/contrast", &o);
     ck_assert_int_eq(o.state_bytes, 0);
-    hbp_graph_free(graph);
 
     /* Large: recomputed layers keep their input, and a part of the logits. */
-    graph = workload(context, "qwen-val-3", 4);
+    graph = keep(workload(context, "qwen-val-3", 4));
     index_of(context, graph, "audio-language/language[5]", &o);
     ck_assert_int_eq(o.sharded_bytes, 18 * (4 * INT64_C(4096) * 4096 + 3 * 4096 * 11008 + 2 * 4096));
     ck_assert_int_eq(o.activation_bytes, o.batch * o.sequence * (2 * 4096 + 10 * 32000 / 32));
     ck_assert_int_eq(o.least_gpus, 2); /* 18 bytes of 6.74 billion parameters; .9 of 80 GiB hold half */
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -161,10 +154,9 @@ static double expected_ns(double h, double layer_parameters, double batch, doubl
     return products * (1 + 500000 / elements) + scores + kernels + exchange;
 }
 
-START_TEST(times_by_hand)
+START_TEST_IN_CONTEXT(times_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = workload(context, "clip-4", 8);
+    hbp_graph *graph = keep(workload(context, "clip-4", 8));
     double vision = 12. * 1280 * 1280 + 2 * 1280;
     for (int32_t n = 1; n <= 32; n *= 2)
         ck_assert_double_eq_tol((double)time_on(context, graph, "vision-text/vision[3]", n),
@@ -177,35 +169,29 @@ START_TEST(times_by_hand)
     ck_assert_int_gt(one, 100000);
     ck_assert_int_lt(one, 120000);
     ck_assert_int_gt(time_on(context, graph, "vision-text/contrast", 2), one + 20000);
-    hbp_graph_free(graph);
 
-    graph = workload(context, "qwen-val-3", 8);
+    graph = keep(workload(context, "qwen-val-3", 8));
     double encoder = 4. * 1664 * 1664 + 2. * 1664 * 8192 + 2 * 1664;
     ck_assert_double_eq_tol((double)time_on(context, graph, "vision-language/vision[0]", 8),
                             expected_ns(1664, encoder, 32, 1024, 8, 1, 1), 1);
     ck_assert_double_eq_tol((double)time_on(context, graph, "vision-language/vision[0]", 64),
                             expected_ns(1664, encoder, 32, 1024, 32, 2, 1), 1);
     ck_assert_int_eq(time_on(context, graph, "vision-language/language[0]", 1), 0); /* too large for one */
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Sharded weights that take longer to gather than to use: 3 x 2 bytes a parameter over NVLink. */
-START_TEST(gathering_weights_is_hidden_as_far_as_it_goes)
+START_TEST_IN_CONTEXT(gathering_weights_is_hidden_as_far_as_it_goes)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_graph *graph = NULL;
     A800(context, 8, machine);
     OK(context, hbp_machine_set_field(context, machine, "nvlink_bytes_per_s", 1e9, "test"));
-    OK(context, hbp_graph_create_workload(context, "qwen-val-3", machine, &graph));
+    MAKES(context, graph, hbp_graph_create_workload(context, "qwen-val-3", machine, &graph));
     double bytes = 2 * (4. * 4096 * 4096 + 3. * 4096 * 11008 + 2 * 4096);
     ck_assert_double_eq_tol((double)time_on(context, graph, "audio-language/language[0]", 32),
                             3 * (20000 + bytes * 7 / 8 / 1), 2);
-    hbp_graph_free(graph);
     hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -228,9 +214,8 @@ static void check_curves(hbp_context *context, const char *name, const hbp_machi
 }
 
 /* On every machine GPU time rises with GPUs, and all operators can be planned. */
-START_TEST(curves_are_plausible_on_all_machines)
+START_TEST_IN_CONTEXT(curves_are_plausible_on_all_machines)
 {
-    hbp_context *context = test_context();
     for (int64_t i = 0; i < hbp_machine_count_presets(); i++)
         for (int32_t nodes = 1; nodes <= 144; nodes = nodes == 128 ? 144 : 2 * nodes) {
             hbp_machine *machine = NULL;
@@ -242,30 +227,24 @@ START_TEST(curves_are_plausible_on_all_machines)
                 check_curves(context, hbp_workload_get_preset_name(w), machine, gpus);
             hbp_machine_free(machine);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 24 GPUs are no power of two: the last point is all of them, where batch and heads allow. */
-START_TEST(all_gpus_have_a_point)
+START_TEST_IN_CONTEXT(all_gpus_have_a_point)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = workload(context, "ofasys-4", 3);
+    hbp_graph *graph = keep(workload(context, "ofasys-4", 3));
     ck_assert_int_gt(time_on(context, graph, "captioning/image[0]", 16), 0);
     ck_assert_int_gt(time_on(context, graph, "captioning/image[0]", 24), 0);
     ck_assert_int_eq(time_on(context, graph, "captioning/image[0]", 32), 0);
-    hbp_graph_free(graph);
-    graph = workload(context, "clip-4", 3);
+    graph = keep(workload(context, "clip-4", 3));
     ck_assert_int_eq(time_on(context, graph, "vision-text/vision[0]", 24), 0); /* 3 divides nothing there */
     ck_assert_int_gt(time_on(context, graph, "vision-text/vision[0]", 16), 0);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_same_machine_gives_the_same_graph)
+START_TEST_IN_CONTEXT(the_same_machine_gives_the_same_graph)
 {
-    hbp_context *context = test_context();
     for (int64_t w = 0; w < hbp_workload_count_presets(); w++) {
         hbp_graph *a = workload(context, hbp_workload_get_preset_name(w), 8);
         hbp_graph *b = workload(context, hbp_workload_get_preset_name(w), 8);
@@ -274,18 +253,15 @@ START_TEST(the_same_machine_gives_the_same_graph)
         hbp_graph_free(b);
     }
     /* Whatever compiled it. */
-    hbp_graph *graph = workload(context, "clip-10", 8);
+    hbp_graph *graph = keep(workload(context, "clip-10", 8));
     ck_assert_int_eq(time_on(context, graph, "vision-text/vision[0]", 1), 36680811);
     ck_assert_int_eq(time_on(context, graph, "vision-text/vision[0]", 64), 1501465);
     ck_assert_int_eq(time_on(context, graph, "vision-text/text[0]", 8), 1552956);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_arguments_are_named)
+START_TEST_IN_CONTEXT(wrong_arguments_are_named)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     A800(context, 1, machine);
     hbp_graph *graph = (hbp_graph *)context;
@@ -302,7 +278,6 @@ START_TEST(wrong_arguments_are_named)
           hbp_graph_create_workload(context, "clip-4", machine, &graph));
     ck_assert_ptr_null(graph);
     hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -315,14 +290,12 @@ static hbp_status create_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     A800(context, 1, machine);
     failing_sweep(create_once, machine);
     hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

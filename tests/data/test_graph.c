@@ -2,6 +2,7 @@
 
 #include "failing.h"
 #include "graphs.h"
+#include "keep.h"
 
 static int32_t add_profile(hbp_context *context, hbp_graph *graph)
 {
@@ -49,9 +50,8 @@ static void check_operator(hbp_context *context, const hbp_graph *graph, int64_t
 #undef COMPARE
 }
 
-START_TEST(operators_are_copied)
+START_TEST_IN_CONTEXT(operators_are_copied)
 {
-    hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
     ck_assert_int_eq(add_profile(context, graph), 0);
     ck_assert_int_eq(add_profile(context, graph), 1);
@@ -73,14 +73,12 @@ START_TEST(operators_are_copied)
     OK(context, hbp_graph_get_profile(context, graph, 0, NULL, NULL, NULL));
     hbp_graph_free(graph);
     hbp_graph_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_is_left_out_has_its_default)
+START_TEST_IN_CONTEXT(what_is_left_out_has_its_default)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator o, expected = {.name = "operator 0", .type = "t", .task = "u", .parameters = "operator 0"};
     expected.batch = expected.sequence = expected.width = expected.split = expected.least_gpus = 1;
@@ -99,15 +97,12 @@ START_TEST(what_is_left_out_has_its_default)
     expected.profile = -1;
     expected.name = expected.parameters = "without";
     check_operator(context, graph, 3, &expected);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(chains_have_names_weights_and_edges)
+START_TEST_IN_CONTEXT(chains_have_names_weights_and_edges)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator given = full_operator(), expected = given;
     int32_t first = -1;
@@ -154,15 +149,12 @@ START_TEST(chains_have_names_weights_and_edges)
         ck_assert_int_eq(bytes, 4000);
     }
     OK(context, hbp_graph_get_edge(context, graph, 0, NULL, NULL, NULL));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(getters_of_nothing)
+START_TEST_IN_CONTEXT(getters_of_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
     int64_t count = 7;
@@ -193,15 +185,12 @@ START_TEST(getters_of_nothing)
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_get_profile(context, NULL, 0, NULL, NULL, NULL));
     ck_assert_int_eq(hbp_graph_get_operator(NULL, graph, 0, &o), HBP_E_INVALID);
     FAILS(context, HBP_E_INVALID, "out", hbp_graph_create(context, NULL));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_profiles_are_refused)
+START_TEST_IN_CONTEXT(bad_profiles_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     int32_t gpus[] = {1, 2, 4}, profile = 7;
     int64_t ns[] = {400, 210, 220};
 #define REFUSE(text, points)                                                                                 \
@@ -230,8 +219,6 @@ START_TEST(bad_profiles_are_refused)
     ns[1] = INT64_C(1) << 53;
     gpus[2] = 1 << 20;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 3, NULL));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -246,10 +233,9 @@ static void refuse(hbp_context *context, hbp_graph *graph, const hbp_operator *o
     ck_assert_uint_eq(hbp__graph_digest(graph), before);
 }
 
-START_TEST(bad_operators_are_refused)
+START_TEST_IN_CONTEXT(bad_operators_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator good = full_operator(), o = good;
     OK(context, hbp_graph_add_operators(context, graph, &good, 2, NULL));
@@ -296,16 +282,13 @@ START_TEST(bad_operators_are_refused)
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_add_operators(context, NULL, &good, 1, NULL));
     ck_assert_int_eq(hbp_graph_add_operators(NULL, graph, &good, 1, NULL), HBP_E_INVALID);
     OK(context, hbp_graph_add_operators(context, graph, &o, 3, NULL));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A chain whose third name is taken leaves names, weights and edges as they were. */
-START_TEST(half_a_chain_is_taken_back)
+START_TEST_IN_CONTEXT(half_a_chain_is_taken_back)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator o = full_operator();
     o.name = "x[200]";
@@ -324,15 +307,12 @@ START_TEST(half_a_chain_is_taken_back)
     OK(context, hbp_graph_add_operators(context, graph, &o, 200, NULL));
     ck_assert_int_eq(hbp_graph_count_parameters(graph), 301);
     ck_assert_int_eq(hbp_graph_count_edges(graph), 498);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_edges_are_refused)
+START_TEST_IN_CONTEXT(bad_edges_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator o = full_operator();
     OK(context, hbp_graph_add_operators(context, graph, &o, 3, NULL));
@@ -359,16 +339,13 @@ START_TEST(bad_edges_are_refused)
     ck_assert_int_eq(bytes, 4000);
     OK(context, hbp_graph_get_edge(context, graph, 3, NULL, NULL, &bytes));
     ck_assert_int_eq(bytes, 0);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* All pairs of 150 operators, each refused the second time. */
-START_TEST(many_edges_are_told_apart)
+START_TEST_IN_CONTEXT(many_edges_are_told_apart)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     for (int32_t i = 0; i < 150; i++)
         add_chain(context, graph, &(hbp_operator){.struct_size = sizeof(hbp_operator), .profile = -1}, NULL,
                   "t", "u", 1);
@@ -382,15 +359,12 @@ START_TEST(many_edges_are_told_apart)
                 FAILS(context, HBP_E_INVALID, "is there already",
                       hbp_graph_add_edge(context, graph, from, to, from));
     ck_assert_int_eq(hbp_graph_count_edges(graph), 150 * 149);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_older_caller_has_fewer_fields)
+START_TEST_IN_CONTEXT(an_older_caller_has_fewer_fields)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_profile(context, graph);
     hbp_operator o = full_operator(), read;
     o.struct_size = offsetof(hbp_operator, batch);
@@ -403,8 +377,6 @@ START_TEST(an_older_caller_has_fewer_fields)
     ck_assert_str_eq(read.parameters, "weights");
     ck_assert_int_eq(read.batch, INT64_C(0x5555555555555555));
     ck_assert_uint_eq(sizeof(hbp_operator), 8 + 4 * sizeof(void *) + 3 * 8 + 2 * 4 + 6 * 8);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -438,9 +410,8 @@ static uint64_t digest_of(hbp_context *context, int which)
     return digest;
 }
 
-START_TEST(digests_tell_graphs_apart)
+START_TEST_IN_CONTEXT(digests_tell_graphs_apart)
 {
-    hbp_context *context = test_context();
     enum { WAYS = 2 + 12 + 4 + 2 };
     uint64_t digest[WAYS + 1];
     for (int which = 0; which <= WAYS; which++) {
@@ -450,7 +421,6 @@ START_TEST(digests_tell_graphs_apart)
     }
     ck_assert_uint_eq(digest_of(context, -1), digest[WAYS]);
     ck_assert_uint_eq(digest[WAYS], UINT64_C(0xc0b02f4aa905c844));
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 
 #include "failing.h"
 #include "graphs.h"
+#include "keep.h"
 
 /* An operator with a profile of times 1 on these numbers of GPUs. */
 static hbp_operator one_of(hbp_context *context, hbp_graph *graph, const int32_t *gpus, int64_t points)
@@ -30,9 +31,8 @@ static int suits(const hbp_operator *o, const int32_t *gpus, int points, int n)
     return 0;
 }
 
-START_TEST(degrees_as_defined)
+START_TEST_IN_CONTEXT(degrees_as_defined)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     int accepted = 0, refused = 0;
     for (int round = 0; round < 3000; round++) {
@@ -65,14 +65,12 @@ START_TEST(degrees_as_defined)
     }
     ck_assert_int_gt(accepted, 500);
     ck_assert_int_gt(refused, 500);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(graphs_that_cannot_be_planned)
+START_TEST_IN_CONTEXT(graphs_that_cannot_be_planned)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     ck_assert_int_eq(hbp_graph_check(NULL, graph), HBP_E_INVALID);
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_check(context, NULL));
     FAILS(context, HBP_E_INVALID, "the graph has no operators", hbp_graph_check(context, graph));
@@ -84,8 +82,7 @@ START_TEST(graphs_that_cannot_be_planned)
     plain.profile = -1;
     add_chain(context, graph, &plain, "bare", "type", "task", 1);
     FAILS(context, HBP_E_INVALID, "operator 'bare' has no profile", hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    graph = new_graph(context);
+    graph = keep(new_graph(context));
     o = one_of(context, graph, gpus, 2);
     o.batch = 6;
     o.least_gpus = 4;
@@ -94,8 +91,7 @@ START_TEST(graphs_that_cannot_be_planned)
           "operator 'x[0]' is profiled on 3..5 GPUs; none of these is a multiple of its least_gpus, 4, and a "
           "divisor of its batch, 6, times one of its split, 1",
           hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    graph = new_graph(context);
+    graph = keep(new_graph(context));
     o = one_of(context, graph, gpus, 2);
     o.degrees = HBP_DEGREES_PROFILED;
     o.least_gpus = 4;
@@ -103,13 +99,11 @@ START_TEST(graphs_that_cannot_be_planned)
     FAILS(context, HBP_E_INVALID,
           "operator 'x' is profiled on 3..5 GPUs; none of these is a multiple of its least_gpus, 4",
           hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* An operator that suits, then one that differs in a single field and does not. */
-START_TEST(each_operator_is_looked_at)
+START_TEST_IN_CONTEXT(each_operator_is_looked_at)
 {
     static const int32_t gpus[] = {2, 4}, three[] = {3};
     static const struct {
@@ -120,7 +114,6 @@ START_TEST(each_operator_is_looked_at)
         {{.split = 2}, {.split = 5}},
         {{.least_gpus = 2, .split = 4}, {.least_gpus = 3, .split = 4}},
         {{.degrees = HBP_DEGREES_PROFILED, .batch = 5}, {.degrees = HBP_DEGREES_DIVISORS, .batch = 5}}};
-    hbp_context *context = test_context();
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         hbp_graph *graph = new_graph(context);
         hbp_operator good = pairs[i].good, bad = pairs[i].bad;
@@ -133,15 +126,13 @@ START_TEST(each_operator_is_looked_at)
         FAILS(context, HBP_E_INVALID, "operator 'bad' is profiled on", hbp_graph_check(context, graph));
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The widest profile there may be, and nothing that suits it. */
-START_TEST(wide_profiles_end)
+START_TEST_IN_CONTEXT(wide_profiles_end)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     int32_t gpus[] = {2, 1 << 20};
     hbp_operator o = one_of(context, graph, gpus, 2);
     o.batch = INT64_MAX; /* 7^2 73 127 337 92737 649657: 7 suits */
@@ -152,15 +143,12 @@ START_TEST(wide_profiles_end)
     add_chain(context, graph, &o, "y", "type", "task", 1);
     FAILS(context, HBP_E_INVALID, "operator 'y' is profiled on 2..1048576 GPUs",
           hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(cycles_are_named)
+START_TEST_IN_CONTEXT(cycles_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_falling_profile(context, graph, 1000, 1, 4);
     add_chain(context, graph, NULL, "a", "type", "task", 1);
     add_chain(context, graph, NULL, "b", "type", "task", 1);
@@ -170,8 +158,7 @@ START_TEST(cycles_are_named)
     OK(context, hbp_graph_add_edge(context, graph, 0, 1, -1));
     FAILS(context, HBP_E_INVALID, "the graph has a cycle: 'a' -> 'b' -> 'a'",
           hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    graph = new_graph(context);
+    graph = keep(new_graph(context));
     add_falling_profile(context, graph, 1000, 1, 4);
     add_chain(context, graph, NULL, "c", "type", "task", 9);
     OK(context, hbp_graph_add_edge(context, graph, 8, 1, -1));
@@ -179,8 +166,7 @@ START_TEST(cycles_are_named)
         context, HBP_E_INVALID,
         "the graph has a cycle: 'c[1]' -> 'c[2]' -> 'c[3]' -> 'c[4]' -> 'c[5]' -> 'c[6]' -> 2 more -> 'c[1]'",
         hbp_graph_check(context, graph));
-    hbp_graph_free(graph);
-    graph = new_graph(context);
+    graph = keep(new_graph(context));
     add_chain(context, graph, &(hbp_operator){.struct_size = sizeof(hbp_operator), .profile = -1}, "c",
               "type", "task", 6);
     OK(context, hbp_graph_add_edge(context, graph, 5, 0, -1));
@@ -188,8 +174,6 @@ START_TEST(cycles_are_named)
     FAILS(context, HBP_E_INVALID,
           "the graph has a cycle: 'c[0]' -> 'c[1]' -> 'c[2]' -> 'c[3]' -> 'c[4]' -> 'c[5]' -> 'c[0]'",
           hbp__graph_order_open(context, graph, &order));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -235,9 +219,8 @@ static void check_cycle(const hbp_graph *graph, const char *message)
     ck_assert_int_eq(before, first);
 }
 
-START_TEST(orders_and_cycles_of_random_graphs)
+START_TEST_IN_CONTEXT(orders_and_cycles_of_random_graphs)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(7, 0, 0);
     int cycles = 0, orders = 0;
     for (int round = 0; round < 3000; round++) {
@@ -286,7 +269,6 @@ START_TEST(orders_and_cycles_of_random_graphs)
     }
     ck_assert_int_gt(cycles, 500);
     ck_assert_int_gt(orders, 500);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -295,13 +277,10 @@ static hbp_status check(hbp_context *context, void *user)
     return hbp_graph_check(context, user);
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     failing_sweep(check, graph);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

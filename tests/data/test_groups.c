@@ -1,11 +1,11 @@
 #include "data/groups.h"
 
 #include "costs.h"
+#include "keep.h"
 
-START_TEST(a_view_shows_the_columns)
+START_TEST_IN_CONTEXT(a_view_shows_the_columns)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_groups *groups = NULL;
     OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL, 131072,
                                   &groups));
@@ -35,8 +35,6 @@ START_TEST(a_view_shows_the_columns)
     ck_assert_int_eq(hbp_groups_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.sp);
     ck_assert_int_eq(none.groups, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,10 +3,10 @@
 #include "base/checked.h"
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
-START_TEST(items_ascend_and_name_every_sample_once)
+START_TEST_IN_CONTEXT(items_ascend_and_name_every_sample_once)
 {
-    hbp_context *context = test_context();
     for (int64_t multiple = 1; multiple <= 16; multiple *= 4) {
         hbp_lengths *lengths = test_long_tail(context, 1, 3000, 5000);
         hbp__items items;
@@ -24,7 +24,6 @@ START_TEST(items_ascend_and_name_every_sample_once)
         hbp__items_close(&items);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -38,10 +37,9 @@ static hbp_lengths *tied(hbp_context *context)
     return lengths;
 }
 
-START_TEST(tied_samples_are_one_item)
+START_TEST_IN_CONTEXT(tied_samples_are_one_item)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = tied(context);
+    hbp_lengths *lengths = keep(tied(context));
     hbp__items items;
     OK(context, hbp__items_open(context, lengths, 1, 100, 0, 0, &items));
     ck_assert_int_eq(items.count, 3);
@@ -66,8 +64,6 @@ START_TEST(tied_samples_are_one_item)
           "with its tied samples has 16 tokens with padding; the longest pack holds 15",
           hbp__items_open(context, lengths, 1, 15, 0, 0, &items));
     hbp__items_close(&items);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -79,13 +75,10 @@ static hbp_status open_and_close(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = tied(context);
+    hbp_lengths *lengths = keep(tied(context));
     failing_sweep(open_and_close, lengths);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

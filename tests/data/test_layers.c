@@ -1,6 +1,7 @@
 #include "data/layers.h"
 
 #include "failing.h"
+#include "keep.h"
 
 /* Columns of 3 layers with every field given. */
 typedef struct three {
@@ -40,9 +41,8 @@ static void make_three(three *t)
     t->columns.names = t->names;
 }
 
-START_TEST(columns_are_copied)
+START_TEST_IN_CONTEXT(columns_are_copied)
 {
-    hbp_context *context = test_context();
     three t, again;
     make_three(&t);
     make_three(&again);
@@ -78,13 +78,11 @@ START_TEST(columns_are_copied)
     ck_assert_int_eq(hbp_layers_count(NULL), 0);
     hbp_layers_free(layers);
     hbp_layers_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(columns_left_out_have_their_defaults)
+START_TEST_IN_CONTEXT(columns_left_out_have_their_defaults)
 {
-    hbp_context *context = test_context();
     three t;
     make_three(&t);
     hbp_layer_columns columns = {.struct_size = sizeof columns, .count = 3, .forward_ns = t.forward_ns};
@@ -112,7 +110,6 @@ START_TEST(columns_left_out_have_their_defaults)
         ck_assert_int_eq(layers->cut_kind[i], t.kind[i]);
     }
     hbp_layers_free(layers);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -128,9 +125,8 @@ static void refuse(hbp_context *context, int64_t *place, int64_t value, three *t
     *place = before;
 }
 
-START_TEST(bad_columns_are_refused)
+START_TEST_IN_CONTEXT(bad_columns_are_refused)
 {
-    hbp_context *context = test_context();
     three t;
     make_three(&t);
     hbp_layers *layers = NULL;
@@ -175,13 +171,11 @@ START_TEST(bad_columns_are_refused)
     FAILS(context, HBP_E_INVALID, "hbp_layer_columns.struct_size is 3",
           hbp_layers_create(context, &t.columns, &layers));
     ck_assert_ptr_null(layers);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_older_caller_has_fewer_columns)
+START_TEST_IN_CONTEXT(an_older_caller_has_fewer_columns)
 {
-    hbp_context *context = test_context();
     three t;
     make_three(&t);
     t.columns.struct_size = offsetof(hbp_layer_columns, kind);
@@ -192,13 +186,11 @@ START_TEST(an_older_caller_has_fewer_columns)
     ck_assert_int_eq(layers->cut_bytes[0], 0);
     hbp_layers_free(layers);
     ck_assert_uint_eq(sizeof(hbp_layer_columns), 8 + 16 * sizeof(void *));
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(choices_say_what_they_keep_add_and_need)
+START_TEST_IN_CONTEXT(choices_say_what_they_keep_add_and_need)
 {
-    hbp_context *context = test_context();
     three t;
     make_three(&t);
     hbp_layers *layers = NULL;
@@ -209,11 +201,9 @@ START_TEST(choices_say_what_they_keep_add_and_need)
         ck_assert_int_eq(hbp__layer_extra_ns(layers, 1, choice), extra[choice]);
         ck_assert_int_eq(hbp__layer_working_bytes(layers, 1, choice), working[choice]);
     }
-    hbp_layers *other = hbp__layers_retain(layers);
+    hbp_layers *other = keep(hbp__layers_retain(layers));
     hbp_layers_free(layers);
     ck_assert_int_eq(hbp_layers_count(other), 3);
-    hbp_layers_free(other);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "failing.h"
+#include "keep.h"
 
 static const uint32_t SMALL[] = {5, 3, 9, 3, 5, 5, 1};
 #define SMALL_COUNT 7
@@ -15,9 +16,8 @@ static hbp_lengths_summary summary_of(hbp_context *context, const hbp_lengths *l
     return summary;
 }
 
-START_TEST(an_array_is_counted_and_summed)
+START_TEST_IN_CONTEXT(an_array_is_counted_and_summed)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths;
     OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
     hbp_lengths_summary s = summary_of(context, lengths);
@@ -45,57 +45,46 @@ START_TEST(an_array_is_counted_and_summed)
     ck_assert_int_eq(bins, 0);
     hbp_lengths_free(lengths);
     hbp_lengths_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_three_types_agree)
+START_TEST_IN_CONTEXT(the_three_types_agree)
 {
-    hbp_context *context = test_context();
     int32_t i32[SMALL_COUNT];
     int64_t i64[SMALL_COUNT];
     for (int i = 0; i < SMALL_COUNT; i++)
         i32[i] = (int32_t)(i64[i] = SMALL[i]);
     hbp_lengths *a, *b, *c;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &a));
-    OK(context, hbp_lengths_create_i32(context, i32, SMALL_COUNT, NULL, &b));
-    OK(context, hbp_lengths_create_i64(context, i64, SMALL_COUNT, NULL, &c));
+    MAKES(context, a, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &a));
+    MAKES(context, b, hbp_lengths_create_i32(context, i32, SMALL_COUNT, NULL, &b));
+    MAKES(context, c, hbp_lengths_create_i64(context, i64, SMALL_COUNT, NULL, &c));
     ck_assert_uint_eq(summary_of(context, a).digest, summary_of(context, b).digest);
     ck_assert_uint_eq(summary_of(context, a).digest, summary_of(context, c).digest);
-    hbp_lengths_free(a);
-    hbp_lengths_free(b);
-    hbp_lengths_free(c);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(borrowing_copies_nothing)
+START_TEST_IN_CONTEXT(borrowing_copies_nothing)
 {
-    hbp_context *context = test_context();
     hbp_lengths_options options;
     hbp_lengths_options_init(&options, sizeof options);
     hbp_lengths *copied, *borrowed;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &copied));
+    MAKES(context, copied, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &copied));
     options.borrow = 1;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &borrowed));
+    MAKES(context, borrowed, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &borrowed));
     ck_assert_ptr_ne(copied->length, SMALL);
     ck_assert_ptr_eq(borrowed->length, SMALL);
     ck_assert_uint_eq(copied->digest, borrowed->digest);
-    hbp_lengths_free(copied);
-    hbp_lengths_free(borrowed);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Values of a borrowed array that changed stay between 1 and the longest of those that were checked. */
-START_TEST(a_changed_borrowed_array_stays_in_bounds)
+START_TEST_IN_CONTEXT(a_changed_borrowed_array_stays_in_bounds)
 {
-    hbp_context *context = test_context();
     uint32_t values[] = {5, 9, 7};
     hbp_lengths_options options = {.struct_size = sizeof options, .borrow = 1};
     hbp_lengths *lengths, *limited = NULL;
     uint32_t *order;
-    OK(context, hbp_lengths_create_u32(context, values, 3, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, values, 3, &options, &lengths));
     values[0] = 0;
     values[1] = UINT32_MAX;
     ck_assert_int_eq(hbp_lengths_get_length(lengths, 0), 1);
@@ -105,11 +94,8 @@ START_TEST(a_changed_borrowed_array_stays_in_bounds)
           hbp__lengths_order(context, lengths, 0, 0, &order));
     ck_assert_ptr_null(order);
     values[0] = values[1] = values[2] = 9;
-    OK(context, hbp_lengths_limit(context, lengths, 4, HBP_OVERLONG_SPLIT, &limited));
+    MAKES(context, limited, hbp_lengths_limit(context, lengths, 4, HBP_OVERLONG_SPLIT, &limited));
     ck_assert_int_eq(limited->count, 9);
-    hbp_lengths_free(limited);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -129,9 +115,8 @@ START_TEST(lengths_outlive_their_context_and_their_first_owner)
 END_TEST
 
 /* The histogram of many lengths against a plain count, over the edges of the direct table. */
-START_TEST(histograms_match_a_plain_count)
+START_TEST_IN_CONTEXT(histograms_match_a_plain_count)
 {
-    hbp_context *context = test_context();
     const uint32_t tops[] = {1, 2, 1000, 65536, 70000, 5000000, INT32_MAX};
     const int64_t counts[] = {1, 2, 100, 40000};
     hbp__rng rng = hbp__rng_make(11, 0, 0);
@@ -162,20 +147,18 @@ START_TEST(histograms_match_a_plain_count)
             hbp_lengths_free(lengths);
             free(values);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(loss_tokens_are_kept_unless_all_carry_loss)
+START_TEST_IN_CONTEXT(loss_tokens_are_kept_unless_all_carry_loss)
 {
-    hbp_context *context = test_context();
     const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
     hbp_lengths *partial, *full, *none;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &partial));
+    MAKES(context, partial, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &partial));
     options.loss_tokens = SMALL;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &full));
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    MAKES(context, full, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &full));
+    MAKES(context, none, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
     ck_assert_int_eq(partial->loss_tokens, 28);
     ck_assert_int_eq(partial->tokens, 31);
     ck_assert_mem_eq(partial->loss, loss, sizeof loss);
@@ -183,48 +166,37 @@ START_TEST(loss_tokens_are_kept_unless_all_carry_loss)
     ck_assert_int_eq(full->loss_tokens, 31);
     ck_assert_uint_eq(full->digest, none->digest);
     ck_assert_uint_ne(partial->digest, none->digest);
-    hbp_lengths_free(partial);
-    hbp_lengths_free(full);
-    hbp_lengths_free(none);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(ties_become_groups_by_first_sample)
+START_TEST_IN_CONTEXT(ties_become_groups_by_first_sample)
 {
-    hbp_context *context = test_context();
     const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1}, renamed[] = {-1, 1, 0, 1, -1, 0, -1};
     const uint32_t want[] = {HBP__FREE, 0, 1, 0, HBP__FREE, 1, HBP__FREE};
     const int64_t alone[] = {0, 1, 2, 3, 4, 5, 6};
     hbp_lengths_options options = {.struct_size = sizeof options, .ties = ties};
     hbp_lengths *tied, *same, *free_ones, *none;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &tied));
+    MAKES(context, tied, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &tied));
     ck_assert_int_eq(tied->ties, 2);
     ck_assert_mem_eq(tied->tie, want, sizeof want);
     ck_assert_int_eq(tied->tie_value[0], 900);
     ck_assert_int_eq(tied->tie_value[1], 7);
     ck_assert_int_eq(summary_of(context, tied).has_ties, 1);
     options.ties = renamed;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
+    MAKES(context, same, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &same));
     ck_assert_uint_eq(same->digest, tied->digest);
     options.ties = alone;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &free_ones));
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    MAKES(context, free_ones, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &free_ones));
+    MAKES(context, none, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
     ck_assert_ptr_null(free_ones->tie);
     ck_assert_int_eq(free_ones->ties, 0);
     ck_assert_uint_eq(free_ones->digest, none->digest);
     ck_assert_uint_ne(tied->digest, none->digest);
-    hbp_lengths_free(tied);
-    hbp_lengths_free(same);
-    hbp_lengths_free(free_ones);
-    hbp_lengths_free(none);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_second_size_is_kept_and_summed)
+START_TEST_IN_CONTEXT(a_second_size_is_kept_and_summed)
 {
-    hbp_context *context = test_context();
     const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4};
     const int64_t as_i64[] = {5, 3, 9, 3, 5, 5, 1};
     const int32_t as_i32[] = {5, 3, 9, 3, 5, 5, 1};
@@ -249,7 +221,7 @@ START_TEST(a_second_size_is_kept_and_summed)
         ck_assert_int_eq(hbp_lengths_get_vision(made[k], SMALL_COUNT), -1);
         ck_assert_int_eq(hbp_lengths_get_modality(made[k], SMALL_COUNT), -1);
     }
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
+    MAKES(context, none, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &none));
     hbp_lengths_summary s = summary_of(context, none);
     ck_assert_int_eq(s.vision, -1);
     ck_assert_int_eq(s.min_vision, 0);
@@ -262,33 +234,27 @@ START_TEST(a_second_size_is_kept_and_summed)
     ck_assert_int_eq(hbp_lengths_get_modality(NULL, 0), -1);
     for (int k = 0; k < 3; k++)
         hbp_lengths_free(made[k]);
-    hbp_lengths_free(none);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A caller that was compiled before there was a second size: what stands behind its struct is not read. */
-START_TEST(an_older_struct_has_no_second_size)
+START_TEST_IN_CONTEXT(an_older_struct_has_no_second_size)
 {
-    hbp_context *context = test_context();
     const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4};
     hbp_lengths_options options = {.struct_size = offsetof(hbp_lengths_options, vision), .vision = vision};
     hbp_lengths *lengths;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
     ck_assert_ptr_null(lengths->vision);
     hbp_lengths_summary s = {.struct_size = offsetof(hbp_lengths_summary, vision), .vision = 77};
     OK(context, hbp_lengths_get_summary(context, lengths, &s));
     ck_assert_int_eq(s.tokens, 31);
     ck_assert_int_eq(s.vision, 77);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Zeros are a second size too; kinds are kept unless they say what the vision units say. */
-START_TEST(kinds_are_kept_unless_they_follow)
+START_TEST_IN_CONTEXT(kinds_are_kept_unless_they_follow)
 {
-    hbp_context *context = test_context();
     const uint32_t vision[] = {2, 0, 7, 0, 1, 0, 4}, zeros[SMALL_COUNT] = {0};
     const int32_t follows[] = {1, 0, 1, 0, 1, 0, 1}, mixed[] = {1, 0, 1, 0, 61, 0, 1};
     const int32_t text[SMALL_COUNT] = {0}, others[] = {1, 0, 1, 0, 60, 0, 1};
@@ -328,31 +294,25 @@ START_TEST(kinds_are_kept_unless_they_follow)
     hbp_lengths *all[] = {plain, same, other, only_kinds, other_kinds, all_text, empty, none};
     for (int k = 0; k < 8; k++)
         hbp_lengths_free(all[k]);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* As of the version before there was one. */
-START_TEST(digests_without_a_second_size_stay)
+START_TEST_IN_CONTEXT(digests_without_a_second_size_stay)
 {
-    hbp_context *context = test_context();
     const int64_t ties[] = {-1, 900, 7, 900, 42, 7, -1};
     const uint32_t loss[] = {5, 0, 9, 3, 5, 5, 1};
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties};
     hbp_lengths *lengths;
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, &options, &lengths));
     ck_assert_uint_eq(lengths->digest, UINT64_C(0xe6e33fba7e237a8a));
-    hbp_lengths_free(lengths);
-    OK(context, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, SMALL, SMALL_COUNT, NULL, &lengths));
     ck_assert_uint_eq(lengths->digest, UINT64_C(0x686a49b8dd1abf21));
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_histogram_is_sorted_and_merged)
+START_TEST_IN_CONTEXT(a_histogram_is_sorted_and_merged)
 {
-    hbp_context *context = test_context();
     const int64_t lengths[] = {9, 0, 3, 5, 3, 7}, counts[] = {1, 0, 1, 3, 1, 0};
     hbp_lengths *h;
     OK(context, hbp_lengths_create_histogram(context, lengths, counts, 6, &h));
@@ -375,13 +335,11 @@ START_TEST(a_histogram_is_sorted_and_merged)
     ck_assert_int_eq(h->tokens, HBP_MAX_SAMPLES * (int64_t)HBP_MAX_LENGTH);
     ck_assert_int_eq(hbp_lengths_get_length(h, HBP_MAX_SAMPLES - 1), HBP_MAX_LENGTH);
     hbp_lengths_free(h);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_arrays_are_refused_by_index)
+START_TEST_IN_CONTEXT(bad_arrays_are_refused_by_index)
 {
-    hbp_context *context = test_context();
     hbp_lengths *out = (hbp_lengths *)&context;
     const uint32_t zero[] = {4, 0, 2}, wide[] = {4, 2, UINT32_C(0x80000000)}, good[] = {4, 2, 3},
                    loss[] = {4, 3, 0};
@@ -425,13 +383,11 @@ START_TEST(bad_arrays_are_refused_by_index)
     FAILS(context, HBP_E_INVALID, "struct_size", hbp_lengths_create_u32(context, good, 3, &options, &out));
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_lengths_get_summary(context, NULL, &summary));
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_histograms_are_refused_by_bin)
+START_TEST_IN_CONTEXT(bad_histograms_are_refused_by_bin)
 {
-    hbp_context *context = test_context();
     hbp_lengths *out;
     const int64_t lengths[] = {4, 0, 2}, some[] = {1, 1, 1}, none[] = {0, 0, 0}, negative[] = {1, 0, -1};
     const int64_t many[] = {HBP_MAX_SAMPLES, 0, 1}, most[] = {INT64_MAX, 0, INT64_MAX};
@@ -448,7 +404,6 @@ START_TEST(bad_histograms_are_refused_by_bin)
     FAILS(context, HBP_E_OVERFLOW, "the most allowed",
           hbp_lengths_create_histogram(context, lengths, most, 3, &out));
     ck_assert_ptr_null(out);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "base/rng.h"
 #include "data/lengths.h"
 #include "failing.h"
+#include "keep.h"
 
 #define COUNT 5000
 
@@ -31,16 +32,15 @@ static hbp_lengths_columns columns_from(int64_t begin)
     return columns;
 }
 
-START_TEST(pieces_make_what_one_array_makes)
+START_TEST_IN_CONTEXT(pieces_make_what_one_array_makes)
 {
-    hbp_context *context = test_context();
     draw_columns();
     uint32_t loss[COUNT];
     for (int i = 0; i < COUNT; i++)
         loss[i] = (uint32_t)loss_in[i];
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .ties = ties_in};
     hbp_lengths *whole, *built;
-    OK(context, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
+    MAKES(context, whole, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
     hbp_lengths_builder *builder;
     OK(context, hbp_lengths_builder_create(context, &builder));
     for (int64_t begin = 0, piece = 0; begin < COUNT; begin += piece++) {
@@ -48,7 +48,7 @@ START_TEST(pieces_make_what_one_array_makes)
         OK(context, hbp_lengths_builder_append(context, builder, lengths_in + begin, loss_in + begin,
                                                ties_in + begin, n));
     }
-    OK(context, hbp_lengths_builder_finish(context, builder, &built));
+    MAKES(context, built, hbp_lengths_builder_finish(context, builder, &built));
     hbp_lengths_builder_free(builder);
     ck_assert_int_eq(built->count, COUNT);
     ck_assert_uint_eq(built->digest, whole->digest);
@@ -56,15 +56,11 @@ START_TEST(pieces_make_what_one_array_makes)
     ck_assert_mem_eq(built->length, whole->length, COUNT * sizeof *whole->length);
     ck_assert_mem_eq(built->loss, whole->loss, COUNT * sizeof *whole->loss);
     ck_assert_mem_eq(built->tie, whole->tie, COUNT * sizeof *whole->tie);
-    hbp_lengths_free(built);
-    hbp_lengths_free(whole);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(pieces_with_a_second_size_too)
+START_TEST_IN_CONTEXT(pieces_with_a_second_size_too)
 {
-    hbp_context *context = test_context();
     draw_columns();
     uint32_t loss[COUNT], vision[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -77,9 +73,9 @@ START_TEST(pieces_with_a_second_size_too)
                                    .vision = vision,
                                    .modalities = modalities_in};
     hbp_lengths *whole, *built;
-    OK(context, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
+    MAKES(context, whole, hbp_lengths_create_i64(context, lengths_in, COUNT, &options, &whole));
     hbp_lengths_builder *builder;
-    OK(context, hbp_lengths_builder_create(context, &builder));
+    MAKES(context, builder, hbp_lengths_builder_create(context, &builder));
     for (int64_t begin = 0, piece = 0; begin < COUNT; begin += piece++) {
         int64_t n = piece < COUNT - begin ? piece : COUNT - begin;
         hbp_lengths_columns columns = columns_from(begin);
@@ -102,21 +98,17 @@ START_TEST(pieces_with_a_second_size_too)
     ck_assert_int_eq(built->count, 21);
     ck_assert(!built->vision && !built->modality && !built->loss && !built->tie);
     hbp_lengths_free(built);
-    hbp_lengths_builder_free(builder);
-    hbp_lengths_free(whole);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_columns_are_refused_by_sample)
+START_TEST_IN_CONTEXT(bad_columns_are_refused_by_sample)
 {
-    hbp_context *context = test_context();
     const int64_t good[] = {4, 2}, negative[] = {0, -1}, wide[] = {INT32_MAX, INT64_C(1) << 31};
     const int32_t kinds[] = {61, 0}, past[] = {0, 62}, below[] = {-1, 0};
     hbp_lengths_columns all = {.struct_size = sizeof all, .vision = good, .modalities = kinds}, bad = all;
     hbp_lengths *out;
     hbp_lengths_builder *builder;
-    OK(context, hbp_lengths_builder_create(context, &builder));
+    MAKES(context, builder, hbp_lengths_builder_create(context, &builder));
     OK(context, hbp_lengths_builder_append_columns(context, builder, good, &all, 2));
     bad.vision = negative;
     FAILS(context, HBP_E_INVALID, "sample 3 has -1 vision units; the fewest allowed is 0",
@@ -145,18 +137,14 @@ START_TEST(bad_columns_are_refused_by_sample)
     FAILS(context, HBP_E_INVALID, "builder is NULL",
           hbp_lengths_builder_append_columns(context, NULL, good, &all, 2));
     OK(context, hbp_lengths_builder_append_columns(context, builder, good, &all, 2));
-    OK(context, hbp_lengths_builder_finish(context, builder, &out));
+    MAKES(context, out, hbp_lengths_builder_finish(context, builder, &out));
     ck_assert_int_eq(out->vision_sum, 12);
     ck_assert_int_eq(hbp_lengths_get_modality(out, 2), 61);
-    hbp_lengths_free(out);
-    hbp_lengths_builder_free(builder);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_bad_piece_is_refused_and_the_rest_stands)
+START_TEST_IN_CONTEXT(a_bad_piece_is_refused_and_the_rest_stands)
 {
-    hbp_context *context = test_context();
     const int64_t good[] = {4, 2}, bad[] = {4, 0}, loss[] = {4, 0}, much[] = {1, 3}, ties[] = {-1, -2};
     const int64_t wide[] = {4, INT64_C(1) << 31};
     hbp_lengths *out;
@@ -200,7 +188,6 @@ START_TEST(a_bad_piece_is_refused_and_the_rest_stands)
     hbp_lengths_builder_free(builder);
     hbp_lengths_builder_free(NULL);
     FAILS(context, HBP_E_INVALID, "builder is NULL", hbp_lengths_builder_finish(context, NULL, &out));
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "base/rng.h"
 #include "data/lengths.h"
 #include "failing.h"
+#include "keep.h"
 
 static const uint32_t SMALL[] = {5, 30, 9, 21, 10, 11, 1};
 #define SMALL_COUNT 7
@@ -20,10 +21,9 @@ static hbp_lengths *limit(hbp_context *context, const hbp_lengths *lengths, int6
     return limited;
 }
 
-START_TEST(a_limit_that_cuts_nothing_changes_nothing)
+START_TEST_IN_CONTEXT(a_limit_that_cuts_nothing_changes_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = make(context, NULL, NULL);
+    hbp_lengths *lengths = keep(make(context, NULL, NULL));
     for (int32_t policy = HBP_OVERLONG_ERROR; policy <= HBP_OVERLONG_SPLIT; policy++) {
         hbp_lengths *same = limit(context, lengths, 30, policy);
         ck_assert_uint_eq(same->digest, lengths->digest);
@@ -31,15 +31,12 @@ START_TEST(a_limit_that_cuts_nothing_changes_nothing)
         ck_assert_int_eq(same->overlong_samples, 0);
         hbp_lengths_free(same);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(error_counts_and_names_the_first)
+START_TEST_IN_CONTEXT(error_counts_and_names_the_first)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = make(context, NULL, NULL), *out;
+    hbp_lengths *lengths = keep(make(context, NULL, NULL)), *out;
     FAILS(context, HBP_E_INVALID,
           "3 of 7 samples are longer than 10 tokens; the first is sample 1 with 30; over_long drop, truncate "
           "or "
@@ -48,23 +45,19 @@ START_TEST(error_counts_and_names_the_first)
     ck_assert_ptr_null(out);
     const int64_t length[] = {8, 20, 30}, count[] = {5, 2, 1};
     hbp_lengths *histogram;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
+    MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
     FAILS(context, HBP_E_INVALID, "3 of 8 samples are longer than 10 tokens; the first is sample 5 with 20",
           hbp_lengths_limit(context, histogram, 10, HBP_OVERLONG_ERROR, &out));
     FAILS(context, HBP_E_INVALID, "1 of 8 samples is longer than 20 tokens; the first is sample 7 with 30",
           hbp_lengths_limit(context, histogram, 20, HBP_OVERLONG_ERROR, &out));
-    hbp_lengths_free(histogram);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(drop_leaves_out_and_lists)
+START_TEST_IN_CONTEXT(drop_leaves_out_and_lists)
 {
-    hbp_context *context = test_context();
     const uint32_t loss[] = {1, 2, 3, 4, 5, 6, 0};
-    hbp_lengths *lengths = make(context, loss, NULL);
-    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_DROP);
+    hbp_lengths *lengths = keep(make(context, loss, NULL));
+    hbp_lengths *limited = keep(limit(context, lengths, 10, HBP_OVERLONG_DROP));
     const uint32_t want[] = {5, 9, 10, 1}, origin[] = {0, 2, 4, 6}, want_loss[] = {1, 3, 5, 0};
     const int64_t dropped[] = {1, 3, 5};
     ck_assert_int_eq(limited->count, 4);
@@ -81,7 +74,7 @@ START_TEST(drop_leaves_out_and_lists)
     ck_assert_int_eq(limited->overlong_tokens, 62);
     ck_assert_uint_ne(limited->digest, lengths->digest);
     /* and once more: ids still name the original samples */
-    hbp_lengths *again = limit(context, limited, 9, HBP_OVERLONG_DROP);
+    hbp_lengths *again = keep(limit(context, limited, 9, HBP_OVERLONG_DROP));
     const uint32_t again_origin[] = {0, 2, 6};
     const int64_t again_dropped[] = {1, 3, 5, 4};
     ck_assert_mem_eq(again->origin, again_origin, sizeof again_origin);
@@ -91,19 +84,14 @@ START_TEST(drop_leaves_out_and_lists)
     hbp_lengths *out;
     FAILS(context, HBP_E_INVALID, "first is sample 4 with 10",
           hbp_lengths_limit(context, limited, 9, HBP_OVERLONG_ERROR, &out));
-    hbp_lengths_free(again);
-    hbp_lengths_free(limited);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(truncate_cuts_lengths_and_loss)
+START_TEST_IN_CONTEXT(truncate_cuts_lengths_and_loss)
 {
-    hbp_context *context = test_context();
     const uint32_t loss[] = {1, 12, 3, 4, 5, 11, 0};
-    hbp_lengths *lengths = make(context, loss, NULL);
-    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_TRUNCATE);
+    hbp_lengths *lengths = keep(make(context, loss, NULL));
+    hbp_lengths *limited = keep(limit(context, lengths, 10, HBP_OVERLONG_TRUNCATE));
     const uint32_t want[] = {5, 10, 9, 10, 10, 10, 1}, want_loss[] = {1, 10, 3, 4, 5, 10, 0};
     ck_assert_int_eq(limited->count, 7);
     ck_assert_mem_eq(limited->length, want, sizeof want);
@@ -112,18 +100,14 @@ START_TEST(truncate_cuts_lengths_and_loss)
     ck_assert_int_eq(limited->dropped, 0);
     ck_assert_int_eq(limited->overlong_samples, 3);
     ck_assert_int_eq(limited->overlong_tokens, 20 + 11 + 1);
-    hbp_lengths_free(limited);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(split_keeps_every_token_in_order)
+START_TEST_IN_CONTEXT(split_keeps_every_token_in_order)
 {
-    hbp_context *context = test_context();
     const uint32_t loss[] = {1, 12, 3, 21, 5, 0, 0};
-    hbp_lengths *lengths = make(context, loss, NULL);
-    hbp_lengths *limited = limit(context, lengths, 10, HBP_OVERLONG_SPLIT);
+    hbp_lengths *lengths = keep(make(context, loss, NULL));
+    hbp_lengths *limited = keep(limit(context, lengths, 10, HBP_OVERLONG_SPLIT));
     const uint32_t want[] = {5, 10, 10, 10, 9, 10, 10, 1, 10, 10, 1, 1};
     const uint32_t origin[] = {0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5, 6};
     const uint32_t first[] = {0, 0, 10, 20, 0, 0, 10, 20, 0, 0, 10, 0};
@@ -140,9 +124,6 @@ START_TEST(split_keeps_every_token_in_order)
     hbp_lengths *out;
     FAILS(context, HBP_E_INVALID, "split already and has pieces longer than 9",
           hbp_lengths_limit(context, limited, 9, HBP_OVERLONG_DROP, &out));
-    hbp_lengths_free(limited);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -170,14 +151,13 @@ static void holds(const hbp_lengths *lengths, int64_t count, const int64_t *visi
     ck_assert_int_eq(lengths->modalities, mask);
 }
 
-START_TEST(the_second_size_stays_with_its_sample)
+START_TEST_IN_CONTEXT(the_second_size_stays_with_its_sample)
 {
-    hbp_context *context = test_context();
     const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
     const int32_t kinds[] = {5, 6, 0, 7, 0, 0, 1};
-    hbp_lengths *plain = make_vision(context, vision, NULL, NULL);
-    hbp_lengths *named = make_vision(context, vision, kinds, NULL);
-    hbp_lengths *only_kinds = make_vision(context, NULL, kinds, NULL);
+    hbp_lengths *plain = keep(make_vision(context, vision, NULL, NULL));
+    hbp_lengths *named = keep(make_vision(context, vision, kinds, NULL));
+    hbp_lengths *only_kinds = keep(make_vision(context, NULL, kinds, NULL));
     hbp_lengths *limited = limit(context, plain, 10, HBP_OVERLONG_DROP);
     holds(limited, 4, (int64_t[]){0, 1, 0, 0}, (int32_t[]){0, 1, 0, 0});
     ck_assert_ptr_null(limited->modality);
@@ -202,18 +182,13 @@ START_TEST(the_second_size_stays_with_its_sample)
     holds(limited, 12, (int64_t[12]){0}, (int32_t[]){5, 6, 6, 6, 0, 7, 7, 7, 0, 0, 0, 1});
     ck_assert_ptr_null(limited->vision);
     hbp_lengths_free(limited);
-    hbp_lengths_free(plain);
-    hbp_lengths_free(named);
-    hbp_lengths_free(only_kinds);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Against the definition, piece by piece: units stand at the first token of their sample, kinds everywhere.
  */
-START_TEST(pieces_of_random_samples_keep_units_and_kinds)
+START_TEST_IN_CONTEXT(pieces_of_random_samples_keep_units_and_kinds)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(22, 0, 0);
     for (int round = 0; round < 300; round++) {
         uint32_t length[40], vision[40];
@@ -251,13 +226,11 @@ START_TEST(pieces_of_random_samples_keep_units_and_kinds)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(tied_samples_fit_together_or_are_refused)
+START_TEST_IN_CONTEXT(tied_samples_fit_together_or_are_refused)
 {
-    hbp_context *context = test_context();
     const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80};
     hbp_lengths *lengths = make(context, NULL, ties), *out;
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
@@ -290,16 +263,14 @@ START_TEST(tied_samples_fit_together_or_are_refused)
     ck_assert_int_eq(limited->overlong_tokens, 46);
     hbp_lengths_free(limited);
     hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A histogram under every policy holds what the same lengths in ascending order hold. */
-START_TEST(histograms_agree_with_sorted_arrays)
+START_TEST_IN_CONTEXT(histograms_agree_with_sorted_arrays)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(21, 0, 0);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0, mark = keep_mark(); round < 200; keep_release(mark), round++) {
         int64_t length[8], count[8], n = 0, bins = 1 + hbp__rng_below(&rng, 8);
         uint32_t array[64];
         for (int64_t bin = 0, l = 0; bin < bins; bin++) {
@@ -310,8 +281,8 @@ START_TEST(histograms_agree_with_sorted_arrays)
         }
         int64_t most = length[0] + hbp__rng_below(&rng, 40);
         hbp_lengths *histogram, *sorted;
-        OK(context, hbp_lengths_create_histogram(context, length, count, bins, &histogram));
-        OK(context, hbp_lengths_create_u32(context, array, n, NULL, &sorted));
+        MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, bins, &histogram));
+        MAKES(context, sorted, hbp_lengths_create_u32(context, array, n, NULL, &sorted));
         for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
             hbp_lengths *h = limit(context, histogram, most, policy),
                         *a = limit(context, sorted, most, policy);
@@ -342,23 +313,19 @@ START_TEST(histograms_agree_with_sorted_arrays)
             hbp_lengths_free(h);
             hbp_lengths_free(a);
         }
-        hbp_lengths_free(histogram);
-        hbp_lengths_free(sorted);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_leaves_nothing_or_makes_no_sense_is_refused)
+START_TEST_IN_CONTEXT(what_leaves_nothing_or_makes_no_sense_is_refused)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = make(context, NULL, NULL), *histogram, *wide, *out;
+    hbp_lengths *lengths = keep(make(context, NULL, NULL)), *histogram, *wide, *out;
     const int64_t length[] = {8}, count[] = {5}, long_length[] = {HBP_MAX_LENGTH},
                   long_count[] = {HBP_MAX_SAMPLES};
-    OK(context, hbp_lengths_create_histogram(context, length, count, 1, &histogram));
-    OK(context, hbp_lengths_create_i64(context, long_length, 1, NULL, &wide));
+    MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, 1, &histogram));
+    MAKES(context, wide, hbp_lengths_create_i64(context, long_length, 1, NULL, &wide));
     hbp_lengths *many;
-    OK(context, hbp_lengths_create_histogram(context, long_length, long_count, 1, &many));
+    MAKES(context, many, hbp_lengths_create_histogram(context, long_length, long_count, 1, &many));
     FAILS(context, HBP_E_INVALID, "no samples left",
           hbp_lengths_limit(context, wide, 1000, HBP_OVERLONG_DROP, &out));
     FAILS(context, HBP_E_INVALID, "no samples left: all 5 are longer than 7 tokens",
@@ -370,11 +337,6 @@ START_TEST(what_leaves_nothing_or_makes_no_sense_is_refused)
     FAILS(context, HBP_E_INVALID, "policy -1", hbp_lengths_limit(context, lengths, 10, -1, &out));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_lengths_limit(context, NULL, 10, 0, &out));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_lengths_limit(context, lengths, 10, 0, NULL));
-    hbp_lengths_free(lengths);
-    hbp_lengths_free(histogram);
-    hbp_lengths_free(wide);
-    hbp_lengths_free(many);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -394,16 +356,15 @@ static hbp_status limit_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_and_cancels_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_and_cancels_leave_nothing)
 {
-    hbp_context *context = test_context();
     const uint32_t loss[] = {1, 12, 3, 4, 5, 11, 0};
     const int64_t ties[] = {70, -1, 70, -1, 80, -1, 80}, length[] = {8, 20}, count[] = {5, 2};
-    hbp_lengths *lengths = make(context, loss, ties), *histogram;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 2, &histogram));
+    hbp_lengths *lengths = keep(make(context, loss, ties)), *histogram;
+    MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, 2, &histogram));
     const uint32_t vision[] = {0, 3, 1, 4, 0, 2, 0};
     const int32_t kinds[] = {5, 6, 0, 7, 0, 0, 1};
-    hbp_lengths *pictures = make_vision(context, vision, kinds, ties);
+    hbp_lengths *pictures = keep(make_vision(context, vision, kinds, ties));
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
         request of_array = {lengths, 14, policy}, of_histogram = {histogram, 10, policy};
         request of_pictures = {pictures, 14, policy};
@@ -414,10 +375,6 @@ START_TEST(failed_allocations_and_cancels_leave_nothing)
         failing_sweep(limit_once, &of_histogram);
         cancel_sweep(limit_once, &of_histogram);
     }
-    hbp_lengths_free(lengths);
-    hbp_lengths_free(pictures);
-    hbp_lengths_free(histogram);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "data/lengths_subset.h"
 
 #include "failing.h"
+#include "keep.h"
 
 static hbp_lengths *whole(hbp_context *context)
 {
@@ -19,9 +20,8 @@ static hbp_lengths *whole(hbp_context *context)
     return lengths;
 }
 
-START_TEST(a_part_keeps_its_second_size)
+START_TEST_IN_CONTEXT(a_part_keeps_its_second_size)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = whole(context), *part = NULL, *split = NULL;
     static const uint32_t index[] = {5, 2, 0};
     OK(context, hbp__lengths_subset(context, lengths, index, 3, &part));
@@ -42,24 +42,21 @@ START_TEST(a_part_keeps_its_second_size)
     const uint32_t long_one[] = {25}, units[] = {8};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = units};
     OK(context, hbp_lengths_create_u32(context, long_one, 1, &options, &lengths));
-    OK(context, hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_SPLIT, &split));
+    MAKES(context, split, hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_SPLIT, &split));
     OK(context, hbp__lengths_subset(context, split, (uint32_t[]){2, 1}, 2, &part));
     ck_assert_int_eq(part->vision_sum, 0);
     ck_assert_int_eq(part->modalities, 2);
     ck_assert_uint_eq(part->first[0], 20);
     hbp_lengths_free(part);
-    hbp_lengths_free(split);
     hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_part_keeps_names_losses_and_ties)
+START_TEST_IN_CONTEXT(a_part_keeps_names_losses_and_ties)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = whole(context), *part = NULL, *smaller = NULL;
+    hbp_lengths *lengths = keep(whole(context)), *part = NULL, *smaller = NULL;
     static const uint32_t index[] = {5, 3, 1, 0};
-    OK(context, hbp__lengths_subset(context, lengths, index, 4, &part));
+    MAKES(context, part, hbp__lengths_subset(context, lengths, index, 4, &part));
     ck_assert_int_eq(part->count, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(hbp_lengths_get_length(part, i), hbp_lengths_get_length(lengths, index[i]));
@@ -69,28 +66,21 @@ START_TEST(a_part_keeps_names_losses_and_ties)
     ck_assert_uint_eq(part->tie[0], part->tie[3]);
     ck_assert_uint_ne(part->tie[0], HBP__FREE);
     ck_assert_uint_eq(part->tie[1], HBP__FREE); /* its mate stayed behind */
-    OK(context, hbp__lengths_subset(context, part, (uint32_t[]){2, 0}, 2, &smaller));
+    MAKES(context, smaller, hbp__lengths_subset(context, part, (uint32_t[]){2, 0}, 2, &smaller));
     ck_assert_uint_eq(smaller->origin[0], 1);
     ck_assert_uint_eq(smaller->origin[1], 5);
     ck_assert_int_eq(smaller->tokens, 80);
-    hbp_lengths_free(smaller);
-    hbp_lengths_free(part);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_histogram_has_parts_too)
+START_TEST_IN_CONTEXT(a_histogram_has_parts_too)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL, *part = NULL;
-    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){9, 4}, (int64_t[]){2, 3}, 2, &lengths));
-    OK(context, hbp__lengths_subset(context, lengths, (uint32_t[]){4, 0}, 2, &part));
+    MAKES(context, lengths,
+          hbp_lengths_create_histogram(context, (int64_t[]){9, 4}, (int64_t[]){2, 3}, 2, &lengths));
+    MAKES(context, part, hbp__lengths_subset(context, lengths, (uint32_t[]){4, 0}, 2, &part));
     ck_assert_int_eq(hbp_lengths_get_length(part, 0), 9);
     ck_assert_int_eq(hbp_lengths_get_length(part, 1), 4);
-    hbp_lengths_free(part);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -103,13 +93,10 @@ static hbp_status take(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = whole(context);
+    hbp_lengths *lengths = keep(whole(context));
     failing_sweep(take, lengths);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

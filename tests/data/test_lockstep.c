@@ -1,5 +1,6 @@
 /* The clock of lockstep sets, against ranks that are moved one at a time until nobody waits in vain. */
 #include "data/lockstep.h"
+#include "keep.h"
 #include "plans.h"
 
 /* When each rank of a step ends, by relaxing what packs wait for until nothing changes: start[p] of a pack is
@@ -36,9 +37,8 @@ static void relax(const hbp_plan *plan, int64_t step, int32_t set, int64_t *star
         *end = hbp__max_i64(*end, start[p] + plan->pack_ns[base + p]);
 }
 
-START_TEST(clocks_agree_with_relaxation)
+START_TEST_IN_CONTEXT(clocks_agree_with_relaxation)
 {
-    hbp_context *context = test_context();
     int64_t waits = 0;
     for (uint64_t seed = 0; seed < 150; seed++) {
         plans_shape shape = plans_draw(seed);
@@ -79,18 +79,16 @@ START_TEST(clocks_agree_with_relaxation)
         hbp_lengths_free(lengths);
     }
     ck_assert_int_gt(waits, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(plans_say_who_waits_for_whom)
+START_TEST_IN_CONTEXT(plans_say_who_waits_for_whom)
 {
-    hbp_context *context = test_context();
     plans_shape shape = plans_draw(3);
     shape.ranks = 8;
     shape.domain_ranks = 8;
-    hbp_lengths *lengths = plans_lengths(context, 3, 60, 3000, 0, 0);
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_lengths *lengths = keep(plans_lengths(context, 3, 60, 3000, 0, 0));
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     uint64_t digest = plan->digest;
     plan->lockstep_ranks = 1; /* steps may take longer than their packs */
     OK(context, hbp__plan_check(context, plan));
@@ -111,9 +109,6 @@ START_TEST(plans_say_who_waits_for_whom)
     plan->lockstep_ranks = 1;
     plan->step_ns[0] = 0;
     FAILS(context, HBP_E_INVALID, "step 0: the predicted time is 0", hbp__plan_check(context, plan));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "data/machine.h"
+#include "keep.h"
 
 static hbp_machine_fields some_fields(void)
 {
@@ -25,10 +26,9 @@ static hbp_machine *make(hbp_context *context)
     return machine;
 }
 
-START_TEST(fields_keep_their_values_and_sources)
+START_TEST_IN_CONTEXT(fields_keep_their_values_and_sources)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     hbp_machine_fields got = {.struct_size = sizeof got};
     OK(context, hbp_machine_get_fields(context, machine, &got));
     ck_assert_int_eq(got.nodes, 2);
@@ -44,15 +44,12 @@ START_TEST(fields_keep_their_values_and_sources)
     ck_assert_ptr_null(hbp_machine_get_source(machine, "node"));
     ck_assert_ptr_null(hbp_machine_get_source(machine, NULL));
     ck_assert_ptr_null(hbp_machine_get_source(NULL, "nodes"));
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Each field is set to a value of its own through its name and read back through the struct. */
-START_TEST(every_field_is_reached_by_name)
+START_TEST_IN_CONTEXT(every_field_is_reached_by_name)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = make(context);
     for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++) {
         OK(context, hbp_machine_set_field(context, machine, hbp__machine_field_name(i), i + 10, "test"));
@@ -66,17 +63,15 @@ START_TEST(every_field_is_reached_by_name)
     ck_assert_str_eq(hbp_machine_get_source(machine, #name), "test");
     HBP__MACHINE_FIELDS(SAME)
     hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 #define WRONG(status, text, name, value)                                                                     \
     FAILS(context, status, text, hbp_machine_set_field(context, machine, name, value, "test"))
 
-START_TEST(wrong_values_change_nothing)
+START_TEST_IN_CONTEXT(wrong_values_change_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     WRONG(HBP_E_INVALID, "nodes is -1; it must be finite and at least 0", "nodes", -1);
     WRONG(HBP_E_INVALID, "nodes is 1.5; it must be a whole number", "nodes", 1.5);
     WRONG(HBP_E_OVERFLOW, "nodes is 2147483648; it must be at most 2147483647", "nodes", 2147483648.);
@@ -107,14 +102,11 @@ START_TEST(wrong_values_change_nothing)
     ck_assert_str_eq(hbp_machine_get_source(machine, "nodes"), "given");
     OK(context, hbp_machine_set_field(context, machine, "nodes", 2147483647, NULL));
     ck_assert_int_eq(machine->fields.nodes, INT32_MAX);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_structs_are_refused)
+START_TEST_IN_CONTEXT(wrong_structs_are_refused)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = (hbp_machine *)context;
     hbp_machine_fields f = some_fields();
     f.cores = -3;
@@ -139,14 +131,12 @@ START_TEST(wrong_structs_are_refused)
     FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_get_fields(context, NULL, &f));
     ck_assert_ptr_null(hbp_machine_get_name(NULL));
     hbp_machine_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_machine_is_named)
+START_TEST_IN_CONTEXT(a_machine_is_named)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     char name[65];
     memset(name, 'n', 64);
     name[64] = '\0';
@@ -160,8 +150,6 @@ START_TEST(a_machine_is_named)
     ck_assert_str_eq(hbp_machine_get_name(machine), "given");
     OK(context, hbp_machine_set_name(context, machine, name + 1));
     ck_assert_str_eq(hbp_machine_get_name(machine), name + 1);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

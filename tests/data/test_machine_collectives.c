@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "data/machine.h"
+#include "keep.h"
 
 static hbp_machine *make(hbp_context *context)
 {
@@ -16,10 +17,9 @@ static hbp_machine *make(hbp_context *context)
 }
 
 /* Collectives set in any order stay sorted; the last of two for the same ranks counts. */
-START_TEST(collectives_are_found_again)
+START_TEST_IN_CONTEXT(collectives_are_found_again)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     static const int32_t ranks[] = {8, 2, 64, 16, 8};
     for (int round = 0; round < 5; round++)
         for (int32_t c = HBP_COLLECTIVE_COUNT - 1; c >= 0; c--)
@@ -42,15 +42,12 @@ START_TEST(collectives_are_found_again)
     ck_assert_int_eq(hbp_machine_get_collective(machine, 4, 8, NULL, NULL, NULL), 0);
     ck_assert_int_eq(hbp_machine_get_collective(NULL, 2, 8, NULL, NULL, NULL), 0);
     ck_assert_int_eq(hbp_machine_get_collective(machine, 3, 64, NULL, NULL, NULL), 1);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_collectives_are_refused)
+START_TEST_IN_CONTEXT(wrong_collectives_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
 #define REFUSED(text, ...)                                                                                   \
     FAILS(context, HBP_E_INVALID, text, hbp_machine_set_collective(context, machine, __VA_ARGS__, "test"))
     REFUSED("collective is 4", 4, 8, 0, 1);
@@ -63,16 +60,13 @@ START_TEST(wrong_collectives_are_refused)
     FAILS(context, HBP_E_INVALID, "machine is NULL",
           hbp_machine_set_collective(context, NULL, 0, 2, 0, 1, "test"));
     ck_assert_int_eq(machine->collective_count, 0);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A spread belongs to one measurement: the next one of the same collective begins without. */
-START_TEST(spreads_go_with_their_collective)
+START_TEST_IN_CONTEXT(spreads_go_with_their_collective)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     FAILS(context, HBP_E_INVALID, "collective 2 over 4 ranks was not measured",
           hbp_machine_set_collective_spread(context, machine, 2, 4, .1));
     OK(context, hbp_machine_set_collective(context, machine, 2, 4, 1, 1, "test"));
@@ -92,8 +86,6 @@ START_TEST(spreads_go_with_their_collective)
     ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), .125);
     OK(context, hbp_machine_set_collective(context, machine, 2, 4, 1, 1, "again"));
     ck_assert_double_eq(hbp_machine_get_collective_spread(machine, 2, 4), -1);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -109,9 +101,8 @@ static double squared_error(const hbp__timing *rows, int64_t count, double facto
 }
 
 /* No line nearby is better than the fitted one. */
-START_TEST(the_fit_is_the_least_of_squares)
+START_TEST_IN_CONTEXT(the_fit_is_the_least_of_squares)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 1, 4);
     int flat = 0;
     for (int round = 0; round < 300; round++) {
@@ -138,15 +129,13 @@ START_TEST(the_fit_is_the_least_of_squares)
         }
     }
     ck_assert_int_lt(flat, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 5 us and 2 GB/s of what crosses the bus: twice (n - 1) / n of an all-reduce, (n - 1) / n of the others. */
-START_TEST(own_timings_are_fitted)
+START_TEST_IN_CONTEXT(own_timings_are_fitted)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     double bytes[6], ns[6], latency, bandwidth;
     const char *source;
     for (int32_t c = 0; c < HBP_COLLECTIVE_COUNT; c++) {
@@ -160,15 +149,12 @@ START_TEST(own_timings_are_fitted)
         ck_assert_double_eq_tol(bandwidth, 2e9, 1);
         ck_assert_str_eq(source, c ? "test" : "given");
     }
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(timings_that_tell_nothing_are_refused)
+START_TEST_IN_CONTEXT(timings_that_tell_nothing_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     double bytes[2] = {8, 16}, ns[2] = {10, 9}, same[2] = {8, 8}, bad[2] = {8, 0};
 #define UNFIT(text, collective, ranks, b, t, count)                                                          \
     FAILS(context, HBP_E_INVALID, text,                                                                      \
@@ -192,8 +178,6 @@ START_TEST(timings_that_tell_nothing_are_refused)
     FAILS(context, HBP_E_INVALID, "the source has 0 characters",
           hbp_machine_fit_collective(context, machine, 0, 2, bytes, bytes, 2, ""));
     ck_assert_int_eq(machine->collective_count, 0);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "failing.h"
 
 #include "data/machine.h"
+#include "keep.h"
 
 static const struct row {
     const char *name;
@@ -28,9 +29,8 @@ static hbp_machine_fields preset(hbp_context *context, const char *name, int32_t
     return f;
 }
 
-START_TEST(every_row_of_the_table)
+START_TEST_IN_CONTEXT(every_row_of_the_table)
 {
-    hbp_context *context = test_context();
     ck_assert_int_eq(hbp_machine_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
         const struct row *r = &rows[i];
@@ -52,26 +52,22 @@ START_TEST(every_row_of_the_table)
     }
     ck_assert_ptr_null(hbp_machine_get_preset_name(row_count));
     ck_assert_ptr_null(hbp_machine_get_preset_name(-1));
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_domain_is_no_larger_than_the_machine)
+START_TEST_IN_CONTEXT(a_domain_is_no_larger_than_the_machine)
 {
-    hbp_context *context = test_context();
     ck_assert_int_eq(preset(context, "gb200-nvl72", 1).domain_gpus, 4);
     ck_assert_int_eq(preset(context, "gb200-nvl72", 5).domain_gpus, 20);
     ck_assert_int_eq(preset(context, "gb200-nvl72", 36).domain_gpus, 72);
     ck_assert_int_eq(preset(context, "h100", 1).domain_gpus, 8);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(sources_name_the_preset)
+START_TEST_IN_CONTEXT(sources_name_the_preset)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
-    OK(context, hbp_machine_create_preset(context, "h200", 2, &machine));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h200", 2, &machine));
     ck_assert_str_eq(hbp_machine_get_source(machine, "hbm_bytes"), "preset h200");
     ck_assert_str_eq(hbp_machine_get_source(machine, "domain_gpus"), "preset h200");
     ck_assert_str_eq(hbp_machine_get_source(machine, "nodes"), "given");
@@ -80,14 +76,11 @@ START_TEST(sources_name_the_preset)
     ck_assert_str_eq(hbp_machine_get_source(machine, "hbm_bytes"), "preset a100-40");
     ck_assert_int_eq(machine->fields.gpus_per_node, 8);
     FAILS(context, HBP_E_INVALID, "no machine preset 'a100'", hbp__machine_set_gpu(context, machine, "a100"));
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_arguments_are_named)
+START_TEST_IN_CONTEXT(wrong_arguments_are_named)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = (hbp_machine *)context;
     FAILS(context, HBP_E_INVALID, "no machine preset 'h10'; the nearest is 'h100'",
           hbp_machine_create_preset(context, "h10", 1, &machine));
@@ -99,7 +92,6 @@ START_TEST(wrong_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "name is NULL", hbp_machine_create_preset(context, NULL, 1, &machine));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_machine_create_preset(context, "h100", 1, NULL));
     ck_assert_int_eq(preset(context, "h100", 268435455).nodes, 268435455);
-    hbp_context_free(context);
 }
 END_TEST
 

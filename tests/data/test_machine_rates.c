@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "data/machine.h"
+#include "keep.h"
 
 static hbp_machine *make(hbp_context *context)
 {
@@ -16,11 +17,10 @@ static hbp_machine *make(hbp_context *context)
 }
 
 /* Against a table that is indexed by (kind, size): rates set in any order, the last of two alike counts. */
-START_TEST(rates_are_sorted_and_replaced)
+START_TEST_IN_CONTEXT(rates_are_sorted_and_replaced)
 {
     enum { SIZES = 12 };
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     hbp__rng rng = hbp__rng_make(5, 1, 6);
     double table[HBP_RATE_COUNT][SIZES] = {{0}};
     for (int round = 1; round <= 200; round++) {
@@ -47,8 +47,6 @@ START_TEST(rates_are_sorted_and_replaced)
             }
         ck_assert_int_eq(hbp_machine_count_rates(machine), index);
     }
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -57,10 +55,9 @@ END_TEST
         context, HBP_E_INVALID, text,                                                                        \
         hbp_machine_set_rate(context, machine, &(hbp_machine_rate){sizeof(hbp_machine_rate), __VA_ARGS__}))
 
-START_TEST(wrong_rates_are_refused)
+START_TEST_IN_CONTEXT(wrong_rates_are_refused)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make(context);
+    hbp_machine *machine = keep(make(context));
     char source[65];
     memset(source, 's', 64);
     source[64] = '\0';
@@ -86,8 +83,6 @@ START_TEST(wrong_rates_are_refused)
     FAILS(context, HBP_E_INVALID, "index is -1", hbp_machine_get_rate(context, machine, -1, &r));
     FAILS(context, HBP_E_INVALID, "machine is NULL", hbp_machine_get_rate(context, NULL, 0, &r));
     FAILS(context, HBP_E_INVALID, "rate", hbp_machine_get_rate(context, machine, 0, NULL));
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

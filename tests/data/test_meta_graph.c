@@ -3,11 +3,11 @@
 #include "data/graph_check.h"
 #include "failing.h"
 #include "graphs.h"
+#include "keep.h"
 
-START_TEST(seven_meta_ops)
+START_TEST_IN_CONTEXT(seven_meta_ops)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     hbp__meta_graph meta;
     OK(context, hbp__meta_graph_open(context, graph, &meta));
     static const char *const chains[] = {"ABC", "DE", "IJ", "KL", "MN", "FGH", "OPQ"};
@@ -35,15 +35,12 @@ START_TEST(seven_meta_ops)
         ck_assert_int_eq(meta.in_edges[e], e);
     }
     hbp__meta_graph_close(&meta);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(three_meta_ops_of_one_level)
+START_TEST_IN_CONTEXT(three_meta_ops_of_one_level)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = figure_graph(context);
+    hbp_graph *graph = keep(figure_graph(context));
     hbp__meta_graph meta;
     OK(context, hbp_graph_check(context, graph));
     OK(context, hbp__meta_graph_open(context, graph, &meta));
@@ -54,8 +51,6 @@ START_TEST(three_meta_ops_of_one_level)
     for (int32_t m = 0; m < 3; m++)
         ck_assert_int_eq(meta.meta_op[m].count, counts[m]);
     hbp__meta_graph_close(&meta);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -238,9 +233,8 @@ static void check_meta(const hbp__meta_graph *meta, const groups *g)
     check_edges(meta, g, group_of);
 }
 
-START_TEST(merging_in_any_order_gives_the_same)
+START_TEST_IN_CONTEXT(merging_in_any_order_gives_the_same)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     int merged = 0, deep = 0;
     for (int round = 0; round < 4000; round++) {
@@ -267,14 +261,12 @@ START_TEST(merging_in_any_order_gives_the_same)
     }
     ck_assert_int_gt(merged, 1000);
     ck_assert_int_gt(deep, 300);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Graphs for other tests: fit to be planned, of every size asked for, and not all the same. */
-START_TEST(random_graphs_of_tasks)
+START_TEST_IN_CONTEXT(random_graphs_of_tasks)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int tasks[7] = {0}, levels[9] = {0}, shared = 0, profiled = 0, least[5] = {0};
     for (int round = 0; round < 2000; round++) {
@@ -305,16 +297,14 @@ START_TEST(random_graphs_of_tasks)
         &(graph_sizes){.tasks = 3, .encoders = 1, .heads = 1, .chain = 2, .most_gpus = 1, .all_tasks = 1});
     ck_assert_int_eq(hbp_graph_count_tasks(graph), 3);
     hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Work grows with the graph's size: a chain, and stars of edges, each added backwards. */
-START_TEST(a_hundred_thousand_operators)
+START_TEST_IN_CONTEXT(a_hundred_thousand_operators)
 {
     enum { COUNT = 100000 };
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp__meta_graph meta;
     add_falling_profile(context, graph, 1000, 1, 1);
     for (int32_t i = 0; i < COUNT; i++)
@@ -339,15 +329,12 @@ START_TEST(a_hundred_thousand_operators)
     OK(context, hbp_graph_add_edge(context, graph, 0, COUNT - 1, 5));
     FAILS(context, HBP_E_INVALID, "the graph has a cycle: 'operator 0' -> 'operator 99999' -> 'operator 0'",
           hbp__meta_graph_open(context, graph, &meta));
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(graphs_of_nothing_and_of_cycles)
+START_TEST_IN_CONTEXT(graphs_of_nothing_and_of_cycles)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp__meta_graph meta;
     OK(context, hbp__meta_graph_open(context, graph, &meta));
     ck_assert_int_eq(meta.count, 0);
@@ -360,8 +347,6 @@ START_TEST(graphs_of_nothing_and_of_cycles)
     FAILS(context, HBP_E_INVALID, "the graph has a cycle: 'x[0]' -> 'x[1]' -> 'x[2]' -> 'x[0]'",
           hbp__meta_graph_open(context, graph, &meta));
     hbp__meta_graph_close(&meta);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -373,13 +358,10 @@ static hbp_status open_and_close(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     failing_sweep(open_and_close, graph);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "failing.h"
 
 #include "data/model.h"
+#include "keep.h"
 
 static hbp_model_fields small(void)
 {
@@ -32,9 +33,8 @@ static hbp_model_summary summary_of(hbp_context *context, const hbp_model_fields
     return s;
 }
 
-START_TEST(a_dense_model_by_hand)
+START_TEST_IN_CONTEXT(a_dense_model_by_hand)
 {
-    hbp_context *context = test_context();
     hbp_model_fields f = small();
     /* q and out 24 x 24, k and v 24 x 8, three matrices of 24 x 50, two norms of 24. */
     int64_t layer = 2 * 576 + 2 * 192 + 3 * 1200 + 48;
@@ -60,13 +60,11 @@ START_TEST(a_dense_model_by_hand)
     f.mlp = HBP_MLP_PLAIN;
     ck_assert_int_eq(summary_of(context, &f).parameters, s.parameters - 3 * 1200);
     ck_assert_int_eq(summary_of(context, &f).activation_bytes, s.activation_bytes - 100);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(experts_by_hand)
+START_TEST_IN_CONTEXT(experts_by_hand)
 {
-    hbp_context *context = test_context();
     hbp_model_fields f = small();
     f.experts = 8;
     f.experts_active = 2;
@@ -81,13 +79,11 @@ START_TEST(experts_by_hand)
     int64_t kept = 8 * 24 + 4 * 4 * 8 + 4 * 6;
     int64_t sparse = kept + 2 * (4 * 24 + 60) + 60;
     ck_assert_int_eq(s.activation_bytes, (2 * sparse + kept + 300 + 1) / 3);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(latent_attention_by_hand)
+START_TEST_IN_CONTEXT(latent_attention_by_hand)
 {
-    hbp_context *context = test_context();
     hbp_model_fields f = small();
     f.kv_heads = 0;
     f.mla_q_lora = 12;
@@ -104,17 +100,14 @@ START_TEST(latent_attention_by_hand)
     ck_assert_double_eq(s.forward_flops_per_token_squared, 2. * 3 * 6 * 6.5);
     f.mla_q_lora = 0;
     ck_assert_int_eq(summary_of(context, &f).parameters, s.parameters - 3 * (query - 24 * 6 * 8));
-    hbp_model *model = make(context, &f);
+    hbp_model *model = keep(make(context, &f));
     for (int32_t sp = 1; sp <= 12; sp++)
         ck_assert_int_eq(hbp_model_is_sp_legal(model, sp), 6 % sp == 0);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(defaults_are_filled_in)
+START_TEST_IN_CONTEXT(defaults_are_filled_in)
 {
-    hbp_context *context = test_context();
     hbp_model_fields f = small();
     f.kv_heads = 0;
     hbp_model *model = make(context, &f);
@@ -133,13 +126,11 @@ START_TEST(defaults_are_filled_in)
     ck_assert_int_eq(got.kv_heads, 6);
     ck_assert_int_eq(got.head_dim, 10);
     hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(legal_degrees_by_definition)
+START_TEST_IN_CONTEXT(legal_degrees_by_definition)
 {
-    hbp_context *context = test_context();
     for (int32_t heads = 1; heads <= 48; heads++)
         for (int32_t kv = 1; kv <= heads; kv++) {
             if (heads % kv)
@@ -160,7 +151,6 @@ START_TEST(legal_degrees_by_definition)
             hbp_model_free(model);
         }
     ck_assert_int_eq(hbp_model_is_sp_legal(NULL, 1), 0);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -173,9 +163,8 @@ END_TEST
         ck_assert_ptr_null(model);                                                                           \
     } while (0)
 
-START_TEST(wrong_fields_are_named)
+START_TEST_IN_CONTEXT(wrong_fields_are_named)
 {
-    hbp_context *context = test_context();
     WRONG(f.mlp = 2, HBP_E_INVALID, "mlp is 2; it must lie in 0..1");
     WRONG(f.layers = 0, HBP_E_INVALID, "layers is 0; it must lie in 1..");
     WRONG(f.hidden = -5, HBP_E_INVALID, "hidden is -5");
@@ -198,20 +187,17 @@ START_TEST(wrong_fields_are_named)
     WRONG((f.mla_kv_lora = 4, f.mla_rope_dim = 4, f.mla_v_dim = 4), HBP_E_INVALID,
           "kv_heads is 2; with mla_kv_lora it must be 0 or equal heads, 6");
     WRONG(f.struct_size = 3, HBP_E_INVALID, "struct_size is 3");
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(sums_past_64_bits_are_refused)
+START_TEST_IN_CONTEXT(sums_past_64_bits_are_refused)
 {
-    hbp_context *context = test_context();
     int32_t most = 1 << 24;
     WRONG((f.layers = f.hidden = f.ffn = most, f.head_dim = 1), HBP_E_OVERFLOW, "too many parameters");
     WRONG((f.layers = f.hidden = f.heads = f.head_dim = f.kv_heads = most), HBP_E_OVERFLOW,
           "too many parameters");
     WRONG((f.head_dim = 1, f.layers = f.hidden = f.experts = f.experts_active = f.moe_ffn = most),
           HBP_E_OVERFLOW, "too many parameters");
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -240,11 +226,10 @@ START_TEST(missing_arguments_are_named)
 }
 END_TEST
 
-START_TEST(older_callers_see_their_part)
+START_TEST_IN_CONTEXT(older_callers_see_their_part)
 {
-    hbp_context *context = test_context();
     hbp_model_fields f = small();
-    hbp_model *model = make(context, &f);
+    hbp_model *model = keep(make(context, &f));
     hbp_model_summary s;
     memset(&s, 0x55, sizeof s);
     s.struct_size = 16;
@@ -252,8 +237,6 @@ START_TEST(older_callers_see_their_part)
     ck_assert_uint_eq(s.struct_size, 16);
     ck_assert_int_eq(s.parameters, model->summary.parameters);
     ck_assert_int_eq(s.active_parameters, 0x5555555555555555);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -274,9 +257,8 @@ START_TEST(failed_allocations_leave_nothing)
 END_TEST
 
 /* Layers, last norm and head make up what a token meets; the two parts make up what a layer keeps. */
-START_TEST(parts_of_a_layer_sum_to_the_model)
+START_TEST_IN_CONTEXT(parts_of_a_layer_sum_to_the_model)
 {
-    hbp_context *context = test_context();
     for (int64_t i = 0; i < hbp_model_count_presets(); i++) {
         hbp_model *model = NULL;
         OK(context, hbp_model_create_preset(context, hbp_model_get_preset_name(i), &model));
@@ -308,7 +290,6 @@ START_TEST(parts_of_a_layer_sum_to_the_model)
     hbp__layer_shape shape;
     f.experts = f.experts_active = f.moe_ffn = f.hidden = 1 << 24;
     ck_assert_int_eq(hbp__model_layer(&f, 1, &shape), 0);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 
 #include <math.h>
 
@@ -74,9 +75,8 @@ static void check_row(hbp_context *context, const struct row *row)
     hbp_model_free(model);
 }
 
-START_TEST(every_row_of_the_table)
+START_TEST_IN_CONTEXT(every_row_of_the_table)
 {
-    hbp_context *context = test_context();
     ck_assert_int_eq(hbp_model_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
         ck_assert_str_eq(hbp_model_get_preset_name(i), rows[i].name);
@@ -84,13 +84,11 @@ START_TEST(every_row_of_the_table)
     }
     ck_assert_ptr_null(hbp_model_get_preset_name(row_count));
     ck_assert_ptr_null(hbp_model_get_preset_name(-1));
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_unknown_name_gets_the_nearest)
+START_TEST_IN_CONTEXT(an_unknown_name_gets_the_nearest)
 {
-    hbp_context *context = test_context();
     hbp_model *model = (hbp_model *)context;
     FAILS(context, HBP_E_INVALID, "no model preset 'llama3.1-8b'; the nearest is 'llama-3.1-8b'",
           hbp_model_create_preset(context, "llama3.1-8b", &model));
@@ -99,7 +97,6 @@ START_TEST(an_unknown_name_gets_the_nearest)
           hbp_model_create_preset(context, "deepseekv3", &model));
     FAILS(context, HBP_E_INVALID, "name is NULL", hbp_model_create_preset(context, NULL, &model));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_model_create_preset(context, "gpt-7b", NULL));
-    hbp_context_free(context);
 }
 END_TEST
 

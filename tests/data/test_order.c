@@ -1,6 +1,7 @@
 #include "base/rng.h"
 #include "data/lengths.h"
 #include "failing.h"
+#include "keep.h"
 
 static hbp_lengths *make(hbp_context *context, const uint32_t *values, int64_t count)
 {
@@ -24,9 +25,8 @@ static void check_order(const uint32_t *values, int64_t count, const uint32_t *o
     free(seen);
 }
 
-START_TEST(orders_are_ascending_permutations)
+START_TEST_IN_CONTEXT(orders_are_ascending_permutations)
 {
-    hbp_context *context = test_context();
     const uint32_t tops[] = {1, 3, 700, 100000, 6000000, INT32_MAX};
     const int64_t counts[] = {1, 2, 3, 1000, 30000, 200000};
     hbp__rng rng = hbp__rng_make(5, 0, 0);
@@ -45,17 +45,15 @@ START_TEST(orders_are_ascending_permutations)
             hbp_lengths_free(lengths);
             free(values);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_order_is_a_function_of_seed_and_epoch)
+START_TEST_IN_CONTEXT(an_order_is_a_function_of_seed_and_epoch)
 {
-    hbp_context *context = test_context();
     uint32_t values[1000];
     for (int i = 0; i < 1000; i++)
         values[i] = 1 + (uint32_t)i % 3;
-    hbp_lengths *lengths = make(context, values, 1000);
+    hbp_lengths *lengths = keep(make(context, values, 1000));
     const uint64_t draws[][2] = {{1, 1}, {1, 2}, {2, 1}, {1, 1}};
     uint32_t *order[4];
     for (int d = 0; d < 4; d++)
@@ -66,18 +64,15 @@ START_TEST(an_order_is_a_function_of_seed_and_epoch)
     ck_assert_mem_ne(order[1], order[2], sizeof values);
     for (int d = 0; d < 4; d++)
         hbp__delete(&context->memory, order[d]);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Every permutation of three equal samples among others comes up about as often: chi-squared of 5 degrees
  * below 30 (a false alarm in 1.5e-5 draws; the seeds are fixed). */
-START_TEST(equal_lengths_are_drawn_uniformly)
+START_TEST_IN_CONTEXT(equal_lengths_are_drawn_uniformly)
 {
-    hbp_context *context = test_context();
     const uint32_t values[] = {7, 2, 7, 9, 7};
-    hbp_lengths *lengths = make(context, values, 5);
+    hbp_lengths *lengths = keep(make(context, values, 5));
     int seen[25] = {0};
     const int draws = 6000;
     for (int epoch = 0; epoch < draws; epoch++) {
@@ -93,21 +88,18 @@ START_TEST(equal_lengths_are_drawn_uniformly)
     for (int p = 0; p < 6; p++)
         chi += (seen[pairs[p]] - draws / 6.0) * (seen[pairs[p]] - draws / 6.0) / (draws / 6.0);
     ck_assert_double_lt(chi, 30);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A run that is dealt into piles: the mean place of the first tenth of the samples is the middle, and few
  * samples are followed by their old neighbour. */
-START_TEST(long_runs_are_mixed_throughout)
+START_TEST_IN_CONTEXT(long_runs_are_mixed_throughout)
 {
-    hbp_context *context = test_context();
     const int64_t n = 300000;
-    uint32_t *values = malloc((size_t)n * sizeof *values);
+    uint32_t *values = keep(malloc((size_t)n * sizeof *values));
     for (int64_t i = 0; i < n; i++)
         values[i] = 12;
-    hbp_lengths *lengths = make(context, values, n);
+    hbp_lengths *lengths = keep(make(context, values, n));
     uint32_t *order;
     OK(context, hbp__lengths_order(context, lengths, 1, 1, &order));
     check_order(values, n, order);
@@ -122,18 +114,14 @@ START_TEST(long_runs_are_mixed_throughout)
     ck_assert_double_eq_tol(places / ((double)n / 10), (double)n / 2, 2500);
     ck_assert_int_lt(neighbours, 10); /* one is expected */
     hbp__delete(&context->memory, order);
-    hbp_lengths_free(lengths);
-    free(values);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_histogram_keeps_its_ordinals)
+START_TEST_IN_CONTEXT(a_histogram_keeps_its_ordinals)
 {
-    hbp_context *context = test_context();
     const int64_t length[] = {4, 2}, count[] = {40000, 3};
     hbp_lengths *lengths;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
     uint32_t *order;
     OK(context, hbp__lengths_order(context, lengths, 1, 1, &order));
     int64_t wrong = 0;
@@ -141,8 +129,6 @@ START_TEST(a_histogram_keeps_its_ordinals)
         wrong += order[i] != i;
     ck_assert_int_eq(wrong, 0);
     hbp__delete(&context->memory, order);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -179,17 +165,14 @@ static hbp_status order_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_and_cancels_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_and_cancels_leave_nothing)
 {
-    hbp_context *context = test_context();
     static uint32_t values[140000];
     for (int i = 0; i < 140000; i++)
         values[i] = i % 2 ? 1 + (uint32_t)i % 30 : 5;
-    hbp_lengths *lengths = make(context, values, 140000);
+    hbp_lengths *lengths = keep(make(context, values, 140000));
     failing_sweep(order_once, lengths);
     ck_assert_int_gt(cancel_sweep(order_once, lengths), 10);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

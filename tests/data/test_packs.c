@@ -2,10 +2,10 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
-START_TEST(packs_are_columns_over_lengths_they_keep_alive)
+START_TEST_IN_CONTEXT(packs_are_columns_over_lengths_they_keep_alive)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 70000, 3, 9}, 4, NULL, &lengths));
     hbp_packs *packs = hbp__packs_new(context, lengths, 2);
@@ -44,21 +44,20 @@ START_TEST(packs_are_columns_over_lengths_they_keep_alive)
     ck_assert_int_eq(hbp_packs_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.pack_tokens);
     ck_assert_int_eq(none.packs, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(vision_units_are_summed_and_left_out_samples_listed)
+START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){2, 0, 7, 1, 90}};
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3, 9, 4}, 5, &options, &lengths));
     hbp_packs *packs = hbp__packs_new(context, lengths, 1);
-    ck_assert_ptr_null(packs_view(packs).dropped_indices);
-    ck_assert_int_eq(packs_view(packs).dropped, 0);
-    ck_assert_ptr_null(packs_view(packs).dropped_reasons);
-    ck_assert_int_eq(packs_view(packs).dropped, 0);
+    hbp_packs_view view = packs_view(packs);
+    ck_assert_ptr_null(view.dropped_indices);
+    ck_assert_int_eq(view.dropped, 0);
+    ck_assert_ptr_null(view.dropped_reasons);
+    ck_assert_int_eq(view.dropped, 0);
     ck_assert(packs->max_vision == INT64_MAX);
     ck_assert(hbp__packs_reserve(packs, 3));
     packs->count = 3;
@@ -73,7 +72,7 @@ START_TEST(vision_units_are_summed_and_left_out_samples_listed)
     packs->dropped_sample[0] = 4;
     packs->dropped_reason[0] = HBP_DROPPED_OVERVISION;
     OK(context, hbp__packs_measure(context, packs));
-    hbp_packs_view view = packs_view(packs);
+    view = packs_view(packs);
     ck_assert_int_eq(view.pack_vision[0], 7);
     ck_assert_int_eq(view.packs, 3);
     ck_assert_int_eq(view.pack_vision[1], 3);
@@ -89,7 +88,6 @@ START_TEST(vision_units_are_summed_and_left_out_samples_listed)
     ck_assert_ptr_null(packs_view(packs).pack_vision);
     hbp_packs_free(packs);
     hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -100,15 +98,12 @@ static hbp_status make(hbp_context *context, void *user)
     return packs ? HBP_OK : hbp__fail_memory(context, "packs");
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){1, 2, 3}};
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3}, 3, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3}, 3, &options, &lengths));
     failing_sweep(make, lengths);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "data/plan.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
 
 /* A plan with every column: split pieces, loss tokens, vision units, kinds, dropped rows. */
@@ -55,10 +56,9 @@ END_TEST
         ck_assert_uint_eq(plan->digest, before);                                                             \
     } while (0)
 
-START_TEST(the_digest_overlooks_nothing)
+START_TEST_IN_CONTEXT(the_digest_overlooks_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 1);
+    hbp_plan *plan = keep(make(context, 1));
     ck_assert_uint_eq(hbp_plan_get_digest(plan), plan->digest);
     DECIDES(plan->ranks);
     DECIDES(plan->domain_ranks);
@@ -77,18 +77,14 @@ START_TEST(the_digest_overlooks_nothing)
     DECIDES(plan->name[plan->table + (extra)-1]);
     HBP__PLAN_COLUMNS(DECIDES_COLUMN)
 #undef DECIDES_COLUMN
-    hbp_plan *other = make(context, 1);
+    hbp_plan *other = keep(make(context, 1));
     ck_assert_uint_eq(other->digest, plan->digest);
     ck_assert_uint_eq(hbp_plan_get_digest(NULL), 0);
-    hbp_plan_free(other);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_view_gives_columns_and_counts)
+START_TEST_IN_CONTEXT(a_view_gives_columns_and_counts)
 {
-    hbp_context *context = test_context();
     hbp_plan *plan = make(context, 2);
     hbp_plan_view view = plan_view(plan), none = {.struct_size = sizeof none, .packs = 7};
     ck_assert_int_eq(hbp_plan_get_view(NULL, &none), HBP_E_INVALID);
@@ -101,7 +97,7 @@ START_TEST(a_view_gives_columns_and_counts)
 #undef GET
     hbp_plan_free(plan);
 
-    hbp_lengths *lengths = plans_lengths(context, 2, 20, 100, 0, 0);
+    hbp_lengths *lengths = keep(plans_lengths(context, 2, 20, 100, 0, 0));
     plans_shape shape = plans_draw(2);
     plan = plans_make(&shape, lengths);
     view = plan_view(plan);
@@ -109,15 +105,12 @@ START_TEST(a_view_gives_columns_and_counts)
     ck_assert_ptr_null(view.sample_loss_tokens);
     ck_assert_ptr_null(view.dropped_tokens);
     hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_summary_sums)
+START_TEST_IN_CONTEXT(the_summary_sums)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 5);
+    hbp_plan *plan = keep(make(context, 5));
     ck_assert_int_gt(plan->steps, 1);
     hbp_plan_summary s = {.struct_size = sizeof s};
     OK(context, hbp_plan_get_summary(context, plan, &s));
@@ -167,8 +160,6 @@ START_TEST(the_summary_sums)
     FAILS(context, HBP_E_INVALID, "plan", hbp_plan_get_summary(context, NULL, &s));
     FAILS(context, HBP_E_INVALID, "hbp_plan_summary", hbp_plan_get_summary(context, plan, NULL));
     ck_assert_int_eq(hbp_plan_get_summary(NULL, plan, &s), HBP_E_INVALID);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -182,9 +173,8 @@ START_TEST(compositions_have_names)
 }
 END_TEST
 
-START_TEST(every_rank_finds_its_pack)
+START_TEST_IN_CONTEXT(every_rank_finds_its_pack)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 30; seed++) {
         hbp_plan *plan = make(context, seed);
         for (int64_t s = 0; s < plan->steps; s++) {
@@ -205,7 +195,6 @@ START_TEST(every_rank_finds_its_pack)
         hbp_plan_free(plan);
     }
     ck_assert_int_eq(hbp_plan_get_rank_pack(NULL, 0, 0, 0), -1);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -215,10 +204,9 @@ END_TEST
         ck_assert_int_eq(part->name[i],                                                                      \
                          plan->name[first.table + i] - ((extra) ? plan->name[first.table] : 0));
 
-START_TEST(a_slice_is_the_steps_it_names)
+START_TEST_IN_CONTEXT(a_slice_is_the_steps_it_names)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 5);
+    hbp_plan *plan = keep(make(context, 5));
     plan->first_step = 10;
     plan->bound_ns = 1;
     ck_assert_int_gt(plan->steps, 2);
@@ -241,8 +229,6 @@ START_TEST(a_slice_is_the_steps_it_names)
             HBP__PLAN_COLUMNS(SAME)
             hbp_plan_free(part);
         }
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -254,13 +240,10 @@ static hbp_status slice(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(a_slice_may_find_no_memory)
+START_TEST_IN_CONTEXT(a_slice_may_find_no_memory)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 6);
+    hbp_plan *plan = keep(make(context, 6));
     failing_sweep(slice, plan);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
 
 /* Three pieces a pack, four ranks in domains of two, two micro-batches of two packs at least. */
@@ -20,9 +21,8 @@ static hbp_plan *make(hbp_context *context, int32_t policy)
     return plan;
 }
 
-START_TEST(plans_of_every_shape_pass)
+START_TEST_IN_CONTEXT(plans_of_every_shape_pass)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 200; seed++) {
         plans_shape shape = plans_draw(seed);
         int32_t kinds = (int32_t)(seed % 4);
@@ -34,7 +34,6 @@ START_TEST(plans_of_every_shape_pass)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -49,9 +48,8 @@ static int64_t padded_anew(const hbp_plan *plan, int64_t p)
 }
 
 /* A plan padded by its packs' degrees passes, and not when one pack is padded otherwise. */
-START_TEST(padding_goes_by_degree)
+START_TEST_IN_CONTEXT(padding_goes_by_degree)
 {
-    hbp_context *context = test_context();
     int64_t wrong = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         plans_shape shape = plans_draw(seed);
@@ -84,7 +82,6 @@ START_TEST(padding_goes_by_degree)
         hbp_lengths_free(lengths);
     }
     ck_assert_int_gt(wrong, 40);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -107,10 +104,9 @@ static int64_t find_pack(const hbp_plan *plan, int dummy)
     return p;
 }
 
-START_TEST(fields_are_in_range)
+START_TEST_IN_CONTEXT(fields_are_in_range)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_DROP));
     WRONG(int32_t, plan->ranks, 0, "the number of ranks is 0");
     WRONG(int32_t, plan->ranks, 8, "the number of ranks covered is 4; it must be 8");
     WRONG(int32_t, plan->domain_ranks, 0, "the number of ranks of a domain is 0");
@@ -126,15 +122,12 @@ START_TEST(fields_are_in_range)
     WRONG(int64_t, plan->bound_ns, INT64_MAX, "the bound on the time is 9223372036854775807 ns");
     WRONG(int64_t, plan->free_bound_ns, -1, "the bound on the time with steps left free is -1 ns; it must");
     WRONG(int64_t, plan->free_bound_ns, INT64_MAX, "with steps left free is 9223372036854775807 ns");
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(offsets_lead_into_their_tables)
+START_TEST_IN_CONTEXT(offsets_lead_into_their_tables)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_DROP));
     int64_t steps = plan->steps, micro_batches = plan->micro_batches, packs = plan->packs;
     int64_t *columns[] = {plan->step_offsets, plan->micro_batch_offsets, plan->pack_offsets};
     const int64_t rows[] = {steps, micro_batches, packs};
@@ -149,15 +142,12 @@ START_TEST(offsets_lead_into_their_tables)
     WRONG(int64_t, plan->step_offsets[1], 0, "step 0: offsets 0 to 0");
     WRONG(int64_t, plan->micro_batch_offsets[1], 0, "micro-batch 0: offsets 0 to 0");
     WRONG(int64_t, plan->samples, plan->samples + 1, "the last offset");
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(packs_cover_the_ranks)
+START_TEST_IN_CONTEXT(packs_cover_the_ranks)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_TRUNCATE);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_TRUNCATE));
     WRONG(int32_t, plan->pack_sp[0], 0, "pack 0: the SP degree is 0");
     WRONG(int32_t, plan->pack_sp[0], 8, "pack 0: the SP degree is 8");
     WRONG(int32_t, plan->pack_ranks[0], -1, "pack 0: ranks -1");
@@ -171,15 +161,12 @@ START_TEST(packs_cover_the_ranks)
     while (plan->pack_sp[pair] != 2 || plan->pack_ranks[pair] != 2)
         pair++;
     FAILS(context, HBP_E_INVALID, "ranks 2 to 3 cross a domain of 3 ranks", hbp__plan_check(context, plan));
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(sums_are_those_of_the_samples)
+START_TEST_IN_CONTEXT(sums_are_those_of_the_samples)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_SPLIT);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_SPLIT));
     int64_t p = find_pack(plan, 0), i = plan->pack_offsets[p];
     char text[96];
 #define OFF_BY_ONE(column, what)                                                                             \
@@ -208,40 +195,33 @@ START_TEST(sums_are_those_of_the_samples)
     WRONG(int64_t, plan->step_loss_tokens[0], 0, "step 0: the number of loss tokens is 0");
     WRONG(int64_t, plan->step_ns[0], 0, "step 0: the predicted time is 0");
     WRONG(int64_t, plan->micro_batch_ns[0], 0, "micro-batch 0: the predicted time is 0");
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Sums that would pass 2^63 are refused before they are made. */
-START_TEST(sums_do_not_overflow)
+START_TEST_IN_CONTEXT(sums_do_not_overflow)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_SPLIT);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_SPLIT));
     int64_t p = 0;
     while (plan->pack_offsets[p + 1] - plan->pack_offsets[p] < 2)
         p++;
     int64_t i = plan->pack_offsets[p];
     plan->sample_tokens[i] = plan->sample_tokens[i + 1] = INT32_MAX;
     FAILS(context, HBP_E_INVALID, "holds more than 2147483647 tokens", hbp__plan_check(context, plan));
-    hbp_plan_free(plan);
 
-    plan = make(context, HBP_OVERLONG_DROP);
+    plan = keep(make(context, HBP_OVERLONG_DROP));
     for (int64_t m = 0; m < 2; m++) {
         for (p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++)
             plan->pack_ns[p] = INT64_MAX;
         plan->micro_batch_ns[m] = INT64_MAX;
     }
     FAILS(context, HBP_E_INVALID, "step 0: the predicted times pass 2^63", hbp__plan_check(context, plan));
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(dropped_rows_say_why)
+START_TEST_IN_CONTEXT(dropped_rows_say_why)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_DROP));
     ck_assert_int_gt(plan->dropped, 4);
     WRONG(int64_t, plan->dropped_ids[1], -7, "dropped row 1: the id is -7");
     WRONG(int32_t, plan->dropped_reasons[2], 0, "dropped row 2: the reason is 0");
@@ -250,8 +230,6 @@ START_TEST(dropped_rows_say_why)
         plan->dropped_reasons[2] = reason;
         OK(context, hbp__plan_check(context, plan));
     }
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -272,10 +250,9 @@ static hbp_plan *make_vision(hbp_context *context, int32_t order)
     return plan;
 }
 
-START_TEST(vision_units_add_up_and_fit)
+START_TEST_IN_CONTEXT(vision_units_add_up_and_fit)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make_vision(context, 0);
+    hbp_plan *plan = keep(make_vision(context, 0));
     ck_assert_ptr_null(plan->micro_batch_modalities);
     int64_t p = 0;
     while (plan->pack_vision[p] < 2 || plan->pack_vision_capacity[p] == INT64_MAX)
@@ -291,15 +268,12 @@ START_TEST(vision_units_add_up_and_fit)
     WRONG(int64_t, plan->pack_vision_capacity[p], -1, "its capacity for them is -1");
     WRONG(int32_t, plan->sample_vision[i], -1, "the number of vision units is -1");
     WRONG(int32_t, plan->sample_vision[i], INT32_MAX, "the number of vision units");
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(packs_of_a_micro_batch_hold_the_same_kinds)
+START_TEST_IN_CONTEXT(packs_of_a_micro_batch_hold_the_same_kinds)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make_vision(context, 1);
+    hbp_plan *plan = keep(make_vision(context, 1));
     int64_t p = 0, m = 0;
     while (plan->pack_offsets[p + 1] - plan->pack_offsets[p] < 2 ||
            plan->sample_modalities[plan->pack_offsets[p]] ==
@@ -318,15 +292,12 @@ START_TEST(packs_of_a_micro_batch_hold_the_same_kinds)
     WRONG(int32_t, plan->sample_modalities[end - 1], 61, "holds the kinds 0x");
     snprintf(text, sizeof text, "pack %d: sample row %d of kind ", (int)p, (int)i + 1);
     WRONG(int32_t, plan->sample_modalities[i], 2, text);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Columns of noise, large and small: nothing is read outside them. */
-START_TEST(noise_does_no_harm)
+START_TEST_IN_CONTEXT(noise_does_no_harm)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     for (int round = 0; round < 2000; round++) {
         hbp_plan *plan = make(context, HBP_OVERLONG_DROP + round % 3);
@@ -344,7 +315,6 @@ START_TEST(noise_does_no_harm)
         ck_assert(status == HBP_E_INVALID || *place == kept || c == 4 || c == 5);
         hbp_plan_free(plan);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -353,13 +323,10 @@ static hbp_status check(hbp_context *context, void *user)
     return hbp__plan_check(context, user);
 }
 
-START_TEST(a_check_is_cancelled)
+START_TEST_IN_CONTEXT(a_check_is_cancelled)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, HBP_OVERLONG_DROP);
+    hbp_plan *plan = keep(make(context, HBP_OVERLONG_DROP));
     ck_assert_int_gt(cancel_sweep(check, plan), 0);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "plans.h"
 
 typedef struct made {
@@ -37,9 +38,8 @@ START_TEST(every_step_comes_back)
 END_TEST
 
 /* The same samples with and without a second size make two plans; a cursor is of one of them. */
-START_TEST(a_second_size_makes_another_plan)
+START_TEST_IN_CONTEXT(a_second_size_makes_another_plan)
 {
-    hbp_context *context = test_context();
     plans_shape shape = plans_draw(4);
     hbp_plan *plan[3];
     uint8_t cursor[3][HBP_CURSOR_BYTES];
@@ -62,7 +62,6 @@ START_TEST(a_second_size_makes_another_plan)
         }
     for (int k = 0; k < 3; k++)
         hbp_plan_free(plan[k]);
-    hbp_context_free(context);
 }
 END_TEST
 

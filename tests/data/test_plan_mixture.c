@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "failing.h"
+#include "keep.h"
 
 /* A plan of one pack a step, step i of samples[i] samples: as much of it as its mixture is measured by. */
 static hbp_plan *make(hbp_context *context, int64_t steps, const int64_t *samples, const int32_t *tokens)
@@ -26,47 +27,35 @@ static double distance_of(hbp_context *context, const hbp_plan *plan)
     return distance;
 }
 
-START_TEST(distance_to_the_epoch)
+START_TEST_IN_CONTEXT(distance_to_the_epoch)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 2, (int64_t[]){3, 3}, (int32_t[]){4, 4, 8, 6, 6, 4});
+    hbp_plan *plan = keep(make(context, 2, (int64_t[]){3, 3}, (int32_t[]){4, 4, 8, 6, 6, 4}));
     /* Step 0: 8 and 8 of 16; step 1: 16 and 0. All: 24 and 8. */
     ck_assert_double_eq_tol(distance_of(context, plan), 0.25, 1e-12);
     plan->sample_tokens[5] = 12;
     /* Step 0: 1/2, 1/2; step 1: 12 and 12 of 24. */
     ck_assert_double_eq_tol(distance_of(context, plan), 0, 1e-12);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(classes_are_powers_of_two)
+START_TEST_IN_CONTEXT(classes_are_powers_of_two)
 {
-    hbp_context *context = test_context();
     /* 4 to 7 are one class, 1 is another, and so is the longest there can be. */
-    hbp_plan *plan = make(context, 2, (int64_t[]){1, 2}, (int32_t[]){7, 4, 5});
+    hbp_plan *plan = keep(make(context, 2, (int64_t[]){1, 2}, (int32_t[]){7, 4, 5}));
     ck_assert_double_eq(distance_of(context, plan), 0);
-    hbp_plan_free(plan);
-    plan = make(context, 2, (int64_t[]){1, 1}, (int32_t[]){3, 4});
+    plan = keep(make(context, 2, (int64_t[]){1, 1}, (int32_t[]){3, 4}));
     ck_assert_double_eq_tol(distance_of(context, plan), (4.0 / 7 + 3.0 / 7) / 2, 1e-15);
-    hbp_plan_free(plan);
-    plan = make(context, 2, (int64_t[]){1, 1}, (int32_t[]){1, INT32_MAX});
+    plan = keep(make(context, 2, (int64_t[]){1, 1}, (int32_t[]){1, INT32_MAX}));
     ck_assert_double_eq_tol(distance_of(context, plan), 0.5, 1e-15);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(steps_without_tokens_are_left_out)
+START_TEST_IN_CONTEXT(steps_without_tokens_are_left_out)
 {
-    hbp_context *context = test_context();
-    hbp_plan *plan = make(context, 3, (int64_t[]){1, 0, 1}, (int32_t[]){2, 16});
+    hbp_plan *plan = keep(make(context, 3, (int64_t[]){1, 0, 1}, (int32_t[]){2, 16}));
     ck_assert_double_eq_tol(distance_of(context, plan), (16.0 / 18 + 2.0 / 18) / 2, 1e-15);
-    hbp_plan_free(plan);
-    plan = make(context, 1, (int64_t[]){0}, (int32_t[]){0});
+    plan = keep(make(context, 1, (int64_t[]){0}, (int32_t[]){0}));
     ck_assert_double_eq(distance_of(context, plan), 0);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -99,9 +88,8 @@ static double expected(const hbp_plan *plan)
     return measured ? sum / (double)measured : 0;
 }
 
-START_TEST(as_counted_class_by_class)
+START_TEST_IN_CONTEXT(as_counted_class_by_class)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < TEST_ROUNDS(200); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
         int64_t samples[24], steps = 1 + hbp__rng_below(&rng, 24), all = 0;
@@ -114,7 +102,6 @@ START_TEST(as_counted_class_by_class)
         ck_assert_double_eq_tol(distance_of(context, plan), expected(plan), 1e-12);
         hbp_plan_free(plan);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -124,20 +111,17 @@ static hbp_status measure_once(hbp_context *context, void *user)
     return hbp__plan_mixture(context, user, &distance);
 }
 
-START_TEST(it_may_be_cancelled)
+START_TEST_IN_CONTEXT(it_may_be_cancelled)
 {
-    hbp_context *context = test_context();
     int64_t samples[600];
     int32_t tokens[600];
     for (int i = 0; i < 600; i++) {
         samples[i] = 1;
         tokens[i] = 1 + i;
     }
-    hbp_plan *plan = make(context, 600, samples, tokens);
+    hbp_plan *plan = keep(make(context, 600, samples, tokens));
     /* Every 256 steps in both passes. */
     ck_assert_int_eq(cancel_sweep(measure_once, plan), 6);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
 
 /* Each step's micro-batches in an order drawn at random. */
@@ -17,16 +18,16 @@ static int32_t *draw_order(const hbp_plan *plan, uint64_t seed)
     return order;
 }
 
-START_TEST(micro_batches_change_places)
+START_TEST_IN_CONTEXT(micro_batches_change_places)
 {
-    hbp_context *context = test_context();
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 40; keep_release(mark), seed++) {
         plans_shape shape = plans_draw(seed);
-        hbp_lengths *lengths = plans_lengths(context, seed, 90, 500, 0, 0);
-        hbp_plan *plan = plans_make(&shape, lengths);
-        int32_t *order = draw_order(plan, seed);
+        hbp_lengths *lengths = keep(plans_lengths(context, seed, 90, 500, 0, 0));
+        hbp_plan *plan = keep(plans_make(&shape, lengths));
+        int32_t *order = keep(draw_order(plan, seed));
         hbp_plan *other = NULL;
-        OK(context, hbp__plan_permute(context, plan, order, &other));
+        MAKES(context, other, hbp__plan_permute(context, plan, order, &other));
         OK(context, hbp_plan_validate(context, other, lengths, NULL));
         for (int64_t m = 0; m < plan->micro_batches; m++) {
             int64_t from = plan->micro_batch_offsets[order[m]], to = other->micro_batch_offsets[m];
@@ -43,32 +44,21 @@ START_TEST(micro_batches_change_places)
                                      plan->sample_ids[plan->pack_offsets[from + p] + i]);
             }
         }
-        hbp_plan_free(other);
-        free(order);
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_order_there_is_changes_nothing)
+START_TEST_IN_CONTEXT(the_order_there_is_changes_nothing)
 {
-    hbp_context *context = test_context();
     plans_shape shape = plans_draw(5);
-    hbp_lengths *lengths = plans_lengths(context, 5, 90, 500, 0, 0);
-    hbp_plan *plan = plans_make(&shape, lengths);
-    int32_t *order = malloc((size_t)plan->micro_batches * sizeof *order);
+    hbp_lengths *lengths = keep(plans_lengths(context, 5, 90, 500, 0, 0));
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
+    int32_t *order = keep(malloc((size_t)plan->micro_batches * sizeof *order));
     for (int32_t m = 0; m < plan->micro_batches; m++)
         order[m] = m;
     hbp_plan *same = NULL;
-    OK(context, hbp__plan_permute(context, plan, order, &same));
+    MAKES(context, same, hbp__plan_permute(context, plan, order, &same));
     ck_assert_uint_eq(hbp_plan_get_digest(same), hbp_plan_get_digest(plan));
-    hbp_plan_free(same);
-    free(order);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -87,20 +77,18 @@ static hbp_status permute(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
     enum { DROPPED = 100000 };
-    hbp_context *context = test_context();
     plans_shape shape = plans_draw(5);
     hbp_lengths *lengths = plans_lengths(context, 5, 90, 500, 0, 0);
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     int32_t *order = draw_order(plan, 5);
     permuted p = {plan, order};
     failing_sweep(permute, &p);
     free(order);
-    hbp_plan_free(plan);
     hbp_lengths_free(lengths);
-    plan = hbp__plan_new(&context->memory, 0, 0, 0, 0, DROPPED, 0);
+    plan = keep(hbp__plan_new(&context->memory, 0, 0, 0, 0, DROPPED, 0));
     ck_assert_ptr_nonnull(plan);
     for (int i = 0; i < DROPPED; i++) {
         plan->dropped_ids[i] = i;
@@ -115,8 +103,6 @@ START_TEST(nothing_is_left_behind)
     hbp_plan_free(other);
     p = (permuted){plan, NULL};
     ck_assert_int_gt(cancel_sweep(permute, &p), 1);
-    hbp_plan_free(plan);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
-#include "test.h"
 
 enum { MOST = 64 };
 
@@ -31,9 +31,8 @@ static void check_rank(hbp_context *context, const hbp_plan *plan, int64_t step,
     }
 }
 
-START_TEST(a_rank_gets_its_pack_of_every_micro_batch)
+START_TEST_IN_CONTEXT(a_rank_gets_its_pack_of_every_micro_batch)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 40; seed++) {
         plans_shape shape = plans_draw(seed);
         int32_t kinds = (int32_t)(seed % 3);
@@ -46,17 +45,15 @@ START_TEST(a_rank_gets_its_pack_of_every_micro_batch)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A caller of another version has shorter or longer structs. */
-START_TEST(packs_may_be_of_another_size)
+START_TEST_IN_CONTEXT(packs_may_be_of_another_size)
 {
-    hbp_context *context = test_context();
     plans_shape shape = plans_draw(3);
-    hbp_lengths *lengths = plans_lengths(context, 3, 60, 500, 0, 0);
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_lengths *lengths = keep(plans_lengths(context, 3, 60, 500, 0, 0));
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     const uint32_t sizes[] = {12, sizeof(hbp_rank_pack), sizeof(hbp_rank_pack) + 24};
     for (int i = 0; i < 3; i++) {
         unsigned char room[MOST * (sizeof(hbp_rank_pack) + 24) + 1];
@@ -74,19 +71,15 @@ START_TEST(packs_may_be_of_another_size)
         }
         ck_assert_uint_eq(room[(uint64_t)count * sizes[i]], 0xa5);
     }
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_arguments_are_named)
+START_TEST_IN_CONTEXT(bad_arguments_are_named)
 {
-    hbp_context *context = test_context();
     plans_shape shape = {.ranks = 4, .domain_ranks = 4, .pack_samples = 3, .micro_batch_multiple = 2};
     shape.sequence_multiple = shape.pack_multiple = 1;
-    hbp_lengths *lengths = plans_lengths(context, 3, 40, 500, 0, 0);
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_lengths *lengths = keep(plans_lengths(context, 3, 40, 500, 0, 0));
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     hbp_rank_pack packs[MOST];
     int64_t count = -1;
     const uint32_t size = sizeof *packs;
@@ -112,9 +105,6 @@ START_TEST(bad_arguments_are_named)
           hbp_plan_copy_rank_packs(context, plan, 0, 0, packs, 3, MOST, &count));
     ck_assert_int_eq(hbp_plan_copy_rank_packs(NULL, plan, 0, 0, packs, size, MOST, &count), HBP_E_INVALID);
     OK(context, hbp_plan_copy_rank_packs(context, plan, 0, 0, packs, size, count, &count));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

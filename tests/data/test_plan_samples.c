@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "plans.h"
 
 #include <math.h>
@@ -136,15 +137,14 @@ START_TEST(weights_are_those_of_each_definition)
 END_TEST
 
 /* A sample without loss tokens weighs nothing, and divides nothing by 0. */
-START_TEST(no_loss_no_weight)
+START_TEST_IN_CONTEXT(no_loss_no_weight)
 {
-    hbp_context *context = test_context();
     const uint32_t length[] = {5, 6, 7}, loss[] = {0, 0, 0};
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 3, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 3, &options, &lengths));
     plans_shape shape = plans_draw(0);
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     for (int32_t how = HBP_LOSS_TOKEN; how <= HBP_LOSS_SUM; how++)
         for (int64_t s = 0; s < plan->steps; s++) {
             double weights[4];
@@ -153,9 +153,6 @@ START_TEST(no_loss_no_weight)
             for (int64_t i = 0; i < count; i++)
                 ck_assert(weights[i] == (how == HBP_LOSS_SUM));
         }
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "failing.h"
+#include "keep.h"
 
 /* A set of ranks below 10 as bits, listed; returns how many. */
 static int64_t list(uint32_t bits, int32_t *ranks)
@@ -14,9 +15,8 @@ static int64_t list(uint32_t bits, int32_t *ranks)
     return count;
 }
 
-START_TEST(numbers_come_in_order)
+START_TEST_IN_CONTEXT(numbers_come_in_order)
 {
-    hbp_context *context = test_context();
     hbp__rank_sets sets = {0};
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int32_t number_of[1024], ranks[10], seen = 0;
@@ -43,7 +43,6 @@ START_TEST(numbers_come_in_order)
     ck_assert_int_gt(seen, 900);
     hbp__rank_sets_close(&sets);
     ck_assert_ptr_null(sets.rank);
-    hbp_context_free(context);
 }
 END_TEST
 

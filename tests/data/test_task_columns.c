@@ -1,16 +1,15 @@
 #include "data/task_columns.h"
 
+#include "keep.h"
 #include "task_columns.h"
 
-START_TEST(drawn_schedules_are_safe)
+START_TEST_IN_CONTEXT(drawn_schedules_are_safe)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 500; seed++) {
         hbp_task_schedule *s = task_columns_draw(context, seed);
         OK(context, hbp__task_columns_check(context, s));
         hbp_task_schedule_free(s);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -41,10 +40,9 @@ static hbp_task_schedule *wide_schedule(hbp_context *context)
     }
 }
 
-START_TEST(every_breach_is_named)
+START_TEST_IN_CONTEXT(every_breach_is_named)
 {
-    hbp_context *context = test_context();
-    hbp_task_schedule *s = wide_schedule(context);
+    hbp_task_schedule *s = keep(wide_schedule(context));
     BREAKS(s->summary.operators, 1000, "the summary says 1000 operators; the table has");
     BREAKS(s->summary.meta_ops, 1000, "the summary says 1000 MetaOps");
     BREAKS(s->summary.levels, 1000, "the summary says 1000 levels");
@@ -98,8 +96,6 @@ START_TEST(every_breach_is_named)
         if (s->group_offsets[g + 1] - first > 1)
             BREAKS(s->group_ranks[first + 1], s->group_ranks[first], "comes after rank");
     }
-    hbp_task_schedule_free(s);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 /* Lists of slices, columns, names, digest (lib/data/task_schedule.c). */
 #include "failing.h"
+#include "keep.h"
 #include "task_schedules.h"
 
-START_TEST(slices_grow)
+START_TEST_IN_CONTEXT(slices_grow)
 {
-    hbp_context *context = test_context();
     hbp__task_slices slices = {0};
     for (int32_t i = 0; i < 1000; i++)
         OK(context,
@@ -19,13 +19,11 @@ START_TEST(slices_grow)
     OK(context, hbp__task_slices_add(context, &slices, &(hbp__task_slice){.end_ns = 3}));
     ck_assert_int_eq(slices.makespan_ns, 3);
     hbp__task_slices_close(&slices);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(new_columns_are_zero)
+START_TEST_IN_CONTEXT(new_columns_are_zero)
 {
-    hbp_context *context = test_context();
     hbp_task_schedule shape = {.meta_ops = 2, .operators_total = 5, .levels = 1, .waves = 3, .slices = 4};
     shape.groups = 2;
     shape.group_ranks_total = 6;
@@ -48,7 +46,6 @@ START_TEST(new_columns_are_zero)
     ck_assert_ptr_null(hbp_task_schedule_get_meta_op_name(schedule, 0));
     hbp_task_schedule_free(schedule);
     hbp_task_schedule_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -206,12 +203,11 @@ START_TEST(slices_of_columns_without_memory)
 }
 END_TEST
 
-START_TEST(machines)
+START_TEST_IN_CONTEXT(machines)
 {
     const struct {
         int32_t nodes, gpus_per_node, domain_gpus, gpus, domain;
     } cases[] = {{4, 8, 8, 32, 8}, {1, 4, 8, 4, 4}, {2, 8, 1, 16, 1}, {9, 8, 72, 72, 72}};
-    hbp_context *context = test_context();
     int32_t gpus, domain;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hbp_machine *machine =
@@ -233,7 +229,6 @@ START_TEST(machines)
     FAILS(context, HBP_E_OVERFLOW, "has 4900000000 GPUs; at most 2147483647",
           hbp__task_machine(context, machine, &gpus, &domain));
     hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

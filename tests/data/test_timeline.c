@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "failing.h"
+#include "keep.h"
 
 #define ROWS 6
 
@@ -57,9 +58,8 @@ static hbp_timeline_columns view(const rows *r)
                                   .date = "2026-11-22"};
 }
 
-START_TEST(columns_come_back)
+START_TEST_IN_CONTEXT(columns_come_back)
 {
-    hbp_context *context = test_context();
     rows r = plain;
     hbp_timeline_columns given = view(&r), got;
     hbp_timeline *timeline;
@@ -76,19 +76,17 @@ START_TEST(columns_come_back)
 #undef SAME
     hbp_timeline_free(timeline);
     hbp_timeline_free(NULL);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(columns_may_be_unknown)
+START_TEST_IN_CONTEXT(columns_may_be_unknown)
 {
-    hbp_context *context = test_context();
     hbp_timeline_columns given = view(&plain), got;
     hbp_timeline *timeline;
     given.samples = given.start_ns = given.communication_ns = given.peak_bytes = NULL;
     given.device = "  ";
     given.date = NULL;
-    OK(context, hbp_timeline_create(context, &given, &timeline));
+    MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
     hbp_timeline_columns_init(&got, sizeof got);
     OK(context, hbp_timeline_get_columns(context, timeline, &got));
     ck_assert(!got.samples && !got.start_ns && !got.communication_ns && !got.peak_bytes);
@@ -98,14 +96,11 @@ START_TEST(columns_may_be_unknown)
     OK(context, hbp_timeline_get_measurements(context, timeline, &m));
     ck_assert_int_eq(m.count, ROWS - 1);
     ck_assert_ptr_null(m.peak_bytes);
-    hbp_timeline_free(timeline);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(measurements_are_the_rows_without_dummies)
+START_TEST_IN_CONTEXT(measurements_are_the_rows_without_dummies)
 {
-    hbp_context *context = test_context();
     hbp_timeline_columns given = view(&plain);
     hbp_timeline *timeline;
     OK(context, hbp_timeline_create(context, &given, &timeline));
@@ -132,14 +127,12 @@ START_TEST(measurements_are_the_rows_without_dummies)
     ck_assert_int_eq(m.count, 2);
     ck_assert(m.sp == got.sp && m.time_ns == got.time_ns && m.peak_bytes == got.peak_bytes);
     hbp_timeline_free(timeline);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One value changed at a time: each is told by its row. */
-START_TEST(values_without_sense_are_refused)
+START_TEST_IN_CONTEXT(values_without_sense_are_refused)
 {
-    hbp_context *context = test_context();
     hbp_timeline *timeline;
 #define REFUSES(change, message)                                                                             \
     do {                                                                                                     \
@@ -184,7 +177,6 @@ START_TEST(values_without_sense_are_refused)
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_timeline_create(context, NULL, NULL));
     FAILS(context, HBP_E_INVALID, "timeline is NULL", hbp_timeline_get_columns(context, NULL, NULL));
     FAILS(context, HBP_E_INVALID, "timeline is NULL", hbp_timeline_get_measurements(context, NULL, NULL));
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "failing.h"
 
 #include "data/vlm.h"
+#include "keep.h"
 
 static hbp_model *small_language(hbp_context *context)
 {
@@ -33,10 +34,9 @@ static hbp_vlm_fields small(void)
     return f;
 }
 
-START_TEST(a_small_model_by_hand)
+START_TEST_IN_CONTEXT(a_small_model_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_model *language = small_language(context);
+    hbp_model *language = keep(small_language(context));
     hbp_vlm_fields f = small();
     hbp_vlm *vlm = NULL;
     OK(context, hbp_vlm_create(context, &f, language, &vlm));
@@ -76,8 +76,6 @@ START_TEST(a_small_model_by_hand)
                                                      2 * (5. * 2 * (double)layer + 4. * 14 * 5 * 50) +
                                                      3. * 2 * (16 * 9 + 9 * 24));
     hbp_vlm_free(vlm);
-    hbp_model_free(language);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -123,10 +121,9 @@ END_TEST
         ck_assert_ptr_null(vlm);                                                                             \
     } while (0)
 
-START_TEST(wrong_fields_are_named)
+START_TEST_IN_CONTEXT(wrong_fields_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_model *language = small_language(context);
+    hbp_model *language = keep(small_language(context));
     hbp_vlm *vlm = (hbp_vlm *)context;
     WRONG("vision_mlp is 2; it must lie in 0..1", vision_mlp, 2);
     WRONG("vision_layers is 0; it must lie in 1..16777216", vision_layers, 0);
@@ -159,8 +156,6 @@ START_TEST(wrong_fields_are_named)
     FAILS(context, HBP_E_INVALID, "vlm is NULL", hbp_vlm_get_summary(context, NULL, NULL));
     hbp_vlm_free(vlm);
     ck_assert_int_eq(hbp_vlm_create(NULL, &f, language, &vlm), HBP_E_INVALID);
-    hbp_model_free(language);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -181,13 +176,10 @@ static hbp_status create_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_model *language = small_language(context);
+    hbp_model *language = keep(small_language(context));
     failing_sweep(create_once, language);
-    hbp_model_free(language);
-    hbp_context_free(context);
 }
 END_TEST
 

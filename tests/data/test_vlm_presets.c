@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 
 #include <math.h>
 
@@ -24,9 +25,8 @@ static void near(const char *name, const char *what, double got, double publishe
     ck_assert_msg(fabs(got / published - 1) < .01, "%s: %s is %g instead of %g", name, what, got, published);
 }
 
-START_TEST(every_row_has_the_published_parameters)
+START_TEST_IN_CONTEXT(every_row_has_the_published_parameters)
 {
-    hbp_context *context = test_context();
     ck_assert_int_eq(hbp_vlm_count_presets(), row_count);
     for (int64_t i = 0; i < row_count; i++) {
         const struct row *row = &rows[i];
@@ -47,35 +47,29 @@ START_TEST(every_row_has_the_published_parameters)
     }
     ck_assert_ptr_null(hbp_vlm_get_preset_name(row_count));
     ck_assert_ptr_null(hbp_vlm_get_preset_name(-1));
-    hbp_context_free(context);
 }
 END_TEST
 
 /* OpenCLIP's profile: 2264.33 GFLOP for EVA02-E-14's image tower at 224 x 224, 257 tokens. */
-START_TEST(flops_are_those_of_a_profile)
+START_TEST_IN_CONTEXT(flops_are_those_of_a_profile)
 {
-    hbp_context *context = test_context();
     hbp_vlm *preset = NULL;
     hbp_vlm *vlm = NULL;
-    OK(context, hbp_vlm_create_preset(context, "eva-clip-llama-3-8b", &preset));
+    MAKES(context, preset, hbp_vlm_create_preset(context, "eva-clip-llama-3-8b", &preset));
     hbp_vlm_fields f = {.struct_size = sizeof f};
     OK(context, hbp_vlm_get_fields(context, preset, &f));
     f.tokens_per_unit = 257;
     f.attention_tokens = 0;
     f.projected_per_unit = f.projector_input = f.projector_hidden = 1;
-    OK(context, hbp_vlm_create(context, &f, hbp_vlm_get_language(preset), &vlm));
+    MAKES(context, vlm, hbp_vlm_create(context, &f, hbp_vlm_get_language(preset), &vlm));
     hbp_vlm_summary s = {.struct_size = sizeof s};
     OK(context, hbp_vlm_get_summary(context, vlm, &s));
     ck_assert_msg(fabs(s.vision_flops_per_unit / 2264.33e9 - 1) < .002, "%g", s.vision_flops_per_unit);
-    hbp_vlm_free(vlm);
-    hbp_vlm_free(preset);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_unknown_name_gets_the_nearest)
+START_TEST_IN_CONTEXT(an_unknown_name_gets_the_nearest)
 {
-    hbp_context *context = test_context();
     hbp_vlm *vlm = (hbp_vlm *)context;
     FAILS(context, HBP_E_INVALID, "no vision-language preset 'qwen2vl-7b'; the nearest is 'qwen2-vl-7b'",
           hbp_vlm_create_preset(context, "qwen2vl-7b", &vlm));
@@ -84,7 +78,6 @@ START_TEST(an_unknown_name_gets_the_nearest)
           hbp_vlm_create_preset(context, "internvl-1.2-plus-34b", &vlm));
     FAILS(context, HBP_E_INVALID, "name is NULL", hbp_vlm_create_preset(context, NULL, &vlm));
     FAILS(context, HBP_E_INVALID, "out is NULL", hbp_vlm_create_preset(context, "qwen2-vl-7b", NULL));
-    hbp_context_free(context);
 }
 END_TEST
 

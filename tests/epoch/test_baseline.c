@@ -1,11 +1,11 @@
 #include "hbp/simulate.h"
+#include "keep.h"
 #include "planned.h"
 
-START_TEST(every_baseline_is_a_sound_plan)
+START_TEST_IN_CONTEXT(every_baseline_is_a_sound_plan)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 4, 1500, 50000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 4, 1500, 50000));
     hbp_epoch_options options = {
         .struct_size = sizeof options, .max_length = 32768, .over_long = HBP_OVERLONG_DROP, .seed = 1};
     int64_t ns[HBP_BASELINE_COUNT];
@@ -31,19 +31,15 @@ START_TEST(every_baseline_is_a_sound_plan)
     ck_assert_int_lt(ns[HBP_BASELINE_SORTED], ns[HBP_BASELINE_NO_PACKING]);
     ck_assert_int_lt(ns[HBP_BASELINE_BEST_FIT_DECREASING], ns[HBP_BASELINE_SORTED]);
     ck_assert_int_lt(ns[HBP_BASELINE_HOMOGENEOUS_SP], ns[HBP_BASELINE_NEXT_FIT]);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Step for step what hbp_plan_step makes of the samples that the default's steps hold. */
-START_TEST(steps_are_those_of_the_step_planner)
+START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
 {
     static const int32_t mode[] = {HBP_STEP_PAPER, HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 5, 400, 40000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, 400, 40000));
     for (int contract = 0; contract < 3; contract++)
         for (int k = 0; k < 3; k++) {
             hbp_epoch_options options = {.struct_size = sizeof options,
@@ -91,22 +87,18 @@ START_TEST(steps_are_those_of_the_step_planner)
             hbp_plan_free(plan);
             hbp_plan_free(ours);
         }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_group_is_the_setting_of_classic_ways)
+START_TEST_IN_CONTEXT(a_group_is_the_setting_of_classic_ways)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 6, 500, 9000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 6, 500, 9000));
     hbp_groups *groups = NULL, *two = NULL;
     const int64_t length[] = {10000, 20000};
     const int32_t sp[] = {2, 4}, recompute[] = {0, 0};
-    OK(context, hbp_groups_create(context, cost, 1, length, sp, recompute, 80000, &groups));
-    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, 80000, &two));
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, length, sp, recompute, 80000, &groups));
+    MAKES(context, two, hbp_groups_create(context, cost, 2, length, sp, recompute, 80000, &two));
     for (int32_t b = 0; b < HBP_BASELINE_COUNT; b++) {
         hbp_plan *plan = NULL;
         hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
@@ -125,27 +117,18 @@ START_TEST(a_group_is_the_setting_of_classic_ways)
         FAILS(context, HBP_E_INVALID, "groups has 2 groups; packs of a baseline are of one",
               hbp_plan_baseline(context, lengths, cost, b, &options, &plan));
     }
-    hbp_groups_free(two);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(unknown_baselines_are_named)
+START_TEST_IN_CONTEXT(unknown_baselines_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 4, 50, 5000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 4, 50, 5000));
     hbp_plan *plan = NULL;
     FAILS(context, HBP_E_INVALID, "baseline 14", hbp_plan_baseline(context, lengths, cost, 14, NULL, &plan));
     FAILS(context, HBP_E_INVALID, "baseline -1", hbp_plan_baseline(context, lengths, cost, -1, NULL, &plan));
     ck_assert_ptr_null(hbp_baseline_name(HBP_BASELINE_COUNT));
     ck_assert_str_eq(hbp_baseline_name(HBP_BASELINE_ISF), "isf");
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,11 +1,11 @@
 #include "batched.h"
 #include "failing.h"
+#include "keep.h"
 
 /* Each step has its share of the samples, long ones and short ones. */
-START_TEST(steps_are_dealt_their_share)
+START_TEST_IN_CONTEXT(steps_are_dealt_their_share)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 150 + 100 * (int64_t)seed, 30000);
         hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = seed}, HBP_STEP_DEFAULT};
@@ -30,16 +30,13 @@ START_TEST(steps_are_dealt_their_share)
         hbp__batches_close(&b);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(steps_hold_the_samples_asked_for)
+START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 1000, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 1000, 30000));
     for (int drop = 0; drop < 2; drop++)
         for (int64_t size = 1; size < 1200; size = 3 * size + 2) {
             hbp__epoch epoch = {
@@ -54,16 +51,12 @@ START_TEST(steps_hold_the_samples_asked_for)
                 ck_assert_int_eq(batched_samples(&b, s), size);
             hbp__batches_close(&b);
         }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(linked_samples_stay_together)
+START_TEST_IN_CONTEXT(linked_samples_stay_together)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 30; seed++) {
         hbp_lengths *lengths = batched_linked(context, seed, 200, 3000, 4);
         hbp__epoch epoch = {
@@ -77,16 +70,13 @@ START_TEST(linked_samples_stay_together)
         hbp__batches_close(&b);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_curriculum_comes_first)
+START_TEST_IN_CONTEXT(a_curriculum_comes_first)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 2000, 30000));
     hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 20, .curriculum_steps = 5},
                         HBP_STEP_DEFAULT};
     hbp__batches b;
@@ -96,20 +86,16 @@ START_TEST(a_curriculum_comes_first)
     for (int64_t i = 0; i < b.first[5]; i++)
         ck_assert_int_le(hbp__lengths_get(lengths, b.sample[i]), 500);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Of fewer samples than a step holds, behind a curriculum or alone. */
-START_TEST(drop_last_drops_what_is_no_step)
+START_TEST_IN_CONTEXT(drop_last_drops_what_is_no_step)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     const int64_t length[] = {1, 1, 1, 1, 1, 1, 9, 9, 9};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 9, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 9, NULL, &lengths));
     hbp__epoch epoch = {context,         lengths, cost, NULL, {.samples_per_step = 10, .drop_last = 1},
                         HBP_STEP_DEFAULT};
     hbp__batches b;
@@ -124,24 +110,20 @@ START_TEST(drop_last_drops_what_is_no_step)
     ck_assert_int_eq(b.steps, 1);
     ck_assert_int_eq(b.first[1], 6);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The estimate from all steps is their time. */
-START_TEST(all_steps_estimate_themselves)
+START_TEST_IN_CONTEXT(all_steps_estimate_themselves)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 2, 400, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 2, 400, 30000));
     hbp__epoch epoch = {context, lengths, cost, NULL, {.micro_batch_multiple = 2}, HBP_STEP_DEFAULT};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t ns = 0, sum = 0;
     OK(context, hbp__batches_deal(&epoch, 5, INT64_MAX, &b));
-    OK(context, hbp__batches_plan(&epoch, &b, &plan));
+    MAKES(context, plan, hbp__batches_plan(&epoch, &b, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     planned_check(context, plan, lengths);
     for (int64_t s = 0; s < 5; s++) {
@@ -152,31 +134,26 @@ START_TEST(all_steps_estimate_themselves)
     ck_assert_int_le(llabs(ns - sum), 1 + sum / 1000000);
     ck_assert_int_gt(plan->bound_ns, 0);
     ck_assert_int_le(plan->bound_ns, sum);
-    hbp_plan_free(plan);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One of six steps waits for a sample as long as a hundred others: a step of the rest tells nothing of it. */
-START_TEST(the_longest_sample_is_seen)
+START_TEST_IN_CONTEXT(the_longest_sample_is_seen)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     uint32_t length[1201];
     for (int i = 0; i < 1200; i++)
         length[i] = 100 + (uint32_t)(i * 7 % 300);
     length[1200] = 100000;
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 1201, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 1201, NULL, &lengths));
     hbp__epoch epoch = {context, lengths, cost, NULL, {.seed = 1}, HBP_STEP_DEFAULT};
     hbp__batches b;
     hbp_plan *plan = NULL;
     int64_t sum = 0;
     OK(context, hbp__batches_deal(&epoch, 6, INT64_MAX, &b));
-    OK(context, hbp__batches_plan(&epoch, &b, &plan));
+    MAKES(context, plan, hbp__batches_plan(&epoch, &b, &plan));
     for (int64_t s = 0; s < 6; s++)
         sum += plan->step_ns[s];
     for (int64_t sample = 1; sample <= 6; sample++) {
@@ -185,11 +162,7 @@ START_TEST(the_longest_sample_is_seen)
         ck_assert_msg(llabs(ns - sum) <= sum / 50, "%d steps: %lld, all %lld", (int)sample, (long long)ns,
                       (long long)sum);
     }
-    hbp_plan_free(plan);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -211,14 +184,10 @@ static hbp_status deal_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    inputs in = {test_long_tail(context, 1, 14, 9000), test_cost_ranks(context, 2)};
+    inputs in = {keep(test_long_tail(context, 1, 14, 9000)), keep(test_cost_ranks(context, 2))};
     failing_sweep(deal_once, &in);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "batched.h"
 #include "failing.h"
+#include "keep.h"
 
 typedef struct given {
     hbp_lengths *lengths;
@@ -30,9 +31,8 @@ static given make(hbp_context *context)
     return g;
 }
 
-START_TEST(batches_are_as_given)
+START_TEST_IN_CONTEXT(batches_are_as_given)
 {
-    hbp_context *context = test_context();
     given g = make(context);
     hbp__batches b;
     OK(context, give(context, &g, &b));
@@ -44,14 +44,12 @@ START_TEST(batches_are_as_given)
         ck_assert_int_eq(b.sample[i], g.samples[i]);
     hbp__batches_close(&b);
     hbp_lengths_free(g.lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Ids stay those of the original samples: dropped ones may be named, pieces stay together. */
-START_TEST(a_limit_may_drop_and_split)
+START_TEST_IN_CONTEXT(a_limit_may_drop_and_split)
 {
-    hbp_context *context = test_context();
     given g = make(context);
     hbp_lengths *all = g.lengths;
     for (int way = 0; way < 2; way++) {
@@ -65,13 +63,11 @@ START_TEST(a_limit_may_drop_and_split)
         hbp_lengths_free(g.lengths);
     }
     hbp_lengths_free(all);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_batches_are_named)
+START_TEST_IN_CONTEXT(wrong_batches_are_named)
 {
-    hbp_context *context = test_context();
     const given good = make(context);
     given g;
     hbp__batches b;
@@ -90,7 +86,6 @@ START_TEST(wrong_batches_are_named)
     REFUSES("batch 1 has no samples: batch_offsets[2] is 3 after 3", g.offsets[2] = 3);
     REFUSES("sample 2 is in batch 3, and one linked to it in batch 2", (g.samples[5] = 8, g.samples[9] = 2));
     hbp_lengths_free(good.lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -102,13 +97,11 @@ static hbp_status give_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     given g = make(context);
     failing_sweep(give_once, &g);
     hbp_lengths_free(g.lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

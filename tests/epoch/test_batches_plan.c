@@ -1,14 +1,14 @@
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
-START_TEST(steps_hold_the_samples_asked_for)
+START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 2500, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 2500, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 300, .seed = 5};
     hbp_plan *plan = NULL, *again = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     planned_check(context, plan, lengths);
     ck_assert_int_eq(plan->steps, 9);
     for (int64_t s = 0; s < 8; s++)
@@ -36,24 +36,19 @@ START_TEST(steps_hold_the_samples_asked_for)
         ck_assert_int_eq(plan->bound_ns, again->bound_ns);
         hbp_plan_free(again);
     }
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Each step is what hbp_plan_step makes of its samples, and the bound is the sum of theirs. */
-START_TEST(steps_are_those_of_the_step_planner)
+START_TEST_IN_CONTEXT(steps_are_those_of_the_step_planner)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 600, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 600, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .samples_per_step = 120, .seed = 5};
     hbp_step_options step = {.struct_size = sizeof step, .degrees = HBP_STEP_ANY_DEGREE};
     hbp_plan *plan = NULL;
     int64_t bound_ns = 0;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     for (int64_t s = 0, at = 0; s < plan->steps; s++) {
         int64_t length[120];
@@ -70,18 +65,13 @@ START_TEST(steps_are_those_of_the_step_planner)
         hbp_lengths_free(batch);
     }
     ck_assert_int_eq(plan->bound_ns, bound_ns);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(batches_may_be_given)
+START_TEST_IN_CONTEXT(batches_may_be_given)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 500, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 500, 30000));
     int64_t offsets[] = {0, 100, 350, 500}, samples[500];
     for (int64_t i = 0; i < 500; i++)
         samples[i] = (i * 7) % 500;
@@ -102,17 +92,13 @@ START_TEST(batches_may_be_given)
             }
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(left_over_samples_are_listed)
+START_TEST_IN_CONTEXT(left_over_samples_are_listed)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 500, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 500, 30000));
     for (int way = 0; way < 3; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .drop_last = 1,
@@ -130,55 +116,41 @@ START_TEST(left_over_samples_are_listed)
             ck_assert_int_eq(plan->dropped_reasons[i], HBP_DROPPED_LEFTOVER);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    planned_inputs in = {test_long_tail(context, 1, 30, 9000),
-                         test_cost_ranks(context, 2),
+    planned_inputs in = {keep(test_long_tail(context, 1, 30, 9000)),
+                         keep(test_cost_ranks(context, 2)),
                          {.struct_size = sizeof in.options, .samples_per_step = 8, .drop_last = 1}};
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 3);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(samples_stay_in_their_window)
+START_TEST_IN_CONTEXT(samples_stay_in_their_window)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 2, 3000, 20000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 2, 3000, 20000));
     hbp_epoch_options options = {.struct_size = sizeof options, .window_samples = 700, .curriculum_steps = 3};
     hbp_plan *plan = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     planned_check(context, plan, lengths);
     ck_assert_int_eq(plan->composition, HBP_COMPOSITION_STRATIFIED);
     /* Windows come one after the other: the sample in row i is of window i / 700. */
     for (int64_t i = 0; i < plan->samples; i++)
         ck_assert_int_eq(plan->sample_ids[i] / 700, i / 700);
-    hbp_plan_free(plan);
     options.composition = HBP_COMPOSITION_HIERARCHY;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_int_eq(plan->composition, HBP_COMPOSITION_HIERARCHY);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(dropped_samples_of_all_windows_are_listed)
+START_TEST_IN_CONTEXT(dropped_samples_of_all_windows_are_listed)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 2000, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options,
                                  .window_samples = 500,
                                  .drop_last = 1,
@@ -193,9 +165,6 @@ START_TEST(dropped_samples_of_all_windows_are_listed)
         ck_assert_int_eq(plan->samples + plan->dropped, 2000);
     }
     hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

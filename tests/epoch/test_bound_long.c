@@ -3,6 +3,7 @@
 #include "epoch/epoch.h"
 #include "failing.h"
 #include "hbp/simulate.h"
+#include "keep.h"
 
 enum { MOST = 8 };
 
@@ -85,9 +86,8 @@ static int64_t bound_of(hbp_context *context, const hbp_lengths *lengths, const 
     return bound;
 }
 
-START_TEST(no_way_to_spread_samples_is_faster)
+START_TEST_IN_CONTEXT(no_way_to_spread_samples_is_faster)
 {
-    hbp_context *context = test_context();
     int64_t raised = 0, exact = 0;
     for (uint64_t seed = 0; seed < TEST_ROUNDS(300); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
@@ -112,30 +112,24 @@ START_TEST(no_way_to_spread_samples_is_faster)
     }
     ck_assert_int_gt(raised, TEST_ROUNDS(300) / 8);
     ck_assert_int_gt(exact, TEST_ROUNDS(300) / 8);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One giant among short samples: its step ends no sooner than it does, and holds few of the others. */
-START_TEST(a_giant_is_waited_for)
+START_TEST_IN_CONTEXT(a_giant_is_waited_for)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 32);
+    hbp_cost *cost = keep(test_cost_ranks(context, 32));
     int64_t length[2] = {250, 120000}, count[2] = {8000, 1}, plain, short_ns;
     hbp_lengths *lengths = NULL, *shorts = NULL;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_histogram(context, length, count, 2, &lengths));
     int64_t bound = bound_of(context, lengths, cost, 250000, &plain);
     count[0] -= 1000; /* at most so many beside it */
-    OK(context, hbp_lengths_create_histogram(context, length, count, 1, &shorts));
+    MAKES(context, shorts, hbp_lengths_create_histogram(context, length, count, 1, &shorts));
     OK(context, hbp_bound_epoch(context, shorts, cost, 8, &short_ns));
     ck_assert_int_gt(bound, plain);
     ck_assert_int_ge(bound, alone(cost, 120000) + short_ns);
     /* A step that holds all lets them run beside it. */
     ck_assert_int_eq(bound_of(context, lengths, cost, 3000000, &plain), plain);
-    hbp_lengths_free(shorts);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -152,14 +146,11 @@ static hbp_status bound_once(hbp_context *context, void *user)
     return hbp__epoch_bound_long(&epoch, 250000, &bound);
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    inputs in = {lengths_of(context, (int64_t[]){120000, 5, 250, 90000, 90000}, 5), test_cost(context)};
+    inputs in = {keep(lengths_of(context, (int64_t[]){120000, 5, 250, 90000, 90000}, 5)),
+                 keep(test_cost(context))};
     failing_sweep(bound_once, &in);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "batched.h"
 #include "epoch/epoch.h"
 #include "failing.h"
+#include "keep.h"
 
 typedef struct caps {
     int64_t per_rank;
@@ -70,10 +71,9 @@ static caps suggested(hbp_context *context, caps c)
     return c;
 }
 
-START_TEST(caps_hold_every_unit_or_say_what_would)
+START_TEST_IN_CONTEXT(caps_hold_every_unit_or_say_what_would)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int refused = 0, held = 0, mended = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         int64_t length[40], tie[40], count = 1 + (int64_t)(seed % 40);
@@ -112,20 +112,17 @@ START_TEST(caps_hold_every_unit_or_say_what_would)
     ck_assert_int_ge(refused, 50);
     ck_assert_int_ge(held, 50);
     ck_assert_int_ge(mended, 20);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Sample 3 is longer than the first one that does not fit, which another step holds. */
-START_TEST(every_contract_names_the_longest)
+START_TEST_IN_CONTEXT(every_contract_names_the_longest)
 {
     const int64_t length[] = {900, 5000, 40, 7000, 60, 5001}, offsets[] = {0, 2, 4, 6},
                   samples[] = {0, 1, 2, 3, 4, 5};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 6, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 6, NULL, &lengths));
     const hbp_epoch_options contracts[] = {
         {.samples_per_step = 2},
         {.batches = 3, .batch_offsets = offsets, .batch_samples = samples},
@@ -158,26 +155,19 @@ START_TEST(every_contract_names_the_longest)
         ck_assert(strstr(hbp_context_message(context), "tokens_per_rank"));
         ck_assert_ptr_null(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A histogram names a sample by its place in it. */
-START_TEST(histograms_are_held_against_caps)
+START_TEST_IN_CONTEXT(histograms_are_held_against_caps)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     const int64_t length[] = {8, 20, 3000}, count[] = {5, 2, 4};
     hbp_lengths *histogram = NULL;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
+    MAKES(context, histogram, hbp_lengths_create_histogram(context, length, count, 3, &histogram));
     OK(context, check(context, histogram, cost, (caps){.length = 3000}));
     FAILS(context, HBP_E_INFEASIBLE, "sample 7 has 3000 tokens with padding; the longest pack holds 2999",
           check(context, histogram, cost, (caps){.length = 2999}));
-    hbp_lengths_free(histogram);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -193,12 +183,11 @@ static hbp_status check_once(hbp_context *context, void *user)
 }
 
 /* The search for the longest sample, the last of many, asks to be cancelled behind each HBP__TICK_ROWS. */
-START_TEST(many_samples_are_looked_through_with_reports)
+START_TEST_IN_CONTEXT(many_samples_are_looked_through_with_reports)
 {
-    hbp_context *context = test_context();
-    call c = {NULL, test_cost(context)};
+    call c = {NULL, keep(test_cost(context))};
     const int64_t count = 4 * HBP__TICK_ROWS + 5;
-    uint32_t *length = malloc((size_t)count * sizeof *length);
+    uint32_t *length = keep(malloc((size_t)count * sizeof *length));
     for (int64_t i = 0; i < count; i++)
         length[i] = 100;
     int64_t reports[2];
@@ -210,23 +199,17 @@ START_TEST(many_samples_are_looked_through_with_reports)
         hbp_lengths_free(c.lengths);
     }
     ck_assert_int_eq(reports[1] - reports[0], 4);
-    free(length);
-    hbp_cost_free(c.cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    call c = {NULL, test_cost(context)};
+    call c = {NULL, keep(test_cost(context))};
     for (int linked = 0; linked < 2; linked++) {
         c.lengths = linked ? batched_linked(context, 3, 60, 900, 3) : test_long_tail(context, 3, 60, 900);
         failing_sweep(check_once, &c);
         hbp_lengths_free(c.lengths);
     }
-    hbp_cost_free(c.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

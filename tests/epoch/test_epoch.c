@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -12,10 +13,9 @@ static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, con
     return plan;
 }
 
-START_TEST(every_policy_and_mode_keeps_the_promises)
+START_TEST_IN_CONTEXT(every_policy_and_mode_keeps_the_promises)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 6; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 200 + 200 * (int64_t)seed, 60000);
         for (int32_t mode = 0; mode < 2; mode++)
@@ -35,16 +35,13 @@ START_TEST(every_policy_and_mode_keeps_the_promises)
             }
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No sample is trained in part without a word: what is in no pack is listed piece by piece. */
-START_TEST(pieces_that_drop_last_drops_are_told)
+START_TEST_IN_CONTEXT(pieces_that_drop_last_drops_are_told)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t in_part = 0, whole = 0;
     for (uint64_t seed = 0; seed < 4; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 1500, 60000);
@@ -82,40 +79,32 @@ START_TEST(pieces_that_drop_last_drops_are_told)
     }
     ck_assert_int_gt(in_part, 0);
     ck_assert_int_gt(whole, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_default_is_never_slower_than_the_paper)
+START_TEST_IN_CONTEXT(the_default_is_never_slower_than_the_paper)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    for (uint64_t seed = 0; seed < 16; seed++) {
+    hbp_cost *cost = keep(test_cost(context));
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 16; keep_release(mark), seed++) {
         hbp_lengths *lengths =
-            test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 3000 + 4000 * (int64_t)seed);
+            keep(test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 3000 + 4000 * (int64_t)seed));
         hbp_epoch_options options = {.struct_size = sizeof options, .seed = seed, .mixture_slack = -1};
-        hbp_plan *best = plan_with(context, lengths, cost, &options);
+        hbp_plan *best = keep(plan_with(context, lengths, cost, &options));
         options.mode = HBP_EPOCH_PAPER;
-        hbp_plan *paper = plan_with(context, lengths, cost, &options);
+        hbp_plan *paper = keep(plan_with(context, lengths, cost, &options));
         hbp_plan_summary a = {.struct_size = sizeof a}, b = a;
         OK(context, hbp_plan_get_summary(context, best, &a));
         OK(context, hbp_plan_get_summary(context, paper, &b));
         ck_assert_msg(a.predicted_ns <= b.predicted_ns, "seed %d: %lld against %lld", (int)seed,
                       (long long)a.predicted_ns, (long long)b.predicted_ns);
-        hbp_plan_free(best);
-        hbp_plan_free(paper);
-        hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_plan_is_a_function_of_its_inputs)
+START_TEST_IN_CONTEXT(a_plan_is_a_function_of_its_inputs)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     uint32_t length[4000];
     int64_t wide[4000];
     hbp__rng rng = hbp__rng_make(4, 0, 0);
@@ -123,29 +112,22 @@ START_TEST(a_plan_is_a_function_of_its_inputs)
         wide[i] = length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 9) ? 900 : 20000);
     hbp_lengths *a = NULL, *b = NULL;
     hbp_lengths_options borrow = {.struct_size = sizeof borrow, .borrow = 1};
-    OK(context, hbp_lengths_create_u32(context, length, 4000, &borrow, &a));
-    OK(context, hbp_lengths_create_i64(context, wide, 4000, NULL, &b));
+    MAKES(context, a, hbp_lengths_create_u32(context, length, 4000, &borrow, &a));
+    MAKES(context, b, hbp_lengths_create_i64(context, wide, 4000, NULL, &b));
     hbp_epoch_options options = {.struct_size = sizeof options, .seed = 1, .epoch = 2};
-    hbp_plan *one = plan_with(context, a, cost, &options), *two = plan_with(context, b, cost, &options);
+    hbp_plan *one = keep(plan_with(context, a, cost, &options)),
+             *two = keep(plan_with(context, b, cost, &options));
     ck_assert_uint_eq(one->digest, two->digest);
     options.epoch = 3;
-    hbp_plan *three = plan_with(context, a, cost, &options);
+    hbp_plan *three = keep(plan_with(context, a, cost, &options));
     ck_assert_uint_ne(one->digest, three->digest);
-    hbp_plan_free(one);
-    hbp_plan_free(two);
-    hbp_plan_free(three);
-    hbp_lengths_free(a);
-    hbp_lengths_free(b);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A multiple of micro-batches brings no step past its tokens, asked for or chosen. */
-START_TEST(tokens_hold_beside_a_multiple)
+START_TEST_IN_CONTEXT(tokens_hold_beside_a_multiple)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < TEST_ROUNDS(6); seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 60000);
         for (int32_t multiple = 2; multiple <= 4; multiple++)
@@ -171,17 +153,14 @@ START_TEST(tokens_hold_beside_a_multiple)
             }
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No group keeps to these; steps do. */
-START_TEST(what_groups_cannot_hold_steps_may)
+START_TEST_IN_CONTEXT(what_groups_cannot_hold_steps_may)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 7, 60, 3000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 7, 60, 3000));
     hbp_lengths_summary data = {.struct_size = sizeof data};
     OK(context, hbp_lengths_get_summary(context, lengths, &data));
     const hbp_epoch_options ways[] = {
@@ -203,16 +182,12 @@ START_TEST(what_groups_cannot_hold_steps_may)
             ck_assert_int_le(plan->step_tokens[s], options.tokens_per_step);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(ties_and_loss_tokens_survive)
+START_TEST_IN_CONTEXT(ties_and_loss_tokens_survive)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     static int64_t length[3000], tie[3000];
     static uint32_t loss[3000];
     hbp__rng rng = hbp__rng_make(5, 0, 0);
@@ -223,7 +198,7 @@ START_TEST(ties_and_loss_tokens_survive)
     }
     hbp_lengths_options with = {.struct_size = sizeof with, .loss_tokens = loss, .ties = tie};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
     for (int way = 0; way < 3; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .samples_per_step = way == 1 ? 500 : 0,
@@ -235,53 +210,39 @@ START_TEST(ties_and_loss_tokens_survive)
             ck_assert_int_eq(plan->sample_loss_tokens[i], loss[plan->sample_ids[i]]);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_histogram_is_enough)
+START_TEST_IN_CONTEXT(a_histogram_is_enough)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){300, 7000, 25000, 90},
-                                             (int64_t[]){5000, 60, 9, 3000}, 4, &lengths));
-    hbp_plan *plan = plan_with(context, lengths, cost, NULL);
+    MAKES(context, lengths,
+          hbp_lengths_create_histogram(context, (int64_t[]){300, 7000, 25000, 90},
+                                       (int64_t[]){5000, 60, 9, 3000}, 4, &lengths));
+    hbp_plan *plan = keep(plan_with(context, lengths, cost, NULL));
     planned_check(context, plan, lengths);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(groups_may_be_given)
+START_TEST_IN_CONTEXT(groups_may_be_given)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 16384);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 2000, 16384));
     hbp_groups *groups = NULL;
-    OK(context,
-       hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
     hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
-    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
     for (int64_t p = 0; p < plan->packs; p++)
         ck_assert(plan->pack_capacity[p] == (plan->pack_sp[p] == 1 ? 2048 : 16384));
-    hbp_plan_free(plan);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(senseless_requests_are_named)
+START_TEST_IN_CONTEXT(senseless_requests_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 500, 16384);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 500, 16384));
     hbp_plan *plan = (hbp_plan *)1;
     hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 8192};
     FAILS(context, HBP_E_INVALID, "8192", hbp_plan_epoch(context, lengths, cost, &options, &plan));
@@ -352,21 +313,17 @@ START_TEST(senseless_requests_are_named)
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_plan_epoch(context, NULL, cost, NULL, &plan));
     ck_assert_int_eq(hbp_plan_epoch(NULL, lengths, cost, NULL, &plan), HBP_E_INVALID);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs shorter than a degree, packs that fit no rank, times past 64 bits: refused or planned, never
  * undefined. */
-START_TEST(extremes_are_planned_or_named)
+START_TEST_IN_CONTEXT(extremes_are_planned_or_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *ones = NULL, *longs = NULL;
     hbp_plan *plan = NULL;
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){1, 1, 1}, 3, NULL, &ones));
+    MAKES(context, ones, hbp_lengths_create_i64(context, (int64_t[]){1, 1, 1}, 3, NULL, &ones));
     for (int32_t mode = 0; mode < 2; mode++) {
         hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode, .max_length = 1};
         OK(context, hbp_plan_epoch(context, ones, cost, &options, &plan));
@@ -374,7 +331,7 @@ START_TEST(extremes_are_planned_or_named)
         hbp_plan_free(plan);
         plan = NULL;
     }
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
+    MAKES(context, longs, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
     for (int32_t mode = 0; mode < 2; mode++) {
         hbp_epoch_options options = {.struct_size = sizeof options, .mode = mode};
         FAILS(context, HBP_E_INFEASIBLE, "", hbp_plan_epoch(context, longs, cost, &options, &plan));
@@ -386,32 +343,25 @@ START_TEST(extremes_are_planned_or_named)
     terms.pack_ns = 1e18;
     terms.step_ns = 1e18;
     hbp_cost *slow = NULL;
-    OK(context, hbp_cost_create_terms(context, &terms, &slow));
-    hbp_lengths *tail = test_long_tail(context, 1, 200, 9000);
+    MAKES(context, slow, hbp_cost_create_terms(context, &terms, &slow));
+    hbp_lengths *tail = keep(test_long_tail(context, 1, 200, 9000));
     FAILS(context, HBP_E_OVERFLOW, "", hbp_plan_epoch(context, tail, slow, NULL, &plan));
     ck_assert_ptr_null(plan);
-    hbp_lengths_free(tail);
-    hbp_lengths_free(longs);
-    hbp_lengths_free(ones);
-    hbp_cost_free(slow);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Groups made for longer steps than those asked for: kept and recorded, or refused. */
-START_TEST(tokens_hold_beside_given_groups)
+START_TEST_IN_CONTEXT(tokens_hold_beside_given_groups)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t length[64];
     for (int i = 0; i < 64; i++)
         length[i] = 3000;
     hbp_lengths *lengths = NULL;
     hbp_groups *groups = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 64, NULL, &lengths));
-    OK(context,
-       hbp_groups_create(context, cost, 1, (int64_t[]){9000}, (int32_t[]){1}, NULL, 1000000, &groups));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 64, NULL, &lengths));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 1, (int64_t[]){9000}, (int32_t[]){1}, NULL, 1000000, &groups));
     const int32_t ranks = cost->terms.ranks;
     for (int way = 0; way < 4; way++)
         for (int64_t tokens = 3000; tokens <= 9000 * ranks; tokens += 9000 * ranks - 3000) {
@@ -437,26 +387,19 @@ START_TEST(tokens_hold_beside_given_groups)
                 ck_assert_int_le(plan->step_tokens[i], tokens);
             hbp_plan_free(plan);
         }
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    planned_inputs in = {
-        test_long_tail(context, 1, 120, 30000), test_cost(context), {.struct_size = sizeof in.options}};
+    planned_inputs in = {keep(test_long_tail(context, 1, 120, 30000)),
+                         keep(test_cost(context)),
+                         {.struct_size = sizeof in.options}};
     in.options.max_length = 16384;
     in.options.over_long = HBP_OVERLONG_SPLIT;
     in.options.composition = HBP_COMPOSITION_HIERARCHY;
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 4);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

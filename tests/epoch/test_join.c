@@ -3,6 +3,7 @@
 #include "data/lengths_subset.h"
 #include "epoch/epoch.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 #include "plans.h"
 
@@ -38,9 +39,8 @@ static void halves_close(halves *h)
     hbp_lengths_free(h->whole);
 }
 
-START_TEST(columns_of_parts_stand_end_to_end)
+START_TEST_IN_CONTEXT(columns_of_parts_stand_end_to_end)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 20; seed++) {
         halves h = halves_open(context, seed, (int32_t)(seed / 2 % 2));
         hbp_plan *plan = NULL;
@@ -65,16 +65,14 @@ START_TEST(columns_of_parts_stand_end_to_end)
         hbp_plan_free(plan);
         halves_close(&h);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Whatever cuts an epoch into parts, vision units that cost nothing come along. */
-START_TEST(every_way_of_planning_keeps_vision_units)
+START_TEST_IN_CONTEXT(every_way_of_planning_keeps_vision_units)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = plans_vision_lengths(context, 7, 1500, 30000, 0, 0, 2);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(plans_vision_lengths(context, 7, 1500, 30000, 0, 0, 2));
     const hbp_epoch_options ways[] = {{.mode = HBP_EPOCH_DEFAULT},
                                       {.mode = HBP_EPOCH_PAPER},
                                       {.composition = HBP_COMPOSITION_STRATIFIED},
@@ -103,26 +101,22 @@ START_TEST(every_way_of_planning_keeps_vision_units)
         ck_assert_int_eq(summary.vision, lengths->vision_sum);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Where units cost time or memory, planners that do not count them say what to do. */
-START_TEST(units_that_cost_something_need_a_limit)
+START_TEST_IN_CONTEXT(units_that_cost_something_need_a_limit)
 {
-    hbp_context *context = test_context();
-    hbp_cost *plain = test_cost(context), *cost = NULL;
-    hbp_lengths *lengths = plans_vision_lengths(context, 7, 100, 3000, 0, 0, 2);
-    hbp_lengths *text = plans_lengths(context, 7, 100, 3000, 0, 0);
+    hbp_cost *plain = keep(test_cost(context)), *cost = NULL;
+    hbp_lengths *lengths = keep(plans_vision_lengths(context, 7, 100, 3000, 0, 0, 2));
+    hbp_lengths *text = keep(plans_lengths(context, 7, 100, 3000, 0, 0));
     hbp_plan *plan = NULL;
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     OK(context, hbp_cost_get_terms(context, plain, &terms));
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0, mark = keep_mark(); k < 2; keep_release(mark), k++) {
         terms.ns_per_vision = k ? 0 : 0.5;
         terms.vision_bytes = k ? 0.5 : 0;
-        OK(context, hbp_cost_create_terms(context, &terms, &cost));
+        MAKES(context, cost, hbp_cost_create_terms(context, &terms, &cost));
         char text_of[160];
         snprintf(text_of, sizeof text_of,
                  "epoch: the cost charges vision units and the lengths have %lld; set max_vision",
@@ -132,14 +126,8 @@ START_TEST(units_that_cost_something_need_a_limit)
         FAILS(context, HBP_E_INVALID, "spfhp: the cost charges vision units",
               hbp_plan_baseline(context, lengths, cost, HBP_BASELINE_SPFHP, NULL, &plan));
         ck_assert_ptr_null(plan);
-        OK(context, hbp_plan_epoch(context, text, cost, NULL, &plan));
-        hbp_plan_free(plan);
-        hbp_cost_free(cost);
+        MAKES(context, plan, hbp_plan_epoch(context, text, cost, NULL, &plan));
     }
-    hbp_lengths_free(text);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(plain);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -153,13 +141,11 @@ static hbp_status join_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     halves h = halves_open(context, 3, 1);
     failing_sweep(join_once, &h);
     halves_close(&h);
-    hbp_context_free(context);
 }
 END_TEST
 

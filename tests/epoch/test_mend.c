@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 /* Idle ranks: places of a micro-batch without samples. */
@@ -12,22 +13,22 @@ static int64_t dummies_of(const hbp_plan *plan)
 
 /* A hierarchy leaves idle ranks in the last micro-batch of each group; with samples enough in the step they
  * are spread, every promise is kept, and the time is no longer than the packs' alone. */
-START_TEST(idle_ranks_get_samples)
+START_TEST_IN_CONTEXT(idle_ranks_get_samples)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t fewer = 0;
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
-        hbp_lengths *lengths = test_long_tail(context, seed, 40 + 37 * (int64_t)seed, 30000);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); keep_release(mark), seed++) {
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 40 + 37 * (int64_t)seed, 30000));
         hbp_groups *groups = NULL;
         hbp_packs *packs = NULL;
         hbp_plan *raw = NULL, *plan = NULL;
         hbp_groups_options of_groups = {.struct_size = sizeof of_groups};
-        OK(context, hbp_plan_groups(context, lengths, cost, &of_groups, &groups));
-        OK(context, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
-        OK(context, hbp_balance_attention(context, packs, groups, cost, NULL, &raw));
+        MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &of_groups, &groups));
+        MAKES(context, packs, hbp_greedy_fill(context, lengths, groups, NULL, &packs));
+        MAKES(context, raw, hbp_balance_attention(context, packs, groups, cost, NULL, &raw));
         hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY};
-        OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+        MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         planned_check(context, plan, lengths);
         hbp_plan_summary before = {.struct_size = sizeof before}, after = before;
@@ -37,23 +38,15 @@ START_TEST(idle_ranks_get_samples)
         ck_assert_int_le(after.bound_ns, after.predicted_ns);
         ck_assert_int_gt(after.bound_ns, 0);
         fewer += dummies_of(plan) < dummies_of(raw);
-        hbp_plan_free(plan);
-        hbp_plan_free(raw);
-        hbp_packs_free(packs);
-        hbp_groups_free(groups);
-        hbp_lengths_free(lengths);
     }
     ck_assert_int_gt(fewer, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Multiples of micro-batches leave idle ranks in many steps: each is mended from its own samples. */
-START_TEST(every_step_is_mended)
+START_TEST_IN_CONTEXT(every_step_is_mended)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t several = 0;
     for (uint64_t seed = 0; seed < 12; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 700 + 170 * (int64_t)seed, 30000);
@@ -70,38 +63,30 @@ START_TEST(every_step_is_mended)
         hbp_lengths_free(lengths);
     }
     ck_assert_int_gt(several, 6);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Pieces have other numbers than samples where a limit drops some. */
-START_TEST(dropped_samples_stay_dropped)
+START_TEST_IN_CONTEXT(dropped_samples_stay_dropped)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 4, 900, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 4, 900, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options,
                                  .composition = HBP_COMPOSITION_HIERARCHY,
                                  .max_length = 9000,
                                  .over_long = HBP_OVERLONG_DROP};
     hbp_plan *plan = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     planned_check(context, plan, lengths);
     ck_assert_int_gt(plan->dropped, 0);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* With fewer samples than ranks some are idle; filling them would give packs degrees of their own. */
-START_TEST(equal_numbers_of_samples_stay_equal)
+START_TEST_IN_CONTEXT(equal_numbers_of_samples_stay_equal)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     uint32_t length[24];
     for (uint32_t i = 0; i < 24; i++)
         length[i] = 262 + i % 3;
@@ -125,21 +110,15 @@ START_TEST(equal_numbers_of_samples_stay_equal)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    planned_inputs in = {test_long_tail(context, 1, 9, 9000),
-                         test_cost(context),
+    planned_inputs in = {keep(test_long_tail(context, 1, 9, 9000)),
+                         keep(test_cost(context)),
                          {.struct_size = sizeof in.options, .composition = HBP_COMPOSITION_HIERARCHY}};
     failing_sweep(planned_once, &in);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -51,20 +52,20 @@ static int keeps_tokens(const hbp_plan *plan, int64_t limit)
 
 /* Over random data, machines and options: every promise is kept, the hierarchy is never shorter, the bound
  * never above the plan. */
-START_TEST(never_longer_than_the_hierarchy)
+START_TEST_IN_CONTEXT(never_longer_than_the_hierarchy)
 {
-    hbp_context *context = test_context();
     int64_t shorter = 0;
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(120); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(120); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
         int64_t count = 1 + hbp__rng_below(&rng, seed % 4 ? 300 : 3000);
-        hbp_cost *cost = draw_cost(context, &rng);
-        hbp_lengths *lengths = test_long_tail(context, seed, count, 1000 + hbp__rng_below(&rng, 9000));
+        hbp_cost *cost = keep(draw_cost(context, &rng));
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, count, 1000 + hbp__rng_below(&rng, 9000)));
         hbp_epoch_options options = draw_options(&rng, count);
-        hbp_plan *mixed = plan_with(context, lengths, cost, &options);
+        hbp_plan *mixed = keep(plan_with(context, lengths, cost, &options));
         planned_check(context, mixed, lengths);
         options.composition = HBP_COMPOSITION_HIERARCHY;
-        hbp_plan *hierarchy = plan_with(context, lengths, cost, &options);
+        hbp_plan *hierarchy = keep(plan_with(context, lengths, cost, &options));
         hbp_plan_summary m = summary_of(context, mixed), h = summary_of(context, hierarchy);
         ck_assert_msg(m.predicted_ns <= h.predicted_ns || !keeps_tokens(hierarchy, options.tokens_per_step),
                       "seed %d: %lld against %lld", (int)seed, (long long)m.predicted_ns,
@@ -73,13 +74,8 @@ START_TEST(never_longer_than_the_hierarchy)
         ck_assert_int_eq(m.micro_batch_multiple,
                          options.micro_batch_multiple ? options.micro_batch_multiple : 1);
         shorter += m.predicted_ns < h.predicted_ns;
-        hbp_plan_free(hierarchy);
-        hbp_plan_free(mixed);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(cost);
     }
     ck_assert_int_gt(shorter, TEST_ROUNDS(120) / 15);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -108,9 +104,8 @@ static int compare_compositions(hbp_context *context, const hbp_lengths *lengths
 }
 
 /* Epochs so short that planning their steps takes no time worth counting. */
-START_TEST(short_epochs_are_as_fast_as_any_composition)
+START_TEST_IN_CONTEXT(short_epochs_are_as_fast_as_any_composition)
 {
-    hbp_context *context = test_context();
     int64_t mixed = 0;
     for (uint64_t seed = 0; seed < TEST_ROUNDS(8); seed++) {
         hbp_cost *cost = test_cost_ranks(context, seed % 2 ? 16 : 32);
@@ -120,22 +115,20 @@ START_TEST(short_epochs_are_as_fast_as_any_composition)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(mixed, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Lengths so alike that groups end in micro-batches with idle ranks; one in a hundred of such data sets shows
  * it. */
-START_TEST(the_hierarchy_is_mended_before_it_is_weighed)
+START_TEST_IN_CONTEXT(the_hierarchy_is_mended_before_it_is_weighed)
 {
     static const uint64_t seeds[] = {113, 209};
-    hbp_context *context = test_context();
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
-    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 1, &machine));
-    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 1, &machine));
+    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
     for (int i = 0; i < 2; i++) {
         hbp__rng rng = hbp__rng_make(seeds[i], 0, 0);
         int64_t length[600], count = 300 + hbp__rng_below(&rng, 300);
@@ -146,18 +139,13 @@ START_TEST(the_hierarchy_is_mended_before_it_is_weighed)
         ck_assert(compare_compositions(context, lengths, cost, 0, 0));
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A little more than a step holds: a shuffled sampler's second step is nearly empty, two even ones are not.
  */
-START_TEST(even_steps_are_found)
+START_TEST_IN_CONTEXT(even_steps_are_found)
 {
-    hbp_context *context = test_context();
     int64_t mixed = 0;
     for (uint64_t seed = 0; seed < TEST_ROUNDS(8); seed++) {
         hbp_cost *cost = test_cost_ranks(context, 32);
@@ -167,19 +155,17 @@ START_TEST(even_steps_are_found)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(mixed, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(steps_are_mixtures)
+START_TEST_IN_CONTEXT(steps_are_mixtures)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 5, 60000, 60000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, 60000, 60000));
     hbp_epoch_options options = {.struct_size = sizeof options,
                                  .composition = HBP_COMPOSITION_STRATIFIED,
                                  .tokens_per_step = 8 * 512 * 1024};
-    hbp_plan *mixed = plan_with(context, lengths, cost, &options);
+    hbp_plan *mixed = keep(plan_with(context, lengths, cost, &options));
     hbp_report report = {.struct_size = sizeof report};
     OK(context, hbp_simulate(context, mixed, cost, NULL, &report));
     ck_assert_int_gt(report.steps, 8);
@@ -193,38 +179,26 @@ START_TEST(steps_are_mixtures)
         ck_assert_int_eq(kinds, 3);
         ck_assert_int_le(mixed->step_tokens[s], options.tokens_per_step);
     }
-    hbp_plan_free(mixed);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_plan_is_a_function_of_its_inputs)
+START_TEST_IN_CONTEXT(a_plan_is_a_function_of_its_inputs)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 5, 3000, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, 3000, 30000));
     hbp_epoch_options options = {.struct_size = sizeof options, .seed = 3};
-    hbp_plan *one = plan_with(context, lengths, cost, &options);
-    hbp_plan *same = plan_with(context, lengths, cost, &options);
+    hbp_plan *one = keep(plan_with(context, lengths, cost, &options));
+    hbp_plan *same = keep(plan_with(context, lengths, cost, &options));
     options.epoch = 1;
-    hbp_plan *other = plan_with(context, lengths, cost, &options);
+    hbp_plan *other = keep(plan_with(context, lengths, cost, &options));
     ck_assert_uint_eq(one->digest, same->digest);
     ck_assert_uint_ne(one->digest, other->digest);
-    hbp_plan_free(other);
-    hbp_plan_free(same);
-    hbp_plan_free(one);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(ties_policies_and_left_overs_survive)
+START_TEST_IN_CONTEXT(ties_policies_and_left_overs_survive)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     static int64_t length[3000], tie[3000];
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int i = 0; i < 3000; i++) {
@@ -233,7 +207,7 @@ START_TEST(ties_policies_and_left_overs_survive)
     }
     hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 3000, &with, &lengths));
     for (int way = 0; way < 4; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .max_length = way == 3 ? 24000 : 0,
@@ -247,41 +221,31 @@ START_TEST(ties_policies_and_left_overs_survive)
         ck_assert(plan->dropped == 0 || way >= 2);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(groups_may_be_given)
+START_TEST_IN_CONTEXT(groups_may_be_given)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 2000, 16384);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 2000, 16384));
     hbp_groups *groups = NULL;
-    OK(context,
-       hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 2, (int64_t[]){2048, 16384}, (int32_t[]){1, 2}, NULL, 0, &groups));
     hbp_epoch_options options = {.struct_size = sizeof options, .groups = groups};
-    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
     for (int64_t p = 0; p < plan->packs; p++)
         ck_assert(plan->pack_capacity[p] == (plan->pack_sp[p] == 1 ? 2048 : 16384));
-    hbp_plan_free(plan);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(extremes_are_planned_or_named)
+START_TEST_IN_CONTEXT(extremes_are_planned_or_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *one = NULL, *longs = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options};
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){1}, 1, NULL, &one));
+    MAKES(context, one, hbp_lengths_create_i64(context, (int64_t[]){1}, 1, NULL, &one));
     hbp_plan_free(plan_with(context, one, cost, &options));
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
+    MAKES(context, longs, hbp_lengths_create_i64(context, (int64_t[]){700000, 5, 5}, 3, NULL, &longs));
     hbp_plan *plan = NULL;
     FAILS(context, HBP_E_INFEASIBLE, "", hbp_plan_epoch(context, longs, cost, &options, &plan));
     ck_assert_ptr_null(plan);
@@ -289,21 +253,16 @@ START_TEST(extremes_are_planned_or_named)
     options.micro_batch_multiple = 9;
     FAILS(context, HBP_E_INFEASIBLE, "drop_last", hbp_plan_epoch(context, one, cost, &options, &plan));
     ck_assert_ptr_null(plan);
-    hbp_lengths_free(longs);
-    hbp_lengths_free(one);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Where padding depends on the degree, packs that end elsewhere may not hold what the hierarchy's do: they
  * are left out, and the epoch is planned. */
-START_TEST(what_another_hierarchy_cannot_hold_is_no_failure)
+START_TEST_IN_CONTEXT(what_another_hierarchy_cannot_hold_is_no_failure)
 {
     static const int32_t degree[] = {1, 3};
     static const double latency[] = {0, 2.2e6}, per_token[] = {0, 533};
     static const uint32_t length[] = {4110, 863, 8788, 14776, 2115};
-    hbp_context *context = test_context();
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
     hbp_cost_terms t;
@@ -326,36 +285,32 @@ START_TEST(what_another_hierarchy_cannot_hold_is_no_failure)
     t.degree = degree;
     t.sp_latency_ns = latency;
     t.sp_ns_per_token = per_token;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 5, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 5, NULL, &lengths));
     hbp_epoch_options options = {.struct_size = sizeof options, .sequence_multiple_per_sp = 48};
     hbp_plan *plan = NULL;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Steps that hold little more than the longest sample: auto takes what the hierarchy takes at most, says what
  * either takes, and no estimate is below the bound; with drop_last it plans what random plans. */
-START_TEST(tight_steps_are_weighed)
+START_TEST_IN_CONTEXT(tight_steps_are_weighed)
 {
-    hbp_context *context = test_context();
     int64_t hierarchies = 0, drawn = 0;
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 3);
-        hbp_cost *cost = draw_cost(context, &rng);
+        hbp_cost *cost = keep(draw_cost(context, &rng));
         int64_t longest = 1000 + hbp__rng_below(&rng, 9000);
-        hbp_lengths *lengths = test_long_tail(context, seed, 1 + hbp__rng_below(&rng, 300), longest);
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 1 + hbp__rng_below(&rng, 300), longest));
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .tokens_per_step = longest + hbp__rng_below(&rng, 2 * longest),
                                      .micro_batch_multiple = 1 + (int32_t)hbp__rng_below(&rng, 3),
                                      .max_samples = hbp__rng_below(&rng, 3) ? 0 : 2,
                                      .mixture_slack = -1};
-        hbp_plan *plan = plan_with(context, lengths, cost, &options), *other = NULL;
+        hbp_plan *plan = keep(plan_with(context, lengths, cost, &options)), *other = NULL;
         hbp_plan_summary s = summary_of(context, plan);
         int64_t recorded_ns = s.composition == HBP_COMPOSITION_HIERARCHY ? s.hierarchy_ns : s.mixture_ns;
         ck_assert(!recorded_ns || recorded_ns == s.predicted_ns);
@@ -377,28 +332,20 @@ START_TEST(tight_steps_are_weighed)
             drawn += dropping->composition == HBP_COMPOSITION_RANDOM;
             hbp_plan_free(dropping);
         }
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(cost);
     }
     ck_assert_int_gt(hierarchies, 0);
     ck_assert_int_gt(drawn, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     /* Few enough for the step planner's exact way, which allocates little. */
-    planned_inputs in = {test_long_tail(context, 1, 9, 30000),
-                         test_cost(context),
+    planned_inputs in = {keep(test_long_tail(context, 1, 9, 30000)),
+                         keep(test_cost(context)),
                          {.struct_size = sizeof in.options, .max_groups = 2, .max_samples = 50}};
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 8);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

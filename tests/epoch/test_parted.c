@@ -1,6 +1,7 @@
 #include "epoch/epoch.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 typedef struct inputs {
@@ -49,9 +50,8 @@ static hbp_status part_once(hbp_context *context, const inputs *in, hbp_plan **o
     return status;
 }
 
-START_TEST(both_parts_make_the_epoch)
+START_TEST_IN_CONTEXT(both_parts_make_the_epoch)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 6; seed++)
         for (int64_t cut = 0; cut < 4; cut++) {
             inputs in = inputs_open(context, seed, 2000);
@@ -64,20 +64,17 @@ START_TEST(both_parts_make_the_epoch)
             hbp_plan_free(plan);
             inputs_close(&in);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_part_without_samples_is_no_part)
+START_TEST_IN_CONTEXT(a_part_without_samples_is_no_part)
 {
-    hbp_context *context = test_context();
     inputs in = inputs_open(context, 1, 500);
     hbp__epoch epoch = {context, in.lengths, in.cost, NULL, {.seed = 4}, HBP_STEP_DEFAULT};
     hbp__parted parted;
     OK(context, hbp__parted_open(&epoch, in.groups, &fill, &balance, 32768, &parted));
     ck_assert(!parted.longs && !parted.rest);
     inputs_close(&in);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -90,14 +87,12 @@ static hbp_status sweep_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     inputs in = inputs_open(context, 1, 300);
     failing_sweep(sweep_once, &in);
     ck_assert_int_gt(cancel_sweep(sweep_once, &in), 3);
     inputs_close(&in);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "epoch/epoch.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 /* The piece that row i of the plan is, by trying each. */
@@ -18,11 +19,10 @@ static int64_t search(const hbp_lengths *lengths, const hbp_plan *plan, int64_t 
 }
 
 /* Samples as they are, dropped, cut off and split. */
-START_TEST(rows_are_pieces)
+START_TEST_IN_CONTEXT(rows_are_pieces)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *all = test_long_tail(context, 3, 300, 9000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *all = keep(test_long_tail(context, 3, 300, 9000));
     for (int32_t policy = HBP_OVERLONG_ERROR; policy <= HBP_OVERLONG_SPLIT; policy++) {
         hbp_lengths *lengths = NULL;
         hbp_plan *plan = NULL;
@@ -39,25 +39,18 @@ START_TEST(rows_are_pieces)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_lengths_free(all);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    planned_inputs in = {test_long_tail(context, 1, 9, 9000),
-                         test_cost(context),
+    planned_inputs in = {keep(test_long_tail(context, 1, 9, 9000)),
+                         keep(test_cost(context)),
                          {.struct_size = sizeof in.options,
                           .composition = HBP_COMPOSITION_HIERARCHY,
                           .max_length = 4000,
                           .over_long = HBP_OVERLONG_SPLIT}};
     failing_sweep(planned_once, &in);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

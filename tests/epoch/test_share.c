@@ -1,5 +1,6 @@
 #include "batched.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 #include "step/lockstep_steps.h"
 
@@ -186,26 +187,22 @@ static void check_way(hbp_context *context, const way *w, hbp_cost *cost, uint64
     hbp_cost_free(cost);
 }
 
-START_TEST(no_rank_is_idle_without_need)
+START_TEST_IN_CONTEXT(no_rank_is_idle_without_need)
 {
-    hbp_context *context = test_context();
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint64_t seed = 0; seed < TEST_ROUNDS(12); seed++)
             check_way(context, &ways[w], test_cost_ranks(context, seed % 3 ? 8 : 4), seed, 1);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Where not all ranks meet in every micro-batch, every way still tells the times of its steps. */
-START_TEST(times_are_those_of_the_sets)
+START_TEST_IN_CONTEXT(times_are_those_of_the_sets)
 {
-    hbp_context *context = test_context();
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (uint64_t seed = 0; seed < TEST_ROUNDS(ways[w].groups ? 60u : 6u); seed++)
             check_way(context, &ways[w],
                       lockstep_cost(context, seed % 2 ? 16 : 8, seed % 2 ? 8 : 1, seed % 3 == 0, 4e7, 0),
                       seed, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -260,11 +257,10 @@ START_TEST(places_stay)
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 8);
-    hbp_groups *groups = two_groups(context, cost);
+    hbp_cost *cost = keep(test_cost_ranks(context, 8));
+    hbp_groups *groups = keep(two_groups(context, cost));
     for (int i = 0; i < 2; i++) {
         planned_inputs in = {draw_lengths(context, 1, 12, 3000, 1),
                              cost,
@@ -275,9 +271,6 @@ START_TEST(nothing_is_left_behind)
         failing_sweep(planned_once, &in);
         hbp_lengths_free(in.lengths);
     }
-    hbp_groups_free(groups);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "epoch/epoch.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 static hbp_plan *plan_with(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -21,15 +22,14 @@ static int64_t time_of(const hbp_plan *plan)
 }
 
 /* More slack: never past it, and never further from the mixture than without. */
-START_TEST(slack_buys_mixture)
+START_TEST_IN_CONTEXT(slack_buys_mixture)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t closer = 0;
     hbp_lengths *lengths = test_long_tail(context, 2, 600, 40000);
     hbp_epoch_options options = {
         .struct_size = sizeof options, .mixture_slack = -1, .tokens_per_step = 80000, .seed = 2};
-    hbp_plan *plain = plan_with(context, lengths, cost, &options);
+    hbp_plan *plain = keep(plan_with(context, lengths, cost, &options));
     for (int32_t slack = TEST_SANITIZED ? 1000 : 10; slack <= 1000; slack *= 10) {
         options.mixture_slack = slack;
         hbp_plan *plan = plan_with(context, lengths, cost, &options);
@@ -41,44 +41,35 @@ START_TEST(slack_buys_mixture)
         closer += with < without;
         hbp_plan_free(plan);
     }
-    hbp_plan_free(plain);
     hbp_lengths_free(lengths);
     ck_assert_int_gt(closer, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A few hundred samples are worth every way's estimate: so much was measured for them. */
-START_TEST(small_epochs_are_looked_at_closely)
+START_TEST_IN_CONTEXT(small_epochs_are_looked_at_closely)
 {
     static const uint64_t seeds[] = {1, 2, 3, 7};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t ns = 0;
-    for (int i = 0; i < 4; i++) {
-        hbp_lengths *lengths = test_long_tail(context, seeds[i], 150 + 25 * (int64_t)seeds[i], 30000);
+    for (int i = 0, mark = keep_mark(); i < 4; keep_release(mark), i++) {
+        hbp_lengths *lengths = keep(test_long_tail(context, seeds[i], 150 + 25 * (int64_t)seeds[i], 30000));
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .tokens_per_step = 80000 + 40000 * (int64_t)(seeds[i] % 4),
                                      .seed = seeds[i],
                                      .mixture_slack = seeds[i] % 3 == 2 ? 20 : 0};
-        hbp_plan *plan = plan_with(context, lengths, cost, &options);
+        hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
         ns += time_of(plan);
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
     }
     ck_assert_int_le(ns, INT64_C(11662341973));
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No pack passes max_length, and what it dropped stays listed. */
-START_TEST(limits_hold)
+START_TEST_IN_CONTEXT(limits_hold)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 7, 400, 40000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 7, 400, 40000));
     for (int32_t slack = 0; slack <= 1000; slack += TEST_SANITIZED ? 1000 : 500) {
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .max_length = 16384,
@@ -91,63 +82,50 @@ START_TEST(limits_hold)
             ck_assert_int_le(plan->pack_padded_tokens[p], 16384);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(senseless_slack_is_named)
+START_TEST_IN_CONTEXT(senseless_slack_is_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 7, 9, 4000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 7, 9, 4000));
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .mixture_slack = -2};
     FAILS(context, HBP_E_INVALID, "mixture_slack is -2",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.mixture_slack = 1001;
     FAILS(context, HBP_E_INVALID, "-1..1000", hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The searches of all the steps allocate too often to fail each allocation: they have sweeps of their own. */
 /* Two samples a pack, two packs a micro-batch, one micro-batch a step: many more steps than the tokens ask
  * for. */
-START_TEST(as_many_steps_as_it_takes)
+START_TEST_IN_CONTEXT(as_many_steps_as_it_takes)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 2);
+    hbp_cost *cost = keep(test_cost_ranks(context, 2));
     uint32_t length[90];
     for (int i = 0; i < 90; i++)
         length[i] = 1500 + 10 * (uint32_t)i;
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 90, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 90, NULL, &lengths));
     hbp_epoch_options options = {.struct_size = sizeof options,
                                  .tokens_per_step = 300000,
                                  .max_samples = 2,
                                  .micro_batches_per_step = 1};
-    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
     ck_assert_int_ge(plan->steps, 23);
     ck_assert_int_eq(plan->micro_batches, plan->steps);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs of groups, an order of modalities and given batches cannot be small copies of the epoch. */
-START_TEST(what_is_no_small_copy_is_named)
+START_TEST_IN_CONTEXT(what_is_no_small_copy_is_named)
 {
     static const int64_t offsets[] = {0, 9};
     static const int64_t samples[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 7, 9, 4000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 7, 9, 4000));
     hbp_plan *plan = NULL;
     hbp_epoch_options options = {.struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED};
     options.mode = HBP_EPOCH_PAPER;
@@ -164,9 +142,6 @@ START_TEST(what_is_no_small_copy_is_named)
     FAILS(context, HBP_E_INVALID, "composition stratified and batches exclude each other",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

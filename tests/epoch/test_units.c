@@ -1,11 +1,11 @@
 #include "batched.h"
 #include "epoch/units.h"
 #include "failing.h"
+#include "keep.h"
 
-START_TEST(steps_hold_the_samples_asked_for)
+START_TEST_IN_CONTEXT(steps_hold_the_samples_asked_for)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = test_long_tail(context, 1, 1003, 30000);
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 1003, 30000));
     for (int64_t size = 1; size <= 1500; size = size * 3 + 1) {
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = size, .seed = 7},
                             HBP_STEP_DEFAULT};
@@ -18,18 +18,15 @@ START_TEST(steps_hold_the_samples_asked_for)
         ck_assert_int_eq(b.first[b.steps], 1003);
         hbp__batches_close(&b);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Over many seeds each sample is as often in each step as any other: the draw of a shuffled sampler. */
-START_TEST(every_sample_is_as_likely_in_every_step)
+START_TEST_IN_CONTEXT(every_sample_is_as_likely_in_every_step)
 {
     enum { SAMPLES = 12, STEPS = 4, DRAWS = 6000 };
     static int64_t seen[SAMPLES][STEPS], pairs[SAMPLES][SAMPLES];
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = test_long_tail(context, 1, SAMPLES, 3000);
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, SAMPLES, 3000));
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
         hbp__epoch epoch = {context,         lengths, NULL, NULL, {.samples_per_step = 3, .seed = seed},
                             HBP_STEP_DEFAULT};
@@ -50,16 +47,13 @@ START_TEST(every_sample_is_as_likely_in_every_step)
         for (int k = 0; k < SAMPLES; k++)
             ck_assert(k == i || llabs(pairs[i][k] - DRAWS * 2 / (SAMPLES - 1)) <= 150);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Linked samples share a step, which never holds more than asked for; with single samples and pairs and an
  * even number it holds just that, but where the single ones run out, and at the end. */
-START_TEST(linked_samples_stay_together)
+START_TEST_IN_CONTEXT(linked_samples_stay_together)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < TEST_ROUNDS(200); seed++) {
         int64_t most = 1 + (int64_t)(seed % 5), size = most + (int64_t)(seed % 7);
         hbp_lengths *lengths = batched_linked(context, seed, 50 + (int64_t)seed, 900, most);
@@ -78,14 +72,12 @@ START_TEST(linked_samples_stay_together)
         hbp__batches_close(&b);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Pairs and an even number, as preference data have them: every step is full. */
-START_TEST(pairs_fill_every_step)
+START_TEST_IN_CONTEXT(pairs_fill_every_step)
 {
-    hbp_context *context = test_context();
     int64_t length[400], tie[400];
     for (int i = 0; i < 400; i++) {
         length[i] = 1 + i;
@@ -93,7 +85,7 @@ START_TEST(pairs_fill_every_step)
     }
     hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 400, &with, &lengths));
     hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 40}, HBP_STEP_DEFAULT};
     hbp__batches b;
     OK(context, hbp__batches_draw(&epoch, INT64_MAX, &b));
@@ -102,15 +94,12 @@ START_TEST(pairs_fill_every_step)
     for (int64_t s = 0; s < 10; s++)
         ck_assert_int_eq(batched_samples(&b, s), 40);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No step passes the tokens, and none could have taken the first unit of the next. */
-START_TEST(steps_keep_to_the_tokens)
+START_TEST_IN_CONTEXT(steps_keep_to_the_tokens)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < TEST_ROUNDS(100); seed++) {
         hbp_lengths *lengths =
             seed % 2 ? batched_linked(context, seed, 80, 900, 3) : test_long_tail(context, seed, 90, 2700);
@@ -134,14 +123,12 @@ START_TEST(steps_keep_to_the_tokens)
         hbp__batches_close(&b);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_curriculum_begins_with_short_samples)
+START_TEST_IN_CONTEXT(a_curriculum_begins_with_short_samples)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = test_long_tail(context, 4, 2000, 30000);
+    hbp_lengths *lengths = keep(test_long_tail(context, 4, 2000, 30000));
     int64_t shorts = 0;
     for (int64_t i = 0; i < lengths->count; i++)
         shorts += hbp__lengths_get(lengths, i) <= 500;
@@ -167,18 +154,15 @@ START_TEST(a_curriculum_begins_with_short_samples)
             ck_assert_int_le(all_short, early + 8);
         hbp__batches_close(&b);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_named)
+START_TEST_IN_CONTEXT(what_cannot_be_is_named)
 {
-    hbp_context *context = test_context();
     int64_t length[6] = {5, 6, 7, 8, 9, 10}, tie[6] = {-1, 3, 3, 3, -1, -1};
     hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 6, &with, &lengths));
     hbp__batches b;
     hbp__epoch epoch = {context, lengths, NULL, NULL, {.samples_per_step = 2}, HBP_STEP_DEFAULT};
     FAILS(context, HBP_E_INVALID, "is linked to 2 others, and samples_per_step is 2",
@@ -203,20 +187,17 @@ START_TEST(what_cannot_be_is_named)
     ck_assert_int_eq(b.first[1], 4);
     batched_check(&b, lengths);
     hbp__batches_close(&b);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The longest unit, with its links, against the tokens of a step. */
-START_TEST(units_past_the_tokens_are_named)
+START_TEST_IN_CONTEXT(units_past_the_tokens_are_named)
 {
-    hbp_context *context = test_context();
     const int64_t length[] = {500, 900, 400, 100}, tie[] = {7, -1, 7, 7};
     hbp_lengths_options with = {.struct_size = sizeof with, .ties = tie};
     hbp_lengths *free_ones = NULL, *linked = NULL;
-    OK(context, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
-    OK(context, hbp_lengths_create_i64(context, length, 4, &with, &linked));
+    MAKES(context, free_ones, hbp_lengths_create_i64(context, length, 4, NULL, &free_ones));
+    MAKES(context, linked, hbp_lengths_create_i64(context, length, 4, &with, &linked));
     hbp__epoch epoch = {context, free_ones, NULL, NULL, {.tokens_per_step = 900}, HBP_STEP_DEFAULT};
     OK(context, hbp__units_check_tokens(&epoch));
     epoch.options.tokens_per_step = 899;
@@ -229,9 +210,6 @@ START_TEST(units_past_the_tokens_are_named)
     OK(context, hbp__units_check_tokens(&epoch));
     epoch.options.tokens_per_step = 0;
     OK(context, hbp__units_check_tokens(&epoch));
-    hbp_lengths_free(linked);
-    hbp_lengths_free(free_ones);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -281,13 +259,10 @@ START_TEST(steps_are_weighed_with_reports)
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = batched_linked(context, 3, 60, 900, 3);
+    hbp_lengths *lengths = keep(batched_linked(context, 3, 60, 900, 3));
     failing_sweep(draw_once, lengths);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

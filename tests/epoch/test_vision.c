@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "failing.h"
+#include "keep.h"
 #include "planned.h"
 
 /* `count` samples: text, images, films; `longest` tokens and 12 vision units at the most. */
@@ -48,10 +49,9 @@ static hbp_cost *vision_cost(hbp_context *context, int32_t ranks, double ns, dou
     return cost;
 }
 
-START_TEST(epochs_keep_every_promise)
+START_TEST_IN_CONTEXT(epochs_keep_every_promise)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = vision_cost(context, 16, 4e6, 1e7);
+    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_lengths *lengths = draw_lengths(context, seed, 40 + 150 * (int64_t)seed, 2000, seed % 3 == 1);
         hbp_epoch_options options = {.struct_size = sizeof options,
@@ -94,16 +94,13 @@ START_TEST(epochs_keep_every_promise)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(over_long_samples_go_by_the_policy)
+START_TEST_IN_CONTEXT(over_long_samples_go_by_the_policy)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = vision_cost(context, 16, 4e6, 1e7);
-    hbp_lengths *lengths = draw_lengths(context, 3, 1000, 6000, 0);
+    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_lengths *lengths = keep(draw_lengths(context, 3, 1000, 6000, 0));
     int64_t over[2] = {0, 0};
     for (int64_t i = 0; i < 1000; i++) {
         over[0] += hbp__lengths_get(lengths, i) > 4096;
@@ -115,7 +112,7 @@ START_TEST(over_long_samples_go_by_the_policy)
     options.over_long = HBP_OVERLONG_TRUNCATE;
     FAILS(context, HBP_E_INVALID, "vision units", hbp_plan_epoch(context, lengths, cost, &options, &plan));
     options.over_long = HBP_OVERLONG_DROP;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     int64_t dropped[2] = {0, 0};
     for (int64_t i = 0; i < plan->dropped; i++) {
@@ -126,28 +123,22 @@ START_TEST(over_long_samples_go_by_the_policy)
     ck_assert_int_eq(dropped[0], over[0]);
     ck_assert_int_eq(dropped[1], over[1]);
     ck_assert_int_eq(plan->samples, 1000 - over[0] - over[1]);
-    hbp_plan_free(plan);
     options.over_long = HBP_OVERLONG_SPLIT;
     options.max_vision = 12;
-    OK(context, hbp_plan_epoch(context, lengths, cost, &options, &plan));
+    MAKES(context, plan, hbp_plan_epoch(context, lengths, cost, &options, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     ck_assert_int_eq(plan->samples, 1000 + over[0]);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_does_not_go_together_is_refused)
+START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = vision_cost(context, 16, 4e6, 1e7);
-    hbp_lengths *lengths = draw_lengths(context, 3, 100, 2000, 0);
-    hbp_lengths *plain = test_long_tail(context, 1, 100, 2000);
+    hbp_cost *cost = keep(vision_cost(context, 16, 4e6, 1e7));
+    hbp_lengths *lengths = keep(draw_lengths(context, 3, 100, 2000, 0));
+    hbp_lengths *plain = keep(test_long_tail(context, 1, 100, 2000));
     hbp_groups *two = NULL;
-    OK(context,
-       hbp_groups_create(context, cost, 2, (int64_t[]){1024, 4096}, (int32_t[]){1, 1}, NULL, 0, &two));
+    MAKES(context, two,
+          hbp_groups_create(context, cost, 2, (int64_t[]){1024, 4096}, (int32_t[]){1, 1}, NULL, 0, &two));
 #define REFUSES(text, ...)                                                                                   \
     do {                                                                                                     \
         hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = 18, __VA_ARGS__};          \
@@ -173,11 +164,6 @@ START_TEST(what_does_not_go_together_is_refused)
     options = (hbp_epoch_options){
         .struct_size = sizeof options, .composition = HBP_COMPOSITION_STRATIFIED, .modality_order = 1};
     FAILS(context, HBP_E_INVALID, "modality_order", hbp_plan_epoch(context, plain, cost, &options, &plan));
-    hbp_groups_free(two);
-    hbp_lengths_free(plain);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -202,10 +188,9 @@ static int fits(const hbp_cost *cost, int32_t sp, int64_t tokens, int64_t vision
 
 /* The degree leaves room for max_vision units: the fewest layers recomputed that fit, a larger degree where
  * there are none, and a message where no degree does. */
-START_TEST(there_is_room_for_vision_units)
+START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 5, 400, 8000, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 5, 400, 8000, 0));
     int degrees[9] = {0}, infeasible = 0, recomputed = 0;
     for (int i = 0; i <= 60; i++) {
         hbp_cost *cost = vision_cost(context, 16, 1e6, 4e8 * i);
@@ -232,18 +217,15 @@ START_TEST(there_is_room_for_vision_units)
     ck_assert_int_gt(degrees[8], 0);
     ck_assert_int_gt(infeasible, 0);
     ck_assert_int_gt(recomputed, 0);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The degree is the one with the least time of full packs that hold as many units as the data have for their
  * tokens, or as may be: by trying all. */
-START_TEST(units_count_in_the_time_of_a_degree)
+START_TEST_IN_CONTEXT(units_count_in_the_time_of_a_degree)
 {
     static const double unit_ns[] = {0, 1, 3e5, 1e6, 3e6, 1e7};
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 5, 400, 8000, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 5, 400, 8000, 0));
     double squares = lengths->sum_squares / (double)lengths->tokens;
     double units = 8192. * (double)lengths->vision_sum / (double)lengths->tokens;
     int64_t degrees[9] = {0}, moved = 0;
@@ -277,8 +259,6 @@ START_TEST(units_count_in_the_time_of_a_degree)
     ck_assert_int_gt(degrees[1], 0);
     ck_assert_int_gt(degrees[2], 0);
     ck_assert_int_gt(moved, 0);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -295,10 +275,9 @@ static hbp_cost *limited(hbp_context *context, hbp_cost *cost, int64_t limit_byt
 
 /* A pack that takes the last byte fits where units take none; where they take some, a byte too few is too
  * few. */
-START_TEST(the_last_byte_counts)
+START_TEST_IN_CONTEXT(the_last_byte_counts)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 5, 100, 5000, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 5, 100, 5000, 0));
     for (int64_t most = 12; most <= 60; most++) {
         hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 6000, .max_vision = most};
         for (int units = 0; units < 2; units++) {
@@ -314,56 +293,44 @@ START_TEST(the_last_byte_counts)
             hbp_cost_free(cost);
         }
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Without max_length packs are a power of two; of the longest sample's length where that alone fits. */
-START_TEST(packs_are_as_long_as_fits)
+START_TEST_IN_CONTEXT(packs_are_as_long_as_fits)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 5, 400, 4200, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 5, 400, 4200, 0));
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = 60};
-    hbp_cost *cost = vision_cost(context, 1, 1e6, 1e8);
-    hbp_plan *plan = plan_with(context, lengths, cost, &options);
+    hbp_cost *cost = keep(vision_cost(context, 1, 1e6, 1e8));
+    hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
     ck_assert_int_eq(plan->pack_capacity[0], 8192);
-    hbp_plan_free(plan);
-    hbp_cost_free(cost);
-    cost = vision_cost(context, 1, 1e6, 4.3e8);
+    cost = keep(vision_cost(context, 1, 1e6, 4.3e8));
     int32_t recompute;
     ck_assert(!fits(cost, 1, 8192, 60, &recompute) && fits(cost, 1, 4224, 60, &recompute));
     options.pack_multiple = 128;
-    plan = plan_with(context, lengths, cost, &options);
+    plan = keep(plan_with(context, lengths, cost, &options));
     ck_assert_int_eq(plan->pack_capacity[0], 4224);
-    hbp_plan_free(plan);
     options.max_length = 8192;
     FAILS(context, HBP_E_INFEASIBLE, "a pack of 8192 tokens and 60 vision units",
           hbp_plan_epoch(context, lengths, cost, &options, &plan));
-    hbp_cost_free(cost);
     /* A group that is given is used. */
     hbp_groups *given = NULL;
-    cost = vision_cost(context, 8, 1e6, 1e8);
-    OK(context, hbp_groups_create(context, cost, 1, (int64_t[]){6400}, (int32_t[]){4}, NULL, 0, &given));
+    cost = keep(vision_cost(context, 8, 1e6, 1e8));
+    MAKES(context, given,
+          hbp_groups_create(context, cost, 1, (int64_t[]){6400}, (int32_t[]){4}, NULL, 0, &given));
     options = (hbp_epoch_options){.struct_size = sizeof options, .max_vision = 60, .groups = given};
-    plan = plan_with(context, lengths, cost, &options);
+    plan = keep(plan_with(context, lengths, cost, &options));
     ck_assert_int_eq(plan->pack_capacity[0], 6400);
     ck_assert_int_eq(plan->pack_sp[0], 4);
-    hbp_plan_free(plan);
-    hbp_groups_free(given);
-    hbp_cost_free(cost);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* With an order of modalities, windows and groups stay as they are, and there are no more dummies than the
  * last micro-batches need. */
-START_TEST(an_order_of_modalities_costs_few_dummies)
+START_TEST_IN_CONTEXT(an_order_of_modalities_costs_few_dummies)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = vision_cost(context, 16, 0, 0);
-    hbp_lengths *lengths = draw_lengths(context, 2, 6000, 1500, 0);
+    hbp_cost *cost = keep(vision_cost(context, 16, 0, 0));
+    hbp_lengths *lengths = keep(draw_lengths(context, 2, 6000, 1500, 0));
     for (int way = 0; way < 4; way++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
                                      .mode = way == 2 ? HBP_EPOCH_PAPER : HBP_EPOCH_DEFAULT,
@@ -380,15 +347,12 @@ START_TEST(an_order_of_modalities_costs_few_dummies)
         ck_assert_int_le(dummies * (way == 3 ? 15 : 100), plan->packs);
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 70,706 samples of four public sets (OmniBal's length files), 8 ranks. Bounds: the published fill needs
  * 15,523 and 42,315 packs; the published ratios are .000115 and .07005 at the first pair of budgets. */
-START_TEST(public_data_are_even_in_both_sizes)
+START_TEST_IN_CONTEXT(public_data_are_even_in_both_sizes)
 {
     FILE *file = fopen(HBP_DATA_DIR "/vlm_tokens.npy", "rb");
     if (!file) {
@@ -396,12 +360,11 @@ START_TEST(public_data_are_even_in_both_sizes)
         return;
     }
     fclose(file);
-    hbp_context *context = test_context();
-    hbp_cost *cost = vision_cost(context, 8, 3e6, 1e6);
+    hbp_cost *cost = keep(vision_cost(context, 8, 3e6, 1e6));
     hbp_lengths_read_options read = {.struct_size = sizeof read,
                                      .vision_path = HBP_DATA_DIR "/vlm_images.npy"};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_read(context, HBP_DATA_DIR "/vlm_tokens.npy", &read, &lengths));
+    MAKES(context, lengths, hbp_lengths_read(context, HBP_DATA_DIR "/vlm_tokens.npy", &read, &lengths));
     const int64_t max_vision[] = {18, 9}, max_tokens[] = {6016, 4096}, most[] = {15522, 42314};
     for (int i = 0; i < 2; i++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
@@ -429,22 +392,16 @@ START_TEST(public_data_are_even_in_both_sizes)
         ck_assert_double_le((double)waiting / (double)whole, 0.01); /* OmniBal's PadRatio */
         hbp_plan_free(plan);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    planned_inputs in = {draw_lengths(context, 1, 60, 2000, 0), vision_cost(context, 16, 4e6, 1e7), {0}};
+    planned_inputs in = {
+        keep(draw_lengths(context, 1, 60, 2000, 0)), keep(vision_cost(context, 16, 4e6, 1e7)), {0}};
     in.options = (hbp_epoch_options){.struct_size = sizeof in.options, .max_vision = 24, .modality_order = 1};
     failing_sweep(planned_once, &in);
     ck_assert_int_gt(cancel_sweep(planned_once, &in), 3);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

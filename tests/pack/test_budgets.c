@@ -4,6 +4,7 @@
 
 #include "failing.h"
 #include "isf_oracle.h"
+#include "keep.h"
 
 enum { SAMPLES = 3000 };
 
@@ -46,9 +47,8 @@ static void check_answer(const hbp_budgets *b, const hbp_budgets_options *option
         ck_assert_int_le(b->max_vision, options->max_vision);
 }
 
-START_TEST(both_ways_find_budgets)
+START_TEST_IN_CONTEXT(both_ways_find_budgets)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 6; seed++) {
         hbp_lengths *lengths = draw_lengths(context, seed, SAMPLES, 1);
         for (int32_t mode = 0; mode < 2; mode++) {
@@ -66,14 +66,12 @@ START_TEST(both_ways_find_budgets)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(zeros_are_the_documented_defaults)
+START_TEST_IN_CONTEXT(zeros_are_the_documented_defaults)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 11, SAMPLES, 1);
+    hbp_lengths *lengths = keep(draw_lengths(context, 11, SAMPLES, 1));
     for (int32_t mode = 0; mode < 2; mode++) {
         hbp_budgets_options plain = options_of(mode), same = plain, other = plain;
         hbp_budgets found[3] = {
@@ -96,15 +94,13 @@ START_TEST(zeros_are_the_documented_defaults)
             ck_assert_mem_eq(&found[0], &found[2], sizeof *found);
         }
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_options_are_named)
+START_TEST_IN_CONTEXT(bad_options_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 12, 50, 1), *text = draw_lengths(context, 12, 50, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 12, 50, 1)),
+                *text = keep(draw_lengths(context, 12, 50, 0));
     hbp_budgets found = {.struct_size = sizeof found}, before = found;
     hbp_budgets_options o;
 #define REFUSED(field, value, text)                                                                          \
@@ -138,17 +134,13 @@ START_TEST(bad_options_are_named)
     FAILS(context, HBP_E_INVALID, "lengths", hbp_choose_budgets(context, NULL, &o, &found));
     FAILS(context, HBP_E_INVALID, "budgets", hbp_choose_budgets(context, lengths, &o, NULL));
     ck_assert_int_eq(hbp_choose_budgets(NULL, lengths, &o, &found), HBP_E_INVALID);
-    hbp_lengths_free(text);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* An older caller's struct is not written past its end. */
-START_TEST(the_answer_may_be_shorter)
+START_TEST_IN_CONTEXT(the_answer_may_be_shorter)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 13, SAMPLES, 1);
+    hbp_lengths *lengths = keep(draw_lengths(context, 13, SAMPLES, 1));
     hbp_budgets_options options = options_of(HBP_BUDGETS_LINE);
     hbp_budgets whole = {.struct_size = sizeof whole}, part = {.struct_size = offsetof(hbp_budgets, packs)};
     part.packs = -77;
@@ -157,21 +149,18 @@ START_TEST(the_answer_may_be_shorter)
     ck_assert_int_eq(part.max_tokens, whole.max_tokens);
     ck_assert_int_eq(part.full_tokens, whole.full_tokens);
     ck_assert_int_eq(part.packs, -77);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 static uint32_t vlm_tokens[VLM_SAMPLES], vlm_vision[VLM_SAMPLES];
 
-START_TEST(the_published_choice)
+START_TEST_IN_CONTEXT(the_published_choice)
 {
     if (!vlm_data(vlm_tokens, vlm_vision))
         return;
-    hbp_context *context = test_context();
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vlm_vision};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
     hbp_budgets_options options = options_of(HBP_BUDGETS_LINE);
     hbp_budgets found = {.struct_size = sizeof found};
     options.seed = 1024;
@@ -180,8 +169,6 @@ START_TEST(the_published_choice)
     ck_assert_int_eq(found.max_vision, 18);
     ck_assert_int_eq(found.max_tokens, 6016);
     ck_assert_int_eq(found.packs, 15523);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "data/lengths.h"
 #include "failing.h"
 #include "isf_oracle.h"
+#include "keep.h"
 #include "pack/dist_ratio.h"
 
 static hbp_budgets_options options_of(int32_t samples, int32_t ranks, int32_t rounds, uint64_t seed)
@@ -115,9 +116,8 @@ static void draw_data(hbp__rng *rng, int64_t count, int64_t a_unit, int64_t *tok
     }
 }
 
-START_TEST(the_walk_is_the_published_one)
+START_TEST_IN_CONTEXT(the_walk_is_the_published_one)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(61, 0, 0);
     int64_t tokens[MOST], vision[MOST], ups = 0, downs = 0;
     uint32_t tokens32[MOST], vision32[MOST];
@@ -159,40 +159,35 @@ START_TEST(the_walk_is_the_published_one)
     }
     ck_assert_int_gt(ups, 5);
     ck_assert_int_gt(downs, 5);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_quotient_is_rounded_as_numpy_rounds_it)
+START_TEST_IN_CONTEXT(a_quotient_is_rounded_as_numpy_rounds_it)
 {
     /* 43 samples, 256 units, 12032 tokens in bins: 12032 / 256 is 47, but of the two means numpy makes 46,
      * and u is 32 instead of 48. */
-    hbp_context *context = test_context();
     uint32_t tokens[43], vision[43];
     for (int i = 0; i < 43; i++) {
         tokens[i] = i < 4 ? 300 : 200;
         vision[i] = i < 2 ? 5 : 6;
     }
-    hbp_lengths *lengths = lengths_of(context, tokens, vision, 43);
+    hbp_lengths *lengths = keep(lengths_of(context, tokens, vision, 43));
     hbp_budgets_options options = options_of(4, 2, 10, 7);
     hbp_budgets found = {0};
     OK(context, hbp__budgets_line(context, lengths, &options, &found));
     ck_assert_int_eq(4096 - found.max_tokens, 32 * (4096 / 32 - found.max_vision));
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(limits_hold_and_impossible_wishes_are_refused)
+START_TEST_IN_CONTEXT(limits_hold_and_impossible_wishes_are_refused)
 {
-    hbp_context *context = test_context();
     uint32_t tokens[200], vision[200];
     for (uint32_t i = 0; i < 200; i++) {
         tokens[i] = 1024;
         vision[i] = 4;
     }
-    hbp_lengths *lengths = lengths_of(context, tokens, vision, 198),
-                *few = lengths_of(context, tokens, vision, 3);
+    hbp_lengths *lengths = keep(lengths_of(context, tokens, vision, 198)),
+                *few = keep(lengths_of(context, tokens, vision, 3));
     hbp_budgets_options options = options_of(3, 8, 3, 0);
     hbp_budgets found = {0}, before = {0};
     /* u = floor(257 / 16) 16 = 256; from (16, 4096), 4 samples a pack, up to (24, 6144) with 6. */
@@ -226,7 +221,7 @@ START_TEST(limits_hold_and_impossible_wishes_are_refused)
           hbp__budgets_line(context, few, &options, &found));
     for (int i = 0; i < 200; i++)
         vision[i] = 400;
-    hbp_lengths *dense = lengths_of(context, tokens, vision, 200);
+    hbp_lengths *dense = keep(lengths_of(context, tokens, vision, 200));
     FAILS(
         context, HBP_E_INFEASIBLE,
         "budgets: 204800 tokens are fewer than 15 for each of 80000 vision units; the line has no direction",
@@ -234,10 +229,6 @@ START_TEST(limits_hold_and_impossible_wishes_are_refused)
     options.seed = UINT64_C(1) << 32;
     FAILS(context, HBP_E_INVALID, "budgets: the seed is 4294967296",
           hbp__budgets_line(context, lengths, &options, &found));
-    hbp_lengths_free(dense);
-    hbp_lengths_free(few);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -268,12 +259,11 @@ END_TEST
 
 static uint32_t vlm_tokens[VLM_SAMPLES], vlm_vision[VLM_SAMPLES];
 
-START_TEST(published_budgets)
+START_TEST_IN_CONTEXT(published_budgets)
 {
     if (!vlm_data(vlm_tokens, vlm_vision))
         return;
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = lengths_of(context, vlm_tokens, vlm_vision, VLM_SAMPLES);
+    hbp_lengths *lengths = keep(lengths_of(context, vlm_tokens, vlm_vision, VLM_SAMPLES));
     hbp_budgets_options options = options_of(4, 8, 50, 1024);
     hbp_budgets found = {0};
     OK(context, hbp__budgets_line(context, lengths, &options, &found));
@@ -288,8 +278,6 @@ START_TEST(published_budgets)
     ck_assert_double_eq_tol(found.score, .0701693460278825, 1e-12);
     ck_assert_double_eq_tol(found.unused_vision, .00013599891200877234, 1e-12);
     ck_assert_double_eq_tol(found.unused_tokens, .14028804503886472, 1e-12);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include "data/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
+#include "keep.h"
 #include "pack/dist_ratio.h"
 
 static hbp_lengths *lengths_of(hbp_context *context, const uint32_t *tokens, const uint32_t *vision,
@@ -84,9 +85,8 @@ static void check_chosen(hbp_context *context, const hbp_lengths *lengths, const
     ck_assert(!(b->padding > 0));
 }
 
-START_TEST(chooses_a_good_pair)
+START_TEST_IN_CONTEXT(chooses_a_good_pair)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 4; seed++) {
         hbp_lengths *lengths = draw(context, seed, 1000, seed % 2);
         hbp_budgets_options options;
@@ -114,14 +114,12 @@ START_TEST(chooses_a_good_pair)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(keeps_the_limits_and_says_when_there_is_no_pair)
+START_TEST_IN_CONTEXT(keeps_the_limits_and_says_when_there_is_no_pair)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw(context, 1, 2000, 1);
+    hbp_lengths *lengths = keep(draw(context, 1, 2000, 1));
     hbp_budgets_options options;
     hbp_budgets_options_init(&options, sizeof options);
     hbp_budgets free_choice = choose(context, lengths, &options), b = {.struct_size = sizeof b, .packs = -7};
@@ -139,16 +137,13 @@ START_TEST(keeps_the_limits_and_says_when_there_is_no_pair)
     options.max_vision = 4; /* not even the largest sample */
     FAILS(context, HBP_E_INFEASIBLE, "budgets may be 4 and 2147483647",
           hbp_choose_budgets(context, lengths, &options, &b));
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The published data: the line's choice, 18 and 6016, filled by the default mode. */
-START_TEST(packs_hold_no_more_samples_than_asked)
+START_TEST_IN_CONTEXT(packs_hold_no_more_samples_than_asked)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw(context, 3, 3000, 1);
+    hbp_lengths *lengths = keep(draw(context, 3, 3000, 1));
     hbp_budgets_options options;
     hbp_budgets_options_init(&options, sizeof options);
     options.most_samples = 4.25;
@@ -157,16 +152,13 @@ START_TEST(packs_hold_no_more_samples_than_asked)
     options.most_samples = 4.0001; /* no pair hits that */
     FAILS(context, HBP_E_INFEASIBLE, "packs of 4 to 4.0001 samples",
           hbp_choose_budgets(context, lengths, &options, &b));
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A sample that alone is larger than the packs that are asked for sets the budget of its size, and the other
  * size makes packs small; two of them leave nothing. */
-START_TEST(single_large_samples_set_a_budget)
+START_TEST_IN_CONTEXT(single_large_samples_set_a_budget)
 {
-    hbp_context *context = test_context();
     for (int large = 1; large <= 3; large++) {
         uint32_t tokens[1000], vision[1000];
         for (uint32_t i = 0; i < 1000; i++) {
@@ -197,15 +189,13 @@ START_TEST(single_large_samples_set_a_budget)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Mixes of text, images and long tails have budgets; where they have none, the message tells of the largest.
  */
-START_TEST(ordinary_mixes_have_budgets)
+START_TEST_IN_CONTEXT(ordinary_mixes_have_budgets)
 {
-    hbp_context *context = test_context();
     int found = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 9);
@@ -239,25 +229,21 @@ START_TEST(ordinary_mixes_have_budgets)
         hbp_lengths_free(lengths);
     }
     ck_assert_int_ge(found, 30);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(is_better_than_the_line)
+START_TEST_IN_CONTEXT(is_better_than_the_line)
 {
     static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
     if (!vlm_data(tokens, vision))
         return;
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = lengths_of(context, tokens, vision, VLM_SAMPLES);
+    hbp_lengths *lengths = keep(lengths_of(context, tokens, vision, VLM_SAMPLES));
     hbp_budgets_options options;
     hbp_budgets_options_init(&options, sizeof options);
     hbp_budgets line = measure(context, lengths, 18, 6016, 8), plane = choose(context, lengths, &options);
     check_chosen(context, lengths, &plane, 4, 64);
     ck_assert(plane.score < line.score / 2);
     ck_assert(plane.dist_vision + plane.dist_tokens < .07005); /* the line's score, as published */
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -267,16 +253,12 @@ static hbp_status choose_some(hbp_context *context, void *user)
     return hbp_choose_budgets(context, user, NULL, &b);
 }
 
-START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
+START_TEST_IN_CONTEXT(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw(context, 5, 8, 1);
+    hbp_lengths *lengths = keep(draw(context, 5, 8, 1));
     failing_sweep(choose_some, lengths);
-    hbp_lengths_free(lengths);
-    lengths = draw(context, 5, 8, 1);
+    lengths = keep(draw(context, 5, 8, 1));
     ck_assert_int_gt(cancel_sweep(choose_some, lengths), 10);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

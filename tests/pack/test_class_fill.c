@@ -1,15 +1,15 @@
 #include "pack/class_fill.h"
 
 #include "fill_check.h"
+#include "keep.h"
 
-START_TEST(counts_items_by_size_and_group)
+START_TEST_IN_CONTEXT(counts_items_by_size_and_group)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 3, (int64_t[]){10, 20, 100});
+    hbp_groups *groups = keep(check_groups(context, 3, (int64_t[]){10, 20, 100}));
     hbp_lengths *lengths = NULL;
     int64_t length[] = {3, 30, 4, 12, 9, 5, 5, 90}, tie[] = {-1, -1, -1, -1, -1, 1, 1, -1};
     hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    OK(context, hbp_lengths_create_i64(context, length, 8, &ties, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 8, &ties, &lengths));
     hbp_fill_options options = {
         .struct_size = sizeof options, .sequence_multiple = 4, .pack_multiple = 8, .max_samples = 9};
     hbp__class_fill fill;
@@ -34,16 +34,12 @@ START_TEST(counts_items_by_size_and_group)
     OK(context, hbp__patterns_add(context, &fill.patterns[2], 1, (hbp__run[]){{4, 1}}, 1));
     OK(context, hbp__patterns_add(context, &fill.patterns[2], 1, (hbp__run[]){{3, 1}}, 1));
     hbp_packs *packs = NULL;
-    OK(context, hbp__class_fill_name(&fill, &packs));
+    MAKES(context, packs, hbp__class_fill_name(&fill, &packs));
     check_packs(packs, lengths, groups, &options);
     ck_assert_int_eq(packs->count, 6);
     ck_assert_int_eq(packs->sample[0], 7);
     ck_assert_int_eq(packs->sample[1], 1);
-    hbp_packs_free(packs);
     hbp__class_fill_close(&fill);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 

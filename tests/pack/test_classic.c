@@ -3,6 +3,7 @@
 #include "costs.h"
 #include "fill_check.h"
 #include "hbp/epoch.h"
+#include "keep.h"
 
 static const int32_t kinds[] = {HBP_BASELINE_NO_PACKING,
                                 HBP_BASELINE_SORTED,
@@ -41,78 +42,67 @@ START_TEST(keeps_every_promise_on_random_data)
 }
 END_TEST
 
-START_TEST(takes_samples_as_they_come)
+START_TEST_IN_CONTEXT(takes_samples_as_they_come)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){10});
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){10}));
     hbp_lengths *lengths = NULL;
     int64_t length[] = {6, 5, 4, 2, 8, 1, 1, 1};
-    OK(context, hbp_lengths_create_i64(context, length, 8, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 8, NULL, &lengths));
     hbp_fill_options options = {.struct_size = sizeof options};
     hbp_packs *packs = NULL;
-    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NEXT_FIT, &options, &packs));
+    MAKES(context, packs,
+          hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NEXT_FIT, &options, &packs));
     ck_assert_int_eq(packs->count, 4);
     static const int64_t offsets[] = {0, 1, 3, 5, 8};
     ck_assert_mem_eq(packs->offsets, offsets, sizeof offsets);
     static const int64_t tokens[] = {6, 9, 10, 3};
     ck_assert_mem_eq(packs->tokens, tokens, sizeof tokens);
-    hbp_packs_free(packs);
     packs = NULL;
-    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_SORTED, &options, &packs));
+    MAKES(context, packs, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_SORTED, &options, &packs));
     ck_assert_int_eq(packs->count, 8);
     for (int64_t p = 1; p < 8; p++)
         ck_assert_int_ge(packs->tokens[p], packs->tokens[p - 1]);
-    hbp_packs_free(packs);
     packs = NULL;
-    OK(context, hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NO_PACKING, &options, &packs));
+    MAKES(context, packs,
+          hbp__fill_classic(context, lengths, groups, HBP_BASELINE_NO_PACKING, &options, &packs));
     for (int64_t p = 0; p < 8; p++)
         ck_assert_int_eq(packs->tokens[p], length[p]);
-    hbp_packs_free(packs);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* What two packs hold fits no single one: of next fit two in a row, of first fit any two. The order is drawn
  * from seed and epoch. */
-START_TEST(shuffles_before_it_packs)
+START_TEST_IN_CONTEXT(shuffles_before_it_packs)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){4096});
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){4096}));
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 4096);
-        for (int32_t k = HBP_BASELINE_RANDOM; k <= HBP_BASELINE_FIRST_FIT_SHUFFLED; k++) {
+        int mark = keep_mark();
+        for (int32_t k = HBP_BASELINE_RANDOM; k <= HBP_BASELINE_FIRST_FIT_SHUFFLED; keep_release(mark), k++) {
             hbp_fill_options options = {.struct_size = sizeof options, .seed = seed};
             hbp_packs *packs = NULL, *same = NULL, *other = NULL;
-            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &packs));
-            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &same));
+            MAKES(context, packs, hbp__fill_classic(context, lengths, groups, k, &options, &packs));
+            MAKES(context, same, hbp__fill_classic(context, lengths, groups, k, &options, &same));
             options.epoch = 1;
-            OK(context, hbp__fill_classic(context, lengths, groups, k, &options, &other));
+            MAKES(context, other, hbp__fill_classic(context, lengths, groups, k, &options, &other));
             ck_assert_mem_eq(packs->sample, same->sample, 300 * sizeof *packs->sample);
             ck_assert_mem_ne(packs->sample, other->sample, 300 * sizeof *packs->sample);
             for (int64_t p = 0; p < packs->count; p++)
                 for (int64_t q = p + 1;
                      q < packs->count && (k == HBP_BASELINE_FIRST_FIT_SHUFFLED || q == p + 1); q++)
                     ck_assert_int_gt(packs->tokens[p] + packs->tokens[q], 4096);
-            hbp_packs_free(packs);
-            hbp_packs_free(same);
-            hbp_packs_free(other);
         }
         hbp_lengths_free(lengths);
     }
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(refuses_what_is_no_packer)
+START_TEST_IN_CONTEXT(refuses_what_is_no_packer)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(42, 0, 0);
-    hbp_groups *one = check_groups(context, 1, (int64_t[]){100});
-    hbp_groups *two = check_groups(context, 2, (int64_t[]){10, 100});
-    hbp_lengths *lengths = check_lengths(context, &rng, 20, 100, 0);
+    hbp_groups *one = keep(check_groups(context, 1, (int64_t[]){100}));
+    hbp_groups *two = keep(check_groups(context, 2, (int64_t[]){10, 100}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 20, 100, 0));
     hbp_fill_options options = {.struct_size = sizeof options};
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID, "one group, not 2",
@@ -120,10 +110,6 @@ START_TEST(refuses_what_is_no_packer)
     FAILS(context, HBP_E_INVALID, "no way of packing",
           hbp__fill_classic(context, lengths, one, HBP_BASELINE_PAPER, &options, &packs));
     ck_assert_ptr_null(packs);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(one);
-    hbp_groups_free(two);
-    hbp_context_free(context);
 }
 END_TEST
 

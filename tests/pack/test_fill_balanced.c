@@ -1,6 +1,7 @@
 #include "fill_check.h"
 
 #include "costs.h"
+#include "keep.h"
 
 START_TEST(keeps_every_promise_on_random_data)
 {
@@ -15,18 +16,17 @@ START_TEST(failing_allocations_leave_nothing)
 END_TEST
 
 /* What the fill is for: on broad data packs are full to the token, and those of a bin are alike. */
-START_TEST(packs_of_broad_data_are_full_and_alike)
+START_TEST_IN_CONTEXT(packs_of_broad_data_are_full_and_alike)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 7, 60000, 8192);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 7, 60000, 8192));
     hbp_groups *groups = NULL;
     static const int64_t pack_length[] = {8192};
     static const int32_t sp[] = {1};
-    OK(context, hbp_groups_create(context, cost, 1, pack_length, sp, NULL, 0, &groups));
+    MAKES(context, groups, hbp_groups_create(context, cost, 1, pack_length, sp, NULL, 0, &groups));
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs = NULL;
-    OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+    MAKES(context, packs, hbp__fill_balanced(context, lengths, groups, &options, &packs));
     OK(context, hbp__packs_measure(context, packs));
     hbp_lengths_summary summary = {.struct_size = sizeof summary};
     OK(context, hbp_lengths_get_summary(context, lengths, &summary));
@@ -43,26 +43,20 @@ START_TEST(packs_of_broad_data_are_full_and_alike)
     }
     ck_assert_msg(apart * 10 <= packs->count / 16, "%d of %d bins hold packs unlike in squares", (int)apart,
                   (int)(packs->count / 16));
-    hbp_packs_free(packs);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(long_packs_are_filled_by_a_sample_of_the_short_ones)
+START_TEST_IN_CONTEXT(long_packs_are_filled_by_a_sample_of_the_short_ones)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 8, 40000, 32768);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 8, 40000, 32768));
     hbp_groups *groups = NULL;
     static const int64_t pack_length[] = {8192, 32768};
     static const int32_t sp[] = {1, 8};
-    OK(context, hbp_groups_create(context, cost, 2, pack_length, sp, NULL, 0, &groups));
+    MAKES(context, groups, hbp_groups_create(context, cost, 2, pack_length, sp, NULL, 0, &groups));
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs = NULL;
-    OK(context, hbp__fill_balanced(context, lengths, groups, &options, &packs));
+    MAKES(context, packs, hbp__fill_balanced(context, lengths, groups, &options, &packs));
     OK(context, hbp__packs_measure(context, packs));
     check_packs(packs, lengths, groups, &options);
     int64_t tokens = 0, count = 0, shorter[2] = {0}, all[2] = {0};
@@ -85,11 +79,6 @@ START_TEST(long_packs_are_filled_by_a_sample_of_the_short_ones)
     /* Both halves of the short samples lend about the same share. */
     double low = (double)shorter[0] / (double)all[0], high = (double)shorter[1] / (double)all[1];
     ck_assert_msg(low < 2 * high && high < 2 * low, "shares %g and %g", low, high);
-    hbp_packs_free(packs);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

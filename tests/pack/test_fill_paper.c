@@ -1,4 +1,5 @@
 #include "fill_check.h"
+#include "keep.h"
 
 START_TEST(keeps_every_promise_on_random_data)
 {
@@ -12,19 +13,18 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-START_TEST(leaves_no_gap_that_a_shorter_sample_fits)
+START_TEST_IN_CONTEXT(leaves_no_gap_that_a_shorter_sample_fits)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(32, 0, 0);
-    for (int trial = 0; trial < 50; trial++) {
-        hbp_groups *groups = check_groups(context, 2, (int64_t[]){100, 1000});
-        hbp_lengths *lengths = check_lengths(context, &rng, 300, 1000, 0);
+    for (int trial = 0, mark = keep_mark(); trial < 50; keep_release(mark), trial++) {
+        hbp_groups *groups = keep(check_groups(context, 2, (int64_t[]){100, 1000}));
+        hbp_lengths *lengths = keep(check_lengths(context, &rng, 300, 1000, 0));
         hbp_fill_options options = {.struct_size = sizeof options,
                                     .sequence_multiple = 1,
                                     .pack_multiple = 1,
                                     .seed = (uint64_t)trial};
         hbp_packs *packs = NULL;
-        OK(context, hbp__fill_paper(context, lengths, groups, &options, &packs));
+        MAKES(context, packs, hbp__fill_paper(context, lengths, groups, &options, &packs));
         OK(context, hbp__packs_measure(context, packs));
         /* The shortest sample that was left for the short group fits no long pack. */
         int64_t shortest = INT64_MAX, most_room = 0;
@@ -36,11 +36,7 @@ START_TEST(leaves_no_gap_that_a_shorter_sample_fits)
                     shortest = hbp__min_i64(shortest, hbp__lengths_get(lengths, packs->sample[i]));
         }
         ck_assert_int_gt(shortest, most_room);
-        hbp_packs_free(packs);
-        hbp_lengths_free(lengths);
-        hbp_groups_free(groups);
     }
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "fill_check.h"
+#include "keep.h"
 
 START_TEST(keeps_every_promise_on_random_data)
 {
@@ -12,38 +13,32 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-START_TEST(fills_gaps_of_long_packs_first)
+START_TEST_IN_CONTEXT(fills_gaps_of_long_packs_first)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 2, (int64_t[]){100, 1000});
+    hbp_groups *groups = keep(check_groups(context, 2, (int64_t[]){100, 1000}));
     hbp_lengths *lengths = NULL;
     /* 600 + 400 fill a pack; 900 leaves a gap for 60 + 40; 50 + 50 fill a short pack. */
     int64_t length[] = {50, 900, 60, 400, 40, 600, 50};
-    OK(context, hbp_lengths_create_i64(context, length, 7, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 7, NULL, &lengths));
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs = NULL;
-    OK(context, hbp__fill_tight(context, lengths, groups, &options, &packs));
+    MAKES(context, packs, hbp__fill_tight(context, lengths, groups, &options, &packs));
     check_packs(packs, lengths, groups, &options);
     ck_assert_int_eq(packs->count, 3);
     ck_assert_int_eq(packs->bound[0], 1);
     ck_assert_int_eq(packs->bound[1], 2);
-    hbp_packs_free(packs);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(needs_no_more_packs_than_balanced_under_a_cap)
+START_TEST_IN_CONTEXT(needs_no_more_packs_than_balanced_under_a_cap)
 {
     /* One group, mostly short samples, a cap near the mean number of samples in a pack. */
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(23, 0, 0);
     int64_t fewer = 0;
-    for (int trial = 0; trial < 200; trial++) {
-        hbp_groups *groups = check_groups(context, 1, (int64_t[]){1000});
+    for (int trial = 0, mark = keep_mark(); trial < 200; keep_release(mark), trial++) {
+        hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){1000}));
         hbp_lengths *lengths =
-            check_lengths(context, &rng, 1000 + hbp__rng_below(&rng, 3000), 1000, trial % 4 == 0);
+            keep(check_lengths(context, &rng, 1000 + hbp__rng_below(&rng, 3000), 1000, trial % 4 == 0));
         hbp_fill_options options = {
             .struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
         options.max_samples = 2 + (int32_t)hbp__rng_below(&rng, 20);
@@ -60,20 +55,16 @@ START_TEST(needs_no_more_packs_than_balanced_under_a_cap)
         }
         hbp_packs_free(tight);
         hbp_packs_free(balanced);
-        hbp_lengths_free(lengths);
-        hbp_groups_free(groups);
     }
     ck_assert_int_gt(fewer, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(another_epoch_is_another_draw)
+START_TEST_IN_CONTEXT(another_epoch_is_another_draw)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(22, 0, 0);
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){64});
-    hbp_lengths *lengths = check_lengths(context, &rng, 500, 60, 0);
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){64}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 500, 60, 0));
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     hbp_packs *packs[2] = {NULL, NULL};
     for (int e = 0; e < 2; e++) {
@@ -84,20 +75,16 @@ START_TEST(another_epoch_is_another_draw)
     ck_assert_mem_ne(packs[0]->sample, packs[1]->sample, 500 * sizeof *packs[0]->sample);
     hbp_packs_free(packs[0]);
     hbp_packs_free(packs[1]);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(names_what_fits_no_pack)
+START_TEST_IN_CONTEXT(names_what_fits_no_pack)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
     hbp_lengths *lengths = NULL;
     int64_t length[] = {10, 10, 10, 98}, tie[] = {7, 7, 7, -1};
     hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    OK(context, hbp_lengths_create_i64(context, length, 4, &ties, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 4, &ties, &lengths));
     hbp_fill_options options = {
         .struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1, .max_samples = 2};
     hbp_packs *packs = NULL;
@@ -111,9 +98,6 @@ START_TEST(names_what_fits_no_pack)
     options.pack_multiple = 51;
     FAILS(context, HBP_E_INFEASIBLE, "sample 3", hbp__fill_tight(context, lengths, groups, &options, &packs));
     ck_assert_ptr_null(packs);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
 static int32_t mode;
 
@@ -20,13 +21,12 @@ START_TEST(every_mode_keeps_every_promise)
 }
 END_TEST
 
-START_TEST(packs_are_measured_and_bounded)
+START_TEST_IN_CONTEXT(packs_are_measured_and_bounded)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(62, 0, 0);
     static const int64_t pack_length[] = {128, 1024};
-    hbp_groups *groups = check_groups(context, 2, pack_length);
-    hbp_lengths *lengths = check_lengths(context, &rng, 3000, 1000, 0);
+    hbp_groups *groups = keep(check_groups(context, 2, pack_length));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 3000, 1000, 0));
     for (mode = HBP_FILL_BALANCED; mode <= HBP_FILL_PAPER; mode++) {
         hbp_fill_options options = {
             .struct_size = sizeof options, .sequence_multiple = 8, .pack_multiple = 64};
@@ -53,67 +53,51 @@ START_TEST(packs_are_measured_and_bounded)
         ck_assert_int_eq(hbp_packs_get_bound(packs, 2), -1);
         hbp_packs_free(packs);
     }
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Narrow data: three samples of 340 leave a gap that nothing closes; two of 341 and three of 227.. do better.
  */
-START_TEST(narrow_data_takes_the_tight_fill)
+START_TEST_IN_CONTEXT(narrow_data_takes_the_tight_fill)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_groups *groups = NULL;
-    OK(context, hbp_groups_create(context, cost, 1, (int64_t[]){1024}, (int32_t[]){1}, NULL, 0, &groups));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 1, (int64_t[]){1024}, (int32_t[]){1}, NULL, 0, &groups));
     uint32_t length[6000];
     hbp__rng rng = hbp__rng_make(63, 0, 0);
     for (int i = 0; i < 6000; i++)
         length[i] = 250 + hbp__rng_below(&rng, 200);
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 6000, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 6000, NULL, &lengths));
     hbp_packs *balanced = NULL, *chosen = NULL;
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
-    OK(context, hbp__fill_balanced(context, lengths, groups, &options, &balanced));
-    OK(context, hbp_greedy_fill(context, lengths, groups, NULL, &chosen));
+    MAKES(context, balanced, hbp__fill_balanced(context, lengths, groups, &options, &balanced));
+    MAKES(context, chosen, hbp_greedy_fill(context, lengths, groups, NULL, &chosen));
     ck_assert_int_lt(chosen->count, balanced->count);
-    hbp_packs_free(balanced);
-    hbp_packs_free(chosen);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(another_epoch_is_another_draw)
+START_TEST_IN_CONTEXT(another_epoch_is_another_draw)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(64, 0, 0);
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){1024});
-    hbp_lengths *lengths = check_lengths(context, &rng, 4000, 60, 0);
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){1024}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 4000, 60, 0));
     hbp_packs *a = NULL, *b = NULL;
     hbp_fill_options options = {.struct_size = sizeof options};
-    OK(context, hbp_greedy_fill(context, lengths, groups, &options, &a));
+    MAKES(context, a, hbp_greedy_fill(context, lengths, groups, &options, &a));
     options.epoch = 1;
-    OK(context, hbp_greedy_fill(context, lengths, groups, &options, &b));
+    MAKES(context, b, hbp_greedy_fill(context, lengths, groups, &options, &b));
     ck_assert_int_eq(a->count, b->count);
     ck_assert_int_ne(memcmp(a->sample, b->sample, 4000 * sizeof *a->sample), 0);
-    hbp_packs_free(a);
-    hbp_packs_free(b);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(senseless_options_are_named)
+START_TEST_IN_CONTEXT(senseless_options_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){100, 1}, 2, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){100, 1}, 2, NULL, &lengths));
     hbp_packs *packs = (hbp_packs *)1;
     hbp_fill_options options = {.struct_size = sizeof options, .mode = 3};
     FAILS(context, HBP_E_INVALID, "mode 3", hbp_greedy_fill(context, lengths, groups, &options, &packs));
@@ -137,9 +121,6 @@ START_TEST(senseless_options_are_named)
     FAILS(context, HBP_E_INFEASIBLE, "sample 0 has 128 tokens with padding; the longest pack holds 100",
           hbp_greedy_fill(context, lengths, groups, &options, &packs));
     FAILS(context, HBP_E_INVALID, "groups is NULL", hbp_greedy_fill(context, lengths, NULL, NULL, &packs));
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -158,17 +139,13 @@ static hbp_status fill_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(it_can_be_cancelled_anywhere)
+START_TEST_IN_CONTEXT(it_can_be_cancelled_anywhere)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(65, 0, 0);
-    inputs in = {check_lengths(context, &rng, 5000, 900, 0),
-                 check_groups(context, 2, (int64_t[]){128, 1024})};
+    inputs in = {keep(check_lengths(context, &rng, 5000, 900, 0)),
+                 keep(check_groups(context, 2, (int64_t[]){128, 1024}))};
     ck_assert_int_gt(cancel_sweep(fill_once, &in), 2);
     failing_sweep(fill_once, &in);
-    hbp_lengths_free(in.lengths);
-    hbp_groups_free(in.groups);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include "failing.h"
 #include "hbp/packs.h"
 #include "hbp/sp.h"
+#include "keep.h"
 #include "pack/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
@@ -21,10 +22,9 @@ static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const 
     return groups;
 }
 
-START_TEST(both_modes_cover_the_data_with_packs_that_fit)
+START_TEST_IN_CONTEXT(both_modes_cover_the_data_with_packs_that_fit)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 2000, 1000 + (int64_t)seed * 3000);
         hbp_lengths_summary summary = {.struct_size = sizeof summary};
@@ -53,19 +53,17 @@ START_TEST(both_modes_cover_the_data_with_packs_that_fit)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers)
+START_TEST_IN_CONTEXT(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_papers)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    for (uint64_t seed = 0; seed < 20; seed++) {
-        hbp_lengths *lengths = test_long_tail(context, seed, 3000, 65536);
-        hbp_groups *optimal = plan(context, lengths, cost, HBP_GROUPS_OPTIMAL, 0);
-        hbp_groups *paper = plan(context, lengths, cost, HBP_GROUPS_PAPER, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 20; keep_release(mark), seed++) {
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 3000, 65536));
+        hbp_groups *optimal = keep(plan(context, lengths, cost, HBP_GROUPS_OPTIMAL, 0));
+        hbp_groups *paper = keep(plan(context, lengths, cost, HBP_GROUPS_PAPER, 0));
         int64_t count = groups_view(optimal).candidates;
         const int64_t *ns = groups_view(optimal).candidate_ns;
         ck_assert_int_gt(count, 2);
@@ -105,21 +103,15 @@ START_TEST(the_chosen_hierarchy_heads_the_table_and_is_never_slower_than_the_pap
             }
             hbp_groups_free(again);
         }
-        hbp_groups_free(optimal);
-        hbp_groups_free(paper);
-        hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_published_rule_is_followed)
+START_TEST_IN_CONTEXT(the_published_rule_is_followed)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 3, 3000, 65536);
-    hbp_groups *groups = plan(context, lengths, cost, HBP_GROUPS_PAPER, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 3000, 65536));
+    hbp_groups *groups = keep(plan(context, lengths, cost, HBP_GROUPS_PAPER, 0));
     /* The rule again, from hbp_choose_sp alone. */
     double tokens = 0, squares = 0;
     for (int64_t i = 0; i < 3000; i++) {
@@ -158,26 +150,20 @@ START_TEST(the_published_rule_is_followed)
             found += wanted[i] == groups->pack_length[g];
         ck_assert_int_eq(found, 1);
     }
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(groups_made_by_hand_are_checked)
+START_TEST_IN_CONTEXT(groups_made_by_hand_are_checked)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_groups *groups = NULL;
     const int64_t length[] = {4096, 65536};
     const int32_t sp[] = {1, 8}, recompute[] = {0, 8};
-    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, 0, &groups));
+    MAKES(context, groups, hbp_groups_create(context, cost, 2, length, sp, recompute, 0, &groups));
     ck_assert_int_eq(groups->tokens_per_step, 2 * 65536);
     ck_assert_int_eq(groups->recompute[1], 8);
     ck_assert_int_eq(groups->micro_batches[0], 2);
     ck_assert_int_eq(groups->step_ns[0] > 0, 1);
-    hbp_groups_free(groups);
     FAILS(
         context, HBP_E_INVALID, "group 1: pack length 65536 is not above",
         hbp_groups_create(context, cost, 2, (int64_t[]){65536, 65536}, (int32_t[]){8, 8}, NULL, 0, &groups));
@@ -190,32 +176,28 @@ START_TEST(groups_made_by_hand_are_checked)
           hbp_groups_create(context, cost, 2, length, (int32_t[]){1, 1}, NULL, 0, &groups));
     FAILS(context, HBP_E_INFEASIBLE, "group 0: a pack of 20000 tokens needs",
           hbp_groups_create(context, cost, 1, (int64_t[]){20000}, sp, (int32_t[]){0}, 0, &groups));
-    OK(context, hbp_groups_create(context, cost, 2, length, sp, recompute, INT64_MAX, &groups));
+    MAKES(context, groups, hbp_groups_create(context, cost, 2, length, sp, recompute, INT64_MAX, &groups));
     ck_assert_int_eq(groups->step_ns[0], INT64_MAX); /* saturated, not wrapped */
-    hbp_groups_free(groups);
     groups = NULL;
     FAILS(context, HBP_E_INVALID,
           "group 1: 2 packs of 65536 tokens in a micro-batch; tokens_per_step is 131071",
           hbp_groups_create(context, cost, 2, length, sp, recompute, 131071, &groups));
     /* A step without a number holds the largest micro-batch: 16 packs of 16,384. */
-    OK(context, hbp_groups_create(context, cost, 2, (int64_t[]){16384, 65536}, sp, NULL, 0, &groups));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 2, (int64_t[]){16384, 65536}, sp, NULL, 0, &groups));
     ck_assert_int_eq(groups->tokens_per_step, 16 * 16384);
-    hbp_groups_free(groups);
     groups = NULL;
     FAILS(context, HBP_E_INVALID, "0 groups",
           hbp_groups_create(context, cost, 0, length, sp, NULL, 0, &groups));
     FAILS(context, HBP_E_INVALID, "group 0: pack length 0",
           hbp_groups_create(context, cost, 1, (int64_t[]){0}, sp, NULL, 0, &groups));
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(senseless_requests_are_named)
+START_TEST_IN_CONTEXT(senseless_requests_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 100, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 100, 30000));
     hbp_groups *groups = (hbp_groups *)1;
     hbp_groups_options options;
     hbp_groups_options_init(&options, sizeof options);
@@ -258,20 +240,16 @@ START_TEST(senseless_requests_are_named)
           hbp_plan_groups(context, lengths, cost, &options, &groups));
     options.tokens_per_rank = 0;
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_plan_groups(context, lengths, NULL, NULL, &groups));
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Tokens of a full micro-batch never pass a step; where none can be had, the least step is named, and it is
  * enough. */
-START_TEST(packs_past_every_length_name_what_asks_for_them)
+START_TEST_IN_CONTEXT(packs_past_every_length_name_what_asks_for_them)
 {
     static const uint32_t length[] = {3, INT32_MAX, 5};
     static const int64_t ties[] = {0, 0, -1};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (int i = 0; i < 3; i++) {
         hbp_lengths_options tied = {.struct_size = sizeof tied, .ties = i == 1 ? ties : NULL};
         hbp_groups_options options = {.struct_size = sizeof options,
@@ -286,15 +264,12 @@ START_TEST(packs_past_every_length_name_what_asks_for_them)
         ck_assert_ptr_null(groups);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(no_step_passes_what_it_may_hold)
+START_TEST_IN_CONTEXT(no_step_passes_what_it_may_hold)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int refused = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 2, 0);
@@ -325,46 +300,36 @@ START_TEST(no_step_passes_what_it_may_hold)
         hbp_lengths_free(lengths);
     }
     ck_assert_int_gt(refused, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(packs_may_be_longer_than_samples_up_to_what_is_asked)
+START_TEST_IN_CONTEXT(packs_may_be_longer_than_samples_up_to_what_is_asked)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 5, 20000, 3000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 5, 20000, 3000));
     hbp_groups_options options;
     hbp_groups_options_init(&options, sizeof options);
     hbp_groups *groups = NULL;
-    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
     ck_assert_int_gt(groups->pack_length[groups->count - 1], 3000);
     ck_assert_int_le(groups->threshold[groups->count - 1], 3000);
     int64_t free_ns = groups_view(groups).candidate_ns[0];
     options.tokens_per_step = groups->tokens_per_step;
-    hbp_groups_free(groups);
     options.max_pack_length = 3500;
-    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
     for (int64_t g = 0; g < groups->count; g++)
         ck_assert_int_le(groups->pack_length[g], 3500);
     ck_assert_int_gt(groups_view(groups).candidate_ns[0], free_ns);
-    hbp_groups_free(groups);
     options.max_pack_length = 0;
     options.tokens_per_rank = 1000;
-    OK(context, hbp_plan_groups(context, lengths, cost, &options, &groups));
+    MAKES(context, groups, hbp_plan_groups(context, lengths, cost, &options, &groups));
     for (int64_t g = 0; g < groups->count; g++)
         ck_assert_int_le(groups->pack_length[g], 1000 * groups->sp[g]);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(pairs_are_planned_wherever_the_published_rule_plans_them)
+START_TEST_IN_CONTEXT(pairs_are_planned_wherever_the_published_rule_plans_them)
 {
-    hbp_context *context = test_context();
     int planned = 0;
     for (uint64_t seed = 0; seed < 30; seed++) {
         hbp_cost *cost = test_cost_ranks(context, seed % 3 ? 8 : 16);
@@ -402,7 +367,6 @@ START_TEST(pairs_are_planned_wherever_the_published_rule_plans_them)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(planned, 10);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -421,22 +385,17 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    inputs in = {test_long_tail(context, 1, 500, 60000), test_cost(context)};
+    inputs in = {keep(test_long_tail(context, 1, 500, 60000)), keep(test_cost(context))};
     failing_sweep(plan_once, &in);
     ck_assert_int_gt(cancel_sweep(plan_once, &in), 1);
-    hbp_lengths_free(in.lengths);
-    hbp_cost_free(in.cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(no_rank_holds_more_than_the_cap)
+START_TEST_IN_CONTEXT(no_rank_holds_more_than_the_cap)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t felt = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 2000, 30000);
@@ -467,8 +426,6 @@ START_TEST(no_rank_holds_more_than_the_cap)
     FAILS(context, HBP_E_INFEASIBLE,
           "group 0: a pack of 4001 tokens on 4 rank(s) passes tokens_per_rank, which is 1000; 1001 would do",
           hbp_groups_create(context, &capped, 1, (int64_t[]){4001}, (int32_t[]){4}, NULL, 0, &groups));
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

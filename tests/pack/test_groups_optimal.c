@@ -1,4 +1,5 @@
 #include "costs.h"
+#include "keep.h"
 #include "pack/level_list.h"
 
 /* The oracle: all ways to choose `left` levels, none of them used[], for the items up to threshold `j`, by
@@ -59,9 +60,8 @@ static void check(hbp_context *context, const hbp__estimator *e, const hbp__leve
     free(list);
 }
 
-START_TEST(equals_every_choice_of_levels)
+START_TEST_IN_CONTEXT(equals_every_choice_of_levels)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_cost *cost = test_cost_ranks(context, seed % 2 ? 4 : 8);
         hbp_lengths *lengths = test_long_tail(context, seed, 300, 16384);
@@ -74,13 +74,11 @@ START_TEST(equals_every_choice_of_levels)
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(equals_every_choice_of_levels_for_tied_samples)
+START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_tied_samples)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 16; seed++) {
         hbp_cost *cost = test_cost_ranks(context, 8);
         hbp__rng rng = hbp__rng_make(seed, 0, 0);
@@ -103,15 +101,13 @@ START_TEST(equals_every_choice_of_levels_for_tied_samples)
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(nothing_is_found_where_no_pack_holds_the_longest)
+START_TEST_IN_CONTEXT(nothing_is_found_where_no_pack_holds_the_longest)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 8);
-    hbp_lengths *lengths = test_long_tail(context, 1, 300, 16384);
+    hbp_cost *cost = keep(test_cost_ranks(context, 8));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 300, 16384));
     hbp__estimator e;
     OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
     hbp__level_limits limits = {65536, 1, 25, 1000, 2000, INT64_MAX};
@@ -120,9 +116,6 @@ START_TEST(nothing_is_found_where_no_pack_holds_the_longest)
     OK(context, hbp__groups_optimal(context, &e, &limits, 3, found, &count));
     ck_assert_int_eq(count, 0);
     hbp__estimator_close(context, &e);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
 static void histogram(hbp_context *context, const int64_t *length, const int64_t *count, int64_t bins,
                       hbp_lengths **lengths)
@@ -24,10 +25,9 @@ static double waited_squares(const hbp__estimator *e, int64_t low, int64_t high,
     return sum / (double)packs;
 }
 
-START_TEST(the_sums_are_those_of_the_samples)
+START_TEST_IN_CONTEXT(the_sums_are_those_of_the_samples)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 10; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 200, 300);
         hbp__estimator e;
@@ -65,22 +65,19 @@ START_TEST(the_sums_are_those_of_the_samples)
         hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(tied_samples_are_one_item)
+START_TEST_IN_CONTEXT(tied_samples_are_one_item)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     const uint32_t length[] = {10, 30, 50, 7, 60};
     const int64_t tie[] = {4, -1, 4, 9, 9};
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options;
     hbp_lengths_options_init(&options, sizeof options);
     options.ties = tie;
-    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
     hbp__estimator e;
     OK(context, hbp__estimator_open(context, lengths, cost, 8, &e));
     /* 30 -> 32 alone; 10 + 50 -> 16 + 56; 7 + 60 -> 8 + 64: two items of 72. */
@@ -93,9 +90,6 @@ START_TEST(tied_samples_are_one_item)
     ck_assert(e.squares_before[1] == 900);
     ck_assert(e.squares_before[2] == 900 + 100 + 2500 + 49 + 3600);
     hbp__estimator_close(context, &e);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -105,10 +99,9 @@ static void about(double got, double expected)
     ck_assert_msg(got > expected - 8 && got < expected + 8, "%f, not %f", got, expected);
 }
 
-START_TEST(a_level_alone_takes_what_its_packs_take)
+START_TEST_IN_CONTEXT(a_level_alone_takes_what_its_packs_take)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     /* 32 samples that fill 32 packs at SP 1 exactly: two micro-batches of 16 alike. */
     hbp_lengths *lengths = NULL;
     histogram(context, (int64_t[]){4096}, (int64_t[]){32}, 1, &lengths);
@@ -141,15 +134,12 @@ START_TEST(a_level_alone_takes_what_its_packs_take)
     about(hbp__level_ns(&e, &level, 0, 1, &left), 3 * pack + 3 * 1e7);
     hbp__estimator_close(context, &e);
     hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(all_ranks_wait_for_a_rare_long_sample_and_its_packs_take_short_ones)
+START_TEST_IN_CONTEXT(all_ranks_wait_for_a_rare_long_sample_and_its_packs_take_short_ones)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = NULL;
     histogram(context, (int64_t[]){64, 32768}, (int64_t[]){4096, 1}, 2, &lengths);
     hbp__estimator e;
@@ -177,15 +167,12 @@ START_TEST(all_ranks_wait_for_a_rare_long_sample_and_its_packs_take_short_ones)
     ck_assert(!hbp__hierarchy_equals(&both, &other));
     hbp__estimator_close(context, &e);
     hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(limits_are_kept)
+START_TEST_IN_CONTEXT(limits_are_kept)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp__level_limits limits = {65536, 1, 25, 1, 8192, INT64_MAX};
     hbp__level level;
     ck_assert(hbp__level_allow(cost, &limits, 2, 8192, 0, &level));
@@ -195,8 +182,6 @@ START_TEST(limits_are_kept)
     limits.tokens_per_rank = 4000;
     ck_assert(!hbp__level_allow(cost, &limits, 2, 8001, 0, &level));
     ck_assert(hbp__level_allow(cost, &limits, 2, 8000, 0, &level));
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,15 +1,15 @@
 #include "pack/item_fill.h"
 
 #include "fill_check.h"
+#include "keep.h"
 
-START_TEST(names_the_samples_of_packs)
+START_TEST_IN_CONTEXT(names_the_samples_of_packs)
 {
-    hbp_context *context = test_context();
-    hbp_groups *groups = check_groups(context, 2, (int64_t[]){20, 60});
+    hbp_groups *groups = keep(check_groups(context, 2, (int64_t[]){20, 60}));
     hbp_lengths *lengths = NULL;
     int64_t length[] = {10, 20, 30, 5, 6}, tie[] = {-1, -1, -1, 3, 3};
     hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    OK(context, hbp_lengths_create_i64(context, length, 5, &ties, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_i64(context, length, 5, &ties, &lengths));
     hbp__items items;
     OK(context, hbp__items_open(context, lengths, 1, 60, 0, 0, &items));
     uint32_t *weight = NULL;
@@ -24,19 +24,15 @@ START_TEST(names_the_samples_of_packs)
     const uint32_t pack_of[] = {1, 0, 1, 1};
     const int32_t group[] = {0, 1};
     hbp_packs *packs = NULL;
-    OK(context, hbp__item_fill_name(context, &items, pack_of, 2, group, &packs));
+    MAKES(context, packs, hbp__item_fill_name(context, &items, pack_of, 2, group, &packs));
     hbp_fill_options options = {.struct_size = sizeof options, .sequence_multiple = 1, .pack_multiple = 1};
     check_packs(packs, lengths, groups, &options);
     static const uint32_t expected[] = {3, 4, 0, 1, 2};
     ck_assert_mem_eq(packs->sample, expected, sizeof expected);
     ck_assert_int_eq(packs->group[0], 0);
     ck_assert_int_eq(packs->group[1], 1);
-    hbp_packs_free(packs);
     hbp__delete(&context->memory, weight);
     hbp__items_close(&items);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 #include "data/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
+#include "keep.h"
 
 enum { SAMPLES = 500 };
 
@@ -66,9 +67,8 @@ static void check_packs(const hbp_packs *packs, const hbp_lengths *lengths,
     ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
 }
 
-START_TEST(both_modes_fill_and_the_default_never_needs_more)
+START_TEST_IN_CONTEXT(both_modes_fill_and_the_default_never_needs_more)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 20; seed++) {
         hbp_lengths *lengths = draw_lengths(context, seed, seed % 3 != 0);
         hbp_packs *packs[2] = {NULL, NULL};
@@ -85,15 +85,13 @@ START_TEST(both_modes_fill_and_the_default_never_needs_more)
         hbp_packs_free(packs[1]);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* What a zero stands for, said outright, makes the same packs; another value does not. */
-START_TEST(zeros_are_the_documented_defaults)
+START_TEST_IN_CONTEXT(zeros_are_the_documented_defaults)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 1, 1);
+    hbp_lengths *lengths = keep(draw_lengths(context, 1, 1));
     hbp_iterative_fill_options plain = options_of(HBP_ISF_REFERENCE), same = plain, other = plain;
     hbp_packs *packs[3] = {NULL, NULL, NULL};
     same.rounds = 50;
@@ -109,15 +107,12 @@ START_TEST(zeros_are_the_documented_defaults)
     ck_assert_mem_ne(packs[0]->sample, packs[2]->sample, SAMPLES * sizeof *packs[0]->sample);
     for (int i = 0; i < 3; i++)
         hbp_packs_free(packs[i]);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(tokens_alone_count_without_a_second_size)
+START_TEST_IN_CONTEXT(tokens_alone_count_without_a_second_size)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 2, 0);
+    hbp_lengths *lengths = keep(draw_lengths(context, 2, 0));
     for (int32_t mode = 0; mode < 2; mode++) {
         hbp_iterative_fill_options options = options_of(mode);
         hbp_packs *packs[2] = {NULL, NULL};
@@ -132,15 +127,12 @@ START_TEST(tokens_alone_count_without_a_second_size)
         hbp_packs_free(packs[0]);
         hbp_packs_free(packs[1]);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_options_are_named)
+START_TEST_IN_CONTEXT(bad_options_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 3, 1);
+    hbp_lengths *lengths = keep(draw_lengths(context, 3, 1));
     hbp_packs *packs = NULL;
     hbp_iterative_fill_options o;
 #define REFUSED(mode, field, value, text)                                                                    \
@@ -184,22 +176,19 @@ START_TEST(bad_options_are_named)
     FAILS(context, HBP_E_INVALID, "options", hbp_iterative_fill(context, lengths, NULL, &packs));
     FAILS(context, HBP_E_INVALID, "out", hbp_iterative_fill(context, lengths, &o, NULL));
     ck_assert_int_eq(hbp_iterative_fill(NULL, lengths, &o, &packs), HBP_E_INVALID);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_reference_refuses_what_it_cannot_do)
+START_TEST_IN_CONTEXT(the_reference_refuses_what_it_cannot_do)
 {
-    hbp_context *context = test_context();
     uint32_t tokens[] = {30, 40, 50}, vision[] = {1, 2, 3};
     int64_t tie[] = {-1, 4, 4};
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vision};
     hbp_lengths *lengths = NULL, *tied = NULL, *text = NULL;
-    OK(context, hbp_lengths_create_u32(context, tokens, 3, NULL, &text));
-    OK(context, hbp_lengths_create_u32(context, tokens, 3, &create, &lengths));
+    MAKES(context, text, hbp_lengths_create_u32(context, tokens, 3, NULL, &text));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 3, &create, &lengths));
     create.ties = tie;
-    OK(context, hbp_lengths_create_u32(context, tokens, 3, &create, &tied));
+    MAKES(context, tied, hbp_lengths_create_u32(context, tokens, 3, &create, &tied));
     hbp_iterative_fill_options options = options_of(HBP_ISF_REFERENCE);
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID, "the published fill cannot keep tied samples together",
@@ -214,22 +203,16 @@ START_TEST(the_reference_refuses_what_it_cannot_do)
     /* Under ERROR, too, it drops what is over a budget, as the authors do. */
     options.max_tokens = 4096;
     options.max_vision = 2;
-    OK(context, hbp_iterative_fill(context, lengths, &options, &packs));
+    MAKES(context, packs, hbp_iterative_fill(context, lengths, &options, &packs));
     ck_assert_int_eq(packs->dropped_sample[0], 2);
     ck_assert_int_eq(packs->dropped_reason[0], HBP_DROPPED_OVERVISION);
-    hbp_packs_free(packs);
-    hbp_lengths_free(text);
-    hbp_lengths_free(tied);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The struct as this version has it; a longer one is a newer caller's. */
-START_TEST(options_may_be_longer)
+START_TEST_IN_CONTEXT(options_may_be_longer)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *lengths = draw_lengths(context, 4, 1);
+    hbp_lengths *lengths = keep(draw_lengths(context, 4, 1));
     struct {
         hbp_iterative_fill_options known;
         int64_t later;
@@ -246,8 +229,6 @@ START_TEST(options_may_be_longer)
     longer.later = 1;
     ck_assert_int_eq(hbp_iterative_fill(context, lengths, &longer.known, &packs), HBP_E_VERSION);
     ck_assert_ptr_null(packs);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -281,17 +262,16 @@ END_TEST
 
 static uint32_t vlm_tokens[VLM_SAMPLES], vlm_vision[VLM_SAMPLES];
 
-START_TEST(the_default_beats_the_published_numbers_of_packs)
+START_TEST_IN_CONTEXT(the_default_beats_the_published_numbers_of_packs)
 {
     static const struct {
         int64_t vision, tokens, packs;
     } golden[] = {{9, 4096, 42315}, {18, 6016, 15523}};
     if (!vlm_data(vlm_tokens, vlm_vision))
         return;
-    hbp_context *context = test_context();
     hbp_lengths_options create = {.struct_size = sizeof create, .vision = vlm_vision};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, vlm_tokens, VLM_SAMPLES, &create, &lengths));
     for (size_t g = 0; g < sizeof golden / sizeof *golden; g++) {
         hbp_iterative_fill_options options = options_of(HBP_ISF_DEFAULT);
         hbp_packs *packs = NULL;
@@ -302,8 +282,6 @@ START_TEST(the_default_beats_the_published_numbers_of_packs)
         ck_assert_int_eq(packs->samples, VLM_SAMPLES);
         hbp_packs_free(packs);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

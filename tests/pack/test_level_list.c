@@ -1,6 +1,7 @@
 #include "pack/level_list.h"
 
 #include "costs.h"
+#include "keep.h"
 
 static const hbp__level *find(const hbp__level_list *list, int32_t sp, int64_t length)
 {
@@ -10,10 +11,9 @@ static const hbp__level *find(const hbp__level_list *list, int32_t sp, int64_t l
     return NULL;
 }
 
-START_TEST(levels_keep_the_limits_and_thresholds_part_the_items)
+START_TEST_IN_CONTEXT(levels_keep_the_limits_and_thresholds_part_the_items)
 {
-    hbp_context *context = test_context();
-    hbp__level_list *list = malloc(sizeof *list);
+    hbp__level_list *list = keep(malloc(sizeof *list));
     for (uint64_t seed = 0; seed < 40; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 1, 0);
         hbp_cost *cost = test_cost(context);
@@ -60,19 +60,17 @@ START_TEST(levels_keep_the_limits_and_thresholds_part_the_items)
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
-    free(list);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(packs_are_longer_than_the_longest_sample)
+START_TEST_IN_CONTEXT(packs_are_longer_than_the_longest_sample)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_histogram(context, (int64_t[]){2000}, (int64_t[]){500}, 1, &lengths));
+    MAKES(context, lengths,
+          hbp_lengths_create_histogram(context, (int64_t[]){2000}, (int64_t[]){500}, 1, &lengths));
     hbp__estimator e;
-    hbp__level_list *list = malloc(sizeof *list);
+    hbp__level_list *list = keep(malloc(sizeof *list));
     OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
     hbp__level_limits limits = {16 * 13000, 1, 25, 1024, INT32_MAX, INT64_MAX};
     hbp__level_list_make(&e, &limits, list);
@@ -86,10 +84,6 @@ START_TEST(packs_are_longer_than_the_longest_sample)
     ck_assert_ptr_null(find(list, 1, 13000));
     ck_assert_ptr_nonnull(find(list, 1, 6500));
     hbp__estimator_close(context, &e);
-    free(list);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

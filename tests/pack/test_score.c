@@ -2,6 +2,7 @@
 
 #include "failing.h"
 #include "fill_check.h"
+#include "keep.h"
 
 /* The oracle: every way to cut the packs of a group into micro-batches of at most `width`, by recursion over
  * the first pack left. */
@@ -26,17 +27,16 @@ static int64_t best_cut(const int64_t *time, int count, unsigned left, int width
     return best;
 }
 
-START_TEST(the_score_is_the_best_cut_into_micro_batches)
+START_TEST_IN_CONTEXT(the_score_is_the_best_cut_into_micro_batches)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(71, 0, 0);
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0, mark = keep_mark(); trial < 60; keep_release(mark), trial++) {
         int width = 1 + (int)hbp__rng_below(&rng, 3), count = 1 + (int)hbp__rng_below(&rng, 7);
-        hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
+        hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
         groups->packs[0] = width;
         groups->token_ns[0] = 1;
-        hbp_lengths *lengths = check_lengths(context, &rng, count, 100, 0);
-        hbp_packs *packs = hbp__packs_new(context, lengths, count);
+        hbp_lengths *lengths = keep(check_lengths(context, &rng, count, 100, 0));
+        hbp_packs *packs = keep(hbp__packs_new(context, lengths, count));
         int64_t time[8], ns;
         for (int i = 0; i < count; i++) {
             packs->sample[i] = (uint32_t)i;
@@ -53,11 +53,7 @@ START_TEST(the_score_is_the_best_cut_into_micro_batches)
         groups->micro_batches[0] = 2;
         OK(context, hbp__packs_score(context, packs, groups, 1000, &with_steps));
         ck_assert_int_eq(with_steps, ns + 1000 * (((count + width - 1) / width + 1) / 2));
-        hbp_packs_free(packs);
-        hbp_lengths_free(lengths);
-        hbp_groups_free(groups);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -73,13 +69,12 @@ static hbp_status score(hbp_context *context, void *user)
     return hbp__packs_score(context, s->packs, s->groups, 0, &ns);
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(72, 0, 0);
-    hbp_groups *groups = check_groups(context, 1, (int64_t[]){100});
-    hbp_lengths *lengths = check_lengths(context, &rng, 9, 100, 0);
-    hbp_packs *packs = hbp__packs_new(context, lengths, 9);
+    hbp_groups *groups = keep(check_groups(context, 1, (int64_t[]){100}));
+    hbp_lengths *lengths = keep(check_lengths(context, &rng, 9, 100, 0));
+    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 9));
     for (int i = 0; i < 9; i++) {
         packs->sample[i] = (uint32_t)i;
         packs->offsets[i + 1] = i + 1;
@@ -89,10 +84,6 @@ START_TEST(nothing_is_left_behind)
     scored s = {packs, groups};
     failing_sweep(score, &s);
     ck_assert_int_gt(cancel_sweep(score, &s), 0);
-    hbp_packs_free(packs);
-    hbp_lengths_free(lengths);
-    hbp_groups_free(groups);
-    hbp_context_free(context);
 }
 END_TEST
 

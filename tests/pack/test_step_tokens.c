@@ -1,4 +1,5 @@
 #include "costs.h"
+#include "keep.h"
 #include "pack/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -33,42 +34,33 @@ static int64_t by_trying(const hbp_cost *cost, int64_t most)
     return best;
 }
 
-START_TEST(a_rank_holds_the_tokens_at_which_one_takes_least)
+START_TEST_IN_CONTEXT(a_rank_holds_the_tokens_at_which_one_takes_least)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = alike(context, 2000, 5000);
-    hbp_groups *groups = plan(context, lengths, cost, NULL);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(alike(context, 2000, 5000));
+    hbp_groups *groups = keep(plan(context, lengths, cost, NULL));
     int64_t tokens = by_trying(cost, 60000), got = groups->tokens_per_step / 16;
     ck_assert_int_eq(groups->tokens_per_step % 16, 0);
     ck_assert_msg(got >= tokens - 64 && got <= tokens + 64, "%d, not %d", (int)got, (int)tokens);
     ck_assert_int_gt(groups->pack_length[0], 2000);
-    hbp_groups_free(groups);
     /* Limits on packs and ranks are limits here, too. */
     hbp_groups_options options;
     hbp_groups_options_init(&options, sizeof options);
     options.tokens_per_rank = 5000;
-    groups = plan(context, lengths, cost, &options);
+    groups = keep(plan(context, lengths, cost, &options));
     ck_assert_int_eq(groups->tokens_per_step, 3 * 32000);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
     /* Where what a pack pays once is soon a small share, no more tokens are asked for. */
     hbp_cost_terms terms;
     hbp_cost_terms_init(&terms, sizeof terms);
     OK(context, hbp_cost_get_terms(context, cost, &terms));
     terms.pack_ns = 1e6;
     hbp_cost *cheap = NULL;
-    OK(context, hbp_cost_create_terms(context, &terms, &cheap));
-    lengths = alike(context, 100, 5000);
-    groups = plan(context, lengths, cheap, NULL);
+    MAKES(context, cheap, hbp_cost_create_terms(context, &terms, &cheap));
+    lengths = keep(alike(context, 100, 5000));
+    groups = keep(plan(context, lengths, cheap, NULL));
     got = groups->tokens_per_step / 16;
     double share = 1e6 / (1e6 + 25000.0 * (double)got);
     ck_assert_msg(share > .0499 && share < .0501, "%d tokens", (int)got);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cheap);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -88,11 +80,10 @@ static double token_ns(const hbp_cost *cost, int64_t rank_tokens)
 
 /* A step of long packs stays as it is where its tokens can be cut into micro-batches that lose little, and
  * else is whole micro-batches of the best tokens. */
-START_TEST(short_samples_fill_whole_micro_batches)
+START_TEST_IN_CONTEXT(short_samples_fill_whole_micro_batches)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *shorts = alike(context, 2000, 5000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *shorts = keep(alike(context, 2000, 5000));
     hbp_groups *groups = plan(context, shorts, cost, NULL);
     int64_t best = groups->tokens_per_step, kept = 0, stretched = 0;
     double least = token_ns(cost, best / 16);
@@ -120,45 +111,34 @@ START_TEST(short_samples_fill_whole_micro_batches)
     }
     ck_assert_int_gt(kept, 2);
     ck_assert_int_gt(stretched, 2);
-    hbp_lengths_free(shorts);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(every_group_holds_a_pack_of_the_longest_sample)
+START_TEST_IN_CONTEXT(every_group_holds_a_pack_of_the_longest_sample)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = alike(context, 120000, 50);
-    hbp_groups *groups = plan(context, lengths, cost, NULL);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(alike(context, 120000, 50));
+    hbp_groups *groups = keep(plan(context, lengths, cost, NULL));
     ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
-    hbp_groups_free(groups);
     /* A given max_length sizes the step for the longest sample that may come. */
     hbp_groups_options options;
     hbp_groups_options_init(&options, sizeof options);
     options.max_length = 131072;
-    groups = plan(context, lengths, cost, &options);
+    groups = keep(plan(context, lengths, cost, &options));
     ck_assert_int_ge(groups->tokens_per_step, 2 * 131072);
-    hbp_groups_free(groups);
     /* Unless none that long fits. */
     options.max_length = 1 << 24;
-    groups = plan(context, lengths, cost, &options);
+    groups = keep(plan(context, lengths, cost, &options));
     ck_assert_int_ge(groups->tokens_per_step, 2 * 120000);
     ck_assert_int_lt(groups->tokens_per_step, 4 * 120000);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Degrees of 16 and 32 cross the network; the better it is, the better they look. */
-START_TEST(a_better_network_makes_no_smaller_steps)
+START_TEST_IN_CONTEXT(a_better_network_makes_no_smaller_steps)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 32);
-    hbp_lengths *lengths = alike(context, 170000, 50);
+    hbp_cost *cost = keep(test_cost_ranks(context, 32));
+    hbp_lengths *lengths = keep(alike(context, 170000, 50));
     static const int32_t degree[] = {1, 2, 4, 8, 16, 32};
     double latency[] = {0, 2e6, 2e6, 2e6, 4e6, 4e6}, per_token[] = {0, 900, 700, 400, 0, 0};
     int64_t before = 0, wider = 0;
@@ -187,9 +167,6 @@ START_TEST(a_better_network_makes_no_smaller_steps)
         hbp_cost_free(faster);
     }
     ck_assert_int_gt(wider, 0);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

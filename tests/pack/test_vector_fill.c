@@ -5,6 +5,7 @@
 #include "data/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
+#include "keep.h"
 #include "pack/dist_ratio.h"
 
 enum { SAMPLES = 400 };
@@ -96,9 +97,8 @@ static void check(const hbp_packs *packs, const hbp_lengths *lengths, const hbp_
     ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
 }
 
-START_TEST(keeps_every_promise_on_random_data)
+START_TEST_IN_CONTEXT(keeps_every_promise_on_random_data)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 120; seed++) {
         sizes s;
         draw(&s, seed);
@@ -122,20 +122,18 @@ START_TEST(keeps_every_promise_on_random_data)
         hbp_packs_free(packs);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(refuses_or_drops_samples_over_a_budget)
+START_TEST_IN_CONTEXT(refuses_or_drops_samples_over_a_budget)
 {
-    hbp_context *context = test_context();
     const uint32_t tokens[] = {100, 5000, 90, 300, 80, 70}, vision[] = {1, 1, 9, 12, 2, 3};
     const int64_t ties[] = {7, 7, -1, -1, 3, -1};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
     hbp_lengths *lengths = NULL, *tied = NULL;
-    OK(context, hbp_lengths_create_u32(context, tokens, 6, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 6, &options, &lengths));
     options.ties = ties;
-    OK(context, hbp_lengths_create_u32(context, tokens, 6, &options, &tied));
+    MAKES(context, tied, hbp_lengths_create_u32(context, tokens, 6, &options, &tied));
     hbp_iterative_fill_options o = options_of(4096, 8);
     hbp_packs *packs = NULL;
     FAILS(context, HBP_E_INVALID,
@@ -153,7 +151,7 @@ START_TEST(refuses_or_drops_samples_over_a_budget)
     ck_assert_ptr_null(packs);
     o = options_of(4096, 8);
     o.over_long = HBP_OVERLONG_DROP;
-    OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
+    MAKES(context, packs, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
     hbp_packs_view view = packs_view(packs);
     const uint32_t *dropped = view.dropped_indices;
@@ -165,35 +163,30 @@ START_TEST(refuses_or_drops_samples_over_a_budget)
     ck_assert_int_eq(reason[1], HBP_DROPPED_OVERVISION);
     ck_assert_int_eq(dropped[2], 3);
     ck_assert_int_eq(reason[2], HBP_DROPPED_OVERVISION);
-    hbp_packs_free(packs);
     packs = NULL;
-    OK(context, hbp_iterative_fill(context, tied, &o, &packs)); /* sample 0 goes with sample 1 */
+    MAKES(context, packs, hbp_iterative_fill(context, tied, &o, &packs)); /* sample 0 goes with sample 1 */
     check(packs, tied, &o);
-    dropped = packs_view(packs).dropped_indices;
-    ck_assert_int_eq(packs_view(packs).dropped, 4);
+    view = packs_view(packs);
+    dropped = view.dropped_indices;
+    ck_assert_int_eq(view.dropped, 4);
     ck_assert_int_eq(dropped[0], 0);
-    ck_assert_int_eq(packs_view(packs).dropped_reasons[0], HBP_DROPPED_OVERLONG);
-    hbp_packs_free(packs);
+    ck_assert_int_eq(view.dropped_reasons[0], HBP_DROPPED_OVERLONG);
     packs = NULL;
     o.max_tokens = 60;
     FAILS(context, HBP_E_INVALID, "none of 6 samples is within 60 tokens and 8 vision units",
           hbp_iterative_fill(context, lengths, &o, &packs));
     ck_assert_ptr_null(packs);
-    hbp_lengths_free(lengths);
-    hbp_lengths_free(tied);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(refuses_ties_that_fit_no_pack)
+START_TEST_IN_CONTEXT(refuses_ties_that_fit_no_pack)
 {
-    hbp_context *context = test_context();
     const uint32_t tokens[] = {60, 50, 10}, vision[] = {1, 2, 9};
     const int64_t ties[] = {5, 5, 5};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .ties = ties};
     hbp_lengths *lengths = NULL;
     hbp_packs *packs = NULL;
-    OK(context, hbp_lengths_create_u32(context, tokens, 3, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, 3, &options, &lengths));
     hbp_iterative_fill_options o = options_of(119, 12);
     FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 120 tokens with padding; a pack holds 119",
           hbp_iterative_fill(context, lengths, &o, &packs));
@@ -206,38 +199,30 @@ START_TEST(refuses_ties_that_fit_no_pack)
           hbp_iterative_fill(context, lengths, &o, &packs));
     ck_assert_ptr_null(packs);
     o.max_samples = 3;
-    OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
+    MAKES(context, packs, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
-    hbp_packs_free(packs);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(fills_from_a_histogram)
+START_TEST_IN_CONTEXT(fills_from_a_histogram)
 {
-    hbp_context *context = test_context();
     const int64_t length[] = {100, 1000, 1500}, number[] = {70, 90, 40};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_histogram(context, length, number, 3, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_histogram(context, length, number, 3, &lengths));
     hbp_iterative_fill_options o = options_of(4096, 0);
     hbp_packs *packs = NULL;
-    OK(context, hbp_iterative_fill(context, lengths, &o, &packs));
+    MAKES(context, packs, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
     ck_assert_ptr_null(packs_view(packs).pack_vision);
     ck_assert_int_le(packs->count, 41); /* 157,000 tokens are 38.3 packs */
-    hbp_packs_free(packs);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(draws_by_seed_and_epoch)
+START_TEST_IN_CONTEXT(draws_by_seed_and_epoch)
 {
-    hbp_context *context = test_context();
     sizes s;
     draw(&s, 3);
-    hbp_lengths *lengths = lengths_of(context, &s, 1, 0);
+    hbp_lengths *lengths = keep(lengths_of(context, &s, 1, 0));
     hbp_packs *packs[4] = {NULL};
     for (uint64_t k = 0; k < 4; k++) {
         hbp_iterative_fill_options o = options_of(6016, 20);
@@ -252,21 +237,18 @@ START_TEST(draws_by_seed_and_epoch)
     ck_assert_mem_ne(view.sample_indices, packs_view(packs[3]).sample_indices, bytes);
     for (int k = 0; k < 4; k++)
         hbp_packs_free(packs[k]);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The data and the pairs of budgets of the published figures: 15,523 and 42,315 packs. */
-START_TEST(needs_fewer_packs_than_published)
+START_TEST_IN_CONTEXT(needs_fewer_packs_than_published)
 {
     static uint32_t tokens[VLM_SAMPLES], vision[VLM_SAMPLES];
     if (!vlm_data(tokens, vision))
         return;
-    hbp_context *context = test_context();
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, tokens, VLM_SAMPLES, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, tokens, VLM_SAMPLES, &options, &lengths));
     static const int64_t budgets[][3] = {{18, 6016, 15521}, {9, 4096, 39690}};
     for (int k = 0; k < 2; k++) {
         for (uint64_t seed = 0; seed < 4; seed++) {
@@ -286,8 +268,6 @@ START_TEST(needs_fewer_packs_than_published)
             hbp_packs_free(packs);
         }
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -306,9 +286,8 @@ static hbp_status fill_some(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
+START_TEST_IN_CONTEXT(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 {
-    hbp_context *context = test_context();
     sizes s;
     draw(&s, 4);
     for (int k = 0; k < 2; k++) {
@@ -322,7 +301,6 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
         ck_assert_int_gt(cancel_sweep(fill_some, &j), 4);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "pipeline/anchors.h"
 
+#include "keep.h"
 #include "pipeline/instances.h"
 
 static void check_balanced(const int64_t *weight, int32_t count, int32_t parts, const int32_t *want)
@@ -80,14 +81,13 @@ START_TEST(uniform_deals_the_rest_out_first)
 }
 END_TEST
 
-START_TEST(anchors_weigh_what_their_mode_says)
+START_TEST_IN_CONTEXT(anchors_weigh_what_their_mode_says)
 {
-    hbp_context *context = test_context();
     const int64_t forward[8] = {5, 1, 1, 1, 5, 1, 1, 1}, parameters[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     hbp_layer_columns columns = {
         .struct_size = sizeof columns, .count = 8, .forward_ns = forward, .parameters = parameters};
     hbp_layers *layers;
-    OK(context, hbp_layers_create(context, &columns, &layers));
+    MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline, .stages = 2, .micro_batches = 1};
     hbp__stages s;
     int32_t cuts[9];
@@ -108,8 +108,6 @@ START_TEST(anchors_weigh_what_their_mode_says)
     for (int32_t c = 0; c <= 8; c++)
         ck_assert_int_eq(cuts[c], c);
     hbp__stages_close(&s);
-    hbp_layers_free(layers);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 #include "failing.h"
 
 #include "base/rng.h"
+#include "keep.h"
 
-START_TEST(by_hand)
+START_TEST_IN_CONTEXT(by_hand)
 {
-    hbp_context *context = test_context();
     /* First stage 6 vision layers with 4 in flight, last stage 5 language layers: each tells one. */
     static const int32_t vision[] = {24, 0}, language[] = {0, 5};
     static const int64_t freed[] = {24 * 700, 5 * 900 + 3};
@@ -21,14 +21,12 @@ START_TEST(by_hand)
     OK(context, hbp_fit_layer_bytes(context, v_back, l_back, f_back, &x, &y));
     ck_assert_int_eq(x, 300);
     ck_assert_int_eq(y, 200);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* What is measured of known bytes is found again. */
-START_TEST(finds_what_was_put_in)
+START_TEST_IN_CONTEXT(finds_what_was_put_in)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(61, 0, 0);
     for (int32_t n = 0; n < 10000; n++) {
         int32_t v[2], l[2];
@@ -44,13 +42,11 @@ START_TEST(finds_what_was_put_in)
         ck_assert_int_eq(fx, x);
         ck_assert_int_eq(fy, y);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_cannot_be_told_is_refused)
+START_TEST_IN_CONTEXT(what_cannot_be_told_is_refused)
 {
-    hbp_context *context = test_context();
     static const int32_t v[] = {3, 6}, l[] = {2, 4}, v_vision[] = {1, 2}, l_vision[] = {4, 2};
     static const int32_t negative[] = {1, -2}, many[] = {1, (1 << 18) + 1};
     static const int64_t f[] = {100, 200}, f_vision[] = {1000, 100}, f_language[] = {100, 1000};
@@ -81,7 +77,6 @@ START_TEST(what_cannot_be_told_is_refused)
     FAILS(context, HBP_E_INVALID, "language_bytes is NULL", hbp_fit_layer_bytes(context, v, l, f, &x, NULL));
     ck_assert_int_eq(x, 11);
     ck_assert_int_eq(y, 12);
-    hbp_context_free(context);
 }
 END_TEST
 

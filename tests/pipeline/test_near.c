@@ -1,5 +1,6 @@
 #include "pipeline/near.h"
 
+#include "keep.h"
 #include "pipeline/instances.h"
 
 static void lists_open(hbp_context *context, const hbp__stages *s, int32_t room, hbp__cut_list lists[2])
@@ -21,10 +22,9 @@ static int64_t bits_of(double x)
     return bits;
 }
 
-START_TEST(equals_every_partition_near_tried)
+START_TEST_IN_CONTEXT(equals_every_partition_near_tried)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int nothing = 0;
     for (int trial = 0; trial < 500; trial++) {
@@ -69,16 +69,14 @@ START_TEST(equals_every_partition_near_tried)
         hbp_layers_free(d.layers);
     }
     ck_assert_int_gt(nothing, 10);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Too many to try one by one: the least communication is still the least of all, by a recurrence of the
  * test's own; nothing leaves the radius; the variance is no worse than the anchor's. */
-START_TEST(many_are_ranked_by_a_recurrence)
+START_TEST_IN_CONTEXT(many_are_ranked_by_a_recurrence)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     for (int trial = 0; trial < 20; trial++) {
         int32_t stages = 8, count = 100, radius = 6, anchor[INSTANCE_LAYERS + 1];
@@ -110,7 +108,6 @@ START_TEST(many_are_ranked_by_a_recurrence)
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -138,10 +135,9 @@ static hbp_status rank(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_and_cancelling_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancelling_leave_nothing)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     instance_make(context, &rng, 100, 8, 1, &d);
     d.pipeline.limit_bytes = NULL;
@@ -151,7 +147,6 @@ START_TEST(failing_allocations_and_cancelling_leave_nothing)
     failing_sweep(rank, &t);
     ck_assert_int_ge(cancel_sweep(rank, &t), 16);
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

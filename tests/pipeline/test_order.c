@@ -2,6 +2,7 @@
 #include "pipeline/order.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* Time and peaks of all orders of few micro-batches. */
@@ -128,9 +129,8 @@ START_TEST(eight_are_nearly_always_ordered_best)
 }
 END_TEST
 
-START_TEST(many_are_never_ordered_worse)
+START_TEST_IN_CONTEXT(many_are_never_ordered_worse)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     int better = 0;
     for (int trial = 0; trial < 24; trial++) {
@@ -200,14 +200,12 @@ START_TEST(many_are_never_ordered_worse)
         piped_free(&p);
     }
     ck_assert_int_gt(better, 12);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Micro-batches that differ in one column only are not alike. */
-START_TEST(micro_batches_alike_in_part_are_told_apart)
+START_TEST_IN_CONTEXT(micro_batches_alike_in_part_are_told_apart)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(7, 0, 0);
     int better = 0;
     for (int trial = 0; trial < 300; trial++) {
@@ -235,7 +233,6 @@ START_TEST(micro_batches_alike_in_part_are_told_apart)
         piped_free(&p);
     }
     ck_assert_int_gt(better, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -249,9 +246,8 @@ static void shift(int32_t *order, int32_t from, int32_t to)
 }
 
 /* What the search returns when its work is not spent is a local optimum: it gave up no move too early. */
-START_TEST(no_swap_or_shift_is_faster)
+START_TEST_IN_CONTEXT(no_swap_or_shift_is_faster)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(8, 0, 0);
     int searched = 0;
     for (int trial = 0; trial < 24; trial++) {
@@ -291,15 +287,13 @@ START_TEST(no_swap_or_shift_is_faster)
         piped_free(&p);
     }
     ck_assert_int_gt(searched, 18);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Johnson's rule for two stages: with backwards of no time, micro-batch 0 (first stage 5, second 1) goes last
  * and 1 (1, 5) first. */
-START_TEST(an_order_by_hand)
+START_TEST_IN_CONTEXT(an_order_by_hand)
 {
-    hbp_context *context = test_context();
     hbp_layer_columns columns;
     hbp_layer_columns_init(&columns, sizeof columns);
     columns.count = 2;
@@ -320,13 +314,11 @@ START_TEST(an_order_by_hand)
     ck_assert_int_eq(order[1], 0);
     OK(context, hbp_order_micro_batches(context, p.layers, p.cuts, &p.options, order, NULL, NULL));
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(equal_micro_batches_stay_as_they_are)
+START_TEST_IN_CONTEXT(equal_micro_batches_stay_as_they_are)
 {
-    hbp_context *context = test_context();
     for (int32_t m = 1; m <= 12; m++) {
         piped p;
         piped_plain(context, &p, 3, 1, m, (int64_t[]){3, 9, 1}, (int64_t[]){1, 2, 30});
@@ -336,13 +328,11 @@ START_TEST(equal_micro_batches_stay_as_they_are)
             ck_assert_int_eq(order[i], i);
         piped_free(&p);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_input_has_its_message)
+START_TEST_IN_CONTEXT(bad_input_has_its_message)
 {
-    hbp_context *context = test_context();
     piped p;
     piped_plain(context, &p, 2, 1, 3, (int64_t[]){1, 1}, NULL);
     int32_t order[3] = {7, 7, 7};
@@ -360,7 +350,6 @@ START_TEST(bad_input_has_its_message)
           hbp_order_micro_batches(context, p.layers, p.cuts, o, order, NULL, NULL));
     ck_assert_int_eq(order[0], 7);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -393,9 +382,8 @@ static void make_halves(hbp_context *context, piped *p, int32_t micro_batches)
     p->options.token_scale = p->token;
 }
 
-START_TEST(nothing_leaks_when_memory_is_short_or_it_is_cancelled)
+START_TEST_IN_CONTEXT(nothing_leaks_when_memory_is_short_or_it_is_cancelled)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     piped p;
     piped_random(context, &rng, &p, 4, 1, 9, PIPED_ALL);
@@ -406,7 +394,6 @@ START_TEST(nothing_leaks_when_memory_is_short_or_it_is_cancelled)
     make_halves(context, &p, 12);
     ck_assert_int_gt(cancel_sweep(order_once, &p), 2);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "pipeline/partition.h"
 
+#include "keep.h"
 #include "pipeline/anchors.h"
 #include "pipeline/instances.h"
 #include "simulate/pipeline.h"
@@ -157,10 +158,9 @@ START_TEST(optimum_in_rounds_equals_every_partition_tried)
 }
 END_TEST
 
-START_TEST(modes_do_what_they_say)
+START_TEST_IN_CONTEXT(modes_do_what_they_say)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     for (int trial = 0; trial < TEST_ROUNDS(300); trial++) {
         int32_t stages = (int32_t)instance_draw(&rng, 1, 4), turns = (int32_t)instance_draw(&rng, 1, 2);
@@ -201,7 +201,6 @@ START_TEST(modes_do_what_they_say)
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -227,10 +226,9 @@ static void omnibal_layers(hbp_context *context, instance *d)
     d->pipeline.micro_batches = 8;
 }
 
-START_TEST(published_bytes_over_cuts)
+START_TEST_IN_CONTEXT(published_bytes_over_cuts)
 {
     static instance d;
-    hbp_context *context = test_context();
     omnibal_layers(context, &d);
     hbp__stages s;
     OK(context, hbp__stages_open(context, d.layers, &d.pipeline, &s));
@@ -251,61 +249,52 @@ START_TEST(published_bytes_over_cuts)
      * are dear. */
     hbp_partition_options options = options_of(HBP_PARTITION_UNIFORM);
     hbp_partition *partition;
-    OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
+    MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     const int32_t *cuts = partition_view(partition).cuts; /* 0 26 51 76 101 */
     ck_assert_int_eq(cuts[1], 26);
     ck_assert_int_eq(summary_of(context, partition).cut_bytes, cut[25] + 2 * cut[50]);
-    hbp_partition_free(partition);
     d.pipeline.link_bytes_per_s = 1e6;
     options.mode = HBP_PARTITION_OPTIMAL;
-    OK(context, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
+    MAKES(context, partition, hbp_partition_layers(context, d.layers, &d.pipeline, &options, &partition));
     cuts = partition_view(partition).cuts;
     ck_assert(cuts[1] == 48 || cuts[2] == 48 || cuts[3] == 48);
     ck_assert_int_eq(summary_of(context, partition).proven, 1);
-    hbp_partition_free(partition);
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Where the run decides, it is never slower, and the bound of the formula stays. */
-START_TEST(the_run_decides_where_asked)
+START_TEST_IN_CONTEXT(the_run_decides_where_asked)
 {
     static const int64_t ns[11] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
-    hbp_context *context = test_context();
     hbp_layer_columns columns;
     hbp_layer_columns_init(&columns, sizeof columns);
     columns.count = 11;
     columns.forward_ns = ns;
     hbp_layers *layers = NULL;
-    OK(context, hbp_layers_create(context, &columns, &layers));
+    MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
     hbp_pipeline_options pipeline;
     hbp_pipeline_options_init(&pipeline, sizeof pipeline);
     pipeline.stages = 4;
     pipeline.micro_batches = 8;
     hbp_partition_options options = options_of(HBP_PARTITION_OPTIMAL);
     hbp_partition *formula, *run;
-    OK(context, hbp_partition_layers(context, layers, &pipeline, &options, &formula));
+    MAKES(context, formula, hbp_partition_layers(context, layers, &pipeline, &options, &formula));
     options.run = 1;
-    OK(context, hbp_partition_layers(context, layers, &pipeline, &options, &run));
+    MAKES(context, run, hbp_partition_layers(context, layers, &pipeline, &options, &run));
     hbp_partition_summary a = summary_of(context, formula), b = summary_of(context, run);
     ck_assert(a.proven && b.proven);
     ck_assert_int_eq(a.predicted_ns, a.bound_ns);
     ck_assert_int_eq(a.bound_ns, b.bound_ns);
     ck_assert_int_ge(b.predicted_ns, b.bound_ns);
     ck_assert_int_lt(b.simulated_ns, a.simulated_ns); /* here it is faster */
-    hbp_partition_free(run);
-    hbp_partition_free(formula);
-    hbp_layers_free(layers);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 101 layers as published: the optimum is no slower than any baseline, by formula and by simulation. */
-START_TEST(the_optimum_beats_the_baselines)
+START_TEST_IN_CONTEXT(the_optimum_beats_the_baselines)
 {
     static instance d;
-    hbp_context *context = test_context();
     omnibal_layers(context, &d);
     d.pipeline.link_bytes_per_s = 2e10;
     for (int uneven = 0; uneven < 2; uneven++) {
@@ -334,14 +323,12 @@ START_TEST(the_optimum_beats_the_baselines)
         }
     }
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_options_are_refused)
+START_TEST_IN_CONTEXT(bad_options_are_refused)
 {
     static instance d;
-    hbp_context *context = test_context();
     omnibal_layers(context, &d);
     hbp_partition *partition = NULL;
     hbp_partition_options options = options_of(5);
@@ -390,18 +377,16 @@ START_TEST(bad_options_are_refused)
     ck_assert_uint_eq(sizeof(hbp_partition_summary), 80);
     ck_assert_uint_eq(sizeof(hbp_partition_candidate), 40);
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_does_not_fit_names_stage_and_bytes)
+START_TEST_IN_CONTEXT(what_does_not_fit_names_stage_and_bytes)
 {
-    hbp_context *context = test_context();
     const int64_t forward[4] = {1, 1, 1, 1}, state[4] = {10, 20, 30, 40}, limit[2] = {35, 55};
     hbp_layer_columns columns = {
         .struct_size = sizeof columns, .count = 4, .forward_ns = forward, .state_bytes = state};
     hbp_layers *layers;
-    OK(context, hbp_layers_create(context, &columns, &layers));
+    MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
     hbp_pipeline_options pipeline = {
         .struct_size = sizeof pipeline, .stages = 2, .micro_batches = 4, .limit_bytes = limit};
     hbp_partition *partition = NULL;
@@ -417,9 +402,8 @@ START_TEST(what_does_not_fit_names_stage_and_bytes)
           "the partition of this mode does not fit: stage 1 with layers 2..3 needs 70 bytes, 10 more than "
           "its 60",
           hbp_partition_layers(context, layers, &pipeline, &options, &partition));
-    OK(context, hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
+    MAKES(context, partition, hbp_partition_layers(context, layers, &pipeline, NULL, &partition));
     ck_assert_int_eq(partition_view(partition).cuts[1], 3);
-    hbp_partition_free(partition);
     partition = NULL;
     pipeline.virtual_stages = 2;
     FAILS(context, HBP_E_INFEASIBLE,
@@ -427,8 +411,6 @@ START_TEST(what_does_not_fit_names_stage_and_bytes)
           "further chunks needs 40 bytes, 5 more than its 35",
           (pipeline.limit_bytes = limit, hbp_partition_layers(context, layers, &pipeline, NULL, &partition)));
     ck_assert_ptr_null(partition);
-    hbp_layers_free(layers);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -444,10 +426,9 @@ static hbp_status plan(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_and_cancelling_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancelling_leave_nothing)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     instance_make(context, &rng, 9, 3, 1, &d);
     d.pipeline.vision_scale = d.vision;
@@ -460,7 +441,6 @@ START_TEST(failing_allocations_and_cancelling_leave_nothing)
     d.pipeline.virtual_stages = 2;
     failing_sweep(plan, &d);
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "recomputed.h"
 
 /* Runs the step with these choices: no stage's simulated peak passes its limit. Returns the step's time. */
@@ -19,9 +20,8 @@ static int64_t simulate(hbp_context *context, const instance *t)
 
 /* Larger ones: no mode goes past the memory, and the best is never slower than the published rule, nor that
  * than recomputing all. */
-START_TEST(never_over_memory)
+START_TEST_IN_CONTEXT(never_over_memory)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(43, 0, 0);
     static instance t;
     int32_t counted[4] = {0}, faster = 0;
@@ -54,13 +54,11 @@ START_TEST(never_over_memory)
     for (int32_t mode = HBP_MEMORY_OPTIMAL; mode <= HBP_MEMORY_ALL; mode++)
         ck_assert_int_gt(counted[mode], 200);
     ck_assert_int_gt(faster, 200);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(modes_by_hand)
+START_TEST_IN_CONTEXT(modes_by_hand)
 {
-    hbp_context *context = test_context();
     static instance t;
     /* Stage 0 needs 20 + 2 * 160 = 340 bare, 20 + 2 * 40 + 40 = 140 with all recomputed; stage 1 180 and 100.
      */
@@ -122,7 +120,6 @@ START_TEST(modes_by_hand)
     ck_assert_int_eq(t.report.slack_bytes, INT64_MAX);
     expect(context, &t, HBP_MEMORY_PAPER, "--------");
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -152,13 +149,12 @@ static void balance(const hbp_layers *layers, int32_t *cuts)
 
 /* OmniBal's last configuration: once balanced, nothing of InternVL-Chat-1.2 on A100s of 80 GB has to be
  * recomputed, optimiser states on one replica or not. Larger packs on 40 GB are another matter. */
-START_TEST(none_is_needed_once_balanced)
+START_TEST_IN_CONTEXT(none_is_needed_once_balanced)
 {
-    hbp_context *context = test_context();
     hbp_machine *machine = NULL;
     hbp_vlm *vlm = NULL;
-    OK(context, hbp_machine_create_preset(context, "a100-80", 2, &machine));
-    OK(context, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
+    MAKES(context, machine, hbp_machine_create_preset(context, "a100-80", 2, &machine));
+    MAKES(context, vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &vlm));
     hbp_vlm_layers_options o;
     hbp_vlm_layers_options_init(&o, sizeof o);
     o.tensor_parallel = 4;
@@ -198,9 +194,6 @@ START_TEST(none_is_needed_once_balanced)
     check_choice(context, &t);
     ck_assert_int_lt(optimal, t.report.recompute_ns);
     hbp_layers_free(t.layers);
-    hbp_vlm_free(vlm);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -212,9 +205,8 @@ END_TEST
               hbp_choose_recompute(context, t.layers, t.cuts, &t.pipeline, &wrong, choices, NULL));          \
     } while (0)
 
-START_TEST(wrong_arguments_are_named)
+START_TEST_IN_CONTEXT(wrong_arguments_are_named)
 {
-    hbp_context *context = test_context();
     static instance t;
     int32_t choices[8] = {7, 7, 7, 7, 7, 7, 7, 7};
     four(context, &t, 340, 180);
@@ -257,7 +249,6 @@ START_TEST(wrong_arguments_are_named)
     ck_assert_uint_eq(sizeof(hbp_recompute_options), 40);
     ck_assert_uint_eq(sizeof(hbp_recompute_report), 40);
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -266,9 +257,8 @@ static hbp_status choose_once(hbp_context *context, void *user)
     return choose(context, user, HBP_MEMORY_OPTIMAL);
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(59, 0, 0);
     static instance t;
     do {
@@ -280,7 +270,6 @@ START_TEST(failed_allocations_leave_nothing)
     failing_sweep(choose_once, &t);
     ck_assert_int_gt(cancel_sweep(choose_once, &t), 2);
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "recomputed.h"
 
 /* Every combination on one stage: the least time that fits, -1 for none, and the least bytes. */
@@ -26,9 +27,8 @@ static int64_t oracle(const instance *t, const hbp__live *live, int32_t stage, i
     }
 }
 
-START_TEST(equals_all_combinations)
+START_TEST_IN_CONTEXT(equals_all_combinations)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(41, 0, 0);
     static instance t;
     int64_t found = 0, short_of = 0, recomputed = 0;
@@ -78,7 +78,6 @@ START_TEST(equals_all_combinations)
     ck_assert_int_gt(short_of, 100);
     ck_assert_int_gt(recomputed, 500);
     ck_assert_int_gt(found, recomputed);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -99,9 +98,8 @@ static void one_stage(hbp_context *context, instance *t, hbp__rng *rng, int32_t 
     hbp__live_close(&live);
 }
 
-START_TEST(a_thousand_layers_are_proven)
+START_TEST_IN_CONTEXT(a_thousand_layers_are_proven)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(47, 0, 0);
     static instance t;
     for (int32_t n = 0; n < 3; n++) {
@@ -112,13 +110,11 @@ START_TEST(a_thousand_layers_are_proven)
         check_choice(context, &t);
         hbp_layers_free(t.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(too_many_to_prove_still_fit)
+START_TEST_IN_CONTEXT(too_many_to_prove_still_fit)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(48, 0, 0);
     static instance t;
     one_stage(context, &t, &rng, 5000, 8);
@@ -130,7 +126,6 @@ START_TEST(too_many_to_prove_still_fit)
     ck_assert_int_lt(ns, t.report.recompute_ns);
     ck_assert_int_le(ns, INT64_C(389065797500)); /* with the most promising levels first */
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "recomputed.h"
 
 #include <math.h>
@@ -60,9 +61,8 @@ static int rule(const instance *t, const hbp__live *live, int32_t stage, int32_t
     return 1;
 }
 
-START_TEST(follows_the_published_rule)
+START_TEST_IN_CONTEXT(follows_the_published_rule)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(71, 0, 0);
     static instance t;
     int32_t followed = 0, vision = 0;
@@ -89,13 +89,11 @@ START_TEST(follows_the_published_rule)
     }
     ck_assert_int_gt(followed, 500);
     ck_assert_int_gt(vision, 500);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(by_hand)
+START_TEST_IN_CONTEXT(by_hand)
 {
-    hbp_context *context = test_context();
     static instance t;
     /* Stage 0 needs 140 with all recomputed, where a language layer takes 80 and a vision layer 40; stage 1
      * 100, 40 and 20. Free bytes one short of a layer more, and just enough. */
@@ -110,7 +108,6 @@ START_TEST(by_hand)
         expect(context, &t, HBP_MEMORY_PAPER, rows[r].choices);
         hbp_layers_free(t.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -119,14 +116,12 @@ static hbp_status choose_once(hbp_context *context, void *user)
     return choose(context, user, HBP_MEMORY_PAPER);
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
     static instance t;
     four(context, &t, 240, 140);
     failing_sweep(choose_once, &t);
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

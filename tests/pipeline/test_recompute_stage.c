@@ -1,9 +1,9 @@
+#include "keep.h"
 #include "recomputed.h"
 
 /* Groups of one chunk and kind: weighed sizes come to the same peak as the simulator's, for any choice. */
-START_TEST(need_is_the_peak_of_the_stage)
+START_TEST_IN_CONTEXT(need_is_the_peak_of_the_stage)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(53, 0, 0);
     static instance t;
     for (int32_t n = 0; n < 500; n++) {
@@ -23,15 +23,13 @@ START_TEST(need_is_the_peak_of_the_stage)
         hbp__live_close(&live);
         hbp_layers_free(t.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* What is free with all recomputed, when it is told as measured, leads where the limit leads that it follows
  * from; the limit is then not read. */
-START_TEST(measured_free_memory_is_a_limit)
+START_TEST_IN_CONTEXT(measured_free_memory_is_a_limit)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(67, 0, 0);
     static instance t;
     int32_t same = 0;
@@ -63,13 +61,11 @@ START_TEST(measured_free_memory_is_a_limit)
         hbp_layers_free(t.layers);
     }
     ck_assert_int_gt(same, 150);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(measurements_take_the_place_of_columns)
+START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
 {
-    hbp_context *context = test_context();
     static instance t;
     /* 90 free: floor(90 / 40) - 1 = 1 language layer. 230 free: floor(230 / 40) - 1 = 4, all 2 of them, and
      * floor(150 / 50) - 1 = 2 vision layers. */
@@ -110,7 +106,6 @@ START_TEST(measurements_take_the_place_of_columns)
           "stage 1 needs 100 bytes with every layer recomputed and has 97, 3 too few",
           choose(context, &t, HBP_MEMORY_PAPER));
     hbp_layers_free(t.layers);
-    hbp_context_free(context);
 }
 END_TEST
 

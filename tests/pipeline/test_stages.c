@@ -1,11 +1,11 @@
 #include "pipeline/stages.h"
 
+#include "keep.h"
 #include "pipeline/instances.h"
 
-START_TEST(sums_say_what_layers_say)
+START_TEST_IN_CONTEXT(sums_say_what_layers_say)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int trial = 0; trial < 400; trial++) {
         int32_t stages = (int32_t)instance_draw(&rng, 1, 4), turns = (int32_t)instance_draw(&rng, 1, 3);
@@ -43,15 +43,13 @@ START_TEST(sums_say_what_layers_say)
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The partition that misses by least, against all of them. */
-START_TEST(nearest_misses_by_least)
+START_TEST_IN_CONTEXT(nearest_misses_by_least)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     int missed = 0;
     for (int trial = 0; trial < 300; trial++) {
@@ -87,17 +85,15 @@ START_TEST(nearest_misses_by_least)
         hbp_layers_free(d.layers);
     }
     ck_assert_int_gt(missed, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(times_that_pass_62_bits_are_refused)
+START_TEST_IN_CONTEXT(times_that_pass_62_bits_are_refused)
 {
-    hbp_context *context = test_context();
     int64_t forward[2] = {INT64_C(1) << 55, 1};
     hbp_layer_columns columns = {.struct_size = sizeof columns, .count = 2, .forward_ns = forward};
     hbp_layers *layers;
-    OK(context, hbp_layers_create(context, &columns, &layers));
+    MAKES(context, layers, hbp_layers_create(context, &columns, &layers));
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline, .stages = 2, .micro_batches = 30};
     hbp__stages s;
     OK(context, hbp__stages_open(context, layers, &pipeline, &s));
@@ -109,8 +105,6 @@ START_TEST(times_that_pass_62_bits_are_refused)
     pipeline.micro_batches = 1;
     pipeline.speed = speed;
     FAILS(context, HBP_E_OVERFLOW, "ns on stage 1", hbp__stages_open(context, layers, &pipeline, &s));
-    hbp_layers_free(layers);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -127,16 +121,14 @@ static hbp_status open_and_close(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
     static instance d;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     instance_make(context, &rng, 12, 3, 1, &d);
     d.pipeline.limit_bytes = d.limit;
     failing_sweep(open_and_close, &d);
     hbp_layers_free(d.layers);
-    hbp_context_free(context);
 }
 END_TEST
 
