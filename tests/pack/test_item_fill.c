@@ -32,7 +32,6 @@ START_TEST(names_the_samples_of_packs)
     ck_assert_int_eq(packs->group[0], 0);
     ck_assert_int_eq(packs->group[1], 1);
     hbp_packs_free(packs);
-    hbp__delete(&context->memory, weight);
     hbp__items_close(&items);
     hbp_lengths_free(lengths);
     hbp_groups_free(groups);
