@@ -1,5 +1,6 @@
 /* What no plan of an epoch can beat. */
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/plan.h"
 #include "epoch/epoch.h"
 #include "hbp/simulate.h"
@@ -33,13 +34,14 @@ static hbp_status bound_as_step(const hbp__epoch *epoch, int64_t steps, int64_t 
 {
     hbp__step step;
     hbp_step_options options;
-    int64_t step_ns = hbp__round_i64(epoch->cost->terms.step_ns);
+    int64_t step_ns = hbp__round_i64(epoch->cost->terms.step_ns), mark = hbp__scratch_mark(epoch->context);
     hbp__epoch_step_options(&epoch->options, &options);
     options.min_micro_batches = options.max_micro_batches = 0; /* of each step, not of all */
     hbp_status status = hbp__step_open(epoch->context, epoch->lengths, epoch->cost, &options, &step);
     if (status >= 0)
         status = hbp__step_bound(&step, upper_ns - hbp__mul_saturating(steps, step_ns), bound_ns);
     hbp__step_close(&step);
+    status = hbp__leave(epoch->context, mark, status);
     if (status != HBP_E_INFEASIBLE)
         return status;
     *bound_ns = 0;

@@ -3,6 +3,7 @@
  * Padding to a multiple never makes a longer sample the shorter one, so without links the longest sample
  * tells for all; linked samples are held against the caps one group of them after the other. O(samples), with
  * links O(samples log samples). */
+#include "base/scratch.h"
 #include "data/lengths_make.h"
 #include "data/lengths_subset.h"
 #include "epoch/epoch.h"
@@ -25,6 +26,7 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
 {
     hbp_context *context = epoch->context;
     hbp_lengths *longest = NULL;
+    int64_t mark = hbp__scratch_mark(context);
     hbp_step_options options;
     hbp__step step;
     hbp__epoch_step_options(&epoch->options, &options);
@@ -37,5 +39,5 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
         hbp__step_open(context, longest ? longest : epoch->lengths, epoch->cost, &options, &step);
     hbp__step_close(&step);
     hbp_lengths_free(longest);
-    return status;
+    return hbp__leave(context, mark, status);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/items.h"
 #include "data/packs.h"
 #include "pack/dist_ratio.h"
@@ -52,11 +53,6 @@ typedef struct plane {
     int64_t pairs;
 } plane;
 
-static hbp_status no_memory(const plane *p)
-{
-    return hbp__fail_memory(p->context, "budgets");
-}
-
 /* Whether packs hold the number of samples asked for on average. */
 static int holds_enough(const plane *p, int64_t samples, int64_t packs)
 {
@@ -82,29 +78,32 @@ static void judge(const plane *p, const int64_t *vision, const int64_t *tokens, 
 }
 
 /* A sample of the items, every so many of them in the order of tokens. */
-static hbp_status take_part(plane *p)
+static hbp_status take_items(plane *p, const hbp__items *items)
 {
-    const hbp__memory *memory = &p->context->memory;
-    hbp__items items;
-    hbp_status status = hbp__items_open(p->context, p->lengths, 1, UINT32_MAX, p->options->seed, 0, &items);
-    p->part = hbp__min_i64(PART, items.count);
+    p->part = hbp__min_i64(PART, items->count);
     uint64_t rows = (uint64_t)p->part;
-    if (status == HBP_OK) {
-        p->vision = hbp__new_zero(memory, rows, sizeof *p->vision);
-        p->tokens = hbp__new(memory, rows, sizeof *p->tokens);
-        p->pack_of = hbp__new(memory, rows, sizeof *p->pack_of);
-        p->load = hbp__new(memory, rows, 2 * sizeof *p->load);
-        if (!p->vision || !p->tokens || !p->pack_of || !p->load)
-            status = no_memory(p);
-    }
-    for (int64_t k = 0; k < p->part && status == HBP_OK; k++) {
-        int64_t i = (2 * k + 1) * items.count / (2 * p->part);
-        p->tokens[k] = items.size[i];
-        p->part_samples += hbp__items_members(&items, i);
-        for (uint32_t s = items.sample[i]; s != HBP__NO_SAMPLE;
-             s = items.next ? items.next[s] : HBP__NO_SAMPLE)
+    p->vision = hbp__take_zero(p->context, rows, sizeof *p->vision);
+    p->tokens = hbp__take(p->context, rows, sizeof *p->tokens);
+    p->pack_of = hbp__take(p->context, rows, sizeof *p->pack_of);
+    p->load = hbp__take(p->context, rows, 2 * sizeof *p->load);
+    HBP__TRY(hbp__scratch_check(p->context, "budgets"));
+    for (int64_t k = 0; k < p->part; k++) {
+        int64_t i = (2 * k + 1) * items->count / (2 * p->part);
+        p->tokens[k] = items->size[i];
+        p->part_samples += hbp__items_members(items, i);
+        for (uint32_t s = items->sample[i]; s != HBP__NO_SAMPLE;
+             s = items->next ? items->next[s] : HBP__NO_SAMPLE)
             p->vision[k] += (uint32_t)hbp__lengths_vision(p->lengths, s);
     }
+    return HBP_OK;
+}
+
+static hbp_status take_part(plane *p)
+{
+    hbp__items items;
+    hbp_status status = hbp__items_open(p->context, p->lengths, 1, UINT32_MAX, p->options->seed, 0, &items);
+    if (status == HBP_OK)
+        status = take_items(p, &items);
     hbp__items_close(&items);
     return status;
 }
@@ -333,10 +332,8 @@ static hbp_status fail(plane *p)
 hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_budgets_options *options, hbp_budgets *out)
 {
-    const hbp__memory *memory = &context->memory;
-    plane *p = hbp__new_zero(memory, 1, sizeof *p);
-    if (!p)
-        return hbp__fail_memory(context, "budgets");
+    plane *p = hbp__take_zero(context, 1, sizeof *p);
+    HBP__TRY(hbp__scratch_check(context, "budgets"));
     p->context = context;
     p->lengths = lengths;
     p->options = options;
@@ -345,13 +342,9 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     p->least_tokens = lengths->bin_length[lengths->bins - 1];
     p->most_tokens = options->max_tokens;
     hbp_budgets best = {.packs = 0};
-    hbp_status status = search(p, &best);
-    if (status == HBP_OK && !best.packs)
-        status = fail(p);
-    if (status == HBP_OK)
-        *out = best;
-    void *blocks[] = {p->vision, p->tokens, p->pack_of, p->load, p};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(memory, blocks[i]);
-    return status;
+    HBP__TRY(search(p, &best));
+    if (!best.packs)
+        return fail(p);
+    *out = best;
+    return HBP_OK;
 }

@@ -3,18 +3,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "pack/fill.h"
 
 void hbp__class_fill_close(hbp__class_fill *fill)
 {
-    const hbp__memory *memory = &fill->context->memory;
     hbp__items_close(&fill->items);
-    hbp__delete(memory, fill->order);
-    hbp__delete(memory, fill->size);
-    hbp__delete(memory, fill->number);
-    hbp__delete(memory, fill->weight);
-    hbp__delete(memory, fill->next);
     for (int64_t g = 0; g < fill->groups->count; g++)
         hbp__patterns_close(&fill->patterns[g]);
 }
@@ -27,22 +22,20 @@ static int64_t item_at(const hbp__class_fill *fill, int64_t i)
 /* Orders items of one size by their number of samples; only tied samples under a cap need it. */
 static hbp_status order_by_weight(hbp__class_fill *fill)
 {
-    const hbp__memory *memory = &fill->context->memory;
+    hbp_context *context = fill->context;
     uint64_t rows = (uint64_t)fill->items.count;
-    fill->order = hbp__new(memory, rows, sizeof *fill->order);
-    uint64_t *keys = hbp__new(memory, rows, sizeof *keys);
-    hbp_status status =
-        fill->order && keys ? HBP_OK : hbp__fail_memory(fill->context, "the order of tied samples");
-    for (int64_t i = 0; i < fill->items.count && status >= 0; i++) {
-        status = hbp__tick_row(fill->context, "fill", i, fill->items.count);
+    fill->order = hbp__take(context, rows, sizeof *fill->order);
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *keys = hbp__take(context, rows, sizeof *keys);
+    HBP__TRY(hbp__scratch_check(context, "the order of tied samples"));
+    for (int64_t i = 0; i < fill->items.count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, fill->items.count));
         fill->order[i] = (uint32_t)i;
         keys[i] = (uint64_t)fill->items.size[i] << 32 | (uint64_t)hbp__items_members(&fill->items, i);
     }
-    if (status >= 0)
-        status = hbp__order_by_u64(fill->context, keys, fill->order, fill->items.count,
-                                   "the order of tied samples");
-    hbp__delete(memory, keys);
-    return status;
+    HBP__TRY(hbp__order_by_u64(context, keys, fill->order, fill->items.count, "the order of tied samples"));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* Whether item `i` begins a class, in the order of classes. */
@@ -57,23 +50,21 @@ static int begins_class(const hbp__class_fill *fill, int64_t i)
 
 static hbp_status make_classes(hbp__class_fill *fill)
 {
-    const hbp__memory *memory = &fill->context->memory;
+    hbp_context *context = fill->context;
     int64_t count = 0;
     for (int64_t i = 0; i < fill->items.count; i++) {
-        HBP__TRY(hbp__tick_row(fill->context, "fill", i, fill->items.count));
+        HBP__TRY(hbp__tick_row(context, "fill", i, fill->items.count));
         count += begins_class(fill, i);
     }
     uint64_t rows = (uint64_t)count;
-    fill->size = hbp__new(memory, rows, sizeof *fill->size);
-    fill->number = hbp__new_zero(memory, rows, sizeof *fill->number);
-    fill->next = hbp__new(memory, rows, sizeof *fill->next);
-    if (fill->order)
-        fill->weight = hbp__new(memory, rows, sizeof *fill->weight);
-    if (!fill->size || !fill->number || !fill->next || (fill->order && !fill->weight))
-        return hbp__fail_memory(fill->context, "classes of samples");
+    fill->size = hbp__take(context, rows, sizeof *fill->size);
+    fill->number = hbp__take_zero(context, rows, sizeof *fill->number);
+    fill->next = hbp__take(context, rows, sizeof *fill->next);
+    fill->weight = fill->order ? hbp__take(context, rows, sizeof *fill->weight) : NULL;
+    HBP__TRY(hbp__scratch_check(context, "classes of samples"));
     int64_t c = -1;
     for (int64_t i = 0; i < fill->items.count; i++) {
-        HBP__TRY(hbp__tick_row(fill->context, "fill", i, fill->items.count));
+        HBP__TRY(hbp__tick_row(context, "fill", i, fill->items.count));
         if (begins_class(fill, i)) {
             fill->size[++c] = fill->items.size[item_at(fill, i)];
             fill->next[c] = i;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "hbp/epoch.h"
 #include "pack/class_fill.h"
@@ -30,21 +31,19 @@ static hbp_status fill_by_rule(hbp_context *context, const hbp_lengths *lengths,
 /* Items as the samples come; tied samples where the first of them does. */
 static hbp_status given_order(hbp_context *context, const hbp__items *items, uint32_t *order)
 {
-    uint64_t *first = hbp__new(&context->memory, (uint64_t)items->count, sizeof *first);
-    if (!first)
-        return hbp__fail_memory(context, "the order of samples");
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < items->count && status >= 0; i++) {
-        status = hbp__tick_row(context, "fill", i, items->count);
+    int64_t mark = hbp__scratch_mark(context);
+    uint64_t *first = hbp__take(context, (uint64_t)items->count, sizeof *first);
+    HBP__TRY(hbp__scratch_check(context, "the order of samples"));
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
         first[i] = items->sample[i];
         for (uint32_t s = items->next ? items->next[items->sample[i]] : HBP__NO_SAMPLE; s != HBP__NO_SAMPLE;
              s = items->next[s])
             first[i] = s < first[i] ? s : first[i];
     }
-    if (status >= 0)
-        status = hbp__order_by_u64(context, first, order, items->count, "the order of samples");
-    hbp__delete(&context->memory, first);
-    return status;
+    HBP__TRY(hbp__order_by_u64(context, first, order, items->count, "the order of samples"));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 /* One item at a time. `order` and `pack_of` are [items]. */
@@ -77,32 +76,31 @@ static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, c
     return HBP_OK;
 }
 
+static hbp_status fill_items(hbp_context *context, const hbp__items *items, hbp__room room, int32_t baseline,
+                             const hbp_fill_options *options, hbp_packs **out)
+{
+    uint32_t *weight;
+    HBP__TRY(hbp__items_weights(context, items, &weight));
+    HBP__TRY(hbp__items_check_weights(context, items, weight, room.max_weight));
+    uint32_t *order = hbp__take(context, (uint64_t)items->count, sizeof *order);
+    uint32_t *pack_of = hbp__take(context, (uint64_t)items->count, sizeof *pack_of);
+    HBP__TRY(hbp__scratch_check(context, "the order of samples"));
+    int64_t packs = 0;
+    HBP__TRY(fill_in_order(context, items, weight, room, baseline, options, order, pack_of, &packs));
+    return hbp__item_fill_name(context, items, pack_of, packs, NULL, out);
+}
+
 static hbp_status fill_by_item(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                int32_t baseline, const hbp_fill_options *options, hbp_packs **out)
 {
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], packs = 0;
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
     hbp__fill_limits(groups, options, capacity, largest);
     hbp__room room = {capacity[0], options->max_samples ? options->max_samples : INT64_MAX};
     hbp__items items;
-    uint32_t *weight = NULL, *order = NULL;
     hbp_status status = hbp__items_open(context, lengths, options->sequence_multiple, capacity[0],
                                         options->seed, options->epoch, &items);
     if (status == HBP_OK)
-        status = hbp__items_weights(context, &items, &weight);
-    if (status == HBP_OK)
-        status = hbp__items_check_weights(context, &items, weight, room.max_weight);
-    if (status == HBP_OK) {
-        order = hbp__new(&context->memory, (uint64_t)items.count, 2 * sizeof *order);
-        if (!order)
-            status = hbp__fail_memory(context, "the order of samples");
-    }
-    uint32_t *pack_of = order ? order + items.count : NULL;
-    if (status == HBP_OK)
-        status = fill_in_order(context, &items, weight, room, baseline, options, order, pack_of, &packs);
-    if (status == HBP_OK)
-        status = hbp__item_fill_name(context, &items, pack_of, packs, NULL, out);
-    hbp__delete(&context->memory, order);
-    hbp__delete(&context->memory, weight);
+        status = fill_items(context, &items, room, baseline, options, out);
     hbp__items_close(&items);
     return status;
 }
@@ -116,6 +114,7 @@ hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, c
     if (groups->count != 1)
         return hbp__fail(context, HBP_E_INVALID, "baseline %d packs one group, not %lld", (int)baseline,
                          (long long)groups->count);
+    int64_t mark = hbp__scratch_mark(context);
     switch (baseline) {
     case HBP_BASELINE_BEST_FIT_DECREASING:
         HBP__TRY(fill_by_rule(context, lengths, groups, HBP__BEST_FIT, &all, out));
@@ -137,6 +136,7 @@ hbp_status hbp__fill_classic(hbp_context *context, const hbp_lengths *lengths, c
     default:
         return hbp__fail(context, HBP_E_INVALID, "baseline %d is no way of packing", (int)baseline);
     }
+    hbp__scratch_release(context, mark);
     hbp_status status = hbp__packs_finish(context, groups, &all, *out);
     if (status < 0) {
         hbp_packs_free(*out);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "data/items.h"
 #include "hbp/packs.h"
 #include "pack/deal.h"
@@ -79,33 +80,23 @@ static hbp_status no_memory(const balanced *b)
     return hbp__fail_memory(b->context, "the packs");
 }
 
-static void source_close(const hbp__memory *memory, source *s)
-{
-    hbp__delete(memory, s->bin_of);
-    hbp__delete(memory, s->run_at);
-    hbp__delete(memory, s->bin_start);
-    hbp__delete(memory, s->pack_of);
-    memset(s, 0, sizeof *s);
-}
-
 static hbp_status source_open(balanced *b, const hbp__listing *listing, source *s)
 {
-    const hbp__memory *memory = &b->context->memory;
+    hbp_context *context = b->context;
     s->listing = *listing;
     s->runs = hbp__ceil_div(listing->count, b->width);
-    s->bin_of = hbp__new(memory, (uint64_t)s->runs, sizeof *s->bin_of);
-    s->run_at = hbp__new(memory, (uint64_t)s->runs, sizeof *s->run_at);
-    s->pack_of = hbp__new(memory, (uint64_t)listing->count, sizeof *s->pack_of);
-    return s->bin_of && s->run_at && s->pack_of ? HBP_OK : no_memory(b);
+    s->bin_of = hbp__take(context, (uint64_t)s->runs, sizeof *s->bin_of);
+    s->run_at = hbp__take(context, (uint64_t)s->runs, sizeof *s->run_at);
+    s->pack_of = hbp__take(context, (uint64_t)listing->count, sizeof *s->pack_of);
+    return hbp__scratch_check(context, "the packs");
 }
 
 /* Lists the runs of each bin, in the order of the listing, by counting. Runs without a bin lose their items.
  */
 static hbp_status source_index(balanced *b, source *s)
 {
-    s->bin_start = hbp__new_zero(&b->context->memory, (uint64_t)b->bins.count + 2, sizeof *s->bin_start);
-    if (!s->bin_start)
-        return no_memory(b);
+    s->bin_start = hbp__take_zero(b->context, (uint64_t)b->bins.count + 2, sizeof *s->bin_start);
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
     int64_t *start = s->bin_start + 1; /* shifted by one, so that filling leaves the starts in place */
     for (int64_t r = 0; r < s->runs; r++) {
         if (s->bin_of[r] != HBP__NO_BIN) {
@@ -123,16 +114,11 @@ static hbp_status source_index(balanced *b, source *s)
     return HBP_OK;
 }
 
+/* What grows is no scratch. */
 static void group_close(balanced *b)
 {
-    const hbp__memory *memory = &b->context->memory;
-    hbp__bins_close(&b->bins);
     hbp__fills_close(&b->fills);
-    source_close(memory, &b->own);
-    source_close(memory, &b->filler);
-    hbp__delete(memory, b->filler_item);
-    hbp__delete(memory, b->strays);
-    b->filler_item = NULL;
+    hbp__delete(&b->context->memory, b->strays);
     b->strays = NULL;
     b->stray_count = b->stray_room = 0;
 }
@@ -172,16 +158,16 @@ static hbp_status least_packs(const balanced *b, int64_t capacity, int64_t max_m
     return HBP_OK;
 }
 
-/* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it. */
-static hbp_status try_spread(balanced *b, int64_t count, int64_t capacity, int64_t max_members, int *placed)
+/* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it, the
+ * only scratch past `mark`. */
+static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t capacity, int64_t max_members,
+                             int *placed)
 {
     HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
-    hbp__bins_close(&b->bins);
-    if (!hbp__bins_open(&b->context->memory, count, b->width, capacity, max_members, &b->bins))
-        return no_memory(b);
+    hbp__scratch_release(b->context, mark);
+    HBP__TRY(hbp__bins_open(b->context, count, b->width, capacity, max_members, &b->bins));
     int64_t lost;
-    if (!hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost))
-        return no_memory(b);
+    HBP__TRY(hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost));
     *placed = lost == 0;
     return HBP_OK;
 }
@@ -190,28 +176,28 @@ static hbp_status try_spread(balanced *b, int64_t count, int64_t capacity, int64
  * leaves b->bins with what room is left. */
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
-    int64_t least;
+    int64_t least, mark = hbp__scratch_mark(b->context);
     HBP__TRY(least_packs(b, capacity - capacity / SLACK, max_members, &least));
     least = hbp__ceil_div(least, b->width);
     int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
     int placed = 0;
-    HBP__TRY(try_spread(b, count, capacity, max_members, &placed));
+    HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
     while (!placed && count < MOST_BINS * least) {
         failed = count;
         count += stride;
         stride *= 2;
-        HBP__TRY(try_spread(b, count, capacity, max_members, &placed));
+        HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
     }
     for (int halving = 0; placed && halving < MAX_HALVINGS && count - failed > 1; halving++) {
         int64_t middle = failed + (count - failed) / 2;
-        HBP__TRY(try_spread(b, middle, capacity, max_members, &placed));
+        HBP__TRY(try_spread(b, mark, middle, capacity, max_members, &placed));
         if (placed)
             count = middle;
         else
             failed = middle;
         placed = 1;
     }
-    return b->bins.count == count ? HBP_OK : try_spread(b, count, capacity, max_members, &placed);
+    return b->bins.count == count ? HBP_OK : try_spread(b, mark, count, capacity, max_members, &placed);
 }
 
 /* Draws from the shorter items [0, low) about as many tokens as the bins have free: every n-th of them, n
@@ -225,9 +211,8 @@ static hbp_status draw_filler(balanced *b, int64_t *count)
         tokens += b->items.size[i];
     double stride = free_tokens >= tokens ? 1 : (double)tokens / (double)hbp__max_i64(1, free_tokens);
     *count = (int64_t)((double)b->low / stride);
-    b->filler_item = hbp__new(&b->context->memory, (uint64_t)*count, sizeof *b->filler_item);
-    if (!b->filler_item)
-        return no_memory(b);
+    b->filler_item = hbp__take(b->context, (uint64_t)*count, sizeof *b->filler_item);
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
     for (int64_t k = 0; k < *count; k++) {
         int64_t from_top = hbp__min_i64((int64_t)(((double)k + 0.5) * stride), b->low - 1);
         b->filler_item[k] = (uint32_t)(b->low - 1 - from_top);
@@ -242,28 +227,26 @@ static hbp_status spread_filler(balanced *b)
     hbp__listing listing = {b->items.size, b->filler_item, 0, count};
     HBP__TRY(source_open(b, &listing, &b->filler));
     int64_t lost;
-    if (!hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost))
-        return no_memory(b);
+    HBP__TRY(hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost));
     return source_index(b, &b->filler);
 }
 
 /* Deals a source's runs, bin by bin. Items that a bin's packs have no room for keep HBP__NO_PACK. */
 static hbp_status deal_source(balanced *b, source *s)
 {
-    uint32_t *order = hbp__new(&b->context->memory, (uint64_t)b->width, sizeof *order);
-    if (!order)
-        return no_memory(b);
-    hbp_status status = HBP_OK;
-    for (int64_t bin = 0; bin < b->bins.count && status == HBP_OK; bin++) {
+    int64_t mark = hbp__scratch_mark(b->context);
+    uint32_t *order = hbp__take(b->context, (uint64_t)b->width, sizeof *order);
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    for (int64_t bin = 0; bin < b->bins.count; bin++) {
         for (int64_t j = 0; j < b->width; j++)
             order[j] = (uint32_t)(bin * b->width + j);
         for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
             hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
         if (bin % 256 == 0)
-            status = hbp__tick(b->context, "fill", b->done, b->packs->samples);
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
     }
-    hbp__delete(&b->context->memory, order);
-    return status;
+    hbp__scratch_release(b->context, mark);
+    return HBP_OK;
 }
 
 /* Puts pack `p` into the index of gaps, unless it holds as many samples as it may. */
@@ -354,13 +337,12 @@ static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
 /* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. */
 static hbp_status top_up(balanced *b)
 {
-    uint32_t *left = hbp__new(&b->context->memory, (uint64_t)b->low + 1, sizeof *left);
-    if (!left)
-        return no_memory(b);
+    int64_t mark = hbp__scratch_mark(b->context);
+    uint32_t *left = hbp__take(b->context, (uint64_t)b->low + 1, sizeof *left);
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
     for (int64_t i = 0; i <= b->low; i++)
         left[i] = (uint32_t)(i && b->taken[i - 1] ? i - 1 : i);
-    hbp_status status = HBP_OK;
-    for (int64_t p = 0; p < b->fills.count && status == HBP_OK; p++) {
+    for (int64_t p = 0; p < b->fills.count; p++) {
         while (b->fills.members[p] < b->fills.max_members) {
             int64_t gap = b->fills.capacity - b->fills.load[p];
             uint32_t found = untaken_from(left, (uint32_t)items_up_to(&b->items, b->low, gap));
@@ -368,15 +350,13 @@ static hbp_status top_up(balanced *b)
                 break;
             b->taken[found - 1] = 1;
             left[found] = found - 1;
-            status = add_stray(b, p, found - 1);
-            if (status != HBP_OK)
-                break;
+            HBP__TRY(add_stray(b, p, found - 1));
         }
-        if (p % 4096 == 0 && status == HBP_OK)
-            status = hbp__tick(b->context, "fill", b->done, b->packs->samples);
+        if (p % 4096 == 0)
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
     }
-    hbp__delete(&b->context->memory, left);
-    return status;
+    hbp__scratch_release(b->context, mark);
+    return HBP_OK;
 }
 
 static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
@@ -390,7 +370,7 @@ static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item
 /* Writes one source bin by bin, so that writes stay close together. */
 static hbp_status write_source(balanced *b, const source *s, int64_t *cursor)
 {
-    int64_t runs = s->bin_start ? s->bin_start[b->bins.count] : 0;
+    int64_t runs = s->bin_start[b->bins.count];
     for (int64_t i = 0; i < runs; i++) {
         int64_t first = s->run_at[i] * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
         for (int64_t k = first; k < end; k++)
@@ -407,9 +387,8 @@ static hbp_status write_packs(balanced *b)
 {
     if (!hbp__packs_reserve(b->packs, b->packs->count + b->fills.count))
         return no_memory(b);
-    int64_t *cursor = hbp__new(&b->context->memory, (uint64_t)b->fills.count, sizeof *cursor);
-    if (!cursor)
-        return no_memory(b);
+    int64_t *cursor = hbp__take(b->context, (uint64_t)b->fills.count, sizeof *cursor);
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
     hbp_packs *packs = b->packs;
     for (int64_t p = 0; p < b->fills.count; p++) {
         cursor[p] = b->done;
@@ -419,13 +398,12 @@ static hbp_status write_packs(balanced *b)
         packs->group[packs->count++] = (int32_t)b->group;
         packs->offsets[packs->count] = b->done;
     }
-    hbp_status status = write_source(b, &b->own, cursor);
-    if (status >= 0)
-        status = write_source(b, &b->filler, cursor);
+    HBP__TRY(write_source(b, &b->own, cursor));
+    if (b->low > 0)
+        HBP__TRY(write_source(b, &b->filler, cursor));
     for (int64_t i = 0; i < b->stray_count; i++)
         write_item(b, cursor, b->strays[i].pack, b->strays[i].item);
-    hbp__delete(&b->context->memory, cursor);
-    return status;
+    return HBP_OK;
 }
 
 /* Drops written items from the list; the rest keeps its order. */
@@ -489,11 +467,34 @@ static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_
     for (int64_t g = groups->count - 1; g >= 0; g--) {
         b->group = g;
         b->low = g ? items_up_to(&b->items, b->items.count, largest[g - 1]) : 0;
+        int64_t mark = hbp__scratch_mark(b->context);
         hbp_status status = b->low < b->items.count ? fill_group(b, capacity[g]) : HBP_OK;
         group_close(b);
         HBP__TRY(status);
+        hbp__scratch_release(b->context, mark);
     }
     return HBP_OK;
+}
+
+static hbp_status fill(balanced *b, const hbp_lengths *lengths)
+{
+    const hbp_groups *groups = b->groups;
+    const hbp_fill_options *options = &b->options;
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    hbp__fill_limits(groups, options, capacity, largest);
+    HBP__TRY(hbp__items_open(b->context, lengths, options->sequence_multiple, largest[groups->count - 1],
+                             options->seed, options->epoch, &b->items));
+    uint64_t count = (uint64_t)b->items.count;
+    b->taken = groups->count > 1 ? hbp__take_zero(b->context, count, sizeof *b->taken) : NULL;
+    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    b->packs = hbp__packs_new(b->context, lengths, 0);
+    /* An item's size is its sample's length when nothing is tied or padded. */
+    int plain = !b->items.next && options->sequence_multiple == 1;
+    if (b->packs && plain)
+        b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);
+    if (!b->packs || (plain && !b->packs->brief))
+        return no_memory(b);
+    return fill_groups(b, capacity, largest);
 }
 
 hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
@@ -504,22 +505,7 @@ hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, 
     b.context = context;
     b.groups = groups;
     b.options = *options;
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
-    hbp__fill_limits(groups, options, capacity, largest);
-    hbp_status status = hbp__items_open(context, lengths, options->sequence_multiple,
-                                        largest[groups->count - 1], options->seed, options->epoch, &b.items);
-    if (status == HBP_OK) {
-        b.packs = hbp__packs_new(context, lengths, 0);
-        if (groups->count > 1)
-            b.taken = hbp__new_zero(&context->memory, (uint64_t)b.items.count, sizeof *b.taken);
-        /* An item's size is its sample's length when nothing is tied or padded. */
-        int plain = !b.items.next && options->sequence_multiple == 1;
-        if (b.packs && plain)
-            b.packs->brief = hbp__new(&context->memory, (uint64_t)b.items.count, sizeof *b.packs->brief);
-        int ready = b.packs && (b.packs->brief || !plain) && (b.taken || groups->count == 1);
-        status = ready ? fill_groups(&b, capacity, largest) : no_memory(&b);
-    }
-    hbp__delete(&context->memory, b.taken);
+    hbp_status status = fill(&b, lengths);
     hbp__items_close(&b.items);
     if (status == HBP_OK)
         *out = b.packs;

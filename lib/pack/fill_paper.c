@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/items.h"
 #include "pack/fill.h"
@@ -32,14 +33,11 @@ typedef struct paper {
     int64_t room;
 } paper;
 
+/* What grows is no scratch. */
 static void paper_close(paper *p)
 {
     const hbp__memory *memory = &p->context->memory;
     hbp__items_close(&p->items);
-    hbp__delete(memory, p->weight);
-    hbp__delete(memory, p->row);
-    hbp__delete(memory, p->own);
-    hbp__delete(memory, p->pack_of);
     hbp__fit_tree_close(&p->sizes);
     hbp__delete(memory, p->load);
     hbp__delete(memory, p->samples);
@@ -54,15 +52,14 @@ static int64_t weight_of(const paper *p, uint32_t item)
 /* Sets out the row and the tree over it. */
 static hbp_status line_up(paper *p)
 {
-    const hbp__memory *memory = &p->context->memory;
+    hbp_context *context = p->context;
     int64_t count = p->items.count, last = p->groups->count - 1;
-    p->row = hbp__new(memory, (uint64_t)count, sizeof *p->row);
-    p->own = hbp__new(memory, (uint64_t)count, sizeof *p->own);
-    p->pack_of = hbp__new(memory, (uint64_t)count, sizeof *p->pack_of);
-    if (!p->row || !p->own || !p->pack_of)
-        return hbp__fail_memory(p->context, "samples to pack");
+    p->row = hbp__take(context, (uint64_t)count, sizeof *p->row);
+    p->own = hbp__take(context, (uint64_t)count, sizeof *p->own);
+    p->pack_of = hbp__take(context, (uint64_t)count, sizeof *p->pack_of);
+    HBP__TRY(hbp__scratch_check(context, "samples to pack"));
     for (int64_t i = 0; i < count; i++) {
-        HBP__TRY(hbp__tick_row(p->context, "fill", i, count));
+        HBP__TRY(hbp__tick_row(context, "fill", i, count));
         p->row[i] = (uint32_t)(count - 1 - i);
     }
     int64_t at = 0;
@@ -73,9 +70,9 @@ static hbp_status line_up(paper *p)
             at++;
         p->end[g] = at;
         hbp__rng rng = hbp__rng_make(p->options->seed, p->options->epoch, SHUFFLE_STREAM + (uint64_t)g);
-        HBP__TRY(hbp__shuffle(p->context, &rng, p->row + p->end[g + 1], at - p->end[g + 1]));
+        HBP__TRY(hbp__shuffle(context, &rng, p->row + p->end[g + 1], at - p->end[g + 1]));
     }
-    return hbp__fit_tree_make(p->context, p->items.size, p->row, count, &p->sizes);
+    return hbp__fit_tree_make(context, p->items.size, p->row, count, &p->sizes);
 }
 
 static hbp_status grow_packs(paper *p, int64_t packs)

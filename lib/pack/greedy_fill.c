@@ -72,14 +72,13 @@ typedef hbp_status (*fill_function)(hbp_context *, const hbp_lengths *, const hb
 static hbp_status run_fill(hbp_context *context, fill_function fill, const hbp_lengths *lengths,
                            const hbp_groups *groups, const hbp_fill_options *options, hbp_packs **out)
 {
-    hbp_status status = fill(context, lengths, groups, options, out);
-    if (status < 0)
-        return status;
-    hbp_status finished = hbp__packs_finish(context, groups, options, *out);
-    if (finished < 0) {
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(fill(context, lengths, groups, options, out));
+    hbp__scratch_release(context, mark);
+    hbp_status status = hbp__packs_finish(context, groups, options, *out);
+    if (status < 0) {
         hbp_packs_free(*out);
         *out = NULL;
-        return finished;
     }
     return status;
 }

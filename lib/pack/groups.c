@@ -25,20 +25,19 @@ static hbp_status longest_item(hbp_context *context, const hbp_lengths *lengths,
     *longest = hbp__round_up(lengths->bin_length[lengths->bins - 1], multiple);
     if (!lengths->tie)
         return HBP_OK;
-    int64_t *total = hbp__new_zero(&context->memory, (uint64_t)lengths->ties, sizeof *total);
-    if (!total)
-        return hbp__fail_memory(context, "the sums of tied samples");
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < lengths->count && status >= 0; i++) {
-        status = hbp__tick_row(context, "groups", i, lengths->count);
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *total = hbp__take_zero(context, (uint64_t)lengths->ties, sizeof *total);
+    HBP__TRY(hbp__scratch_check(context, "the sums of tied samples"));
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "groups", i, lengths->count));
         uint32_t tie = lengths->tie[i];
         if (tie == HBP__FREE)
             continue;
         total[tie] += hbp__round_up(hbp__lengths_get(lengths, i), multiple);
         *longest = hbp__max_i64(*longest, total[tie]);
     }
-    hbp__delete(&context->memory, total);
-    return status;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static int64_t power_of_two_from(int64_t length)
@@ -414,16 +413,10 @@ static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, 
         HBP__TRY(hbp__groups_step_tokens(context, lengths, &capped, &all, &limits, longest,
                                          &limits.tokens_per_step));
     hbp__estimator estimator;
-    hbp_status status = hbp__estimator_open(context, lengths, &capped, all.sequence_multiple, &estimator);
-    hbp__hierarchy *list = NULL;
-    if (status == HBP_OK) {
-        list = hbp__new(&context->memory, MAX_CANDIDATES + 1 + MOST_OPTIMA, sizeof *list);
-        status = list ? choose(context, &estimator, &limits, &all, list, out)
-                      : hbp__fail_memory(context, "the table of hierarchies");
-    }
-    hbp__delete(&context->memory, list);
-    hbp__estimator_close(context, &estimator);
-    return status;
+    HBP__TRY(hbp__estimator_open(context, lengths, &capped, all.sequence_multiple, &estimator));
+    hbp__hierarchy *list = hbp__take(context, MAX_CANDIDATES + 1 + MOST_OPTIMA, sizeof *list);
+    HBP__TRY(hbp__scratch_check(context, "the table of hierarchies"));
+    return choose(context, &estimator, &limits, &all, list, out);
 }
 
 hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,

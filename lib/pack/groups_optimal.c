@@ -15,6 +15,7 @@
  * levels (tests/pack/test_groups_optimal.c). */
 #include <string.h>
 
+#include "base/scratch.h"
 #include "pack/level_list.h"
 
 /* Paths kept of each number of edges to each threshold. */
@@ -162,9 +163,9 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
 {
     int64_t room = *count;
     *count = 0;
-    path_search *search = hbp__new(&context->memory, 1, sizeof *search);
-    if (!search)
-        return hbp__fail_memory(context, "the choice of groups");
+    int64_t mark = hbp__scratch_mark(context);
+    path_search *search = hbp__take(context, 1, sizeof *search);
+    HBP__TRY(hbp__scratch_check(context, "the choice of groups"));
     search->estimator = estimator;
     hbp__level_list_make(estimator, limits, &search->list);
     int64_t last = search->list.thresholds - 1;
@@ -180,6 +181,6 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
                 insert(out, count, room, &one);
             }
     }
-    hbp__delete(&context->memory, search);
+    hbp__scratch_release(context, mark);
     return HBP_OK;
 }

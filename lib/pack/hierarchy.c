@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
 #include "data/items.h"
 
 /* Of so many items in a pack, sizes no longer matter. */
@@ -51,19 +52,18 @@ static void ragged_prefix(const hbp__estimator *e, int64_t packs, double *ragged
         ragged[b + 1] += ragged[b];
 }
 
-static int sums_alloc(const hbp__memory *memory, int64_t most, int32_t degrees, hbp__estimator *e)
+static hbp_status sums_take(hbp_context *context, int64_t most, hbp__estimator *e)
 {
-    uint64_t rows = (uint64_t)most + 1;
-    e->size = hbp__new(memory, rows, sizeof *e->size);
-    e->items_before = hbp__new_zero(memory, rows, sizeof *e->items_before);
-    e->tokens_before = hbp__new_zero(memory, rows, sizeof *e->tokens_before);
-    e->padded_before = hbp__new_zero(memory, rows, sizeof *e->padded_before);
-    e->squares_before = hbp__new_zero(memory, rows, sizeof *e->squares_before);
-    e->ragged_before = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->ragged_before);
-    e->excess = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->excess);
-    e->joins = hbp__new(memory, rows, (uint64_t)degrees * sizeof *e->joins);
-    return e->size && e->items_before && e->tokens_before && e->padded_before && e->squares_before &&
-           e->ragged_before && e->excess && e->joins;
+    uint64_t rows = (uint64_t)most + 1, degrees = (uint64_t)e->cost->terms.degrees;
+    e->size = hbp__take(context, rows, sizeof *e->size);
+    e->items_before = hbp__take_zero(context, rows, sizeof *e->items_before);
+    e->tokens_before = hbp__take_zero(context, rows, sizeof *e->tokens_before);
+    e->padded_before = hbp__take_zero(context, rows, sizeof *e->padded_before);
+    e->squares_before = hbp__take_zero(context, rows, sizeof *e->squares_before);
+    e->ragged_before = hbp__take(context, rows, degrees * sizeof *e->ragged_before);
+    e->excess = hbp__take(context, rows, degrees * sizeof *e->excess);
+    e->joins = hbp__take(context, rows, degrees * sizeof *e->joins);
+    return hbp__scratch_check(context, "the sums over the histogram");
 }
 
 /* Adds `items` items to the histogram, none smaller than those before: each of `size` padded tokens, with so
@@ -84,13 +84,16 @@ static void add_items(hbp__estimator *e, int64_t items, int64_t size, int64_t to
     e->squares_before[e->bins] += squares;
 }
 
-static void add_bins(hbp__estimator *e, const hbp_lengths *lengths, int64_t sequence_multiple)
+static hbp_status add_bins(hbp_context *context, hbp__estimator *e, const hbp_lengths *lengths,
+                           int64_t sequence_multiple)
 {
+    HBP__TRY(sums_take(context, lengths->bins, e));
     for (int64_t b = 0; b < lengths->bins; b++) {
         int64_t length = lengths->bin_length[b], count = lengths->bin_count[b];
         add_items(e, count, hbp__round_up(length, sequence_multiple), length * count,
                   (double)length * (double)length * (double)count);
     }
+    return HBP_OK;
 }
 
 /* Different sizes of items, which stand in order of size. */
@@ -104,8 +107,11 @@ static hbp_status count_sizes(hbp_context *context, const hbp__items *items, int
     return HBP_OK;
 }
 
-static hbp_status add_tied(hbp_context *context, hbp__estimator *e, const hbp__items *items)
+static hbp_status add_items_of(hbp_context *context, hbp__estimator *e, const hbp__items *items)
 {
+    int64_t sizes;
+    HBP__TRY(count_sizes(context, items, &sizes));
+    HBP__TRY(sums_take(context, sizes, e));
     for (int64_t i = 0; i < items->count; i++) {
         HBP__TRY(hbp__tick_row(context, "groups", i, items->count));
         int64_t tokens = 0;
@@ -116,45 +122,30 @@ static hbp_status add_tied(hbp_context *context, hbp__estimator *e, const hbp__i
     return HBP_OK;
 }
 
+static hbp_status add_tied(hbp_context *context, hbp__estimator *e, const hbp_lengths *lengths,
+                           int64_t sequence_multiple)
+{
+    hbp__items items;
+    hbp_status status = hbp__items_open(context, lengths, sequence_multiple, INT64_MAX, 0, 0, &items);
+    if (status == HBP_OK)
+        status = add_items_of(context, e, &items);
+    hbp__items_close(&items);
+    return status;
+}
+
 hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                int64_t sequence_multiple, hbp__estimator *estimator)
 {
     memset(estimator, 0, sizeof *estimator);
     estimator->cost = cost;
-    hbp__items items;
-    hbp_status status = HBP_OK;
-    if (lengths->tie)
-        status = hbp__items_open(context, lengths, sequence_multiple, INT64_MAX, 0, 0, &items);
-    int64_t most = lengths->bins;
-    if (lengths->tie && status == HBP_OK)
-        status = count_sizes(context, &items, &most);
-    if (status == HBP_OK && !sums_alloc(&context->memory, most, cost->terms.degrees, estimator))
-        status = hbp__fail_memory(context, "the sums over the histogram");
-    if (status == HBP_OK && lengths->tie)
-        status = add_tied(context, estimator, &items);
-    else if (status == HBP_OK)
-        add_bins(estimator, lengths, sequence_multiple);
-    if (lengths->tie)
-        hbp__items_close(&items);
-    for (int32_t d = 0; d < cost->terms.degrees && status == HBP_OK; d++) {
+    HBP__TRY(lengths->tie ? add_tied(context, estimator, lengths, sequence_multiple)
+                          : add_bins(context, estimator, lengths, sequence_multiple));
+    for (int32_t d = 0; d < cost->terms.degrees; d++) {
         int64_t row = d * (estimator->bins + 1);
         ragged_prefix(estimator, cost->terms.ranks / cost->degree[d], estimator->ragged_before + row,
                       estimator->excess + row, estimator->joins + row);
     }
-    return status;
-}
-
-void hbp__estimator_close(hbp_context *context, hbp__estimator *estimator)
-{
-    const hbp__memory *memory = &context->memory;
-    hbp__delete(memory, estimator->size);
-    hbp__delete(memory, estimator->items_before);
-    hbp__delete(memory, estimator->tokens_before);
-    hbp__delete(memory, estimator->padded_before);
-    hbp__delete(memory, estimator->squares_before);
-    hbp__delete(memory, estimator->ragged_before);
-    hbp__delete(memory, estimator->excess);
-    hbp__delete(memory, estimator->joins);
+    return HBP_OK;
 }
 
 int64_t hbp__estimator_bin(const hbp__estimator *estimator, int64_t size)

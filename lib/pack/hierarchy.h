@@ -60,10 +60,9 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
                                int64_t *longest);
 
 /* The histogram of `lengths` by items and its prefix sums; O(bins x degrees), with ties O(samples) more.
- * Close releases them, also after a failed open. */
+ * They are scratch. */
 hbp_status hbp__estimator_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                int64_t sequence_multiple, hbp__estimator *estimator);
-void hbp__estimator_close(hbp_context *context, hbp__estimator *estimator);
 
 /* Bins of the histogram with items of at most `size` tokens. */
 int64_t hbp__estimator_bin(const hbp__estimator *estimator, int64_t size);

@@ -2,21 +2,21 @@
 
 #include <string.h>
 
+#include "base/scratch.h"
+
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out)
 {
     *out = NULL;
     if (!items->next)
         return HBP_OK;
-    uint32_t *weight = hbp__new(&context->memory, (uint64_t)items->count, sizeof *weight);
-    if (!weight)
-        return hbp__fail_memory(context, "the samples of items");
-    hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < items->count && status >= 0; i++) {
+    uint32_t *weight = hbp__take(context, (uint64_t)items->count, sizeof *weight);
+    HBP__TRY(hbp__scratch_check(context, "the samples of items"));
+    for (int64_t i = 0; i < items->count; i++) {
         weight[i] = (uint32_t)hbp__items_members(items, i);
-        status = hbp__tick_row(context, "fill", i, items->count);
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
     }
     *out = weight;
-    return status;
+    return HBP_OK;
 }
 
 hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *items, const uint32_t *weight,

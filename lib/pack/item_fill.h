@@ -5,7 +5,7 @@
 #include "data/items.h"
 #include "data/packs.h"
 
-/* How many samples each item holds, as a new array; *out is NULL when nothing is tied. O(samples). */
+/* How many samples each item holds, as scratch; *out is NULL when nothing is tied. O(samples). */
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out);
 
 /* HBP_E_INFEASIBLE when an item holds more samples than `max_samples`; `weight` as above. */

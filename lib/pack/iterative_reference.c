@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/mt19937.h"
+#include "base/scratch.h"
 
 enum {
     CHUNK = 256, /* samples between two looks at the packs that they closed */
@@ -319,6 +320,9 @@ hbp_status hbp__fill_reference(hbp_context *context, const hbp_lengths *lengths,
     filling f = {.context = context, .lengths = lengths, .options = options};
     uint64_t count = (uint64_t)lengths->count;
     lay_out(&f);
+    int64_t mark = hbp__scratch_mark(context);
+    f.waiting = hbp__take(context, count, sizeof *f.waiting);
+    HBP__TRY(hbp__scratch_check(context, "the order of samples"));
     f.room = 64 + lengths->tokens / options->max_tokens;
     if (f.room > lengths->count)
         f.room = lengths->count;
@@ -326,15 +330,13 @@ hbp_status hbp__fill_reference(hbp_context *context, const hbp_lengths *lengths,
     if (!f.packs)
         return hbp__fail_memory(context, "packs");
     f.packs->count = f.packs->samples = 0;
-    f.waiting = hbp__new(&context->memory, count, sizeof *f.waiting);
     f.packs->brief = hbp__new(&context->memory, count, sizeof *f.packs->brief);
-    hbp_status status =
-        f.waiting && f.packs->brief ? run_rounds(&f) : hbp__fail_memory(context, "the order of samples");
-    hbp__delete(&context->memory, f.waiting);
+    hbp_status status = f.packs->brief ? run_rounds(&f) : hbp__fail_memory(context, "the order of samples");
     if (status < 0) {
         hbp_packs_free(f.packs);
         return status;
     }
+    hbp__scratch_release(context, mark);
     set_bound(&f);
     *out = f.packs;
     return HBP_OK;

@@ -1,36 +1,27 @@
 #include "pack/spread.h"
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "solve/gap_index.h"
 
 /* Share of all room that the last runs fill, best fit. */
 #define TAIL 16
 
-int hbp__bins_open(const hbp__memory *memory, int64_t count, int64_t width, int64_t capacity,
-                   int64_t max_items, hbp__bins *bins)
+hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, int64_t capacity,
+                          int64_t max_items, hbp__bins *bins)
 {
     uint64_t rows = (uint64_t)count;
-    *bins = (hbp__bins){*memory, count, width, capacity, NULL, NULL, NULL};
-    bins->gap = hbp__new(memory, rows, sizeof *bins->gap);
-    bins->room = hbp__new(memory, rows, sizeof *bins->room);
-    bins->heap = hbp__new(memory, rows, sizeof *bins->heap);
-    if (!bins->gap || !bins->room || !bins->heap)
-        return 0;
+    *bins = (hbp__bins){context, count, width, capacity, NULL, NULL, NULL};
+    bins->gap = hbp__take(context, rows, sizeof *bins->gap);
+    bins->room = hbp__take(context, rows, sizeof *bins->room);
+    bins->heap = hbp__take(context, rows, sizeof *bins->heap);
+    HBP__TRY(hbp__scratch_check(context, "the packs"));
     for (int64_t b = 0; b < count; b++) {
         bins->gap[b] = capacity * width;
         bins->room[b] = max_items;
         bins->heap[b] = (uint32_t)b;
     }
-    return 1;
-}
-
-void hbp__bins_close(hbp__bins *bins)
-{
-    hbp__delete(&bins->memory, bins->gap);
-    hbp__delete(&bins->memory, bins->room);
-    hbp__delete(&bins->memory, bins->heap);
-    bins->gap = bins->room = NULL;
-    bins->heap = NULL;
+    return HBP_OK;
 }
 
 /* Free tokens for the heap's order; a bin whose packs are full of items has none. */
@@ -158,11 +149,11 @@ static int open_index(const hbp__bins *bins, const hbp__listing *listing, int64_
         int64_t first = run * bins->width;
         least -= run_tokens(listing, first, hbp__min_i64(first + bins->width, listing->count));
     }
-    return hbp__gap_index_open(&bins->memory, bins->count, hbp__max_i64(least, 0) / bins->width,
+    return hbp__gap_index_open(&bins->context->memory, bins->count, hbp__max_i64(least, 0) / bins->width,
                                most / bins->width, index);
 }
 
-int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
+hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
 {
     int64_t runs = hbp__ceil_div(listing->count, bins->width), head = find_head(bins, listing, runs);
     *lost = spread_head(bins, listing, head, bin_of);
@@ -171,5 +162,5 @@ int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin
     if (opened)
         *lost += spread_tail(bins, listing, head, runs, &index, bin_of);
     hbp__gap_index_close(&index);
-    return opened;
+    return opened ? HBP_OK : hbp__fail_memory(bins->context, "the packs");
 }

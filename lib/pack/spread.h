@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/memory.h"
+#include "base/context.h"
 
 /* Not placed. */
 #define HBP__NO_BIN UINT32_MAX
@@ -31,7 +31,7 @@ static inline uint32_t hbp__listing_size(const hbp__listing *listing, int64_t k)
 }
 
 typedef struct hbp__bins {
-    hbp__memory memory;
+    hbp_context *context;
     int64_t count;
     int64_t width;    /* packs of a bin */
     int64_t capacity; /* tokens of a pack */
@@ -40,17 +40,16 @@ typedef struct hbp__bins {
     uint32_t *heap;   /* [count] bins, the largest gap first */
 } hbp__bins;
 
-/* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each. 0 when memory is
- * short; close in any case. */
-int hbp__bins_open(const hbp__memory *memory, int64_t count, int64_t width, int64_t capacity,
-                   int64_t max_items, hbp__bins *bins);
-void hbp__bins_close(hbp__bins *bins);
+/* `count` bins of `width` packs of `capacity` tokens and at most `max_items` items each; they are scratch.
+ * HBP_E_NO_MEMORY. */
+hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, int64_t capacity,
+                          int64_t max_items, hbp__bins *bins);
 
 /* Places the runs, longest first; bin_of[run] gets the bin or HBP__NO_BIN, *lost the number of items that
  * found no bin. Worst fit decreasing: each run goes to the bin with the largest gap if its longest item fits
  * a pack there, so that all bins get a share of every length. The last runs, a TAIL-th of the room, go best
- * fit instead, so that bins are full to the token. Ties go to the lower bin. Returns 0 when memory is short.
+ * fit instead, so that bins are full to the token. Ties go to the lower bin. HBP_E_NO_MEMORY.
  * O(items + runs log bins). */
-int hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost);
+hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost);
 
 #endif

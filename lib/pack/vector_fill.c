@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "data/items.h"
 #include "pack/item_fill.h"
@@ -28,9 +29,9 @@ typedef struct vector_fill {
     uint32_t *pack_of;
 } vector_fill;
 
-static hbp_status no_memory(const vector_fill *f)
+static hbp_status check(const vector_fill *f)
 {
-    return hbp__fail_memory(f->context, "packs under two budgets");
+    return hbp__scratch_check(f->context, "packs under two budgets");
 }
 
 /* HBP_DROPPED_* of a sample over a budget, or 0. */
@@ -63,9 +64,9 @@ static hbp_status refuse(const vector_fill *f, int64_t count, int64_t first)
 static hbp_status drop_tied(vector_fill *f)
 {
     const hbp_lengths *lengths = f->lengths;
-    uint8_t *tie = hbp__new_zero(&f->context->memory, (uint64_t)lengths->ties, sizeof *tie);
-    if (!tie)
-        return no_memory(f);
+    int64_t mark = hbp__scratch_mark(f->context);
+    uint8_t *tie = hbp__take_zero(f->context, (uint64_t)lengths->ties, sizeof *tie);
+    HBP__TRY(check(f));
     for (int64_t i = 0; i < lengths->count; i++)
         if (f->over[i] && lengths->tie[i] != HBP__FREE && !tie[lengths->tie[i]])
             tie[lengths->tie[i]] = f->over[i];
@@ -75,7 +76,7 @@ static hbp_status drop_tied(vector_fill *f)
             f->over[i] = tie[lengths->tie[i]];
         f->dropped += f->over[i] != 0;
     }
-    hbp__delete(&f->context->memory, tie);
+    hbp__scratch_release(f->context, mark);
     return HBP_OK;
 }
 
@@ -87,9 +88,8 @@ static hbp_status find_over(vector_fill *f)
     if (longest <= f->max_tokens && lengths->max_vision <= f->options->max_vision)
         return HBP_OK;
     int64_t first = -1;
-    f->over = hbp__new_zero(&f->context->memory, (uint64_t)lengths->count, sizeof *f->over);
-    if (!f->over)
-        return no_memory(f);
+    f->over = hbp__take_zero(f->context, (uint64_t)lengths->count, sizeof *f->over);
+    HBP__TRY(check(f));
     for (int64_t i = 0; i < lengths->count; i++) {
         if (i % SAMPLES_A_TICK == 0)
             HBP__TRY(hbp__tick(f->context, "pack", i, lengths->count));
@@ -114,9 +114,8 @@ static hbp_status measure_items(vector_fill *f)
 {
     hbp__items *items = &f->items;
     int64_t kept = 0;
-    f->vision = hbp__new_zero(&f->context->memory, (uint64_t)items->count, sizeof *f->vision);
-    if (!f->vision)
-        return no_memory(f);
+    f->vision = hbp__take_zero(f->context, (uint64_t)items->count, sizeof *f->vision);
+    HBP__TRY(check(f));
     for (int64_t i = 0; i < items->count; i++) {
         uint32_t sample = items->sample[i];
         if (i % SAMPLES_A_TICK == 0)
@@ -147,18 +146,18 @@ static hbp_status measure_items(vector_fill *f)
 /* Draws an order for the packs. */
 static hbp_status shuffle_packs(vector_fill *f, hbp__rng *rng, int64_t packs)
 {
-    uint32_t *place = hbp__new(&f->context->memory, (uint64_t)packs, sizeof *place);
-    if (!place)
-        return no_memory(f);
+    int64_t mark = hbp__scratch_mark(f->context);
+    uint32_t *place = hbp__take(f->context, (uint64_t)packs, sizeof *place);
+    HBP__TRY(check(f));
     for (int64_t p = 0; p < packs; p++)
         place[p] = (uint32_t)p;
-    hbp_status status = hbp__shuffle(f->context, rng, place, packs);
-    for (int64_t i = 0; i < f->items.count && status >= 0; i++) {
+    HBP__TRY(hbp__shuffle(f->context, rng, place, packs));
+    for (int64_t i = 0; i < f->items.count; i++) {
         f->pack_of[i] = place[f->pack_of[i]];
-        status = hbp__tick_row(f->context, "pack", i, f->items.count);
+        HBP__TRY(hbp__tick_row(f->context, "pack", i, f->items.count));
     }
-    hbp__delete(&f->context->memory, place);
-    return status;
+    hbp__scratch_release(f->context, mark);
+    return HBP_OK;
 }
 
 static hbp_status list_dropped(const vector_fill *f, hbp_packs *packs)
@@ -169,7 +168,7 @@ static hbp_status list_dropped(const vector_fill *f, hbp_packs *packs)
     packs->dropped_sample = hbp__new(&packs->memory, (uint64_t)f->dropped, sizeof *packs->dropped_sample);
     packs->dropped_reason = hbp__new(&packs->memory, (uint64_t)f->dropped, sizeof *packs->dropped_reason);
     if (!packs->dropped_sample || !packs->dropped_reason)
-        return no_memory(f);
+        return hbp__fail_memory(f->context, "packs under two budgets");
     for (int64_t i = 0; i < f->lengths->count; i++) {
         if (!f->over[i])
             continue;
@@ -210,9 +209,8 @@ static hbp_status run(vector_fill *f, hbp_packs **out)
         HBP__TRY(hbp__items_weights(f->context, &f->items, &f->weight));
         HBP__TRY(hbp__items_check_weights(f->context, &f->items, f->weight, o->max_samples));
     }
-    f->pack_of = hbp__new(&f->context->memory, (uint64_t)f->items.count, sizeof *f->pack_of);
-    if (!f->pack_of)
-        return no_memory(f);
+    f->pack_of = hbp__take(f->context, (uint64_t)f->items.count, sizeof *f->pack_of);
+    HBP__TRY(check(f));
     hbp__vectors vectors = {f->items.count,
                             f->vision,
                             f->items.size,
@@ -231,14 +229,11 @@ static hbp_status run(vector_fill *f, hbp_packs **out)
 hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_iterative_fill_options *options, hbp_packs **out)
 {
-    const hbp__memory *memory = &context->memory;
+    int64_t mark = hbp__scratch_mark(context);
     vector_fill f = {.context = context, .lengths = lengths, .options = options};
     f.max_tokens = options->max_tokens / options->pack_multiple * options->pack_multiple;
-    f.items.memory = *memory;
+    f.items.memory = context->memory;
     hbp_status status = run(&f, out);
     hbp__items_close(&f.items);
-    void *blocks[] = {f.over, f.vision, f.weight, f.pack_of};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(memory, blocks[i]);
-    return status;
+    return hbp__leave(context, mark, status);
 }

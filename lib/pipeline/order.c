@@ -423,6 +423,25 @@ hbp_status hbp__order_micro_batches(hbp_context *context, hbp__schedule *schedul
     return HBP_OK;
 }
 
+/* As hbp_order_micro_batches, its options read. */
+static hbp_status order_given(hbp_context *context, const hbp_pipeline_options *p,
+                              const hbp__stage_times *times, int32_t *order, int64_t *before_ns,
+                              int64_t *after_ns)
+{
+    hbp__schedule schedule;
+    int32_t *found = hbp__take(context, (uint64_t)p->micro_batches, sizeof *found);
+    HBP__TRY(hbp__scratch_check(context, "the order of micro-batches"));
+    HBP__TRY(hbp__schedule_open(context, p->stages, p->virtual_stages, p->micro_batches, &schedule));
+    for (int32_t m = 0; m < p->micro_batches; m++)
+        found[m] = m;
+    hbp_status status = hbp__order_micro_batches(context, &schedule, times, p->limit_bytes, HBP__ORDER_WORK,
+                                                 found, before_ns, after_ns);
+    hbp__schedule_close(&schedule);
+    HBP__TRY(status);
+    copy_order(order, found, p->micro_batches);
+    return HBP_OK;
+}
+
 static hbp_status order_micro_batches(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                       const hbp_pipeline_options *pipeline, int32_t *order,
                                       int64_t *before_ns, int64_t *after_ns)
@@ -432,22 +451,8 @@ static hbp_status order_micro_batches(hbp_context *context, const hbp_layers *la
     hbp_pipeline_options p;
     HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
     hbp__stage_times times;
-    hbp__schedule schedule;
     HBP__TRY(hbp__stage_times_open(context, layers, cuts, &p, &times));
-    int32_t *found = hbp__new(&context->memory, (uint64_t)p.micro_batches, sizeof *found);
-    hbp_status status = found ? HBP_OK : hbp__fail_memory(context, "the order of micro-batches");
-    if (status >= 0)
-        status = hbp__schedule_open(context, p.stages, p.virtual_stages, p.micro_batches, &schedule);
-    if (status >= 0) {
-        for (int32_t m = 0; m < p.micro_batches; m++)
-            found[m] = m;
-        status = hbp__order_micro_batches(context, &schedule, &times, p.limit_bytes, HBP__ORDER_WORK, found,
-                                          before_ns, after_ns);
-        if (status >= 0)
-            copy_order(order, found, p.micro_batches);
-        hbp__schedule_close(&schedule);
-    }
-    hbp__delete(&context->memory, found);
+    hbp_status status = order_given(context, &p, &times, order, before_ns, after_ns);
     hbp__stage_times_close(&times);
     return status;
 }

@@ -313,7 +313,6 @@ static hbp_status finish(planner *p)
 
 static hbp_status open_planner(planner *p, const hbp_layers *layers)
 {
-    const hbp__memory *memory = &p->context->memory;
     HBP__TRY(hbp__stages_open(p->context, layers, &p->pipeline, &p->stages));
     int32_t chunks = p->stages.chunks, most = p->options.candidates;
     HBP__TRY(hbp__cut_list_open(p->context, chunks, most, &p->best));
@@ -322,16 +321,13 @@ static hbp_status open_planner(planner *p, const hbp_layers *layers)
     HBP__TRY(hbp__schedule_open(p->context, p->stages.stages, hbp__pipeline_virtual(&p->pipeline),
                                 p->pipeline.micro_batches, &p->schedule));
     HBP__TRY(hbp__partition_new(p->context, &p->stages, 6 * most + 4, &p->partition));
-    p->cuts = hbp__new(memory, (uint64_t)chunks + 1, sizeof *p->cuts);
-    p->order = hbp__new(memory, (uint64_t)p->pipeline.micro_batches, sizeof *p->order);
-    return p->cuts && p->order ? HBP_OK : hbp__fail_memory(p->context, "a partition");
+    p->cuts = hbp__take(p->context, (uint64_t)chunks + 1, sizeof *p->cuts);
+    p->order = hbp__take(p->context, (uint64_t)p->pipeline.micro_batches, sizeof *p->order);
+    return hbp__scratch_check(p->context, "a partition");
 }
 
 static void close_planner(planner *p)
 {
-    const hbp__memory *memory = &p->context->memory;
-    hbp__delete(memory, p->cuts);
-    hbp__delete(memory, p->order);
     hbp_partition_free(p->partition);
     hbp__schedule_close(&p->schedule);
     hbp__cut_list_close(&p->sending);
@@ -365,7 +361,7 @@ static hbp_status partition_layers(hbp_context *context, const hbp_layers *layer
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     HBP__TRY(check_options(&p));
-    p.stages.memory = p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
+    p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
     hbp_status status = plan(&p, layers);
     if (status >= 0) {
         *out = p.partition;

@@ -116,6 +116,7 @@ static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stag
 static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t *choices)
 {
     hbp__recompute_stage stage;
+    int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(
         hbp__recompute_open(context, r->layers, r->cuts, &r->pipeline, &r->options, &r->live, s, &stage));
     hbp__recompute_all(&stage, choices);
@@ -124,9 +125,9 @@ static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t 
         !hbp__add_i64(hbp__recompute_need(&stage, choices), r->options.measured_free_bytes[s], &stage.limit))
         stage.limit = INT64_MAX;
     r->report.saved_ns = hbp__add_saturating(r->report.saved_ns, hbp__recompute_added_ns(&stage, choices));
-    hbp_status status = choose(context, r, &stage, choices);
-    hbp__recompute_close(&stage);
-    return status;
+    HBP__TRY(choose(context, r, &stage, choices));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
 }
 
 static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
@@ -157,18 +158,16 @@ static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layer
     run r = {.layers = layers, .cuts = cuts};
     HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
     HBP__TRY(read_options(context, options, layers, r.pipeline.stages, &r.options));
-    HBP__TRY(hbp__live_open(context, &r.pipeline, &r.live));
     uint64_t count = (uint64_t)layers->count;
-    int32_t *made = hbp__new(&context->memory, count, sizeof *made);
-    hbp_status status = made ? choose_all(context, &r, made) : hbp__fail_memory(context, "choices of layers");
+    int32_t *made = hbp__take(context, count, sizeof *made);
+    HBP__TRY(hbp__scratch_check(context, "choices of layers"));
+    HBP__TRY(hbp__live_open(context, &r.pipeline, &r.live));
+    hbp_status status = choose_all(context, &r, made);
     hbp__live_close(&r.live);
-    if (status >= 0 && report) {
-        hbp_status wrote = hbp__struct_write(context, report, &r.report, sizeof r.report, "report");
-        status = wrote < 0 ? wrote : status;
-    }
-    if (status >= 0)
-        memcpy(choices, made, count * sizeof *made);
-    hbp__delete(&context->memory, made);
+    HBP__TRY(status);
+    if (report)
+        HBP__TRY(hbp__struct_write(context, report, &r.report, sizeof r.report, "report"));
+    memcpy(choices, made, count * sizeof *made);
     return status;
 }
 

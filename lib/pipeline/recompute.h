@@ -12,7 +12,6 @@
 /* The layers of a stage by groups: those of one chunk and kind, whose bytes are weighed by what that many
  * micro-batches in flight hold. */
 typedef struct hbp__recompute_stage {
-    hbp__memory memory;
     const hbp_layers *layers;
     int32_t stage;
     int32_t count;
@@ -27,11 +26,10 @@ typedef struct hbp__recompute_stage {
     int64_t limit;                     /* INT64_MAX: none */
 } hbp__recompute_stage;
 
-/* Reads stage `stage`; checks nothing. O(its layers + its chunks). */
+/* Reads stage `stage`, into scratch; checks nothing. O(its layers + its chunks). */
 hbp_status hbp__recompute_open(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
                                const hbp__live *live, int32_t stage, hbp__recompute_stage *out);
-void hbp__recompute_close(hbp__recompute_stage *stage);
 
 /* Of the place `i` in the stage's list: bytes before their group's weight; bytes in recomputation; time. */
 int64_t hbp__recompute_size(const hbp__recompute_stage *stage, int32_t i, int32_t choice);

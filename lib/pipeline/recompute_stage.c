@@ -1,14 +1,8 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 #include "pipeline/recompute.h"
-
-void hbp__recompute_close(hbp__recompute_stage *stage)
-{
-    hbp__delete(&stage->memory, stage->weight);
-    hbp__delete(&stage->memory, stage->group);
-    hbp__delete(&stage->memory, stage->layer);
-}
 
 /* Lists the layers of one chunk and kind; what measured kinds keep besides is added to the base. */
 static void take_group(hbp__recompute_stage *s, int32_t begin, int32_t end, int32_t kind, double weight)
@@ -36,14 +30,11 @@ hbp_status hbp__recompute_open(hbp_context *context, const hbp_layers *layers, c
     uint64_t count = 0;
     for (int32_t chunk = stage; chunk < chunks; chunk += pipeline->stages)
         count += (uint64_t)(cuts[chunk + 1] - cuts[chunk]);
-    hbp__recompute_stage s = {.memory = context->memory, .layers = layers, .stage = stage};
-    s.layer = hbp__new(&s.memory, count, sizeof *s.layer);
-    s.group = hbp__new(&s.memory, count, sizeof *s.group);
-    s.weight = hbp__new(&s.memory, count, sizeof *s.weight);
-    if (!s.layer || !s.group || !s.weight) {
-        hbp__recompute_close(&s);
-        return hbp__fail_memory(context, "a stage's layers");
-    }
+    hbp__recompute_stage s = {.layers = layers, .stage = stage};
+    s.layer = hbp__take(context, count, sizeof *s.layer);
+    s.group = hbp__take(context, count, sizeof *s.group);
+    s.weight = hbp__take(context, count, sizeof *s.weight);
+    HBP__TRY(hbp__scratch_check(context, "a stage's layers"));
     s.measured[HBP_LAYER_VISION] = options->measured_vision_bytes;
     s.measured[HBP_LAYER_LANGUAGE] = options->measured_language_bytes;
     for (int32_t kind = 0; kind < HBP_LAYER_KINDS; kind++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 #define MOST_NS (INT64_C(1) << 62)
 
@@ -12,26 +13,24 @@ static int32_t choice_of(const hbp__stages *s, int32_t layer)
     return s->pipeline->recompute ? s->pipeline->recompute[layer] : HBP_RECOMPUTE_NONE;
 }
 
-static hbp_status allocate(hbp_context *context, hbp__stages *s)
+static hbp_status take_columns(hbp_context *context, hbp__stages *s)
 {
     uint64_t places = (uint64_t)s->layers->count + 1, chunks = (uint64_t)s->chunks;
     uint64_t levels = 1;
     while (INT64_C(1) << levels <= s->layers->count)
         levels++;
-    s->ns = hbp__new_zero(&s->memory, HBP_LAYER_KINDS * places, sizeof *s->ns);
-    s->kept = hbp__new_zero(&s->memory, HBP_LAYER_KINDS * places, sizeof *s->kept);
-    s->state = hbp__new_zero(&s->memory, places, sizeof *s->state);
-    s->toll = hbp__new_zero(&s->memory, places, sizeof *s->toll);
-    s->side = hbp__new_zero(&s->memory, places, sizeof *s->side);
-    s->factor = hbp__new(&s->memory, chunks * HBP_LAYER_KINDS, sizeof *s->factor);
-    s->in_flight = hbp__new(&s->memory, chunks, sizeof *s->in_flight);
-    int have = s->ns && s->kept && s->state && s->toll && s->side && s->factor && s->in_flight;
+    s->ns = hbp__take_zero(context, HBP_LAYER_KINDS * places, sizeof *s->ns);
+    s->kept = hbp__take_zero(context, HBP_LAYER_KINDS * places, sizeof *s->kept);
+    s->state = hbp__take_zero(context, places, sizeof *s->state);
+    s->toll = hbp__take_zero(context, places, sizeof *s->toll);
+    s->side = hbp__take_zero(context, places, sizeof *s->side);
+    s->factor = hbp__take(context, chunks * HBP_LAYER_KINDS, sizeof *s->factor);
+    s->in_flight = hbp__take(context, chunks, sizeof *s->in_flight);
     if (s->pipeline->limit_bytes) {
-        s->working = hbp__new(&s->memory, levels * places, sizeof *s->working);
-        s->reach = hbp__new(&s->memory, chunks * places, sizeof *s->reach);
-        have = have && s->working && s->reach;
+        s->working = hbp__take(context, levels * places, sizeof *s->working);
+        s->reach = hbp__take(context, chunks * places, sizeof *s->reach);
     }
-    return have ? HBP_OK : hbp__fail_memory(context, "the sums of layers");
+    return hbp__scratch_check(context, "the sums of layers");
 }
 
 static void sum_layers(hbp__stages *s)
@@ -183,28 +182,25 @@ static void fill_reach(hbp__stages *s, int64_t more)
 hbp_status hbp__stages_open(hbp_context *context, const hbp_layers *layers,
                             const hbp_pipeline_options *pipeline, hbp__stages *s)
 {
-    *s = (hbp__stages){.memory = context->memory, .layers = layers, .pipeline = pipeline};
+    *s = (hbp__stages){.layers = layers, .pipeline = pipeline};
     s->stages = pipeline->stages;
     s->chunks = pipeline->stages * hbp__pipeline_virtual(pipeline);
     const double *scales[] = {pipeline->vision_scale, pipeline->vision_time_scale, pipeline->token_scale,
                               pipeline->token_time_scale};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
         s->uneven |= !are_alike(scales[i], pipeline->micro_batches);
-    hbp_status status = allocate(context, s);
-    if (status >= 0)
-        status = hbp__live_open(context, pipeline, &s->live);
-    if (status >= 0) {
-        sum_layers(s);
-        price_cuts(s);
-        fill_chain(s);
-        for (int32_t c = 0; c < s->chunks; c++)
-            s->in_flight[c] = hbp__pipeline_in_flight(pipeline, c);
-        if (s->reach) {
-            fill_working(s);
-            fill_reach(s, 0);
-        }
-        status = check_times(context, s);
+    HBP__TRY(take_columns(context, s));
+    HBP__TRY(hbp__live_open(context, pipeline, &s->live));
+    sum_layers(s);
+    price_cuts(s);
+    fill_chain(s);
+    for (int32_t c = 0; c < s->chunks; c++)
+        s->in_flight[c] = hbp__pipeline_in_flight(pipeline, c);
+    if (s->reach) {
+        fill_working(s);
+        fill_reach(s, 0);
     }
+    hbp_status status = check_times(context, s);
     if (status < 0)
         hbp__stages_close(s);
     return status;
@@ -214,11 +210,7 @@ void hbp__stages_close(hbp__stages *s)
 {
     if (s->live.sum[0])
         hbp__live_close(&s->live);
-    void *blocks[] = {s->ns,   s->kept,   s->state,     s->working, s->toll,
-                      s->side, s->factor, s->in_flight, s->reach};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        hbp__delete(&s->memory, blocks[i]);
-    *s = (hbp__stages){.memory = s->memory};
+    *s = (hbp__stages){.layers = NULL};
 }
 
 int64_t hbp__stages_peak(const hbp__stages *s, const int32_t *cuts, int32_t chunks, int32_t stage)

@@ -12,7 +12,6 @@
 #include "solve/chain_cuts.h"
 
 typedef struct hbp__stages {
-    hbp__memory memory;
     const hbp_layers *layers;
     const hbp_pipeline_options *pipeline;
     int32_t stages;
@@ -34,7 +33,7 @@ typedef struct hbp__stages {
 } hbp__stages;
 
 /* `pipeline` has been checked. HBP_E_OVERFLOW when a predicted time might pass 2^62 ns. O(layers log layers +
- * chunks layers). Borrows layers and options. */
+ * chunks layers). Borrows layers and options; its columns are scratch, close releases `live`. */
 hbp_status hbp__stages_open(hbp_context *context, const hbp_layers *layers,
                             const hbp_pipeline_options *pipeline, hbp__stages *stages);
 void hbp__stages_close(hbp__stages *stages);

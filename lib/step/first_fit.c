@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/scratch.h"
 #include "step/builder.h"
 
 /* Sequences placed, and groups looked at besides, between two looks at a request to cancel. */
@@ -139,22 +140,20 @@ static hbp_status fit(fitting *f)
 
 hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *solution)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     HBP__TRY(hbp__step_solution_open(step, step->count, step->count, solution));
     fitting f = {.step = step, .solution = solution};
     solution->micro_batches = solution->groups = 0;
-    f.place = hbp__new(memory, (uint64_t)step->count, 2 * sizeof *f.place);
-    hbp_status status = HBP_OK;
-    if (f.place) {
-        f.room = f.place + step->count;
-        status = fit(&f);
-    } else {
-        status = hbp__fail_memory(step->context, "the groups of the step");
+    int64_t mark = hbp__scratch_mark(context);
+    f.place = hbp__take(context, (uint64_t)step->count, sizeof *f.place);
+    f.room = hbp__take(context, (uint64_t)step->count, sizeof *f.room);
+    HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
+    hbp_status status = fit(&f);
+    for (int32_t j = 0; j < step->degrees; j++) { /* what grows is no scratch */
+        hbp__delete(&context->memory, f.shelf[j].left);
+        hbp__delete(&context->memory, f.shelf[j].group);
     }
-    for (int32_t j = 0; j < step->degrees; j++) {
-        hbp__delete(memory, f.shelf[j].left);
-        hbp__delete(memory, f.shelf[j].group);
-    }
-    hbp__delete(memory, f.place);
-    return status < 0 ? status : hbp__step_solution_price(step, solution);
+    HBP__TRY(status);
+    hbp__scratch_release(context, mark);
+    return hbp__step_solution_price(step, solution);
 }

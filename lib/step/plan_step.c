@@ -243,6 +243,26 @@ static hbp_status check_equal(const hbp__step *step)
                      "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
 
+static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
+{
+    hbp_context *context = step->context;
+    const hbp_step_options *o = &step->options;
+    int32_t set = step->cost->terms.lockstep_ranks;
+    if (o->solver == HBP_STEP_EXACT && !context->solver)
+        return hbp__fail(context, HBP_E_SOLVER,
+                         "hbp_step_options.solver is exact and the context has no solver; give it one by "
+                         "hbp_context_set_solver");
+    HBP__TRY(check_equal(step));
+    if (o->solver == HBP_STEP_EXACT && set)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "hbp_step_options.solver is exact, which plans for ranks that are one lockstep set; "
+                         "the cost has sets of %d of %d",
+                         (int)set, (int)step->cost->terms.ranks);
+    if (o->mode == HBP_STEP_DEFAULT)
+        hbp__step_trim(step);
+    return plan(step, bounds, out);
+}
+
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out)
 {
@@ -252,25 +272,12 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
                          "lengths have %lld; plan an epoch with max_vision (hbp_plan_epoch)",
                          (long long)batch_lengths->vision_sum);
     hbp__step step;
+    int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__step_open(context, batch_lengths, cost, options, &step);
-    if (status >= 0 && step.options.solver == HBP_STEP_EXACT && !context->solver)
-        status = hbp__fail(context, HBP_E_SOLVER,
-                           "hbp_step_options.solver is exact and the context has no solver; give it one by "
-                           "hbp_context_set_solver");
     if (status >= 0)
-        status = check_equal(&step);
-    if (status >= 0 && step.options.solver == HBP_STEP_EXACT && cost->terms.lockstep_ranks)
-        status =
-            hbp__fail(context, HBP_E_INVALID,
-                      "hbp_step_options.solver is exact, which plans for ranks that are one lockstep set; "
-                      "the cost has sets of %d of %d",
-                      (int)cost->terms.lockstep_ranks, (int)cost->terms.ranks);
-    if (status >= 0 && step.options.mode == HBP_STEP_DEFAULT)
-        hbp__step_trim(&step);
-    if (status >= 0)
-        status = plan(&step, bounds, out);
+        status = plan_open(&step, bounds, out);
     hbp__step_close(&step);
-    return status;
+    return hbp__leave(context, mark, status);
 }
 
 hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,

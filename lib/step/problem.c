@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "data/padding.h"
 #include "step/step.h"
 
@@ -221,9 +222,8 @@ static hbp_status list_degrees(hbp__step *step)
         return hbp__fail(step->context, HBP_E_INVALID,
                          "the cost has no SP degree in min_sp..max_sp, which is %d..%d%s", (int)o->min_sp,
                          (int)o->max_sp, o->degrees == HBP_STEP_POWERS_OF_TWO ? ", and a power of two" : "");
-    step->way = hbp__new(&step->context->memory, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
-    if (!step->way)
-        return hbp__fail_memory(step->context, "the SP degrees");
+    step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
+    HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
     step->chain = 1;
     hbp__step_way *next = step->way;
     for (int32_t i = 0; i < count; i++) {
@@ -244,8 +244,8 @@ static hbp_status list_degrees(hbp__step *step)
         step->degrees++;
         next += ways;
     }
-    step->taken = step->chain ? NULL : hbp__new(&step->context->memory, (uint64_t)step->ranks, 1);
-    return step->chain || step->taken ? HBP_OK : hbp__fail_memory(step->context, "the ranks");
+    step->taken = step->chain ? NULL : hbp__take(step->context, (uint64_t)step->ranks, 1);
+    return hbp__scratch_check(step->context, "the ranks");
 }
 
 /* Tokens of sequence k, each sample padded to a multiple of `multiple`. */
@@ -273,20 +273,18 @@ void hbp__step_set_columns(hbp__step *step)
 /* What else the options ask to know of each sequence. */
 static hbp_status list_columns(hbp__step *step)
 {
-    const hbp__memory *memory = &step->context->memory;
+    hbp_context *context = step->context;
     uint64_t count = (uint64_t)step->count;
     if (step->options.sequence_multiple_per_sp) {
-        step->padded = hbp__new(memory, count * (uint64_t)step->degrees, sizeof *step->padded);
-        if (!step->padded)
-            return hbp__fail_memory(step->context, "the sequences");
+        step->padded = hbp__take(context, count * (uint64_t)step->degrees, sizeof *step->padded);
+        HBP__TRY(hbp__scratch_check(context, "the sequences"));
         for (int32_t j = 0; j < step->degrees; j++)
             for (int64_t k = 0; k < step->count; k++)
                 step->padded[j * step->count + k] = padded_tokens(step, k, step->degree[j].sequence_multiple);
     }
     if ((step->options.max_samples || step->options.equal_samples) && step->items.next) {
-        step->samples = hbp__new(memory, count, sizeof *step->samples);
-        if (!step->samples)
-            return hbp__fail_memory(step->context, "the sequences");
+        step->samples = hbp__take(context, count, sizeof *step->samples);
+        HBP__TRY(hbp__scratch_check(context, "the sequences"));
         for (int64_t k = 0; k < step->count; k++)
             step->samples[k] = (int32_t)hbp__items_members(&step->items, step->count - 1 - k);
     }
@@ -424,14 +422,12 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
 /* Sequences in descending order of tokens, from the items, which ascend. */
 static hbp_status list_sequences(hbp__step *step)
 {
-    const hbp__memory *memory = &step->context->memory;
     HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple, INT64_MAX, 0, 0,
                              &step->items));
     step->count = step->items.count;
-    step->tokens = hbp__new(memory, (uint64_t)step->count, sizeof *step->tokens);
-    step->squares = hbp__new(memory, (uint64_t)step->count, sizeof *step->squares);
-    if (!step->tokens || !step->squares)
-        return hbp__fail_memory(step->context, "the sequences");
+    step->tokens = hbp__take(step->context, (uint64_t)step->count, sizeof *step->tokens);
+    step->squares = hbp__take(step->context, (uint64_t)step->count, sizeof *step->squares);
+    HBP__TRY(hbp__scratch_check(step->context, "the sequences"));
     for (int64_t i = 0; i < step->count; i++) {
         int64_t item = step->count - 1 - i;
         step->tokens[i] = step->items.size[item];
@@ -483,13 +479,6 @@ hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, cons
 
 void hbp__step_close(hbp__step *step)
 {
-    const hbp__memory *memory = &step->context->memory;
     if (step->items.memory.release)
         hbp__items_close(&step->items);
-    hbp__delete(memory, step->tokens);
-    hbp__delete(memory, step->squares);
-    hbp__delete(memory, step->padded);
-    hbp__delete(memory, step->samples);
-    hbp__delete(memory, step->way);
-    hbp__delete(memory, step->taken);
 }

@@ -69,8 +69,8 @@ typedef struct hbp__step {
     int64_t deadline_ns; /* on the monotonic clock; 0: none */
 } hbp__step;
 
-/* Reads the options and lays the problem out, without lengths its degrees alone. Close releases it, also
- * after a failed open. */
+/* Reads the options and lays the problem out, without lengths its degrees alone. Its columns are scratch;
+ * close releases the items, also after a failed open. */
 hbp_status hbp__step_open(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                           const hbp_step_options *options, hbp__step *step);
 void hbp__step_close(hbp__step *step);

@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/pool.h"
+#include "base/scratch.h"
 #include "base/worker.h"
 #include "data/lengths.h"
 #include "data/lengths_make.h"
@@ -124,9 +125,10 @@ static hbp_status read_options(hbp_context *context, hbp_stepper *stepper,
     HBP__TRY(hbp__options_read(context, &stepper->step_options, sizeof stepper->step_options, step_options,
                                "hbp_step_options"));
     hbp__step step;
+    int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__step_open(context, NULL, stepper->cost, step_options, &step);
     hbp__step_close(&step);
-    return status;
+    return hbp__leave(context, mark, status);
 }
 
 static hbp_status open_stepper(hbp_context *context, hbp_stepper *stepper,

@@ -70,7 +70,6 @@ START_TEST_IN_CONTEXT(equals_every_choice_of_levels)
         hbp__level_limits limits = {65536, seed % 5 ? 1 : 64,        seed % 3 ? 25 : 0,
                                     6000,  seed % 4 ? 65536 : 16384, INT64_MAX};
         check(context, &e, &limits, 3, seed);
-        hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
@@ -97,7 +96,6 @@ START_TEST_IN_CONTEXT(equals_every_choice_of_levels_for_tied_samples)
         OK(context, hbp__estimator_open(context, lengths, cost, 1, &e));
         hbp__level_limits limits = {131072, 1, 25, 4000, 65536, INT64_MAX};
         check(context, &e, &limits, 3, seed);
-        hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
@@ -115,7 +113,6 @@ START_TEST_IN_CONTEXT(nothing_is_found_where_no_pack_holds_the_longest)
     int64_t count = 4;
     OK(context, hbp__groups_optimal(context, &e, &limits, 3, found, &count));
     ck_assert_int_eq(count, 0);
-    hbp__estimator_close(context, &e);
 }
 END_TEST
 

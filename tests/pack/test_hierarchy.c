@@ -62,7 +62,6 @@ START_TEST_IN_CONTEXT(the_sums_are_those_of_the_samples)
             }
             ck_assert(e.excess[row * (bins + 1) + bins] == 0);
         }
-        hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
     }
 }
@@ -89,7 +88,6 @@ START_TEST_IN_CONTEXT(tied_samples_are_one_item)
     ck_assert_int_eq(e.padded_before[2], 176);
     ck_assert(e.squares_before[1] == 900);
     ck_assert(e.squares_before[2] == 900 + 100 + 2500 + 49 + 3600);
-    hbp__estimator_close(context, &e);
 }
 END_TEST
 
@@ -124,7 +122,6 @@ START_TEST_IN_CONTEXT(a_level_alone_takes_what_its_packs_take)
     ck_assert(hbp__level_make(cost, 16 * 8192, 1, 8192, 0, &level));
     pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 8192, 2 * 4096.0 * 4096);
     about(hbp__level_ns(&e, &level, 0, 1, &left), pack + 1e7);
-    hbp__estimator_close(context, &e);
     hbp_lengths_free(lengths);
     /* 33 of them: the last micro-batch takes as long as the others with one pack of 16. */
     histogram(context, (int64_t[]){4096}, (int64_t[]){33}, 1, &lengths);
@@ -132,7 +129,6 @@ START_TEST_IN_CONTEXT(a_level_alone_takes_what_its_packs_take)
     ck_assert(hbp__level_make(cost, 65536, 1, 4096, 0, &level));
     pack = (double)hbp_cost_predict_pack_ns(cost, 1, level.recompute, 4096, 4096.0 * 4096);
     about(hbp__level_ns(&e, &level, 0, 1, &left), 3 * pack + 3 * 1e7);
-    hbp__estimator_close(context, &e);
     hbp_lengths_free(lengths);
 }
 END_TEST
@@ -165,7 +161,6 @@ START_TEST_IN_CONTEXT(all_ranks_wait_for_a_rare_long_sample_and_its_packs_take_s
     ck_assert(hbp__hierarchy_equals(&both, &other));
     other.level[0].threshold++;
     ck_assert(!hbp__hierarchy_equals(&both, &other));
-    hbp__estimator_close(context, &e);
     hbp_lengths_free(lengths);
 }
 END_TEST

@@ -31,7 +31,6 @@ START_TEST_IN_CONTEXT(names_the_samples_of_packs)
     ck_assert_mem_eq(packs->sample, expected, sizeof expected);
     ck_assert_int_eq(packs->group[0], 0);
     ck_assert_int_eq(packs->group[1], 1);
-    hbp__delete(&context->memory, weight);
     hbp__items_close(&items);
 }
 END_TEST

@@ -56,7 +56,6 @@ START_TEST_IN_CONTEXT(levels_keep_the_limits_and_thresholds_part_the_items)
         int64_t rounded = hbp__round_up(longest, limits.pack_multiple);
         if (hbp__level_allow(cost, &limits, 8, rounded, 0, &full))
             ck_assert(covers);
-        hbp__estimator_close(context, &e);
         hbp_lengths_free(lengths);
         hbp_cost_free(cost);
     }
@@ -83,7 +82,6 @@ START_TEST_IN_CONTEXT(packs_are_longer_than_the_longest_sample)
     hbp__level_list_make(&e, &limits, list);
     ck_assert_ptr_null(find(list, 1, 13000));
     ck_assert_ptr_nonnull(find(list, 1, 6500));
-    hbp__estimator_close(context, &e);
 }
 END_TEST
 

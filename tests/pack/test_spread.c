@@ -22,7 +22,7 @@ static int64_t draw_sizes(hbp__rng *rng, uint32_t *size, int64_t count, int64_t 
 
 START_TEST(runs_keep_to_the_room_there_is)
 {
-    hbp__memory memory = hbp__memory_default();
+    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     for (int trial = 0; trial < 500; trial++) {
         uint32_t size[400], bin_of[400];
@@ -32,9 +32,9 @@ START_TEST(runs_keep_to_the_room_there_is)
         int64_t bins_wanted = 1 + hbp__rng_below(&rng, (uint64_t)(total / capacity / width + 2));
         int64_t max_items = hbp__rng_below(&rng, 2) ? 3 : 1000;
         hbp__bins bins;
-        ck_assert(hbp__bins_open(&memory, bins_wanted, width, capacity, max_items, &bins));
+        OK(context, hbp__bins_open(context, bins_wanted, width, capacity, max_items, &bins));
         hbp__listing listing = {size, NULL, count, count};
-        ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+        OK(context, hbp__bins_spread(&bins, &listing, bin_of, &lost));
         int64_t *load = calloc((size_t)bins_wanted, sizeof *load),
                 *runs = calloc((size_t)bins_wanted, sizeof *runs);
         for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
@@ -55,8 +55,8 @@ START_TEST(runs_keep_to_the_room_there_is)
         }
         free(load);
         free(runs);
-        hbp__bins_close(&bins);
     }
+    hbp_context_free(context);
 }
 END_TEST
 
@@ -64,58 +64,56 @@ END_TEST
  * spare. */
 START_TEST(bins_come_out_even)
 {
-    hbp__memory memory = hbp__memory_default();
+    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(12, 0, 0);
     uint32_t size[4000], bin_of[4000];
     int64_t total = draw_sizes(&rng, size, 4000, 50), width = 8, count = 20, lost;
     int64_t capacity = total / count / width + 3;
     hbp__bins bins;
-    ck_assert(hbp__bins_open(&memory, count, width, capacity, INT64_MAX, &bins));
+    OK(context, hbp__bins_open(context, count, width, capacity, INT64_MAX, &bins));
     hbp__listing listing = {size, NULL, 4000, 4000};
-    ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+    OK(context, hbp__bins_spread(&bins, &listing, bin_of, &lost));
     ck_assert_int_eq(lost, 0);
     for (int64_t b = 0; b < count; b++)
         ck_assert_int_le(bins.gap[b], capacity * width / 16 + 3 * width * count);
-    hbp__bins_close(&bins);
+    hbp_context_free(context);
 }
 END_TEST
 
 START_TEST(a_listing_may_name_its_items)
 {
-    hbp__memory memory = hbp__memory_default();
+    hbp_context *context = test_context();
     static const uint32_t size[] = {1, 2, 3, 5, 8, 13}, item[] = {5, 3, 1};
     uint32_t bin_of[3];
     int64_t lost;
     hbp__bins bins;
-    ck_assert(hbp__bins_open(&memory, 2, 1, 14, 10, &bins));
+    OK(context, hbp__bins_open(context, 2, 1, 14, 10, &bins));
     hbp__listing listing = {size, item, 0, 3};
-    ck_assert(hbp__bins_spread(&bins, &listing, bin_of, &lost));
+    OK(context, hbp__bins_spread(&bins, &listing, bin_of, &lost));
     ck_assert_uint_eq(bin_of[0], 0);
     ck_assert_uint_eq(bin_of[1], 1);
     ck_assert_uint_eq(bin_of[2], 1);
     ck_assert_int_eq(bins.gap[0], 1);
     ck_assert_int_eq(bins.gap[1], 7);
-    hbp__bins_close(&bins);
+    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(without_memory_nothing_is_left)
+static hbp_status spread_three(hbp_context *context, void *user)
 {
-    failing f;
-    hbp__memory memory = {failing_alloc, NULL, failing_release, &f};
+    (void)user;
     static const uint32_t size[] = {1, 2, 3};
     uint32_t bin_of[3];
     int64_t lost;
-    for (int64_t n = 0; n < 7; n++) {
-        f = (failing){.left = n};
-        hbp__bins bins;
-        hbp__listing listing = {size, NULL, 3, 3};
-        int done =
-            hbp__bins_open(&memory, 2, 1, 10, 10, &bins) && hbp__bins_spread(&bins, &listing, bin_of, &lost);
-        ck_assert_int_eq(done, 0);
-        hbp__bins_close(&bins);
-        ck_assert_int_eq(f.live, 0);
-    }
+    hbp__bins bins;
+    hbp__listing listing = {size, NULL, 3, 3};
+    HBP__TRY(hbp__bins_open(context, 2, 1, 10, 10, &bins));
+    return hbp__bins_spread(&bins, &listing, bin_of, &lost);
+}
+
+START_TEST(without_memory_nothing_is_left)
+{
+    failing_sweep(spread_three, NULL);
 }
 END_TEST
 

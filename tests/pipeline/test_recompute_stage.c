@@ -18,7 +18,6 @@ START_TEST_IN_CONTEXT(need_is_the_peak_of_the_stage)
                hbp__recompute_open(context, t.layers, t.cuts, &t.pipeline, &t.options, &live, s, &stage));
             ck_assert_int_eq(hbp__recompute_need(&stage, t.choices),
                              hbp__stage_peak_bytes(t.layers, t.cuts, &t.pipeline, &live, t.choices, s));
-            hbp__recompute_close(&stage);
         }
         hbp__live_close(&live);
         hbp_layers_free(t.layers);
@@ -92,7 +91,6 @@ START_TEST_IN_CONTEXT(measurements_take_the_place_of_columns)
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_NONE), 51);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_MLP), 21);
     ck_assert_int_eq(hbp__recompute_size(&stage, 2, HBP_RECOMPUTE_LAYER), 0);
-    hbp__recompute_close(&stage);
     hbp__live_close(&live);
     /* Measured as the columns have it: nothing changes. */
     static const int64_t same[] = {340 - 12 - 140, 60};
