@@ -51,7 +51,7 @@ START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){2, 0, 7, 1, 90}};
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3, 9, 4}, 5, &options, &lengths));
-    hbp_packs *packs = hbp__packs_new(context, lengths, 1);
+    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 1));
     int64_t count = -1;
     ck_assert_ptr_null(hbp_packs_get_dropped(packs, &count));
     ck_assert_int_eq(count, 0);
@@ -80,16 +80,14 @@ START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
     ck_assert_int_eq(count, 1);
     ck_assert_int_eq(hbp_packs_get_dropped_reasons(packs, &count)[0], HBP_DROPPED_OVERVISION);
     ck_assert_int_eq(count, 1);
-    hbp_packs_free(packs);
     hbp_lengths_free(lengths);
     ck_assert_ptr_null(hbp_packs_get_vision(NULL, &count));
     ck_assert_int_eq(count, 0);
     lengths = test_long_tail(context, 1, 10, 10);
-    packs = hbp__packs_new(context, lengths, 3);
+    packs = keep(hbp__packs_new(context, lengths, 3));
     count = -1;
     ck_assert_ptr_null(hbp_packs_get_vision(packs, &count));
     ck_assert_int_eq(count, 0);
-    hbp_packs_free(packs);
     hbp_lengths_free(lengths);
 }
 END_TEST
