@@ -315,7 +315,7 @@ START_TEST_IN_CONTEXT(a_histogram_is_sorted_and_merged)
 {
     const int64_t lengths[] = {9, 0, 3, 5, 3, 7}, counts[] = {1, 0, 1, 3, 1, 0};
     hbp_lengths *h;
-    OK(context, hbp_lengths_create_histogram(context, lengths, counts, 6, &h));
+    MAKES(context, h, hbp_lengths_create_histogram(context, lengths, counts, 6, &h));
     ck_assert_ptr_null(h->length);
     ck_assert_int_eq(h->count, 6);
     ck_assert_int_eq(h->bins, 3);
@@ -329,12 +329,10 @@ START_TEST_IN_CONTEXT(a_histogram_is_sorted_and_merged)
     ck_assert_int_eq(summary_of(context, h).vision, -1);
     ck_assert_int_eq(summary_of(context, h).modalities, 1);
     ck_assert_int_eq(h->tokens, 30);
-    hbp_lengths_free(h);
     const int64_t big_length[] = {HBP_MAX_LENGTH}, big_count[] = {HBP_MAX_SAMPLES};
-    OK(context, hbp_lengths_create_histogram(context, big_length, big_count, 1, &h));
+    MAKES(context, h, hbp_lengths_create_histogram(context, big_length, big_count, 1, &h));
     ck_assert_int_eq(h->tokens, HBP_MAX_SAMPLES * (int64_t)HBP_MAX_LENGTH);
     ck_assert_int_eq(hbp_lengths_get_length(h, HBP_MAX_SAMPLES - 1), HBP_MAX_LENGTH);
-    hbp_lengths_free(h);
 }
 END_TEST
 

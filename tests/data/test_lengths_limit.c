@@ -158,30 +158,23 @@ START_TEST_IN_CONTEXT(the_second_size_stays_with_its_sample)
     hbp_lengths *plain = keep(make_vision(context, vision, NULL, NULL));
     hbp_lengths *named = keep(make_vision(context, vision, kinds, NULL));
     hbp_lengths *only_kinds = keep(make_vision(context, NULL, kinds, NULL));
-    hbp_lengths *limited = limit(context, plain, 10, HBP_OVERLONG_DROP);
+    hbp_lengths *limited = keep(limit(context, plain, 10, HBP_OVERLONG_DROP));
     holds(limited, 4, (int64_t[]){0, 1, 0, 0}, (int32_t[]){0, 1, 0, 0});
     ck_assert_ptr_null(limited->modality);
-    hbp_lengths_free(limited);
-    limited = limit(context, named, 10, HBP_OVERLONG_DROP);
+    limited = keep(limit(context, named, 10, HBP_OVERLONG_DROP));
     holds(limited, 4, (int64_t[]){0, 1, 0, 0}, (int32_t[]){5, 0, 0, 1});
-    hbp_lengths_free(limited);
-    limited = limit(context, named, 10, HBP_OVERLONG_TRUNCATE);
+    limited = keep(limit(context, named, 10, HBP_OVERLONG_TRUNCATE));
     holds(limited, 7, (int64_t[]){0, 3, 1, 4, 0, 2, 0}, kinds);
-    hbp_lengths_free(limited);
-    limited = limit(context, plain, 10, HBP_OVERLONG_TRUNCATE);
+    limited = keep(limit(context, plain, 10, HBP_OVERLONG_TRUNCATE));
     holds(limited, 7, (int64_t[]){0, 3, 1, 4, 0, 2, 0}, (int32_t[]){0, 1, 1, 1, 0, 1, 0});
-    hbp_lengths_free(limited);
     const int64_t split[] = {0, 3, 0, 0, 1, 4, 0, 0, 0, 2, 0, 0};
-    limited = limit(context, plain, 10, HBP_OVERLONG_SPLIT);
+    limited = keep(limit(context, plain, 10, HBP_OVERLONG_SPLIT));
     holds(limited, 12, split, (int32_t[]){0, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0});
-    hbp_lengths_free(limited);
-    limited = limit(context, named, 10, HBP_OVERLONG_SPLIT);
+    limited = keep(limit(context, named, 10, HBP_OVERLONG_SPLIT));
     holds(limited, 12, split, (int32_t[]){5, 6, 6, 6, 0, 7, 7, 7, 0, 0, 0, 1});
-    hbp_lengths_free(limited);
-    limited = limit(context, only_kinds, 10, HBP_OVERLONG_SPLIT);
+    limited = keep(limit(context, only_kinds, 10, HBP_OVERLONG_SPLIT));
     holds(limited, 12, (int64_t[12]){0}, (int32_t[]){5, 6, 6, 6, 0, 7, 7, 7, 0, 0, 0, 1});
     ck_assert_ptr_null(limited->vision);
-    hbp_lengths_free(limited);
 }
 END_TEST
 

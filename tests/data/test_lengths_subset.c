@@ -22,33 +22,28 @@ static hbp_lengths *whole(hbp_context *context)
 
 START_TEST_IN_CONTEXT(a_part_keeps_its_second_size)
 {
-    hbp_lengths *lengths = whole(context), *part = NULL, *split = NULL;
+    hbp_lengths *lengths = keep(whole(context)), *part = NULL, *split = NULL;
     static const uint32_t index[] = {5, 2, 0};
-    OK(context, hbp__lengths_subset(context, lengths, index, 3, &part));
+    MAKES(context, part, hbp__lengths_subset(context, lengths, index, 3, &part));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(hbp_lengths_get_vision(part, i), hbp_lengths_get_vision(lengths, index[i]));
         ck_assert_int_eq(hbp_lengths_get_modality(part, i), hbp_lengths_get_modality(lengths, index[i]));
     }
     ck_assert_int_eq(part->vision_sum, 3);
     ck_assert_int_eq(part->modalities, 1 << 6 | 3);
-    hbp_lengths_free(part);
     /* kinds that follow from the vision units need no column */
-    OK(context, hbp__lengths_subset(context, lengths, (uint32_t[]){0, 1, 3}, 3, &part));
+    MAKES(context, part, hbp__lengths_subset(context, lengths, (uint32_t[]){0, 1, 3}, 3, &part));
     ck_assert_ptr_null(part->modality);
     ck_assert_int_eq(hbp_lengths_get_modality(part, 1), 1);
-    hbp_lengths_free(part);
     /* a later piece of a split sample */
-    hbp_lengths_free(lengths);
     const uint32_t long_one[] = {25}, units[] = {8};
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = units};
-    OK(context, hbp_lengths_create_u32(context, long_one, 1, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, long_one, 1, &options, &lengths));
     MAKES(context, split, hbp_lengths_limit(context, lengths, 10, HBP_OVERLONG_SPLIT, &split));
-    OK(context, hbp__lengths_subset(context, split, (uint32_t[]){2, 1}, 2, &part));
+    MAKES(context, part, hbp__lengths_subset(context, split, (uint32_t[]){2, 1}, 2, &part));
     ck_assert_int_eq(part->vision_sum, 0);
     ck_assert_int_eq(part->modalities, 2);
     ck_assert_uint_eq(part->first[0], 20);
-    hbp_lengths_free(part);
-    hbp_lengths_free(lengths);
 }
 END_TEST
 

@@ -110,22 +110,20 @@ START_TEST_IN_CONTEXT(defaults_are_filled_in)
 {
     hbp_model_fields f = small();
     f.kv_heads = 0;
-    hbp_model *model = make(context, &f);
+    hbp_model *model = keep(make(context, &f));
     hbp_model_fields got = {.struct_size = sizeof got};
     OK(context, hbp_model_get_fields(context, model, &got));
     ck_assert_int_eq(got.kv_heads, 6);
     ck_assert_int_eq(got.head_dim, 4);
     ck_assert_uint_eq(got.struct_size, sizeof got);
-    hbp_model_free(model);
     f = small();
     f.kv_heads = f.head_dim = 0;
     f.mla_kv_lora = f.mla_nope_dim = f.mla_v_dim = 8;
     f.mla_rope_dim = 4;
-    model = make(context, &f);
+    model = keep(make(context, &f));
     OK(context, hbp_model_get_fields(context, model, &got));
     ck_assert_int_eq(got.kv_heads, 6);
     ck_assert_int_eq(got.head_dim, 10);
-    hbp_model_free(model);
 }
 END_TEST
 

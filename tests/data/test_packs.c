@@ -52,7 +52,7 @@ START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
     hbp_lengths *lengths = NULL;
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = (uint32_t[]){2, 0, 7, 1, 90}};
     OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 3, 9, 4}, 5, &options, &lengths));
-    hbp_packs *packs = hbp__packs_new(context, lengths, 1);
+    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 1));
     hbp_packs_view view = packs_view(packs);
     ck_assert_ptr_null(view.dropped_indices);
     ck_assert_int_eq(view.dropped, 0);
@@ -81,12 +81,10 @@ START_TEST_IN_CONTEXT(vision_units_are_summed_and_left_out_samples_listed)
     ck_assert_int_eq(view.dropped, 1);
     ck_assert_int_eq(view.dropped_reasons[0], HBP_DROPPED_OVERVISION);
     ck_assert_int_eq(view.dropped, 1);
-    hbp_packs_free(packs);
     hbp_lengths_free(lengths);
     lengths = test_long_tail(context, 1, 10, 10);
-    packs = hbp__packs_new(context, lengths, 3);
+    packs = keep(hbp__packs_new(context, lengths, 3));
     ck_assert_ptr_null(packs_view(packs).pack_vision);
-    hbp_packs_free(packs);
     hbp_lengths_free(lengths);
 }
 END_TEST

@@ -7,25 +7,18 @@ typedef struct made {
     hbp_plan *plan;
 } made;
 
-static made make(void)
+static made make(hbp_context *context)
 {
-    made m = {.context = test_context()};
-    m.lengths = plans_lengths(m.context, 3, 60, 400, 0, 0);
+    made m = {.context = context};
+    m.lengths = keep(plans_lengths(context, 3, 60, 400, 0, 0));
     plans_shape shape = plans_draw(4);
-    m.plan = plans_make(&shape, m.lengths);
+    m.plan = keep(plans_make(&shape, m.lengths));
     return m;
 }
 
-static void finish(made *m)
+START_TEST_IN_CONTEXT(every_step_comes_back)
 {
-    hbp_plan_free(m->plan);
-    hbp_lengths_free(m->lengths);
-    hbp_context_free(m->context);
-}
-
-START_TEST(every_step_comes_back)
-{
-    made m = make();
+    made m = make(context);
     uint8_t cursor[HBP_CURSOR_BYTES];
     for (int64_t s = 0; s <= m.plan->steps; s++) {
         int64_t step = -1;
@@ -33,7 +26,6 @@ START_TEST(every_step_comes_back)
         OK(m.context, hbp_plan_load_cursor(m.context, m.plan, cursor, &step));
         ck_assert_int_eq(step, s);
     }
-    finish(&m);
 }
 END_TEST
 
@@ -65,9 +57,9 @@ START_TEST_IN_CONTEXT(a_second_size_makes_another_plan)
 }
 END_TEST
 
-START_TEST(arguments_are_checked)
+START_TEST_IN_CONTEXT(arguments_are_checked)
 {
-    made m = make();
+    made m = make(context);
     uint8_t cursor[HBP_CURSOR_BYTES];
     int64_t step;
     FAILS(m.context, HBP_E_INVALID, "step -1", hbp_plan_save_cursor(m.context, m.plan, -1, cursor));
@@ -79,14 +71,13 @@ START_TEST(arguments_are_checked)
     FAILS(m.context, HBP_E_INVALID, "plan", hbp_plan_load_cursor(m.context, NULL, cursor, &step));
     FAILS(m.context, HBP_E_INVALID, "cursor", hbp_plan_load_cursor(m.context, m.plan, NULL, &step));
     FAILS(m.context, HBP_E_INVALID, "step", hbp_plan_load_cursor(m.context, m.plan, cursor, NULL));
-    finish(&m);
 }
 END_TEST
 
 /* A cursor is text that people copy: no flipped bit goes unseen. */
-START_TEST(every_flipped_bit_is_seen)
+START_TEST_IN_CONTEXT(every_flipped_bit_is_seen)
 {
-    made m = make();
+    made m = make(context);
     uint8_t cursor[HBP_CURSOR_BYTES];
     OK(m.context, hbp_plan_save_cursor(m.context, m.plan, 1, cursor));
     for (int bit = 0; bit < HBP_CURSOR_BYTES * 8; bit++) {
@@ -97,13 +88,12 @@ START_TEST(every_flipped_bit_is_seen)
         ck_assert_int_eq(step, 77);
         cursor[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    finish(&m);
 }
 END_TEST
 
-START_TEST(another_plan_is_refused_with_what_changed)
+START_TEST_IN_CONTEXT(another_plan_is_refused_with_what_changed)
 {
-    made m = make();
+    made m = make(context);
     hbp_plan *plan = m.plan;
     uint8_t cursor[HBP_CURSOR_BYTES];
     int64_t step = 77;
@@ -132,7 +122,6 @@ START_TEST(another_plan_is_refused_with_what_changed)
     ck_assert_int_eq(step, 77);
     OK(m.context, hbp_plan_load_cursor(m.context, plan, cursor, &step));
     ck_assert_int_eq(step, 2);
-    finish(&m);
 }
 END_TEST
 

@@ -9,26 +9,20 @@ typedef struct made {
     hbp_plan *plan;
 } made;
 
-static made make(uint64_t seed, int loss)
+static made make(hbp_context *context, uint64_t seed, int loss)
 {
-    made m = {.context = test_context()};
-    m.lengths = plans_lengths(m.context, seed, 100, 300, loss, 0);
+    made m = {.context = context};
+    m.lengths = keep(plans_lengths(context, seed, 100, 300, loss, 0));
     plans_shape shape = plans_draw(seed);
-    m.plan = plans_make(&shape, m.lengths);
+    m.plan = keep(plans_make(&shape, m.lengths));
     return m;
 }
 
-static void finish(made *m)
+START_TEST_IN_CONTEXT(borders_are_sums_of_lengths)
 {
-    hbp_plan_free(m->plan);
-    hbp_lengths_free(m->lengths);
-    hbp_context_free(m->context);
-}
-
-START_TEST(borders_are_sums_of_lengths)
-{
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        made m = make(seed, 0);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 40; keep_release(mark), seed++) {
+        made m = make(context, seed, 0);
         hbp_plan *plan = m.plan;
         for (int64_t p = 0; p < plan->packs; p++)
             for (int32_t padded = 0; padded < 2; padded++) {
@@ -50,14 +44,13 @@ START_TEST(borders_are_sums_of_lengths)
                 ck_assert_int_eq(borders[count - 1],
                                  padded ? plan->pack_padded_tokens[p] : plan->pack_tokens[p]);
             }
-        finish(&m);
     }
 }
 END_TEST
 
-START_TEST(borders_need_their_room)
+START_TEST_IN_CONTEXT(borders_need_their_room)
 {
-    made m = make(1, 0);
+    made m = make(context, 1, 0);
     int64_t p = 0, count = 0;
     int32_t borders[8] = {-5, -5};
     while (m.plan->pack_offsets[p] == m.plan->pack_offsets[p + 1])
@@ -76,7 +69,6 @@ START_TEST(borders_need_their_room)
           hbp_plan_copy_cu_seqlens(m.context, m.plan, p, 0, borders, 8, NULL));
     FAILS(m.context, HBP_E_INVALID, "plan",
           hbp_plan_copy_cu_seqlens(m.context, NULL, p, 0, borders, 8, &count));
-    finish(&m);
 }
 END_TEST
 
@@ -93,10 +85,11 @@ static double loss_of(const made *m, int64_t row)
 }
 
 /* Every token's loss is 1, or its sample's number: the weighted sum is what each definition says. */
-START_TEST(weights_are_those_of_each_definition)
+START_TEST_IN_CONTEXT(weights_are_those_of_each_definition)
 {
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        made m = make(seed, seed % 2);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 40; keep_release(mark), seed++) {
+        made m = make(context, seed, seed % 2);
         hbp_plan *plan = m.plan;
         for (int64_t s = 0; s < plan->steps; s++) {
             double tokens = 0, token_sum = 0, packs = 0, pack_means = 0, samples = 0, sample_means = 0;
@@ -131,7 +124,6 @@ START_TEST(weights_are_those_of_each_definition)
                 ck_assert(how == HBP_LOSS_SUM || tokens == 0 || near(total, 1));
             }
         }
-        finish(&m);
     }
 }
 END_TEST
@@ -156,9 +148,9 @@ START_TEST_IN_CONTEXT(no_loss_no_weight)
 }
 END_TEST
 
-START_TEST(weights_need_their_arguments)
+START_TEST_IN_CONTEXT(weights_need_their_arguments)
 {
-    made m = make(2, 0);
+    made m = make(context, 2, 0);
     double weights[128] = {-5};
     int64_t count = 0;
     ck_assert_int_gt(m.plan->step_samples[0], 0);
@@ -178,7 +170,6 @@ START_TEST(weights_need_their_arguments)
           hbp_plan_copy_loss_weights(m.context, m.plan, 0, 0, weights, 128, NULL));
     FAILS(m.context, HBP_E_INVALID, "plan",
           hbp_plan_copy_loss_weights(m.context, NULL, 0, 0, weights, 128, &count));
-    finish(&m);
 }
 END_TEST
 

@@ -103,7 +103,7 @@ START_TEST_IN_CONTEXT(measurements_are_the_rows_without_dummies)
 {
     hbp_timeline_columns given = view(&plain);
     hbp_timeline *timeline;
-    OK(context, hbp_timeline_create(context, &given, &timeline));
+    MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
     hbp_measurements m = {.struct_size = sizeof m};
     OK(context, hbp_timeline_get_measurements(context, timeline, &m));
     ck_assert_int_eq(m.count, 4);
@@ -118,15 +118,13 @@ START_TEST_IN_CONTEXT(measurements_are_the_rows_without_dummies)
         ck_assert_int_eq(m.peak_bytes[at], plain.peak_bytes[i]);
         at++;
     }
-    hbp_timeline_free(timeline);
     given.count = 2; /* without dummies, the columns themselves */
-    OK(context, hbp_timeline_create(context, &given, &timeline));
+    MAKES(context, timeline, hbp_timeline_create(context, &given, &timeline));
     hbp_timeline_columns got = {.struct_size = sizeof got};
     OK(context, hbp_timeline_get_columns(context, timeline, &got));
     OK(context, hbp_timeline_get_measurements(context, timeline, &m));
     ck_assert_int_eq(m.count, 2);
     ck_assert(m.sp == got.sp && m.time_ns == got.time_ns && m.peak_bytes == got.peak_bytes);
-    hbp_timeline_free(timeline);
 }
 END_TEST
 

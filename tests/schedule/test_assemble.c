@@ -3,6 +3,7 @@
 #include "costs.h"
 #include "data/plan.h"
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
 #include "schedule/microbatch.h"
 
@@ -31,20 +32,22 @@ typedef struct by_hand {
     hbp_balance_options options;
 } by_hand;
 
-static by_hand by_hand_open(double vision_bytes)
+static by_hand by_hand_open(hbp_context *context, double vision_bytes)
 {
     static const uint32_t sample[] = {0, 1, 4, 3, 6, 5, 2}, vision[] = {1, 0, 5, 0, 2, 3, 0, 6};
     static const int32_t kind[] = {1, 0, 2, 0, 1, 1, 0, 2};
-    by_hand b = {.context = test_context()};
+    by_hand b = {.context = context};
     b.options = (hbp_balance_options){
         .struct_size = sizeof b.options, .micro_batch_multiple = 4, .modality_order = 1, .seed = 9};
-    b.cost = vision_cost(b.context, 2, vision_bytes);
+    b.cost = keep(vision_cost(context, 2, vision_bytes));
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .modalities = kind};
-    OK(b.context, hbp_lengths_create_i64(b.context, (int64_t[]){10, 11, 12, 13, 14, 15, 16, 17}, 8, &options,
-                                         &b.lengths));
-    OK(b.context, hbp_groups_create(b.context, b.cost, 1, (int64_t[]){64}, (int32_t[]){1}, (int32_t[]){2}, 0,
-                                    &b.groups));
-    b.packs = hbp__packs_new(b.context, b.lengths, 3);
+    MAKES(context, b.lengths,
+          hbp_lengths_create_i64(context, (int64_t[]){10, 11, 12, 13, 14, 15, 16, 17}, 8, &options,
+                                 &b.lengths));
+    MAKES(
+        context, b.groups,
+        hbp_groups_create(context, b.cost, 1, (int64_t[]){64}, (int32_t[]){1}, (int32_t[]){2}, 0, &b.groups));
+    b.packs = keep(hbp__packs_new(context, b.lengths, 3));
     memcpy(b.packs->sample, sample, sizeof sample);
     b.packs->offsets[1] = 4;
     b.packs->offsets[2] = 6;
@@ -57,17 +60,8 @@ static by_hand by_hand_open(double vision_bytes)
     b.packs->dropped_sample[0] = 7;
     b.packs->dropped_reason[0] = HBP_DROPPED_OVERVISION;
     b.packs->max_vision = 5;
-    OK(b.context, hbp__packs_measure(b.context, b.packs));
+    OK(context, hbp__packs_measure(context, b.packs));
     return b;
-}
-
-static void by_hand_close(by_hand *b)
-{
-    hbp_packs_free(b->packs);
-    hbp_groups_free(b->groups);
-    hbp_lengths_free(b->lengths);
-    hbp_cost_free(b->cost);
-    hbp_context_free(b->context);
 }
 
 static hbp_status assemble(hbp_context *context, const by_hand *b, hbp_plan **out)
@@ -88,9 +82,9 @@ static hbp_status assemble(hbp_context *context, const by_hand *b, hbp_plan **ou
                           (long long)(column)[i], (long long)wanted[i]);                                     \
     } while (0)
 
-START_TEST(kinds_ascend_and_dummies_follow)
+START_TEST_IN_CONTEXT(kinds_ascend_and_dummies_follow)
 {
-    by_hand b = by_hand_open(1000);
+    by_hand b = by_hand_open(context, 1000);
     hbp_plan *plan = NULL;
     OK(b.context, assemble(b.context, &b, &plan));
     OK(b.context, hbp_plan_validate(b.context, plan, b.lengths, b.cost));
@@ -122,13 +116,12 @@ START_TEST(kinds_ascend_and_dummies_follow)
     ck_assert_ptr_null(plan->sample_modalities);
     ck_assert_ptr_null(plan->micro_batch_modalities);
     hbp_plan_free(plan);
-    by_hand_close(&b);
 }
 END_TEST
 
-START_TEST(vision_units_must_fit_in_memory)
+START_TEST_IN_CONTEXT(vision_units_must_fit_in_memory)
 {
-    by_hand b = by_hand_open(8e9); /* 3 units fit into 40e9 bytes, 5 do not */
+    by_hand b = by_hand_open(context, 8e9); /* 3 units fit into 40e9 bytes, 5 do not */
     hbp_plan *plan = NULL;
     char text[128];
     snprintf(text, sizeof text,
@@ -136,7 +129,6 @@ START_TEST(vision_units_must_fit_in_memory)
              (long long)hbp_cost_predict_vision_pack_bytes(b.cost, 1, 2, 12, 5));
     FAILS(b.context, HBP_E_INFEASIBLE, text, assemble(b.context, &b, &plan));
     ck_assert_ptr_null(plan);
-    by_hand_close(&b);
 }
 END_TEST
 
@@ -195,18 +187,17 @@ END_TEST
 
 /* Two packs filled for a common multiple, one on four ranks and one on each rank, recorded as each degree
  * pads. */
-START_TEST(padding_goes_by_degree)
+START_TEST_IN_CONTEXT(padding_goes_by_degree)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 4);
+    hbp_cost *cost = keep(test_cost_ranks(context, 4));
     hbp_lengths *lengths = NULL;
     hbp_groups *groups = NULL;
     hbp_plan *plan = NULL;
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1};
-    OK(context, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 30, 41}, 4, NULL, &lengths));
-    OK(context,
-       hbp_groups_create(context, cost, 2, (int64_t[]){48, 144}, (int32_t[]){1, 4}, NULL, 0, &groups));
-    hbp_packs *packs = hbp__packs_new(context, lengths, 2);
+    MAKES(context, lengths, hbp_lengths_create_i64(context, (int64_t[]){5, 7, 30, 41}, 4, NULL, &lengths));
+    MAKES(context, groups,
+          hbp_groups_create(context, cost, 2, (int64_t[]){48, 144}, (int32_t[]){1, 4}, NULL, 0, &groups));
+    hbp_packs *packs = keep(hbp__packs_new(context, lengths, 2));
     memcpy(packs->sample, (uint32_t[]){0, 1, 2, 3}, 4 * sizeof *packs->sample);
     packs->offsets[1] = 2;
     packs->offsets[2] = packs->samples = 4;
@@ -221,7 +212,7 @@ START_TEST(padding_goes_by_degree)
     uint32_t place[] = {0, HBP__DUMMY, HBP__DUMMY, HBP__DUMMY, 1}, row[] = {0, 1};
     hbp__micro_batches batches = {.count = 2, .group = group, .first = first, .place = place};
     hbp__steps steps = {.count = 1, .first = step_first, .micro_batch = row};
-    OK(context, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
+    MAKES(context, plan, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     SAME_COLUMN(plan->pack_sp, 1, 1, 1, 1, 4);
     SAME_COLUMN(plan->pack_padded_tokens, 15, 0, 0, 0, 96); /* 6 + 8 to 3; 36 + 48 to 48 */
@@ -231,18 +222,11 @@ START_TEST(padding_goes_by_degree)
     ck_assert_int_eq(summary.pack_multiple, 3);
     ck_assert_int_eq(summary.sequence_multiple_per_sp, 3);
     ck_assert_int_eq(summary.pack_multiple_per_sp, 4);
-    hbp_plan_free(plan);
     /* Without it the fill's multiples stand. */
     packs->padding = (hbp__padding){0};
-    OK(context, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
+    MAKES(context, plan, hbp__assemble(context, packs, groups, cost, &options, &batches, &steps, &plan));
     SAME_COLUMN(plan->pack_padded_tokens, 48, 0, 0, 0, 96);
     ck_assert_int_eq(plan->sequence_multiple, 24);
-    hbp_plan_free(plan);
-    hbp_packs_free(packs);
-    hbp_groups_free(groups);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -255,12 +239,11 @@ static hbp_status assemble_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    by_hand b = by_hand_open(1000);
+    by_hand b = by_hand_open(context, 1000);
     failing_sweep(assemble_once, &b);
     ck_assert_int_gt(cancel_sweep(assemble_once, &b), 0);
-    by_hand_close(&b);
 }
 END_TEST
 

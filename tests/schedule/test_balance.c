@@ -5,10 +5,11 @@
 #include "packed.h"
 
 /* Every mode and option gives a plan that keeps its promises and holds every sample or says why not. */
-START_TEST(plans_keep_their_promises)
+START_TEST_IN_CONTEXT(plans_keep_their_promises)
 {
-    for (uint64_t seed = 0; seed < 4; seed++) {
-        packed p = packed_open(seed, 300 + 1500 * (int64_t)seed);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 4; keep_release(mark), seed++) {
+        packed p = packed_open(context, seed, 300 + 1500 * (int64_t)seed);
         for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_RANDOM; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options,
                                            .mode = mode,
@@ -45,14 +46,13 @@ START_TEST(plans_keep_their_promises)
             free(seen);
             hbp_plan_free(plan);
         }
-        packed_close(&p);
     }
 }
 END_TEST
 
-START_TEST(what_does_not_belong_together_is_named)
+START_TEST_IN_CONTEXT(what_does_not_belong_together_is_named)
 {
-    packed p = packed_open(1, 500);
+    packed p = packed_open(context, 1, 500);
     hbp_plan *plan = (hbp_plan *)1;
     hbp_cost *other = test_cost_ranks(p.context, 8);
     FAILS(p.context, HBP_E_INVALID, "the groups are for 16 ranks, the cost for 8",
@@ -74,7 +74,6 @@ START_TEST(what_does_not_belong_together_is_named)
           hbp_balance_attention(p.context, p.packs, p.groups, p.cost, &options, &plan));
     hbp_groups_free(shorter);
     hbp_cost_free(other);
-    packed_close(&p);
 }
 END_TEST
 
@@ -88,12 +87,11 @@ static hbp_status balance_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    packed p = packed_open(2, 800);
+    packed p = packed_open(context, 2, 800);
     failing_sweep(balance_once, &p);
     ck_assert_int_gt(cancel_sweep(balance_once, &p), 2);
-    packed_close(&p);
 }
 END_TEST
 

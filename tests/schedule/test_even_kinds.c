@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 #include "schedule/kinds.h"
 
 /* Samples of `kinds` kinds; pairs of each fifth ten are tied where `ties` is set. */
@@ -66,29 +67,21 @@ typedef struct made {
     hbp_packs *packs;
 } made;
 
-static made make(uint64_t seed, int64_t count, int32_t kinds, int32_t ranks, int ties)
+static made make(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int32_t ranks, int ties)
 {
-    made m = {.context = test_context()};
-    m.cost = test_cost_ranks(m.context, ranks);
-    m.lengths = draw_lengths(m.context, seed, count, kinds, ties);
-    OK(m.context, hbp_groups_create(m.context, m.cost, 2, (int64_t[]){2048, 8192}, (int32_t[]){1, 1}, NULL, 0,
-                                    &m.groups));
+    made m = {.context = context};
+    m.cost = keep(test_cost_ranks(context, ranks));
+    m.lengths = keep(draw_lengths(context, seed, count, kinds, ties));
+    MAKES(context, m.groups,
+          hbp_groups_create(context, m.cost, 2, (int64_t[]){2048, 8192}, (int32_t[]){1, 1}, NULL, 0,
+                            &m.groups));
     hbp_fill_options options = {.struct_size = sizeof options,
                                 .mode = HBP_FILL_PAPER,
                                 .seed = seed,
                                 .sequence_multiple = seed % 2 ? 8 : 1,
                                 .pack_multiple = seed % 3 ? 64 : 1};
-    OK(m.context, hbp_greedy_fill(m.context, m.lengths, m.groups, &options, &m.packs));
+    MAKES(context, m.packs, hbp_greedy_fill(context, m.lengths, m.groups, &options, &m.packs));
     return m;
-}
-
-static void unmake(made *m)
-{
-    hbp_packs_free(m->packs);
-    hbp_groups_free(m->groups);
-    hbp_lengths_free(m->lengths);
-    hbp_cost_free(m->cost);
-    hbp_context_free(m->context);
 }
 
 /* A copy of a column; the test frees it. */
@@ -136,10 +129,12 @@ static void check(const made *m, int64_t max_vision)
     free(padded);
 }
 
-START_TEST(exchanges_keep_every_promise)
+START_TEST_IN_CONTEXT(exchanges_keep_every_promise)
 {
-    for (uint64_t seed = 0; seed < 24; seed++) {
-        made m = make(seed, 50 + 90 * (int64_t)seed, 1 + (int32_t)seed % 6, 1 << seed % 7, seed % 4 == 1);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 24; keep_release(mark), seed++) {
+        made m =
+            make(context, seed, 50 + 90 * (int64_t)seed, 1 + (int32_t)seed % 6, 1 << seed % 7, seed % 4 == 1);
         int64_t most = INT64_MAX;
         if (seed % 5 == 2) { /* a budget that the packs just keep */
             most = 0;
@@ -156,17 +151,17 @@ START_TEST(exchanges_keep_every_promise)
         ck_assert_mem_eq(offsets, m.packs->offsets, (size_t)(m.packs->count + 1) * sizeof *offsets);
         check(&m, most);
         free(offsets);
-        unmake(&m);
     }
 }
 END_TEST
 
 /* Three kinds on 64 ranks in packs an eighth free: without exchanges one pack in twenty is a dummy that the
  * kinds cost, with them none. */
-START_TEST(three_kinds_cost_no_dummies)
+START_TEST_IN_CONTEXT(three_kinds_cost_no_dummies)
 {
-    for (uint64_t seed = 1; seed <= 4; seed++) {
-        made m = make(seed, 6000, 3, 64, 0);
+    int mark = keep_mark();
+    for (uint64_t seed = 1; seed <= 4; keep_release(mark), seed++) {
+        made m = make(context, seed, 6000, 3, 64, 0);
         for (int64_t g = 0; g < 2; g++)
             m.groups->pack_length[g] += m.groups->pack_length[g] / 8;
         int64_t least = least_dummies(m.packs, m.groups);
@@ -174,7 +169,6 @@ START_TEST(three_kinds_cost_no_dummies)
         OK(m.context, hbp__packs_even_kinds(m.context, m.groups, seed, 0, m.packs));
         ck_assert_int_eq(count_dummies(m.context, m.packs, m.groups), least);
         check(&m, INT64_MAX);
-        unmake(&m);
     }
 }
 END_TEST
@@ -182,11 +176,12 @@ END_TEST
 /* Where no single exchange makes a pack another set's, two do: of the dummies that five kinds cost on 4 ranks
  * less than one in seven stay. So many stay, and so many samples have moved, as it takes where the ways with
  * the fewest exchanges come first and what fails is taken back. */
-START_TEST(a_pack_may_go_by_way_of_another_set)
+START_TEST_IN_CONTEXT(a_pack_may_go_by_way_of_another_set)
 {
     int64_t before = 0, after = 0, moved = 0;
-    for (uint64_t seed = 0; seed < 24; seed++) {
-        made m = make(seed, 200 + 50 * (int64_t)seed, 5, 4, 0);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 24; keep_release(mark), seed++) {
+        made m = make(context, seed, 200 + 50 * (int64_t)seed, 5, 4, 0);
         for (int64_t g = 0; g < 2; g++)
             m.groups->pack_length[g] += m.groups->pack_length[g] / 8;
         int64_t least = least_dummies(m.packs, m.groups);
@@ -198,7 +193,6 @@ START_TEST(a_pack_may_go_by_way_of_another_set)
         free(was);
         after += count_dummies(m.context, m.packs, m.groups) - least;
         check(&m, INT64_MAX);
-        unmake(&m);
     }
     ck_assert_int_lt(7 * after, before);
     ck_assert_int_le(after, 188);
@@ -206,16 +200,15 @@ START_TEST(a_pack_may_go_by_way_of_another_set)
 }
 END_TEST
 
-START_TEST(the_same_seed_draws_the_same)
+START_TEST_IN_CONTEXT(the_same_seed_draws_the_same)
 {
     uint32_t *sample[3];
     int64_t count = 0;
-    for (int run = 0; run < 3; run++) {
-        made m = make(2, 2000, 3, 32, 0);
+    for (int run = 0, mark = keep_mark(); run < 3; keep_release(mark), run++) {
+        made m = make(context, 2, 2000, 3, 32, 0);
         OK(m.context, hbp__packs_even_kinds(m.context, m.groups, 7, run == 2, m.packs));
         count = m.packs->samples;
         sample[run] = copy(m.packs->sample, count, sizeof **sample);
-        unmake(&m);
     }
     ck_assert_mem_eq(sample[0], sample[1], (size_t)count * sizeof **sample);
     ck_assert_mem_ne(sample[0], sample[2], (size_t)count * sizeof **sample);
@@ -230,15 +223,13 @@ static hbp_status even_once(hbp_context *context, void *user)
     return hbp__packs_even_kinds(context, m->groups, 1, 0, m->packs);
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    made m = make(1, 900, 3, 32, 0);
+    made m = make(context, 1, 900, 3, 32, 0);
     failing_sweep(even_once, &m);
     check(&m, INT64_MAX);
-    unmake(&m);
-    m = make(1, 900, 3, 32, 0);
+    m = make(context, 1, 900, 3, 32, 0);
     ck_assert_int_gt(cancel_sweep(even_once, &m), 1);
-    unmake(&m);
 }
 END_TEST
 

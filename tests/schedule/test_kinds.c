@@ -4,6 +4,7 @@
 #include "data/packs.h"
 #include "data/plan.h"
 #include "failing.h"
+#include "keep.h"
 
 /* Samples of `kinds` kinds, some with vision units, in packs of two groups on 16 ranks. */
 typedef struct mixed_kinds {
@@ -16,43 +17,34 @@ typedef struct mixed_kinds {
     int32_t *kind; /* [count] */
 } mixed_kinds;
 
-static mixed_kinds open_kinds(uint64_t seed, int64_t count, int32_t kinds)
+static mixed_kinds open_kinds(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds)
 {
-    mixed_kinds m = {.context = test_context(), .count = count};
+    mixed_kinds m = {.context = context, .count = count};
     hbp__rng rng = hbp__rng_make(seed, 0, 1);
     uint32_t *length = malloc((size_t)count * sizeof *length),
              *vision = malloc((size_t)count * sizeof *vision);
-    m.kind = malloc((size_t)count * sizeof *m.kind);
+    m.kind = keep(malloc((size_t)count * sizeof *m.kind));
     for (int64_t i = 0; i < count; i++) {
         length[i] = 1 + hbp__rng_below(&rng, hbp__rng_below(&rng, 8) ? 3000 : 20000);
         m.kind[i] = (int32_t)(hbp__rng_below(&rng, (uint64_t)kinds) * 60 / (uint64_t)kinds);
         vision[i] = m.kind[i] ? 1 + hbp__rng_below(&rng, 40) : 0;
     }
     hbp_lengths_options options = {.struct_size = sizeof options, .vision = vision, .modalities = m.kind};
-    OK(m.context, hbp_lengths_create_u32(m.context, length, count, &options, &m.lengths));
-    m.cost = test_cost(m.context);
-    OK(m.context, hbp_groups_create(m.context, m.cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL,
-                                    4 * 16 * 4096, &m.groups));
+    MAKES(context, m.lengths, hbp_lengths_create_u32(context, length, count, &options, &m.lengths));
+    m.cost = keep(test_cost(context));
+    MAKES(context, m.groups,
+          hbp_groups_create(context, m.cost, 2, (int64_t[]){4096, 32768}, (int32_t[]){1, 4}, NULL,
+                            4 * 16 * 4096, &m.groups));
     hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_PAPER, .seed = seed};
-    OK(m.context, hbp_greedy_fill(m.context, m.lengths, m.groups, &fill, &m.packs));
+    MAKES(context, m.packs, hbp_greedy_fill(context, m.lengths, m.groups, &fill, &m.packs));
     free(vision);
     free(length);
     return m;
 }
 
-static void close_kinds(mixed_kinds *m)
+START_TEST_IN_CONTEXT(a_pack_has_the_kinds_of_its_samples)
 {
-    hbp_packs_free(m->packs);
-    hbp_groups_free(m->groups);
-    hbp_lengths_free(m->lengths);
-    hbp_cost_free(m->cost);
-    hbp_context_free(m->context);
-    free(m->kind);
-}
-
-START_TEST(a_pack_has_the_kinds_of_its_samples)
-{
-    mixed_kinds m = open_kinds(1, 2000, 5);
+    mixed_kinds m = open_kinds(context, 1, 2000, 5);
     uint64_t *kinds = malloc((size_t)m.packs->count * sizeof *kinds);
     OK(m.context, hbp__packs_kinds(m.context, m.packs, kinds));
     for (int64_t p = 0; p < m.packs->count; p++)
@@ -63,7 +55,6 @@ START_TEST(a_pack_has_the_kinds_of_its_samples)
             ck_assert_int_eq(has, (int)(kinds[p] >> k & 1));
         }
     free(kinds);
-    close_kinds(&m);
 }
 END_TEST
 
@@ -95,11 +86,12 @@ static int64_t run_rank(const mixed_kinds *m, const hbp_plan *plan, int64_t step
 /* No rank waits for one that is elsewhere: in every step all ranks make the same calls in the same order, in
  * every mode and with micro-batches of dummies, too; and each sample is still there once. At most one
  * micro-batch of a group and set of kinds has dummies. */
-START_TEST(all_ranks_meet_the_same_kinds)
+START_TEST_IN_CONTEXT(all_ranks_meet_the_same_kinds)
 {
     static int32_t first[1 << 20], other[1 << 20];
-    for (uint64_t seed = 0; seed < 6; seed++) {
-        mixed_kinds m = open_kinds(seed, 200 + 300 * (int64_t)seed, 2 + (int32_t)seed % 4);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
+        mixed_kinds m = open_kinds(context, seed, 200 + 300 * (int64_t)seed, 2 + (int32_t)seed % 4);
         for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_VISION; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options,
                                            .mode = mode,
@@ -135,16 +127,15 @@ START_TEST(all_ranks_meet_the_same_kinds)
             }
             hbp_plan_free(plan);
         }
-        close_kinds(&m);
     }
 }
 END_TEST
 
 /* The order of modalities is what does it: without it ranks part. */
-START_TEST(without_the_order_ranks_part)
+START_TEST_IN_CONTEXT(without_the_order_ranks_part)
 {
     static int32_t first[1 << 16], other[1 << 16];
-    mixed_kinds m = open_kinds(3, 2000, 3);
+    mixed_kinds m = open_kinds(context, 3, 2000, 3);
     hbp_plan *plan = NULL;
     OK(m.context, hbp_balance_attention(m.context, m.packs, m.groups, m.cost, NULL, &plan));
     ck_assert_ptr_null(plan->micro_batch_modalities);
@@ -158,14 +149,13 @@ START_TEST(without_the_order_ranks_part)
     plan->micro_batch_modalities = NULL;
     ck_assert_int_gt(parted, 0);
     hbp_plan_free(plan);
-    close_kinds(&m);
 }
 END_TEST
 
 /* Each step holds its share of every set of kinds, to within two micro-batches, whatever the mode. */
-START_TEST(steps_are_alike_in_kinds)
+START_TEST_IN_CONTEXT(steps_are_alike_in_kinds)
 {
-    mixed_kinds m = open_kinds(4, 6000, 2);
+    mixed_kinds m = open_kinds(context, 4, 6000, 2);
     hbp_balance_options options = {.struct_size = sizeof options, .modality_order = 1};
     for (options.mode = HBP_BALANCE_TIME; options.mode <= HBP_BALANCE_VISION; options.mode += 4) {
         hbp_plan *plan = NULL;
@@ -189,7 +179,6 @@ START_TEST(steps_are_alike_in_kinds)
             }
         hbp_plan_free(plan);
     }
-    close_kinds(&m);
 }
 END_TEST
 
@@ -215,25 +204,23 @@ static hbp_status kinds_once(hbp_context *context, void *user)
 }
 
 /* One report each 65536 samples, as soon as a pack ends behind them. */
-START_TEST(samples_between_two_reports)
+START_TEST_IN_CONTEXT(samples_between_two_reports)
 {
-    mixed_kinds m = open_kinds(3, 3 * 65536 + 1000, 2);
+    mixed_kinds m = open_kinds(context, 3, 3 * 65536 + 1000, 2);
     failing f;
     int64_t left = 3;
     hbp_context *listening = failing_context(&f, cancel_after, &left);
     OK(listening, kinds_once(listening, &m));
     ck_assert_int_eq(left, 0);
     hbp_context_free(listening);
-    close_kinds(&m);
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    mixed_kinds m = open_kinds(2, 300, 3);
+    mixed_kinds m = open_kinds(context, 2, 300, 3);
     failing_sweep(balance_once, &m);
     ck_assert_int_gt(cancel_sweep(balance_once, &m), 2);
-    close_kinds(&m);
 }
 END_TEST
 

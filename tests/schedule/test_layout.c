@@ -7,13 +7,13 @@ typedef hbp_status (*opener)(hbp_context *, const hbp_packs *, const hbp_groups 
                              const hbp_balance_options *, int, hbp__layout *);
 
 /* Time and tokens are those of the plan that is assembled from the layout, and the plan is valid. */
-START_TEST(a_layout_is_priced_as_its_plan)
+START_TEST_IN_CONTEXT(a_layout_is_priced_as_its_plan)
 {
     const opener open[] = {hbp__layout_open_pure, hbp__layout_open_mixed};
     for (uint64_t seed = 0; seed < 8; seed++)
         for (int way = 0; way < 2; way++)
-            for (int one_step = 0; one_step < 2; one_step++) {
-                packed p = packed_open(seed, 300 + 700 * (int64_t)seed);
+            for (int one_step = 0, mark = keep_mark(); one_step < 2; keep_release(mark), one_step++) {
+                packed p = packed_open(context, seed, 300 + 700 * (int64_t)seed);
                 hbp_balance_options options = {.struct_size = sizeof options,
                                                .micro_batch_multiple = 1 + (int32_t)(seed % 3),
                                                .drop_last = seed % 4 == 3,
@@ -32,15 +32,14 @@ START_TEST(a_layout_is_priced_as_its_plan)
                 ck_assert(!one_step || summary.steps == 1);
                 hbp_plan_free(plan);
                 hbp__layout_close(&layout);
-                packed_close(&p);
             }
 }
 END_TEST
 
 /* The hierarchy's layout is what hbp_balance_attention makes. */
-START_TEST(the_pure_layout_is_the_hierarchy)
+START_TEST_IN_CONTEXT(the_pure_layout_is_the_hierarchy)
 {
-    packed p = packed_open(3, 4000);
+    packed p = packed_open(context, 3, 4000);
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1, .seed = 8};
     hbp__layout layout;
     hbp_plan *plan = NULL, *hierarchy = NULL;
@@ -52,23 +51,19 @@ START_TEST(the_pure_layout_is_the_hierarchy)
     hbp_plan_free(hierarchy);
     hbp_plan_free(plan);
     hbp__layout_close(&layout);
-    packed_close(&p);
 }
 END_TEST
 
 /* 3 packs of SP 8 and 40 of SP 1 on 16 ranks: 2 and 3 micro-batches by themselves, 4 together. */
-START_TEST(what_one_group_leaves_is_anothers)
+START_TEST_IN_CONTEXT(what_one_group_leaves_is_anothers)
 {
-    packed p = packed_open(1, 10);
+    packed p = packed_open(context, 1, 10);
     int64_t length[43];
     for (int i = 0; i < 43; i++)
         length[i] = i < 3 ? 32768 : 4096;
-    hbp_packs_free(p.packs);
-    hbp_lengths_free(p.lengths);
-    p.packs = NULL;
-    OK(p.context, hbp_lengths_create_i64(p.context, length, 43, NULL, &p.lengths));
+    MAKES(context, p.lengths, hbp_lengths_create_i64(context, length, 43, NULL, &p.lengths));
     hbp_fill_options fill = {.struct_size = sizeof fill, .mode = HBP_FILL_TIGHT};
-    OK(p.context, hbp_greedy_fill(p.context, p.lengths, p.groups, &fill, &p.packs));
+    MAKES(context, p.packs, hbp_greedy_fill(context, p.lengths, p.groups, &fill, &p.packs));
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1};
     hbp__layout pure, mixed;
     OK(p.context, hbp__layout_open_pure(p.context, p.packs, p.groups, p.cost, &options, 0, &pure));
@@ -79,7 +74,6 @@ START_TEST(what_one_group_leaves_is_anothers)
     ck_assert(!hbp__layout_is_faster(&pure, &mixed));
     hbp__layout_close(&mixed);
     hbp__layout_close(&pure);
-    packed_close(&p);
 }
 END_TEST
 
@@ -109,12 +103,11 @@ static hbp_status open_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    packed p = packed_open(2, 500);
+    packed p = packed_open(context, 2, 500);
     failing_sweep(open_once, &p);
     ck_assert_int_gt(cancel_sweep(open_once, &p), 2);
-    packed_close(&p);
 }
 END_TEST
 

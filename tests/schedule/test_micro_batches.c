@@ -11,10 +11,11 @@ static int64_t pack_ns(const packed *p, uint32_t pack)
 }
 
 /* In every mode: each pack once, whole micro-batches of one group, dummies only at a group's end. */
-START_TEST(each_pack_has_one_place)
+START_TEST_IN_CONTEXT(each_pack_has_one_place)
 {
-    for (uint64_t seed = 0; seed < 6; seed++) {
-        packed p = packed_open(seed, 400 + 900 * (int64_t)seed);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
+        packed p = packed_open(context, seed, 400 + 900 * (int64_t)seed);
         for (int32_t mode = HBP_BALANCE_TIME; mode <= HBP_BALANCE_RANDOM; mode++) {
             hbp_balance_options options = {.struct_size = sizeof options, .mode = mode, .seed = seed};
             hbp__micro_batches batches;
@@ -40,16 +41,16 @@ START_TEST(each_pack_has_one_place)
             free(seen);
             hbp__micro_batches_close(&batches);
         }
-        packed_close(&p);
     }
 }
 END_TEST
 
 /* The balanced cut is the best one (see test_score.c) up to the width of a class. */
-START_TEST(time_balance_is_as_good_as_sorting)
+START_TEST_IN_CONTEXT(time_balance_is_as_good_as_sorting)
 {
-    for (uint64_t seed = 0; seed < 6; seed++) {
-        packed p = packed_open(seed, 5000);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
+        packed p = packed_open(context, seed, 5000);
         hbp_balance_options options = {.struct_size = sizeof options, .seed = seed};
         hbp__micro_batches batches;
         OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
@@ -65,14 +66,13 @@ START_TEST(time_balance_is_as_good_as_sorting)
         ck_assert_int_ge(total, best - batches.count);
         ck_assert_int_le(total, best + best / 512);
         hbp__micro_batches_close(&batches);
-        packed_close(&p);
     }
 }
 END_TEST
 
-START_TEST(sorted_means_by_squares_and_given_means_as_given)
+START_TEST_IN_CONTEXT(sorted_means_by_squares_and_given_means_as_given)
 {
-    packed p = packed_open(3, 3000);
+    packed p = packed_open(context, 3, 3000);
     hbp_balance_options options = {.struct_size = sizeof options, .mode = HBP_BALANCE_SORTED};
     hbp__micro_batches batches;
     OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &batches));
@@ -86,7 +86,6 @@ START_TEST(sorted_means_by_squares_and_given_means_as_given)
         if (batches.place[i] != HBP__DUMMY)
             ck_assert_uint_gt(batches.place[i], batches.place[i - 1]);
     hbp__micro_batches_close(&batches);
-    packed_close(&p);
 }
 END_TEST
 

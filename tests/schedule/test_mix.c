@@ -84,9 +84,8 @@ static int64_t best_cut(const tiny *t)
     return best[(1 << t->packs.count) - 1];
 }
 
-START_TEST(no_cut_is_shorter)
+START_TEST_IN_CONTEXT(no_cut_is_shorter)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 400; seed++) {
         tiny t;
         tiny_open(seed, &t);
@@ -104,15 +103,15 @@ START_TEST(no_cut_is_shorter)
                       (long long)best_cut(&t));
         hbp__micro_batches_close(&batches);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Every pack once; places cover the ranks, the largest degree first, dummies last. */
-START_TEST(places_cover_the_ranks)
+START_TEST_IN_CONTEXT(places_cover_the_ranks)
 {
-    for (uint64_t seed = 0; seed < 6; seed++) {
-        packed p = packed_open(seed, 400 + 900 * (int64_t)seed);
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 6; keep_release(mark), seed++) {
+        packed p = packed_open(context, seed, 400 + 900 * (int64_t)seed);
         hbp_balance_options options = {.struct_size = sizeof options, .seed = seed};
         int64_t *ns = calloc((size_t)p.packs->count, sizeof *ns), placed = 0, mixed = 0;
         char *seen = calloc((size_t)p.packs->count, 1);
@@ -152,7 +151,6 @@ START_TEST(places_cover_the_ranks)
         hbp__micro_batches_close(&pure);
         free(seen);
         free(ns);
-        packed_close(&p);
     }
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include "schedule/mix.h"
 
 typedef struct laid {
+    int mark;
     packed p;
     hbp_balance_options options;
     hbp__micro_batches batches;
@@ -11,9 +12,10 @@ typedef struct laid {
     int one_step;
 } laid;
 
-static laid laid_open(uint64_t seed, int64_t count)
+static laid laid_open(hbp_context *context, uint64_t seed, int64_t count)
 {
-    laid l = {.p = packed_open(seed, count), .tokens_per_step = 6 * 65536};
+    laid l = {.mark = keep_mark(), .tokens_per_step = 6 * 65536};
+    l.p = packed_open(context, seed, count);
     l.options = (hbp_balance_options){
         .struct_size = sizeof l.options, .micro_batch_multiple = 1, .seed = seed, .epoch = 2};
     OK(l.p.context,
@@ -24,7 +26,7 @@ static laid laid_open(uint64_t seed, int64_t count)
 static void laid_close(laid *l)
 {
     hbp__micro_batches_close(&l->batches);
-    packed_close(&l->p);
+    keep_release(l->mark);
 }
 
 static hbp__steps steps_of(laid *l)
@@ -69,12 +71,12 @@ static int64_t check_steps(const laid *l, const hbp__steps *steps)
     return taken;
 }
 
-START_TEST(steps_hold_every_micro_batch_once_within_their_tokens)
+START_TEST_IN_CONTEXT(steps_hold_every_micro_batch_once_within_their_tokens)
 {
     for (uint64_t seed = 0; seed < 4; seed++)
         for (int32_t multiple = 1; multiple <= 3; multiple++)
             for (int64_t room = 0; room < 4; room++) {
-                laid l = laid_open(seed, 3000 + 2000 * (int64_t)seed);
+                laid l = laid_open(context, seed, 3000 + 2000 * (int64_t)seed);
                 l.options.micro_batch_multiple = multiple;
                 l.tokens_per_step = (int64_t[]){1, 65536, 200000, INT64_MAX}[room];
                 hbp__steps steps = steps_of(&l);
@@ -90,10 +92,10 @@ START_TEST(steps_hold_every_micro_batch_once_within_their_tokens)
 END_TEST
 
 /* Where a step has room for several micro-batches, each has its share of those of the long group. */
-START_TEST(every_step_is_a_mixture)
+START_TEST_IN_CONTEXT(every_step_is_a_mixture)
 {
     for (uint64_t seed = 0; seed < 4; seed++) {
-        laid l = laid_open(seed, 12000);
+        laid l = laid_open(context, seed, 12000);
         hbp__steps steps = steps_of(&l);
         int64_t longs = l.batches.group_first[2] - l.batches.group_first[1];
         ck_assert_int_gt(steps.count, 8);
@@ -111,9 +113,8 @@ START_TEST(every_step_is_a_mixture)
 }
 END_TEST
 
-START_TEST(a_deal_gives_each_bin_one_of_each_row)
+START_TEST_IN_CONTEXT(a_deal_gives_each_bin_one_of_each_row)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int64_t bins = 1; bins < 60; bins += 7)
         for (int64_t count = bins; count < 200; count += 13) {
@@ -135,14 +136,12 @@ START_TEST(a_deal_gives_each_bin_one_of_each_row)
             for (int64_t b = 0; b < bins; b++)
                 ck_assert(size[b] == count / bins || size[b] == count / bins + 1);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Two rows: the heaviest of the second goes where the lightest of the first went. */
-START_TEST(a_deal_evens_out_weights)
+START_TEST_IN_CONTEXT(a_deal_evens_out_weights)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int64_t weight[6] = {90, 80, 10, 9, 5, 1}, tokens[6] = {1, 1, 1, 1, 1, 1};
     uint32_t bin[6];
@@ -150,13 +149,12 @@ START_TEST(a_deal_evens_out_weights)
     ck_assert_uint_eq(bin[2], bin[3]);
     ck_assert_uint_eq(bin[1], bin[4]);
     ck_assert_uint_eq(bin[0], bin[5]);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_curriculum_is_short)
+START_TEST_IN_CONTEXT(the_curriculum_is_short)
 {
-    laid l = laid_open(7, 12000);
+    laid l = laid_open(context, 7, 12000);
     for (int32_t multiple = 1; multiple <= 2; multiple++) {
         l.options.micro_batch_multiple = multiple;
         l.options.curriculum_steps = 3;
@@ -181,11 +179,11 @@ START_TEST(the_curriculum_is_short)
 }
 END_TEST
 
-START_TEST(dropping_leaves_equal_steps)
+START_TEST_IN_CONTEXT(dropping_leaves_equal_steps)
 {
     for (uint64_t seed = 0; seed < 4; seed++)
         for (int32_t multiple = 1; multiple <= 3; multiple++) {
-            laid l = laid_open(seed, 5000);
+            laid l = laid_open(context, seed, 5000);
             l.options.micro_batch_multiple = multiple;
             l.options.drop_last = 1;
             hbp__steps steps = steps_of(&l);
@@ -206,12 +204,12 @@ START_TEST(dropping_leaves_equal_steps)
 END_TEST
 
 /* Behind a curriculum less than a unit may be left, and all of it is dropped. */
-START_TEST(a_curriculum_may_be_all)
+START_TEST_IN_CONTEXT(a_curriculum_may_be_all)
 {
     int64_t alone = 0;
     for (uint64_t seed = 0; seed < 12; seed++)
         for (int32_t multiple = 2; multiple <= 5; multiple++) {
-            laid l = laid_open(seed, 100 + 60 * (int64_t)seed);
+            laid l = laid_open(context, seed, 100 + 60 * (int64_t)seed);
             l.options.micro_batch_multiple = multiple;
             l.options.curriculum_steps = 1000;
             l.options.drop_last = 1;
@@ -235,11 +233,11 @@ START_TEST(a_curriculum_may_be_all)
 END_TEST
 
 /* Tokens of the micro-batches are tens, so that many steps are full to the token when two share one. */
-START_TEST(no_two_micro_batches_alone_fit_one_step)
+START_TEST_IN_CONTEXT(no_two_micro_batches_alone_fit_one_step)
 {
     int64_t pairs = 0, full = 0;
     for (uint64_t seed = 0; seed < 12; seed++) {
-        laid l = laid_open(seed, 300 + 40 * (int64_t)seed);
+        laid l = laid_open(context, seed, 300 + 40 * (int64_t)seed);
         hbp__rng rng = hbp__rng_make(seed, 31, 0);
         for (int64_t p = 0; p < l.p.packs->count; p++)
             l.p.packs->tokens[p] = 0;
@@ -271,9 +269,9 @@ START_TEST(no_two_micro_batches_alone_fit_one_step)
 END_TEST
 
 /* Any tenth of the epoch has about a tenth of the long micro-batches, also when a step holds a single one. */
-START_TEST(every_stretch_of_the_epoch_is_a_mixture)
+START_TEST_IN_CONTEXT(every_stretch_of_the_epoch_is_a_mixture)
 {
-    laid l = laid_open(3, 20000);
+    laid l = laid_open(context, 3, 20000);
     l.tokens_per_step = 65536;
     hbp__steps steps = steps_of(&l);
     int64_t longs = l.batches.group_first[2] - l.batches.group_first[1], width = steps.count / 10;
@@ -289,9 +287,9 @@ START_TEST(every_stretch_of_the_epoch_is_a_mixture)
 }
 END_TEST
 
-START_TEST(one_step_takes_all)
+START_TEST_IN_CONTEXT(one_step_takes_all)
 {
-    laid l = laid_open(4, 3000);
+    laid l = laid_open(context, 4, 3000);
     l.one_step = 1;
     l.tokens_per_step = 1;
     l.options.micro_batch_multiple = 4;
@@ -313,9 +311,9 @@ static hbp_status open_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    laid l = laid_open(4, 1500);
+    laid l = laid_open(context, 4, 1500);
     l.options.micro_batch_multiple = 2;
     l.options.curriculum_steps = 1;
     failing_sweep(open_once, &l);

@@ -7,10 +7,11 @@ static void open_batches(packed *p, const hbp_balance_options *options, hbp__mic
 
 /* Each micro-batch in one step; steps of one group, of its size but for one; multiples completed by dummies.
  */
-START_TEST(steps_hold_every_micro_batch_once)
+START_TEST_IN_CONTEXT(steps_hold_every_micro_batch_once)
 {
-    for (int32_t multiple = 1; multiple <= 3; multiple++) {
-        packed p = packed_open(5, 6000);
+    int mark = keep_mark();
+    for (int32_t multiple = 1; multiple <= 3; keep_release(mark), multiple++) {
+        packed p = packed_open(context, 5, 6000);
         hbp_balance_options options = {
             .struct_size = sizeof options, .micro_batch_multiple = multiple, .seed = 9};
         hbp__micro_batches batches;
@@ -42,16 +43,16 @@ START_TEST(steps_hold_every_micro_batch_once)
         free(seen);
         hbp__steps_close(&steps);
         hbp__micro_batches_close(&batches);
-        packed_close(&p);
     }
 }
 END_TEST
 
 /* No step passes the tokens that are asked for; what a multiple lacks then is dummies. */
-START_TEST(tokens_per_step_come_before_the_multiple)
+START_TEST_IN_CONTEXT(tokens_per_step_come_before_the_multiple)
 {
-    for (int32_t multiple = 1; multiple <= 5; multiple++) {
-        packed p = packed_open(5, 6000);
+    int mark = keep_mark();
+    for (int32_t multiple = 1; multiple <= 5; keep_release(mark), multiple++) {
+        packed p = packed_open(context, 5, 6000);
         hbp_balance_options options = {.struct_size = sizeof options,
                                        .micro_batch_multiple = multiple,
                                        .tokens_per_step = 3 * 65536 + 1};
@@ -73,15 +74,14 @@ START_TEST(tokens_per_step_come_before_the_multiple)
         ck_assert_int_ge(full, steps.count - 2);
         hbp__steps_close(&steps);
         hbp__micro_batches_close(&batches);
-        packed_close(&p);
     }
 }
 END_TEST
 
 /* Tokens for less than a micro-batch are a micro-batch a step. */
-START_TEST(a_step_holds_a_micro_batch)
+START_TEST_IN_CONTEXT(a_step_holds_a_micro_batch)
 {
-    packed p = packed_open(5, 6000);
+    packed p = packed_open(context, 5, 6000);
     hbp_balance_options options = {
         .struct_size = sizeof options, .micro_batch_multiple = 1, .tokens_per_step = 1};
     hbp__micro_batches batches;
@@ -93,13 +93,12 @@ START_TEST(a_step_holds_a_micro_batch)
         ck_assert_int_eq(steps.first[s + 1] - steps.first[s], 1);
     hbp__steps_close(&steps);
     hbp__micro_batches_close(&batches);
-    packed_close(&p);
 }
 END_TEST
 
-START_TEST(dropping_the_last_drops_only_what_is_not_full)
+START_TEST_IN_CONTEXT(dropping_the_last_drops_only_what_is_not_full)
 {
-    packed p = packed_open(5, 6000);
+    packed p = packed_open(context, 5, 6000);
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 1, .drop_last = 1};
     options.tokens_per_step = 3 * 65536;
     hbp__micro_batches batches;
@@ -123,13 +122,12 @@ START_TEST(dropping_the_last_drops_only_what_is_not_full)
           hbp__steps_open(p.context, &batches, p.groups, &options, 0, &steps));
     hbp__steps_close(&steps);
     hbp__micro_batches_close(&batches);
-    packed_close(&p);
 }
 END_TEST
 
-START_TEST(one_step_takes_all)
+START_TEST_IN_CONTEXT(one_step_takes_all)
 {
-    packed p = packed_open(6, 1000);
+    packed p = packed_open(context, 6, 1000);
     hbp_balance_options options = {.struct_size = sizeof options, .micro_batch_multiple = 4};
     hbp__micro_batches batches;
     hbp__steps steps;
@@ -141,7 +139,6 @@ START_TEST(one_step_takes_all)
         ck_assert_int_eq(steps.micro_batch[i] == HBP__DUMMY, i >= batches.count);
     hbp__steps_close(&steps);
     hbp__micro_batches_close(&batches);
-    packed_close(&p);
 }
 END_TEST
 

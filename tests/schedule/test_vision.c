@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "failing.h"
+#include "keep.h"
 
 /* Packs with sizes of three sorts: anything, few distinct vision units, nearly full ones. */
 static void draw_packs(hbp__rng *rng, int sort, hbp__sized *packs, int64_t count)
@@ -98,9 +99,8 @@ static void least(const hbp__sized *packs, int count, int width, int used, int64
 }
 
 /* Measured: 4,796 of these 4,800 are the least. */
-START_TEST(few_packs_are_grouped_as_well_as_can_be)
+START_TEST_IN_CONTEXT(few_packs_are_grouped_as_well_as_can_be)
 {
-    hbp_context *context = test_context();
     int64_t best_of_all = 0, found_in_all = 0, optimal = 0, trials = 0;
     for (int sort = 0; sort < 3; sort++)
         for (int width = 2; width <= 4; width += 2)
@@ -121,20 +121,18 @@ START_TEST(few_packs_are_grouped_as_well_as_can_be)
                 }
     ck_assert_int_ge(optimal, trials * 99 / 100);
     ck_assert_int_le(found_in_all, best_of_all + best_of_all / 1000);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Neither part loses a pack; exchanges never raise the waste; the whole is no worse than sorting by one
  * size, by the other, or by one and then the other. */
-START_TEST(many_packs_are_grouped_better_than_by_sorting)
+START_TEST_IN_CONTEXT(many_packs_are_grouped_better_than_by_sorting)
 {
-    hbp_context *context = test_context();
-    for (int trial = 0; trial < TEST_ROUNDS(60); trial++) {
+    for (int trial = 0, mark = keep_mark(); trial < TEST_ROUNDS(60); keep_release(mark), trial++) {
         hbp__rng rng = hbp__rng_make((uint64_t)trial, 7, 0);
         int64_t count = 1 + hbp__rng_below(&rng, 3000), width = 1 + hbp__rng_below(&rng, trial % 2 ? 9 : 40);
-        hbp__sized *before = malloc((size_t)count * sizeof *before),
-                   *packs = malloc((size_t)count * sizeof *packs);
+        hbp__sized *before = keep(malloc((size_t)count * sizeof *before)),
+                   *packs = keep(malloc((size_t)count * sizeof *packs));
         draw_packs(&rng, trial % 3, before, count);
         memcpy(packs, before, (size_t)count * sizeof *packs);
         int64_t batches = hbp__ceil_div(count, width), given = hbp__vision_waste(packs, count, width);
@@ -169,17 +167,13 @@ START_TEST(many_packs_are_grouped_better_than_by_sorting)
             ck_assert_int_eq(hbp__vision_waste(packs, count, width), 0);
         if (trial % 3 == 2 && batches > 100)
             ck_assert_double_le(dist(packs, count, width, 0) + dist(packs, count, width, 1), 0.04);
-        free(packs);
-        free(before);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Where one size is the same for all, sorting by the other cannot be far from what is found. */
-START_TEST(one_size_alone_is_sorted)
+START_TEST_IN_CONTEXT(one_size_alone_is_sorted)
 {
-    hbp_context *context = test_context();
     for (int d = 0; d < 2; d++) {
         hbp__sized packs[1000];
         hbp__rng rng = hbp__rng_make(3, 0, 0);
@@ -192,14 +186,12 @@ START_TEST(one_size_alone_is_sorted)
         ck_assert_double_le(dist(packs, 1000, 8, d), 0.0035);
         ck_assert_double_eq(dist(packs, 1000, 8, !d), 0);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs alike in vision units and tokens are put together by time: eight consecutive of 200 times apart. */
-START_TEST(time_decides_among_packs_alike)
+START_TEST_IN_CONTEXT(time_decides_among_packs_alike)
 {
-    hbp_context *context = test_context();
     static hbp__sized packs[3200];
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     for (int64_t i = 0; i < 3200; i++)
@@ -209,14 +201,12 @@ START_TEST(time_decides_among_packs_alike)
     ck_assert_double_eq(dist(packs, 3200, 8, HBP__VISION), 0);
     ck_assert_double_eq(dist(packs, 3200, 8, HBP__TOKENS), 0);
     ck_assert_double_le(dist(packs, 3200, 8, HBP__TIME), 3.6 / 2000);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Who of equal packs goes where is a draw; the same seed draws the same. */
-START_TEST(equal_packs_change_places)
+START_TEST_IN_CONTEXT(equal_packs_change_places)
 {
-    hbp_context *context = test_context();
     hbp__sized packs[3][400];
     for (int run = 0; run < 3; run++) {
         hbp__rng rng = hbp__rng_make(run == 2, 0, 0);
@@ -231,7 +221,6 @@ START_TEST(equal_packs_change_places)
         moved += packs[0][i].pack != packs[2][i].pack;
     }
     ck_assert_int_gt(moved, 200);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,12 +3,12 @@
 #include <math.h>
 
 #include "failing.h"
+#include "keep.h"
 
 /* Every row once; a step's rows ascend; of any stretch of rows each step has its share, to within one and a
  * half. */
-START_TEST(each_step_has_its_share_of_each_stretch)
+START_TEST_IN_CONTEXT(each_step_has_its_share_of_each_stretch)
 {
-    hbp_context *context = test_context();
     for (int trial = 0; trial < 300; trial++) {
         hbp__rng rng = hbp__rng_make((uint64_t)trial, 0, 0);
         int64_t count = hbp__rng_below(&rng, 200), size = 1 + hbp__rng_below(&rng, 20), base = trial % 7;
@@ -27,13 +27,11 @@ START_TEST(each_step_has_its_share_of_each_stretch)
             }
         }
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(neighbours_change_places)
+START_TEST_IN_CONTEXT(neighbours_change_places)
 {
-    hbp_context *context = test_context();
     uint32_t rows[3][120];
     for (int run = 0; run < 3; run++) {
         hbp__rng rng = hbp__rng_make(run == 2, 0, 0);
@@ -41,7 +39,6 @@ START_TEST(neighbours_change_places)
     }
     ck_assert_mem_eq(rows[0], rows[1], sizeof rows[0]);
     ck_assert_mem_ne(rows[0], rows[2], sizeof rows[0]);
-    hbp_context_free(context);
 }
 END_TEST
 

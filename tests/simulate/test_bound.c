@@ -6,6 +6,7 @@
 
 #include "data/lengths.h"
 
+#include "keep.h"
 #include "simulate/small.h"
 
 #define SAMPLES 6
@@ -250,11 +251,10 @@ static double naive_area(const hbp_cost *cost, const hbp_lengths *lengths, int64
     return sum / t->ranks + (1 - theta) * pack_ns * (double)steps;
 }
 
-START_TEST(the_bound_is_what_its_definition_says)
+START_TEST_IN_CONTEXT(the_bound_is_what_its_definition_says)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(4, 0, 0);
-    for (int trial = 0; trial < 200; trial++) {
+    for (int trial = 0, mark = keep_mark(); trial < 200; keep_release(mark), trial++) {
         int64_t length[300], vision[300], steps = hbp__rng_below(&rng, 60);
         for (int i = 0; i < 300; i++) {
             length[i] = 1 + hbp__rng_below(&rng, i % 10 ? 300 : 5000);
@@ -278,8 +278,8 @@ START_TEST(the_bound_is_what_its_definition_says)
         }
         terms.all.ns_per_vision = maybe(&rng, 1e4);
         terms.all.recompute_vision = maybe(&rng, 1);
-        hbp_cost *cost = small_cost(context, &terms);
-        hbp_lengths *lengths = make_vision_lengths(context, length, vision, 300);
+        hbp_cost *cost = keep(small_cost(context, &terms));
+        hbp_lengths *lengths = keep(make_vision_lengths(context, length, vision, 300));
         double expected = 0;
         for (int eighths = 0; eighths <= 8; eighths++)
             expected = fmax(expected, naive_area(cost, lengths, steps, eighths / 8.0));
@@ -287,18 +287,14 @@ START_TEST(the_bound_is_what_its_definition_says)
         OK(context, hbp_bound_epoch(context, lengths, cost, steps, &bound));
         ck_assert_msg(fabs((double)bound - expected) <= 1 + 1e-9 * expected,
                       "trial %d: bound %lld, definition %.1f", trial, (long long)bound, expected);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 24 samples of 50 tokens on 4 ranks whose memory holds 100: 12 packs, 3 micro-batches, each 100 x 1000 +
  * 5000 x 1 + 700. No plan is faster, and the bound is below it only by half a ns a micro-batch. */
-START_TEST(the_bound_meets_a_perfect_plan)
+START_TEST_IN_CONTEXT(the_bound_meets_a_perfect_plan)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     small_terms_init(&terms, 4, 1, 100);
     terms.all.ns_per_token = 1000;
@@ -307,11 +303,11 @@ START_TEST(the_bound_meets_a_perfect_plan)
     terms.all.step_ns = 11;
     terms.all.recomputed_bytes = 1;
     terms.latency[1] = terms.latency[2] = 1e6;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     int64_t length[24], bound = 0;
     for (int i = 0; i < 24; i++)
         length[i] = 50;
-    hbp_lengths *lengths = make_lengths(context, length, 24);
+    hbp_lengths *lengths = keep(make_lengths(context, length, 24));
     OK(context, hbp_bound_epoch(context, lengths, cost, 3, &bound));
     int64_t optimum = 3 * (100 * 1000 + 2 * 2500 + 700) + 3 * 11;
     ck_assert_int_le(bound, optimum);
@@ -321,16 +317,12 @@ START_TEST(the_bound_meets_a_perfect_plan)
     OK(context, hbp_bound_epoch(context, lengths, cost, 5, &more));
     ck_assert_int_le(more, optimum + 2 * (700 + 11));
     ck_assert_int_ge(more, optimum + 2 * (700 + 11) - 3);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One sample on 4 ranks that memory spares degree 1: the fastest way to run it alone is the bound. */
-START_TEST(one_long_sample_is_its_own_bound)
+START_TEST_IN_CONTEXT(one_long_sample_is_its_own_bound)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     small_terms_init(&terms, 4, 1, 60);
     terms.all.ns_per_token = 1000;
@@ -338,26 +330,22 @@ START_TEST(one_long_sample_is_its_own_bound)
     terms.all.recomputed_bytes = 1;
     terms.latency[1] = 7;
     terms.latency[2] = 30000;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     int64_t length = 100, bound = 0;
-    hbp_lengths *lengths = make_lengths(context, &length, 1);
+    hbp_lengths *lengths = keep(make_lengths(context, &length, 1));
     OK(context, hbp_bound_epoch(context, lengths, cost, 1, &bound));
     ck_assert_int_eq(bound, 50 * 1000 + 7 + 10);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_arguments_are_named)
+START_TEST_IN_CONTEXT(bad_arguments_are_named)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     small_terms_init(&terms, 4, 2, 100);
     terms.all.recomputed_bytes = 0.5;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     int64_t length[] = {3, 700}, bound = -7;
-    hbp_lengths *lengths = make_lengths(context, length, 2);
+    hbp_lengths *lengths = keep(make_lengths(context, length, 2));
     FAILS(context, HBP_E_INVALID, "lengths is NULL", hbp_bound_epoch(context, NULL, cost, 1, &bound));
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_bound_epoch(context, lengths, NULL, 1, &bound));
     FAILS(context, HBP_E_INVALID, "bound_ns is NULL", hbp_bound_epoch(context, lengths, cost, 1, NULL));
@@ -366,15 +354,11 @@ START_TEST(bad_arguments_are_named)
     /* 100 bytes / (2 layers x 0.5 bytes) x 4 ranks, and half a byte that rounds down. */
     FAILS(context, HBP_E_INFEASIBLE, "a sample has 700 tokens; the longest pack holds 401",
           hbp_bound_epoch(context, lengths, cost, 1, &bound));
-    hbp_cost_free(cost);
     small_terms_init(&terms, 4, 2, 10000);
     terms.all.step_ns = 1e15;
-    cost = small_cost(context, &terms);
+    cost = keep(small_cost(context, &terms));
     FAILS(context, HBP_E_OVERFLOW, "2^63", hbp_bound_epoch(context, lengths, cost, INT64_MAX / 2, &bound));
     ck_assert_int_eq(bound, -7);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -387,19 +371,16 @@ static hbp_status bound_one(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failures_leave_nothing_behind)
+START_TEST_IN_CONTEXT(failures_leave_nothing_behind)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     small_terms_init(&terms, 8, 10, 1000);
     terms.all.ns_per_token = terms.all.pack_ns = 10;
     terms.all.recomputed_bytes = 0.1;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     oracle o = {.cost = cost, .length = {3, 70, 400}};
     failing_sweep(bound_one, &o);
     ck_assert_int_ge(cancel_sweep(bound_one, &o), 5);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

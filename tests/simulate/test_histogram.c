@@ -1,10 +1,10 @@
 #include "simulate/histogram.h"
 
+#include "keep.h"
 #include "simulate/small.h"
 
-START_TEST(every_row_is_counted_once_under_its_length)
+START_TEST_IN_CONTEXT(every_row_is_counted_once_under_its_length)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int trial = 0; trial < 50; trial++) {
         small_plan from;
@@ -39,7 +39,6 @@ START_TEST(every_row_is_counted_once_under_its_length)
         hbp__delete(&memory, count);
         hbp_plan_free(plan);
     }
-    hbp_context_free(context);
 }
 END_TEST
 

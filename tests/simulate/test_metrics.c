@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "keep.h"
 #include "simulate/small.h"
 
 static hbp_report measure(hbp_context *context, const small_plan *from, int32_t ranks)
@@ -14,9 +15,8 @@ static hbp_report measure(hbp_context *context, const small_plan *from, int32_t 
     return report;
 }
 
-START_TEST(steps_are_compared_with_the_epoch)
+START_TEST_IN_CONTEXT(steps_are_compared_with_the_epoch)
 {
-    hbp_context *context = test_context();
     small_plan plan;
     small_init(&plan);
     /* 4 samples of 1 token, 2 of 3 and 17, 6 of 2 or 3, 8 of 4: 4, 20, 13 and 32 tokens. */
@@ -49,7 +49,6 @@ START_TEST(steps_are_compared_with_the_epoch)
     ck_assert_int_eq(report.step_tokens_p5, 4);
     ck_assert_int_eq(report.step_tokens_median, 13);
     ck_assert_int_eq(report.step_tokens_p95, 20);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -67,13 +66,12 @@ static void add_steps(small_plan *plan, int steps, const int *samples, const int
     }
 }
 
-START_TEST(quantiles_are_the_lower_of_two_neighbours)
+START_TEST_IN_CONTEXT(quantiles_are_the_lower_of_two_neighbours)
 {
     static const struct {
         int steps, p5, median, p95; /* places among the sorted */
     } expected[] = {{1, 0, 0, 0},   {2, 0, 0, 0},    {3, 0, 1, 1},    {4, 0, 1, 2},   {10, 0, 4, 8},
                     {20, 0, 9, 18}, {21, 1, 10, 19}, {22, 1, 10, 19}, {41, 2, 20, 38}};
-    hbp_context *context = test_context();
     for (size_t e = 0; e < sizeof expected / sizeof *expected; e++) {
         int samples[41], tokens[41], steps = expected[e].steps;
         /* The s-th in order is step 7 s mod `steps` in samples, and the other way round in tokens. */
@@ -94,7 +92,6 @@ START_TEST(quantiles_are_the_lower_of_two_neighbours)
         ck_assert_int_eq(report.step_tokens_median, 1000 - 3 * (last - expected[e].median));
         ck_assert_int_eq(report.step_tokens_p95, 1000 - 3 * (last - expected[e].p95));
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -109,9 +106,8 @@ static int is_quantile(const int *values, int count, int percent, int64_t value)
     return below <= place && place < most;
 }
 
-START_TEST(as_counted_one_by_one)
+START_TEST_IN_CONTEXT(as_counted_one_by_one)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     for (int trial = 0; trial < TEST_ROUNDS(300); trial++) {
         int samples[40], tokens[40], steps = 1 + (int)hbp__rng_below(&rng, 40);
@@ -138,13 +134,11 @@ START_TEST(as_counted_one_by_one)
         double cv = sum > 0 ? sqrt(fmax(0, squares * steps / (sum * sum) - 1)) : 0;
         ck_assert_double_eq_tol(r.samples_cv, cv, 1e-7);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(steps_of_dummies_count_as_steps_and_have_no_mixture)
+START_TEST_IN_CONTEXT(steps_of_dummies_count_as_steps_and_have_no_mixture)
 {
-    hbp_context *context = test_context();
     small_plan plan;
     small_init(&plan);
     small_step(&plan);
@@ -162,7 +156,6 @@ START_TEST(steps_of_dummies_count_as_steps_and_have_no_mixture)
     ck_assert_double_eq(report.samples_cv, 1);
     ck_assert_double_eq(report.mixture_distance, 0);
     ck_assert_int_eq(report.step_samples_median, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -185,15 +178,13 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-START_TEST(more_steps_than_can_be_sorted_are_named)
+START_TEST_IN_CONTEXT(more_steps_than_can_be_sorted_are_named)
 {
-    hbp_context *context = test_context();
     hbp_plan plan = {.steps = (int64_t)UINT32_MAX + 1};
     hbp_report report;
     hbp_report_init(&report, sizeof report);
     FAILS(context, HBP_E_OVERFLOW, "4294967296 steps; at most 4294967295",
           hbp__measure_steps(context, &plan, &report));
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
  * where micro-batches and stages are equal. */
 #include "simulate/pipeline.h"
 
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* Starts and ends of every operation of a stage, found by raising start times until nothing changes. */
@@ -88,9 +89,8 @@ static void relax(const hbp__schedule *schedule, const hbp__stage_times *t, cons
     free(sends);
 }
 
-START_TEST(random_pipelines_take_what_the_oracle_says)
+START_TEST_IN_CONTEXT(random_pipelines_take_what_the_oracle_says)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int trial = 0; trial < 1500; trial++) {
         int32_t stages, virtual_stages, m, order[MOST_M];
@@ -116,7 +116,6 @@ START_TEST(random_pipelines_take_what_the_oracle_says)
         hbp__stage_times_close(&times);
         piped_free(&p);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -229,9 +228,8 @@ static double sure_formula(const uniform *u)
 
 /* One ratio of backward to forward on all stages (forwards are multiples of 6, so that it is exact) and
  * free transfers: the formula of hbp_partition_summary is an upper bound. Otherwise it need not be. */
-START_TEST(the_formula_of_a_partition_and_the_simulation)
+START_TEST_IN_CONTEXT(the_formula_of_a_partition_and_the_simulation)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     int met = 0, above = 0;
     for (int trial = 0; trial < 20000; trial++) {
@@ -262,7 +260,6 @@ START_TEST(the_formula_of_a_partition_and_the_simulation)
     uniform worst = {.stages = 4, .m = 9, .forward = {10}, .backward = {0, 10}};
     ck_assert_int_eq(uniform_total(context, &worst), (9 + 3) * 10);
     ck_assert_int_eq(formula(&worst), (9 + 1) * 10);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "simulate/pipeline.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* Next permutation in lexicographic order; 0 at the last. */
@@ -133,9 +134,8 @@ static int64_t naive_bound(const hbp__schedule *schedule, const hbp__stage_times
     return bound;
 }
 
-START_TEST(no_order_beats_the_bound)
+START_TEST_IN_CONTEXT(no_order_beats_the_bound)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     double sum = 0;
     int counted = 0, met = 0;
@@ -185,13 +185,11 @@ START_TEST(no_order_beats_the_bound)
     }
     ck_assert_msg(sum / counted > 0.9 && met > counted / 10, "mean of bound / least %.4f, met %d of %d",
                   sum / counted, met, counted);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(equal_micro_batches_on_equal_stages_meet_it)
+START_TEST_IN_CONTEXT(equal_micro_batches_on_equal_stages_meet_it)
 {
-    hbp_context *context = test_context();
     for (int32_t stages = 1; stages <= 6; stages++)
         for (int32_t m = 1; m <= 20; m++) {
             int64_t forward[6] = {3, 3, 3, 3, 3, 3}, backward[6] = {7, 7, 7, 7, 7, 7}, bound;
@@ -207,16 +205,14 @@ START_TEST(equal_micro_batches_on_equal_stages_meet_it)
             hbp__stage_times_close(&times);
             piped_free(&p);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Two stages, two micro-batches of scales 1 and 2; stage times 10 + 20 and 1 + 2. Stage 0 works 90 and waits
  * for stage 1 at the turn: behind its last forward the backward of the other, at most 20 x 2, covers the 3 x
  * m of the last one's way back. So no more than 90 is sure; stage 1 works 9 and waits 10 + 20 x 2 or more. */
-START_TEST(a_bound_by_hand)
+START_TEST_IN_CONTEXT(a_bound_by_hand)
 {
-    hbp_context *context = test_context();
     piped p;
     piped_plain(context, &p, 2, 1, 2, (int64_t[]){10, 1}, (int64_t[]){20, 2});
     double scale[] = {1, 2};
@@ -232,13 +228,11 @@ START_TEST(a_bound_by_hand)
     hbp__schedule_close(&schedule);
     hbp__stage_times_close(&times);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_bound_saturates)
+START_TEST_IN_CONTEXT(the_bound_saturates)
 {
-    hbp_context *context = test_context();
     int64_t huge[] = {INT64_C(1) << 60, INT64_C(1) << 60, INT64_C(1) << 60}, bound;
     piped p;
     piped_plain(context, &p, 3, 1, 9, huge, huge);
@@ -251,7 +245,6 @@ START_TEST(the_bound_saturates)
     hbp__schedule_close(&schedule);
     hbp__stage_times_close(&times);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -272,15 +265,13 @@ static hbp_status bound_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_leaks_when_memory_is_short)
+START_TEST_IN_CONTEXT(nothing_leaks_when_memory_is_short)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     piped p;
     piped_random(context, &rng, &p, 3, 1, 5, PIPED_ALL);
     failing_sweep(bound_once, &p);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* Runs against tables written by hand: what each stage does when. */
 #include "failing.h"
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* Operations of every stage as "F00 0-2": direction, chunk, micro-batch, start and end. */
@@ -94,12 +95,11 @@ END_TEST
 
 /* Every stage takes 1 forward and 2 backward. The last one never stops; the others turn to a forward as soon
  * as the backward before it is done. */
-START_TEST(the_textbook_run)
+START_TEST_IN_CONTEXT(the_textbook_run)
 {
-    hbp_context *context = test_context();
     piped p;
     piped_plain(context, &p, 4, 1, 8, (int64_t[]){1, 1, 1, 1}, (int64_t[]){2, 2, 2, 2});
-    hbp_pipeline_run *run = run_of(context, &p, NULL);
+    hbp_pipeline_run *run = keep(run_of(context, &p, NULL));
     hbp_pipeline_run_view view = pipeline_run_view(run);
     const int64_t *start = view.operation_starts;
     const int32_t *micro_batch = view.operation_micro_batches;
@@ -121,9 +121,7 @@ START_TEST(the_textbook_run)
     ck_assert_int_eq(pipeline_run_view(run).stages, 4);
     for (int s = 0; s < 4; s++)
         ck_assert_int_eq(busy[s], 24);
-    hbp_pipeline_run_free(run);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -190,9 +188,8 @@ START_TEST(transfers_delay_the_next_stage_and_hold_up_their_sender)
 END_TEST
 
 /* Stage 0 keeps both micro-batches, 10 and 20 bytes, while the first backward works with 7. */
-START_TEST(peaks_by_hand)
+START_TEST_IN_CONTEXT(peaks_by_hand)
 {
-    hbp_context *context = test_context();
     hbp_layer_columns columns;
     hbp_layer_columns_init(&columns, sizeof columns);
     columns.count = 2;
@@ -206,33 +203,29 @@ START_TEST(peaks_by_hand)
     piped_options(&p, 2, 0, 2);
     p.options.token_scale = (double[]){1, 2};
     p.options.recompute = (int32_t[]){HBP_RECOMPUTE_LAYER, HBP_RECOMPUTE_NONE};
-    hbp_pipeline_run *run = run_of(context, &p, NULL);
+    hbp_pipeline_run *run = keep(run_of(context, &p, NULL));
     const int64_t *peak = pipeline_run_view(run).stage_bytes;
     ck_assert_int_eq(pipeline_run_view(run).stages, 2);
     ck_assert_int_eq(peak[0], 100 + 10 + 20 + 7);
     ck_assert_int_eq(peak[1], 200 + 120);
     ck_assert_int_eq(summary_of(context, run).peak_bytes, 320);
     /* The second one first: then the 14 of its backward come on top of both. */
-    hbp_pipeline_run *turned = run_of(context, &p, (int32_t[]){1, 0});
+    hbp_pipeline_run *turned = keep(run_of(context, &p, (int32_t[]){1, 0}));
     ck_assert_int_eq(pipeline_run_view(turned).stage_bytes[0], 100 + 10 + 20 + 14);
-    hbp_pipeline_run_free(turned);
-    hbp_pipeline_run_free(run);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(operations_do_not_overlap_and_follow_their_inputs)
+START_TEST_IN_CONTEXT(operations_do_not_overlap_and_follow_their_inputs)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
-    for (int trial = 0; trial < 300; trial++) {
+    for (int trial = 0, mark = keep_mark(); trial < 300; keep_release(mark), trial++) {
         int32_t stages, virtual_stages, m, order[MOST_M];
         draw_shape(&rng, 6, 3, 3, &stages, &virtual_stages, &m);
         piped p;
         piped_random(context, &rng, &p, stages, virtual_stages, m, PIPED_ALL);
         draw_order(&rng, m, order);
-        hbp_pipeline_run *run = run_of(context, &p, order);
+        hbp_pipeline_run *run = keep(run_of(context, &p, order));
         hbp_pipeline_summary summary = summary_of(context, run);
         hbp_pipeline_run_view view = pipeline_run_view(run);
         const int64_t *start = view.operation_starts;
@@ -241,7 +234,7 @@ START_TEST(operations_do_not_overlap_and_follow_their_inputs)
         const int32_t *row = view.operation_micro_batches;
         const int32_t *direction = view.operation_directions;
         int64_t chunks = stages * virtual_stages, last = 0, each = summary.operations / stages;
-        int64_t *ends = calloc((size_t)(2 * chunks * m), sizeof *ends);
+        int64_t *ends = keep(calloc((size_t)(2 * chunks * m), sizeof *ends));
         for (int64_t i = 0; i < summary.operations; i++) {
             ck_assert(i % each ? start[i] >= end[i - 1] : start[i] >= 0);
             ck_assert_int_ge(end[i], start[i]);
@@ -260,17 +253,13 @@ START_TEST(operations_do_not_overlap_and_follow_their_inputs)
         ck_assert_int_eq(last, summary.total_ns);
         ck_assert_int_le(summary.bound_ns, summary.total_ns);
         ck_assert(summary.bubble >= 0 && summary.bubble < 1);
-        free(ends);
-        hbp_pipeline_run_free(run);
         piped_free(&p);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_input_has_its_message)
+START_TEST_IN_CONTEXT(bad_input_has_its_message)
 {
-    hbp_context *context = test_context();
     piped p;
     piped_plain(context, &p, 2, 1, 3, (int64_t[]){1, 1}, NULL);
     hbp_pipeline_run *run = NULL;
@@ -308,7 +297,6 @@ START_TEST(bad_input_has_its_message)
     hbp_pipeline_run_free(run);
     hbp_pipeline_run_free(NULL);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -323,15 +311,13 @@ static hbp_status simulate_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_leaks_when_memory_is_short)
+START_TEST_IN_CONTEXT(nothing_leaks_when_memory_is_short)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(6, 0, 0);
     piped p;
     piped_random(context, &rng, &p, 2, 2, 4, PIPED_ALL);
     failing_sweep(simulate_once, &p);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 

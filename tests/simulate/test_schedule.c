@@ -2,6 +2,7 @@
 #include "simulate/pipeline.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* A stage's operations as text: F or B, chunk, micro-batch. */
@@ -137,9 +138,8 @@ static void check_line(const hbp__schedule *schedule)
     free(done);
 }
 
-START_TEST(every_shape_follows_the_rules_and_never_waits_for_itself)
+START_TEST_IN_CONTEXT(every_shape_follows_the_rules_and_never_waits_for_itself)
 {
-    hbp_context *context = test_context();
     for (int32_t stages = 1; stages <= 8; stages++)
         for (int32_t virtual_stages = 1; virtual_stages <= 5; virtual_stages++)
             for (int32_t m = 1; m <= 5 * stages; m++) {
@@ -157,13 +157,11 @@ START_TEST(every_shape_follows_the_rules_and_never_waits_for_itself)
                 check_line(&schedule);
                 hbp__schedule_close(&schedule);
             }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(in_flight_is_what_walking_the_order_finds)
+START_TEST_IN_CONTEXT(in_flight_is_what_walking_the_order_finds)
 {
-    hbp_context *context = test_context();
     for (int32_t stages = 1; stages <= 6; stages++)
         for (int32_t virtual_stages = 1; virtual_stages <= 4; virtual_stages++)
             for (int32_t m = 1; m <= 6 * stages; m++) {
@@ -190,7 +188,6 @@ START_TEST(in_flight_is_what_walking_the_order_finds)
                 }
                 hbp__schedule_close(&schedule);
             }
-    hbp_context_free(context);
 }
 END_TEST
 

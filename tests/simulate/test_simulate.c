@@ -1,5 +1,6 @@
 #include "hbp/simulate.h"
 
+#include "keep.h"
 #include "simulate/small.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-14)
@@ -56,12 +57,11 @@ static void mixed_plan(small_plan *plan)
     small_pack(plan, 2, 2, 1, 32, 1, 3); /* (400 x 1.25 + 9 x 1.125) / 2 + (10 + 8) x 1.5 + 40 = 322.06 */
 }
 
-START_TEST(a_small_plan_is_measured_as_by_hand)
+START_TEST_IN_CONTEXT(a_small_plan_is_measured_as_by_hand)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan plan;
     mixed_plan(&plan);
     hbp_report report = simulate(context, &plan, cost);
@@ -97,24 +97,21 @@ START_TEST(a_small_plan_is_measured_as_by_hand)
     ck_assert_int_gt(report.bound_ns, 0);
     ck_assert_int_le(report.bound_ns, report.epoch_ns);
     NEAR(report.gap, 5987.0 / (double)report.bound_ns - 1);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The plan above with vision units: 5 and 1 in the first pack, 2 in the second, 4 in the third, a dummy; 3
  * and 0 in the wide one; 7, 1 and 2 in the last. */
-START_TEST(vision_units_are_measured_as_by_hand)
+START_TEST_IN_CONTEXT(vision_units_are_measured_as_by_hand)
 {
     static const int32_t vision[] = {5, 1, 2, 4, 3, 0, 7, 1, 2};
     static const int64_t capacity[] = {6, 8, INT64_MAX, 8, 3, 10, INT64_MAX};
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
     terms.all.ns_per_vision = 30;
     terms.all.recompute_vision = 0.5;
     terms.all.vision_bytes = 6;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan plan;
     mixed_plan(&plan);
     plan.has_vision = 1;
@@ -131,25 +128,21 @@ START_TEST(vision_units_are_measured_as_by_hand)
     ck_assert_int_gt(report.bound_ns, 0);
     ck_assert_int_le(report.bound_ns, report.epoch_ns);
     NEAR(report.dbr, (31.0 / 64 + 0 + 27.0 / 60) / 3);
-    hbp_cost_free(cost);
 
     /* Units that cost nothing are counted, and change no time. */
     all_terms(&terms);
-    cost = small_cost(context, &terms);
+    cost = keep(small_cost(context, &terms));
     report = simulate(context, &plan, cost);
     ck_assert_int_eq(report.epoch_ns, 5987);
     ck_assert_int_eq(report.vision, 25);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_papers_abr_sees_blocks_of_the_largest_degree)
+START_TEST_IN_CONTEXT(the_papers_abr_sees_blocks_of_the_largest_degree)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan plan;
     small_init(&plan);
     small_step(&plan);
@@ -165,13 +158,12 @@ START_TEST(the_papers_abr_sees_blocks_of_the_largest_degree)
     hbp_report report = simulate(context, &plan, cost);
     NEAR(report.abr, (1 - 24.0 / 48 + 1 - 74.0 / 98) / 2);
     NEAR(report.abr_paper, (1 - 24.0 / 32 + 1 - 74.0 / 98) / 2);
-    hbp_cost_free(cost);
 
     /* Degrees that do not divide one another: a pack's squares are spread over the blocks it touches. */
     small_terms_init(&terms, 6, 1, 1000);
     terms.all.degrees = 3;
     terms.degree[2] = 3;
-    cost = small_cost(context, &terms);
+    cost = keep(small_cost(context, &terms));
     small_init(&plan);
     small_step(&plan);
     small_micro_batch(&plan);
@@ -183,21 +175,18 @@ START_TEST(the_papers_abr_sees_blocks_of_the_largest_degree)
     small_pack(&plan, 3, 3, 0, 32, 1, 3);
     report = simulate(context, &plan, cost);
     NEAR(report.abr_paper, (1 - (1.0 + 16 + 36) / (2 * (8 + 36)) + 0) / 2);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(options_turn_the_bound_off_or_set_its_steps)
+START_TEST_IN_CONTEXT(options_turn_the_bound_off_or_set_its_steps)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
     terms.all.step_ns = 1e6;
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan from;
     mixed_plan(&from);
-    hbp_plan *plan = small_make(&from, 4);
+    hbp_plan *plan = keep(small_make(&from, 4));
     hbp_simulate_options options;
     hbp_simulate_options_init(&options, sizeof options);
     hbp_report own, one, eight, off;
@@ -230,19 +219,15 @@ START_TEST(options_turn_the_bound_off_or_set_its_steps)
     ck_assert_int_eq(old.report.epoch_ns, own.epoch_ns);
     for (size_t i = size; i < sizeof old; i++)
         ck_assert_uint_eq(old.bytes[i], 0xee);
-    hbp_plan_free(plan);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_plan_that_overflows_memory_is_measured_without_a_bound)
+START_TEST_IN_CONTEXT(a_plan_that_overflows_memory_is_measured_without_a_bound)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
     terms.all.limit_bytes = 1050; /* 12 bytes a token: 50 x 4 / 12 = 16 tokens at most */
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan plan;
     mixed_plan(&plan);
     hbp_report report = simulate(context, &plan, cost);
@@ -251,17 +236,14 @@ START_TEST(a_plan_that_overflows_memory_is_measured_without_a_bound)
     ck_assert_int_eq(report.bound_ns, 0);
     ck_assert_double_nan(report.gap);
     ck_assert_str_eq(hbp_context_message(context), "");
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(an_empty_plan_measures_zero)
+START_TEST_IN_CONTEXT(an_empty_plan_measures_zero)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan plan;
     small_init(&plan);
     small_step(&plan);
@@ -274,8 +256,6 @@ START_TEST(an_empty_plan_measures_zero)
     ck_assert_double_eq(report.cr, 0);
     ck_assert_double_eq(report.idle, 0);
     ck_assert_double_eq(report.dbr, 0);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -298,12 +278,11 @@ static void draw_packs(hbp__rng *rng, small_plan *plan, const hbp_cost *cost, in
     small_pack_array(plan, rank, ranks, recompute, capacity, count, tokens);
 }
 
-START_TEST(random_plans_never_beat_the_bound)
+START_TEST_IN_CONTEXT(random_plans_never_beat_the_bound)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(6, 0, 0);
-    small_plan *from = malloc(sizeof *from);
-    for (int trial = 0; trial < 1500; trial++) {
+    small_plan *from = keep(malloc(sizeof *from));
+    for (int trial = 0, mark = keep_mark(); trial < 1500; keep_release(mark), trial++) {
         small_terms terms;
         all_terms(&terms);
         terms.all.ranks = terms.all.domain_ranks = 4;
@@ -313,7 +292,7 @@ START_TEST(random_plans_never_beat_the_bound)
         terms.all.limit_bytes = 1100 + hbp__rng_below(&rng, 2000);
         terms.all.ns_per_vision = hbp__rng_below(&rng, 3000) / 10.0;
         terms.all.recompute_vision = hbp__rng_below(&rng, 3) / 2.0;
-        hbp_cost *cost = small_cost(context, &terms);
+        hbp_cost *cost = keep(small_cost(context, &terms));
         small_init(from);
         from->has_vision = trial % 2;
         for (int i = 0; i < SMALL_ROWS; i++) {
@@ -330,7 +309,7 @@ START_TEST(random_plans_never_beat_the_bound)
                 draw_packs(&rng, from, cost, 0, 4);
             }
         }
-        hbp_plan *plan = small_make(from, 4);
+        hbp_plan *plan = keep(small_make(from, 4));
         hbp_report report;
         hbp_report_init(&report, sizeof report);
         OK(context, hbp_simulate(context, plan, cost, NULL, &report));
@@ -356,23 +335,18 @@ START_TEST(random_plans_never_beat_the_bound)
         for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
             ck_assert_msg(shares[i] >= 0 && shares[i] <= 1, "trial %d: share %d is %g", trial, (int)i,
                           shares[i]);
-        hbp_plan_free(plan);
-        hbp_cost_free(cost);
     }
-    free(from);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_does_not_fit_together_is_named)
+START_TEST_IN_CONTEXT(what_does_not_fit_together_is_named)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan from;
     mixed_plan(&from);
-    hbp_plan *plan = small_make(&from, 4);
+    hbp_plan *plan = keep(small_make(&from, 4));
     hbp_report report;
     hbp_report_init(&report, sizeof report);
     report.epoch_ns = -7;
@@ -411,9 +385,6 @@ START_TEST(what_does_not_fit_together_is_named)
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "cancelled", hbp_simulate(context, plan, cost, NULL, &report));
     ck_assert_int_eq(report.epoch_ns, -7);
-    hbp_plan_free(plan);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -432,21 +403,17 @@ static hbp_status simulate_one(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failures_leave_nothing_behind)
+START_TEST_IN_CONTEXT(failures_leave_nothing_behind)
 {
-    hbp_context *context = test_context();
     small_terms terms;
     all_terms(&terms);
-    hbp_cost *cost = small_cost(context, &terms);
+    hbp_cost *cost = keep(small_cost(context, &terms));
     small_plan from;
     mixed_plan(&from);
-    hbp_plan *plan = small_make(&from, 4);
+    hbp_plan *plan = keep(small_make(&from, 4));
     simulation s = {plan, cost};
     failing_sweep(simulate_one, &s);
     ck_assert_int_ge(cancel_sweep(simulate_one, &s), 5);
-    hbp_plan_free(plan);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

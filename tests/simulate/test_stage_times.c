@@ -7,6 +7,7 @@
 
 #include "data/layers.h"
 #include "failing.h"
+#include "keep.h"
 #include "simulate/pipelines.h"
 
 /* Vision, language, fixed, language; cut behind the second. */
@@ -34,9 +35,8 @@ static void make_four(hbp_context *context, piped *p)
     piped_options(p, 2, 1, 3);
 }
 
-START_TEST(reference_micro_batches_cost_what_their_layers_sum_to)
+START_TEST_IN_CONTEXT(reference_micro_batches_cost_what_their_layers_sum_to)
 {
-    hbp_context *context = test_context();
     piped p;
     make_four(context, &p);
     hbp__stage_times t;
@@ -59,13 +59,11 @@ START_TEST(reference_micro_batches_cost_what_their_layers_sum_to)
     ck_assert_int_eq(t.state[1], 7000);
     hbp__stage_times_close(&t);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(scales_speeds_links_and_recomputation_by_hand)
+START_TEST_IN_CONTEXT(scales_speeds_links_and_recomputation_by_hand)
 {
-    hbp_context *context = test_context();
     piped p;
     make_four(context, &p);
     p.options.vision_scale = (double[]){0, 1, 2.5};
@@ -130,13 +128,11 @@ START_TEST(scales_speeds_links_and_recomputation_by_hand)
     ck_assert_double_eq(hbp__time_scale(&p.options, HBP_LAYER_VISION, 2), 2.5);
     hbp__stage_times_close(&t);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(chunks_of_one_stage_send_nothing)
+START_TEST_IN_CONTEXT(chunks_of_one_stage_send_nothing)
 {
-    hbp_context *context = test_context();
     piped p;
     make_four(context, &p);
     piped_options(&p, 1, 2, 3);
@@ -147,7 +143,6 @@ START_TEST(chunks_of_one_stage_send_nothing)
         ck_assert_int_eq(t.transfer[m] + t.sending[m], 0);
     hbp__stage_times_close(&t);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -156,9 +151,8 @@ static void compare_columns(const int64_t *a, const int64_t *b, int64_t cells)
     ck_assert_mem_eq(a, b, (size_t)cells * sizeof *a);
 }
 
-START_TEST(filling_in_other_micro_batches_is_opening_anew)
+START_TEST_IN_CONTEXT(filling_in_other_micro_batches_is_opening_anew)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     for (int trial = 0; trial < 200; trial++) {
         int32_t stages, virtual_stages, m;
@@ -193,13 +187,11 @@ START_TEST(filling_in_other_micro_batches_is_opening_anew)
         hbp__stage_times_close(&t);
         piped_free(&p);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(live_sums_are_the_largest)
+START_TEST_IN_CONTEXT(live_sums_are_the_largest)
 {
-    hbp_context *context = test_context();
     hbp_pipeline_options o;
     hbp_pipeline_options_init(&o, sizeof o);
     o.micro_batches = 5;
@@ -213,15 +205,13 @@ START_TEST(live_sums_are_the_largest)
         ck_assert_double_eq(live.sum[HBP_LAYER_FIXED][n], n);
     }
     hbp__live_close(&live);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* For random orders, and for the one that begins with the most bytes; met where micro-batches are equal and
  * there is one chunk a stage. */
-START_TEST(no_simulated_peak_passes_the_bound)
+START_TEST_IN_CONTEXT(no_simulated_peak_passes_the_bound)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(12, 0, 0);
     for (int trial = 0; trial < 2000; trial++) {
         int32_t stages, virtual_stages, m, order[MOST_M];
@@ -253,13 +243,11 @@ START_TEST(no_simulated_peak_passes_the_bound)
         hbp__stage_times_close(&t);
         piped_free(&p);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(peak_bytes_by_hand)
+START_TEST_IN_CONTEXT(peak_bytes_by_hand)
 {
-    hbp_context *context = test_context();
     piped p;
     make_four(context, &p);
     p.options.token_scale = (double[]){1, 0.5, 3};
@@ -277,13 +265,11 @@ START_TEST(peak_bytes_by_hand)
                      7000 + 50 + 3 * 300 + 300);
     hbp__live_close(&live);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bytes_and_times_saturate)
+START_TEST_IN_CONTEXT(bytes_and_times_saturate)
 {
-    hbp_context *context = test_context();
     hbp_layer_columns columns;
     hbp_layer_columns_init(&columns, sizeof columns);
     columns.count = 2;
@@ -314,13 +300,11 @@ START_TEST(bytes_and_times_saturate)
     hbp__live_close(&live);
     hbp__stage_times_close(&t);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(every_option_out_of_range_is_named)
+START_TEST_IN_CONTEXT(every_option_out_of_range_is_named)
 {
-    hbp_context *context = test_context();
     piped p;
     make_four(context, &p);
     const hbp_pipeline_options good = p.options;
@@ -376,7 +360,6 @@ START_TEST(every_option_out_of_range_is_named)
     FAILS(context, HBP_E_INVALID, "cut 1 is 4 and cut 2 is 4; every chunk must have a layer",
           hbp__stage_times_open(context, p.layers, (int32_t[]){0, 4, 4}, &good, &t));
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -404,16 +387,14 @@ static hbp_status open_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_leaks_when_memory_is_short)
+START_TEST_IN_CONTEXT(nothing_leaks_when_memory_is_short)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(13, 0, 0);
     piped p;
     piped_random(context, &rng, &p, 3, 2, 6, PIPED_ALL);
     p.options.vision_scale = p.vision;
     failing_sweep(open_once, &p);
     piped_free(&p);
-    hbp_context_free(context);
 }
 END_TEST
 

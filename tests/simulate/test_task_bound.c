@@ -2,6 +2,7 @@
 
 #include "failing.h"
 #include "graphs.h"
+#include "keep.h"
 #include "tasks_oracle.h"
 
 typedef struct many {
@@ -45,10 +46,9 @@ static hbp_graph *small_graph(hbp_context *context, hbp__rng *rng, const graph_s
 }
 
 /* Against the optimum of every number of GPUs from 1 to 8. */
-START_TEST(no_schedule_is_shorter)
+START_TEST_IN_CONTEXT(no_schedule_is_shorter)
 {
     static oracle o;
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     enum { TRIALS = 10000 };
     int met = 0, above = 0;
@@ -72,7 +72,6 @@ START_TEST(no_schedule_is_shorter)
     ck_assert(ratio > .99 * TRIALS);
     ck_assert(met > .8 * TRIALS);
     ck_assert(above > .05 * TRIALS);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -94,10 +93,9 @@ static many chains_of(hbp_context *context, int32_t gpus, int64_t work, int64_t 
 }
 
 /* Where everything packs, the bound is what it takes. */
-START_TEST(equals_the_optimum)
+START_TEST_IN_CONTEXT(equals_the_optimum)
 {
     static oracle o;
-    hbp_context *context = test_context();
     /* One chain: as fast as it goes. */
     many t = chains_of(context, 4, 1000, 10, 4, 1, 5, 1);
     hbp__task_bounds bounds = bounds_of(context, &t);
@@ -122,15 +120,13 @@ START_TEST(equals_the_optimum)
     ck_assert_int_eq(bounds.bound_ns, 3 * 510);
     ck_assert_int_eq(oracle_makespan(&t.meta, &t.scaling, &o), bounds.bound_ns);
     many_close(&t);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Sizes of which fewer fit side by side than their GPUs say. */
-START_TEST(sees_sizes_that_do_not_pack)
+START_TEST_IN_CONTEXT(sees_sizes_that_do_not_pack)
 {
     static oracle o;
-    hbp_context *context = test_context();
     /* On 4 GPUs only, of 6: one after the other, though the area is 2/3 of that. */
     many t = chains_of(context, 6, 4000, 0, 4, 4, 1, 3);
     hbp__task_bounds bounds = bounds_of(context, &t);
@@ -151,13 +147,11 @@ START_TEST(sees_sizes_that_do_not_pack)
     ck_assert_int_eq(bounds.area_ns, 2 * 6 * 4000 / 19 + 1);
     ck_assert_int_eq(bounds.bound_ns, 2 * 6 * 1000 / 4);
     many_close(&t);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(adds_up_levels)
+START_TEST_IN_CONTEXT(adds_up_levels)
 {
-    hbp_context *context = test_context();
     many t;
     /* Figure 5a: C* is 1 s with everything on one level; times there are rounded to ns. */
     many_open(context, figure_graph(context), 4, &t);
@@ -188,14 +182,12 @@ START_TEST(adds_up_levels)
         ck_assert_int_eq(level_ns[l], hbp__round_i64(optimum));
     }
     many_close(&t);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* More GPUs never raise the bound; more work never lowers it. */
-START_TEST(is_monotone)
+START_TEST_IN_CONTEXT(is_monotone)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 300; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 2, 0);
         int64_t before = INT64_MAX;
@@ -210,14 +202,12 @@ START_TEST(is_monotone)
             many_close(&t);
         }
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Times near the largest that hbp__scaling_open lets through: no sum overflows. */
-START_TEST(stands_long_times)
+START_TEST_IN_CONTEXT(stands_long_times)
 {
-    hbp_context *context = test_context();
     many t = chains_of(context, 6, INT64_C(1) << 53, 0, 1, 1, 80, 6);
     hbp__task_bounds bounds = bounds_of(context, &t);
     ck_assert_int_eq(bounds.bound_ns, 80 * (INT64_C(1) << 53));
@@ -227,7 +217,6 @@ START_TEST(stands_long_times)
     ck_assert_int_ge(bounds.bound_ns, bounds.area_ns);
     ck_assert_int_le(bounds.bound_ns, 3 * 80 * (INT64_C(1) << 52));
     many_close(&t);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -238,9 +227,8 @@ static hbp_status bound_one(hbp_context *context, void *user)
     return hbp__task_bound(context, &t->meta, &t->scaling, &bounds, NULL);
 }
 
-START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
+START_TEST_IN_CONTEXT(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     graph_sizes sizes = {.tasks = 6, .all_tasks = 1};
     many t;
@@ -248,7 +236,6 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
     failing_sweep(bound_one, &t);
     ck_assert_int_gt(cancel_sweep(bound_one, &t), 0);
     many_close(&t);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "cost/cost.h"
 #include "failing.h"
+#include "keep.h"
 
 #define MOST 400
 
@@ -189,10 +190,9 @@ static void check(const rows *r, const hbp_cost *cost, const hbp_timeline_report
     ck_assert_double_eq_tol(report->predicted_idle, idle_predicted > 0 ? idle_predicted : 0, 1e-9);
 }
 
-START_TEST(errors_are_those_of_plain_loops)
+START_TEST_IN_CONTEXT(errors_are_those_of_plain_loops)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = make_cost(context);
+    hbp_cost *cost = keep(make_cost(context));
     for (uint64_t seed = 0; seed < 40; seed++) {
         rows r;
         draw(&r, cost, seed, 1 + (int64_t)seed % 20);
@@ -211,76 +211,61 @@ START_TEST(errors_are_those_of_plain_loops)
         check(&r, cost, &report, seed & 1);
         hbp_timeline_free(timeline);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_was_measured_as_predicted_has_no_error)
+START_TEST_IN_CONTEXT(what_was_measured_as_predicted_has_no_error)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = make_cost(context);
+    hbp_cost *cost = keep(make_cost(context));
     rows r;
     draw(&r, cost, 3, 12);
     for (int64_t i = 0; i < r.count; i++)
         r.time_ns[i] =
             hbp_cost_predict_pack_ns(cost, r.sp[i], r.recompute[i], r.tokens[i], (double)r.sum_squares[i]);
-    hbp_timeline *timeline = make(context, &r, 0);
+    hbp_timeline *timeline = keep(make(context, &r, 0));
     hbp_timeline_report report = {.struct_size = sizeof report};
     OK(context, hbp_timeline_compare(context, timeline, cost, &report));
     ck_assert(report.max_pack_error == 0 && report.max_step_error == 0);
     ck_assert_int_eq(report.predicted_ns, report.measured_ns);
     ck_assert_int_gt(report.measured_ns, 0);
-    hbp_timeline_free(timeline);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_run_of_dummies_has_no_packs)
+START_TEST_IN_CONTEXT(a_run_of_dummies_has_no_packs)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = make_cost(context);
+    hbp_cost *cost = keep(make_cost(context));
     rows r;
     draw(&r, cost, 3, 1);
     for (int64_t i = 0; i < r.count; i++)
         r.samples[i] = 0;
-    hbp_timeline *timeline = make(context, &r, 1);
+    hbp_timeline *timeline = keep(make(context, &r, 1));
     hbp_timeline_report report = {.struct_size = sizeof report};
     OK(context, hbp_timeline_compare(context, timeline, cost, &report));
     ck_assert_int_eq(report.packs, 0);
     ck_assert_int_eq(report.steps, 0);
     ck_assert(report.max_pack_error == 0 && report.max_bytes_error == 0);
-    hbp_timeline_free(timeline);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(rows_that_the_cost_does_not_know_are_named)
+START_TEST_IN_CONTEXT(rows_that_the_cost_does_not_know_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = make_cost(context);
+    hbp_cost *cost = keep(make_cost(context));
     rows r;
     draw(&r, cost, 5, 3);
     hbp_timeline_report report = {.struct_size = sizeof report};
     r.sp[2] = 3;
     r.first_rank[2] = 0;
-    hbp_timeline *timeline = make(context, &r, 0);
+    hbp_timeline *timeline = keep(make(context, &r, 0));
     FAILS(context, HBP_E_INVALID, "row 2 ran on 3 ranks, which is not an SP degree of the cost",
           hbp_timeline_compare(context, timeline, cost, &report));
-    hbp_timeline_free(timeline);
     r.sp[2] = 1;
     r.recompute[1] = 9;
-    timeline = make(context, &r, 0);
+    timeline = keep(make(context, &r, 0));
     FAILS(context, HBP_E_INVALID, "row 1 recomputed 9 layers; the cost has 8",
           hbp_timeline_compare(context, timeline, cost, &report));
     FAILS(context, HBP_E_INVALID, "timeline is NULL", hbp_timeline_compare(context, NULL, cost, &report));
     FAILS(context, HBP_E_INVALID, "cost is NULL", hbp_timeline_compare(context, timeline, NULL, &report));
     FAILS(context, HBP_E_INVALID, "report is NULL", hbp_timeline_compare(context, timeline, cost, NULL));
-    hbp_timeline_free(timeline);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -296,18 +281,14 @@ static hbp_status compare_once(hbp_context *context, void *user)
     return hbp_timeline_compare(context, c->timeline, c->cost, &report);
 }
 
-START_TEST(short_memory_and_cancelling_leave_nothing)
+START_TEST_IN_CONTEXT(short_memory_and_cancelling_leave_nothing)
 {
-    hbp_context *context = test_context();
-    compare_case c = {.cost = make_cost(context)};
+    compare_case c = {.cost = keep(make_cost(context))};
     rows r;
     draw(&r, c.cost, 9, 6);
-    c.timeline = make(context, &r, 1);
+    c.timeline = keep(make(context, &r, 1));
     failing_sweep(compare_once, &c);
     ck_assert_int_eq(cancel_sweep(compare_once, &c), 2);
-    hbp_timeline_free(c.timeline);
-    hbp_cost_free(c.cost);
-    hbp_context_free(context);
 }
 END_TEST
 

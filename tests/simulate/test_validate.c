@@ -1,5 +1,6 @@
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 #include "plans.h"
 
 static hbp_lengths *limited(hbp_context *context, const hbp_lengths *lengths, int64_t most, int32_t policy)
@@ -9,9 +10,8 @@ static hbp_lengths *limited(hbp_context *context, const hbp_lengths *lengths, in
     return out;
 }
 
-START_TEST(what_was_planned_is_valid)
+START_TEST_IN_CONTEXT(what_was_planned_is_valid)
 {
-    hbp_context *context = test_context();
     for (uint64_t seed = 0; seed < 60; seed++) {
         plans_shape shape = plans_draw(seed);
         shape.left_over = seed % 4 == 0 ? (int64_t)seed / 8 : 0;
@@ -25,25 +25,24 @@ START_TEST(what_was_planned_is_valid)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(limits_are_found_again)
+START_TEST_IN_CONTEXT(limits_are_found_again)
 {
-    hbp_context *context = test_context();
-    for (uint64_t seed = 0; seed < 90; seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < 90; keep_release(mark), seed++) {
         int32_t policy = HBP_OVERLONG_DROP + (int32_t)(seed % 3);
         plans_shape shape = plans_draw(seed);
         shape.left_over = (int64_t)(seed % 5);
         shape.pieces = policy == HBP_OVERLONG_SPLIT && seed % 2;
         hbp_lengths *lengths =
-            plans_vision_lengths(context, seed, 80, 900, seed % 2, 0, (int32_t)(seed / 3 % 3));
+            keep(plans_vision_lengths(context, seed, 80, 900, seed % 2, 0, (int32_t)(seed / 3 % 3)));
         shape.modality_order = seed / 3 % 3 == 2;
         int64_t most = 300 + (int64_t)seed;
-        hbp_lengths *cut = limited(context, lengths, most, policy);
+        hbp_lengths *cut = keep(limited(context, lengths, most, policy));
         ck_assert_int_gt(cut->overlong_samples, 0);
-        hbp_plan *plan = plans_make(&shape, cut);
+        hbp_plan *plan = keep(plans_make(&shape, cut));
         OK(context, hbp_plan_validate(context, plan, cut, NULL));
         OK(context, hbp_plan_validate(context, plan, lengths, NULL));
         plan->lengths_digest++;
@@ -51,20 +50,15 @@ START_TEST(limits_are_found_again)
               hbp_plan_validate(context, plan, lengths, NULL));
         FAILS(context, HBP_E_INVALID, "the plan was made for lengths with digest",
               hbp_plan_validate(context, plan, cut, NULL));
-        hbp_plan_free(plan);
-        hbp_lengths_free(cut);
-        hbp_lengths_free(lengths);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_histogram_is_lengths_too)
+START_TEST_IN_CONTEXT(a_histogram_is_lengths_too)
 {
-    hbp_context *context = test_context();
     const int64_t length[] = {10, 50, 200}, count[] = {20, 8, 3};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_histogram(context, length, count, 3, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_histogram(context, length, count, 3, &lengths));
     for (int32_t policy = 0; policy <= HBP_OVERLONG_SPLIT; policy++) {
         plans_shape shape = plans_draw((uint64_t)policy);
         hbp_lengths *cut = limited(context, lengths, policy ? 120 : 200, policy);
@@ -73,8 +67,6 @@ START_TEST(a_histogram_is_lengths_too)
         hbp_plan_free(plan);
         hbp_lengths_free(cut);
     }
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -85,31 +77,24 @@ typedef struct made {
     hbp_plan *plan;
 } made;
 
-static made make(int32_t policy, int ties)
+static made make(hbp_context *context, int32_t policy, int ties)
 {
-    made m = {.context = test_context()};
-    hbp_lengths *all = plans_lengths(m.context, 5, 30, 100, 0, ties);
+    made m = {.context = context};
+    hbp_lengths *all = plans_lengths(context, 5, 30, 100, 0, ties);
     plans_shape shape = plans_draw(8);
     shape.left_over = ties ? 0 : 2;
-    m.lengths = ties ? all : limited(m.context, all, 85, policy);
+    m.lengths = keep(ties ? all : limited(context, all, 85, policy));
     if (!ties)
         hbp_lengths_free(all);
-    m.plan = plans_make(&shape, m.lengths);
-    OK(m.context, hbp_plan_validate(m.context, m.plan, m.lengths, NULL));
+    m.plan = keep(plans_make(&shape, m.lengths));
+    OK(context, hbp_plan_validate(context, m.plan, m.lengths, NULL));
     return m;
 }
 
-static void finish(made *m)
-{
-    hbp_plan_free(m->plan);
-    hbp_lengths_free(m->lengths);
-    hbp_context_free(m->context);
-}
-
-START_TEST(samples_that_are_not_right_are_named)
+START_TEST_IN_CONTEXT(samples_that_are_not_right_are_named)
 {
     char text[128];
-    made m = make(HBP_OVERLONG_DROP, 0);
+    made m = make(context, HBP_OVERLONG_DROP, 0);
     hbp_plan *plan = m.plan;
     int64_t last = plan->samples - 1, id = plan->sample_ids[0], dropped = plan->dropped;
     ck_assert_int_gt(m.lengths->dropped, 0);
@@ -143,14 +128,13 @@ START_TEST(samples_that_are_not_right_are_named)
     plan->dropped_ids[0]++;
     FAILS(m.context, HBP_E_INVALID, "was dropped as over-long; the lengths do not say so",
           hbp_plan_validate(m.context, plan, m.lengths, NULL));
-    finish(&m);
 }
 END_TEST
 
 /* Two samples of one pack, of different lengths, swap ids: every sum stays. */
-START_TEST(lengths_that_are_not_right_are_named)
+START_TEST_IN_CONTEXT(lengths_that_are_not_right_are_named)
 {
-    made m = make(HBP_OVERLONG_TRUNCATE, 0);
+    made m = make(context, HBP_OVERLONG_TRUNCATE, 0);
     hbp_plan *plan = m.plan;
     int64_t a = 0;
     while (plan->sample_tokens[a] == plan->sample_tokens[a + 1])
@@ -160,13 +144,12 @@ START_TEST(lengths_that_are_not_right_are_named)
     plan->sample_ids[a + 1] = id;
     FAILS(m.context, HBP_E_INVALID, "tokens in the plan and",
           hbp_plan_validate(m.context, plan, m.lengths, NULL));
-    finish(&m);
 }
 END_TEST
 
-START_TEST(pieces_that_are_not_right_are_named)
+START_TEST_IN_CONTEXT(pieces_that_are_not_right_are_named)
 {
-    made m = make(HBP_OVERLONG_SPLIT, 0);
+    made m = make(context, HBP_OVERLONG_SPLIT, 0);
     hbp_plan *plan = m.plan;
     int64_t row = 0;
     while (plan->sample_first_tokens[row] == 0)
@@ -176,17 +159,15 @@ START_TEST(pieces_that_are_not_right_are_named)
           hbp_plan_validate(m.context, plan, m.lengths, NULL));
     plan->sample_first_tokens[row] = 0;
     FAILS(m.context, HBP_E_INVALID, "sample", hbp_plan_validate(m.context, plan, m.lengths, NULL));
-    finish(&m);
 }
 END_TEST
 
 /* Tied samples change places with samples of as many tokens in another pack. */
 /* Samples of two pieces and more, some pieces left over. */
-START_TEST(pieces_that_were_dropped_are_held_against_the_lengths)
+START_TEST_IN_CONTEXT(pieces_that_were_dropped_are_held_against_the_lengths)
 {
-    hbp_context *context = test_context();
-    hbp_lengths *all = plans_lengths(context, 4, 30, 900, 0, 0);
-    hbp_lengths *lengths = limited(context, all, 200, HBP_OVERLONG_SPLIT);
+    hbp_lengths *all = keep(plans_lengths(context, 4, 30, 900, 0, 0));
+    hbp_lengths *lengths = keep(limited(context, all, 200, HBP_OVERLONG_SPLIT));
     plans_shape shape = plans_draw(4);
     shape.left_over = 4;
     shape.pieces = 1;
@@ -237,23 +218,19 @@ START_TEST(pieces_that_were_dropped_are_held_against_the_lengths)
     WRONG("sample %d from token %d is in no pack and was not dropped", (int)id, (int)first);
 #undef WRONG
     hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_lengths_free(all);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(ties_that_are_torn_are_named)
+START_TEST_IN_CONTEXT(ties_that_are_torn_are_named)
 {
-    hbp_context *context = test_context();
     const uint32_t length[] = {7, 7, 7, 7};
     const int64_t tie[] = {12, 12, -1, -1};
     hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 4, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 4, &options, &lengths));
     plans_shape shape = plans_draw(1);
     shape.pack_samples = 1;
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     OK(context, hbp_plan_validate(context, plan, lengths, NULL));
     int64_t tied = 0, free_row = 0;
     while (plan->sample_ids[tied] != 0)
@@ -264,28 +241,25 @@ START_TEST(ties_that_are_torn_are_named)
     plan->sample_ids[free_row] = 0;
     FAILS(context, HBP_E_INVALID, "a sample tied to it (tie 12)",
           hbp_plan_validate(context, plan, lengths, NULL));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 60 samples with units and kinds; the last five were left out. */
-static made make_vision(void)
+static made make_vision(hbp_context *context)
 {
-    made m = {.context = test_context()};
-    m.lengths = plans_vision_lengths(m.context, 5, 60, 100, 0, 0, 2);
+    made m = {.context = context};
+    m.lengths = keep(plans_vision_lengths(context, 5, 60, 100, 0, 0, 2));
     plans_shape shape = plans_draw(8);
     shape.left_over = 5;
     shape.modality_order = 1;
-    m.plan = plans_make(&shape, m.lengths);
-    OK(m.context, hbp_plan_validate(m.context, m.plan, m.lengths, NULL));
+    m.plan = keep(plans_make(&shape, m.lengths));
+    OK(context, hbp_plan_validate(context, m.plan, m.lengths, NULL));
     return m;
 }
 
-START_TEST(vision_units_and_kinds_are_held_against_the_lengths)
+START_TEST_IN_CONTEXT(vision_units_and_kinds_are_held_against_the_lengths)
 {
-    made m = make_vision();
+    made m = make_vision(context);
     hbp_plan *plan = m.plan;
     char text[128];
     int64_t p = 0;
@@ -315,14 +289,13 @@ START_TEST(vision_units_and_kinds_are_held_against_the_lengths)
         for (i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++)
             plan->sample_modalities[i] = 3;
     FAILS(m.context, HBP_E_INVALID, text, hbp_plan_validate(m.context, plan, m.lengths, NULL));
-    finish(&m);
 }
 END_TEST
 
 /* Whatever a fill leaves out, the lengths have. */
-START_TEST(samples_that_a_fill_left_out_are_known)
+START_TEST_IN_CONTEXT(samples_that_a_fill_left_out_are_known)
 {
-    made m = make_vision();
+    made m = make_vision(context);
     hbp_plan *plan = m.plan;
     int64_t last = plan->dropped - 1, least = INT64_MAX;
     for (int64_t p = 0; p < plan->packs; p++)
@@ -352,13 +325,12 @@ START_TEST(samples_that_a_fill_left_out_are_known)
     plan->dropped_reasons[last] = HBP_DROPPED_OVERLONG;
     FAILS(m.context, HBP_E_INVALID, "was dropped as over-long; the lengths do not say so",
           hbp_plan_validate(m.context, plan, m.lengths, NULL));
-    finish(&m);
 }
 END_TEST
 
-START_TEST(a_part_need_not_hold_every_sample)
+START_TEST_IN_CONTEXT(a_part_need_not_hold_every_sample)
 {
-    made m = make(HBP_OVERLONG_SPLIT, 0);
+    made m = make(context, HBP_OVERLONG_SPLIT, 0);
     hbp_plan *head, *part;
     ck_assert_int_gt(m.plan->steps, 1);
     OK(m.context, hbp__plan_slice(m.context, m.plan, 0, 1, &head));
@@ -373,20 +345,18 @@ START_TEST(a_part_need_not_hold_every_sample)
     FAILS(m.context, HBP_E_INVALID, "sample 1000", hbp_plan_validate(m.context, part, m.lengths, NULL));
     hbp_plan_free(head);
     hbp_plan_free(part);
-    finish(&m);
 }
 END_TEST
 
-START_TEST(the_cost_is_held_against_the_plan)
+START_TEST_IN_CONTEXT(the_cost_is_held_against_the_plan)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context), *other = test_cost_ranks(context, 8);
-    hbp_lengths *lengths = plans_lengths(context, 1, 200, 2000, 1, 0);
+    hbp_cost *cost = keep(test_cost(context)), *other = keep(test_cost_ranks(context, 8));
+    hbp_lengths *lengths = keep(plans_lengths(context, 1, 200, 2000, 1, 0));
     plans_shape shape = plans_draw(1);
     shape.ranks = 16;
     shape.domain_ranks = 8;
     shape.cost = cost;
-    hbp_plan *plan = plans_make(&shape, lengths);
+    hbp_plan *plan = keep(plans_make(&shape, lengths));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     FAILS(context, HBP_E_INVALID, "the plan is for 16 ranks in domains of 8, the cost for 8 in domains of 8",
           hbp_plan_validate(context, plan, NULL, other));
@@ -412,16 +382,14 @@ START_TEST(the_cost_is_held_against_the_plan)
     cost->terms.degrees = 1;
     FAILS(context, HBP_E_INVALID, ", which the cost does not allow",
           hbp_plan_validate(context, plan, NULL, cost));
-    hbp_plan_free(plan);
     cost->terms.degrees = TEST_DEGREES;
 
     /* Predictions hold the vision units' share, and memory their bytes. */
-    hbp_lengths_free(lengths);
-    lengths = plans_vision_lengths(context, 1, 200, 2000, 1, 0, 2);
+    lengths = keep(plans_vision_lengths(context, 1, 200, 2000, 1, 0, 2));
     cost->terms.ns_per_vision = 1e6;
     cost->terms.recompute_vision = 0.5;
     cost->terms.vision_bytes = 1e6;
-    plan = plans_make(&shape, lengths);
+    plan = keep(plans_make(&shape, lengths));
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     cost->terms.ns_per_vision = 0;
     FAILS(context, HBP_E_INVALID, "ns are predicted; the cost gives",
@@ -438,11 +406,6 @@ START_TEST(the_cost_is_held_against_the_plan)
     OK(context, hbp_plan_validate(context, plan, lengths, cost));
     cost->terms.limit_bytes = most - 1;
     FAILS(context, HBP_E_INVALID, "bytes; a GPU has", hbp_plan_validate(context, plan, lengths, cost));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(other);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -452,19 +415,17 @@ static hbp_status validate(hbp_context *context, void *user)
     return hbp_plan_validate(context, m->plan, m->lengths, NULL);
 }
 
-START_TEST(memory_may_end_and_the_caller_may_cancel)
+START_TEST_IN_CONTEXT(memory_may_end_and_the_caller_may_cancel)
 {
-    made m = {.context = test_context()};
-    m.lengths = plans_lengths(m.context, 5, 300, 1000, 0, 0);
+    made m = {.context = context};
+    m.lengths = keep(plans_lengths(context, 5, 300, 1000, 0, 0));
     plans_shape shape = plans_draw(8);
     shape.left_over = 3;
-    hbp_lengths *cut = limited(m.context, m.lengths, 700, HBP_OVERLONG_SPLIT);
-    m.plan = plans_make(&shape, cut);
+    hbp_lengths *cut = keep(limited(context, m.lengths, 700, HBP_OVERLONG_SPLIT));
+    m.plan = keep(plans_make(&shape, cut));
     failing_sweep(validate, &m);
     ck_assert_int_gt(cancel_sweep(validate, &m), 1);
     FAILS(m.context, HBP_E_INVALID, "plan", hbp_plan_validate(m.context, NULL, NULL, NULL));
-    hbp_lengths_free(cut);
-    finish(&m);
 }
 END_TEST
 

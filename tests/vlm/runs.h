@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "data/plan.h"
 #include "failing.h"
-#include "test.h"
+#include "keep.h"
 #include "vlm/vlm.h"
 
 /* Samples of `least` to 5 tiles, 256 tokens a tile and some text. */
@@ -43,25 +43,17 @@ typedef struct fixture {
 } fixture;
 
 /* The published configuration on 32 GPUs: two replicas. */
-static inline fixture setup(int64_t samples)
+static inline fixture setup(hbp_context *context, int64_t samples)
 {
-    fixture f = {.context = test_context()};
-    f.lengths = draw_lengths(f.context, 1, samples);
-    OK(f.context, hbp_vlm_create_preset(f.context, "internvl-1.5-26b", &f.vlm));
-    OK(f.context, hbp_machine_create_preset(f.context, "a100-80", 4, &f.machine));
+    fixture f = {.context = context};
+    f.lengths = keep(draw_lengths(context, 1, samples));
+    MAKES(context, f.vlm, hbp_vlm_create_preset(context, "internvl-1.5-26b", &f.vlm));
+    MAKES(context, f.machine, hbp_machine_create_preset(context, "a100-80", 4, &f.machine));
     hbp_vlm_options_init(&f.options, sizeof f.options);
     f.options.tensor_parallel = 4;
     f.options.pipeline_stages = 4;
     f.options.batch_samples = 64;
     return f;
-}
-
-static inline void teardown(fixture *f)
-{
-    hbp_machine_free(f->machine);
-    hbp_vlm_free(f->vlm);
-    hbp_lengths_free(f->lengths);
-    hbp_context_free(f->context);
 }
 
 /* The run that hbp_plan_vlm would work on. */
@@ -165,7 +157,10 @@ static inline void small_teardown(small *s)
     hbp__vlm_reference_close(&s->reference);
     hbp__vlm_packs_close(&s->packs);
     hbp_layers_free(s->layers);
-    teardown(&s->f);
+    hbp_machine_free(s->f.machine);
+    hbp_vlm_free(s->f.vlm);
+    hbp_lengths_free(s->f.lengths);
+    hbp_context_free(s->f.context);
 }
 
 /* The pipeline of one replica in one step, from the plan's columns alone: scales against what the layers were

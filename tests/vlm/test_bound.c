@@ -162,11 +162,11 @@ END_TEST
 
 /* Padding, uneven ranks and recomputation are no work of the samples: the bound of samples does not see how
  * they are dealt. */
-START_TEST(the_bound_of_samples_is_of_samples_alone)
+START_TEST_IN_CONTEXT(the_bound_of_samples_is_of_samples_alone)
 {
     int64_t bound[5];
     for (int32_t way = 0; way < 5; way++) {
-        fixture f = setup(200);
+        fixture f = setup(context, 200);
         hbp__rng rng = hbp__rng_make(4, 0, 0);
         f.options.data = way;
         f.options.max_vision = 18;
@@ -192,7 +192,6 @@ START_TEST(the_bound_of_samples_is_of_samples_alone)
         hbp__vlm_packs_close(&packs);
         hbp_layers *layers = (hbp_layers *)(uintptr_t)f.options.layers;
         hbp_layers_free(layers);
-        teardown(&f);
     }
 }
 END_TEST

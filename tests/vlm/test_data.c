@@ -63,9 +63,9 @@ static void check_packs(const fixture *f, const hbp__vlm_packs *packs, int32_t w
     ck_assert_double_eq_tol(mean.squares * (double)k->count, sum.squares, sum.squares * 1e-12);
 }
 
-START_TEST(every_sample_once)
+START_TEST_IN_CONTEXT(every_sample_once)
 {
-    fixture f = setup(SAMPLES);
+    fixture f = setup(context, SAMPLES);
     for (int w = 0; w < WAYS; w++)
         for (int32_t samples = 1; samples <= 8; samples += 3) {
             f.options.data = ways[w];
@@ -79,13 +79,12 @@ START_TEST(every_sample_once)
             ck_assert_int_eq(packs.packs->dropped, 0);
             hbp__vlm_packs_close(&packs);
         }
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(budgets_are_chosen)
+START_TEST_IN_CONTEXT(budgets_are_chosen)
 {
-    fixture f = setup(SAMPLES);
+    fixture f = setup(context, SAMPLES);
     for (int w = 0; w < 2; w++)
         for (int32_t samples = 3; samples <= 5; samples++) {
             f.options.data = ways[w];
@@ -100,7 +99,6 @@ START_TEST(budgets_are_chosen)
                 ck_assert_double_le(held, samples * 1.0625);
             hbp__vlm_packs_close(&packs);
         }
-    teardown(&f);
 }
 END_TEST
 
@@ -125,9 +123,9 @@ static double padding(const hbp__vlm_packs *packs)
     return 1 - own / all;
 }
 
-START_TEST(padded_ways_differ_in_order)
+START_TEST_IN_CONTEXT(padded_ways_differ_in_order)
 {
-    fixture f = setup(SAMPLES);
+    fixture f = setup(context, SAMPLES);
     hbp__vlm_packs packs[3];
     for (int w = 0; w < 3; w++) {
         f.options.data = ways[2 + w];
@@ -159,13 +157,12 @@ START_TEST(padded_ways_differ_in_order)
     hbp__vlm_packs_close(&again);
     for (int w = 0; w < 3; w++)
         hbp__vlm_packs_close(&packs[w]);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(a_step_comes_nearest_to_its_samples)
+START_TEST_IN_CONTEXT(a_step_comes_nearest_to_its_samples)
 {
-    fixture f = setup(40);
+    fixture f = setup(context, 40);
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     for (int turn = 0; turn < TEST_ROUNDS(500); turn++) {
         hbp_packs k = {.count = 1 + (int64_t)hbp__rng_below(&rng, 200)};
@@ -202,7 +199,6 @@ START_TEST(a_step_comes_nearest_to_its_samples)
     ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), (1 << 27) - 1);
     run.options.batch_samples = (1 << 27) - 2;
     ck_assert_int_eq(hbp__vlm_micro_batches(&run, &packs), (1 << 27) - 2);
-    teardown(&f);
 }
 END_TEST
 
@@ -249,11 +245,11 @@ static void check_data(const fixture *f, const hbp_plan *data, const hbp__vlm_ru
     }
 }
 
-START_TEST(deals_every_way)
+START_TEST_IN_CONTEXT(deals_every_way)
 {
     for (int32_t chunks = 1; chunks <= 2; chunks++)
         for (int w = 0; w < WAYS; w++) {
-            fixture f = setup(SAMPLES);
+            fixture f = setup(context, SAMPLES);
             f.options.data = ways[w];
             f.options.virtual_stages = chunks;
             f.options.max_vision = 18;
@@ -266,14 +262,13 @@ START_TEST(deals_every_way)
             ck_assert_int_eq(data->step_offsets[1], 8);
             hbp_plan_free(data);
             hbp__vlm_packs_close(&packs);
-            teardown(&f);
         }
 }
 END_TEST
 
-START_TEST(too_large_samples_are_refused_or_dropped)
+START_TEST_IN_CONTEXT(too_large_samples_are_refused_or_dropped)
 {
-    fixture f = setup(SAMPLES);
+    fixture f = setup(context, SAMPLES);
     hbp__vlm_packs packs;
     for (int w = 0; w < 2; w++) {
         int64_t over = 0;
@@ -318,21 +313,19 @@ START_TEST(too_large_samples_are_refused_or_dropped)
     packs = fill(&run, 4);
     ck_assert_int_eq(packs.packs->dropped, 0);
     hbp__vlm_packs_close(&packs);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(a_micro_batch_is_of_like_modalities)
+START_TEST_IN_CONTEXT(a_micro_batch_is_of_like_modalities)
 {
-    fixture f = setup(SAMPLES);
-    hbp_lengths_free(f.lengths);
-    f.lengths = draw_samples(f.context, 5, SAMPLES, 0); /* some without vision */
+    fixture f = setup(context, SAMPLES);
+    f.lengths = keep(draw_samples(context, 5, SAMPLES, 0)); /* some without vision */
     f.options.modality_order = 1;
     f.options.max_vision = 9;
     f.options.max_tokens = 4096;
     hbp__vlm_run run = open_run(&f);
     hbp__vlm_packs packs = fill(&run, 4);
-    hbp_plan *data = deal(&run, &packs, 8);
+    hbp_plan *data = keep(deal(&run, &packs, 8));
     check_data(&f, data, &run, 8);
     ck_assert_ptr_nonnull(data->micro_batch_modalities);
     int64_t masks = 0;
@@ -350,15 +343,13 @@ START_TEST(a_micro_batch_is_of_like_modalities)
             }
         }
     ck_assert(masks & (masks - 1)); /* more than one kind, or nothing was tested */
-    hbp_plan_free(data);
     hbp__vlm_packs_close(&packs);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(a_step_past_64_bits_is_refused)
+START_TEST_IN_CONTEXT(a_step_past_64_bits_is_refused)
 {
-    fixture f = setup(40);
+    fixture f = setup(context, 40);
     hbp__vlm_run run = open_run(&f);
     hbp__vlm_packs packs = fill(&run, 4);
     hbp__vlm_reference reference;
@@ -371,7 +362,6 @@ START_TEST(a_step_past_64_bits_is_refused)
     ck_assert_ptr_null(data);
     hbp__vlm_reference_close(&reference);
     hbp__vlm_packs_close(&packs);
-    teardown(&f);
 }
 END_TEST
 
@@ -395,9 +385,9 @@ static hbp_status fill_and_deal(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_and_cancel)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 {
-    fixture f = setup(40);
+    fixture f = setup(context, 40);
     f.options.max_vision = 18;
     f.options.max_tokens = 6016;
     for (int w = 0; w < WAYS; w++) {
@@ -410,7 +400,6 @@ START_TEST(failing_allocations_and_cancel)
         f.options.data = ways[w];
         cancel_sweep(fill_and_deal, &f);
     }
-    teardown(&f);
 }
 END_TEST
 

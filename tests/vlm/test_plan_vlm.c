@@ -109,10 +109,10 @@ static int64_t rerun(const fixture *f, const hbp_vlm_plan *plan, int64_t step, c
     return rerun_as(f, plan, step, r, vlm_plan_view(plan).cuts, vlm_plan_view(plan).recompute);
 }
 
-START_TEST(parts_agree)
+START_TEST_IN_CONTEXT(parts_agree)
 {
     for (int32_t chunks = 1; chunks <= 2; chunks++) {
-        fixture f = setup(1500);
+        fixture f = setup(context, 1500);
         f.options.virtual_stages = chunks;
         hbp_vlm_plan_summary s;
         hbp_vlm_plan *plan = make(&f, &s);
@@ -143,14 +143,13 @@ START_TEST(parts_agree)
             ck_assert_int_eq(rerun(&f, plan, step, &reference), vlm_plan_view(plan).step_ns[step]);
         hbp__vlm_reference_close(&reference);
         hbp_vlm_plan_free(plan);
-        teardown(&f);
     }
 }
 END_TEST
 
-START_TEST(every_way_of_data_model_and_memory)
+START_TEST_IN_CONTEXT(every_way_of_data_model_and_memory)
 {
-    fixture f = setup(600);
+    fixture f = setup(context, 600);
     hbp_vlm_plan_summary s;
     f.options.max_vision = 16;
     f.options.max_tokens = 6144;
@@ -168,13 +167,12 @@ START_TEST(every_way_of_data_model_and_memory)
                     ck_assert_int_gt(s.recomputed, 0);
                 hbp_vlm_plan_free(plan);
             }
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(each_part_helps)
+START_TEST_IN_CONTEXT(each_part_helps)
 {
-    fixture f = setup(3000);
+    fixture f = setup(context, 3000);
     hbp_vlm_plan_summary usual, data, model, memory;
     f.options.data = HBP_VLM_DATA_RANDOM;
     f.options.model = HBP_PARTITION_PARAMETERS;
@@ -196,13 +194,12 @@ START_TEST(each_part_helps)
     ck_assert_double_eq(data.padding, 0);
     /* Nothing recomputes once all is balanced (OmniBal, table 9). */
     ck_assert_int_eq(memory.recomputed + memory.selective, 0);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(the_same_again)
+START_TEST_IN_CONTEXT(the_same_again)
 {
-    fixture f = setup(800);
+    fixture f = setup(context, 800);
     hbp_vlm_plan_summary a, b, c;
     hbp_vlm_plan_free(make(&f, &a));
     hbp_vlm_plan_free(make(&f, &b));
@@ -210,13 +207,12 @@ START_TEST(the_same_again)
     hbp_vlm_plan_free(make(&f, &c));
     ck_assert_uint_eq(a.digest, b.digest);
     ck_assert_uint_ne(a.digest, c.digest);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(measured_layers_take_the_place_of_derived_ones)
+START_TEST_IN_CONTEXT(measured_layers_take_the_place_of_derived_ones)
 {
-    fixture f = setup(600);
+    fixture f = setup(context, 600);
     const int64_t forward[6] = {4000000, 4000000, 4000000, 3000000, 3000000, 3000000};
     const int32_t kind[6] = {HBP_LAYER_VISION,   HBP_LAYER_VISION,   HBP_LAYER_VISION,
                              HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE, HBP_LAYER_LANGUAGE};
@@ -233,7 +229,7 @@ START_TEST(measured_layers_take_the_place_of_derived_ones)
     f.options.pipeline_stages = 2;
     f.options.data_parallel = 4;
     hbp_vlm_plan_summary s;
-    hbp_vlm_plan *plan = make(&f, &s);
+    hbp_vlm_plan *plan = keep(make(&f, &s));
     check(&f, plan, &s);
     ck_assert_ptr_eq(hbp_vlm_plan_get_layers(plan), layers);
     ck_assert_int_eq(s.recomputed, 0);
@@ -257,23 +253,20 @@ START_TEST(measured_layers_take_the_place_of_derived_ones)
     hbp__vlm_reference_close(&reference);
     hbp_layers_free(layers); /* the plan keeps its own hold */
     ck_assert_int_eq(hbp_layers_count(hbp_vlm_plan_get_layers(plan)), 6);
-    hbp_vlm_plan_free(plan);
-    teardown(&f);
 }
 END_TEST
 
-START_TEST(micro_batches_shrink_until_they_fit)
+START_TEST_IN_CONTEXT(micro_batches_shrink_until_they_fit)
 {
-    fixture f = setup(400);
+    fixture f = setup(context, 400);
     OK(f.context, hbp_machine_set_field(f.context, f.machine, "hbm_bytes", 28e9, "given"));
     f.options.samples = 16;
     hbp_vlm_plan_summary s;
-    hbp_vlm_plan *plan = make(&f, &s);
+    hbp_vlm_plan *plan = keep(make(&f, &s));
     check(&f, plan, &s);
     ck_assert_int_lt(s.max_vision, 16 * 5);
     ck_assert_int_lt(s.pack_samples, 16);
     ck_assert_int_gt(s.pack_samples, 0);
-    hbp_vlm_plan_free(plan);
     /* With budgets of the caller's, that is for the caller to do. */
     f.options.max_vision = 400;
     f.options.max_tokens = 120000;
@@ -281,7 +274,6 @@ START_TEST(micro_batches_shrink_until_they_fit)
     FAILS(f.context, HBP_E_INFEASIBLE, "stage",
           hbp_plan_vlm(f.context, f.lengths, f.vlm, f.machine, &f.options, &none));
     ck_assert_ptr_null(none);
-    teardown(&f);
 }
 END_TEST
 
@@ -301,9 +293,9 @@ static void refuse(fixture *f, const char *text)
         f.options = kept;                                                                                    \
     } while (0)
 
-START_TEST(bad_options_are_named)
+START_TEST_IN_CONTEXT(bad_options_are_named)
 {
-    fixture f = setup(40);
+    fixture f = setup(context, 40);
     REFUSE(data, 5, "data is 5");
     REFUSE(model, -1, "model is -1");
     REFUSE(memory, 4, "memory is 4");
@@ -338,7 +330,6 @@ START_TEST(bad_options_are_named)
     FAILS(f.context, HBP_E_INVALID, "none of 2 samples has vision units",
           hbp_plan_vlm(f.context, text, f.vlm, f.machine, &f.options, &plan));
     hbp_lengths_free(text);
-    teardown(&f);
 }
 END_TEST
 
@@ -371,11 +362,11 @@ static void cancel_each(fixture *f)
 }
 
 /* A small run of measured layers, short of memory for what `samples` asks for, so that rounds follow. */
-START_TEST(failing_allocations_and_cancel)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 {
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    fixture f = setup(16);
-    hbp_layers *layers = draw_measured(f.context, &rng, 3);
+    fixture f = setup(context, 16);
+    hbp_layers *layers = keep(draw_measured(f.context, &rng, 3));
     f.options.layers = layers;
     f.options.layers_vision = 4;
     f.options.layers_tokens = 1024;
@@ -399,8 +390,6 @@ START_TEST(failing_allocations_and_cancel)
     ck_assert_int_ge(s.pack_samples, 1);
     failing_sweep(plan, &f);
     cancel_each(&f);
-    hbp_layers_free(layers);
-    teardown(&f);
 }
 END_TEST
 

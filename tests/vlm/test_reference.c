@@ -35,15 +35,13 @@ static void check_scaled(double scaled, double own, double roundings, double con
                   tolerance);
 }
 
-START_TEST(times_of_any_pack)
+START_TEST_IN_CONTEXT(times_of_any_pack)
 {
     static const char *const names[] = {"internvl-1.5-26b", "qwen2-vl-7b"};
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    for (int turn = 0; turn < 60; turn++) {
-        fixture f = setup(8);
-        hbp_vlm_free(f.vlm);
-        f.vlm = NULL;
-        OK(f.context, hbp_vlm_create_preset(f.context, names[turn % 2], &f.vlm));
+    for (int turn = 0, mark = keep_mark(); turn < 60; keep_release(mark), turn++) {
+        fixture f = setup(context, 8);
+        MAKES(context, f.vlm, hbp_vlm_create_preset(context, names[turn % 2], &f.vlm));
         f.options.tensor_parallel = 1 << hbp__rng_below(&rng, 3);
         f.options.data_parallel = 2;
         hbp__vlm_run run = open_run(&f);
@@ -94,16 +92,15 @@ START_TEST(times_of_any_pack)
         }
         hbp__vlm_reference_close(&r);
         ck_assert_ptr_null(r.layers);
-        teardown(&f);
     }
 }
 END_TEST
 
 /* What measured layers tell of nothing but their own size: no squares, and scales in units and tokens. */
-START_TEST(measured_layers_are_taken_as_they_are)
+START_TEST_IN_CONTEXT(measured_layers_are_taken_as_they_are)
 {
     hbp__rng rng = hbp__rng_make(2, 0, 0);
-    fixture f = setup(8);
+    fixture f = setup(context, 8);
     hbp_layers *layers = draw_measured(f.context, &rng, 9);
     f.options.layers = layers;
     f.options.layers_vision = 4;
@@ -141,7 +138,6 @@ START_TEST(measured_layers_are_taken_as_they_are)
         hbp__vlm_reference_close(&r);
         hbp_layers_free(layers);
     }
-    teardown(&f);
 }
 END_TEST
 
@@ -158,11 +154,10 @@ static hbp_status open_reference(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations)
+START_TEST_IN_CONTEXT(failing_allocations)
 {
-    fixture f = setup(8);
+    fixture f = setup(context, 8);
     failing_sweep(open_reference, &f);
-    teardown(&f);
 }
 END_TEST
 
