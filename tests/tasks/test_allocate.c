@@ -3,13 +3,13 @@
 
 #include "cost/curves.h"
 #include "graphs.h"
+#include "keep.h"
 #include "tasks/planned.h"
 
 /* Figure 5a as the page has it: C* = 1 s, n* = 1.9, 1.5 and .6. */
-START_TEST(the_figure)
+START_TEST_IN_CONTEXT(the_figure)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = figure_graph(context);
+    hbp_graph *graph = keep(figure_graph(context));
     planned p;
     open_planned(context, graph, 4, &p);
     static const double share[] = {1.9, 1.5, .6};
@@ -36,8 +36,6 @@ START_TEST(the_figure)
         ck_assert_double_eq_tol((double)span * 1e-9, span_s[m], .001);
     }
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -104,9 +102,8 @@ START_TEST(identities_on_random_curves)
 END_TEST
 
 /* The level's C* and shares are hbp__relax's, and the tuples those of the two points. */
-START_TEST(levels_of_random_graphs)
+START_TEST_IN_CONTEXT(levels_of_random_graphs)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     for (int trial = 0; trial < 2000; trial++) {
         hbp_graph *graph = random_graph(context, &rng, NULL);
@@ -137,7 +134,6 @@ START_TEST(levels_of_random_graphs)
         close_planned(&p);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -154,16 +150,13 @@ static hbp_status allocate_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(no_allocation_is_taken_for_granted)
+START_TEST_IN_CONTEXT(no_allocation_is_taken_for_granted)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(allocate_once, &p);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "graphs.h"
+#include "keep.h"
 #include "tasks/alone.h"
 #include "tasks/baselines.h"
 
@@ -18,10 +19,9 @@ static void add_task(hbp_context *context, hbp_graph *graph, const char *name, i
     add_chain(context, graph, &o, name, "layer", name, count);
 }
 
-START_TEST(two_tasks_by_hand)
+START_TEST_IN_CONTEXT(two_tasks_by_hand)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_task(context, graph, "long", 1, 100, 60, 40);
     add_task(context, graph, "short", 1, 50, 30, 0);
     planned p;
@@ -46,15 +46,12 @@ START_TEST(two_tasks_by_hand)
     open_planned(context, graph, 6, &p);
     ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), 40);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_longest_goes_first)
+START_TEST_IN_CONTEXT(the_longest_goes_first)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_task(context, graph, "a", 1, 4, 0, 0);
     add_task(context, graph, "b", 1, 5, 0, 0);
     add_task(context, graph, "c", 7, 1, 0, 0);
@@ -66,16 +63,13 @@ START_TEST(the_longest_goes_first)
     ck_assert_int_eq(makespan(context, hbp__plan_sequential, &p), 16);
     hbp__task_slices_close(&slices);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Tasks that feed one another count as one, and nothing waits for ever. */
-START_TEST(tasks_with_edges_between_them_are_one)
+START_TEST_IN_CONTEXT(tasks_with_edges_between_them_are_one)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     add_task(context, graph, "a0", 1, 10, 6, 0);
     add_task(context, graph, "b0", 1, 10, 6, 0);
     add_task(context, graph, "c", 1, 25, 14, 0);
@@ -93,8 +87,6 @@ START_TEST(tasks_with_edges_between_them_are_one)
     ck_assert_int_eq(makespan(context, hbp__plan_optimus, &p), 40);
     ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 10 + 10 + 14);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -144,9 +136,8 @@ static int64_t uniform(const planned *p, int32_t tasks)
     return longest_first(p, tasks, gpus);
 }
 
-START_TEST(random_graphs_as_defined)
+START_TEST_IN_CONTEXT(random_graphs_as_defined)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(17, 0, 0);
     int32_t together = 0, apart = 0;
     for (int32_t round = 0; round < 1500; round++) {
@@ -174,7 +165,6 @@ START_TEST(random_graphs_as_defined)
     }
     ck_assert_int_gt(together, 200);
     ck_assert_int_gt(apart, 200);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -189,9 +179,8 @@ static void same_slice(const hbp__task_slice *a, const hbp__task_slice *b)
     ck_assert_int_eq(a->end_ns, b->end_ns);
 }
 
-START_TEST(the_same_again)
+START_TEST_IN_CONTEXT(the_same_again)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
     for (int32_t round = 0; round < 50; round++) {
         hbp_graph *graph = random_graph(context, &rng, NULL);
@@ -208,7 +197,6 @@ START_TEST(the_same_again)
         close_planned(&p);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -224,16 +212,13 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return HBP_OK;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(plan_once, &p);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,13 +1,13 @@
 #include "graphs.h"
+#include "keep.h"
 #include "tasks/alone.h"
 #include "tasks/baselines.h"
 #include "tasks/waves.h"
 
 /* Two towers of one task, and another task: the towers run side by side, the tasks do not. */
-START_TEST(towers_of_a_task_run_side_by_side)
+START_TEST_IN_CONTEXT(towers_of_a_task_run_side_by_side)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     static const int32_t gpus[] = {1, 2};
     static const int64_t ns[] = {10, 8};
     hbp_operator o;
@@ -26,8 +26,6 @@ START_TEST(towers_of_a_task_run_side_by_side)
     ck_assert_int_eq(makespan(context, hbp__plan_distmm, &p), 20 + 8 + 8);
     ck_assert_int_eq(makespan(context, hbp__plan_uniform, &p), 50);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -62,9 +60,8 @@ static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32
     return alone;
 }
 
-START_TEST(distmm_is_the_published_method_on_each_task_alone)
+START_TEST_IN_CONTEXT(distmm_is_the_published_method_on_each_task_alone)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(23, 0, 0);
     int32_t faster = 0;
     for (int32_t round = 0; round < 400; round++) {
@@ -88,7 +85,6 @@ START_TEST(distmm_is_the_published_method_on_each_task_alone)
         hbp_graph_free(graph);
     }
     ck_assert_int_gt(faster, 40);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -101,16 +97,13 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(plan_once, &p);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

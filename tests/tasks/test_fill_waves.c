@@ -1,10 +1,11 @@
 /* Waves as published (lib/tasks/fill_waves.c). */
+#include "keep.h"
 #include "tasks/waved.h"
 
 #define MOST_TUPLES 128
 
 /* Figure 5a's tuples, <2, 8> of .12 s; <2, 8> of .0683 s and <1, 4> of .1183 s; <1, 6> of .1 s, by hand. */
-START_TEST(waves_of_the_figure)
+START_TEST_IN_CONTEXT(waves_of_the_figure)
 {
     static const hbp__wave_item expected[] = {
         {.meta_op = 0, .count = 5, .gpus = 2}, /* .6: the shortest, .547, in whole operators of all */
@@ -17,8 +18,7 @@ START_TEST(waves_of_the_figure)
         {.meta_op = 2, .count = 1, .gpus = 1}, /* .1 */
     };
     static const int64_t first[] = {0, 2, 5, 7, 8};
-    hbp_context *context = test_context();
-    hbp_graph *graph = figure_graph(context);
+    hbp_graph *graph = keep(figure_graph(context));
     planned p;
     open_planned(context, graph, 4, &p);
     hbp__level_waves w;
@@ -34,8 +34,6 @@ START_TEST(waves_of_the_figure)
     ck_assert_int_eq(w.length_ns, 1200000000);
     hbp__level_waves_close(&w);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -137,9 +135,8 @@ static int64_t follow_page(const planned *p, hbp__tuple *tuples, int32_t count, 
     return length;
 }
 
-START_TEST(random_levels_follow_the_page)
+START_TEST_IN_CONTEXT(random_levels_follow_the_page)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int joined = 0;
     for (int trial = 0; trial < 2500; trial++) {
@@ -165,7 +162,6 @@ START_TEST(random_levels_follow_the_page)
         hbp_graph_free(graph);
     }
     ck_assert_int_gt(joined, 100);
-    hbp_context_free(context);
 }
 END_TEST
 

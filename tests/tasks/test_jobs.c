@@ -1,6 +1,7 @@
 #include "tasks/jobs.h"
 
 #include "graphs.h"
+#include "keep.h"
 #include "tasks/alone.h"
 
 /* A random graph with edges between some of its tasks, from earlier operators to later ones. */
@@ -39,9 +40,8 @@ static int together(hbp_context *context, const hbp_graph *graph, int32_t a, int
     return reached[b];
 }
 
-START_TEST(jobs_are_tasks_that_hang_together)
+START_TEST_IN_CONTEXT(jobs_are_tasks_that_hang_together)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     int32_t joined = 0;
     for (int32_t round = 0; round < 500; round++) {
@@ -75,13 +75,11 @@ START_TEST(jobs_are_tasks_that_hang_together)
         hbp_graph_free(graph);
     }
     ck_assert_int_gt(joined, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(sizes_and_times_of_jobs)
+START_TEST_IN_CONTEXT(sizes_and_times_of_jobs)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     for (int32_t round = 0; round < 300; round++) {
         hbp_graph *graph = random_graph(context, &rng, NULL);
@@ -105,13 +103,11 @@ START_TEST(sizes_and_times_of_jobs)
         close_planned(&p);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(jobs_run_as_soon_as_gpus_are_free)
+START_TEST_IN_CONTEXT(jobs_run_as_soon_as_gpus_are_free)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(6, 0, 0);
     for (int32_t round = 0; round < 1000; round++) {
         graph_sizes sizes = {.tasks = 12};
@@ -131,7 +127,6 @@ START_TEST(jobs_run_as_soon_as_gpus_are_free)
         close_planned(&p);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -147,16 +142,13 @@ static hbp_status run_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failed_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failed_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(run_once, &p);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "tasks/overlap.h"
 
 #include "graphs.h"
+#include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/baselines.h"
 #include "tasks/planned.h"
@@ -238,10 +239,9 @@ END_TEST
 
 /* One MetaOp alone runs as fast as it can; beside one that does not scale it only needs to be done in time.
  */
-START_TEST(simple_ones_are_optimal)
+START_TEST_IN_CONTEXT(simple_ones_are_optimal)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
     o.degrees = HBP_DEGREES_PROFILED;
@@ -266,8 +266,6 @@ START_TEST(simple_ones_are_optimal)
     ck_assert_int_eq(made.makespan_ns, 15000);
     hbp__task_slices_close(&made);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -288,18 +286,15 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(memory_may_run_out_and_users_may_cancel)
+START_TEST_IN_CONTEXT(memory_may_run_out_and_users_may_cancel)
 {
     hbp__rng rng = hbp__rng_make(45, 0, 0);
-    hbp_context *context = test_context();
-    hbp_graph *graph = random_graph(context, &rng, &(graph_sizes){.tasks = 4, .all_tasks = 1});
+    hbp_graph *graph = keep(random_graph(context, &rng, &(graph_sizes){.tasks = 4, .all_tasks = 1}));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(plan_once, &p);
     ck_assert_int_gt(cancel_sweep(plan_once, &p), 10);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

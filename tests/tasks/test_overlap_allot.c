@@ -1,5 +1,6 @@
 #include "tasks/overlap_allot.h"
 
+#include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/lists.h"
 
@@ -133,10 +134,9 @@ START_TEST(little_more_gpu_time_than_the_best_trade)
 END_TEST
 
 /* By hand: a chain of two MetaOps; an operator of the first costs least to speed up. */
-START_TEST(the_cheapest_on_the_path_gets_more)
+START_TEST_IN_CONTEXT(the_cheapest_on_the_path_gets_more)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     static const int32_t gpus[] = {1, 2};
     static const int64_t cheap[] = {100, 60}, dear[] = {100, 90};
     hbp_operator o;
@@ -170,8 +170,6 @@ START_TEST(the_cheapest_on_the_path_gets_more)
     ck_assert_int_eq(allot.time_ns[1], 0);
     ck_assert_int_eq(allot.share[0].fast, 2);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

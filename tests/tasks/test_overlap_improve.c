@@ -1,3 +1,4 @@
+#include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/lists.h"
 #include "tasks/overlap_search.h"
@@ -59,10 +60,9 @@ START_TEST(from_anywhere_to_the_shortest)
 }
 END_TEST
 
-START_TEST(neighbours_of_one_size_are_joined)
+START_TEST_IN_CONTEXT(neighbours_of_one_size_are_joined)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = figure_graph(context);
+    hbp_graph *graph = keep(figure_graph(context));
     planned p;
     open_planned(context, graph, 4, &p);
     hbp__placer placer;
@@ -91,8 +91,6 @@ START_TEST(neighbours_of_one_size_are_joined)
             if (list.piece[k].meta_op == joined[i][0] && list.piece[k].size == joined[i][1])
                 ck_assert_int_eq(list.piece[k].count, joined[i][2]);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

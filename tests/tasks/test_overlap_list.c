@@ -1,5 +1,6 @@
 #include "tasks/overlap_list.h"
 
+#include "keep.h"
 #include "tasks/lists.h"
 
 /* Whether the pieces before i leave `gpus` free all the time from `start` to `end`. */
@@ -174,16 +175,13 @@ static hbp_status open_both(hbp_context *context, void *user)
     return hbp__list_open(context, &placer, &list);
 }
 
-START_TEST(memory_may_run_out)
+START_TEST_IN_CONTEXT(memory_may_run_out)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = page_graph(context);
+    hbp_graph *graph = keep(page_graph(context));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(open_both, &p);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "tasks/overlap_roll.h"
 
+#include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/lists.h"
 
@@ -52,10 +53,9 @@ START_TEST(everything_runs_once_and_in_time)
 END_TEST
 
 /* Two alike on four GPUs share them evenly to the end. */
-START_TEST(two_alike_share_evenly)
+START_TEST_IN_CONTEXT(two_alike_share_evenly)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
     o.degrees = HBP_DEGREES_PROFILED;
@@ -86,8 +86,6 @@ START_TEST(two_alike_share_evenly)
     placer.room = 7;
     ck_assert(!hbp__roll_fill(&r, 4000, 4, &list));
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 #include "tasks/overlap_search.h"
 
+#include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/baselines.h"
 #include "tasks/lists.h"
@@ -49,10 +50,9 @@ END_TEST
 
 /* Barriers go: two waves whose slices do not wait for one another run at once. A size that is no faster than
  * a smaller one is left for that. */
-START_TEST(given_slices_lose_their_barriers)
+START_TEST_IN_CONTEXT(given_slices_lose_their_barriers)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
     o.degrees = HBP_DEGREES_PROFILED;
@@ -76,8 +76,6 @@ START_TEST(given_slices_lose_their_barriers)
     ck_assert_int_eq(best.makespan_ns, 300);
     ck_assert_int_eq(best.area_ns, 600);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "tasks/place.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 
 /* Tries every set of ranks for every slice. */
@@ -86,9 +87,8 @@ static int64_t cost_of(place_case *c, const int32_t *ranks)
 }
 
 /* Where memory is just enough, a placement is found; and it costs what the cheapest costs. */
-START_TEST(tiny_against_all_placements)
+START_TEST_IN_CONTEXT(tiny_against_all_placements)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int32_t found[2] = {0, 0}, best[2] = {0, 0}, cases = 600;
     for (int32_t i = 0; i < cases; i++) {
@@ -120,15 +120,13 @@ START_TEST(tiny_against_all_placements)
     ck_assert_int_eq(found[1], cases);
     ck_assert_int_ge(best[0], cases * 98 / 100);
     ck_assert_int_ge(best[1], cases * 95 / 100);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Whatever is asked for: ranks are valid and memory is kept; more flows than on consecutive ranks there never
  * are. */
-START_TEST(random_slices_are_placed)
+START_TEST_IN_CONTEXT(random_slices_are_placed)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     double sum = 0;
     int32_t compared = 0, tight = 0, fitted = 0;
@@ -177,13 +175,11 @@ START_TEST(random_slices_are_placed)
            tight);
     ck_assert_int_gt(compared, 300);
     ck_assert(sum / compared < .8);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(placing_is_deterministic)
+START_TEST_IN_CONTEXT(placing_is_deterministic)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     for (int32_t i = 0; i < 20; i++) {
         place_case c;
@@ -196,7 +192,6 @@ START_TEST(placing_is_deterministic)
         free(again);
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -218,9 +213,8 @@ static void open_pair(hbp_context *context, int64_t state_bytes, int64_t limit_b
     ready_case(c);
 }
 
-START_TEST(memory_beats_flows)
+START_TEST_IN_CONTEXT(memory_beats_flows)
 {
-    hbp_context *context = test_context();
     place_case c;
     for (int32_t how = 0; how < 3; how++) {
         open_pair(context, 60, 120, &c);
@@ -232,13 +226,11 @@ START_TEST(memory_beats_flows)
         ck_assert_int_eq(peak_of(&c, c.ranks, NULL), 60);
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(messages)
+START_TEST_IN_CONTEXT(messages)
 {
-    hbp_context *context = test_context();
     place_case c;
     open_pair(context, 60, 59, &c);
     FAILS(context, HBP_E_INFEASIBLE,
@@ -259,20 +251,17 @@ START_TEST(messages)
     FAILS(context, HBP_E_INVALID, "slice 1 runs on 2 GPUs when 2 of 2 are taken",
           hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(no_slices_need_nothing)
+START_TEST_IN_CONTEXT(no_slices_need_nothing)
 {
-    hbp_context *context = test_context();
     place_case c;
     open_pair(context, 60, 100, &c);
     c.slices.count = 0;
     for (int32_t how = 0; how < 3; how++)
         OK(context, hbp__place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -289,9 +278,8 @@ static hbp_status place_again(hbp_context *context, void *user)
     return hbp__place_slices(context, &f->c->problem, &f->c->slices, f->placement, NULL, f->c->ranks);
 }
 
-START_TEST(failing_allocations_and_cancel)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     place_case c;
     open_random_case(context, &rng, &(graph_sizes){.tasks = 3, .all_tasks = 1}, 8, 4, INT64_MAX, &c);
@@ -304,7 +292,6 @@ START_TEST(failing_allocations_and_cancel)
             ck_assert_int_gt(cancel_sweep(place_again, &f), 0);
         }
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

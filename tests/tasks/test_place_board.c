@@ -1,6 +1,7 @@
 #include "tasks/place_board.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 #include "tasks/place_greedy.h"
 
@@ -66,9 +67,8 @@ static int64_t own_links(const hbp__board *board)
     return cost;
 }
 
-START_TEST(costs_and_bytes_are_true)
+START_TEST_IN_CONTEXT(costs_and_bytes_are_true)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(11, 0, 0);
     for (int32_t i = 0; i < 1000; i++) {
         place_case c;
@@ -101,14 +101,12 @@ START_TEST(costs_and_bytes_are_true)
             ck_assert_int_eq(added[r], hbp__board_added(&board, one, r));
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* low and high bracket every slice that overlaps. */
-START_TEST(overlaps_are_bracketed)
+START_TEST_IN_CONTEXT(overlaps_are_bracketed)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(12, 0, 0);
     for (int32_t i = 0; i < 300; i++) {
         place_case c;
@@ -131,14 +129,12 @@ START_TEST(overlaps_are_bracketed)
         }
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Bytes near 2^62 are scaled down; costs stay sums without overflow. */
-START_TEST(huge_bytes_do_not_overflow)
+START_TEST_IN_CONTEXT(huge_bytes_do_not_overflow)
 {
-    hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
@@ -171,7 +167,6 @@ START_TEST(huge_bytes_do_not_overflow)
     hbp__board_measure(&board);
     ck_assert_int_eq(board.cost, 0);
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

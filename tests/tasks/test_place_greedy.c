@@ -1,11 +1,11 @@
 #include "tasks/place_greedy.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 
-START_TEST(random_slices)
+START_TEST_IN_CONTEXT(random_slices)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(41, 0, 0);
     int64_t flows[5] = {0}, peaks[5] = {0};
     for (int32_t i = 0; i < 300; i++) {
@@ -27,14 +27,12 @@ START_TEST(random_slices)
     ck_assert_int_lt(flows[HBP__GREEDY_BACKWARD], flows[HBP__GREEDY_FIRST]);
     ck_assert_int_lt(peaks[HBP__GREEDY_SPREAD], peaks[HBP__GREEDY_FIRST] * 8 / 10);
     ck_assert_int_lt(peaks[HBP__GREEDY_THRIFT], peaks[HBP__GREEDY_FIRST]);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The lowest free ranks, slice after slice in order of start. */
-START_TEST(first_takes_the_lowest)
+START_TEST_IN_CONTEXT(first_takes_the_lowest)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(42, 0, 0);
     for (int32_t i = 0; i < 200; i++) {
         place_case c;
@@ -58,15 +56,13 @@ START_TEST(first_takes_the_lowest)
         }
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Two producers of 2 GPUs each and their consumers, which start in the other order: each consumer finds the
  * ranks of its producer; and a slice of 4 GPUs goes into one domain. */
-START_TEST(flows_find_their_ranks)
+START_TEST_IN_CONTEXT(flows_find_their_ranks)
 {
-    hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
@@ -101,7 +97,6 @@ START_TEST(flows_find_their_ranks)
             ck_assert_int_eq(c.ranks[c.first[s]] / 4, c.ranks[c.first[s + 1] - 1] / 4);
     }
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

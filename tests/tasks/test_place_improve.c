@@ -1,13 +1,13 @@
 #include "tasks/place_improve.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 #include "tasks/place_greedy.h"
 
 /* Never worse, first in bytes above the limit, then in cost; and valid. */
-START_TEST(never_worse)
+START_TEST_IN_CONTEXT(never_worse)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(51, 0, 0);
     int64_t before = 0, after = 0, wandered = 0;
     for (int32_t i = 0; i < 400; i++) {
@@ -37,14 +37,12 @@ START_TEST(never_worse)
            (double)wandered / (double)before);
     ck_assert_int_lt(after, before * 9 / 10);
     ck_assert_int_lt(wandered, after);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No work, no change. */
-START_TEST(work_is_bounded)
+START_TEST_IN_CONTEXT(work_is_bounded)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(52, 0, 0);
     place_case c;
     hbp__board board;
@@ -60,7 +58,6 @@ START_TEST(work_is_bounded)
     ck_assert_int_lt(board.cost, cost);
     ck_assert_int_lt(board.work, work + (1 << 15));
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "tasks/place_keep.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 #include "simulate/task_bound.h"
 #include "tasks/place_greedy.h"
@@ -48,9 +49,8 @@ static void count_kept(const hbp_task_schedule *before, const hbp_task_schedule 
 }
 
 /* However the schedule before was numbered, renumbering finds it again; flows and memory stay as they are. */
-START_TEST(numbers_are_found_again)
+START_TEST_IN_CONTEXT(numbers_are_found_again)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(81, 0, 0);
     int64_t kept_sum = 0, all_sum = 0, old_sum = 0, placed_sum = 0, placed_all = 0;
     for (int32_t i = 0; i < 200; i++) {
@@ -108,14 +108,12 @@ START_TEST(numbers_are_found_again)
            (double)kept_sum / (double)all_sum, (double)placed_sum / (double)placed_all);
     ck_assert_int_gt(kept_sum, old_sum);
     ck_assert_int_gt(placed_sum, placed_all * 8 / 10);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* States stay on more ranks than where the schedule before is not told. */
-START_TEST(a_task_that_leaves_moves_little)
+START_TEST_IN_CONTEXT(a_task_that_leaves_moves_little)
 {
-    hbp_context *context = test_context();
     int64_t with = 0, without = 0, all_bytes = 0;
     for (int32_t i = 0; i < 60; i++) {
         place_case c[2];
@@ -147,7 +145,6 @@ START_TEST(a_task_that_leaves_moves_little)
     printf("a task leaves: states kept %.3f, of a new plan %.3f\n", (double)with / (double)all_bytes,
            (double)without / (double)all_bytes);
     ck_assert_int_gt(with, without);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -163,9 +160,8 @@ static hbp_status place_again(hbp_context *context, void *user)
 }
 
 /* A schedule of more GPUs before, some of whose ranks are gone. */
-START_TEST(failing_allocations_and_fewer_gpus)
+START_TEST_IN_CONTEXT(failing_allocations_and_fewer_gpus)
 {
-    hbp_context *context = test_context();
     place_case c[2];
     for (int32_t k = 0; k < 2; k++) {
         hbp__rng rng = hbp__rng_make(83, 0, 0);
@@ -174,16 +170,14 @@ START_TEST(failing_allocations_and_fewer_gpus)
     }
     OK(context,
        hbp__place_slices(context, &c[0].problem, &c[0].slices, HBP_PLACE_SEQUENTIAL, NULL, c[0].ranks));
-    hbp_task_schedule *before = build(&c[0], c[0].ranks);
+    hbp_task_schedule *before = keep(build(&c[0], c[0].ranks));
     failing_keep f = {&c[1], before};
     OK(context, place_again(context, &f));
     check_ranks(&c[1], c[1].ranks);
     failing_sweep(place_again, &f);
     ck_assert_int_gt(cancel_sweep(place_again, &f), 0);
-    hbp_task_schedule_free(before);
     close_case(&c[0]);
     close_case(&c[1]);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "tasks/place_memory.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 
 static int64_t least_peak(place_case *c, int32_t s)
@@ -30,9 +31,8 @@ static int64_t least_peak(place_case *c, int32_t s)
 }
 
 /* Finds a placement if and only if there is one. */
-START_TEST(complete_on_tiny_cases)
+START_TEST_IN_CONTEXT(complete_on_tiny_cases)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(61, 0, 0);
     for (int32_t i = 0, done = 0; done < 300; i++) {
         place_case c;
@@ -63,14 +63,12 @@ START_TEST(complete_on_tiny_cases)
             ck_assert(*hbp__board_set(&board, s) == 0);
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Without nodes nothing is found, and nothing is claimed. */
-START_TEST(nodes_are_counted)
+START_TEST_IN_CONTEXT(nodes_are_counted)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(62, 0, 0);
     place_case c;
     hbp__board board;
@@ -84,7 +82,6 @@ START_TEST(nodes_are_counted)
     OK(context, hbp__board_backtrack(&board, board.count + 1, &found, &tight));
     ck_assert_int_eq(found, 1);
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -99,16 +96,14 @@ static hbp_status search_again(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(failing_allocations_and_cancel)
+START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(63, 0, 0);
     place_case c;
     open_random_case(context, &rng, &(graph_sizes){.tasks = 3, .all_tasks = 1}, 8, 4, INT64_C(1) << 50, &c);
     failing_sweep(search_again, &c);
     ck_assert_int_gt(cancel_sweep(search_again, &c), 0);
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 #include "tasks/place_greedy.h"
 
@@ -18,9 +19,8 @@ static int32_t draw_pairs(hbp__rng *rng, int32_t gpus, int32_t *first, int32_t *
 
 /* Whatever is exchanged, slices keep their GPUs, ranks run one at a time, and costs and bytes stay those that
  * measuring anew finds; what is refused leaves no trace; what is kept was worth it. */
-START_TEST(exchanges_keep_placements_valid)
+START_TEST_IN_CONTEXT(exchanges_keep_placements_valid)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(31, 0, 0);
     int32_t kept = 0, refused = 0, forced = 0;
     for (int32_t i = 0; i < 300; i++) {
@@ -60,14 +60,12 @@ START_TEST(exchanges_keep_placements_valid)
     ck_assert_int_gt(kept, 100);
     ck_assert_int_gt(refused, 100);
     ck_assert_int_gt(forced, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Slices a to d, one GPU each: a and c on rank 0, b and d on rank 1; b overlaps a and c, d comes later. */
-START_TEST(slices_in_the_way_follow)
+START_TEST_IN_CONTEXT(slices_in_the_way_follow)
 {
-    hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
@@ -104,7 +102,6 @@ START_TEST(slices_in_the_way_follow)
         ck_assert_mem_eq(c.ranks, steps[i].ranks, sizeof steps[i].ranks);
     }
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 #include "tasks/place_paper.h"
 
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 
 /* Slices of independent MetaOps "a", "b", ..., one after the other in waves: size and MetaOp of each. */
@@ -51,9 +52,8 @@ static void expect(place_case *c, const int32_t *ranks)
 }
 
 /* Counted by hand. */
-START_TEST(orders_follow_meta_ops)
+START_TEST_IN_CONTEXT(orders_follow_meta_ops)
 {
-    hbp_context *context = test_context();
     place_case c;
     /* The second wave comes in the other order, and goes back to where each was. */
     const waved swapped[] = {{0, 4, 0}, {1, 2, 0}, {2, 2, 0}, {2, 2, 1}, {1, 2, 1}, {0, 4, 1}};
@@ -65,7 +65,6 @@ START_TEST(orders_follow_meta_ops)
     open_waves(context, shrunk, 5, &c);
     expect(&c, (int32_t[]){0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7, 0, 1, 2, 3});
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -85,9 +84,8 @@ static int64_t price_of(const place_case *c, const int32_t *ran, const int32_t *
 
 /* Slices that start together lie in some order on consecutive free ranks; no swap of two, nor moving one,
  * makes that order cheaper. */
-START_TEST(orders_are_local_optima)
+START_TEST_IN_CONTEXT(orders_are_local_optima)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(71, 0, 0);
     int32_t batches = 0;
     for (int32_t i = 0; i < 300; i++) {
@@ -148,7 +146,6 @@ START_TEST(orders_are_local_optima)
         close_case(&c);
     }
     ck_assert_int_gt(batches, 300);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,12 +1,12 @@
 #include "failing.h"
+#include "keep.h"
 #include "place.h"
 #include "tasks/place_greedy.h"
 
 /* What a slice takes on a rank that has none of it, and what bundles say about sharing, by going through all
  * operators. */
-START_TEST(bytes_of_random_slices)
+START_TEST_IN_CONTEXT(bytes_of_random_slices)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(21, 0, 0);
     int32_t bundles = 0;
     for (int32_t i = 0; i < 500; i++) {
@@ -52,7 +52,6 @@ START_TEST(bytes_of_random_slices)
         close_case(&c);
     }
     ck_assert_int_gt(bundles, 100);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -79,9 +78,8 @@ static void open_towers(hbp_context *context, int32_t cut, place_case *c)
     ready_case(c);
 }
 
-START_TEST(layers_that_run_together_are_one_bundle)
+START_TEST_IN_CONTEXT(layers_that_run_together_are_one_bundle)
 {
-    hbp_context *context = test_context();
     place_case c;
     hbp__board board;
     for (int32_t cut = 1; cut <= 3; cut++) {
@@ -103,14 +101,12 @@ START_TEST(layers_that_run_together_are_one_bundle)
         }
         close_case(&c);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Operators of one name with different sizes are a bundle of their own, whose larger states count. */
-START_TEST(uneven_states_are_not_bundled)
+START_TEST_IN_CONTEXT(uneven_states_are_not_bundled)
 {
-    hbp_context *context = test_context();
     hbp_graph *graph = new_graph(context);
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
@@ -137,7 +133,6 @@ START_TEST(uneven_states_are_not_bundled)
     OK(context, hbp__board_greedy(&board, HBP__GREEDY_FIRST));
     ck_assert_int_eq(board.rank_bytes[0], 200); /* not 101 */
     close_case(&c);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "data/task_schedule.h"
+#include "keep.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SLOW 1
@@ -78,15 +79,14 @@ static int64_t simulated(hbp_context *context, const hbp_graph *graph, const hbp
 
 /* Every promise on random graphs: the validator finds nothing, no makespan is below the bound, and the
  * default runs no longer than the published waves placed the same way. */
-START_TEST(random_graphs_keep_every_promise)
+START_TEST_IN_CONTEXT(random_graphs_keep_every_promise)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 1, 0);
-    for (int i = 0; i < RANDOM_GRAPHS; i++) {
+    for (int i = 0, mark = keep_mark(); i < RANDOM_GRAPHS; keep_release(mark), i++) {
         int32_t nodes = 1 << hbp__rng_below(&rng, 2), gpus = 1 << hbp__rng_below(&rng, 4);
         graph_sizes sizes = {.tasks = 4, .most_gpus = nodes * gpus};
-        hbp_graph *graph = random_graph(context, &rng, &sizes);
-        hbp_machine *machine = small_machine(context, nodes, gpus);
+        hbp_graph *graph = keep(random_graph(context, &rng, &sizes));
+        hbp_machine *machine = keep(small_machine(context, nodes, gpus));
         hbp_tasks_options options;
         hbp_tasks_options_init(&options, sizeof options);
         options.effort = 1;
@@ -109,23 +109,19 @@ START_TEST(random_graphs_keep_every_promise)
             hbp_task_schedule_free(paper);
         }
         hbp_task_schedule_free(own);
-        hbp_machine_free(machine);
-        hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A limit that shrinks: what is planned stays within it (the validator adds the bytes up again), until a
  * message says that nothing fits; never a limit that fits below one that did not. */
-START_TEST(memory_is_never_exceeded)
+START_TEST_IN_CONTEXT(memory_is_never_exceeded)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 2, 0);
     int fitted = 0, refused = 0;
-    for (int i = 0; i < 16; i++) {
-        hbp_graph *graph = random_graph(context, &rng, NULL);
-        hbp_machine *machine = small_machine(context, 2, 4);
+    for (int i = 0, mark = keep_mark(); i < 16; keep_release(mark), i++) {
+        hbp_graph *graph = keep(random_graph(context, &rng, NULL));
+        hbp_machine *machine = keep(small_machine(context, 2, 4));
         hbp_tasks_options options;
         hbp_tasks_options_init(&options, sizeof options);
         options.effort = 1;
@@ -162,19 +158,15 @@ START_TEST(memory_is_never_exceeded)
             fitted += k < 8;
             hbp_task_schedule_free(schedule);
         }
-        hbp_machine_free(machine);
-        hbp_graph_free(graph);
     }
     ck_assert_int_gt(fitted, 8);
     ck_assert_int_gt(refused, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Figures of the published workloads at 8 to 64 GPUs: 1.07 of the sum of C* as published, 1.04 by default. */
-START_TEST(workloads_come_near_the_optimum)
+START_TEST_IN_CONTEXT(workloads_come_near_the_optimum)
 {
-    hbp_context *context = test_context();
     for (int64_t w = 0; w < hbp_workload_count_presets(); w++)
         for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
             hbp_machine *machine = make_machine(context, "a800-80", nodes);
@@ -203,18 +195,16 @@ START_TEST(workloads_come_near_the_optimum)
             hbp_graph_free(graph);
             hbp_machine_free(machine);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A task leaves, and comes back: most states stay where they were, more than without a look at the past. */
-START_TEST(states_stay_when_tasks_come_and_go)
+START_TEST_IN_CONTEXT(states_stay_when_tasks_come_and_go)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make_machine(context, "a800-80", 2);
+    hbp_machine *machine = keep(make_machine(context, "a800-80", 2));
     hbp_graph *many = NULL, *few = NULL;
-    OK(context, hbp_graph_create_workload(context, "clip-10", machine, &many));
-    OK(context, hbp_graph_create_workload(context, "clip-7", machine, &few));
+    MAKES(context, many, hbp_graph_create_workload(context, "clip-10", machine, &many));
+    MAKES(context, few, hbp_graph_create_workload(context, "clip-7", machine, &few));
     hbp_task_schedule *before = NULL, *after = NULL, *again = NULL;
     hbp_task_summary first = planned(context, many, machine, NULL, &before);
     ck_assert_int_eq(first.kept_bytes, 0);
@@ -236,22 +226,17 @@ START_TEST(states_stay_when_tasks_come_and_go)
     hbp_task_schedule_free(after);
     hbp_task_schedule_free(again);
     hbp_task_schedule_free(same);
-    hbp_graph_free(many);
-    hbp_graph_free(few);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(wrong_arguments_are_named)
+START_TEST_IN_CONTEXT(wrong_arguments_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = small_machine(context, 1, 8);
+    hbp_machine *machine = keep(small_machine(context, 1, 8));
     hbp__rng rng = hbp__rng_make(5, 3, 0);
-    hbp_graph *graph = random_graph(context, &rng, NULL), *empty = NULL;
+    hbp_graph *graph = keep(random_graph(context, &rng, NULL)), *empty = NULL;
     hbp_task_schedule *out = NULL;
     hbp_tasks_options options;
-    OK(context, hbp_graph_create(context, &empty));
+    MAKES(context, empty, hbp_graph_create(context, &empty));
     hbp_tasks_options_init(&options, sizeof options);
     FAILS(context, HBP_E_INVALID, "graph", hbp_plan_tasks(context, NULL, machine, NULL, &out));
     FAILS(context, HBP_E_INVALID, "machine", hbp_plan_tasks(context, graph, NULL, NULL, &out));
@@ -277,10 +262,6 @@ START_TEST(wrong_arguments_are_named)
     FAILS(context, HBP_E_INVALID, "limit_bytes is -2",
           hbp_plan_tasks(context, graph, machine, &options, &out));
     ck_assert_ptr_null(out);
-    hbp_graph_free(graph);
-    hbp_graph_free(empty);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -300,38 +281,31 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(allocations_may_fail_and_calls_be_cancelled)
+START_TEST_IN_CONTEXT(allocations_may_fail_and_calls_be_cancelled)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 4, 0);
     graph_sizes sizes = {.tasks = 2, .encoders = 1, .heads = 1, .chain = 2, .most_gpus = 4, .all_tasks = 1};
-    call c = {.machine = small_machine(context, 1, 4), .graph = random_graph(context, &rng, &sizes)};
+    call c = {.machine = keep(small_machine(context, 1, 4)),
+              .graph = keep(random_graph(context, &rng, &sizes))};
     hbp_tasks_options_init(&c.options, sizeof c.options);
     c.options.effort = 1;
     c.options.limit_bytes = -1;
     failing_sweep(plan_once, &c);
     cancel_sweep(plan_once, &c);
-    hbp_graph_free(c.graph);
-    hbp_machine_free(c.machine);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_same_call_gives_the_same_schedule)
+START_TEST_IN_CONTEXT(the_same_call_gives_the_same_schedule)
 {
-    hbp_context *context = test_context();
-    hbp_machine *machine = make_machine(context, "a800-80", 2);
+    hbp_machine *machine = keep(make_machine(context, "a800-80", 2));
     hbp_graph *graph = NULL;
-    OK(context, hbp_graph_create_workload(context, "ofasys-7", machine, &graph));
+    MAKES(context, graph, hbp_graph_create_workload(context, "ofasys-7", machine, &graph));
     hbp_task_schedule *a = NULL, *b = NULL;
     planned(context, graph, machine, NULL, &a);
     planned(context, graph, machine, NULL, &b);
     ck_assert_uint_eq(hbp_task_schedule_get_digest(a), hbp_task_schedule_get_digest(b));
     hbp_task_schedule_free(a);
     hbp_task_schedule_free(b);
-    hbp_graph_free(graph);
-    hbp_machine_free(machine);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,12 +1,12 @@
 /* Waves with shares of what is left (lib/tasks/share_waves.c). */
+#include "keep.h"
 #include "tasks/waved.h"
 
 static const hbp__wave_rule rules[] = {{0, 1.1}, {1, 1.1}, {0, 1}, {1, 1.5}};
 
 /* Every rule on the levels of random graphs; nothing is shorter than its longest MetaOp or its work. */
-START_TEST(invariants_on_random_levels)
+START_TEST_IN_CONTEXT(invariants_on_random_levels)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     for (int trial = 0; trial < 2000; trial++) {
         hbp_graph *graph = random_graph(context, &rng, &(graph_sizes){.chain = 20});
@@ -35,14 +35,12 @@ START_TEST(invariants_on_random_levels)
         close_planned(&p);
         hbp_graph_free(graph);
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One MetaOp, or as many alike as there is room for, need one wave. */
-START_TEST(one_wave_where_one_will_do)
+START_TEST_IN_CONTEXT(one_wave_where_one_will_do)
 {
-    hbp_context *context = test_context();
     for (int32_t tasks = 1; tasks <= 8; tasks *= 2)
         for (int32_t gpus = tasks; gpus <= 64; gpus *= 2) {
             hbp_graph *graph = new_graph(context);
@@ -69,7 +67,6 @@ START_TEST(one_wave_where_one_will_do)
             close_planned(&p);
             hbp_graph_free(graph);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -125,9 +122,8 @@ static int64_t least_of(small *s, const int32_t *left)
 }
 
 /* Never below the optimum of all waves; with the better of two rules 3 % above it on average. */
-START_TEST(near_brute_force)
+START_TEST_IN_CONTEXT(near_brute_force)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(3, 0, 0);
     double sum = 0;
     int levels = 0, best = 0;
@@ -165,15 +161,13 @@ START_TEST(near_brute_force)
     ck_assert_int_gt(levels, 200);
     printf("share_waves / brute force: %.4f on average, optimal in %d of %d\n", sum / levels, best, levels);
     ck_assert_double_lt(sum / levels, 1.05);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* More MetaOps at a time, no two alike, than ends can be tried of; the slowest has the highest number. */
-START_TEST(wide_levels_end)
+START_TEST_IN_CONTEXT(wide_levels_end)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = new_graph(context);
+    hbp_graph *graph = keep(new_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
     o.batch = 16;
@@ -193,8 +187,6 @@ START_TEST(wide_levels_end)
     }
     hbp__level_waves_close(&w);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "tasks/waves.h"
 
 #include "hbp/workloads.h"
+#include "keep.h"
 #include "tasks/waved.h"
 
 static double relaxed_of(const planned *p)
@@ -70,11 +71,10 @@ static void report(const char *what, double *ratio, int count)
            ratio[count * 9 / 10], ratio[count * 99 / 100], ratio[count - 1]);
 }
 
-START_TEST(invariants_on_random_graphs)
+START_TEST_IN_CONTEXT(invariants_on_random_graphs)
 {
     enum { TRIALS = 3000 };
     static double ratio[TRIALS], published[TRIALS];
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int shorter = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
@@ -108,14 +108,12 @@ START_TEST(invariants_on_random_graphs)
     report("the shorter", ratio, TRIALS);
     ck_assert_int_gt(shorter, TRIALS / 10);
     ck_assert_double_lt(ratio[TRIALS / 2], 1.1);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The figure of section 5: never more than 7 % above the sum of C*. */
-START_TEST(workloads_are_near_the_optimum)
+START_TEST_IN_CONTEXT(workloads_are_near_the_optimum)
 {
-    hbp_context *context = test_context();
     double most = 0, page = 0;
     for (int64_t i = 0; i < hbp_workload_count_presets(); i++)
         for (int32_t nodes = 1; nodes <= 8; nodes *= 2) {
@@ -141,15 +139,13 @@ START_TEST(workloads_are_near_the_optimum)
             hbp_machine_free(machine);
         }
     printf("workloads / sum of C*: at most %.4f, as published %.4f\n", most, page);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Three items by hand: the second wave repeats the first's MetaOps and GPUs, the third does not. */
-START_TEST(equal_waves_are_one)
+START_TEST_IN_CONTEXT(equal_waves_are_one)
 {
-    hbp_context *context = test_context();
-    hbp_graph *graph = figure_graph(context);
+    hbp_graph *graph = keep(figure_graph(context));
     planned p;
     open_planned(context, graph, 4, &p);
     hbp__level_waves w;
@@ -181,8 +177,6 @@ START_TEST(equal_waves_are_one)
     hbp__task_slices_close(&s);
     hbp__level_waves_close(&w);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -198,18 +192,15 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(no_allocation_is_taken_for_granted)
+START_TEST_IN_CONTEXT(no_allocation_is_taken_for_granted)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(5, 0, 0);
-    hbp_graph *graph = random_graph(context, &rng, &(graph_sizes){.tasks = 5, .all_tasks = 1});
+    hbp_graph *graph = keep(random_graph(context, &rng, &(graph_sizes){.tasks = 5, .all_tasks = 1}));
     planned p;
     open_planned(context, graph, 8, &p);
     failing_sweep(plan_once, &p);
     ck_assert_int_ge(cancel_sweep(plan_once, &p), 3);
     close_planned(&p);
-    hbp_graph_free(graph);
-    hbp_context_free(context);
 }
 END_TEST
 
