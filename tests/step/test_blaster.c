@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
 #define MOST 12
 
@@ -39,9 +40,8 @@ static int64_t largest_run(const int64_t *length, const int64_t *first, int64_t 
     return largest;
 }
 
-START_TEST(every_cut_is_no_better)
+START_TEST_IN_CONTEXT(every_cut_is_no_better)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int64_t length[MOST], first[MOST + 1];
     for (int round = 0; round < 5000; round++) {
@@ -58,21 +58,18 @@ START_TEST(every_cut_is_no_better)
         OK(context, hbp__step_blaster_cut(context, length, count, runs, first));
         ck_assert_int_eq(largest_run(length, first, runs, count), every_cut(length, 0, count, runs));
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The largest sum leaves a choice: what is left is shared out evenly. */
-START_TEST(runs_are_near_the_mean)
+START_TEST_IN_CONTEXT(runs_are_near_the_mean)
 {
-    hbp_context *context = test_context();
     int64_t length[81] = {100}, first[6];
     for (int i = 1; i < 81; i++)
         length[i] = 1;
     OK(context, hbp__step_blaster_cut(context, length, 81, 5, first));
     for (int r = 0; r < 5; r++)
         ck_assert_int_eq(first[r + 1], 1 + 20 * r);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "data/lengths.h"
 #include "failing.h"
+#include "keep.h"
 #include "step/blaster.h"
 
 #define MOST 64
@@ -71,9 +72,8 @@ static int64_t check(const int64_t *length, const int64_t *rounded, int64_t coun
     return sum;
 }
 
-START_TEST(every_cut_is_no_better)
+START_TEST_IN_CONTEXT(every_cut_is_no_better)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int64_t length[MOST], rounded[MOST], rounds_up = 0;
     for (int round = 0; round < 3000; round++) {
@@ -85,13 +85,11 @@ START_TEST(every_cut_is_no_better)
         rounds_up += sum > 0;
     }
     ck_assert_int_gt(rounds_up, 500);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(the_recurrence_is_no_better)
+START_TEST_IN_CONTEXT(the_recurrence_is_no_better)
 {
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(2, 0, 0);
     int64_t length[MOST], rounded[MOST];
     for (int round = 0; round < 300; round++) {
@@ -100,23 +98,19 @@ START_TEST(the_recurrence_is_no_better)
         OK(context, hbp__step_bucket(context, length, count, buckets, rounded));
         ck_assert_int_eq(check(length, rounded, count, buckets), recurrence(length, count, buckets));
     }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 100,000 lengths of 2^31: sums pass 32 bits by far. */
-START_TEST(sums_have_64_bits)
+START_TEST_IN_CONTEXT(sums_have_64_bits)
 {
     enum { COUNT = 100000 };
-    hbp_context *context = test_context();
-    int64_t *length = malloc(2 * COUNT * sizeof *length), *rounded = length + COUNT;
+    int64_t *length = keep(malloc(2 * COUNT * sizeof *length)), *rounded = length + COUNT;
     for (int64_t i = 0; i < COUNT; i++)
         length[i] = i < COUNT / 2 ? HBP_MAX_LENGTH : HBP_MAX_LENGTH / 3;
     length[COUNT - 1] = 1;
     OK(context, hbp__step_bucket(context, length, COUNT, 2, rounded));
     ck_assert_int_eq(check(length, rounded, COUNT, 2), HBP_MAX_LENGTH / 3 - 1);
-    free(length);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "costs.h"
 #include "failing.h"
-#include "test.h"
+#include "keep.h"
 
 enum { MOST = 4096 };
 
@@ -44,10 +44,9 @@ static int64_t list(hbp_context *context, const hbp_cost *cost, const hbp_step_o
     return count;
 }
 
-START_TEST(the_table_of_powers_of_two)
+START_TEST_IN_CONTEXT(the_table_of_powers_of_two)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_communicator all[MOST], mine[MOST];
     int64_t count = list(context, cost, NULL, -1, all), row = 0;
     ck_assert_int_eq(count, 16 + 8 + 4 + 2);
@@ -72,16 +71,13 @@ START_TEST(the_table_of_powers_of_two)
     ck_assert_int_eq(hbp_find_communicator(all, sizeof *all, count, 0, 16), -1);
     ck_assert_int_eq(hbp_find_communicator(all, sizeof *all, count, -1, 1), -1);
     ck_assert_int_eq(hbp_find_communicator(NULL, 0, 0, 0, 1), -1);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Against the definition: every aligned range of an allowed degree, inside a domain when it fits one. */
-START_TEST(the_table_is_every_group_that_may_be)
+START_TEST_IN_CONTEXT(the_table_is_every_group_that_may_be)
 {
     static const int32_t shapes[][2] = {{24, 12}, {24, 24}, {72, 24}, {48, 12}};
-    hbp_context *context = test_context();
     hbp_communicator all[MOST];
     for (int i = 0; i < 4; i++)
         for (int any = 0; any < 2; any++) {
@@ -107,14 +103,12 @@ START_TEST(the_table_is_every_group_that_may_be)
             ck_assert_int_eq(row, count);
             hbp_cost_free(cost);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(options_narrow_the_table_but_not_to_nothing)
+START_TEST_IN_CONTEXT(options_narrow_the_table_but_not_to_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_communicator mine[MOST];
     hbp_step_options options;
     hbp_step_options_init(&options, sizeof options);
@@ -127,8 +121,6 @@ START_TEST(options_narrow_the_table_but_not_to_nothing)
     ck_assert_int_eq(mine[1].sp, 4);
     ck_assert_int_eq(mine[1].first_rank, 4);
     ck_assert_int_eq(mine[1].index, 17);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -147,9 +139,8 @@ static void check_plan(const hbp_plan *plan, const hbp_communicator *all, int64_
 }
 
 /* Every mode, any degrees, many batches: no pack runs on a group that was not announced. */
-START_TEST(every_pack_is_in_the_table)
+START_TEST_IN_CONTEXT(every_pack_is_in_the_table)
 {
-    hbp_context *context = test_context();
     hbp_communicator all[MOST];
     hbp_cost *costs[] = {test_cost(context), test_cost_ranks(context, 4), twelves(context, 24, 12),
                          twelves(context, 72, 24)};
@@ -178,16 +169,14 @@ START_TEST(every_pack_is_in_the_table)
     ck_assert_int_gt(plans, 60);
     for (int i = 0; i < 4; i++)
         hbp_cost_free(costs[i]);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* The hierarchy's plans too, with every degree of the cost. */
-START_TEST(packs_of_an_epoch_are_in_the_table)
+START_TEST_IN_CONTEXT(packs_of_an_epoch_are_in_the_table)
 {
-    hbp_context *context = test_context();
     hbp_communicator all[MOST];
-    hbp_cost *cost = twelves(context, 24, 12);
+    hbp_cost *cost = keep(twelves(context, 24, 12));
     hbp_step_options options;
     hbp_step_options_init(&options, sizeof options);
     options.degrees = HBP_STEP_ANY_DEGREE;
@@ -200,15 +189,12 @@ START_TEST(packs_of_an_epoch_are_in_the_table)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(entries_may_be_of_another_size)
+START_TEST_IN_CONTEXT(entries_may_be_of_another_size)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     const uint32_t sizes[] = {12, sizeof(hbp_communicator) + 8};
     for (int i = 0; i < 2; i++) {
         unsigned char room[40 * (sizeof(hbp_communicator) + 8)];
@@ -221,15 +207,12 @@ START_TEST(entries_may_be_of_another_size)
         ck_assert_int_eq(hbp_find_communicator((hbp_communicator *)room, sizes[i], 29, 12, 4), 27);
         ck_assert_int_eq(hbp_find_communicator((hbp_communicator *)room, sizes[i], 29, 5, 1), 5);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(bad_arguments_are_named)
+START_TEST_IN_CONTEXT(bad_arguments_are_named)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_communicator all[4];
     int64_t count = -1;
     hbp_step_options options;
@@ -259,8 +242,6 @@ START_TEST(bad_arguments_are_named)
     ck_assert_int_eq(count, 0);
     ck_assert_int_eq(hbp_list_communicators(NULL, cost, NULL, -1, all, sizeof *all, 4, &count),
                      HBP_E_INVALID);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -271,13 +252,10 @@ static hbp_status list_once(hbp_context *context, void *cost)
     return hbp_list_communicators(context, cost, NULL, -1, all, sizeof *all, 30, &count);
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     failing_sweep(list_once, cost);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "costs.h"
 #include "failing.h"
 #include "hbp/glpk.h"
+#include "keep.h"
 #include "step/buckets.h"
 
 #define MOST 8 /* sequences, for brute force */
@@ -372,9 +373,8 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-START_TEST(finds_the_same_twice)
+START_TEST_IN_CONTEXT(finds_the_same_twice)
 {
-    hbp_context *context = test_context();
     OK(context, hbp_context_set_solver(context, hbp_glpk_solver()));
     hbp_cost *cost = test_cost_ranks(context, 8);
     hbp_lengths *lengths = test_long_tail(context, 16, 8, 120000);
@@ -393,7 +393,6 @@ START_TEST(finds_the_same_twice)
     for (int i = 0; i < 2; i++)
         hbp__step_solution_close(&solution[i]);
     drop(cost, lengths, &step);
-    hbp_context_free(context);
 }
 END_TEST
 #endif
@@ -483,11 +482,10 @@ START_TEST(does_not_believe_a_solver)
 }
 END_TEST
 
-START_TEST(leaves_large_steps_to_the_search)
+START_TEST_IN_CONTEXT(leaves_large_steps_to_the_search)
 {
     int way = FAILS_IT;
     hbp_solver solver = {sizeof solver, fake_solve, &way};
-    hbp_context *context = test_context();
     OK(context, hbp_context_set_solver(context, &solver));
     hbp_cost *cost = test_cost(context);
     hbp_lengths *lengths = test_long_tail(context, 3, 4000, 30000);
@@ -500,7 +498,6 @@ START_TEST(leaves_large_steps_to_the_search)
     ck_assert(solution.bound_ns > 0 && solution.bound_ns <= solution.ns);
     hbp__step_solution_close(&solution);
     drop(cost, lengths, &step);
-    hbp_context_free(context);
 }
 END_TEST
 

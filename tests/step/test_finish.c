@@ -2,6 +2,7 @@
 #include "costs.h"
 #include "data/plan.h"
 #include "failing.h"
+#include "keep.h"
 #include "solved.h"
 
 /* The group of every sample. The test frees it. */
@@ -103,15 +104,14 @@ static hbp_status finish_apart(hbp_context *context, const hbp_lengths *lengths,
 
 /* Dropped samples are listed, pieces of a split one know where they begin, loss tokens and vision units come
  * along, all units with the first piece. */
-START_TEST(samples_keep_what_belongs_to_them)
+START_TEST_IN_CONTEXT(samples_keep_what_belongs_to_them)
 {
     static const uint32_t length[] = {100, 9000, 40, 7000, 3000}, loss[] = {100, 500, 0, 7000, 10},
                           vision[] = {2, 30, 0, 400, 5};
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_lengths_options options = {.struct_size = sizeof options, .loss_tokens = loss, .vision = vision};
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 5, &options, &lengths));
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
         hbp_lengths *limited = NULL;
         hbp_plan *plan = NULL;
@@ -137,9 +137,6 @@ START_TEST(samples_keep_what_belongs_to_them)
         hbp_plan_free(plan);
         hbp_lengths_free(limited);
     }
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -163,25 +160,21 @@ START_TEST(groups_without_a_place_are_a_mistake)
 END_TEST
 
 /* Beyond 2^63 ns in sum, though no micro-batch is. */
-START_TEST(a_time_past_all_numbers_is_an_overflow)
+START_TEST_IN_CONTEXT(a_time_past_all_numbers_is_an_overflow)
 {
-    hbp_context *context = test_context();
-    hbp_cost *small = test_cost(context), *cost = NULL;
+    hbp_cost *small = keep(test_cost(context)), *cost = NULL;
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
     OK(context, hbp_cost_get_terms(context, small, &terms));
     terms.ns_per_token_squared = 4e13;
     terms.step_ns = 0;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    OK(context, hbp_lengths_create_u32(context, (uint32_t[]){1000, 999, 998, 997}, 4, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &terms, &cost));
+    MAKES(context, lengths,
+          hbp_lengths_create_u32(context, (uint32_t[]){1000, 999, 998, 997}, 4, NULL, &lengths));
     hbp_step_options options = {.struct_size = sizeof options};
     FAILS(context, HBP_E_OVERFLOW, "2^63", finish_apart(context, lengths, cost, &options, &plan));
     ck_assert_ptr_null(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_cost_free(small);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* The plainest plan there is. */
 #include "failing.h"
+#include "keep.h"
 #include "small_steps.h"
 #include "step/arrange.h"
 #include "step/builder.h"
@@ -40,13 +41,12 @@ START_TEST(the_first_group_that_holds_it)
 END_TEST
 
 /* Long sequences pass over all groups that the short ones keep open, which takes the square of them. */
-START_TEST(a_request_to_cancel_ends_it)
+START_TEST_IN_CONTEXT(a_request_to_cancel_ends_it)
 {
     enum { COUNT = 20000 };
     static uint32_t length[COUNT];
-    hbp_context *context = test_context();
     hbp__rng rng = hbp__rng_make(1, 0, 0);
-    hbp_cost *cost = small_cost(context, &rng, SMALL_MEMORY, 8);
+    hbp_cost *cost = keep(small_cost(context, &rng, SMALL_MEMORY, 8));
     hbp_lengths *lengths = NULL;
     hbp_step_options options = {.struct_size = sizeof options};
     hbp__step step;
@@ -54,7 +54,7 @@ START_TEST(a_request_to_cancel_ends_it)
     for (int64_t i = 0; i < COUNT; i++)
         length[i] = i % 2 ? 1 + hbp__rng_below(&rng, 3000)
                           : (uint32_t)(hbp_cost_predict_capacity(cost, 1, 0) * 3 / 5 + i % 97);
-    OK(context, hbp_lengths_create_u32(context, length, COUNT, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, COUNT, NULL, &lengths));
     OK(context, hbp__step_open(context, lengths, cost, &options, &step));
     hbp_context_cancel(context);
     ck_assert_int_eq(hbp__step_first_fit(&step, &solution), HBP_E_CANCELLED);
@@ -63,9 +63,6 @@ START_TEST(a_request_to_cancel_ends_it)
     ck_assert_int_eq(hbp__step_arrange_degree(&step, 0, 9, &solution), HBP_E_CANCELLED);
     hbp__step_solution_close(&solution);
     hbp__step_close(&step);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

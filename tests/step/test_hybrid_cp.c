@@ -1,4 +1,5 @@
 #include "golden.h"
+#include "keep.h"
 #include "modes.h"
 
 #define K 1024
@@ -86,16 +87,15 @@ START_TEST(idle_ranks_widen_groups)
 }
 END_TEST
 
-START_TEST(a_rank_may_hold_too_little)
+START_TEST_IN_CONTEXT(a_rank_may_hold_too_little)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, 4);
+    hbp_cost *cost = keep(mode_square_cost(context, 4));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {10, 401, 20};
     hbp_step_options o = {
         .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 100};
     hbp_plan *plan = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
     FAILS(
         context, HBP_E_INFEASIBLE,
         "sample 1 has 401 tokens with padding; the longest pack holds 400 with sequence_tokens_per_rank 100 "
@@ -112,15 +112,10 @@ START_TEST(a_rank_may_hold_too_little)
           hbp_plan_step(context, lengths, cost, &o, &plan));
     o.sequence_tokens_per_rank = 101;
     o.max_micro_batches = 2;
-    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
-    hbp_plan_free(plan);
+    MAKES(context, plan, hbp_plan_step(context, lengths, cost, &o, &plan));
     plan = NULL;
     o.sequence_tokens_per_rank = INT32_MAX;
-    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
+    MAKES(context, plan, hbp_plan_step(context, lengths, cost, &o, &plan));
 }
 END_TEST
 
@@ -135,35 +130,30 @@ START_TEST(one_degree_goes_on)
 END_TEST
 
 /* 60 and 30 are 90 tokens, but a pack of 128. */
-START_TEST(padding_counts_in_a_rank)
+START_TEST_IN_CONTEXT(padding_counts_in_a_rank)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, 1);
+    hbp_cost *cost = keep(mode_square_cost(context, 1));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {60, 30};
     hbp_step_options o = {
         .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .pack_multiple = 64, .tokens_per_rank = 100};
-    OK(context, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 2);
     o.tokens_per_rank = 128;
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A rank of 4 that takes 2K of a sequence runs packs of 2K in the groups that it forms without a cap, which
  * only cuts them: 4K on two ranks; 2K and then 2K on one of the others; 2K, two of 1K and two of 1K. */
-START_TEST(a_cap_cuts_the_groups)
+START_TEST_IN_CONTEXT(a_cap_cuts_the_groups)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, 4);
+    hbp_cost *cost = keep(mode_square_cost(context, 4));
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {1 * K, 4 * K, 2 * K, 1 * K, 2 * K, 1 * K, 2 * K, 1 * K};
     hbp_step_options o = {
         .struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP, .sequence_tokens_per_rank = 2 * K};
-    OK(context, hbp_lengths_create_u32(context, length, 8, NULL, &lengths));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 8, NULL, &lengths));
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
     o.tokens_per_rank = 2 * K;
     stepped plan = stepped_plan(context, lengths, cost, &o);
@@ -171,45 +161,36 @@ START_TEST(a_cap_cuts_the_groups)
     ck_assert_int_eq(plan.ns, 8 * K * K + 4 * K * K + 2 * K * K);
     o.tokens_per_rank = 8 * K;
     ck_assert_int_eq(stepped_plan(context, lengths, cost, &o).micro_batches, 1);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Four sequences of 400 on one rank that holds 1000: one after the other without a bound, so two packs. */
-START_TEST(a_group_has_several_packs)
+START_TEST_IN_CONTEXT(a_group_has_several_packs)
 {
-    hbp_context *context = test_context();
-    hbp_cost *square = mode_square_cost(context, 1), *cost = NULL;
+    hbp_cost *square = keep(mode_square_cost(context, 1)), *cost = NULL;
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {400, 400, 400, 400};
     hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_HYBRID_CP};
     OK(context, hbp_cost_get_terms(context, square, &t));
     t.limit_bytes = 1000;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
     stepped plan = stepped_plan(context, lengths, cost, &o);
     ck_assert_int_eq(plan.micro_batches, 2);
     ck_assert_int_eq(plan.ns, 4 * 400 * 400);
     o.max_samples = 1;
     plan = stepped_plan(context, lengths, cost, &o);
     ck_assert_int_eq(plan.micro_batches, 4);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_cost_free(square);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* A rank holds 600 tokens where nothing is recomputed, 1200 where all is, in twice the time: three packs take
  * 1,200,000 ns, one takes 2,400,000. */
-START_TEST(packs_need_not_recompute)
+START_TEST_IN_CONTEXT(packs_need_not_recompute)
 {
     static const int32_t degree[] = {1};
     static const double zero[1] = {0};
-    hbp_context *context = test_context();
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {400, 400, 400};
@@ -223,14 +204,11 @@ START_TEST(packs_need_not_recompute)
     t.limit_bytes = 6000;
     t.degree = degree;
     t.sp_latency_ns = t.sp_ns_per_token = zero;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
     stepped plan = stepped_plan(context, lengths, cost, &o);
     ck_assert_int_eq(plan.micro_batches, 3);
     ck_assert_int_eq(plan.ns, 3 * 400 * 1000);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -242,10 +220,9 @@ START_TEST(the_original_makes_the_same_groups)
 END_TEST
 
 /* Buffers of 3 bytes where a token takes 1: two ranks hold half of what one does. */
-START_TEST(widened_groups_still_hold)
+START_TEST_IN_CONTEXT(widened_groups_still_hold)
 {
-    hbp_context *context = test_context();
-    hbp_cost *square = mode_square_cost(context, 4), *cost = NULL;
+    hbp_cost *square = keep(mode_square_cost(context, 4)), *cost = NULL;
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_lengths *lengths = NULL;
     const uint32_t length[] = {800, 400};
@@ -253,15 +230,11 @@ START_TEST(widened_groups_still_hold)
     OK(context, hbp_cost_get_terms(context, square, &t));
     t.sp_buffer_bytes = 3;
     t.limit_bytes = 1000;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 2, NULL, &lengths));
     stepped plan = stepped_plan(context, lengths, cost, &o);
     ck_assert_int_eq(plan.ns, 800 * 800);
     ck_assert_int_eq(plan.micro_batches, 1);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_cost_free(square);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* Steps of ranks that wait for nobody but their own pack, against every assignment of tiny steps. */
 #include "failing.h"
+#include "keep.h"
 #include "lockstep_steps.h"
 
 #define MOST_RANKS 4
@@ -83,9 +84,8 @@ static int64_t best_of_all(hbp_context *context, const hbp_cost *cost, const uin
     return o.best;
 }
 
-START_TEST(tiny_steps_against_every_assignment)
+START_TEST_IN_CONTEXT(tiny_steps_against_every_assignment)
 {
-    hbp_context *context = test_context();
     double under = 0, worst = 1;
     int64_t steps = 0, equal = 0;
     for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 60 : 240); seed++) {
@@ -114,23 +114,22 @@ START_TEST(tiny_steps_against_every_assignment)
     ck_assert_int_ge(equal * 100, steps * 99);
     ck_assert(worst < 1.02);
     ck_assert(under > 0.95 * (double)steps);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* 32 ranks or so, batches with a long tail: valid under every option, no longer than the plan of all ranks in
  * lockstep, hardly ever waiting, and 1.0042 of the bound in the mean. */
-START_TEST(random_steps_are_no_longer_than_in_lockstep)
+START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
 {
-    hbp_context *context = test_context();
     double idle = 0, over = 0;
     int64_t free_steps = 0;
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 8 : 32); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 8 : 32); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 9, 0);
         int32_t ranks = 8 << seed % 3, uneven = seed % 2 != 0;
-        hbp_cost *all = lockstep_cost(context, ranks, 0, 0, 4e6, 0);
-        hbp_cost *none = lockstep_cost(context, ranks, 1, uneven, 4e6, 0);
-        hbp_lengths *lengths = test_long_tail(context, seed, 16 * ranks, 120000);
+        hbp_cost *all = keep(lockstep_cost(context, ranks, 0, 0, 4e6, 0));
+        hbp_cost *none = keep(lockstep_cost(context, ranks, 1, uneven, 4e6, 0));
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 16 * ranks, 120000));
         hbp_step_options o = {.struct_size = sizeof o};
         int64_t bound_ns, unused;
         if (seed % 4 == 1)
@@ -149,29 +148,22 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
         ck_assert_int_le(bound_ns, ns);
         hbp_plan *plan = NULL, *again = NULL;
         hbp_report report = {.struct_size = sizeof report};
-        OK(context, hbp_plan_step(context, lengths, none, &o, &plan));
-        OK(context, hbp_plan_step(context, lengths, none, &o, &again));
+        MAKES(context, plan, hbp_plan_step(context, lengths, none, &o, &plan));
+        MAKES(context, again, hbp_plan_step(context, lengths, none, &o, &again));
         ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
         OK(context, hbp_simulate(context, plan, none, NULL, &report));
         idle += report.idle;
         free_steps++;
-        hbp_plan_free(again);
-        hbp_plan_free(plan);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(none);
-        hbp_cost_free(all);
     }
     ck_assert(idle < 0.005 * (double)free_steps);
     ck_assert(TEST_SANITIZED || over < 32.134);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Every rank runs as many micro-batches, and none of them is empty: samples are split among them. */
-START_TEST(equal_numbers_are_reached_without_dummies)
+START_TEST_IN_CONTEXT(equal_numbers_are_reached_without_dummies)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = lockstep_cost(context, 8, 1, 0, 4e6, 0);
+    hbp_cost *cost = keep(lockstep_cost(context, 8, 1, 0, 4e6, 0));
     for (uint64_t seed = 0; seed < 10; seed++) {
         hbp_lengths *lengths = test_long_tail(context, seed, 200, 30000);
         hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 1 + (int32_t)(seed % 3)};
@@ -184,16 +176,13 @@ START_TEST(equal_numbers_are_reached_without_dummies)
         hbp_plan_free(plan);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_refused)
+START_TEST_IN_CONTEXT(what_cannot_be_is_refused)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = lockstep_cost(context, 8, 1, 0, 4e6, 0), *other = NULL;
-    hbp_lengths *lengths = test_long_tail(context, 1, 20, 3000);
+    hbp_cost *cost = keep(lockstep_cost(context, 8, 1, 0, 4e6, 0)), *other = NULL;
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 20, 3000));
     hbp_plan *plan = NULL;
     hbp_step_options o = {.struct_size = sizeof o, .max_micro_batches = 1, .max_samples = 1};
     FAILS(context, HBP_E_INFEASIBLE, "no plan of at most 1 micro-batches",
@@ -212,9 +201,6 @@ START_TEST(what_cannot_be_is_refused)
     terms.uneven_micro_batches = 1;
     FAILS(context, HBP_E_INVALID, "with lockstep_ranks 8 of 8 ranks all of them meet",
           hbp_cost_create_terms(context, &terms, &other));
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -225,25 +211,20 @@ START_TEST(no_rank_is_idle)
 END_TEST
 
 /* Nor where micro-batches are more than samples of a rank. */
-START_TEST(no_rank_is_idle_for_a_multiple)
+START_TEST_IN_CONTEXT(no_rank_is_idle_for_a_multiple)
 {
     static const uint32_t length[] = {6, 22, 11, 49};
-    hbp_context *context = test_context();
-    hbp_cost *cost = lockstep_cost(context, 4, 1, 0, 4e7, 0);
+    hbp_cost *cost = keep(lockstep_cost(context, 4, 1, 0, 4e7, 0));
     hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 3};
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
-    OK(context, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
-    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 4, NULL, &lengths));
+    MAKES(context, plan, hbp_plan_step(context, lengths, cost, &o, &plan));
     ck_assert_int_eq(plan->packs, 12);
     uint32_t busy = 0;
     for (int64_t p = 0; p < plan->packs; p++)
         busy |= plan->pack_tokens[p] ? UINT32_C(1) << plan->pack_ranks[p] : 0;
     ck_assert_int_eq(busy, 15);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -261,16 +242,12 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = lockstep_cost(context, 4, 1, 0, 4e6, 0);
-    hbp_lengths *lengths = test_long_tail(context, 1, 20, 20000);
+    hbp_cost *cost = keep(lockstep_cost(context, 4, 1, 0, 4e6, 0));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 20, 20000));
     once o = {lengths, cost};
     failing_sweep(plan_once, &o);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* Steps of many micro-batches built level by level. */
 #include "boards.h"
 #include "exact_step.h"
+#include "keep.h"
 #include "stepped.h"
 
 #define GROUNDS 220
@@ -97,11 +98,10 @@ START_TEST(many_micro_batches_are_near_the_bound)
 END_TEST
 
 /* More micro-batches than are made of one part. */
-START_TEST(parts_make_up_the_whole)
+START_TEST_IN_CONTEXT(parts_make_up_the_whole)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 2);
-    hbp_lengths *lengths = test_long_tail(context, 3, 6000, 12000);
+    hbp_cost *cost = keep(test_cost_ranks(context, 2));
+    hbp_lengths *lengths = keep(test_long_tail(context, 3, 6000, 12000));
     hbp_step_options options = {.struct_size = sizeof options};
     hbp__step step;
     OK(context, hbp__step_open(context, lengths, cost, NULL, &step));
@@ -111,9 +111,6 @@ START_TEST(parts_make_up_the_whole)
     ck_assert_int_eq(plan.status, HBP_OK);
     ck_assert_msg((double)plan.ns < 1.03 * (double)plan.bound_ns, "%lld ns, bound %lld", (long long)plan.ns,
                   (long long)plan.bound_ns);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

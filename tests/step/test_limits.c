@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "failing.h"
+#include "keep.h"
 #include "modes.h"
 
 /* Batches with few samples a pack, and the first of them. */
@@ -108,10 +109,9 @@ static hbp_lengths *draw_batch(hbp_context *context, uint64_t seed, int64_t coun
     return lengths;
 }
 
-START_TEST(every_mode_keeps_to_the_limits)
+START_TEST_IN_CONTEXT(every_mode_keeps_to_the_limits)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     int64_t planned[HBP_STEP_MODE_COUNT] = {0};
     for (uint64_t seed = 0; seed < 64; seed++)
         for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
@@ -126,8 +126,6 @@ START_TEST(every_mode_keeps_to_the_limits)
         }
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
         ck_assert_int_gt(planned[mode], 48);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -175,9 +173,8 @@ static void plan_capped(hbp_context *context, uint64_t seed, capped_tally *paper
 
 /* The default mode takes no longer than the published planner, nor than itself in another number of
  * micro-batches, by much more than searches without caps differ. */
-START_TEST(few_samples_a_pack_are_no_reason_to_be_slow)
+START_TEST_IN_CONTEXT(few_samples_a_pack_are_no_reason_to_be_slow)
 {
-    hbp_context *context = test_context();
     capped_tally paper = {.worst = 0}, own = {.worst = 0};
     for (uint64_t seed = FIRST_CAPPED; seed < FIRST_CAPPED + CAPPED; seed++)
         plan_capped(context, seed, &paper, &own);
@@ -186,21 +183,19 @@ START_TEST(few_samples_a_pack_are_no_reason_to_be_slow)
     ck_assert_msg(paper.worst < 1.01, "%g of the published planner", paper.worst);
     ck_assert_msg(own.slower <= 2 && own.worst < 1.03, "%d of %d numbers are faster, one %g times",
                   (int)own.slower, (int)own.compared, own.worst);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Packs of 8 samples on 8 GPUs hold the whole batch, nearly or quite: it takes one micro-batch, in which
  * long and short samples share packs. */
-START_TEST(a_batch_that_fills_one_micro_batch_has_one)
+START_TEST_IN_CONTEXT(a_batch_that_fills_one_micro_batch_has_one)
 {
-    hbp_context *context = test_context();
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
     hbp_cost *cost = NULL;
-    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 1, &machine));
-    OK(context, hbp_cost_create(context, model, machine, NULL, &cost));
+    MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 1, &machine));
+    MAKES(context, cost, hbp_cost_create(context, model, machine, NULL, &cost));
     hbp_step_options o = {.struct_size = sizeof o, .max_samples = 8};
     for (int32_t kind = 0; kind < 2; kind++) {
         uint32_t length[63];
@@ -217,18 +212,13 @@ START_TEST(a_batch_that_fills_one_micro_batch_has_one)
                       (long long)plan.bound_ns);
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Limits that bind nobody change nothing but what the plan records of them. */
-START_TEST(limits_that_nobody_meets_change_nothing)
+START_TEST_IN_CONTEXT(limits_that_nobody_meets_change_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 6; seed++)
         for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
             hbp_step_options o = {.struct_size = sizeof o, .mode = mode};
@@ -239,16 +229,13 @@ START_TEST(limits_that_nobody_meets_change_nothing)
             ck_assert_uint_eq(stepped_plan(context, lengths, cost, &o).digest, plain.digest);
             hbp_lengths_free(lengths);
         }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Samples tied or not, degrees that do not nest. */
-START_TEST(any_degree_keeps_to_the_limits)
+START_TEST_IN_CONTEXT(any_degree_keeps_to_the_limits)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_uneven_cost(context, 15000);
+    hbp_cost *cost = keep(mode_uneven_cost(context, 15000));
     for (uint64_t seed = 0; seed < 64; seed += 3) {
         hbp_step_options o = {.struct_size = sizeof o, .degrees = HBP_STEP_ANY_DEGREE};
         o.mode = seed % 2 ? HBP_STEP_DEFAULT : HBP_STEP_DYNAMIC_CP;
@@ -257,8 +244,6 @@ START_TEST(any_degree_keeps_to_the_limits)
         ck_assert_msg(plan.status >= 0, "%s", hbp_context_message(context));
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -327,9 +312,8 @@ START_TEST(what_keeps_a_sequence_out_is_named)
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++) {
         mode_call call = {.options = {.struct_size = sizeof call.options, .mode = mode}};
         call.cost = test_cost(context);
@@ -338,7 +322,6 @@ START_TEST(nothing_is_left_behind)
         hbp_lengths_free(call.lengths);
         hbp_cost_free(call.cost);
     }
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 
 #ifdef HBP_TESTS_GLPK
 #include "hbp/glpk.h"
+#include "keep.h"
 #endif
 
 static stepped plan_small(small_step *s, int32_t buckets)
@@ -57,11 +58,10 @@ static int64_t shape_of(const hbp_plan *plan, int64_t *key)
 }
 
 /* In a single bucket a micro-batch is planned as that of as many sequences of the longest's length. */
-START_TEST(one_bucket_is_planned_as_its_longest)
+START_TEST_IN_CONTEXT(one_bucket_is_planned_as_its_longest)
 {
     enum { SEQUENCES = 20, STEPS = 60 };
-    hbp_context *context = test_context();
-    hbp_cost *cost = mode_square_cost(context, 8);
+    hbp_cost *cost = keep(mode_square_cost(context, 8));
     int64_t planned = 0;
     for (uint64_t seed = 0; seed < STEPS; seed++) {
         hbp__rng rng = hbp__rng_make(seed, 41, 0);
@@ -95,25 +95,22 @@ START_TEST(one_bucket_is_planned_as_its_longest)
         planned += count[0] > 1;
     }
     ck_assert_int_gt(planned, STEPS / 4);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* One long sequence and many short ones: SP groups of different degrees in one micro-batch, faster than one
  * degree for all. */
-START_TEST(degrees_are_mixed)
+START_TEST_IN_CONTEXT(degrees_are_mixed)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 8);
+    hbp_cost *cost = keep(test_cost_ranks(context, 8));
     hbp_lengths *lengths = NULL;
     uint32_t length[41] = {60000};
     for (int i = 1; i < 41; i++)
         length[i] = 1500;
     hbp_plan *plan = NULL;
     hbp_step_options o = {.struct_size = sizeof o, .mode = HBP_STEP_PAPER};
-    OK(context, hbp_lengths_create_u32(context, length, 41, NULL, &lengths));
-    OK(context, hbp_plan_step(context, lengths, cost, &o, &plan));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 41, NULL, &lengths));
+    MAKES(context, plan, hbp_plan_step(context, lengths, cost, &o, &plan));
     stepped paper = stepped_check(context, lengths, cost, &o, plan);
     int64_t degrees = 0;
     for (int32_t d = 1; d <= 8; d *= 2)
@@ -123,12 +120,8 @@ START_TEST(degrees_are_mixed)
                 break;
             }
     ck_assert_int_gt(degrees, 1);
-    hbp_plan_free(plan);
     o.mode = HBP_STEP_HOMOGENEOUS_SP;
     ck_assert_int_lt(paper.ns, stepped_plan(context, lengths, cost, &o).ns);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 #include "stepped.h"
 
 typedef struct batch {
@@ -16,19 +17,12 @@ typedef struct batch {
     hbp_step_options options;
 } batch;
 
-static batch open_batch(uint64_t seed, int64_t count)
+static batch open_batch(hbp_context *context, uint64_t seed, int64_t count)
 {
-    batch b = {.context = test_context(), .options = {.struct_size = sizeof b.options}};
-    b.cost = test_cost(b.context);
-    b.lengths = test_long_tail(b.context, seed, count, 60000);
+    batch b = {.context = context, .options = {.struct_size = sizeof b.options}};
+    b.cost = keep(test_cost(context));
+    b.lengths = keep(test_long_tail(context, seed, count, 60000));
     return b;
-}
-
-static void close_batch(batch *b)
-{
-    hbp_lengths_free(b->lengths);
-    hbp_cost_free(b->cost);
-    hbp_context_free(b->context);
 }
 
 static stepped plan_batch(const batch *b)
@@ -64,9 +58,9 @@ static void refuse_lengths(const batch *b, const uint32_t *length, const int64_t
     plan_batch(b);
 }
 
-START_TEST(a_sequence_that_no_group_holds_is_named)
+START_TEST_IN_CONTEXT(a_sequence_that_no_group_holds_is_named)
 {
-    batch b = open_batch(1, 40);
+    batch b = open_batch(context, 1, 40);
     int64_t holds = hbp_cost_predict_capacity(b.cost, 8, 8);
     char text[128];
     uint32_t length[] = {100, 200, (uint32_t)holds + 1, 300};
@@ -104,11 +98,10 @@ START_TEST(a_sequence_that_no_group_holds_is_named)
     FAILS(b.context, HBP_E_INFEASIBLE, text, hbp_plan_step(b.context, lengths, b.cost, &b.options, &plan));
     ck_assert_ptr_null(plan);
     hbp_lengths_free(lengths);
-    close_batch(&b);
 }
 END_TEST
 
-START_TEST(options_without_sense_are_refused)
+START_TEST_IN_CONTEXT(options_without_sense_are_refused)
 {
     static const struct {
         size_t field;
@@ -138,7 +131,7 @@ START_TEST(options_without_sense_are_refused)
                 {offsetof(hbp_step_options, longest_tokens), "longest_tokens is -1"},
                 {offsetof(hbp_step_options, tokens_per_rank), "tokens_per_rank is -1"},
                 {offsetof(hbp_step_options, time_limit_ms), "time_limit_ms is -1"}};
-    batch b = open_batch(2, 30);
+    batch b = open_batch(context, 2, 30);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         int32_t value = (int32_t)row[i].value;
         b.options = (hbp_step_options){.struct_size = sizeof b.options};
@@ -157,13 +150,12 @@ START_TEST(options_without_sense_are_refused)
     b.options = (hbp_step_options){
         .struct_size = sizeof b.options, .max_micro_batches = 2, .micro_batch_multiple = 3};
     refuse(&b, HBP_E_INVALID, "max_micro_batches");
-    close_batch(&b);
 }
 END_TEST
 
-START_TEST(degrees_that_the_cost_lacks_are_refused)
+START_TEST_IN_CONTEXT(degrees_that_the_cost_lacks_are_refused)
 {
-    batch b = open_batch(3, 30);
+    batch b = open_batch(context, 3, 30);
     b.options.min_sp = 4;
     b.options.max_sp = 2;
     refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 4..2");
@@ -171,30 +163,24 @@ START_TEST(degrees_that_the_cost_lacks_are_refused)
     refuse(&b, HBP_E_INVALID, "which is 3..3, and a power of two");
     b.options.degrees = HBP_STEP_ANY_DEGREE;
     refuse(&b, HBP_E_INVALID, "which is 3..3");
-    close_batch(&b);
     /* 32 heads cannot be cut in three, nor in 64. */
-    hbp_context *context = test_context();
     hbp_model *model = NULL;
     hbp_machine *machine = NULL;
-    OK(context, hbp_model_create_preset(context, "llama-3.1-8b", &model));
-    OK(context, hbp_machine_create_preset(context, "h100", 8, &machine));
-    b.context = context;
-    OK(context, hbp_cost_create(context, model, machine, NULL, &b.cost));
-    b.lengths = test_long_tail(context, 3, 30, 20000);
+    MAKES(context, model, hbp_model_create_preset(context, "llama-3.1-8b", &model));
+    MAKES(context, machine, hbp_machine_create_preset(context, "h100", 8, &machine));
+    MAKES(context, b.cost, hbp_cost_create(context, model, machine, NULL, &b.cost));
+    b.lengths = keep(test_long_tail(context, 3, 30, 20000));
     b.options =
         (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 64, .degrees = HBP_STEP_ANY_DEGREE};
     refuse(&b, HBP_E_INVALID, "no SP degree in min_sp..max_sp, which is 64..");
     b.options = (hbp_step_options){.struct_size = sizeof b.options, .min_sp = 3, .max_sp = 3, .degrees = 1};
     refuse(&b, HBP_E_INVALID, "which is 3..3");
-    hbp_machine_free(machine);
-    hbp_model_free(model);
-    close_batch(&b);
 }
 END_TEST
 
-START_TEST(arguments_are_required)
+START_TEST_IN_CONTEXT(arguments_are_required)
 {
-    batch b = open_batch(4, 10);
+    batch b = open_batch(context, 4, 10);
     hbp_plan *plan = NULL;
     ck_assert_int_eq(hbp_plan_step(NULL, b.lengths, b.cost, NULL, &plan), HBP_E_INVALID);
     FAILS(b.context, HBP_E_INVALID, "batch_lengths", hbp_plan_step(b.context, NULL, b.cost, NULL, &plan));
@@ -206,14 +192,13 @@ START_TEST(arguments_are_required)
     FAILS(b.context, HBP_E_INVALID, "0", hbp_lengths_create_u32(b.context, (uint32_t[]){1}, 0, NULL, &none));
     OK(b.context, hbp_plan_step(b.context, b.lengths, b.cost, NULL, &plan));
     hbp_plan_free(plan);
-    close_batch(&b);
 }
 END_TEST
 
 /* Vision units that cost nothing come along; those that cost something are not for a step. */
-START_TEST(vision_units_that_cost_something_are_refused)
+START_TEST_IN_CONTEXT(vision_units_that_cost_something_are_refused)
 {
-    batch b = open_batch(6, 10);
+    batch b = open_batch(context, 6, 10);
     hbp_lengths *lengths = NULL;
     hbp_plan *plan = NULL;
     hbp_cost *cost = NULL;
@@ -238,15 +223,14 @@ START_TEST(vision_units_that_cost_something_are_refused)
     hbp_plan_free(plan);
     hbp_cost_free(cost);
     hbp_lengths_free(lengths);
-    close_batch(&b);
 }
 END_TEST
 
 /* A caller compiled against fewer fields gets the defaults of the others; one against more may not set them.
  */
-START_TEST(older_and_newer_callers_are_understood)
+START_TEST_IN_CONTEXT(older_and_newer_callers_are_understood)
 {
-    batch b = open_batch(5, 60);
+    batch b = open_batch(context, 5, 60);
     struct {
         hbp_step_options known;
         int64_t unknown;
@@ -275,7 +259,6 @@ START_TEST(older_and_newer_callers_are_understood)
     hbp_step_options_init(&b.options, sizeof b.options);
     ck_assert_int_eq(b.options.effort, 0);
     ck_assert_uint_eq(b.options.struct_size, sizeof b.options);
-    close_batch(&b);
 }
 END_TEST
 
@@ -291,18 +274,17 @@ START_TEST(modes_have_names)
 END_TEST
 
 /* The exact solver is the context's; there is none here. */
-START_TEST(no_solver_is_said)
+START_TEST_IN_CONTEXT(no_solver_is_said)
 {
-    batch b = open_batch(6, 20);
+    batch b = open_batch(context, 6, 20);
     b.options.solver = HBP_STEP_EXACT;
     refuse(&b, HBP_E_SOLVER, "solver");
-    close_batch(&b);
 }
 END_TEST
 
-START_TEST(a_time_past_all_numbers_is_an_overflow)
+START_TEST_IN_CONTEXT(a_time_past_all_numbers_is_an_overflow)
 {
-    batch b = open_batch(7, 5);
+    batch b = open_batch(context, 7, 5);
     hbp_cost_terms terms = {.struct_size = sizeof terms};
     hbp_cost *cost = NULL;
     hbp_plan *plan = NULL;
@@ -312,16 +294,14 @@ START_TEST(a_time_past_all_numbers_is_an_overflow)
     FAILS(b.context, HBP_E_OVERFLOW, "2^63", hbp_plan_step(b.context, b.lengths, cost, NULL, &plan));
     ck_assert_ptr_null(plan);
     hbp_cost_free(cost);
-    close_batch(&b);
 }
 END_TEST
 
 /* The longest sample that there is, in lockstep sets of every size: a time, or the same refusal. */
-START_TEST(lockstep_sets_refuse_times_past_all_numbers_alike)
+START_TEST_IN_CONTEXT(lockstep_sets_refuse_times_past_all_numbers_alike)
 {
     static const uint32_t length[] = {1000, 2147483647, 3000, 2147483647};
     static const double squares[] = {0.2, 1, 2, 5, 1e18}, pack_ns[] = {0, 9.3e18};
-    hbp_context *context = test_context();
     for (int32_t set = 1; set <= 4; set *= 2)
         for (int i = 0; i < 20; i++) {
             hbp_cost *plain = test_cost_ranks(context, 4), *cost = NULL;
@@ -347,14 +327,13 @@ START_TEST(lockstep_sets_refuse_times_past_all_numbers_alike)
             hbp_cost_free(cost);
             hbp_cost_free(plain);
         }
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Dropped and split samples keep their names. */
-START_TEST(limited_lengths_are_planned)
+START_TEST_IN_CONTEXT(limited_lengths_are_planned)
 {
-    batch b = open_batch(8, 80);
+    batch b = open_batch(context, 8, 80);
     for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
         hbp_lengths *limited = NULL;
         hbp_plan *plan = NULL;
@@ -369,18 +348,16 @@ START_TEST(limited_lengths_are_planned)
         hbp_plan_free(plan);
         hbp_lengths_free(limited);
     }
-    close_batch(&b);
 }
 END_TEST
 
 /* Costs and batches at their ends: every plan is whole, and its bound holds. */
-START_TEST(odd_steps_are_planned)
+START_TEST_IN_CONTEXT(odd_steps_are_planned)
 {
     enum { ONE_RANK, FREE, SQUARES, WAITING, CRUMBS, EQUAL, NO_LAYERS, ODD_STEPS };
-    for (int odd = 0; odd < ODD_STEPS; odd++) {
-        batch b = open_batch((uint64_t)odd, odd == CRUMBS ? 20 : 40);
+    for (int odd = 0, mark = keep_mark(); odd < ODD_STEPS; keep_release(mark), odd++) {
+        batch b = open_batch(context, (uint64_t)odd, odd == CRUMBS ? 20 : 40);
         hbp_cost_terms t = {.struct_size = sizeof t};
-        hbp_cost *cost = NULL;
         uint32_t length[4000];
         for (int64_t i = 0; i < 4000; i++)
             length[i] = odd == CRUMBS ? 1 + (uint32_t)i % 2 : 5000;
@@ -401,18 +378,13 @@ START_TEST(odd_steps_are_planned)
         }
         if (odd == NO_LAYERS)
             t.layers = 1;
-        OK(b.context, hbp_cost_create_terms(b.context, &t, &cost));
-        hbp_cost_free(b.cost);
-        b.cost = cost;
-        if (odd == CRUMBS || odd == EQUAL) {
-            hbp_lengths_free(b.lengths);
-            OK(b.context,
-               hbp_lengths_create_u32(b.context, length, odd == CRUMBS ? 4000 : 300, NULL, &b.lengths));
-        }
+        MAKES(context, b.cost, hbp_cost_create_terms(context, &t, &b.cost));
+        if (odd == CRUMBS || odd == EQUAL)
+            MAKES(context, b.lengths,
+                  hbp_lengths_create_u32(context, length, odd == CRUMBS ? 4000 : 300, NULL, &b.lengths));
         stepped plan = stepped_plan(b.context, b.lengths, b.cost, &b.options);
         ck_assert_msg(plan.status == HBP_OK, "odd step %d: %s", odd, hbp_context_message(b.context));
         ck_assert_msg(odd != FREE || plan.ns == 0, "a free step takes %lld ns", (long long)plan.ns);
-        close_batch(&b);
     }
 }
 END_TEST
@@ -427,21 +399,20 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    batch b = open_batch(9, 40);
+    batch b = open_batch(context, 9, 40);
     failing_sweep(plan_once, &b);
     b.options.degrees = HBP_STEP_ANY_DEGREE;
     b.options.recompute = HBP_STEP_RECOMPUTE_ALL;
     b.options.micro_batch_multiple = 3;
     failing_sweep(plan_once, &b);
-    close_batch(&b);
 }
 END_TEST
 
-START_TEST(progress_may_cancel)
+START_TEST_IN_CONTEXT(progress_may_cancel)
 {
-    batch b = open_batch(10, 600);
+    batch b = open_batch(context, 10, 600);
     ck_assert_int_gt(cancel_sweep(plan_once, &b), 2);
     /* And so may another: the request waits for the next call, which clears it. */
     hbp_plan *plan = NULL;
@@ -450,21 +421,19 @@ START_TEST(progress_may_cancel)
     FAILS(b.context, HBP_E_CANCELLED, "", hbp_plan_step(b.context, b.lengths, b.cost, NULL, &plan));
     ck_assert_ptr_null(plan);
     ck_assert_uint_eq(plan_batch(&b).digest, digest);
-    close_batch(&b);
 }
 END_TEST
 
 /* A limit of 1 ms on thousands of sequences gives a whole plan all the same, and says that it was cut. */
-START_TEST(a_time_limit_gives_a_plan)
+START_TEST_IN_CONTEXT(a_time_limit_gives_a_plan)
 {
-    batch b = open_batch(11, 3000);
+    batch b = open_batch(context, 11, 3000);
     b.options.effort = 9;
     b.options.time_limit_ms = 1;
     stepped cut = plan_batch(&b);
     ck_assert_int_eq(cut.complete, 0);
     /* One that no plan reaches changes nothing. */
-    hbp_lengths_free(b.lengths);
-    b.lengths = test_long_tail(b.context, 11, 50, 60000);
+    b.lengths = keep(test_long_tail(context, 11, 50, 60000));
     b.options.effort = 0;
     b.options.time_limit_ms = INT64_C(1) << 40;
     stepped late = plan_batch(&b);
@@ -472,7 +441,6 @@ START_TEST(a_time_limit_gives_a_plan)
     stepped plain = plan_batch(&b);
     ck_assert_int_ne(late.complete, 0);
     ck_assert_uint_eq(late.digest, plain.digest);
-    close_batch(&b);
 }
 END_TEST
 
@@ -502,9 +470,9 @@ static void *work(void *argument)
 }
 
 /* The same plan every time, on every thread, beside others that plan. */
-START_TEST(every_run_gives_the_same_plan)
+START_TEST_IN_CONTEXT(every_run_gives_the_same_plan)
 {
-    batch b = open_batch(12, 200);
+    batch b = open_batch(context, 12, 200);
     worker workers[THREADS];
     pthread_t threads[THREADS];
     uint64_t digest[3];
@@ -522,14 +490,13 @@ START_TEST(every_run_gives_the_same_plan)
         for (int k = 0; k < 3; k++)
             ck_assert_uint_eq(workers[i].digest[k], digest[k]);
     }
-    close_batch(&b);
 }
 END_TEST
 
 /* Effort 0 is effort 1, and the lengths' ids are all that the order of a batch changes. */
-START_TEST(defaults_are_what_they_say)
+START_TEST_IN_CONTEXT(defaults_are_what_they_say)
 {
-    batch b = open_batch(13, 100);
+    batch b = open_batch(context, 13, 100);
     stepped plain = plan_batch(&b);
     b.options = (hbp_step_options){.struct_size = sizeof b.options,
                                    .effort = 1,
@@ -543,22 +510,19 @@ START_TEST(defaults_are_what_they_say)
     uint32_t length[100];
     for (int64_t i = 0; i < 100; i++)
         length[i] = (uint32_t)hbp_lengths_get_length(b.lengths, 99 - i);
-    hbp_lengths_free(b.lengths);
-    OK(b.context, hbp_lengths_create_u32(b.context, length, 100, NULL, &b.lengths));
+    MAKES(context, b.lengths, hbp_lengths_create_u32(context, length, 100, NULL, &b.lengths));
     stepped turned = plan_batch(&b);
     ck_assert_int_eq(turned.ns, plain.ns);
     ck_assert_int_eq(turned.bound_ns, plain.bound_ns);
-    close_batch(&b);
 }
 END_TEST
 
 /* A multiple must not bring a step past the micro-batches that are asked for, in any mode. */
-START_TEST(a_multiple_keeps_to_the_limit)
+START_TEST_IN_CONTEXT(a_multiple_keeps_to_the_limit)
 {
     int64_t refused = 0, planned = 0;
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_lengths *lengths = test_long_tail(context, 1, 300, 30000);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 300, 30000));
     for (int32_t mode = 0; mode < HBP_STEP_MODE_COUNT; mode++)
         for (int32_t most = 3; most < 14; most++) {
             hbp_step_options options = {.struct_size = sizeof options,
@@ -577,9 +541,6 @@ START_TEST(a_multiple_keeps_to_the_limit)
         }
     ck_assert_int_gt(planned, 0);
     ck_assert_int_gt(refused, 0);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 #include "small_steps.h"
 #include "step/step.h"
 
@@ -13,19 +14,12 @@ typedef struct laid {
     hbp_step_options options;
 } laid;
 
-static laid open_laid(uint64_t seed, int64_t count)
+static laid open_laid(hbp_context *context, uint64_t seed, int64_t count)
 {
-    laid l = {.context = test_context(), .options = {.struct_size = sizeof l.options}};
-    l.cost = test_cost(l.context);
-    l.lengths = test_long_tail(l.context, seed, count, 40000);
+    laid l = {.context = context, .options = {.struct_size = sizeof l.options}};
+    l.cost = keep(test_cost(context));
+    l.lengths = keep(test_long_tail(context, seed, count, 40000));
     return l;
-}
-
-static void close_laid(laid *l)
-{
-    hbp_lengths_free(l->lengths);
-    hbp_cost_free(l->cost);
-    hbp_context_free(l->context);
 }
 
 static void open_step(const laid *l, hbp__step *step)
@@ -57,9 +51,9 @@ static hbp_cost *plain_cost(hbp_context *context, const int32_t *degree, int32_t
     return cost;
 }
 
-START_TEST(defaults_are_filled_in)
+START_TEST_IN_CONTEXT(defaults_are_filled_in)
 {
-    laid l = open_laid(1, 30);
+    laid l = open_laid(context, 1, 30);
     hbp__step step;
     open_step(&l, &step);
     const hbp_step_options *o = &step.options;
@@ -81,11 +75,10 @@ START_TEST(defaults_are_filled_in)
     open_step(&l, &step);
     ck_assert_int_eq(step.options.buckets, 16);
     hbp__step_close(&step);
-    close_laid(&l);
 }
 END_TEST
 
-START_TEST(degrees_follow_the_options)
+START_TEST_IN_CONTEXT(degrees_follow_the_options)
 {
     static const int32_t degree[] = {1, 2, 3, 4, 6, 12, 24};
     static const struct {
@@ -96,11 +89,10 @@ START_TEST(degrees_follow_the_options)
                {HBP_STEP_ANY_DEGREE, 0, 0, {1, 2, 3, 4, 6, 12, 24}, 7, 0},
                {HBP_STEP_ANY_DEGREE, 6, 0, {6, 12, 24}, 3, 1},
                {HBP_STEP_ANY_DEGREE, 3, 5, {3, 4}, 2, 0}};
-    laid l = open_laid(2, 10);
-    hbp_lengths_free(l.lengths);
-    OK(l.context, hbp_lengths_create_u32(l.context, (uint32_t[]){100, 7000, 3}, 3, NULL, &l.lengths));
-    hbp_cost_free(l.cost);
-    l.cost = plain_cost(l.context, degree, 7, 4);
+    laid l = open_laid(context, 2, 10);
+    MAKES(context, l.lengths,
+          hbp_lengths_create_u32(context, (uint32_t[]){100, 7000, 3}, 3, NULL, &l.lengths));
+    l.cost = keep(plain_cost(l.context, degree, 7, 4));
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         hbp__step step;
         l.options.degrees = row[i].degrees;
@@ -116,7 +108,6 @@ START_TEST(degrees_follow_the_options)
         ck_assert_int_eq(step.taken == NULL, row[i].chain);
         hbp__step_close(&step);
     }
-    close_laid(&l);
 }
 END_TEST
 
@@ -168,13 +159,11 @@ START_TEST(ways_are_the_cost)
 END_TEST
 
 /* Of more layers than ways are kept: first and last are there, and a way is never too small. */
-START_TEST(many_layers_are_thinned_out)
+START_TEST_IN_CONTEXT(many_layers_are_thinned_out)
 {
-    laid l = open_laid(3, 10);
-    hbp_lengths_free(l.lengths);
-    l.lengths = test_long_tail(l.context, 3, 10, 9000);
-    hbp_cost_free(l.cost);
-    l.cost = plain_cost(l.context, (int32_t[]){1, 2}, 2, 1000);
+    laid l = open_laid(context, 3, 10);
+    l.lengths = keep(test_long_tail(l.context, 3, 10, 9000));
+    l.cost = keep(plain_cost(l.context, (int32_t[]){1, 2}, 2, 1000));
     hbp__step step;
     open_step(&l, &step);
     for (int32_t j = 0; j < 2; j++) {
@@ -190,20 +179,18 @@ START_TEST(many_layers_are_thinned_out)
         }
     }
     hbp__step_close(&step);
-    close_laid(&l);
 }
 END_TEST
 
 /* Any number of layers around those that need thinning has its first and its last way, and no more than there
  * is room for. */
-START_TEST(every_number_of_layers_has_room)
+START_TEST_IN_CONTEXT(every_number_of_layers_has_room)
 {
+    int mark = keep_mark();
     for (int32_t layers = 250; layers <= 1300; layers += layers < 264 || layers > 500 ? 1 : 13) {
-        laid l = open_laid(3, 10);
-        hbp_lengths_free(l.lengths);
-        l.lengths = test_long_tail(l.context, 3, 10, 9000);
-        hbp_cost_free(l.cost);
-        l.cost = plain_cost(l.context, (int32_t[]){1}, 1, layers);
+        laid l = open_laid(context, 3, 10);
+        l.lengths = keep(test_long_tail(l.context, 3, 10, 9000));
+        l.cost = keep(plain_cost(l.context, (int32_t[]){1}, 1, layers));
         hbp__step step;
         open_step(&l, &step);
         const hbp__step_degree *d = &step.degree[0];
@@ -214,20 +201,19 @@ START_TEST(every_number_of_layers_has_room)
         ck_assert_int_eq(d->way[0].recompute, 0);
         ck_assert_int_eq(d->way[d->ways - 1].recompute, layers);
         hbp__step_close(&step);
-        close_laid(&l);
+        keep_release(mark);
     }
 }
 END_TEST
 
 /* Longest first, with padding, tied samples together and squares without padding. */
-START_TEST(sequences_descend)
+START_TEST_IN_CONTEXT(sequences_descend)
 {
-    laid l = open_laid(4, 10);
-    hbp_lengths_free(l.lengths);
+    laid l = open_laid(context, 4, 10);
     uint32_t length[] = {100, 257, 100, 5, 300, 64};
     int64_t tie[] = {3, -1, 9, 3, -1, 9};
     hbp_lengths_options ties = {.struct_size = sizeof ties, .ties = tie};
-    OK(l.context, hbp_lengths_create_u32(l.context, length, 6, &ties, &l.lengths));
+    MAKES(context, l.lengths, hbp_lengths_create_u32(context, length, 6, &ties, &l.lengths));
     l.options.sequence_multiple = 64;
     hbp__step step;
     open_step(&l, &step);
@@ -242,14 +228,13 @@ START_TEST(sequences_descend)
     ck_assert_double_eq(step.squares[0] + step.squares[1], 257.0 * 257 + 300.0 * 300);
     ck_assert_double_eq(squares, 257.0 * 257 + 300.0 * 300 + 2 * 100.0 * 100 + 25 + 64 * 64);
     hbp__step_close(&step);
-    close_laid(&l);
 }
 END_TEST
 
 /* Without lengths there are the degrees alone. */
-START_TEST(lengths_may_be_left_out)
+START_TEST_IN_CONTEXT(lengths_may_be_left_out)
 {
-    laid l = open_laid(8, 10);
+    laid l = open_laid(context, 8, 10);
     hbp__step step, bare;
     open_step(&l, &step);
     OK(l.context, hbp__step_open(l.context, NULL, l.cost, &l.options, &bare));
@@ -259,13 +244,12 @@ START_TEST(lengths_may_be_left_out)
         ck_assert_int_eq(bare.degree[j].capacity, step.degree[j].capacity);
     hbp__step_close(&bare);
     hbp__step_close(&step);
-    close_laid(&l);
 }
 END_TEST
 
-START_TEST(a_deadline_passes)
+START_TEST_IN_CONTEXT(a_deadline_passes)
 {
-    laid l = open_laid(5, 10);
+    laid l = open_laid(context, 5, 10);
     hbp__step step;
     l.options.time_limit_ms = INT64_C(1) << 40;
     open_step(&l, &step);
@@ -278,15 +262,14 @@ START_TEST(a_deadline_passes)
     FAILS(l.context, HBP_E_INVALID, "time_limit_ms",
           hbp__step_open(l.context, l.lengths, l.cost, &l.options, &step));
     hbp__step_close(&step);
-    close_laid(&l);
 }
 END_TEST
 
-START_TEST(too_many_degrees_are_refused)
+START_TEST_IN_CONTEXT(too_many_degrees_are_refused)
 {
     static int32_t degree[70];
     double zero[70] = {0};
-    laid l = open_laid(6, 5);
+    laid l = open_laid(context, 6, 5);
     hbp_cost_terms t = {.struct_size = sizeof t};
     hbp_cost *cost = NULL;
     OK(l.context, hbp_cost_get_terms(l.context, l.cost, &t));
@@ -304,7 +287,6 @@ START_TEST(too_many_degrees_are_refused)
           hbp__step_open(l.context, l.lengths, cost, &l.options, &step));
     hbp__step_close(&step);
     hbp_cost_free(cost);
-    close_laid(&l);
 }
 END_TEST
 
@@ -317,17 +299,14 @@ static hbp_status open_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    laid l = open_laid(7, 50);
+    laid l = open_laid(context, 7, 50);
     failing_sweep(open_once, &l);
-    hbp_cost_free(l.cost);
-    l.cost = plain_cost(l.context, (int32_t[]){1, 2, 3}, 3, 4);
-    hbp_lengths_free(l.lengths);
-    l.lengths = test_long_tail(l.context, 7, 50, 9000);
+    l.cost = keep(plain_cost(l.context, (int32_t[]){1, 2, 3}, 3, 4));
+    l.lengths = keep(test_long_tail(l.context, 7, 50, 9000));
     l.options.degrees = HBP_STEP_ANY_DEGREE;
     failing_sweep(open_once, &l);
-    close_laid(&l);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* Steps of few samples: no slower than with exactly some number of micro-batches, nor with more effort. */
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
 static hbp_status plan_summary(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                const hbp_step_options *options, hbp_plan_summary *summary)
@@ -18,9 +19,8 @@ static hbp_status plan_summary(hbp_context *context, const hbp_lengths *lengths,
 }
 
 /* Up to three samples a rank, under a cap. */
-START_TEST(no_number_of_micro_batches_is_shorter)
+START_TEST_IN_CONTEXT(no_number_of_micro_batches_is_shorter)
 {
-    hbp_context *context = test_context();
     int64_t others = 0;
     for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 4);
@@ -44,14 +44,12 @@ START_TEST(no_number_of_micro_batches_is_shorter)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(others, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Two micro-batches for up to two samples a rank: as with one sample in a group, where that can be. */
-START_TEST(samples_are_scarce_from_the_start)
+START_TEST_IN_CONTEXT(samples_are_scarce_from_the_start)
 {
-    hbp_context *context = test_context();
     int64_t alone = 0;
     for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 5);
@@ -73,14 +71,12 @@ START_TEST(samples_are_scarce_from_the_start)
         hbp_cost_free(cost);
     }
     ck_assert_int_gt(alone, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(more_effort_is_never_slower)
+START_TEST_IN_CONTEXT(more_effort_is_never_slower)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost_ranks(context, 8);
+    hbp_cost *cost = keep(test_cost_ranks(context, 8));
     for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
         hbp__rng rng = hbp__rng_make(seed, 0, 6);
         hbp_lengths *lengths = test_long_tail(context, seed, 10 + hbp__rng_below(&rng, 30), 30000);
@@ -97,8 +93,6 @@ START_TEST(more_effort_is_never_slower)
         }
         hbp_lengths_free(lengths);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -117,16 +111,12 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
     /* Few enough for the exact way of tiny steps, which allocates little. */
-    inputs in = {test_long_tail(context, 1, 9, 8000), test_cost_ranks(context, 4)};
+    inputs in = {keep(test_long_tail(context, 1, 9, 8000)), keep(test_cost_ranks(context, 4))};
     failing_sweep(plan_once, &in);
     ck_assert_int_gt(cancel_sweep(plan_once, &in), 4);
-    hbp_cost_free(in.cost);
-    hbp_lengths_free(in.lengths);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
  * exactly. */
 #include "exact_step.h"
 #include "failing.h"
+#include "keep.h"
 #include "lockstep_steps.h"
 
 #define MOST 7
@@ -38,23 +39,23 @@ static int64_t best_of_all(hbp_context *context, const hbp_cost *one_set, const 
     return best;
 }
 
-START_TEST(tiny_steps_against_every_assignment)
+START_TEST_IN_CONTEXT(tiny_steps_against_every_assignment)
 {
-    hbp_context *context = test_context();
     int64_t steps = 0, equal = 0;
     double worst = 1, under = 0;
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 40 : 160); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 40 : 160); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 8, 0);
         int32_t set = seed % 2 ? 2 : 4, ranks = seed % 4 == 1 ? 8 : 2 * set;
-        hbp_cost *cost = lockstep_cost(context, ranks, set, 1, 4e7, 0);
-        hbp_cost *one_set = lockstep_cost(context, set, 0, 0, 4e7, 0);
+        hbp_cost *cost = keep(lockstep_cost(context, ranks, set, 1, 4e7, 0));
+        hbp_cost *one_set = keep(lockstep_cost(context, set, 0, 0, 4e7, 0));
         int64_t most = hbp_cost_predict_capacity(cost, set, 8), count = 1 + seed % MOST, bound_ns;
         count = ranks / set > 2 && count > 5 ? 5 : count;
         uint32_t length[MOST];
         for (int64_t i = 0; i < count; i++)
             length[i] = 1 + (uint32_t)hbp__rng_below(&rng, (uint64_t)(most >> hbp__rng_below(&rng, 6)));
         hbp_lengths *lengths = NULL;
-        OK(context, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
+        MAKES(context, lengths, hbp_lengths_create_u32(context, length, count, NULL, &lengths));
         int64_t ns = lockstep_plan_ns(context, cost, lengths, NULL, &bound_ns);
         int64_t best = best_of_all(context, one_set, length, count, ranks / set);
         ck_assert_int_ge(ns, best);
@@ -63,28 +64,24 @@ START_TEST(tiny_steps_against_every_assignment)
         under += (double)bound_ns / (double)best;
         equal += ns == best;
         steps++;
-        hbp_lengths_free(lengths);
-        hbp_cost_free(one_set);
-        hbp_cost_free(cost);
     }
     /* All of 160 are optimal; the bound is .99 of the optimum in the mean. */
     ck_assert_int_ge(equal * 100, steps * 99);
     ck_assert(worst < 1.02);
     ck_assert(under > 0.97 * (double)steps);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* No longer than the plan of all ranks in lockstep; 1.0115 of the bound in the mean of 16. */
-START_TEST(random_steps_are_no_longer_than_in_lockstep)
+START_TEST_IN_CONTEXT(random_steps_are_no_longer_than_in_lockstep)
 {
-    hbp_context *context = test_context();
     double over = 0;
-    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 4 : 16); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 4 : 16); keep_release(mark), seed++) {
         int32_t ranks = 16 << seed % 2, set = 8;
-        hbp_cost *all = lockstep_cost(context, ranks, 0, 0, 4e7, 0);
-        hbp_cost *sets = lockstep_cost(context, ranks, set, seed % 3 == 1, 4e7, 0);
-        hbp_lengths *lengths = test_long_tail(context, seed, 10 * ranks, 120000);
+        hbp_cost *all = keep(lockstep_cost(context, ranks, 0, 0, 4e7, 0));
+        hbp_cost *sets = keep(lockstep_cost(context, ranks, set, seed % 3 == 1, 4e7, 0));
+        hbp_lengths *lengths = keep(test_long_tail(context, seed, 10 * ranks, 120000));
         hbp_step_options o = {.struct_size = sizeof o};
         int64_t bound_ns, unused;
         if (seed % 4 == 1)
@@ -98,12 +95,8 @@ START_TEST(random_steps_are_no_longer_than_in_lockstep)
         ck_assert_int_le(ns, before);
         over += (double)ns / (double)bound_ns;
         ck_assert_int_le(bound_ns, ns);
-        hbp_lengths_free(lengths);
-        hbp_cost_free(sets);
-        hbp_cost_free(all);
     }
     ck_assert(TEST_SANITIZED || over < 16.185);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -127,33 +120,29 @@ static hbp_status plan_once(hbp_context *context, void *user)
     return status;
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST_IN_CONTEXT(nothing_is_left_behind)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = lockstep_cost(context, 4, 2, 0, 4e6, 0);
-    hbp_lengths *lengths = test_long_tail(context, 1, 8, 20000);
+    hbp_cost *cost = keep(lockstep_cost(context, 4, 2, 0, 4e6, 0));
+    hbp_lengths *lengths = keep(test_long_tail(context, 1, 8, 20000));
     once o = {lengths, cost};
     failing_sweep(plan_once, &o);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* What fewer ranks wait for, what may be skipped and what more effort finds never makes a plan slower: ranks
  * that run different numbers of micro-batches may run the same, lockstep sets of one rank may meet in larger
  * ones (tried for few sequences), and less effort is part of more. */
-START_TEST(freedom_and_effort_never_make_a_plan_slower)
+START_TEST_IN_CONTEXT(freedom_and_effort_never_make_a_plan_slower)
 {
-    hbp_context *context = test_context();
     int64_t faster = 0;
-    for (uint64_t seed = 0; seed < TEST_ROUNDS(48); seed++) {
+    int mark = keep_mark();
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(48); keep_release(mark), seed++) {
         hbp__rng rng = hbp__rng_make(seed, 21, 0);
         int32_t ranks = seed % 3 ? 4 : 8, set = seed % 4 ? 1 : ranks / 2, few = seed % 4 == 1;
-        hbp_cost *even = lockstep_cost(context, ranks, set, 0, seed % 3 ? 0 : 4e7, 0);
-        hbp_cost *uneven = lockstep_cost(context, ranks, set, 1, seed % 3 ? 0 : 4e7, 0);
+        hbp_cost *even = keep(lockstep_cost(context, ranks, set, 0, seed % 3 ? 0 : 4e7, 0));
+        hbp_cost *uneven = keep(lockstep_cost(context, ranks, set, 1, seed % 3 ? 0 : 4e7, 0));
         hbp_lengths *lengths =
-            test_long_tail(context, seed, few ? 3 + seed % 9 : 12 + seed % 20, seed % 5 ? 3400 : 40000);
+            keep(test_long_tail(context, seed, few ? 3 + seed % 9 : 12 + seed % 20, seed % 5 ? 3400 : 40000));
         hbp_step_options o = {.struct_size = sizeof o};
         int64_t bound_ns, ns[2] = {INT64_MAX, INT64_MAX};
         o.max_samples = few ? 0 : (int32_t)(2 + hbp__rng_below(&rng, 2));
@@ -175,23 +164,18 @@ START_TEST(freedom_and_effort_never_make_a_plan_slower)
             ck_assert_int_le(alone_ns, lockstep_plan_ns(context, pairs, lengths, &o, &bound_ns));
             hbp_cost_free(pairs);
         }
-        hbp_lengths_free(lengths);
-        hbp_cost_free(uneven);
-        hbp_cost_free(even);
     }
     ck_assert_int_gt(faster, 0);
-    hbp_context_free(context);
 }
 END_TEST
 
 /* Twelve sequences, six ranks in sets of two, a multiple of two: planned as two micro-batches from the start
  * they take 1.001 of what one and dummies take; spread in the end, 1.015. */
-START_TEST(a_multiple_is_planned_from_the_start)
+START_TEST_IN_CONTEXT(a_multiple_is_planned_from_the_start)
 {
     static const uint32_t length[] = {1923, 1940, 2099, 2105, 2110, 2149, 3619, 3763, 3872, 3904, 3947, 3986};
     static const int32_t degree[] = {1};
     static const double none[] = {0};
-    hbp_context *context = test_context();
     hbp_cost_terms terms = {.struct_size = sizeof terms,
                             .ranks = 6,
                             .layers = 1,
@@ -208,12 +192,9 @@ START_TEST(a_multiple_is_planned_from_the_start)
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
     int64_t bound_ns;
-    OK(context, hbp_cost_create_terms(context, &terms, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 12, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &terms, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 12, NULL, &lengths));
     ck_assert_int_le(lockstep_plan_ns(context, cost, lengths, &o, &bound_ns), 6011000);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

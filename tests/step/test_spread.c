@@ -1,5 +1,6 @@
 /* Idle ranks get sequences: random solutions repaired, tiny ones against every assignment. */
 #include "boards.h"
+#include "keep.h"
 #include "solved.h"
 #include "stepped.h"
 
@@ -195,12 +196,11 @@ END_TEST
 
 /* Three micro-batches of six ranks for twelve sequences: those of the second must not take the short ones
  * that the third needs. Groups of two ranks in both leave each three. */
-START_TEST(a_completed_micro_batch_leaves_short_ones_to_the_next)
+START_TEST_IN_CONTEXT(a_completed_micro_batch_leaves_short_ones_to_the_next)
 {
     static const uint32_t length[] = {10, 27127, 585, 1878, 2880, 13231, 37, 18007, 17439, 181, 10159, 7698};
     static const int32_t degree[] = {1, 2};
     static const double latency[] = {0, 0}, per_token[] = {0, 59.24513492593145};
-    hbp_context *context = test_context();
     hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = 6;
     t.layers = 8;
@@ -217,17 +217,14 @@ START_TEST(a_completed_micro_batch_leaves_short_ones_to_the_next)
     t.sp_ns_per_token = per_token;
     hbp_cost *cost = NULL;
     hbp_lengths *lengths = NULL;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
-    OK(context, hbp_lengths_create_u32(context, length, 12, NULL, &lengths));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, 12, NULL, &lengths));
     hbp_step_options o = {.struct_size = sizeof o, .micro_batch_multiple = 3, .sequence_multiple = 8};
     stepped plan = stepped_plan(context, lengths, cost, &o);
     ck_assert_int_eq(plan.status, HBP_OK);
     ck_assert_int_eq(plan.micro_batches, 3);
     ck_assert_int_eq(plan.dummies, 0);
     ck_assert_int_le(plan.ns, 358200000);
-    hbp_lengths_free(lengths);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

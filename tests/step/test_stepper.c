@@ -2,13 +2,12 @@
 
 #include "data/plan.h"
 #include "failing.h"
+#include "keep.h"
 #include "step/batches.h"
-#include "test.h"
 
-START_TEST(plans_are_those_of_plan_step_in_order)
+START_TEST_IN_CONTEXT(plans_are_those_of_plan_step_in_order)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     for (int32_t depth = 1; depth <= 4; depth++) {
         hbp_stepper *stepper = batches_stepper(context, cost, depth, 0);
         for (int64_t submitted = 0, taken = 0; taken < STEPS; taken++) {
@@ -38,8 +37,6 @@ START_TEST(plans_are_those_of_plan_step_in_order)
         }
         hbp_stepper_free(stepper);
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -67,11 +64,10 @@ START_TEST(data_sets_are_shared_and_plans_outlive_the_stepper)
 }
 END_TEST
 
-START_TEST(a_step_that_cannot_be_planned_harms_no_other)
+START_TEST_IN_CONTEXT(a_step_that_cannot_be_planned_harms_no_other)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_stepper *stepper = batches_stepper(context, cost, 3, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_stepper *stepper = keep(batches_stepper(context, cost, 3, 0));
     const int64_t huge[] = {100, 200, INT64_C(2000000000)};
     batches_submit(context, stepper, 0);
     OK(context, hbp_stepper_submit(context, stepper, huge, 3, NULL));
@@ -88,17 +84,13 @@ START_TEST(a_step_that_cannot_be_planned_harms_no_other)
     batch b;
     ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, 2)));
     hbp_plan_free(plan);
-    hbp_stepper_free(stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(what_cannot_be_submitted_or_taken_is_refused)
+START_TEST_IN_CONTEXT(what_cannot_be_submitted_or_taken_is_refused)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_stepper *stepper = batches_stepper(context, cost, 0, 0);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_stepper *stepper = keep(batches_stepper(context, cost, 0, 0));
     hbp_plan *plan = NULL;
     FAILS(context, HBP_E_INVALID, "step 0 is not submitted", hbp_stepper_take(context, stepper, &plan));
     int64_t lengths[] = {5, 0, 7};
@@ -147,16 +139,12 @@ START_TEST(what_cannot_be_submitted_or_taken_is_refused)
     ck_assert_int_eq(hbp_stepper_submit(NULL, stepper, lengths, 3, NULL), HBP_E_INVALID);
     hbp_plan_free(batches_take(context, stepper));
     OK(context, hbp_stepper_submit(context, stepper, lengths, 3, NULL));
-    hbp_stepper_free(stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(a_stepper_without_sense_is_refused)
+START_TEST_IN_CONTEXT(a_stepper_without_sense_is_refused)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_stepper_options options;
     hbp_stepper_options_init(&options, sizeof options);
     hbp_step_options step;
@@ -174,36 +162,27 @@ START_TEST(a_stepper_without_sense_is_refused)
     FAILS(context, HBP_E_INVALID, "effort is 77", hbp_stepper_create(context, cost, &step, NULL, &stepper));
     ck_assert_int_eq(hbp_stepper_create(NULL, cost, NULL, NULL, &stepper), HBP_E_INVALID);
     ck_assert_ptr_null(stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
-START_TEST(step_options_are_kept)
+START_TEST_IN_CONTEXT(step_options_are_kept)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     hbp_step_options options;
     hbp_step_options_init(&options, sizeof options);
     options.min_sp = 4;
     options.sequence_multiple = 128;
     options.micro_batch_multiple = 3;
     hbp_stepper *stepper = NULL;
-    OK(context, hbp_stepper_create(context, cost, &options, NULL, &stepper));
+    MAKES(context, stepper, hbp_stepper_create(context, cost, &options, NULL, &stepper));
     hbp_step_options same = options;
     memset(&options, 0xa5, sizeof options);
     batches_submit(context, stepper, 1);
-    hbp_plan *plan = batches_take(context, stepper), *direct = NULL;
+    hbp_plan *plan = keep(batches_take(context, stepper)), *direct = NULL;
     batch b;
-    hbp_lengths *lengths = batches_lengths(context, batches_draw(&b, 1));
-    OK(context, hbp_plan_step(context, lengths, cost, &same, &direct));
+    hbp_lengths *lengths = keep(batches_lengths(context, batches_draw(&b, 1)));
+    MAKES(context, direct, hbp_plan_step(context, lengths, cost, &same, &direct));
     ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(direct));
-    hbp_plan_free(direct);
-    hbp_plan_free(plan);
-    hbp_lengths_free(lengths);
-    hbp_stepper_free(stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -264,13 +243,10 @@ static hbp_status whole_run(hbp_context *context, void *cost)
     return status;
 }
 
-START_TEST(failing_allocations_leave_nothing)
+START_TEST_IN_CONTEXT(failing_allocations_leave_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     failing_sweep_lenient(whole_run, cost); /* the pool gives back what it keeps, and asks again */
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

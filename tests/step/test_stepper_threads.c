@@ -4,8 +4,8 @@
 
 #include "failing.h"
 #include "hbp/stepper.h"
+#include "keep.h"
 #include "step/batches.h"
-#include "test.h"
 
 static void *cancel_soon(void *context)
 {
@@ -14,11 +14,10 @@ static void *cancel_soon(void *context)
     return NULL;
 }
 
-START_TEST(waiting_is_cancelled_and_loses_nothing)
+START_TEST_IN_CONTEXT(waiting_is_cancelled_and_loses_nothing)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    hbp_stepper *stepper = batches_stepper(context, cost, 1, 1);
+    hbp_cost *cost = keep(test_cost(context));
+    hbp_stepper *stepper = keep(batches_stepper(context, cost, 1, 1));
     hbp_plan *plan = NULL;
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, context), 0);
@@ -34,16 +33,12 @@ START_TEST(waiting_is_cancelled_and_loses_nothing)
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "take", hbp_stepper_take(context, stepper, &plan));
     ck_assert_ptr_null(plan);
-    plan = batches_take(context, stepper);
+    plan = keep(batches_take(context, stepper));
     ck_assert_uint_eq(hbp_plan_get_digest(plan), batches_digest(context, cost, batches_draw(&b, 0)));
-    hbp_plan_free(plan);
     hbp_context_cancel(context);
     FAILS(context, HBP_E_CANCELLED, "submit",
           hbp_stepper_submit(context, stepper, b.length, b.count, &b.options));
     ck_assert_int_eq(batches_summary(context, stepper).submitted, 1);
-    hbp_stepper_free(stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -89,10 +84,9 @@ static hbp_status solve_for_ever(void *user, const hbp_program *program, const h
     return HBP_OK;
 }
 
-START_TEST(the_solver_of_the_context_is_used_and_cancelled)
+START_TEST_IN_CONTEXT(the_solver_of_the_context_is_used_and_cancelled)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     endless e;
     atomic_init(&e.calls, 0);
     atomic_init(&e.ended, 0);
@@ -111,8 +105,6 @@ START_TEST(the_solver_of_the_context_is_used_and_cancelled)
     hbp_stepper_free(stepper);
     ck_assert_int_eq(atomic_load(&e.calls), 1);
     ck_assert_int_eq(atomic_load(&e.ended), 1);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -154,10 +146,9 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
-START_TEST(ranks_agree_whatever_their_pace)
+START_TEST_IN_CONTEXT(ranks_agree_whatever_their_pace)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
+    hbp_cost *cost = keep(test_cost(context));
     pthread_t thread[4];
     rank ranks[4];
     for (int i = 0; i < 4; i++) {
@@ -174,8 +165,6 @@ START_TEST(ranks_agree_whatever_their_pace)
             ck_assert_uint_eq(ranks[i].digest[step], batches_digest(context, cost, batches_draw(&b, step)));
         }
     }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
@@ -204,11 +193,10 @@ static void *read_batches(void *argument)
     return NULL;
 }
 
-START_TEST(one_thread_may_submit_and_another_take)
+START_TEST_IN_CONTEXT(one_thread_may_submit_and_another_take)
 {
-    hbp_context *context = test_context();
-    hbp_cost *cost = test_cost(context);
-    reader r = {batches_stepper(context, cost, 2, 1), 0};
+    hbp_cost *cost = keep(test_cost(context));
+    reader r = {keep(batches_stepper(context, cost, 2, 1)), 0};
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, read_batches, &r), 0);
     for (uint64_t step = 0; step < 3 * STEPS; step++) {
@@ -220,9 +208,6 @@ START_TEST(one_thread_may_submit_and_another_take)
     pthread_join(thread, NULL);
     ck_assert_int_eq(r.failed, 0);
     ck_assert_int_eq(batches_summary(context, r.stepper).taken, 3 * STEPS);
-    hbp_stepper_free(r.stepper);
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* Tiny steps against the oracle's dynamic programming, which shares no code with it. */
 #include "boards.h"
+#include "keep.h"
 
 /* The shortest without idle ranks as well, where there is one. */
 static void check_busy(const hbp__step *step, exact_step e)
@@ -84,11 +85,10 @@ START_TEST(other_steps_are_not_tiny)
 END_TEST
 
 /* Times past 2^63 ns are the most there are. */
-START_TEST(times_may_overflow)
+START_TEST_IN_CONTEXT(times_may_overflow)
 {
     static const int32_t degree = 1;
     static const double zero = 0;
-    hbp_context *context = test_context();
     hbp_cost_terms t = {.struct_size = sizeof t};
     t.ranks = t.domain_ranks = t.layers = t.degrees = 1;
     t.ns_per_token_squared = 1e18;
@@ -97,7 +97,7 @@ START_TEST(times_may_overflow)
     t.degree = &degree;
     t.sp_latency_ns = t.sp_ns_per_token = &zero;
     hbp_cost *cost = NULL;
-    OK(context, hbp_cost_create_terms(context, &t, &cost));
+    MAKES(context, cost, hbp_cost_create_terms(context, &t, &cost));
     for (int64_t count = 1; count <= 3; count++)
         for (uint32_t length = 2; length <= 20; length += 9) {
             uint32_t lengths_of[3] = {length, length, length};
@@ -114,8 +114,6 @@ START_TEST(times_may_overflow)
             hbp__step_close(&step);
             hbp_lengths_free(lengths);
         }
-    hbp_cost_free(cost);
-    hbp_context_free(context);
 }
 END_TEST
 
