@@ -179,12 +179,11 @@ static void need_equal(const pack_list *list, const hbp_packs *packs)
 {
     hbp_packs_view view = {.struct_size = sizeof view};
     (void)hbp_packs_get_view(packs, &view);
-    const int64_t *offsets = view.pack_offsets;
     int equal = view.packs == list->count;
     for (int64_t p = 0; equal && p < list->count; p++) {
-        equal = offsets[p + 1] - offsets[p] == list->pack[p].count;
+        equal = view.pack_offsets[p + 1] - view.pack_offsets[p] == list->pack[p].count;
         for (int64_t i = 0; equal && i < list->pack[p].count; i++)
-            equal = view.sample_indices[offsets[p] + i] == list->pack[p].held[i].index;
+            equal = view.sample_indices[view.pack_offsets[p] + i] == list->pack[p].held[i].index;
     }
     if (!equal) {
         fprintf(stderr, "the reference mode and the plain program made different packs\n");

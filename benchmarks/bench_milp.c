@@ -114,12 +114,10 @@ static void write_plan(const hbp_plan *plan, char text[64])
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     int64_t packs = view.packs;
-    const int32_t *sp = view.pack_sp;
-    const int64_t *first = view.pack_offsets;
     int32_t groups[16] = {0};
     for (int64_t i = 0; i < packs; i++)
-        for (int j = 0; j < 16 && first[i + 1] > first[i]; j++)
-            groups[j] += sp[i] == 1 << j;
+        for (int j = 0; j < 16 && view.pack_offsets[i + 1] > view.pack_offsets[i]; j++)
+            groups[j] += view.pack_sp[i] == 1 << j;
     write_groups(groups, text);
 }
 

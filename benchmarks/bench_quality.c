@@ -41,12 +41,10 @@ static double unused_capacity(const hbp_plan *plan)
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     int64_t packs = view.packs;
-    const int64_t *capacity = view.pack_capacity;
-    const int64_t *tokens = view.pack_tokens;
     double room = 0, held = 0;
     for (int64_t p = 0; p < packs; p++) {
-        room += (double)capacity[p];
-        held += (double)tokens[p];
+        room += (double)view.pack_capacity[p];
+        held += (double)view.pack_tokens[p];
     }
     return room > 0 ? 1 - held / room : 0;
 }

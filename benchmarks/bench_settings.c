@@ -63,9 +63,8 @@ static outcome plan(hbp_context *context, const hbp_lengths *lengths, const hbp_
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(made, &view);
     int64_t steps = view.steps;
-    const int64_t *tokens = view.step_tokens;
     for (int64_t s = 0; s < steps; s++)
-        o.most_tokens = tokens[s] > o.most_tokens ? tokens[s] : o.most_tokens;
+        o.most_tokens = view.step_tokens[s] > o.most_tokens ? view.step_tokens[s] : o.most_tokens;
     hbp_plan_free(made);
     return o;
 }

@@ -30,19 +30,17 @@ int main(void)
     } else {
         hbp_plan_view view = {.struct_size = sizeof view};
         hbp_plan_get_view(plan, &view);
-        int64_t steps = view.steps;
-        const int64_t *step_ns = view.step_ns;
-        const int64_t *offset = view.pack_offsets;
-        const int64_t *id = view.sample_ids;
-        printf("%lld steps; step 0 takes %.0f ms; rank 5 runs in it\n", (long long)steps,
-               (double)step_ns[0] / 1e6);
+        printf("%lld steps; step 0 takes %.0f ms; rank 5 runs in it\n", (long long)view.steps,
+               (double)view.step_ns[0] / 1e6);
         int64_t pack;
         for (int64_t m = 0; (pack = hbp_plan_get_rank_pack(plan, 0, m, 5)) >= 0; m++) {
             printf("  micro-batch %lld: SP %d, %d layers recomputed, %lld samples of %lld tokens:",
                    (long long)m, (int)view.pack_sp[pack], (int)view.pack_recompute[pack],
-                   (long long)(offset[pack + 1] - offset[pack]), (long long)view.pack_tokens[pack]);
-            for (int64_t s = offset[pack]; s < offset[pack + 1] && s < offset[pack] + 5; s++)
-                printf(" %lld", (long long)id[s]);
+                   (long long)(view.pack_offsets[pack + 1] - view.pack_offsets[pack]),
+                   (long long)view.pack_tokens[pack]);
+            for (int64_t s = view.pack_offsets[pack];
+                 s < view.pack_offsets[pack + 1] && s < view.pack_offsets[pack] + 5; s++)
+                printf(" %lld", (long long)view.sample_ids[s]);
             printf(" ...\n");
         }
     }

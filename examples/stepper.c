@@ -43,7 +43,6 @@ static hbp_status train(trainer *t, const hbp_plan *plan)
         hbp_plan_copy_rank_packs(t->ctx, plan, 0, RANK, packs, sizeof *packs, MOST_MICRO_BATCHES, &count);
     hbp_plan_view view = {.struct_size = sizeof view};
     hbp_plan_get_view(plan, &view);
-    const int64_t *id = view.sample_ids;
     for (int64_t m = 0; status >= 0 && m < count; m++) {
         const hbp_rank_pack *p = &packs[m];
         int64_t group =
@@ -55,7 +54,7 @@ static hbp_status train(trainer *t, const hbp_plan *plan)
             printf("communicator %lld, place %d of %d, %d layers recomputed, %lld samples of %lld tokens, "
                    "the first is %lld\n",
                    (long long)t->groups[group].index, (int)p->sp_rank, (int)p->sp, (int)p->recompute,
-                   (long long)p->samples, (long long)p->tokens, (long long)id[p->first_sample]);
+                   (long long)p->samples, (long long)p->tokens, (long long)view.sample_ids[p->first_sample]);
     }
     return status;
 }

@@ -78,18 +78,15 @@ int main(void)
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     hbp_task_schedule_get_view(schedule, &view);
     int64_t slices = view.slices;
-    const int32_t *meta_op = view.slice_meta_ops;
-    const int32_t *start = view.slice_firsts;
-    const int32_t *count = view.slice_operators;
-    const int32_t *group = view.slice_groups;
-    const int64_t *offsets = view.group_offsets;
-    const int32_t *ranks = view.group_ranks;
     for (int64_t s = 0; s < slices; s++)
-        for (int64_t r = offsets[group[s]]; r < offsets[group[s] + 1]; r++)
-            if (ranks[r] == 3)
+        for (int64_t r = view.group_offsets[view.slice_groups[s]];
+             r < view.group_offsets[view.slice_groups[s] + 1]; r++)
+            if (view.group_ranks[r] == 3)
                 printf("rank 3: %-20s layers %2d to %2d with %d GPUs\n",
-                       hbp_task_schedule_get_meta_op_name(schedule, meta_op[s]), (int)start[s],
-                       (int)(start[s] + count[s] - 1), (int)(offsets[group[s] + 1] - offsets[group[s]]));
+                       hbp_task_schedule_get_meta_op_name(schedule, view.slice_meta_ops[s]),
+                       (int)view.slice_firsts[s], (int)(view.slice_firsts[s] + view.slice_operators[s] - 1),
+                       (int)(view.group_offsets[view.slice_groups[s] + 1] -
+                             view.group_offsets[view.slice_groups[s]]));
 
     hbp_task_schedule_free(schedule);
     hbp_machine_free(machine);

@@ -135,10 +135,9 @@ static int finish_record(const inputs *in, hbp_context *context, const ex_rank *
     int64_t count = 0;
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(in->plan, &view);
-    const int64_t *predicted = view.pack_ns;
     for (int64_t i = 0; i < record->count; i++)
         if (record->samples[i] > 0) {
-            double off = (double)predicted[record->pack[i]] / (double)record->time_ns[i] - 1;
+            double off = (double)view.pack_ns[record->pack[i]] / (double)record->time_ns[i] - 1;
             errors[count++] = off < 0 ? -off : off;
         }
     ex_sort_reals(errors, count);

@@ -111,14 +111,13 @@ static void print_candidates(const hbp_groups *groups, int all)
     hbp_groups_view view = {.struct_size = sizeof view};
     (void)hbp_groups_get_view(groups, &view);
     int64_t count = view.candidates;
-    const int64_t *ns = view.candidate_ns;
     int64_t rows = !all && count > 12 ? 12 : count;
     printf("\nHierarchies considered, the chosen one first; one more level must save a thousandth\n\n");
     table t;
     table_begin(&t, 3, (const char *[]){"epoch", "x chosen", "<groups"});
     for (int64_t i = 0; i < rows; i++) {
-        table_add_text(&t, show_time((double)ns[i]));
-        table_add_text(&t, show_real("%.3f", (double)ns[i] / (double)ns[0]));
+        table_add_text(&t, show_time((double)view.candidate_ns[i]));
+        table_add_text(&t, show_real("%.3f", (double)view.candidate_ns[i] / (double)view.candidate_ns[0]));
         table_add(&t, "%s", hbp_groups_get_candidate_text(groups, i));
     }
     table_end(&t);

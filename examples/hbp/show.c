@@ -27,33 +27,29 @@ static int count_kinds(const hbp_plan *plan, kind *kinds)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int32_t *sp = view.pack_sp;
-    const int32_t *recompute = view.pack_recompute;
-    const int64_t *capacity = view.pack_capacity;
-    const int64_t *tokens = view.pack_tokens;
-    const int64_t *samples = view.pack_offsets;
-    const int64_t *vision = view.pack_vision;
-    const int64_t *vision_capacity = view.pack_vision_capacity;
-    const int64_t *ns = view.micro_batch_ns;
-    const int64_t *offsets = view.micro_batch_offsets;
     int count = 0;
     for (int64_t m = 0; m < view.micro_batches; m++)
-        for (int64_t p = offsets[m]; p < offsets[m + 1]; p++) {
+        for (int64_t p = view.micro_batch_offsets[m]; p < view.micro_batch_offsets[m + 1]; p++) {
             int k = 0;
-            while (k < count && (kinds[k].sp != sp[p] || kinds[k].recompute != recompute[p] ||
-                                 kinds[k].capacity != capacity[p]))
+            while (k < count &&
+                   (kinds[k].sp != view.pack_sp[p] || kinds[k].recompute != view.pack_recompute[p] ||
+                    kinds[k].capacity != view.pack_capacity[p]))
                 k++;
             if (k == count && count < KINDS)
-                kinds[count++] = (kind){.sp = sp[p], .recompute = recompute[p], .capacity = capacity[p]};
+                kinds[count++] = (kind){.sp = view.pack_sp[p],
+                                        .recompute = view.pack_recompute[p],
+                                        .capacity = view.pack_capacity[p]};
             k = k < KINDS ? k : KINDS - 1;
             kinds[k].packs++;
-            kinds[k].dummies += samples[p + 1] == samples[p];
-            kinds[k].samples += samples[p + 1] - samples[p];
-            kinds[k].tokens += tokens[p];
-            kinds[k].vision += vision ? vision[p] : 0;
-            kinds[k].vision_room += vision && vision_capacity[p] < INT64_MAX ? (double)vision_capacity[p] : 0;
-            kinds[k].micro_batches += p == offsets[m];
-            kinds[k].ns += p == offsets[m] ? ns[m] : 0;
+            kinds[k].dummies += view.pack_offsets[p + 1] == view.pack_offsets[p];
+            kinds[k].samples += view.pack_offsets[p + 1] - view.pack_offsets[p];
+            kinds[k].tokens += view.pack_tokens[p];
+            kinds[k].vision += view.pack_vision ? view.pack_vision[p] : 0;
+            kinds[k].vision_room += view.pack_vision && view.pack_vision_capacity[p] < INT64_MAX
+                                        ? (double)view.pack_vision_capacity[p]
+                                        : 0;
+            kinds[k].micro_batches += p == view.micro_batch_offsets[m];
+            kinds[k].ns += p == view.micro_batch_offsets[m] ? view.micro_batch_ns[m] : 0;
         }
     return count;
 }
@@ -174,20 +170,15 @@ static json_t *samples_json(const hbp_plan *plan, int64_t pack)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int64_t *offsets = view.pack_offsets;
-    const int64_t *ids = view.sample_ids;
-    const int32_t *tokens = view.sample_tokens;
-    const int64_t *first = view.sample_first_tokens;
-    const int32_t *vision = view.sample_vision;
-    const int32_t *modalities = view.sample_modalities;
     json_t *list = json_array();
-    for (int64_t i = offsets[pack]; i < offsets[pack + 1]; i++) {
-        json_t *sample = json_pack("{s:I,s:I,s:i}", "id", (json_int_t)ids[i], "first_token",
-                                   (json_int_t)(first ? first[i] : 0), "tokens", (int)tokens[i]);
-        if (vision)
-            json_object_set_new(sample, "vision", json_integer(vision[i]));
-        if (modalities)
-            json_object_set_new(sample, "modality", json_integer(modalities[i]));
+    for (int64_t i = view.pack_offsets[pack]; i < view.pack_offsets[pack + 1]; i++) {
+        json_t *sample = json_pack("{s:I,s:I,s:i}", "id", (json_int_t)view.sample_ids[i], "first_token",
+                                   (json_int_t)(view.sample_first_tokens ? view.sample_first_tokens[i] : 0),
+                                   "tokens", (int)view.sample_tokens[i]);
+        if (view.sample_vision)
+            json_object_set_new(sample, "vision", json_integer(view.sample_vision[i]));
+        if (view.sample_modalities)
+            json_object_set_new(sample, "modality", json_integer(view.sample_modalities[i]));
         json_array_append_new(list, sample);
     }
     return list;
@@ -197,9 +188,6 @@ static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int64_t *vision = view.pack_vision;
-    const int64_t *room = view.pack_vision_capacity;
-    const int64_t *modalities = view.micro_batch_modalities;
     json_t *pack =
         json_pack("{s:I,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "micro_batch", (json_int_t)micro_batch,
                   "first_rank", (int)view.pack_ranks[p], "sp", (int)view.pack_sp[p], "recompute",
@@ -208,13 +196,15 @@ static json_t *pack_json(const hbp_plan *plan, int64_t micro_batch, int64_t p)
                   "squares", (json_int_t)view.pack_squares[p], "loss_tokens",
                   (json_int_t)view.pack_loss_tokens[p], "predicted_ns", (json_int_t)view.pack_ns[p],
                   "peak_bytes", (json_int_t)view.pack_bytes[p], "samples", samples_json(plan, p));
-    if (vision) {
-        json_object_set_new(pack, "vision", json_integer((json_int_t)vision[p]));
+    if (view.pack_vision) {
+        json_object_set_new(pack, "vision", json_integer((json_int_t)view.pack_vision[p]));
         json_object_set_new(pack, "vision_capacity",
-                            room[p] < INT64_MAX ? json_integer((json_int_t)room[p]) : json_null());
+                            view.pack_vision_capacity[p] < INT64_MAX
+                                ? json_integer((json_int_t)view.pack_vision_capacity[p])
+                                : json_null());
     }
-    if (modalities)
-        json_object_set_new(pack, "modalities", modalities_json(modalities[micro_batch]));
+    if (view.micro_batch_modalities)
+        json_object_set_new(pack, "modalities", modalities_json(view.micro_batch_modalities[micro_batch]));
     return pack;
 }
 
@@ -224,12 +214,11 @@ static void add_pack(table *t, const hbp_plan *plan, int64_t micro_batch, int64_
     (void)hbp_plan_get_view(plan, &view);
     int first = (int)view.pack_ranks[p];
     int sp = (int)view.pack_sp[p];
-    const int64_t *offsets = view.pack_offsets;
     table_add_text(t, show_count(micro_batch));
     table_add(t, sp > 1 ? "%d-%d" : "%d", first, first + sp - 1);
     table_add(t, "%d", sp);
     table_add(t, "%d", (int)view.pack_recompute[p]);
-    table_add_text(t, show_count(offsets[p + 1] - offsets[p]));
+    table_add_text(t, show_count(view.pack_offsets[p + 1] - view.pack_offsets[p]));
     table_add_text(t, show_count(view.pack_tokens[p]));
     table_add_text(t, show_length(view.pack_capacity[p]));
     table_add_text(t, show_real("%.3g", (double)view.pack_squares[p]));
@@ -261,26 +250,21 @@ static void print_samples(const hbp_plan *plan, int64_t micro_batch, int64_t p, 
     enum { SHOWN = 20 };
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int64_t *offsets = view.pack_offsets;
-    const int64_t *ids = view.sample_ids;
-    const int32_t *tokens = view.sample_tokens;
-    const int64_t *first = view.sample_first_tokens;
-    const int32_t *vision = view.sample_vision;
-    int64_t end = offsets[p + 1];
-    if (!all && end - offsets[p] > SHOWN)
-        end = offsets[p] + SHOWN;
+    int64_t end = view.pack_offsets[p + 1];
+    if (!all && end - view.pack_offsets[p] > SHOWN)
+        end = view.pack_offsets[p] + SHOWN;
     printf("\nmicro-batch %lld, samples as id:tokens%s\n ", (long long)micro_batch,
-           vision ? "+vision units" : "");
-    for (int64_t i = offsets[p]; i < end; i++) {
-        printf(" %lld:%d", (long long)ids[i], (int)tokens[i]);
-        if (vision)
-            printf("+%d", (int)vision[i]);
-        if (first && first[i])
-            printf("@%lld", (long long)first[i]);
+           view.sample_vision ? "+vision units" : "");
+    for (int64_t i = view.pack_offsets[p]; i < end; i++) {
+        printf(" %lld:%d", (long long)view.sample_ids[i], (int)view.sample_tokens[i]);
+        if (view.sample_vision)
+            printf("+%d", (int)view.sample_vision[i]);
+        if (view.sample_first_tokens && view.sample_first_tokens[i])
+            printf("@%lld", (long long)view.sample_first_tokens[i]);
     }
-    if (end < offsets[p + 1])
-        printf(" and %lld more; --all shows them", (long long)(offsets[p + 1] - end));
-    printf(offsets[p + 1] == offsets[p] ? " none: a dummy\n" : "\n");
+    if (end < view.pack_offsets[p + 1])
+        printf(" and %lld more; --all shows them", (long long)(view.pack_offsets[p + 1] - end));
+    printf(view.pack_offsets[p + 1] == view.pack_offsets[p] ? " none: a dummy\n" : "\n");
 }
 
 /* One step: all of its packs, or those of one rank with their samples. */
@@ -299,14 +283,12 @@ static int one_step(cli *c)
     CLI_TRY(c, hbp_plan_file_read(c->context, c->plan_file, step, 1, &c->plan));
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
-    const int64_t *steps = view.step_offsets;
-    const int64_t *micro_batches = view.micro_batch_offsets;
     json_t *packs = json_array();
     table t;
     begin_packs(&t, c->plan);
-    for (int64_t m = 0; m < steps[1] - steps[0]; m++) {
+    for (int64_t m = 0; m < view.step_offsets[1] - view.step_offsets[0]; m++) {
         int64_t own = c->rank < 0 ? -1 : hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank);
-        for (int64_t p = micro_batches[m]; p < micro_batches[m + 1]; p++) {
+        for (int64_t p = view.micro_batch_offsets[m]; p < view.micro_batch_offsets[m + 1]; p++) {
             if (c->rank >= 0 && p != own)
                 continue;
             if (c->json)
@@ -316,11 +298,11 @@ static int one_step(cli *c)
         }
     }
     cli_clear_progress();
-    c->result =
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
-                  (json_int_t)(steps[1] - steps[0]), "samples", (json_int_t)view.step_samples[0], "tokens",
-                  (json_int_t)view.step_tokens[0], "loss_tokens", (json_int_t)view.step_loss_tokens[0],
-                  "predicted_ns", (json_int_t)view.step_ns[0], "packs", packs);
+    c->result = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "step", (json_int_t)step, "micro_batches",
+                          (json_int_t)(view.step_offsets[1] - view.step_offsets[0]), "samples",
+                          (json_int_t)view.step_samples[0], "tokens", (json_int_t)view.step_tokens[0],
+                          "loss_tokens", (json_int_t)view.step_loss_tokens[0], "predicted_ns",
+                          (json_int_t)view.step_ns[0], "packs", packs);
     if (c->json) {
         free(t.cell);
         return cli_print_json(c);
@@ -329,7 +311,7 @@ static int one_step(cli *c)
            show_number(view.step_samples[0], "sample").s, show_number(view.step_tokens[0], "token").s,
            show_number(view.step_loss_tokens[0], "loss token").s, show_time((double)view.step_ns[0]).s);
     table_end(&t);
-    for (int64_t m = 0; c->rank >= 0 && m < steps[1] - steps[0]; m++)
+    for (int64_t m = 0; c->rank >= 0 && m < view.step_offsets[1] - view.step_offsets[0]; m++)
         print_samples(c->plan, m, hbp_plan_get_rank_pack(c->plan, 0, m, (int32_t)c->rank), c->all != 0);
     return 0;
 }

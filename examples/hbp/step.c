@@ -40,17 +40,16 @@ static shown show_groups(const hbp_plan *plan, int64_t first, int64_t end)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int32_t *sp = view.pack_sp;
-    const int64_t *samples = view.pack_offsets;
     shown text = {"<"};
     size_t at = 1;
     for (int32_t last = INT32_MAX; at < sizeof text.s - 32;) {
         int32_t degree = 0;
         int64_t count = 0;
         for (int64_t p = first; p < end; p++)
-            if (samples[p + 1] > samples[p] && sp[p] < last && sp[p] >= degree) {
-                count = sp[p] == degree ? count + 1 : 1;
-                degree = sp[p];
+            if (view.pack_offsets[p + 1] > view.pack_offsets[p] && view.pack_sp[p] < last &&
+                view.pack_sp[p] >= degree) {
+                count = view.pack_sp[p] == degree ? count + 1 : 1;
+                degree = view.pack_sp[p];
             }
         if (!count)
             break;
@@ -68,23 +67,19 @@ static micro_batch describe(const hbp_plan *plan, const hbp_plan_summary *s, int
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int64_t *offsets = view.micro_batch_offsets;
-    const int64_t *samples = view.pack_offsets;
-    const int32_t *length = view.sample_tokens;
-    const int32_t *recompute = view.pack_recompute;
-    int64_t first = offsets[m], end = offsets[m + 1];
+    int64_t first = view.micro_batch_offsets[m], end = view.micro_batch_offsets[m + 1];
     micro_batch b = {.groups = show_groups(plan, first, end),
-                     .sequences = samples[end] - samples[first],
+                     .sequences = view.pack_offsets[end] - view.pack_offsets[first],
                      .ns = view.micro_batch_ns[m]};
     for (int64_t p = first; p < end; p++) {
-        if (samples[p + 1] == samples[p])
+        if (view.pack_offsets[p + 1] == view.pack_offsets[p])
             continue;
         b.tokens += view.pack_tokens[p];
-        b.recompute = recompute[p] > b.recompute ? recompute[p] : b.recompute;
+        b.recompute = view.pack_recompute[p] > b.recompute ? view.pack_recompute[p] : b.recompute;
         b.busy += (double)view.pack_sp[p] * (double)view.pack_ns[p];
     }
-    for (int64_t i = samples[first]; i < samples[end]; i++)
-        b.longest = length[i] > b.longest ? length[i] : b.longest;
+    for (int64_t i = view.pack_offsets[first]; i < view.pack_offsets[end]; i++)
+        b.longest = view.sample_tokens[i] > b.longest ? view.sample_tokens[i] : b.longest;
     b.idle = b.ns > 0 ? 1 - b.busy / ((double)s->ranks * (double)b.ns) : 0;
     if (s->lockstep_ranks)
         b.idle = NAN;

@@ -114,11 +114,9 @@ static json_t *ranks_json(const hbp_task_schedule *schedule, int32_t group)
 {
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(schedule, &view);
-    const int64_t *offsets = view.group_offsets;
-    const int32_t *ranks = view.group_ranks;
     json_t *list = json_array();
-    for (int64_t i = offsets[group]; i < offsets[group + 1]; i++)
-        json_array_append_new(list, json_integer(ranks[i]));
+    for (int64_t i = view.group_offsets[group]; i < view.group_offsets[group + 1]; i++)
+        json_array_append_new(list, json_integer(view.group_ranks[i]));
     return list;
 }
 
@@ -127,17 +125,16 @@ static json_t *slices_json(const hbp_task_schedule *s)
     int64_t count;
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(s, &view);
-    const int64_t *waves = view.wave_offsets;
     count = view.slices;
-    const int32_t *meta_op = view.slice_meta_ops;
     json_t *list = json_array();
     for (int64_t i = 0, wave = 0; i < count; i++) {
-        while (waves[wave + 1] <= i)
+        while (view.wave_offsets[wave + 1] <= i)
             wave++;
         json_array_append_new(
             list, json_pack("{s:I,s:i,s:s,s:s,s:i,s:i,s:I,s:I,s:o}", "wave", (json_int_t)wave, "meta_op",
-                            (int)meta_op[i], "name", hbp_task_schedule_get_meta_op_name(s, meta_op[i]),
-                            "task", hbp_task_schedule_get_task_name(s, view.meta_op_tasks[meta_op[i]]),
+                            (int)view.slice_meta_ops[i], "name",
+                            hbp_task_schedule_get_meta_op_name(s, view.slice_meta_ops[i]), "task",
+                            hbp_task_schedule_get_task_name(s, view.meta_op_tasks[view.slice_meta_ops[i]]),
                             "first", (int)view.slice_firsts[i], "operators", (int)view.slice_operators[i],
                             "start_ns", (json_int_t)view.slice_starts[i], "end_ns",
                             (json_int_t)view.slice_ends[i], "ranks", ranks_json(s, view.slice_groups[i])));
@@ -162,20 +159,18 @@ static shown show_ranks(const hbp_task_schedule *schedule, int32_t group)
 {
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(schedule, &view);
-    const int64_t *offsets = view.group_offsets;
-    const int32_t *ranks = view.group_ranks;
     shown text = {""};
     int at = 0;
-    for (int64_t i = offsets[group], end = offsets[group + 1]; i < end;) {
+    for (int64_t i = view.group_offsets[group], end = view.group_offsets[group + 1]; i < end;) {
         int64_t last = i;
-        while (last + 1 < end && ranks[last + 1] == ranks[last] + 1)
+        while (last + 1 < end && view.group_ranks[last + 1] == view.group_ranks[last] + 1)
             last++;
         if (at > (int)sizeof text.s - 40) {
             snprintf(text.s + at, sizeof text.s - (size_t)at, ",...");
             return text;
         }
         at += snprintf(text.s + at, sizeof text.s - (size_t)at, last > i ? "%s%d-%d" : "%s%d", at ? "," : "",
-                       (int)ranks[i], (int)ranks[last]);
+                       (int)view.group_ranks[i], (int)view.group_ranks[last]);
         i = last + 1;
     }
     return text;
@@ -187,22 +182,18 @@ static void print_slices(const cli *c, int64_t most)
     int64_t count;
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(s, &view);
-    const int64_t *waves = view.wave_offsets;
     count = view.slices;
-    const int32_t *meta_op = view.slice_meta_ops;
-    const int32_t *first = view.slice_firsts;
-    const int32_t *operators = view.slice_operators;
-    const int32_t *task = view.meta_op_tasks;
     table t;
     table_begin(&t, 8,
                 (const char *[]){"wave", "<task", "<MetaOp", "<operators", "GPUs", "<ranks", "start", "end"});
     for (int64_t i = 0, wave = 0; i < count && i < most; i++) {
-        while (waves[wave + 1] <= i)
+        while (view.wave_offsets[wave + 1] <= i)
             wave++;
         table_add(&t, "%lld", (long long)wave);
-        table_add(&t, "%s", hbp_task_schedule_get_task_name(s, task[meta_op[i]]));
-        table_add(&t, "%s", hbp_task_schedule_get_meta_op_name(s, meta_op[i]));
-        table_add(&t, "%d-%d", (int)first[i], (int)(first[i] + operators[i] - 1));
+        table_add(&t, "%s", hbp_task_schedule_get_task_name(s, view.meta_op_tasks[view.slice_meta_ops[i]]));
+        table_add(&t, "%s", hbp_task_schedule_get_meta_op_name(s, view.slice_meta_ops[i]));
+        table_add(&t, "%d-%d", (int)view.slice_firsts[i],
+                  (int)(view.slice_firsts[i] + view.slice_operators[i] - 1));
         table_add(&t, "%d", (int)view.slice_gpus[i]);
         table_add_text(&t, show_ranks(s, view.slice_groups[i]));
         table_add_text(&t, show_time((double)view.slice_starts[i]));

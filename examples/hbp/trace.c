@@ -51,28 +51,26 @@ static void compare_rows(const cli *c, const hbp_timeline_columns *t, int64_t fi
         return;
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
-    const int64_t *offsets = view.step_offsets;
-    const int64_t *samples = view.pack_offsets;
-    const int64_t *predicted = view.pack_ns;
     for (int64_t i = 0; i < t->count; i++) {
         int64_t step = t->step[i] - plan.first_step;
         if (step < first || step >= first + steps)
             continue;
         int64_t pack = hbp_plan_get_rank_pack(c->plan, step, t->micro_batch[i], t->first_rank[i]);
-        if (samples[pack] == samples[pack + 1] || !t->time_ns[i])
+        if (view.pack_offsets[pack] == view.pack_offsets[pack + 1] || !t->time_ns[i])
             continue;
-        slowest *b = &batch[offsets[step] - offsets[first] + t->micro_batch[i]];
+        slowest *b = &batch[view.step_offsets[step] - view.step_offsets[first] + t->micro_batch[i]];
         if (t->time_ns[i] > b->measured_ns)
             b->measured_ns = t->time_ns[i];
-        if (predicted[pack] > b->predicted_ns)
-            b->predicted_ns = predicted[pack];
-        error[m->packs++] = error_of(predicted[pack], t->time_ns[i]);
+        if (view.pack_ns[pack] > b->predicted_ns)
+            b->predicted_ns = view.pack_ns[pack];
+        error[m->packs++] = error_of(view.pack_ns[pack], t->time_ns[i]);
     }
     m->pack_median = quantile(error, m->packs, 50);
     m->pack_p95 = quantile(error, m->packs, 95);
     for (int64_t step = first; step < first + steps; step++) {
         slowest sum = {0};
-        for (int64_t k = offsets[step] - offsets[first]; k < offsets[step + 1] - offsets[first]; k++) {
+        for (int64_t k = view.step_offsets[step] - view.step_offsets[first];
+             k < view.step_offsets[step + 1] - view.step_offsets[first]; k++) {
             sum.measured_ns += batch[k].measured_ns;
             sum.predicted_ns += batch[k].predicted_ns;
         }
@@ -93,9 +91,9 @@ static int compare_measured(const cli *c, int64_t first, int64_t steps, measured
         return cli_error("%s", hbp_context_message(c->context));
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
-    const int64_t *offsets = view.step_offsets;
     double *error = malloc((size_t)t.count * sizeof *error);
-    slowest *batch = calloc((size_t)(offsets[first + steps] - offsets[first]), sizeof *batch);
+    slowest *batch =
+        calloc((size_t)(view.step_offsets[first + steps] - view.step_offsets[first]), sizeof *batch);
     if (error && batch)
         compare_rows(c, &t, first, steps, error, batch, m);
     free(error);

@@ -96,14 +96,13 @@ static int fill_document(ex_batch *b, const hbp_plan *plan, int64_t row, int64_t
     int64_t high = to - begin < length ? to - begin : length;
     if (low >= high)
         return 0;
-    const int64_t *pieces = view.sample_first_tokens;
-    const int32_t *loss_tokens = view.sample_loss_tokens;
-    int64_t quiet = length - (loss_tokens ? loss_tokens[row] : length);
+    int64_t quiet = length - (view.sample_loss_tokens ? view.sample_loss_tokens[row] : length);
     void *scratch = b->sample;
     int failed = grow(&scratch, &b->sample_room, high - low + 1, sizeof *b->sample, fault);
     b->sample = scratch;
-    if (failed || ex_tokens_read(source, view.sample_ids[row], (pieces ? pieces[row] : 0) + low, high - low,
-                                 b->sample, fault) < 0)
+    if (failed || ex_tokens_read(source, view.sample_ids[row],
+                                 (view.sample_first_tokens ? view.sample_first_tokens[row] : 0) + low,
+                                 high - low, b->sample, fault) < 0)
         return -1;
     for (int64_t t = low; t < high; t++) {
         int64_t at = begin + t - from;

@@ -23,10 +23,8 @@ static void find_packs(const ex_check *c, int64_t *first, int64_t *end)
 {
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
-    const int64_t *steps = view.step_offsets;
-    const int64_t *packs = view.micro_batch_offsets;
-    *first = packs[steps[c->first_step]];
-    *end = packs[steps[c->first_step + c->steps]];
+    *first = view.micro_batch_offsets[view.step_offsets[c->first_step]];
+    *end = view.micro_batch_offsets[view.step_offsets[c->first_step + c->steps]];
 }
 
 int ex_check_plan(const ex_check *c, ex_fault *fault)
@@ -47,17 +45,16 @@ int ex_check_plan(const ex_check *c, ex_fault *fault)
         return 0;
     int64_t first, end;
     find_packs(c, &first, &end);
-    const int32_t *sp = view.pack_sp;
-    const int32_t *ranks = view.pack_ranks;
     int32_t planned = 0;
     for (int64_t p = first; p < end; p++) {
-        planned = ranks[p] + sp[p] > planned ? ranks[p] + sp[p] : planned;
-        if (!hbp_model_is_sp_legal(c->model, sp[p]))
+        planned =
+            view.pack_ranks[p] + view.pack_sp[p] > planned ? view.pack_ranks[p] + view.pack_sp[p] : planned;
+        if (!hbp_model_is_sp_legal(c->model, view.pack_sp[p]))
             return ex_fail(fault,
                            "pack %lld has SP degree %d, which %d heads and %d key-value heads do not divide "
                            "by; plan for "
                            "this model",
-                           (long long)p, (int)sp[p], (int)c->shape->heads, (int)c->shape->kv_heads);
+                           (long long)p, (int)view.pack_sp[p], (int)c->shape->heads, (int)c->shape->kv_heads);
         if (ex_check_recompute(c, p) > layers)
             return ex_fail(fault, "pack %lld recomputes %d layers; the model has %d: plan for this model",
                            (long long)p, (int)ex_check_recompute(c, p), (int)layers);
@@ -142,8 +139,6 @@ int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, 
     find_packs(c, &first, &end);
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(c->plan, &view);
-    const int64_t *samples = view.pack_offsets;
-    const int32_t *lengths = view.sample_tokens;
     /* At most 31 degrees times the numbers of layers, 0 .. layers. */
     need *needs = calloc(31 * ((size_t)c->shape->layers + 1), sizeof *needs);
     if (!needs)
@@ -151,13 +146,13 @@ int ex_check_memory(const ex_check *c, ex_device *device, int64_t *arena_bytes, 
     int64_t count = 0;
     if (c->unpacked) {
         need *n = find_need(needs, &count, 1, ex_check_recompute(c, -1));
-        for (int64_t i = samples[first]; i < samples[end]; i++)
-            add_pack(n, i, lengths[i], 1);
+        for (int64_t i = view.pack_offsets[first]; i < view.pack_offsets[end]; i++)
+            add_pack(n, i, view.sample_tokens[i], 1);
     } else
         for (int64_t p = first; p < end; p++) {
             int32_t sp = view.pack_sp[p];
-            int64_t documents = samples[p + 1] - samples[p];
-            int64_t tokens = ex_batch_tokens(c->plan, p, samples[p], documents, sp);
+            int64_t documents = view.pack_offsets[p + 1] - view.pack_offsets[p];
+            int64_t tokens = ex_batch_tokens(c->plan, p, view.pack_offsets[p], documents, sp);
             /* Padding behind the last one is a document, too; none is empty. */
             add_pack(find_need(needs, &count, sp, ex_check_recompute(c, p)), p, tokens,
                      documents < tokens ? documents + 1 : tokens);

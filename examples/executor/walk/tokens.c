@@ -237,11 +237,10 @@ int ex_tokens_check(const ex_tokens *tokens, const hbp_plan *plan, ex_fault *fau
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     int64_t rows = view.samples;
-    const int64_t *ids = view.sample_ids;
-    const int32_t *lengths = view.sample_tokens;
-    const int64_t *firsts = view.sample_first_tokens;
     for (int64_t i = 0; tokens->is_file && i < rows; i++)
-        if (find_sample(tokens, ids[i], firsts ? firsts[i] : 0, lengths[i], fault) < 0)
+        if (find_sample(tokens, view.sample_ids[i],
+                        view.sample_first_tokens ? view.sample_first_tokens[i] : 0, view.sample_tokens[i],
+                        fault) < 0)
             return -1;
     return 0;
 }

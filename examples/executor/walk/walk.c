@@ -155,25 +155,23 @@ static int make_groups(walk *w, int64_t first, int64_t steps)
     const hbp_plan *plan = w->o->plan;
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
-    const int64_t *step_offsets = view.step_offsets;
-    const int64_t *packs = view.micro_batch_offsets;
-    const int32_t *sp = view.pack_sp;
     w->alone = (ex_group){.first = w->comm->rank, .size = 1};
     if (w->o->unpacked)
         return 0;
     int32_t degrees[MAX_DEGREES];
     int32_t count = 0;
-    for (int64_t p = packs[step_offsets[first]]; p < packs[step_offsets[first + steps]]; p++) {
+    for (int64_t p = view.micro_batch_offsets[view.step_offsets[first]];
+         p < view.micro_batch_offsets[view.step_offsets[first + steps]]; p++) {
         int32_t at = 0;
-        while (at < count && degrees[at] < sp[p])
+        while (at < count && degrees[at] < view.pack_sp[p])
             at++;
-        if (sp[p] == 1 || (at < count && degrees[at] == sp[p]))
+        if (view.pack_sp[p] == 1 || (at < count && degrees[at] == view.pack_sp[p]))
             continue;
-        if (count == MAX_DEGREES || w->comm->ranks % sp[p])
+        if (count == MAX_DEGREES || w->comm->ranks % view.pack_sp[p])
             return ex_fail(w->fault, "pack %lld has SP degree %d, which does not divide %d ranks",
-                           (long long)p, (int)sp[p], (int)w->comm->ranks);
+                           (long long)p, (int)view.pack_sp[p], (int)w->comm->ranks);
         memmove(degrees + at + 1, degrees + at, (size_t)(count - at) * sizeof *degrees);
-        degrees[at] = sp[p];
+        degrees[at] = view.pack_sp[p];
         count++;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -313,10 +311,8 @@ static int run_packs(walk *w, int64_t step, int64_t *samples)
     hbp_plan_view view = {.struct_size = sizeof view};
     (void)hbp_plan_get_view(plan, &view);
     const int64_t *micro = view.step_offsets + step;
-    const int64_t *packs = view.micro_batch_offsets;
-    const int64_t *rows = view.pack_offsets;
-    int64_t first = rows[packs[micro[0]]];
-    int64_t end = rows[packs[micro[1]]];
+    int64_t first = view.pack_offsets[view.micro_batch_offsets[micro[0]]];
+    int64_t end = view.pack_offsets[view.micro_batch_offsets[micro[1]]];
     *samples = end - first;
     if (make_weights(w, step, end - first) < 0)
         return -1;
@@ -339,8 +335,8 @@ static int run_packs(walk *w, int64_t step, int64_t *samples)
         int64_t pack = hbp_plan_get_rank_pack(plan, step, m, w->comm->rank);
         snprintf(w->comm->where, sizeof w->comm->where, "step %lld, micro-batch %lld",
                  (long long)(w->epoch_first + step), (long long)m);
-        item it = {pack, rows[pack], rows[pack + 1] - rows[pack], find_group(w, view.pack_sp[pack]),
-                   ex_check_recompute(&check, pack)};
+        item it = {pack, view.pack_offsets[pack], view.pack_offsets[pack + 1] - view.pack_offsets[pack],
+                   find_group(w, view.pack_sp[pack]), ex_check_recompute(&check, pack)};
         w->measured[m].pack = pack;
         w->measured[m].sp = it.group->size;
         w->measured[m].samples = it.count;
