@@ -19,29 +19,30 @@ static int64_t list_columns(const hbp_plan *plan, column columns[COLUMNS])
 {
     hbp_plan_view v = {.struct_size = sizeof v};
     (void)hbp_plan_get_view(plan, &v);
-    const column wide[] = {{v.step_offsets, v.steps + 1},
-                           {v.step_ns, v.steps},
-                           {v.step_loss_tokens, v.steps},
-                           {v.step_samples, v.steps},
-                           {v.step_tokens, v.steps},
-                           {v.micro_batch_offsets, v.micro_batches + 1},
-                           {v.micro_batch_ns, v.micro_batches},
-                           {v.pack_offsets, v.packs + 1},
-                           {v.pack_capacity, v.packs},
-                           {v.pack_tokens, v.packs},
-                           {v.pack_squares, v.packs},
-                           {v.pack_ns, v.packs},
-                           {v.pack_bytes, v.packs},
-                           {v.sample_ids, v.samples}};
-    const column narrow[] = {{v.pack_ranks, v.packs},
-                             {v.pack_sp, v.packs},
-                             {v.pack_recompute, v.packs},
-                             {v.sample_tokens, v.samples}};
+    const column all[COLUMNS] = {
+        {v.step_offsets, (v.steps + 1) * 8},
+        {v.step_ns, v.steps * 8},
+        {v.step_loss_tokens, v.steps * 8},
+        {v.step_samples, v.steps * 8},
+        {v.step_tokens, v.steps * 8},
+        {v.micro_batch_offsets, (v.micro_batches + 1) * 8},
+        {v.micro_batch_ns, v.micro_batches * 8},
+        {v.pack_offsets, (v.packs + 1) * 8},
+        {v.pack_capacity, v.packs * 8},
+        {v.pack_tokens, v.packs * 8},
+        {v.pack_squares, v.packs * 8},
+        {v.pack_ns, v.packs * 8},
+        {v.pack_bytes, v.packs * 8},
+        {v.sample_ids, v.samples * 8},
+        {v.pack_ranks, v.packs * 4},
+        {v.pack_sp, v.packs * 4},
+        {v.pack_recompute, v.packs * 4},
+        {v.sample_tokens, v.samples * 4},
+    };
     int64_t bytes = 0;
-    for (int k = 0; k < COLUMNS; k++) { /* rows so far */
-        columns[k] = k < 14 ? wide[k] : narrow[k - 14];
-        columns[k].bytes *= k < 14 ? 8 : 4;
-        bytes += columns[k].bytes;
+    for (int k = 0; k < COLUMNS; k++) {
+        columns[k] = all[k];
+        bytes += all[k].bytes;
     }
     return bytes;
 }

@@ -122,10 +122,9 @@ static json_t *ranks_json(const hbp_task_schedule *schedule, int32_t group)
 
 static json_t *slices_json(const hbp_task_schedule *s)
 {
-    int64_t count;
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(s, &view);
-    count = view.slices;
+    int64_t count = view.slices;
     json_t *list = json_array();
     for (int64_t i = 0, wave = 0; i < count; i++) {
         while (view.wave_offsets[wave + 1] <= i)
@@ -179,10 +178,9 @@ static shown show_ranks(const hbp_task_schedule *schedule, int32_t group)
 static void print_slices(const cli *c, int64_t most)
 {
     const hbp_task_schedule *s = c->schedule;
-    int64_t count;
     hbp_task_schedule_view view = {.struct_size = sizeof view};
     (void)hbp_task_schedule_get_view(s, &view);
-    count = view.slices;
+    int64_t count = view.slices;
     table t;
     table_begin(&t, 8,
                 (const char *[]){"wave", "<task", "<MetaOp", "<operators", "GPUs", "<ranks", "start", "end"});

@@ -65,9 +65,8 @@ typedef struct hbp_groups_view {
     uint32_t struct_size;
     int64_t groups;
     int64_t candidates;
-    int64_t tokens_per_step; /* that a step carries (T_global) */
-    const int64_t
-        *thresholds; /* [groups] tokens of the longest sample, or of tied ones together, that belongs */
+    int64_t tokens_per_step;      /* that a step carries (T_global) */
+    const int64_t *thresholds;    /* [groups] tokens of the longest sample, or tied samples, that belong */
     const int64_t *pack_lengths;  /* [groups] capacity in tokens */
     const int32_t *sp;            /* [groups] */
     const int32_t *recompute;     /* [groups] layers */

@@ -75,10 +75,7 @@ hbp_status hbp_context_set_solver(hbp_context *context, const hbp_solver *solver
 
 hbp_status hbp__enter(hbp_context *context)
 {
-    if (!context)
-        return HBP_E_INVALID;
-    context->message[0] = '\0';
-    return HBP_OK;
+    return context ? hbp__forgive(context) : HBP_E_INVALID;
 }
 
 hbp_status hbp__forgive(hbp_context *context)

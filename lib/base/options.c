@@ -65,13 +65,8 @@ hbp_status hbp__view_write(void *caller, const void *object, const void *view, u
     uint32_t size;
     if (!caller)
         return HBP_E_INVALID;
-    memcpy(&size, caller, sizeof size);
-    if (size < sizeof size || size > HBP__MOST_STRUCT)
-        return HBP_E_INVALID;
-    if (object)
-        write_struct(caller, size, view, known_size);
-    else
-        hbp__struct_init(caller, size);
+    HBP__TRY(read_size(NULL, caller, "", &size));
+    write_struct(caller, size, view, object ? known_size : 0);
     return object ? HBP_OK : HBP_E_INVALID;
 }
 

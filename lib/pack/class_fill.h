@@ -25,8 +25,8 @@ typedef struct hbp__class_fill {
 } hbp__class_fill;
 
 /* Classes of all items, none packed. `options` has no zeros left but in max_samples. HBP_E_INFEASIBLE names a
- * sample that fits no pack. O(samples). The columns
- * are scratch; close releases the items and the patterns, also after a failed open. */
+ * sample that fits no pack. O(samples). The columns are scratch; close releases the items
+ * and the patterns, also after a failed open. */
 hbp_status hbp__class_fill_open(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                                 const hbp_fill_options *options, hbp__class_fill *fill);
 void hbp__class_fill_close(hbp__class_fill *fill);

@@ -80,6 +80,12 @@ static hbp_status no_memory(const balanced *b)
     return hbp__fail_memory(b->context, "the packs");
 }
 
+/* After takes. */
+static hbp_status check(const balanced *b)
+{
+    return hbp__scratch_check(b->context, "the packs");
+}
+
 static hbp_status source_open(balanced *b, const hbp__listing *listing, source *s)
 {
     hbp_context *context = b->context;
@@ -88,7 +94,7 @@ static hbp_status source_open(balanced *b, const hbp__listing *listing, source *
     s->bin_of = hbp__take(context, (uint64_t)s->runs, sizeof *s->bin_of);
     s->run_at = hbp__take(context, (uint64_t)s->runs, sizeof *s->run_at);
     s->pack_of = hbp__take(context, (uint64_t)listing->count, sizeof *s->pack_of);
-    return hbp__scratch_check(context, "the packs");
+    return check(b);
 }
 
 /* Lists the runs of each bin, in the order of the listing, by counting. Runs without a bin lose their items.
@@ -96,7 +102,7 @@ static hbp_status source_open(balanced *b, const hbp__listing *listing, source *
 static hbp_status source_index(balanced *b, source *s)
 {
     s->bin_start = hbp__take_zero(b->context, (uint64_t)b->bins.count + 2, sizeof *s->bin_start);
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     int64_t *start = s->bin_start + 1; /* shifted by one, so that filling leaves the starts in place */
     for (int64_t r = 0; r < s->runs; r++) {
         if (s->bin_of[r] != HBP__NO_BIN) {
@@ -212,7 +218,7 @@ static hbp_status draw_filler(balanced *b, int64_t *count)
     double stride = free_tokens >= tokens ? 1 : (double)tokens / (double)hbp__max_i64(1, free_tokens);
     *count = (int64_t)((double)b->low / stride);
     b->filler_item = hbp__take(b->context, (uint64_t)*count, sizeof *b->filler_item);
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     for (int64_t k = 0; k < *count; k++) {
         int64_t from_top = hbp__min_i64((int64_t)(((double)k + 0.5) * stride), b->low - 1);
         b->filler_item[k] = (uint32_t)(b->low - 1 - from_top);
@@ -236,7 +242,7 @@ static hbp_status deal_source(balanced *b, source *s)
 {
     int64_t mark = hbp__scratch_mark(b->context);
     uint32_t *order = hbp__take(b->context, (uint64_t)b->width, sizeof *order);
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     for (int64_t bin = 0; bin < b->bins.count; bin++) {
         for (int64_t j = 0; j < b->width; j++)
             order[j] = (uint32_t)(bin * b->width + j);
@@ -339,7 +345,7 @@ static hbp_status top_up(balanced *b)
 {
     int64_t mark = hbp__scratch_mark(b->context);
     uint32_t *left = hbp__take(b->context, (uint64_t)b->low + 1, sizeof *left);
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     for (int64_t i = 0; i <= b->low; i++)
         left[i] = (uint32_t)(i && b->taken[i - 1] ? i - 1 : i);
     for (int64_t p = 0; p < b->fills.count; p++) {
@@ -388,7 +394,7 @@ static hbp_status write_packs(balanced *b)
     if (!hbp__packs_reserve(b->packs, b->packs->count + b->fills.count))
         return no_memory(b);
     int64_t *cursor = hbp__take(b->context, (uint64_t)b->fills.count, sizeof *cursor);
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     hbp_packs *packs = b->packs;
     for (int64_t p = 0; p < b->fills.count; p++) {
         cursor[p] = b->done;
@@ -486,7 +492,7 @@ static hbp_status fill(balanced *b, const hbp_lengths *lengths)
                              options->seed, options->epoch, &b->items));
     uint64_t count = (uint64_t)b->items.count;
     b->taken = groups->count > 1 ? hbp__take_zero(b->context, count, sizeof *b->taken) : NULL;
-    HBP__TRY(hbp__scratch_check(b->context, "the packs"));
+    HBP__TRY(check(b));
     b->packs = hbp__packs_new(b->context, lengths, 0);
     /* An item's size is its sample's length when nothing is tied or padded. */
     int plain = !b->items.next && options->sequence_multiple == 1;

@@ -8,6 +8,8 @@
 #include "solve/vector_even.h"
 #include "solve/vector_grid.h"
 
+#define WHAT "vector packing"
+
 /* Rounds of exchanges for packs that are past a capacity, at effort 1. */
 #define MEND_ROUNDS  12
 #define ITEMS_A_TICK 4096
@@ -24,14 +26,14 @@ hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, 
     int64_t mark = hbp__scratch_mark(r->context);
     uint64_t *keys = hbp__take(r->context, (uint64_t)count, sizeof *keys);
     uint32_t *by = hbp__take(r->context, (uint64_t)count, 2 * sizeof *by);
-    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    HBP__TRY(hbp__scratch_check(r->context, WHAT));
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(hbp__tick_row(r->context, "pack", i, count));
         keys[i] = (uint64_t)(HBP__VECTOR_FULL + 1 - hbp__min_i64(size_of(r, items[i]), HBP__VECTOR_FULL));
         by[i] = (uint32_t)i;
         by[count + i] = items[i];
     }
-    HBP__TRY(hbp__order_by_u64(r->context, keys, by, count, "vector packing"));
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, count, WHAT));
     for (int64_t i = 0; i < count; i++)
         items[i] = by[count + by[i]];
     hbp__scratch_release(r->context, mark);
@@ -45,7 +47,7 @@ hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
         r->load_room = 0;
         r->load = hbp__new(&r->context->memory, (uint64_t)packs, sizeof *r->load);
         if (!r->load)
-            return hbp__fail_memory(r->context, "vector packing");
+            return hbp__fail_memory(r->context, WHAT);
         r->load_room = packs;
     }
     if (packs > HBP__TICK_ROWS)
@@ -117,13 +119,13 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
     }
     uint64_t *keys = hbp__take(r->context, (uint64_t)held, sizeof *keys);
     uint32_t *by = hbp__take(r->context, (uint64_t)held, 2 * sizeof *by);
-    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    HBP__TRY(hbp__scratch_check(r->context, WHAT));
     for (int64_t k = 0; k < held; k++) {
         HBP__TRY(hbp__tick_row(r->context, "pack", k, held));
         keys[k] = r->trial.pack_of[r->list[k]];
         by[k] = (uint32_t)k;
     }
-    HBP__TRY(hbp__order_by_u64(r->context, keys, by, held, "vector packing"));
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, held, WHAT));
     *count = 0;
     for (int64_t k = 0; k < held; k++)
         by[held + k] = r->list[by[k]];
@@ -222,12 +224,12 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     uint64_t packs = (uint64_t)r->trial.packs;
     uint64_t *keys = hbp__take(r->context, packs, sizeof *keys);
     uint32_t *by = hbp__take(r->context, packs, sizeof *by);
-    HBP__TRY(hbp__scratch_check(r->context, "vector packing"));
+    HBP__TRY(hbp__scratch_check(r->context, WHAT));
     for (int64_t p = 0; p < r->trial.packs; p++) {
         keys[p] = (uint64_t)((r->load[p].a * r->scale.a + r->load[p].b * r->scale.b) >> r->scale.shift);
         by[p] = (uint32_t)p;
     }
-    HBP__TRY(hbp__order_by_u64(r->context, keys, by, r->trial.packs, "vector packing"));
+    HBP__TRY(hbp__order_by_u64(r->context, keys, by, r->trial.packs, WHAT));
     for (int64_t k = 0; k < left; k++)
         r->trial.pack_of[r->list[k]] = by[k % r->trial.packs];
     hbp__scratch_release(r->context, mark);

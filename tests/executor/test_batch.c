@@ -61,17 +61,17 @@ static void check_sample(const whole *w, const hbp_plan *plan, int64_t row, int6
 {
     hbp_plan_view view = plan_view(plan);
     int32_t length = view.sample_tokens[row];
-    const int64_t *pieces = view.sample_first_tokens;
-    const int32_t *loss = view.sample_loss_tokens;
     int32_t *expected = calloc((size_t)length + 1, 4);
     ex_fault fault = {0};
-    ck_assert_int_eq(
-        ex_tokens_read(source, view.sample_ids[row], pieces ? pieces[row] : 0, length, expected, &fault), 0);
+    ck_assert_int_eq(ex_tokens_read(source, view.sample_ids[row],
+                                    view.sample_first_tokens ? view.sample_first_tokens[row] : 0, length,
+                                    expected, &fault),
+                     0);
     for (int32_t t = 0; t < length; t++) {
         ck_assert_int_eq(w->token[begin + t], expected[t]);
         ck_assert_int_eq(w->target[begin + t], expected[t + 1]);
         ck_assert_int_eq(w->position[begin + t], t);
-        double carried = loss && t < length - loss[row] ? 0 : weight;
+        double carried = view.sample_loss_tokens && t < length - view.sample_loss_tokens[row] ? 0 : weight;
         ck_assert(w->weight[begin + t] == (float)carried);
     }
     free(expected);
@@ -82,22 +82,19 @@ static void check_plan(hbp_context *context, const hbp_plan *plan)
     ex_fault fault = {0};
     ex_tokens *source = ex_tokens_draw(1, 1000, &fault);
     hbp_plan_view view = plan_view(plan);
-    int64_t packs = view.packs;
-    const int32_t *sp = view.pack_sp;
-    const int64_t *rows = view.pack_offsets;
     double weights[512];
     for (int i = 0; i < 512; i++)
         weights[i] = .5 + i;
-    for (int64_t p = 0; p < packs; p++) {
-        int64_t first = rows[p], count = rows[p + 1] - first;
-        whole w = fill(context, plan, p, first, count, sp[p], weights, source);
+    for (int64_t p = 0; p < view.packs; p++) {
+        int64_t first = view.pack_offsets[p], count = view.pack_offsets[p + 1] - first;
+        whole w = fill(context, plan, p, first, count, view.pack_sp[p], weights, source);
         double sum = 0, expected = 0;
         ck_assert_int_eq(w.border[0], 0);
         ck_assert_int_eq(w.border[w.documents], (int)w.tokens);
         for (int64_t i = 0; i < count; i++) {
             check_sample(&w, plan, first + i, w.border[i], weights[i], source);
-            const int32_t *loss = view.sample_loss_tokens;
-            expected += weights[i] * (loss ? loss[first + i] : view.sample_tokens[first + i]);
+            expected += weights[i] * (view.sample_loss_tokens ? view.sample_loss_tokens[first + i]
+                                                              : view.sample_tokens[first + i]);
         }
         for (int64_t t = 0; t < w.tokens; t++)
             sum += w.weight[t];

@@ -89,15 +89,14 @@ START_TEST(memory_is_checked_to_the_byte)
     ck_assert_msg(ex_check_memory(&c, large, &arena, &fault) == 0, "%s", fault.text);
     ck_assert_int_gt((int)arena, 0);
     /* The most that any pack needs, one by one. */
-    int64_t most = 0, packs;
+    int64_t most = 0;
     hbp_plan_view view = plan_view(plan);
-    packs = view.packs;
-    const int32_t *sp = view.pack_sp;
-    const int64_t *rows = view.pack_offsets;
-    for (int64_t p = 0; p < packs; p++) {
-        int64_t tokens = (view.pack_padded_tokens[p] + sp[p] - 1) / sp[p] * sp[p];
-        int64_t bytes = ex_model_measure(large, &shape, sp[p], tokens ? tokens : sp[p],
-                                         rows[p + 1] - rows[p] + 2, view.pack_recompute[p]);
+    for (int64_t p = 0; p < view.packs; p++) {
+        int64_t tokens =
+            (view.pack_padded_tokens[p] + view.pack_sp[p] - 1) / view.pack_sp[p] * view.pack_sp[p];
+        int64_t bytes =
+            ex_model_measure(large, &shape, view.pack_sp[p], tokens ? tokens : view.pack_sp[p],
+                             view.pack_offsets[p + 1] - view.pack_offsets[p] + 2, view.pack_recompute[p]);
         most = bytes > most ? bytes : most;
     }
     ck_assert_int_ge((int)arena, (int)most);

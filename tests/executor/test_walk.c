@@ -115,14 +115,10 @@ START_TEST(degrees_differ_inside_a_micro_batch)
     world w = make_world(40, 400);
     hbp_plan *plan = plan_step(&w, 8, 8, 60);
     hbp_plan_view view = plan_view(plan);
-    const int64_t *packs = view.micro_batch_offsets;
-    const int32_t *sp = view.pack_sp;
-    int64_t count;
-    count = view.micro_batches;
     int mixed = 0;
-    for (int64_t m = 0; m < count; m++)
-        for (int64_t p = packs[m] + 1; p < packs[m + 1]; p++)
-            mixed |= sp[p] != sp[p - 1];
+    for (int64_t m = 0; m < view.micro_batches; m++)
+        for (int64_t p = view.micro_batch_offsets[m] + 1; p < view.micro_batch_offsets[m + 1]; p++)
+            mixed |= view.pack_sp[p] != view.pack_sp[p - 1];
     ck_assert_msg(mixed, "the plan that the other tests run mixes no degrees");
     /* The record has a row for every pack, with what was computed. */
     ex_walk_options o = walk_options(plan, &w.shape, w.tokens);
@@ -131,17 +127,14 @@ START_TEST(degrees_differ_inside_a_micro_batch)
     o.repeat = 3;
     walk_run(&o, w.model, 8, -1, EX_F32, &r);
     walk_expect(&r, 8);
-    int64_t all;
-    all = view.packs;
-    const int64_t *squares = view.pack_squares;
-    ck_assert_int_eq((int)r.record.count, (int)all);
-    for (int64_t i = 0; i < all; i++) {
+    ck_assert_int_eq((int)r.record.count, (int)view.packs);
+    for (int64_t i = 0; i < view.packs; i++) {
         int64_t p = r.record.pack[i];
         ck_assert_int_eq((int)p, (int)i);
-        ck_assert_int_eq(r.record.sp[i], sp[p]);
+        ck_assert_int_eq(r.record.sp[i], view.pack_sp[p]);
         ck_assert_int_eq(r.record.first_rank[i], view.pack_ranks[p]);
         if (r.record.samples[i] > 0)
-            ck_assert_int_ge((int)r.record.sum_squares[i], (int)squares[p]);
+            ck_assert_int_ge((int)r.record.sum_squares[i], (int)view.pack_squares[p]);
         ck_assert_int_ge((int)r.record.time_ns[i], 1);
         ck_assert_int_gt((int)r.record.peak_bytes[i], 0);
     }

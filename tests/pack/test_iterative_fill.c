@@ -35,35 +35,26 @@ static hbp_iterative_fill_options options_of(int32_t mode)
 static void check_packs(const hbp_packs *packs, const hbp_lengths *lengths,
                         const hbp_iterative_fill_options *options)
 {
-    int64_t rows, samples, count;
     char seen[SAMPLES] = {0};
     hbp_packs_view view = packs_view(packs);
-    rows = view.packs + 1;
-    const int64_t *offsets = view.pack_offsets;
-    samples = view.samples;
-    const uint32_t *sample = view.sample_indices;
-    count = view.dropped;
-    const uint32_t *dropped = view.dropped_indices;
-    const int64_t *padded = view.pack_padded_tokens;
-    const int64_t *vision = view.pack_vision;
-    ck_assert_int_eq(samples + count, SAMPLES);
-    for (int64_t p = 0; p < rows - 1; p++) {
+    ck_assert_int_eq(view.samples + view.dropped, SAMPLES);
+    for (int64_t p = 0; p < view.packs; p++) {
         int64_t tokens = 0, units = 0;
-        for (int64_t i = offsets[p]; i < offsets[p + 1]; i++) {
-            ck_assert_int_eq(seen[sample[i]]++, 0);
-            tokens += hbp_lengths_get_length(lengths, sample[i]);
-            units += hbp_lengths_get_vision(lengths, sample[i]);
+        for (int64_t i = view.pack_offsets[p]; i < view.pack_offsets[p + 1]; i++) {
+            ck_assert_int_eq(seen[view.sample_indices[i]]++, 0);
+            tokens += hbp_lengths_get_length(lengths, view.sample_indices[i]);
+            units += hbp_lengths_get_vision(lengths, view.sample_indices[i]);
         }
-        ck_assert_int_ge(padded[p], tokens);
-        ck_assert_int_le(padded[p], options->max_tokens);
-        if (vision)
-            ck_assert_int_eq(vision[p], units);
-        if (vision)
+        ck_assert_int_ge(view.pack_padded_tokens[p], tokens);
+        ck_assert_int_le(view.pack_padded_tokens[p], options->max_tokens);
+        if (view.pack_vision)
+            ck_assert_int_eq(view.pack_vision[p], units);
+        if (view.pack_vision)
             ck_assert_int_le(units, options->max_vision);
     }
-    for (int64_t d = 0; d < count; d++)
-        ck_assert_int_eq(seen[dropped[d]]++, 0);
-    ck_assert_int_le(hbp_packs_get_bound(packs, 0), rows - 1);
+    for (int64_t d = 0; d < view.dropped; d++)
+        ck_assert_int_eq(seen[view.dropped_indices[d]]++, 0);
+    ck_assert_int_le(hbp_packs_get_bound(packs, 0), view.packs);
     ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
 }
 

@@ -47,41 +47,32 @@ static hbp_iterative_fill_options options_of(int64_t max_tokens, int64_t max_vis
 /* Every sample in a pack or dropped, once; ties together; budgets and the cap kept; sums as they are. */
 static void check(const hbp_packs *packs, const hbp_lengths *lengths, const hbp_iterative_fill_options *o)
 {
-    int64_t rows, samples, dropped;
     hbp_packs_view view = packs_view(packs);
-    rows = view.packs + 1;
-    const int64_t *offsets = view.pack_offsets;
-    samples = view.samples;
-    const uint32_t *sample = view.sample_indices;
-    dropped = view.dropped;
-    const uint32_t *out = view.dropped_indices;
-    const int64_t *padded = view.pack_padded_tokens;
-    const int64_t *vision = view.pack_vision;
     int64_t *pack_of = calloc((size_t)lengths->count, sizeof *pack_of);
     int64_t sequence = o->sequence_multiple ? o->sequence_multiple : 1;
     int64_t multiple = o->pack_multiple ? o->pack_multiple : 1;
-    ck_assert_int_eq(samples + dropped, lengths->count);
-    ck_assert_int_eq(offsets[rows - 1], samples);
-    for (int64_t p = 0; p < rows - 1; p++) {
-        int64_t tokens = 0, units = 0, count = offsets[p + 1] - offsets[p];
+    ck_assert_int_eq(view.samples + view.dropped, lengths->count);
+    ck_assert_int_eq(view.pack_offsets[view.packs], view.samples);
+    for (int64_t p = 0; p < view.packs; p++) {
+        int64_t tokens = 0, units = 0, count = view.pack_offsets[p + 1] - view.pack_offsets[p];
         ck_assert_int_gt(count, 0);
         ck_assert(!o->max_samples || count <= o->max_samples);
-        for (int64_t i = offsets[p]; i < offsets[p + 1]; i++) {
-            ck_assert_int_eq(pack_of[sample[i]], 0);
-            pack_of[sample[i]] = p + 1;
-            tokens += hbp__round_up(hbp__lengths_get(lengths, sample[i]), sequence);
-            units += hbp__lengths_vision(lengths, sample[i]);
+        for (int64_t i = view.pack_offsets[p]; i < view.pack_offsets[p + 1]; i++) {
+            ck_assert_int_eq(pack_of[view.sample_indices[i]], 0);
+            pack_of[view.sample_indices[i]] = p + 1;
+            tokens += hbp__round_up(hbp__lengths_get(lengths, view.sample_indices[i]), sequence);
+            units += hbp__lengths_vision(lengths, view.sample_indices[i]);
         }
-        ck_assert_int_eq(padded[p], hbp__round_up(tokens, multiple));
-        ck_assert_int_le(padded[p], o->max_tokens);
-        if (vision) {
-            ck_assert_int_eq(vision[p], units);
+        ck_assert_int_eq(view.pack_padded_tokens[p], hbp__round_up(tokens, multiple));
+        ck_assert_int_le(view.pack_padded_tokens[p], o->max_tokens);
+        if (view.pack_vision) {
+            ck_assert_int_eq(view.pack_vision[p], units);
             ck_assert_int_le(units, o->max_vision);
         }
     }
-    for (int64_t d = 0; d < dropped; d++) {
-        ck_assert_int_eq(pack_of[out[d]], 0);
-        pack_of[out[d]] = -1;
+    for (int64_t d = 0; d < view.dropped; d++) {
+        ck_assert_int_eq(pack_of[view.dropped_indices[d]], 0);
+        pack_of[view.dropped_indices[d]] = -1;
     }
     int64_t *first = calloc((size_t)lengths->count + 1, sizeof *first);
     for (int64_t i = 0; i < lengths->count && lengths->tie; i++) {
@@ -93,7 +84,7 @@ static void check(const hbp_packs *packs, const hbp_lengths *lengths, const hbp_
     }
     free(first);
     free(pack_of);
-    ck_assert_int_le(hbp_packs_get_bound(packs, 0), rows - 1);
+    ck_assert_int_le(hbp_packs_get_bound(packs, 0), view.packs);
     ck_assert_int_gt(hbp_packs_get_bound(packs, 0), 0);
 }
 
@@ -154,22 +145,19 @@ START_TEST_IN_CONTEXT(refuses_or_drops_samples_over_a_budget)
     MAKES(context, packs, hbp_iterative_fill(context, lengths, &o, &packs));
     check(packs, lengths, &o);
     hbp_packs_view view = packs_view(packs);
-    const uint32_t *dropped = view.dropped_indices;
-    const int32_t *reason = view.dropped_reasons;
     ck_assert_int_eq(view.dropped, 3);
-    ck_assert_int_eq(dropped[0], 1);
-    ck_assert_int_eq(reason[0], HBP_DROPPED_OVERLONG);
-    ck_assert_int_eq(dropped[1], 2);
-    ck_assert_int_eq(reason[1], HBP_DROPPED_OVERVISION);
-    ck_assert_int_eq(dropped[2], 3);
-    ck_assert_int_eq(reason[2], HBP_DROPPED_OVERVISION);
+    ck_assert_int_eq(view.dropped_indices[0], 1);
+    ck_assert_int_eq(view.dropped_reasons[0], HBP_DROPPED_OVERLONG);
+    ck_assert_int_eq(view.dropped_indices[1], 2);
+    ck_assert_int_eq(view.dropped_reasons[1], HBP_DROPPED_OVERVISION);
+    ck_assert_int_eq(view.dropped_indices[2], 3);
+    ck_assert_int_eq(view.dropped_reasons[2], HBP_DROPPED_OVERVISION);
     packs = NULL;
     MAKES(context, packs, hbp_iterative_fill(context, tied, &o, &packs)); /* sample 0 goes with sample 1 */
     check(packs, tied, &o);
     view = packs_view(packs);
-    dropped = view.dropped_indices;
     ck_assert_int_eq(view.dropped, 4);
-    ck_assert_int_eq(dropped[0], 0);
+    ck_assert_int_eq(view.dropped_indices[0], 0);
     ck_assert_int_eq(view.dropped_reasons[0], HBP_DROPPED_OVERLONG);
     packs = NULL;
     o.max_tokens = 60;

@@ -111,23 +111,20 @@ static inline void digest_uints(answer *a, const uint32_t *values, int64_t count
         digest_number(a, values[i]);
 }
 
-/* A column by its getter. */
-#define DIGEST_COLUMN(a, get, of)                                                                              \
-    do {                                                                                                       \
-        int64_t column_count = 0;                                                                              \
-        const void *column = get(of, &column_count);                                                           \
-        _Generic(get(of, NULL),                                                                              \
-            const int64_t *: digest_wide,                                                                    \
-            const int32_t *: digest_ints,                                                                    \
-            const uint32_t *: digest_uints)(a, column, column_count); \
-    } while (0)
-
 /* A column of a view; one that is absent has no rows. */
 #define DIGEST_VIEW(a, column, rows)                                                                         \
     _Generic((column),                                                                                       \
         const int64_t *: digest_wide,                                                                        \
         const int32_t *: digest_ints,                                                                        \
         const uint32_t *: digest_uints)(a, column, (column) ? (rows) : 0)
+
+/* A column by its getter. */
+#define DIGEST_COLUMN(a, get, of)                                                                            \
+    do {                                                                                                     \
+        int64_t column_count = 0;                                                                            \
+        (void)get(of, &column_count);                                                                        \
+        DIGEST_VIEW(a, get(of, NULL), column_count);                                                         \
+    } while (0)
 
 /* The bytes of a file, and their number. */
 void digest_file(answer *a, const char *path);

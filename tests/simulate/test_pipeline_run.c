@@ -6,19 +6,16 @@
 /* Operations of every stage as "F00 0-2": direction, chunk, micro-batch, start and end. */
 static void expect_rows(const hbp_pipeline_run *run, const char *const *rows)
 {
-    int64_t count, stages;
     hbp_pipeline_run_view view = pipeline_run_view(run);
-    count = view.operations;
     const int32_t *stage = view.operation_stages;
     const int32_t *chunk = view.operation_chunks;
     const int32_t *micro_batch = view.operation_micro_batches;
     const int32_t *direction = view.operation_directions;
     const int64_t *start = view.operation_starts;
     const int64_t *end = view.operation_ends;
-    stages = view.stages;
-    for (int64_t s = 0, i = 0; s < stages; s++) {
+    for (int64_t s = 0, i = 0; s < view.stages; s++) {
         char text[1024] = "", *to = text;
-        for (int64_t first = i; i < count && stage[i] == s; i++)
+        for (int64_t first = i; i < view.operations && stage[i] == s; i++)
             to +=
                 sprintf(to, "%s%c%d%d %d-%d", i > first ? ", " : "", direction[i] == HBP_FORWARD ? 'F' : 'B',
                         (int)chunk[i], (int)micro_batch[i], (int)start[i], (int)end[i]);

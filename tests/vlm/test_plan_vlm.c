@@ -25,30 +25,22 @@ static void check(const fixture *f, const hbp_vlm_plan *plan, const hbp_vlm_plan
 {
     const hbp_plan *data = hbp_vlm_plan_get_data(plan);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(plan);
-    int64_t cut_count, layer_count, stages, steps, sum = 0;
+    int64_t sum = 0;
     hbp_vlm_plan_view view = vlm_plan_view(plan);
-    cut_count = view.chunks + 1;
-    const int32_t *cuts = view.cuts;
-    layer_count = view.layers;
-    const int32_t *recompute = view.recompute;
-    stages = view.stages;
-    const int64_t *bytes = view.stage_bytes;
-    steps = view.steps;
-    const int64_t *step_ns = view.step_ns;
     OK(f->context, hbp_plan_validate(f->context, data, f->lengths, NULL));
-    ck_assert_int_eq(cut_count, s->stages * s->virtual_stages + 1);
-    for (int64_t i = 0; i < layer_count; i++)
-        ck_assert(recompute[i] >= HBP_RECOMPUTE_NONE && recompute[i] < HBP_RECOMPUTE_CHOICES);
-    ck_assert_int_eq(cuts[0], 0);
-    ck_assert_int_eq(cuts[cut_count - 1], layer_count);
-    for (int64_t k = 0; k + 1 < cut_count; k++)
-        ck_assert_int_lt(cuts[k], cuts[k + 1]);
-    ck_assert_int_eq(hbp_layers_count(layers), layer_count);
-    for (int64_t i = 0; i < stages; i++)
-        ck_assert_int_le(bytes[i], s->limit_bytes);
-    ck_assert_int_eq(steps, data->steps);
-    for (int64_t i = 0; i < steps; i++)
-        sum += step_ns[i];
+    ck_assert_int_eq((view.chunks + 1), s->stages * s->virtual_stages + 1);
+    for (int64_t i = 0; i < view.layers; i++)
+        ck_assert(view.recompute[i] >= HBP_RECOMPUTE_NONE && view.recompute[i] < HBP_RECOMPUTE_CHOICES);
+    ck_assert_int_eq(view.cuts[0], 0);
+    ck_assert_int_eq(view.cuts[view.chunks], view.layers);
+    for (int64_t k = 0; k < view.chunks; k++)
+        ck_assert_int_lt(view.cuts[k], view.cuts[k + 1]);
+    ck_assert_int_eq(hbp_layers_count(layers), view.layers);
+    for (int64_t i = 0; i < view.stages; i++)
+        ck_assert_int_le(view.stage_bytes[i], s->limit_bytes);
+    ck_assert_int_eq(view.steps, data->steps);
+    for (int64_t i = 0; i < view.steps; i++)
+        sum += view.step_ns[i];
     ck_assert_int_eq(sum, s->epoch_ns);
     ck_assert_int_ge(s->epoch_ns, s->packs_bound_ns);
     ck_assert_int_ge(s->packs_bound_ns, s->bound_ns);

@@ -179,18 +179,14 @@ static void plan_batches(instance *x, int64_t samples)
         return;
     hbp_plan_view view = plan_view(drawn);
     int64_t steps = view.steps + 1;
-    const int64_t *of_step = view.step_offsets;
-    const int64_t *of_batch = view.micro_batch_offsets;
-    const int64_t *of_pack = view.pack_offsets;
-    const int64_t *sample = view.sample_ids;
     int64_t *offset = malloc((size_t)steps * sizeof *offset);
     for (int64_t s = 0; s < steps; s++)
-        offset[s] = of_pack[of_batch[of_step[s]]];
+        offset[s] = view.pack_offsets[view.micro_batch_offsets[view.step_offsets[s]]];
     for (int k = 0; k < 4; k++) {
         o = x->base;
         o.batches = steps - 1;
         o.batch_offsets = offset;
-        o.batch_samples = sample;
+        o.batch_samples = view.sample_ids;
         if (k)
             draw_further(x, &o);
         status = hbp_plan_epoch(x->context, x->lengths, x->cost, &o, &plan);

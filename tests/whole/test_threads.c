@@ -30,19 +30,14 @@ static void read_columns(worker *w, hbp_context *context)
 {
     const hbp_plan *plan = w->all->plan;
     hbp_plan_view view = plan_view(plan);
-    int64_t packs = view.packs + 1;
-    const int64_t *offsets = view.pack_offsets;
-    packs = view.packs;
-    const int64_t *tokens = view.pack_tokens;
-    const int32_t *sample = view.sample_tokens;
     int32_t borders[SAMPLES + 2];
     double weights[SAMPLES];
-    for (int64_t p = 0; p < packs; p++) {
+    for (int64_t p = 0; p < view.packs; p++) {
         int64_t sum = 0;
-        for (int64_t i = offsets[p]; i < offsets[p + 1]; i++)
-            sum += sample[i];
+        for (int64_t i = view.pack_offsets[p]; i < view.pack_offsets[p + 1]; i++)
+            sum += view.sample_tokens[i];
         int64_t count = 0;
-        SURE(w, sum == tokens[p]);
+        SURE(w, sum == view.pack_tokens[p]);
         SURE(w, hbp_plan_copy_cu_seqlens(context, plan, p, 0, borders, SAMPLES + 2, &count) == HBP_OK);
     }
     int64_t count = 0;

@@ -114,28 +114,21 @@ static inline hbp_lengths *make(world *w, int64_t count, const uint32_t *length,
 /* What the plan predicts, as if measured. */
 static inline void make_timeline(world *w)
 {
-    int64_t packs, steps;
     hbp_plan_view view = plan_view(w->plan);
-    packs = view.packs;
-    const int64_t *ns = view.pack_ns;
-    steps = view.steps + 1;
-    const int64_t *first_of = view.step_offsets;
-    const int64_t *pack_of = view.micro_batch_offsets;
-    const int64_t *sample_of = view.pack_offsets;
-    int64_t *step = column(packs, sizeof *step), *samples = column(packs, sizeof *samples);
-    int32_t *micro_batch = column(packs, sizeof *micro_batch);
-    for (int64_t s = 0; s + 1 < steps; s++)
-        for (int64_t m = first_of[s]; m < first_of[s + 1]; m++)
-            for (int64_t p = pack_of[m]; p < pack_of[m + 1]; p++) {
+    int64_t *step = column(view.packs, sizeof *step), *samples = column(view.packs, sizeof *samples);
+    int32_t *micro_batch = column(view.packs, sizeof *micro_batch);
+    for (int64_t s = 0; s < view.steps; s++)
+        for (int64_t m = view.step_offsets[s]; m < view.step_offsets[s + 1]; m++)
+            for (int64_t p = view.micro_batch_offsets[m]; p < view.micro_batch_offsets[m + 1]; p++) {
                 step[p] = s;
-                micro_batch[p] = (int32_t)(m - first_of[s]);
-                samples[p] = sample_of[p + 1] - sample_of[p];
+                micro_batch[p] = (int32_t)(m - view.step_offsets[s]);
+                samples[p] = view.pack_offsets[p + 1] - view.pack_offsets[p];
             }
     hbp_plan_summary summary = {.struct_size = sizeof summary};
     OK(w->context, hbp_plan_get_summary(w->context, w->plan, &summary));
     hbp_timeline_columns columns = {.struct_size = sizeof columns,
                                     .ranks = summary.ranks,
-                                    .count = packs,
+                                    .count = view.packs,
                                     .step = step,
                                     .micro_batch = micro_batch,
                                     .first_rank = view.pack_ranks,
@@ -144,7 +137,7 @@ static inline void make_timeline(world *w)
                                     .samples = samples,
                                     .tokens = view.pack_padded_tokens,
                                     .sum_squares = view.pack_squares,
-                                    .time_ns = ns};
+                                    .time_ns = view.pack_ns};
     OK(w->context, hbp_timeline_create(w->context, &columns, &w->timeline));
     free(step);
     free(samples);

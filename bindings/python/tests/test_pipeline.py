@@ -284,7 +284,13 @@ class TestSimulate(unittest.TestCase):
             rows = [[[int(column[a:b].sum())] * count for a, b in zip(cuts, cuts[1:])]
                     for column in (made.forward_ns, made.backward_ns)]
             wanted = run_1f1b(*rows, stages)
-            columns = run.operation_stages, run.operation_micro_batches, run.operation_directions, run.operation_starts, run.operation_ends
+            columns = (
+                run.operation_stages,
+                run.operation_micro_batches,
+                run.operation_directions,
+                run.operation_starts,
+                run.operation_ends,
+            )
             found = {(s, m, d): (a, b) for s, m, d, a, b in zip(*(column.tolist() for column in columns))}
             self.assertEqual(found, wanted)
             self.assertEqual(run.operation_chunks.tolist(), run.operation_stages.tolist())

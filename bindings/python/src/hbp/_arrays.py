@@ -37,72 +37,70 @@ def view(pointer: Optional[int], count: int, dtype: npt.DTypeLike, owner: Any) -
     return np.asarray(_Memory(pointer, count, dtype, owner))
 
 
-class Column:
+class AnyColumn:
     """A column of a table: a read-only numpy view, made on first use. An absent column is None."""
+
+    def __init__(self, doc: str, optional: bool) -> None:
+        self._optional = optional
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
+        """Where the column lies, its rows and their type."""
+        raise NotImplementedError
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        pointer, count, dtype = self._find(instance)
+        absent = self._optional and not pointer
+        column = None if absent else view(pointer, count, dtype, instance._handle)
+        instance.__dict__[self._name] = column
+        return column
+
+
+class Column(AnyColumn):
+    """One that a function gives; where it finds a column by name, `key` is that."""
 
     def __init__(
         self, function: str, dtype: npt.DTypeLike, doc: str, optional: bool = False, key: Optional[str] = None
     ) -> None:
+        super().__init__(doc, optional)
         self._function = getattr(lib, function)
         self._dtype = np.dtype(dtype)
-        self._optional = optional
-        self._key = () if key is None else (key.encode(),)  # for functions that find a column by its name
-        self.__doc__ = doc
+        self._key = () if key is None else (key.encode(),)
 
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
+    def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
         count = ctypes.c_int64()
         pointer = self._function(instance, *self._key, ctypes.byref(count))
-        column = (
-            None
-            if self._optional and not pointer
-            else view(pointer, count.value, self._dtype, instance._handle)
-        )
-        instance.__dict__[self._name] = column
-        return column
+        return pointer, count.value, self._dtype
 
 
 def read_view(instance: Any) -> Any:
     """The view of an object, read once: its columns stay where they are for as long as it lives."""
-    found = instance.__dict__.get("_columns")
+    found = instance.__dict__.get("_view_read")
     if found is None:
         found = instance._view()
         if getattr(lib, instance._get_view)(instance, ctypes.byref(found)) < 0:
             raise SystemError(f"{instance._get_view} refuses its own struct")
-        instance.__dict__["_columns"] = found
+        instance.__dict__["_view_read"] = found
     return found
 
 
-class ViewColumn:
-    """The column of the same name of the object's view: a read-only numpy view of `rows` rows, and `extra`
-    more, made on first use. An absent column is None."""
+class ViewColumn(AnyColumn):
+    """The column of the same name of the object's view, of `rows` rows and `extra` more."""
 
     def __init__(self, rows: str, doc: str, extra: int = 0, optional: bool = False) -> None:
+        super().__init__(doc, optional)
         self._rows = rows
         self._extra = extra
-        self._optional = optional
-        self.__doc__ = doc
 
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self._name = name
-        self._dtype = owner._view.column_types()[name]
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
+    def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
         found = read_view(instance)
-        pointer = getattr(found, self._name)
-        column = (
-            None
-            if self._optional and not pointer
-            else view(pointer, getattr(found, self._rows) + self._extra, self._dtype, instance._handle)
-        )
-        instance.__dict__[self._name] = column
-        return column
+        rows = getattr(found, self._rows) + self._extra
+        return getattr(found, self._name), rows, found.column_types[self._name]
 
 
 def plain(name: str, values: Any, dtype: Optional[npt.DTypeLike] = None) -> npt.NDArray[Any]:

@@ -22,6 +22,8 @@ I64s = Annotated[Optional[int], ctypes.c_void_p, "int64"]
 class Struct(ctypes.Structure):
     """A struct whose first field is its size. Keywords set fields; what does not fit a field is refused."""
 
+    column_types = dict[str, str]()  # of the values of a view's columns, by name
+
     def __init__(self, **values: Any) -> None:
         super().__init__()
         self.struct_size = ctypes.sizeof(self)
@@ -46,14 +48,6 @@ class Struct(ctypes.Structure):
         """The fields' names, `struct_size` left out. A field may be called `names`, too."""
         return cls._names()
 
-    @classmethod
-    def column_types(cls) -> "dict[str, str]":
-        """The types of the values of a view's columns, by name."""
-        hints = get_type_hints(cls, include_extras=True)
-        return {
-            name: hints[name].__metadata__[1] for name in cls._names() if len(hints[name].__metadata__) > 1
-        }
-
     def as_dict(self) -> "dict[str, Any]":
         """The fields by name."""
         return {name: getattr(self, name) for name in self._names()}
@@ -74,10 +68,9 @@ S = TypeVar("S", bound=Type[Struct])
 def struct(cls: S) -> S:
     """Lays the annotated fields out in the order of the class body."""
     hints = get_type_hints(cls, include_extras=True)
-    fields = [
-        (name, hints[name].__metadata__[0]) for name in cls.__dict__.get("__annotations__", None) or hints
-    ]
-    cls._fields_ = [("struct_size", ctypes.c_uint32), *fields]
+    types = {name: hints[name].__metadata__ for name in cls.__dict__.get("__annotations__", None) or hints}
+    cls._fields_ = [("struct_size", ctypes.c_uint32), *((name, of[0]) for name, of in types.items())]
+    cls.column_types = {name: of[1] for name, of in types.items() if len(of) > 1}
     return cls
 
 

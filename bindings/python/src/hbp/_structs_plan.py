@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, Text, U64, struct
+from ._structs import F64, I32, I64, U64, Address, I32s, I64s, Struct, Text, struct
 
 # By HBP_COMPOSITION_*.
 COMPOSITION_NAMES = ("auto", "random", "stratified", "hierarchy", "given")

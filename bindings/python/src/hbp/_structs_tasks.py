@@ -1,6 +1,6 @@
 """The open structs of planning many tasks; see _structs."""
 
-from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, Text, U64, struct
+from ._structs import F64, I32, I64, U64, Address, I32s, I64s, Struct, Text, struct
 
 
 @struct

@@ -1,6 +1,6 @@
 """The open structs of vision-language balance; see _structs."""
 
-from ._structs import Address, F64, I32, I32s, I64, I64s, Struct, U64, struct
+from ._structs import F64, I32, I64, U64, Address, I32s, I64s, Struct, struct
 
 UNLIMITED = 2**63 - 1
 
