@@ -63,10 +63,10 @@ HBP_API void hbp_context_free(hbp_context *context);
  * last call succeeded. Owned by the context, valid until its next call. Thread: one per context. */
 HBP_API const char *hbp_context_message(const hbp_context *context);
 
-/* Asks the running call, or else the next one, to stop with HBP_E_CANCELLED within 50 ms of CPU for a million
- * samples, 100,000 of them in a step; with more of them some calls take up to a few times as long. That call
- * clears the request. The only function that may run beside another one on the same context, on any thread or
- * in a signal handler. */
+/* Asks the running call, or else the next one, to stop with HBP_E_CANCELLED within 50 ms of CPU, for 10
+ * million samples, a million of them in a step, too; giving memory back to the system and a finished file's
+ * last bytes to the disk comes on top. That call clears the request. The only function that may run beside
+ * another one on the same context, on any thread or in a signal handler. */
 HBP_API void hbp_context_cancel(hbp_context *context);
 
 HBP_END_DECLS

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/escape.h"
 #include "base/options.h"
@@ -113,6 +114,27 @@ hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int6
     }
     if (cancelled)
         return hbp__fail(context, HBP_E_CANCELLED, "cancelled in stage %s", stage);
+    return HBP_OK;
+}
+
+hbp_status hbp__copy(hbp_context *context, void *to, const void *from, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += HBP__TICK_BYTES) {
+        if (at)
+            HBP__TRY(hbp__tick(context, "copy", (int64_t)at, (int64_t)bytes));
+        memcpy((char *)to + at, (const char *)from + at,
+               (size_t)(bytes - at < HBP__TICK_BYTES ? bytes - at : HBP__TICK_BYTES));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__zero(hbp_context *context, void *to, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += HBP__TICK_BYTES) {
+        if (at)
+            HBP__TRY(hbp__tick(context, "zero", (int64_t)at, (int64_t)bytes));
+        memset((char *)to + at, 0, (size_t)(bytes - at < HBP__TICK_BYTES ? bytes - at : HBP__TICK_BYTES));
+    }
     return HBP_OK;
 }
 

@@ -18,10 +18,10 @@ struct hbp_context {
     void *progress_user;
     const hbp_solver *solver; /* NULL: none */
     atomic_int cancel;
-    hbp_context *parent; /* a request to cancel it is one for this one, too; NULL: none */
-    void *taken;         /* the piece of scratch taken last; the others follow (base/scratch.h) */
-    int64_t pieces;      /* of them */
-    int32_t is_short;    /* nonzero: a take failed since the last check */
+    hbp_context *parent;    /* a request to cancel it is one for this one, too; NULL: none */
+    void *taken;            /* the piece of scratch taken last; the others follow (base/scratch.h) */
+    int64_t pieces;         /* of them */
+    hbp_status take_status; /* HBP_OK, or what a take since the last check failed with */
     char message[HBP__MESSAGE_BYTES];
 };
 
@@ -47,6 +47,13 @@ hbp_status hbp__fail_memory(hbp_context *context, const char *what);
 /* Reports progress and asks whether to go on; call it every few ten thousand samples. HBP_OK or
  * HBP_E_CANCELLED. */
 hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total);
+
+/* Bytes copied or zeroed between two looks. */
+#define HBP__TICK_BYTES (UINT64_C(1) << 22)
+
+/* memcpy, and memset to 0, of so much that they look in between. */
+hbp_status hbp__copy(hbp_context *context, void *to, const void *from, uint64_t bytes);
+hbp_status hbp__zero(hbp_context *context, void *to, uint64_t bytes);
 
 /* Rows between two looks of a loop that does little for each. */
 #define HBP__TICK_ROWS 16384

@@ -1,12 +1,11 @@
 #include "base/scratch.h"
 
-#include <string.h>
-
 void *hbp__take(hbp_context *context, uint64_t count, uint64_t size)
 {
-    void *piece = context->is_short ? NULL : hbp__new(&context->memory, count, size);
+    void *piece = context->take_status < 0 ? NULL : hbp__new(&context->memory, count, size);
     if (!piece) {
-        context->is_short = 1;
+        if (context->take_status >= 0)
+            context->take_status = HBP_E_NO_MEMORY;
         return NULL;
     }
     hbp__block_set_next(piece, context->taken);
@@ -19,16 +18,15 @@ void *hbp__take_zero(hbp_context *context, uint64_t count, uint64_t size)
 {
     void *piece = hbp__take(context, count, size);
     if (piece)
-        memset(piece, 0, (size_t)(count * size));
-    return piece;
+        context->take_status = hbp__zero(context, piece, count * size);
+    return context->take_status < 0 ? NULL : piece;
 }
 
 hbp_status hbp__scratch_check(hbp_context *context, const char *what)
 {
-    if (!context->is_short)
-        return HBP_OK;
-    context->is_short = 0;
-    return hbp__fail_memory(context, what);
+    hbp_status status = context->take_status;
+    context->take_status = HBP_OK;
+    return status == HBP_E_NO_MEMORY ? hbp__fail_memory(context, what) : status;
 }
 
 int64_t hbp__scratch_mark(const hbp_context *context)
@@ -49,6 +47,6 @@ void hbp__scratch_release(hbp_context *context, int64_t mark)
 hbp_status hbp__leave(hbp_context *context, int64_t mark, hbp_status status)
 {
     hbp__scratch_release(context, mark);
-    context->is_short = 0;
+    context->take_status = HBP_OK;
     return status;
 }

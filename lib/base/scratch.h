@@ -17,11 +17,11 @@
  * or a take failed before and was not asked about. A count of 0 yields a piece that may not be read. */
 void *hbp__take(hbp_context *context, uint64_t count, uint64_t size);
 
-/* The same, zeroed. */
+/* The same, zeroed. Large ones look at a request to cancel, which then is what a take failed with. */
 void *hbp__take_zero(hbp_context *context, uint64_t count, uint64_t size);
 
-/* HBP_OK when every take since the last check succeeded; else HBP_E_NO_MEMORY, with a message about `what`.
- */
+/* HBP_OK when every take since the last check succeeded; else HBP_E_NO_MEMORY, with a message about `what`,
+ * or HBP_E_CANCELLED. */
 hbp_status hbp__scratch_check(hbp_context *context, const char *what);
 
 /* How many pieces are taken: what hbp__scratch_release goes back to. */

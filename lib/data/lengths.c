@@ -1,7 +1,5 @@
 #include "data/lengths.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/sort.h"
@@ -104,10 +102,13 @@ static hbp_status copy_ties(hbp_context *context, hbp_lengths *draft, const int6
     int64_t *own = hbp__new(&context->memory, (uint64_t)draft->count, sizeof *own);
     if (!own)
         return hbp__fail_memory(context, "ties");
-    memcpy(own, ties, (size_t)draft->count * sizeof *own);
     hbp_status status = HBP_OK;
-    for (int64_t i = 0; i < draft->count && status >= 0; i++)
+    for (int64_t i = 0; i < draft->count && status >= 0; i++) {
+        own[i] = ties[i];
         status = hbp__lengths_check_tie(context, i, own[i]);
+        if (status >= 0)
+            status = hbp__tick_row(context, "copy ties", i, draft->count);
+    }
     if (status >= 0)
         status = hbp__lengths_tie(context, draft, own);
     hbp__delete(&context->memory, own);
@@ -292,9 +293,12 @@ hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *len
     int64_t *own = hbp__new(&context->memory, (uint64_t)bins, 2 * sizeof *own);
     if (!own)
         return hbp__fail_memory(context, "a histogram of lengths");
-    memcpy(own, lengths, (size_t)bins * sizeof *own);
-    memcpy(own + bins, counts, (size_t)bins * sizeof *own);
-    hbp_status status = create_histogram(context, own, own + bins, bins, out);
+    uint64_t bytes = (uint64_t)bins * sizeof *own;
+    hbp_status status = hbp__copy(context, own, lengths, bytes);
+    if (status >= 0)
+        status = hbp__copy(context, own + bins, counts, bytes);
+    if (status >= 0)
+        status = create_histogram(context, own, own + bins, bins, out);
     hbp__delete(&context->memory, own);
     return status;
 }

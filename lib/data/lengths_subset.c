@@ -37,6 +37,7 @@ static hbp_status fill(hbp_context *context, const hbp_lengths *lengths, const u
         (lengths->modality && !draft->modality))
         return hbp__fail_memory(context, "a part of the data");
     for (int64_t i = 0; i < draft->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "part", i, draft->count));
         uint32_t piece = index[i];
         draft->owned[i] = (uint32_t)hbp__lengths_get(lengths, piece);
         draft->origin[i] = lengths->origin ? lengths->origin[piece] : piece;

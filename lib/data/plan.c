@@ -270,19 +270,6 @@ static void copy_offsets(int64_t *to, const int64_t *from, int64_t first, int64_
         to[i] = from[first + i] - from[first];
 }
 
-/* Bytes copied between two looks at a request to cancel. */
-#define TICK_BYTES (INT64_C(1) << 22)
-
-static hbp_status copy_bytes(hbp_context *context, void *to, const void *from, int64_t bytes)
-{
-    for (int64_t at = 0; at < bytes; at += TICK_BYTES) {
-        if (at)
-            HBP__TRY(hbp__tick(context, "copy", at, bytes));
-        memcpy((char *)to + at, (const char *)from + at, (size_t)hbp__min_i64(TICK_BYTES, bytes - at));
-    }
-    return HBP_OK;
-}
-
 hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t first, int64_t count,
                            hbp_plan **out)
 {
@@ -301,7 +288,7 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
         return hbp__fail_memory(context, "a part of the plan");
 #define COPY(name, type, table, extra)                                                                       \
     if (status >= 0 && part->name && part->table)                                                            \
-        status = copy_bytes(context, part->name, plan->name + table, part->table * (int64_t)sizeof(type));
+        status = hbp__copy(context, part->name, plan->name + table, (uint64_t)part->table * sizeof(type));
     HBP__PLAN_COLUMNS(COPY)
 #undef COPY
     if (status < 0) {
@@ -329,7 +316,10 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     part->seed = plan->seed;
     part->epoch = plan->epoch;
     part->lengths_digest = plan->lengths_digest;
-    hbp__plan_seal(part);
-    *out = part;
-    return HBP_OK;
+    status = hbp__plan_seal_long(context, part);
+    if (status >= 0)
+        *out = part;
+    else
+        hbp_plan_free(part);
+    return status;
 }

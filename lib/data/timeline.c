@@ -48,8 +48,12 @@ static hbp_status copy_column(hbp_context *context, const void *from, int64_t co
     *out = hbp__new(&context->memory, (uint64_t)count, size);
     if (!*out)
         return hbp__fail_memory(context, "a timeline");
-    memcpy(*out, from, (size_t)count * size);
-    return HBP_OK;
+    hbp_status status = hbp__copy(context, *out, from, (uint64_t)count * size);
+    if (status < 0) {
+        hbp__delete(&context->memory, *out);
+        *out = NULL;
+    }
+    return status;
 }
 
 const char *hbp__timeline_field_name(int32_t field)

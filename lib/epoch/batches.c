@@ -12,9 +12,12 @@ hbp_status hbp__batches_open(const hbp__epoch *epoch, int64_t most_steps, hbp__b
     const hbp__memory *memory = &epoch->context->memory;
     memset(b, 0, sizeof *b);
     b->memory = *memory;
-    b->first = hbp__new_zero(memory, (uint64_t)most_steps + 1, sizeof *b->first);
+    uint64_t rows = (uint64_t)most_steps + 1;
+    b->first = hbp__new(memory, rows, sizeof *b->first);
     b->sample = hbp__new(memory, (uint64_t)epoch->lengths->count, sizeof *b->sample);
-    return b->first && b->sample ? HBP_OK : hbp__fail_memory(epoch->context, "the batches");
+    if (!b->first || !b->sample)
+        return hbp__fail_memory(epoch->context, "the batches");
+    return hbp__zero(epoch->context, b->first, rows * sizeof *b->first);
 }
 
 void hbp__batches_close(hbp__batches *b)
@@ -113,6 +116,7 @@ hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
     for (uint64_t t = 0; t < ties; t++)
         head[t] = UINT32_MAX;
     for (int64_t i = (int64_t)rows - 1; i >= 0; i--) {
+        HBP__TRY(hbp__tick_row(epoch->context, "windows", i, (int64_t)rows));
         uint32_t tie = lengths->tie[i];
         next[i] = UINT32_MAX;
         if (tie != HBP__FREE) {
@@ -121,6 +125,7 @@ hbp_status hbp__batches_cut(const hbp__epoch *epoch, hbp__batches *b)
         }
     }
     for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(epoch->context, "windows", i, lengths->count));
         uint32_t tie = ties ? lengths->tie[i] : HBP__FREE;
         if (tie != HBP__FREE && head[tie] != (uint32_t)i)
             continue; /* stands behind the first of them */

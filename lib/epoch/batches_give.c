@@ -25,12 +25,18 @@ static hbp_status take_pieces(const hbp__epoch *epoch, pieces *p)
     p->piece = hbp__take(context, (uint64_t)lengths->count, sizeof *p->piece);
     HBP__TRY(hbp__scratch_check(context, "the given batches"));
     int64_t *start = p->first + 1; /* shifted by one, so that filling leaves the starts in place */
-    for (int64_t i = 0; i < lengths->count; i++)
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, lengths->count));
         start[(lengths->origin ? lengths->origin[i] : i) + 1]++;
-    for (int64_t i = 1; i <= p->samples; i++)
+    }
+    for (int64_t i = 1; i <= p->samples; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, p->samples));
         start[i] += start[i - 1];
-    for (int64_t i = 0; i < lengths->count; i++)
+    }
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, lengths->count));
         p->piece[start[lengths->origin ? lengths->origin[i] : i]++] = (uint32_t)i;
+    }
     return HBP_OK;
 }
 
@@ -43,12 +49,14 @@ static hbp_status check_offsets(const hbp__epoch *epoch)
     if (o->batch_offsets[0] != 0)
         return hbp__fail(context, HBP_E_INVALID, "epoch: batch_offsets[0] is %lld; it must be 0",
                          (long long)o->batch_offsets[0]);
-    for (int64_t b = 0; b < o->batches; b++)
+    for (int64_t b = 0; b < o->batches; b++) {
+        HBP__TRY(hbp__tick_row(context, "batches", b, o->batches));
         if (o->batch_offsets[b + 1] <= o->batch_offsets[b])
             return hbp__fail(context, HBP_E_INVALID,
                              "epoch: batch %lld has no samples: batch_offsets[%lld] is %lld after %lld",
                              (long long)b, (long long)b + 1, (long long)o->batch_offsets[b + 1],
                              (long long)o->batch_offsets[b]);
+    }
     return HBP_OK;
 }
 
@@ -59,9 +67,8 @@ static hbp_status fill(const hbp__epoch *epoch, const pieces *p, int64_t *seen, 
     hbp_context *context = epoch->context;
     int64_t at = 0;
     for (int64_t step = 0; step < o->batches; step++) {
-        if (step % 256 == 0)
-            HBP__TRY(hbp__tick(context, "batches", step, o->batches));
         for (int64_t i = o->batch_offsets[step]; i < o->batch_offsets[step + 1]; i++) {
+            HBP__TRY(hbp__tick_row(context, "batches", i, o->batch_offsets[o->batches]));
             int64_t id = o->batch_samples[i];
             if (id < 0 || id >= p->samples)
                 return hbp__fail(context, HBP_E_INVALID,
@@ -89,6 +96,7 @@ static hbp_status check_all(const hbp__epoch *epoch, const int64_t *seen, int64_
     hbp_context *context = epoch->context;
     int64_t missing = 0, first = -1;
     for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "batches", i, lengths->count));
         int64_t id = lengths->origin ? lengths->origin[i] : i;
         if (!seen[id]) {
             first = missing++ ? first : id;

@@ -152,8 +152,7 @@ static hbp_status plan_all(planning *p, int by_groups, hbp_plan **out)
         (*out)->bound_ns = sum_of_bounds(p);
     else if (!p->one_step)
         (*out)->composition = composition_of(p);
-    hbp__epoch_seal(epoch, *out);
-    return HBP_OK;
+    return hbp__epoch_seal(epoch, out);
 }
 
 static hbp_status plan_batches(const hbp__epoch *epoch, const hbp__batches *b, int by_groups, int one_step,

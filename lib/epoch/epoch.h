@@ -156,7 +156,7 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
                           const hbp_lengths *lengths, hbp_plan **out);
 
 /* Sets what the parts of a joined plan do not know, made as they were for parts of the data, and seals it. */
-void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan);
+hbp_status hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan **plan);
 
 /* An epoch in two parts; both NULL when one of them has no sample, or there is no group left to part. */
 typedef struct hbp__parted {

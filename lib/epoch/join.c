@@ -22,8 +22,8 @@ static hbp_status append(hbp_context *context, hbp_plan *plan, const hbp_plan *p
     if (part->table > TICK_ROWS)                                                                             \
         HBP__TRY(hbp__tick(context, "join", at->samples, plan->samples));                                    \
     if (plan->name && part->name)                                                                            \
-        memcpy(plan->name + at->table + (extra), part->name + (extra),                                       \
-               (size_t)part->table * sizeof *plan->name);
+        HBP__TRY(hbp__copy(context, plan->name + at->table + (extra), part->name + (extra),                  \
+                           (uint64_t)part->table * sizeof *plan->name));
     HBP__PLAN_COLUMNS(APPEND)
 #undef APPEND
     rebase(plan->step_offsets, at->steps, part->steps, at->micro_batches);
@@ -92,12 +92,18 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     return status;
 }
 
-void hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan *plan)
+hbp_status hbp__epoch_seal(const hbp__epoch *epoch, hbp_plan **out)
 {
+    hbp_plan *plan = *out;
     plan->overlong_samples = epoch->lengths->overlong_samples;
     plan->overlong_tokens = epoch->lengths->overlong_tokens;
     plan->lengths_digest = epoch->lengths->digest;
     plan->seed = epoch->options.seed;
     plan->epoch = epoch->options.epoch;
-    hbp__plan_seal(plan);
+    hbp_status status = hbp__plan_seal_long(epoch->context, plan);
+    if (status < 0) {
+        hbp_plan_free(plan);
+        *out = NULL;
+    }
+    return status;
 }

@@ -180,8 +180,7 @@ static hbp_status join(mending *m, hbp_plan **out)
     HBP__TRY(add_slice(m, at, m->plan->steps));
     HBP__TRY(add_left_over(m));
     HBP__TRY(hbp__plan_join(m->epoch->context, m->part, m->parts, m->epoch->lengths, out));
-    hbp__epoch_seal(m->epoch, *out);
-    return HBP_OK;
+    return hbp__epoch_seal(m->epoch, out);
 }
 
 hbp_status hbp__epoch_mend(const hbp__epoch *epoch, int64_t *room, hbp_plan **plan)

@@ -177,9 +177,9 @@ hbp_status hbp__parted_join(const hbp__epoch *epoch, const hbp__parted *parted, 
         status = hbp__plan_join(context, part, steps, epoch->lengths, &plan);
     for (int64_t s = 0; s < steps; s++)
         hbp_plan_free(part[s]);
-    if (status >= 0) {
-        hbp__epoch_seal(epoch, plan);
+    if (status >= 0)
+        status = hbp__epoch_seal(epoch, &plan);
+    if (status >= 0)
         *out = plan;
-    }
     return hbp__leave(context, mark, status);
 }

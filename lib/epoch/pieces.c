@@ -9,13 +9,16 @@ static hbp_status order_pieces(const hbp__epoch *epoch, int64_t *key, uint32_t *
 {
     const hbp_lengths *lengths = epoch->lengths;
     for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(epoch->context, "pieces", i, lengths->count));
         order[i] = (uint32_t)i;
         key[i] = lengths->first ? lengths->first[i] : 0;
     }
     if (lengths->first)
         HBP__TRY(hbp__order_by_i64(epoch->context, key, order, lengths->count, "the pieces of a plan"));
-    for (int64_t i = 0; i < lengths->count; i++)
+    for (int64_t i = 0; i < lengths->count; i++) {
+        HBP__TRY(hbp__tick_row(epoch->context, "pieces", i, lengths->count));
         key[i] = lengths->origin[i];
+    }
     return hbp__order_by_i64(epoch->context, key, order, lengths->count, "the pieces of a plan");
 }
 
@@ -47,6 +50,7 @@ hbp_status hbp__epoch_pieces(const hbp__epoch *epoch, const hbp_plan *plan, uint
     if (pieces)
         HBP__TRY(order_pieces(epoch, key, order));
     for (int64_t i = 0; i < plan->samples; i++) {
+        HBP__TRY(hbp__tick_row(context, "pieces", i, plan->samples));
         int64_t first = plan->sample_first_tokens ? plan->sample_first_tokens[i] : 0;
         (*piece)[i] =
             pieces ? find_piece(lengths, order, plan->sample_ids[i], first) : (uint32_t)plan->sample_ids[i];

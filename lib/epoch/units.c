@@ -202,7 +202,7 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
     hbp_context *context = u->epoch->context;
     int64_t mark = hbp__scratch_mark(context);
     int64_t samples = hbp__min_i64(u->epoch->options.samples_per_step, u->items.lengths->count);
-    int64_t at = b->first[b->steps];
+    int64_t at = b->first[b->steps], drawn = 0;
     queues q;
     HBP__TRY(take_queues(u, list, count, samples, &q));
     for (int64_t s = 0; q.left && s < most; s++) {
@@ -210,6 +210,7 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
         if (q.left < room && whole_alone)
             break;
         for (int64_t k; room > 0 && (k = next_of(&q, room)) >= 0;) {
+            HBP__TRY(hbp__tick_row(context, "batches", drawn++, count));
             at = put(u, list[q.unit[q.head[k]++]], b, at);
             room -= q.size[k];
             q.left -= q.size[k];
@@ -217,8 +218,6 @@ static hbp_status draw_by_samples(hbp__units *u, const uint32_t *list, int64_t c
                 find_sums(&q, samples);
         }
         b->first[++b->steps] = at;
-        if (s % 256 == 0)
-            HBP__TRY(hbp__tick(context, "batches", at, u->items.lengths->count));
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;

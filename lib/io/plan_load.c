@@ -177,12 +177,11 @@ hbp_status hbp__plan_file_load(hbp_context *context, const hbp_plan_file *file, 
     if (!file->chunks)
         return hbp__file_fail(context, &file->source, 0, "the plan has no steps");
     HBP__TRY(load_chunks(context, file, 0, file->chunks, &plan));
-    hbp__plan_seal(plan);
+    hbp_status status = hbp__plan_seal_long(context, plan);
     hbp__plan_summarise(plan, &summary);
-    hbp_status status = HBP_OK;
-    if (summary.digest != file->summary.digest)
+    if (status >= 0 && summary.digest != file->summary.digest)
         status = hbp__file_fail(context, &file->source, 0, "the header's digest is not that of the columns");
-    else if (memcmp(&summary, &file->summary, sizeof summary) != 0)
+    else if (status >= 0 && memcmp(&summary, &file->summary, sizeof summary) != 0)
         status = hbp__file_fail(context, &file->source, 0, "the header's sums are not those of the columns");
     if (status == HBP_OK)
         *out = plan;

@@ -51,8 +51,10 @@ static hbp_status fill_in_order(hbp_context *context, const hbp__items *items, c
                                 hbp__room room, int32_t baseline, const hbp_fill_options *options,
                                 uint32_t *order, uint32_t *pack_of, int64_t *packs)
 {
-    for (int64_t i = 0; i < items->count; i++)
+    for (int64_t i = 0; i < items->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
         order[i] = (uint32_t)i;
+    }
     if (baseline != HBP_BASELINE_SORTED)
         HBP__TRY(given_order(context, items, order));
     hbp__sequence sequence = {items->count, order, items->size, weight};

@@ -2,16 +2,21 @@
 
 #include "base/checked.h"
 
-int hbp__fills_open(const hbp__memory *memory, int64_t count, int64_t capacity, int64_t max_members,
-                    double token_ns, double square_ns, hbp__fills *fills)
+hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                           double token_ns, double square_ns, hbp__fills *fills)
 {
-    uint64_t rows = (uint64_t)count;
+    const hbp__memory *memory = &context->memory;
+    uint64_t rows = (uint64_t)count, bytes = rows * sizeof *fills->load;
     *fills =
         (hbp__fills){*memory, count, count, capacity, max_members, token_ns, square_ns, NULL, NULL, NULL};
-    fills->load = hbp__new_zero(memory, rows, sizeof *fills->load);
-    fills->time_ns = hbp__new_zero(memory, rows, sizeof *fills->time_ns);
-    fills->members = hbp__new_zero(memory, rows, sizeof *fills->members);
-    return fills->load && fills->time_ns && fills->members;
+    fills->load = hbp__new(memory, rows, sizeof *fills->load);
+    fills->time_ns = hbp__new(memory, rows, sizeof *fills->time_ns);
+    fills->members = hbp__new(memory, rows, sizeof *fills->members);
+    if (!fills->load || !fills->time_ns || !fills->members)
+        return hbp__fail_memory(context, "the packs");
+    HBP__TRY(hbp__zero(context, fills->load, bytes));
+    HBP__TRY(hbp__zero(context, fills->time_ns, bytes));
+    return hbp__zero(context, fills->members, bytes);
 }
 
 void hbp__fills_close(hbp__fills *fills)

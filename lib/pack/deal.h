@@ -26,9 +26,9 @@ typedef struct hbp__fills {
     int64_t *members; /* [count] samples */
 } hbp__fills;
 
-/* `count` empty packs; 0 when memory is short. Close in any case. */
-int hbp__fills_open(const hbp__memory *memory, int64_t count, int64_t capacity, int64_t max_members,
-                    double token_ns, double square_ns, hbp__fills *fills);
+/* `count` empty packs. Close in any case. */
+hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                           double token_ns, double square_ns, hbp__fills *fills);
 void hbp__fills_close(hbp__fills *fills);
 
 /* One more empty pack; 0 when memory is short. */

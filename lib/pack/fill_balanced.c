@@ -290,14 +290,17 @@ static hbp_status place_lost(balanced *b)
 {
     const hbp__listing *listing = &b->own.listing;
     int64_t lost = 0, tokens = 0, most = 0, least = INT64_MAX;
-    for (int64_t k = 0; k < listing->count; k++)
+    for (int64_t k = 0; k < listing->count; k++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", k, listing->count));
         if (b->own.pack_of[k] == HBP__NO_PACK) {
             lost++;
             tokens += hbp__listing_size(listing, k);
         }
+    }
     if (!lost)
         return HBP_OK;
     for (int64_t p = 0; p < b->fills.count; p++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
         least = hbp__min_i64(least, b->fills.capacity - b->fills.load[p]);
         most = hbp__max_i64(most, b->fills.capacity - b->fills.load[p]);
     }
@@ -306,11 +309,16 @@ static hbp_status place_lost(balanced *b)
     if (!hbp__gap_index_open(&b->context->memory, b->fills.count, hbp__max_i64(least - tokens, 0), most,
                              &index))
         status = no_memory(b);
-    for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;)
+    for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;) {
         index_pack(b, &index, p);
-    for (int64_t k = 0; k < listing->count && status == HBP_OK; k++)
+        status = hbp__tick_row(b->context, "fill", p, b->fills.count);
+    }
+    for (int64_t k = 0; k < listing->count && status == HBP_OK; k++) {
         if (b->own.pack_of[k] == HBP__NO_PACK)
             status = place_item(b, &index, hbp__listing_item(listing, k));
+        if (status == HBP_OK)
+            status = hbp__tick_row(b->context, "fill", k, listing->count);
+    }
     hbp__gap_index_close(&index);
     return status;
 }
@@ -346,8 +354,10 @@ static hbp_status top_up(balanced *b)
     int64_t mark = hbp__scratch_mark(b->context);
     uint32_t *left = hbp__take(b->context, (uint64_t)b->low + 1, sizeof *left);
     HBP__TRY(check(b));
-    for (int64_t i = 0; i <= b->low; i++)
+    for (int64_t i = 0; i <= b->low; i++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", i, b->low));
         left[i] = (uint32_t)(i && b->taken[i - 1] ? i - 1 : i);
+    }
     for (int64_t p = 0; p < b->fills.count; p++) {
         while (b->fills.members[p] < b->fills.max_members) {
             int64_t gap = b->fills.capacity - b->fills.load[p];
@@ -450,9 +460,8 @@ static hbp_status fill_group(balanced *b, int64_t capacity)
     HBP__TRY(source_index(b, &b->own));
     if (b->low > 0)
         HBP__TRY(spread_filler(b));
-    if (!hbp__fills_open(&b->context->memory, b->bins.count * b->width, capacity, max_members,
-                         groups->token_ns[g], groups->square_ns[g], &b->fills))
-        return no_memory(b);
+    HBP__TRY(hbp__fills_open(b->context, b->bins.count * b->width, capacity, max_members, groups->token_ns[g],
+                             groups->square_ns[g], &b->fills));
     HBP__TRY(deal_source(b, &b->own));
     HBP__TRY(place_lost(b));
     if (b->low > 0) {

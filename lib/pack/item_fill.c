@@ -1,7 +1,5 @@
 #include "pack/item_fill.h"
 
-#include <string.h>
-
 #include "base/scratch.h"
 
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out)
@@ -38,7 +36,7 @@ hbp_status hbp__items_check_weights(hbp_context *context, const hbp__items *item
 static hbp_status sort_by_pack(hbp_context *context, const hbp__items *items, const uint32_t *pack_of,
                                int64_t packs, hbp_packs *made)
 {
-    memset(made->offsets, 0, (size_t)(packs + 1) * sizeof *made->offsets);
+    HBP__TRY(hbp__zero(context, made->offsets, (uint64_t)(packs + 1) * sizeof *made->offsets));
     for (int64_t i = 0; i < items->count; i++) {
         HBP__TRY(hbp__tick_row(context, "fill", i, items->count));
         made->offsets[pack_of[i] + 1] += hbp__items_members(items, i);

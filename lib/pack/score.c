@@ -17,14 +17,14 @@ hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const 
         int64_t count = 0;
         HBP__TRY(hbp__tick(context, "score", g, groups->count));
         for (int64_t p = 0; p < packs->count; p++) {
+            HBP__TRY(hbp__tick_row(context, "score", p, packs->count));
             if (packs->group[p] != g)
                 continue;
             order[count++] = (uint32_t)p;
             time[p] = hbp__round_i64(groups->token_ns[g] * (double)packs->padded[p] +
                                      groups->square_ns[g] * (double)packs->squares[p] + groups->fixed_ns[g]);
         }
-        if (!hbp__sort_by_i64(&context->memory, time, order, count))
-            return hbp__fail_memory(context, "the score of packs");
+        HBP__TRY(hbp__order_by_i64(context, time, order, count, "the score of packs"));
         for (int64_t i = count - 1; i >= 0; i -= groups->packs[g])
             *ns = hbp__add_saturating(*ns, time[order[i]]);
         int64_t micro_batches = hbp__ceil_div(count, groups->packs[g]);

@@ -89,24 +89,25 @@ static void put(hbp__bins *bins, uint32_t b, int64_t total)
     bins->room[b]--;
 }
 
-static int64_t spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of)
+static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int64_t head, uint32_t *bin_of,
+                              int64_t *lost)
 {
-    int64_t lost = 0;
     for (int64_t i = bins->count / 2; i-- > 0;)
         sift_down(bins, i);
     for (int64_t run = 0; run < head; run++) {
+        HBP__TRY(hbp__tick_row(bins->context, "fill", run, head));
         int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
         uint32_t b = bins->heap[0];
         if (hbp__listing_size(listing, first) * bins->width > free_tokens(bins, b)) {
             bin_of[run] = HBP__NO_BIN;
-            lost += end - first;
+            *lost += end - first;
             continue;
         }
         bin_of[run] = b;
         put(bins, b, run_tokens(listing, first, end));
         sift_down(bins, 0);
     }
-    return lost;
+    return HBP_OK;
 }
 
 static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)
@@ -116,24 +117,26 @@ static void index_bin(const hbp__bins *bins, hbp__gap_index *index, uint32_t b)
         hbp__gap_index_add(index, b, tokens / bins->width);
 }
 
-static int64_t spread_tail(hbp__bins *bins, const hbp__listing *listing, int64_t head, int64_t runs,
-                           hbp__gap_index *index, uint32_t *bin_of)
+static hbp_status spread_tail(hbp__bins *bins, const hbp__listing *listing, int64_t head, int64_t runs,
+                              hbp__gap_index *index, uint32_t *bin_of, int64_t *lost)
 {
-    int64_t lost = 0;
-    for (int64_t b = bins->count; b-- > 0;)
+    for (int64_t b = bins->count; b-- > 0;) {
+        HBP__TRY(hbp__tick_row(bins->context, "fill", b, bins->count));
         index_bin(bins, index, (uint32_t)b);
+    }
     for (int64_t run = head; run < runs; run++) {
+        HBP__TRY(hbp__tick_row(bins->context, "fill", run, runs));
         int64_t first = run * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
         uint32_t b = hbp__gap_index_take(index, hbp__listing_size(listing, first));
         bin_of[run] = b;
         if (b == HBP__NO_BIN) {
-            lost += end - first;
+            *lost += end - first;
             continue;
         }
         put(bins, b, run_tokens(listing, first, end));
         index_bin(bins, index, b);
     }
-    return lost;
+    return HBP_OK;
 }
 
 /* An index of the gaps that bins have before the tail's runs, from `head` on, and may have behind them. */
@@ -156,11 +159,12 @@ static int open_index(const hbp__bins *bins, const hbp__listing *listing, int64_
 hbp_status hbp__bins_spread(hbp__bins *bins, const hbp__listing *listing, uint32_t *bin_of, int64_t *lost)
 {
     int64_t runs = hbp__ceil_div(listing->count, bins->width), head = find_head(bins, listing, runs);
-    *lost = spread_head(bins, listing, head, bin_of);
+    *lost = 0;
+    HBP__TRY(spread_head(bins, listing, head, bin_of, lost));
     hbp__gap_index index;
-    int opened = open_index(bins, listing, head, runs, &index);
-    if (opened)
-        *lost += spread_tail(bins, listing, head, runs, &index, bin_of);
+    hbp_status status = open_index(bins, listing, head, runs, &index)
+                            ? spread_tail(bins, listing, head, runs, &index, bin_of, lost)
+                            : hbp__fail_memory(bins->context, "the packs");
     hbp__gap_index_close(&index);
-    return opened ? HBP_OK : hbp__fail_memory(bins->context, "the packs");
+    return status;
 }

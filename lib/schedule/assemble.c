@@ -224,22 +224,28 @@ static void drop(assembly *a, int64_t at, uint32_t sample, int32_t reason)
 
 /* Samples that the fill left out and those of packs that no step took, after those that the lengths' limit
  * dropped. */
-static void write_dropped(assembly *a, const uint8_t *used)
+static hbp_status write_dropped(assembly *a, const uint8_t *used)
 {
     const hbp_lengths *lengths = a->packs->lengths;
     hbp_plan *plan = a->plan;
     int64_t at = lengths->dropped;
     for (int64_t i = 0; i < at; i++) {
+        HBP__TRY(hbp__tick_row(a->context, "plan", i, at));
         plan->dropped_ids[i] = lengths->dropped_id[i];
         plan->dropped_reasons[i] = lengths->dropped_reason[i];
         if (plan->dropped_tokens)
             plan->dropped_first_tokens[i] = plan->dropped_tokens[i] = 0;
     }
-    for (int64_t i = 0; i < a->packs->dropped; i++)
+    for (int64_t i = 0; i < a->packs->dropped; i++) {
+        HBP__TRY(hbp__tick_row(a->context, "plan", i, a->packs->dropped));
         drop(a, at++, a->packs->dropped_sample[i], a->packs->dropped_reason[i]);
-    for (int64_t p = 0; p < a->packs->count; p++)
+    }
+    for (int64_t p = 0; p < a->packs->count; p++) {
+        HBP__TRY(hbp__tick_row(a->context, "plan", p, a->packs->count));
         for (int64_t i = a->packs->offsets[p]; !used[p] && i < a->packs->offsets[p + 1]; i++)
             drop(a, at++, a->packs->sample[i], HBP_DROPPED_LEFTOVER);
+    }
+    return HBP_OK;
 }
 
 /* Rows of each table; marks the packs that a step takes. */
@@ -341,7 +347,7 @@ static hbp_status assemble(assembly *a, const hbp_balance_options *options)
             HBP__TRY(hbp__tick(context, "plan", s, a->steps->count));
     }
     HBP__TRY(check_memory(a));
-    write_dropped(a, used);
+    HBP__TRY(write_dropped(a, used));
     return hbp__plan_seal_long(context, a->plan);
 }
 

@@ -21,24 +21,29 @@ static int64_t slowest_of(const hbp__micro_batches *batches, int64_t m, const in
     return slowest;
 }
 
-static int64_t sum_slowest(const hbp__micro_batches *batches, const int64_t *ns, int64_t dummy_ns)
+static hbp_status sum_slowest(hbp_context *context, const hbp__micro_batches *batches, const int64_t *ns,
+                              int64_t dummy_ns, int64_t *sum)
 {
-    int64_t sum = 0;
-    for (int64_t m = 0; m < batches->count; m++)
-        sum = hbp__add_saturating(sum, slowest_of(batches, m, ns, dummy_ns));
-    return sum;
+    *sum = 0;
+    for (int64_t m = 0; m < batches->count; m++) {
+        HBP__TRY(hbp__tick_row(context, "layout", m, batches->count));
+        *sum = hbp__add_saturating(*sum, slowest_of(batches, m, ns, dummy_ns));
+    }
+    return HBP_OK;
 }
 
 /* Prices the steps, in the integers that plans record. */
-static void price(const hbp_packs *packs, const hbp_cost *cost, const int64_t *ns, hbp__layout *layout)
+static hbp_status price(hbp_context *context, const hbp_packs *packs, const hbp_cost *cost, const int64_t *ns,
+                        hbp__layout *layout)
 {
     const hbp__steps *steps = &layout->steps;
     const hbp__micro_batches *batches = &layout->batches;
     int64_t dummy_ns = hbp__round_i64(cost->terms.pack_ns);
     layout->ns = hbp__mul_saturating(steps->count, hbp__round_i64(cost->terms.step_ns));
     layout->tokens = 0;
-    layout->before_ns = sum_slowest(batches, ns, dummy_ns);
+    HBP__TRY(sum_slowest(context, batches, ns, dummy_ns, &layout->before_ns));
     for (int64_t i = 0; i < steps->first[steps->count]; i++) {
+        HBP__TRY(hbp__tick_row(context, "layout", i, steps->first[steps->count]));
         uint32_t m = steps->micro_batch[i];
         int64_t here = m == HBP__DUMMY ? dummy_ns : slowest_of(batches, m, ns, dummy_ns);
         layout->ns = hbp__add_saturating(layout->ns, here);
@@ -47,6 +52,7 @@ static void price(const hbp_packs *packs, const hbp_cost *cost, const int64_t *n
             if (batches->place[j] != HBP__DUMMY)
                 layout->tokens += packs->tokens[batches->place[j]];
     }
+    return HBP_OK;
 }
 
 hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
@@ -59,8 +65,8 @@ hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, c
     HBP__TRY(hbp__scratch_check(context, "the times of packs"));
     HBP__TRY(hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches));
     HBP__TRY(hbp__steps_open(context, &layout->batches, groups, options, one_step, &layout->steps));
-    hbp__mix_times(packs, groups, cost, ns);
-    price(packs, cost, ns, layout);
+    HBP__TRY(hbp__mix_times(context, packs, groups, cost, ns));
+    HBP__TRY(price(context, packs, cost, ns, layout));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
@@ -73,8 +79,13 @@ static hbp_status cut_mixed(hbp_context *context, const hbp_packs *packs, const 
     if (groups->count == 1 || !hbp__mix_is_possible(groups))
         return HBP_OK;
     hbp__micro_batches other;
+    int64_t other_ns = 0, own_ns = 0;
     hbp_status status = hbp__mix_open(context, packs, groups, ns, batches, &other);
-    if (status >= 0 && sum_slowest(&other, ns, dummy_ns) <= sum_slowest(batches, ns, dummy_ns)) {
+    if (status >= 0)
+        status = sum_slowest(context, &other, ns, dummy_ns, &other_ns);
+    if (status >= 0)
+        status = sum_slowest(context, batches, ns, dummy_ns, &own_ns);
+    if (status >= 0 && other_ns <= own_ns) {
         hbp__micro_batches slower = *batches;
         *batches = other;
         other = slower;
@@ -92,12 +103,12 @@ hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, 
     int64_t mark = hbp__scratch_mark(context);
     int64_t *ns = hbp__take(context, (uint64_t)packs->count, sizeof *ns);
     HBP__TRY(hbp__scratch_check(context, "the times of packs"));
-    hbp__mix_times(packs, groups, cost, ns);
+    HBP__TRY(hbp__mix_times(context, packs, groups, cost, ns));
     HBP__TRY(hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches));
     HBP__TRY(cut_mixed(context, packs, groups, cost, ns, &layout->batches));
     HBP__TRY(hbp__mix_steps_open(context, packs, &layout->batches, tokens_per_step, options, one_step,
                                  &layout->steps));
-    price(packs, cost, ns, layout);
+    HBP__TRY(price(context, packs, cost, ns, layout));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

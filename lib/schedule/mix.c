@@ -35,16 +35,19 @@ int hbp__mix_is_possible(const hbp_groups *groups)
     return 1;
 }
 
-void hbp__mix_times(const hbp_packs *packs, const hbp_groups *groups, const hbp_cost *cost, int64_t *ns)
+hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                          const hbp_cost *cost, int64_t *ns)
 {
     int32_t row[HBP__MAX_GROUPS];
     for (int64_t g = 0; g < groups->count; g++)
         row[g] = hbp__cost_row(cost, groups->sp[g]);
     for (int64_t p = 0; p < packs->count; p++) {
+        HBP__TRY(hbp__tick_row(context, "layout", p, packs->count));
         int32_t g = packs->group[p];
         ns[p] = hbp__cost_pack_ns(cost, row[g], groups->recompute[g], packs->padded[p],
                                   (double)packs->squares[p]);
     }
+    return HBP_OK;
 }
 
 static void cut_begin(const hbp_groups *groups, const int64_t *ns, const hbp__micro_batches *pure, cut *c)

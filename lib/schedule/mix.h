@@ -10,7 +10,8 @@
 int hbp__mix_is_possible(const hbp_groups *groups);
 
 /* Predicted time of each pack into ns [packs->count]. O(packs). */
-void hbp__mix_times(const hbp_packs *packs, const hbp_groups *groups, const hbp_cost *cost, int64_t *ns);
+hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                          const hbp_cost *cost, int64_t *ns);
 
 /* Cuts packs of all groups into micro-batches of alike times, whatever their degrees; `pure` holds each
  * group's packs from the slowest, as hbp__micro_batches_open makes them. The slowest pack left opens a

@@ -165,11 +165,15 @@ static hbp_status sort_packs(strips *s, int64_t *key)
                                                        {HBP__VISION, HBP__TIME, HBP__TOKENS},
                                                        {HBP__VISION, HBP__TOKENS, HBP__TIME}};
     for (int d = 0; d < HBP__SIZES; d++) {
-        for (int64_t i = 0; i < s->count; i++)
+        for (int64_t i = 0; i < s->count; i++) {
+            HBP__TRY(hbp__tick_row(s->context, "order", i, s->count));
             s->by[d][i] = (uint32_t)i;
+        }
         for (int pass = 0; pass < HBP__SIZES; pass++) {
-            for (int64_t i = 0; i < s->count; i++)
+            for (int64_t i = 0; i < s->count; i++) {
+                HBP__TRY(hbp__tick_row(s->context, "order", i, s->count));
                 key[i] = -s->packs[i].size[passes[d][pass]];
+            }
             HBP__TRY(hbp__order_by_i64(s->context, key, s->by[d], s->count, "the order of packs"));
         }
     }

@@ -8,7 +8,7 @@
 #include "solve/fit_tree.h"
 
 #define FULL_SLACK 128
-#define TICK       32768
+#define TICK       8192
 
 static int64_t weight_of(const hbp__sequence *sequence, uint32_t item)
 {
@@ -144,7 +144,7 @@ hbp_status hbp__iterative_fit(hbp_context *context, const hbp__sequence *sequenc
     int64_t mark = hbp__scratch_mark(context);
     uint32_t *item = hbp__take(context, (uint64_t)sequence->count, sizeof *item);
     HBP__TRY(hbp__scratch_check(context, "items to pack"));
-    memcpy(item, sequence->item, (size_t)sequence->count * sizeof *item);
+    HBP__TRY(hbp__copy(context, item, sequence->item, (uint64_t)sequence->count * sizeof *item));
     int64_t full = room.capacity - hbp__min_i64(FULL_SLACK, room.capacity / 32);
     hbp__sequence round = *sequence;
     round.item = item;

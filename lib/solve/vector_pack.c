@@ -13,8 +13,6 @@
  * Complexity: O(n log n). Lower bound: vector_bound. Oracle: brute force (tests/solve/test_vector_pack.c). */
 #include "solve/vector_pack.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
@@ -108,10 +106,12 @@ static hbp_status pack_all(hbp__vector_run *r)
 {
     const hbp__vectors *v = r->vectors;
     HBP__TRY(hbp__vector_bound(r->context, v, &r->bound));
-    for (int64_t i = 0; i < v->count; i++)
+    for (int64_t i = 0; i < v->count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, v->count));
         r->order[i] = (uint32_t)i;
+    }
     HBP__TRY(hbp__shuffle(r->context, r->rng, r->order, v->count));
-    memcpy(r->down, r->order, (size_t)v->count * sizeof *r->down);
+    HBP__TRY(hbp__copy(r->context, r->down, r->order, (uint64_t)v->count * sizeof *r->down));
     HBP__TRY(hbp__vector_run_sort_down(r, r->down, v->count));
     HBP__TRY(hbp__vector_run_patterns(r, 0, 0));
     if (!is_done(r))
@@ -139,8 +139,9 @@ hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, i
     r.trial.pack_of = hbp__take(context, rows, sizeof *r.trial.pack_of);
     HBP__TRY(hbp__scratch_check(context, "vector packing"));
     hbp_status status = pack_all(&r);
+    if (status == HBP_OK)
+        status = hbp__copy(context, packing->pack_of, r.best.pack_of, rows * sizeof *packing->pack_of);
     if (status == HBP_OK) {
-        memcpy(packing->pack_of, r.best.pack_of, rows * sizeof *packing->pack_of);
         packing->packs = r.best.packs;
         *bound = r.bound;
     }

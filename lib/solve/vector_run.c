@@ -34,8 +34,10 @@ hbp_status hbp__vector_run_sort_down(const hbp__vector_run *r, uint32_t *items, 
         by[count + i] = items[i];
     }
     HBP__TRY(hbp__order_by_u64(r->context, keys, by, count, WHAT));
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", i, count));
         items[i] = by[count + by[i]];
+    }
     hbp__scratch_release(r->context, mark);
     return HBP_OK;
 }
@@ -50,10 +52,7 @@ hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
             return hbp__fail_memory(r->context, WHAT);
         r->load_room = packs;
     }
-    if (packs > HBP__TICK_ROWS)
-        HBP__TRY(hbp__tick(r->context, "pack", 0, packs));
-    memset(r->load, 0, (size_t)packs * sizeof *r->load);
-    return HBP_OK;
+    return hbp__zero(r->context, r->load, (uint64_t)packs * sizeof *r->load);
 }
 
 static hbp_status measure(hbp__vector_run *r)
@@ -127,8 +126,10 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
     }
     HBP__TRY(hbp__order_by_u64(r->context, keys, by, held, WHAT));
     *count = 0;
-    for (int64_t k = 0; k < held; k++)
+    for (int64_t k = 0; k < held; k++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", k, held));
         by[held + k] = r->list[by[k]];
+    }
     for (int64_t k = 0, end; k < held; k = end) {
         uint32_t pack = r->trial.pack_of[by[held + k]];
         for (end = k; end < held && r->trial.pack_of[by[held + end]] == pack; end++)
@@ -143,14 +144,24 @@ static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
     return HBP_OK;
 }
 
+/* The packs of the trial, as loaded, into an empty grid. */
+static hbp_status add_packs(const hbp__vector_run *r, hbp__vector_grid *grid)
+{
+    for (int64_t p = 0; p < r->trial.packs; p++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", p, r->trial.packs));
+        HBP__TRY(hbp__vector_grid_add(grid, r->load[p]));
+    }
+    return HBP_OK;
+}
+
 /* Places r->list[0..count) where there is room beside the other items, in new packs where there is none. */
 static hbp_status place_rest(hbp__vector_run *r, int64_t count)
 {
     HBP__TRY(hbp__vector_run_sort_down(r, r->list, count));
     hbp__vector_grid grid;
     hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
-    for (int64_t p = 0; p < r->trial.packs && status == HBP_OK; p++)
-        status = hbp__vector_grid_add(&grid, r->load[p]);
+    if (status == HBP_OK)
+        status = add_packs(r, &grid);
     int64_t left = 0;
     if (status == HBP_OK)
         status = hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, count, r->trial.pack_of, &left);
@@ -195,7 +206,7 @@ hbp_status hbp__vector_run_tight(hbp__vector_run *r)
 {
     hbp__vector_grid grid;
     int64_t left;
-    memcpy(r->list, r->down, (size_t)r->vectors->count * sizeof *r->list);
+    HBP__TRY(hbp__copy(r->context, r->list, r->down, (uint64_t)r->vectors->count * sizeof *r->list));
     hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
     if (status == HBP_OK)
         status =
@@ -210,12 +221,12 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     hbp__vector_grid grid;
     int64_t left = 0;
     hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
-    for (int64_t p = 0; p < r->trial.packs && status == HBP_OK; p++)
-        status = hbp__vector_grid_add(&grid, r->load[p]);
+    if (status == HBP_OK)
+        status = add_packs(r, &grid);
     if (status == HBP_OK)
         status = hbp__vector_place(&grid, HBP__PLACE_EVEN, r->list, count, r->trial.pack_of, &left);
     if (status == HBP_OK)
-        memcpy(r->load, grid.load, (size_t)r->trial.packs * sizeof *r->load);
+        status = hbp__copy(r->context, r->load, grid.load, (uint64_t)r->trial.packs * sizeof *r->load);
     hbp__vector_grid_close(&grid);
     HBP__TRY(status);
     if (!left)
@@ -230,15 +241,17 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
         by[p] = (uint32_t)p;
     }
     HBP__TRY(hbp__order_by_u64(r->context, keys, by, r->trial.packs, WHAT));
-    for (int64_t k = 0; k < left; k++)
+    for (int64_t k = 0; k < left; k++) {
+        HBP__TRY(hbp__tick_row(r->context, "pack", k, left));
         r->trial.pack_of[r->list[k]] = by[k % r->trial.packs];
+    }
     hbp__scratch_release(r->context, mark);
     return HBP_OK;
 }
 
 hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)
 {
-    memcpy(r->list, r->down, (size_t)r->vectors->count * sizeof *r->list);
+    HBP__TRY(hbp__copy(r->context, r->list, r->down, (uint64_t)r->vectors->count * sizeof *r->list));
     HBP__TRY(hbp__vector_run_clear(r, packs));
     r->trial.packs = packs;
     HBP__TRY(hbp__vector_run_spread(r, r->vectors->count));

@@ -61,7 +61,8 @@ void hbp__step_board_trim(hbp__step_board *board)
             hbp__step_board_drop(board, m);
 }
 
-void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution, hbp__step_board *board)
+hbp_status hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution,
+                                hbp__step_board *board)
 {
     board->micro_batches = solution->micro_batches;
     for (int64_t m = 0; m < solution->micro_batches; m++) {
@@ -72,6 +73,7 @@ void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solut
                 hbp__step_group_empty(solution->degree[solution->first[m] + i], 0);
     }
     for (int64_t k = 0; k < step->count; k++) {
+        HBP__TRY(hbp__tick_row(step->context, "step", k, step->count));
         int64_t g = solution->group[k], low = 0, high = solution->micro_batches;
         while (high - low > 1) {
             int64_t middle = low + (high - low) / 2;
@@ -90,6 +92,7 @@ void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solut
         if (group->time > board->makespan[low])
             board->makespan[low] = group->time;
     }
+    return HBP_OK;
 }
 
 hbp_status hbp__step_board_write(const hbp__step *step, const hbp__step_board *b,

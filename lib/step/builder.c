@@ -49,7 +49,9 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
 int hbp__step_listen(hbp__step_builder *b)
 {
     if (b->status >= 0)
-        b->status = b->squeezer.status;
+        b->status = b->squeezer.status < 0 ? b->squeezer.status
+                    : b->filler.status < 0 ? b->filler.status
+                                           : b->pool.status;
     if (b->status < 0 || b->late)
         return 0;
     b->work += 4 * b->filler.again;
@@ -74,9 +76,12 @@ void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
 {
     p->tokens_before[0] = p->squares_before[0] = 0;
     for (int64_t i = 0; i < p->count; i++) {
+        if (p->status >= 0)
+            p->status = hbp__tick_row(step->context, "step", i, p->count);
         int64_t k = p->member[i];
-        p->tokens_before[i + 1] = p->tokens_before[i] + (double)step->tokens[k];
-        p->squares_before[i + 1] = p->squares_before[i] + step->squares[k];
+        int counts = p->status >= 0; /* once cancelled nobody asks for the sums */
+        p->tokens_before[i + 1] = p->tokens_before[i] + (counts ? (double)step->tokens[k] : 0);
+        p->squares_before[i + 1] = p->squares_before[i] + (counts ? step->squares[k] : 0);
     }
 }
 

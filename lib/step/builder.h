@@ -22,6 +22,7 @@ typedef struct hbp__step_pool {
     int64_t *member;        /* [count] */
     double *tokens_before;  /* [count + 1] */
     double *squares_before; /* [count + 1] */
+    hbp_status status;      /* HBP_E_CANCELLED once a sum was asked to stop; hbp__step_listen hears it */
 } hbp__step_pool;
 
 /* Sums over `pool->member` [count] into the other two. */
@@ -98,7 +99,8 @@ hbp_status hbp__step_board_open(const hbp__step *step, int64_t micro_batches, hb
 void hbp__step_board_copy(const hbp__step *step, const hbp__step_board *from, hbp__step_board *to);
 
 /* Makes the board, of at least as many micro-batches' room, the solution. O(sequences log micro-batches). */
-void hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution, hbp__step_board *board);
+hbp_status hbp__step_board_read(const hbp__step *step, const hbp__step_solution *solution,
+                                hbp__step_board *board);
 
 /* The board as a solution, which it opens and prices; close it also after a failure. */
 hbp_status hbp__step_board_write(const hbp__step *step, const hbp__step_board *board,
@@ -125,12 +127,13 @@ typedef struct hbp__step_shelf {
 
 typedef struct hbp__step_filler {
     const hbp__step *step;
-    double *alone;  /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
-    double *useful; /* [count] least rank-time on any degree, without what is paid once */
-    double *added;  /* [count] least that it adds to the time of a group */
-    int64_t *left;  /* [count] scratch */
-    int64_t again;  /* sequences placed beyond once a filling, since the builder asked */
-    int32_t *open;  /* [ranks] scratch: degrees of the groups opened, where they do not nest */
+    double *alone;     /* [count x degrees] time of each sequence alone; INFINITY: does not fit */
+    double *useful;    /* [count] least rank-time on any degree, without what is paid once */
+    double *added;     /* [count] least that it adds to the time of a group */
+    int64_t *left;     /* [count] scratch */
+    hbp_status status; /* HBP_E_CANCELLED once a filling was asked to stop; hbp__step_listen hears it */
+    int64_t again;     /* sequences placed beyond once a filling, since the builder asked */
+    int32_t *open;     /* [ranks] scratch: degrees of the groups opened, where they do not nest */
     double *nodes;
     int64_t *names;
     hbp__step_shelf shelf[HBP__STEP_DEGREES];

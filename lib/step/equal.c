@@ -293,7 +293,7 @@ static void look_everywhere(equal *e, int64_t m, int64_t p, move *best)
     const hbp__step_board *b = &e->board;
     for (int64_t o = 0; o < b->micro_batches; o++) {
         for (int64_t i = 0; i < e->lanes; i++)
-            if (o * b->ranks + i != p)
+            if (o * b->ranks + i != p && listen(e, 1))
                 find_exchange(e, p, o * b->ranks + i, best);
         e->work += e->lanes;
         if (o == m || b->next[b->group[p].head] == HBP__NONE)
@@ -349,6 +349,7 @@ static hbp_status improve(equal *e, int64_t part)
             if (e->work < report)
                 continue;
             report = e->work + 100000;
+            HBP__TRY(e->status);
             HBP__TRY(hbp__tick(step->context, "step", hbp__min_i64(e->work, limit), limit));
             if (hbp__step_is_late(step))
                 return HBP_OK;

@@ -21,11 +21,12 @@ static double least_added(const hbp__step *step, int32_t j, int64_t tokens, doub
     return way->linear * (double)tokens + way->square * squares;
 }
 
-static void set_tables(hbp__step_filler *f)
+static hbp_status set_tables(hbp__step_filler *f)
 {
     const hbp__step *step = f->step;
     double fixed = step->cost->terms.pack_ns;
     for (int64_t k = 0; k < step->count; k++) {
+        HBP__TRY(hbp__tick_row(step->context, "SP degrees", k, step->count));
         f->useful[k] = f->added[k] = (double)INFINITY;
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
@@ -40,6 +41,7 @@ static void set_tables(hbp__step_filler *f)
             f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
+    return HBP_OK;
 }
 
 hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
@@ -70,8 +72,7 @@ hbp_status hbp__step_filler_open(const hbp__step *step, hbp__step_filler *f)
         nodes += 4 * s->leaves;
         names += s->leaves;
     }
-    set_tables(f);
-    return HBP_OK;
+    return set_tables(f);
 }
 
 static void shelf_clear(hbp__step_shelf *s)
@@ -308,7 +309,9 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
         shelf_clear(&f->shelf[j]);
     for (int64_t i = 0; i < pool->count; i++) {
         int64_t k = pool->member[i];
-        if (i % 16 == 15 && is_full(fill, pool->member[pool->count - 1])) {
+        if (f->status >= 0)
+            f->status = hbp__tick_row(f->step->context, "step", i, pool->count);
+        if (f->status < 0 || (i % 16 == 15 && is_full(fill, pool->member[pool->count - 1]))) {
             memcpy(f->left + *left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
             *left += pool->count - i;
             break;

@@ -22,18 +22,23 @@ typedef struct finish {
     int64_t sample;
 } finish;
 
-static void sort_members(finish *f)
+static hbp_status sort_members(finish *f)
 {
     const hbp__step_solution *s = f->solution;
-    for (int64_t i = 0; i < f->step->count; i++)
+    for (int64_t i = 0; i < f->step->count; i++) {
+        HBP__TRY(hbp__tick_row(f->step->context, "plan", i, f->step->count));
         f->begin[s->group[i] + 1]++;
+    }
     for (int64_t g = 0; g < s->groups; g++)
         f->begin[g + 1] += f->begin[g];
-    for (int64_t i = 0; i < f->step->count; i++)
+    for (int64_t i = 0; i < f->step->count; i++) {
+        HBP__TRY(hbp__tick_row(f->step->context, "plan", i, f->step->count));
         f->member[f->begin[s->group[i]]++] = (uint32_t)i;
+    }
     for (int64_t g = s->groups; g > 0; g--)
         f->begin[g] = f->begin[g - 1];
     f->begin[0] = 0;
+    return HBP_OK;
 }
 
 static int is_empty(const finish *f, int64_t group)
@@ -164,15 +169,20 @@ static void set_fields(finish *f)
     plan->lengths_digest = lengths->digest;
 }
 
-static void write_step(finish *f)
+static hbp_status write_step(finish *f)
 {
     const hbp__step *step = f->step;
     const hbp_lengths *lengths = step->lengths;
     hbp_plan *plan = f->plan;
     int64_t ns = hbp__round_i64(step->cost->terms.step_ns);
     plan->bound_ns = f->solution->bound_ns ? hbp__add_saturating(f->solution->bound_ns, ns) : 0;
-    for (int64_t m = 0; m < plan->micro_batches; m++)
+    for (int64_t m = 0, written = 0; m < plan->micro_batches; m++) {
         write_micro_batch(f, m);
+        if (f->sample + f->pack < written)
+            continue;
+        HBP__TRY(hbp__tick(step->context, "plan", f->sample, plan->samples));
+        written = f->sample + f->pack + HBP__TICK_ROWS;
+    }
     plan->step_offsets[1] = plan->micro_batches;
     plan->step_ns[0] = hbp__add_saturating(ns, hbp__clock_step(&f->clock, plan, 0));
     plan->step_samples[0] = plan->samples;
@@ -185,6 +195,7 @@ static void write_step(finish *f)
         plan->dropped_ids[i] = lengths->dropped_id[i];
         plan->dropped_reasons[i] = lengths->dropped_reason[i];
     }
+    return HBP_OK;
 }
 
 static hbp_status build(finish *f)
@@ -199,7 +210,7 @@ static hbp_status build(finish *f)
     f->rank = hbp__take(context, (uint64_t)s->groups, sizeof *f->rank);
     f->owner = hbp__take(context, (uint64_t)step->ranks, sizeof *f->owner);
     HBP__TRY(hbp__scratch_check(context, "the plan"));
-    sort_members(f);
+    HBP__TRY(sort_members(f));
     HBP__TRY(place_groups(f, micro_batches, &packs));
     f->plan = hbp__plan_new(&context->memory, 1, micro_batches, packs, lengths->count, lengths->dropped,
                             (lengths->first ? HBP__PLAN_SPLIT : 0) | (lengths->loss ? HBP__PLAN_LOSS : 0) |
@@ -208,11 +219,10 @@ static hbp_status build(finish *f)
         return hbp__fail_memory(context, "the plan");
     set_fields(f);
     HBP__TRY(hbp__clock_open(context, f->plan->ranks, f->plan->lockstep_ranks, &f->clock));
-    write_step(f);
+    HBP__TRY(write_step(f));
     if (f->plan->step_ns[0] == INT64_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "the predicted time of the step passes 2^63 ns");
-    hbp__plan_seal(f->plan);
-    return HBP_OK;
+    return hbp__plan_seal_long(context, f->plan);
 }
 
 hbp_status hbp__step_finish(const hbp__step *step, const hbp__step_solution *solution, hbp_plan **out)

@@ -279,14 +279,18 @@ static hbp_status list_columns(hbp__step *step)
         step->padded = hbp__take(context, count * (uint64_t)step->degrees, sizeof *step->padded);
         HBP__TRY(hbp__scratch_check(context, "the sequences"));
         for (int32_t j = 0; j < step->degrees; j++)
-            for (int64_t k = 0; k < step->count; k++)
+            for (int64_t k = 0; k < step->count; k++) {
+                HBP__TRY(hbp__tick_row(context, "sequences", k, step->count));
                 step->padded[j * step->count + k] = padded_tokens(step, k, step->degree[j].sequence_multiple);
+            }
     }
     if ((step->options.max_samples || step->options.equal_samples) && step->items.next) {
         step->samples = hbp__take(context, count, sizeof *step->samples);
         HBP__TRY(hbp__scratch_check(context, "the sequences"));
-        for (int64_t k = 0; k < step->count; k++)
+        for (int64_t k = 0; k < step->count; k++) {
+            HBP__TRY(hbp__tick_row(context, "sequences", k, step->count));
             step->samples[k] = (int32_t)hbp__items_members(&step->items, step->count - 1 - k);
+        }
     }
     hbp__step_set_columns(step);
     return HBP_OK;
@@ -429,6 +433,7 @@ static hbp_status list_sequences(hbp__step *step)
     step->squares = hbp__take(step->context, (uint64_t)step->count, sizeof *step->squares);
     HBP__TRY(hbp__scratch_check(step->context, "the sequences"));
     for (int64_t i = 0; i < step->count; i++) {
+        HBP__TRY(hbp__tick_row(step->context, "sequences", i, step->count));
         int64_t item = step->count - 1 - i;
         step->tokens[i] = step->items.size[item];
         step->squares[i] = (double)hbp__items_exact_squares(&step->items, item);

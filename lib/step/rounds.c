@@ -1,5 +1,7 @@
 #include "step/rounds.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "step/arrange.h"
@@ -246,16 +248,36 @@ hbp_status hbp__step_round_cut(hbp__step_round *round, const int64_t *added, int
     return full > plain ? cut(round, 1, added, count, &plain) : HBP_OK;
 }
 
+/* Lists those that found a group by their pack, in order: round->listed[round->first[p]..] are of pack p. */
+static hbp_status list_by_pack(hbp__step_round *round)
+{
+    int64_t packs = hbp__max_i64(round->packs.count, 1), *next = round->first + 1; /* shifted by one */
+    memset(round->first, 0, (size_t)(packs + 2) * sizeof *round->first);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t i = 0; i < round->lefts; i++) {
+            HBP__TRY(hbp__tick_row(round->step->context, "micro-batches", i, round->lefts));
+            int64_t k = round->left[i];
+            if (round->group[k] < 0 || round->pack[k] >= packs)
+                continue;
+            if (pass)
+                round->listed[next[round->pack[k]]++] = k;
+            else
+                next[round->pack[k] + 1]++;
+        }
+        for (int64_t p = 0; !pass && p < packs; p++)
+            next[p + 1] += next[p];
+    }
+    return HBP_OK;
+}
+
 /* Appends the p-th packs of the round's groups as a micro-batch. */
 static void append(hbp__step_round *round, int64_t p, hbp__step_solution *solution)
 {
     int64_t base = solution->first[solution->micro_batches], groups = 0;
     for (int64_t g = 0; g < round->groups; g++)
         round->samples[g] = -1; /* from here on: its row */
-    for (int64_t i = 0; i < round->lefts; i++) {
-        int64_t k = round->left[i], g = round->group[k];
-        if (g < 0 || round->pack[k] != p)
-            continue;
+    for (int64_t i = round->first[p]; i < round->first[p + 1]; i++) {
+        int64_t k = round->listed[i], g = round->group[k];
         if (round->samples[g] < 0) {
             solution->degree[base + groups] = round->degree[g];
             round->samples[g] = base + groups++;
@@ -266,11 +288,14 @@ static void append(hbp__step_round *round, int64_t p, hbp__step_solution *soluti
 }
 
 /* Appends the round to the solution, and keeps in `left` what waits. */
-static void close_round(hbp__step_round *round, int64_t *left, hbp__step_solution *solution)
+static hbp_status close_round(hbp__step_round *round, int64_t *left, hbp__step_solution *solution)
 {
     int64_t waits = 0;
-    for (int64_t p = 0; p == 0 || p < round->packs.count; p++)
+    HBP__TRY(list_by_pack(round));
+    for (int64_t p = 0; p == 0 || p < round->packs.count; p++) {
         append(round, p, solution);
+        HBP__TRY(hbp__tick_row(round->step->context, "micro-batches", p, round->packs.count));
+    }
     for (int64_t i = 0; i < round->lefts; i++)
         if (round->group[left[i]] == HBP__STEP_WAITS)
             left[waits++] = left[i];
@@ -279,6 +304,7 @@ static void close_round(hbp__step_round *round, int64_t *left, hbp__step_solutio
         round->group[round->removed[i]] = HBP__STEP_WAITS;
     }
     round->lefts = waits;
+    return HBP_OK;
 }
 
 static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, hbp__step_form *form,
@@ -299,7 +325,7 @@ static hbp_status run(hbp__step_round *round, int64_t *left, int64_t *scratch, h
         round->groups = round->used = 0;
         round->packs.count = round->removals = 0;
         HBP__TRY(form(round, scratch));
-        close_round(round, left, solution);
+        HBP__TRY(close_round(round, left, solution));
     }
     return hbp__step_arrange_close(step, solution);
 }
@@ -316,6 +342,8 @@ hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cut
     round.samples = hbp__take(context, ranks, sizeof *round.samples);
     round.load = hbp__take(context, ranks, sizeof *round.load);
     round.group = hbp__take(context, (uint64_t)step->count, 10 * sizeof *round.group);
+    round.first = hbp__take(context, (uint64_t)step->count + 3, sizeof *round.first);
+    round.listed = hbp__take(context, (uint64_t)step->count, sizeof *round.listed);
     round.packs.squares = hbp__take(context, (uint64_t)step->count, sizeof *round.packs.squares);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     round.pack = round.group + step->count;

@@ -35,6 +35,8 @@ typedef struct hbp__step_round {
     int64_t *pack;    /* [count] by sequence: which of its group's */
     int64_t *removed; /* [removals] sequences that wait behind the others */
     int64_t removals;
+    int64_t *first;  /* [count + 3] scratch of the listing by packs */
+    int64_t *listed; /* [count] */
 } hbp__step_round;
 
 /* The index of the least degree whose groups hold the sequence; each has one. */

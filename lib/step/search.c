@@ -334,7 +334,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     s->best_time = (double)INFINITY;
     s->rng = hbp__rng_make(0, 0, STREAM);
     if (solution->first) {
-        hbp__step_board_read(step, solution, &s->board);
+        HBP__TRY(hbp__step_board_read(step, solution, &s->board));
         hbp__step_board_trim(&s->board);
         keep_better(s);
     }

@@ -14,13 +14,20 @@ hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches,
     solution->micro_batches = micro_batches;
     solution->groups = groups;
     solution->complete = 1;
-    solution->first = hbp__new_zero(memory, (uint64_t)micro_batches + 1, sizeof *solution->first);
-    solution->degree = hbp__new_zero(memory, (uint64_t)groups, sizeof *solution->degree);
-    solution->group = hbp__new_zero(memory, (uint64_t)step->count, sizeof *solution->group);
-    if (solution->first && solution->degree && solution->group)
-        return HBP_OK;
-    hbp__step_solution_close(solution);
-    return hbp__fail_memory(step->context, "a solution of the step");
+    uint64_t rows = (uint64_t)micro_batches + 1, count = (uint64_t)step->count;
+    solution->first = hbp__new(memory, rows, sizeof *solution->first);
+    solution->degree = hbp__new(memory, (uint64_t)groups, sizeof *solution->degree);
+    solution->group = hbp__new(memory, count, sizeof *solution->group);
+    hbp_status status = solution->first && solution->degree && solution->group
+                            ? hbp__zero(step->context, solution->first, rows * sizeof *solution->first)
+                            : hbp__fail_memory(step->context, "a solution of the step");
+    if (status >= 0)
+        status = hbp__zero(step->context, solution->degree, (uint64_t)groups * sizeof *solution->degree);
+    if (status >= 0)
+        status = hbp__zero(step->context, solution->group, count * sizeof *solution->group);
+    if (status < 0)
+        hbp__step_solution_close(solution);
+    return status;
 }
 
 void hbp__step_solution_close(hbp__step_solution *solution)

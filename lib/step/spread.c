@@ -303,7 +303,7 @@ static hbp_status repair_board(spread *s, const hbp__step_solution *solution)
     int64_t *key = hbp__take(context, (uint64_t)room, sizeof *key);
     uint32_t *order = hbp__take(context, (uint64_t)room, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the idle ranks of the step"));
-    hbp__step_board_read(step, solution, &s->board);
+    HBP__TRY(hbp__step_board_read(step, solution, &s->board));
     set_up(s, room);
     return fill_all(s, key, order);
 }

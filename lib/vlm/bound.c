@@ -15,14 +15,18 @@ static double roundings_of(const hbp__vlm_run *run)
     return 2.0 * run->options.pipeline_stages * run->options.virtual_stages;
 }
 
-int64_t hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data)
+hbp_status hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data,
+                          int64_t *bound_ns)
 {
     double work = 0;
-    for (int64_t p = 0; p < data->packs; p++)
+    for (int64_t p = 0; p < data->packs; p++) {
+        HBP__TRY(hbp__tick_row(run->context, "bound", p, data->packs));
         work += r->vision_ns * (double)data->pack_vision[p] + r->token_ns * (double)data->pack_tokens[p] +
                 r->square_ns * (double)data->pack_squares[p];
+    }
     double stages = (double)run->options.pipeline_stages * run->options.data_parallel;
-    return round_bound(work / stages, roundings_of(run) * (double)data->micro_batches);
+    *bound_ns = round_bound(work / stages, roundings_of(run) * (double)data->micro_batches);
+    return HBP_OK;
 }
 
 /* Work of one replica in one step: of vision, language and fixed layers, and the least share of any that a
@@ -62,9 +66,10 @@ static double step_bound(const hbp__vlm_run *run, double work, double share)
     return work / waits;
 }
 
-int64_t hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data)
+hbp_status hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *r, const hbp_plan *data,
+                                int64_t *bound_ns)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, least, rows = 0;
     for (int64_t s = 0; s < data->steps; s++) {
         double slowest = 0;
         for (int32_t d = 0; d < run->options.data_parallel; d++) {
@@ -74,6 +79,12 @@ int64_t hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *
         }
         double micro_batches = (double)(data->step_offsets[s + 1] - data->step_offsets[s]);
         sum = hbp__add_saturating(sum, round_bound(slowest, roundings_of(run) * (micro_batches + 1)));
+        if (data->step_offsets[s + 1] - rows < HBP__TICK_ROWS / 4)
+            continue;
+        rows = data->step_offsets[s + 1];
+        HBP__TRY(hbp__tick(run->context, "bound", s, data->steps));
     }
-    return hbp__max_i64(sum, hbp__vlm_bound(run, r, data)); /* each gives other roundings back */
+    HBP__TRY(hbp__vlm_bound(run, r, data, &least));
+    *bound_ns = hbp__max_i64(sum, least); /* each gives other roundings back */
+    return HBP_OK;
 }

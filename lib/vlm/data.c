@@ -2,6 +2,7 @@
  * steps. */
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "hbp/epoch.h"
 #include "hbp/iterative_fill.h"
 #include "vlm/vlm.h"
@@ -85,9 +86,12 @@ static hbp_status order_samples(const hbp__vlm_run *run, uint32_t **out)
     for (uint64_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
     hbp__rng rng = hbp__rng_make(run->options.seed, run->options.epoch, 0x766c6d);
-    hbp__rng_shuffle_u32(&rng, order, count);
-    *out = order;
-    return HBP_OK;
+    hbp_status status = hbp__shuffle(run->context, &rng, order, (int64_t)count);
+    if (status >= 0)
+        *out = order;
+    else
+        hbp__delete(&run->context->memory, order);
+    return status;
 }
 
 /* `samples` samples each, the last with what is left; each is padded to its longest. */
@@ -220,16 +224,17 @@ static int32_t balance_mode(int32_t data)
 }
 
 /* A row's capacity becomes what its batch is padded to. */
-static void write_lengths(hbp_plan *plan)
+static hbp_status write_lengths(hbp_context *context, hbp_plan *plan)
 {
     for (int64_t p = 0; p < plan->packs; p++) {
+        HBP__TRY(hbp__tick_row(context, "pad", p, plan->packs));
         int64_t first = plan->pack_offsets[p], longest = 0;
         int64_t samples = plan->pack_offsets[p + 1] - first;
         for (int64_t i = 0; i < samples; i++)
             longest = hbp__max_i64(longest, plan->sample_tokens[first + i]);
         plan->pack_capacity[p] = longest * samples;
     }
-    hbp__plan_seal(plan);
+    return hbp__plan_seal_long(context, plan);
 }
 
 hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
@@ -259,7 +264,7 @@ hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     if (status >= 0)
         status = hbp_balance_attention(run->context, packs->packs, groups, cost, &options, out);
     if (status >= 0 && packs->length)
-        write_lengths(*out);
+        status = write_lengths(run->context, *out);
     hbp_groups_free(groups);
     hbp_cost_free(cost);
     return status;

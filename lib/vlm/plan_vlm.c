@@ -61,10 +61,11 @@ static void measure_stages(const hbp__vlm_reference *reference, const hbp__vlm_s
 }
 
 /* OmniBal's PadRatio: padding over what the longest sample of each batch makes of it; its DistRatio. */
-static void measure_data(const hbp__vlm_run *run, const hbp_plan *data, hbp_vlm_plan_summary *summary)
+static hbp_status measure_data(const hbp__vlm_run *run, const hbp_plan *data, hbp_vlm_plan_summary *summary)
 {
     double padding = 0, all = 0, vision = 0, tokens = 0;
     for (int64_t m = 0; m < data->micro_batches; m++) {
+        HBP__TRY(hbp__tick_row(run->context, "measure", m, data->micro_batches));
         int64_t first = data->micro_batch_offsets[m], end = data->micro_batch_offsets[m + 1];
         hbp__vlm_size most = {0, 0, 0}, sum = {0, 0, 0};
         for (int64_t p = first; p < end; p++) {
@@ -83,6 +84,7 @@ static void measure_data(const hbp__vlm_run *run, const hbp_plan *data, hbp_vlm_
     summary->padding = all > 0 ? padding / all : 0;
     summary->dist_vision = vision / (double)data->micro_batches;
     summary->dist_tokens = tokens / (double)data->micro_batches;
+    return HBP_OK;
 }
 
 static uint64_t digest(const hbp_vlm_plan *plan)
@@ -94,9 +96,9 @@ static uint64_t digest(const hbp_vlm_plan *plan)
     return hbp__digest_end(&d);
 }
 
-static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
-                      const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
-                      int32_t micro_batches, hbp_vlm_plan *out)
+static hbp_status summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                            const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                            int32_t micro_batches, hbp_vlm_plan *out)
 {
     hbp_vlm_plan_summary *s = &out->summary;
     s->gpus = run->gpus;
@@ -118,13 +120,14 @@ static void summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     for (int64_t i = 0; i < out->stages; i++)
         s->peak_bytes = hbp__max_i64(s->peak_bytes, out->stage_bytes[i]);
     s->limit_bytes = run->limit_bytes;
-    s->bound_ns = hbp__vlm_bound(run, reference, out->data);
-    s->packs_bound_ns = hbp__vlm_packs_bound(run, reference, out->data);
+    HBP__TRY(hbp__vlm_bound(run, reference, out->data, &s->bound_ns));
+    HBP__TRY(hbp__vlm_packs_bound(run, reference, out->data, &s->packs_bound_ns));
     s->gpu_days = (double)s->epoch_ns * (double)s->gpus / DAY_NS;
     double capacity = (double)s->epoch_ns * (double)s->replicas * (double)s->stages;
     s->bubble = capacity > 0 ? 1 - (double)out->busy_ns / capacity : 0;
-    measure_data(run, out->data, s);
+    HBP__TRY(measure_data(run, out->data, s));
     s->digest = digest(out);
+    return HBP_OK;
 }
 
 /* One round of data, model and memory with micro-batches of `samples` samples; *short_of_memory is set when
@@ -157,7 +160,9 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
         plan->data = data;
         plan->layers = hbp__layers_retain(reference.layers);
         data = NULL;
-        summarise(run, &packs, &reference, &stages, micro_batches, plan);
+        status = summarise(run, &packs, &reference, &stages, micro_batches, plan);
+    }
+    if (status >= 0) {
         *out = plan;
         plan = NULL;
     }

@@ -65,12 +65,12 @@ static hbp_status largest(const hbp__vlm_run *run, const hbp_plan *data, int vis
     uint32_t *order = hbp__take(context, (uint64_t)data->packs, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the largest packs"));
     for (int64_t p = 0; p < data->packs; p++) {
+        HBP__TRY(hbp__tick_row(context, "memory", p, data->packs));
         hbp__vlm_size size = hbp__vlm_row_size(run, data, p);
         key[p] = (uint64_t)(vision ? size.vision : size.tokens);
         order[p] = (uint32_t)p;
     }
-    if (!hbp__sort_by_u64(&context->memory, key, order, data->packs))
-        return hbp__fail_memory(context, "the largest packs");
+    HBP__TRY(hbp__order_by_u64(context, key, order, data->packs, "the largest packs"));
     for (int32_t i = 0; i < count; i++)
         out[i] = i < data->packs ? (double)key[order[data->packs - 1 - i]] : 0;
     hbp__scratch_release(context, mark);
@@ -88,8 +88,7 @@ static hbp_status usual_step(const hbp__vlm_run *run, const hbp_plan *data, int3
     for (int64_t s = 0; s < data->steps; s++)
         if (data->step_offsets[s + 1] - data->step_offsets[s] == micro_batches)
             order[count++] = (uint32_t)s;
-    if (!hbp__sort_by_i64(&context->memory, data->step_ns, order, count))
-        return hbp__fail_memory(context, "steps");
+    HBP__TRY(hbp__order_by_i64(context, data->step_ns, order, count, "steps"));
     *step = count ? order[count / 2] : 0;
     hbp__scratch_release(context, mark);
     return HBP_OK;

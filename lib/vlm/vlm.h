@@ -125,12 +125,13 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
 
 /* No data, stages, order and recomputation take less for the plan's samples: their work, unpadded, spread
  * evenly over all stages of all replicas. */
-int64_t hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data);
+hbp_status hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data,
+                          int64_t *bound_ns);
 
 /* The same for the packs and steps as they are: a stage works for all micro-batches of the step, and waits
  * for at least one to come through the stages before it (docs: vlm, with the proof). O(packs). */
-int64_t hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
-                             const hbp_plan *data);
+hbp_status hbp__vlm_packs_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                                const hbp_plan *data, int64_t *bound_ns);
 
 struct hbp_vlm_plan {
     hbp__memory memory;

@@ -1,4 +1,5 @@
 #include "base/context.h"
+#include "base/scratch.h"
 
 #include "failing.h"
 #include "test.h"
@@ -74,6 +75,7 @@ typedef struct seen {
     int64_t done;
     int64_t total;
     int32_t answer;
+    char stage[16];
 } seen;
 
 static int32_t look(void *user, const hbp_progress *progress)
@@ -83,7 +85,7 @@ static int32_t look(void *user, const hbp_progress *progress)
     s->done = progress->done;
     s->total = progress->total;
     ck_assert_uint_eq(progress->struct_size, sizeof *progress);
-    ck_assert_str_eq(progress->stage, "balance");
+    snprintf(s->stage, sizeof s->stage, "%s", progress->stage);
     return s->answer;
 }
 
@@ -95,6 +97,7 @@ START_TEST(progress_reaches_the_caller_whose_answer_cancels)
     ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
     ck_assert_int_eq(hbp__tick(context, "balance", 3, 9), HBP_OK);
     ck_assert_int_eq(s.calls, 1);
+    ck_assert_str_eq(s.stage, "balance");
     ck_assert_int_eq(s.done, 3);
     ck_assert_int_eq(s.total, 9);
     s.answer = 1;
@@ -103,6 +106,41 @@ START_TEST(progress_reaches_the_caller_whose_answer_cancels)
 }
 END_TEST
 
+START_TEST(much_is_copied_and_zeroed_with_looks_in_between)
+{
+    static unsigned char from[3 * HBP__TICK_BYTES + 5], to[sizeof from];
+    seen s = {0};
+    hbp_context_options options = {sizeof options, NULL, look, &s};
+    hbp_context *context = NULL;
+    ck_assert_int_eq(hbp_context_create(&options, &context), HBP_OK);
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (unsigned char)(i % 251 + 1);
+    ck_assert_int_eq(hbp__copy(context, to, from, HBP__TICK_BYTES), HBP_OK);
+    ck_assert_int_eq(s.calls, 0);
+    ck_assert_int_eq(hbp__copy(context, to, from, sizeof from), HBP_OK);
+    ck_assert_int_eq(s.calls, 3);
+    ck_assert_str_eq(s.stage, "copy");
+    ck_assert_int_eq(s.total, sizeof from);
+    ck_assert_mem_eq(to, from, sizeof from);
+    ck_assert_int_eq(hbp__zero(context, to, sizeof to - 1), HBP_OK);
+    ck_assert_int_eq(s.calls, 6);
+    ck_assert_uint_eq(to[sizeof to - 2], 0);
+    ck_assert_uint_eq(to[sizeof to - 1], from[sizeof from - 1]);
+    s.answer = 1;
+    ck_assert_int_eq(hbp__copy(context, to, from, sizeof from), HBP_E_CANCELLED);
+    ck_assert_int_eq(hbp__zero(context, to, sizeof to), HBP_E_CANCELLED);
+    /* What a take was cancelled with is remembered as one that failed is. */
+    ck_assert_ptr_null(hbp__take_zero(context, sizeof to, 1));
+    ck_assert_ptr_null(hbp__take(context, 1, 1));
+    ck_assert_int_eq(hbp__scratch_check(context, "much"), HBP_E_CANCELLED);
+    ck_assert_str_eq(hbp_context_message(context), "cancelled in stage zero");
+    ck_assert_int_eq(hbp__scratch_check(context, "much"), HBP_OK);
+    hbp__leave(context, 0, HBP_OK);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("context", a_context_needs_somewhere_to_go_and_complete_hooks,
           a_message_names_the_failure_until_the_next_call, a_long_message_is_cut_not_overrun,
-          a_cancel_stops_one_call_and_is_forgotten, progress_reaches_the_caller_whose_answer_cancels)
+          a_cancel_stops_one_call_and_is_forgotten, progress_reaches_the_caller_whose_answer_cancels,
+          much_is_copied_and_zeroed_with_looks_in_between)

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "costs.h"
 #include "failing.h"
+#include "keep.h"
 
 /* Items of the given ascending sizes; nothing tied. */
 static hbp__items items_of(uint32_t *size, int64_t count)
@@ -11,14 +12,13 @@ static hbp__items items_of(uint32_t *size, int64_t count)
     return items;
 }
 
-START_TEST(the_longest_item_goes_to_the_quickest_pack)
+START_TEST_IN_CONTEXT(the_longest_item_goes_to_the_quickest_pack)
 {
-    hbp__memory memory = hbp__memory_default();
     uint32_t size[] = {1, 2, 4, 10, 20, 30};
     hbp__items items = items_of(size, 6);
     hbp__listing listing = {size, NULL, 6, 6};
     hbp__fills fills;
-    ck_assert(hbp__fills_open(&memory, 3, 100, 10, 1, 0, &fills));
+    OK(context, hbp__fills_open(context, 3, 100, 10, 1, 0, &fills));
     uint32_t order[] = {0, 1, 2}, pack_of[6];
     ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 0, 3, order, pack_of), 0);
     ck_assert_int_eq(hbp__deal_run(&fills, &items, &listing, 1, 3, order, pack_of), 0);
@@ -33,14 +33,13 @@ START_TEST(the_longest_item_goes_to_the_quickest_pack)
 }
 END_TEST
 
-START_TEST(time_counts_squares)
+START_TEST_IN_CONTEXT(time_counts_squares)
 {
-    hbp__memory memory = hbp__memory_default();
     uint32_t size[] = {3, 5, 6, 9};
     hbp__items items = items_of(size, 4);
     hbp__listing listing = {size, NULL, 4, 4};
     hbp__fills fills;
-    ck_assert(hbp__fills_open(&memory, 2, 100, 10, 2, 0.5, &fills));
+    OK(context, hbp__fills_open(context, 2, 100, 10, 2, 0.5, &fills));
     uint32_t order[] = {0, 1}, pack_of[4];
     hbp__deal_run(&fills, &items, &listing, 0, 2, order, pack_of);
     ck_assert_int_eq(fills.time_ns[0], 59); /* 18 + 40.5, rounded */
@@ -49,9 +48,8 @@ START_TEST(time_counts_squares)
 }
 END_TEST
 
-START_TEST(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
+START_TEST_IN_CONTEXT(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
 {
-    hbp__memory memory = hbp__memory_default();
     hbp__rng rng = hbp__rng_make(21, 0, 0);
     for (int trial = 0; trial < 1000; trial++) {
         uint32_t size[200], pack_of[200], order[8];
@@ -63,8 +61,8 @@ START_TEST(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
         hbp__items items = items_of(size, count);
         hbp__listing listing = {size, NULL, count, count};
         hbp__fills fills;
-        ck_assert(hbp__fills_open(&memory, width, 1 + hbp__rng_below(&rng, 500), 1 + hbp__rng_below(&rng, 40),
-                                  3, 0.01, &fills));
+        OK(context, hbp__fills_open(context, width, 1 + hbp__rng_below(&rng, 500),
+                                    1 + hbp__rng_below(&rng, 40), 3, 0.01, &fills));
         for (int64_t j = 0; j < width; j++)
             order[j] = (uint32_t)j;
         for (int64_t run = 0; run < hbp__ceil_div(count, width); run++)
@@ -91,21 +89,22 @@ START_TEST(no_pack_passes_its_capacity_and_nothing_is_lost_silently)
 }
 END_TEST
 
-START_TEST(packs_grow_by_one_and_fail_clean)
+static hbp_status open_and_grow(hbp_context *context, void *user)
 {
-    failing f;
-    hbp__memory memory = {failing_alloc, failing_resize, failing_release, &f};
-    for (int64_t n = 0; n < 6; n++) {
-        f = (failing){.left = n};
-        hbp__fills fills;
-        int done = hbp__fills_open(&memory, 1, 10, 10, 1, 1, &fills) && hbp__fills_grow(&fills);
-        ck_assert_int_eq(done, 0);
-        hbp__fills_close(&fills);
-        ck_assert_int_eq(f.live, 0);
-    }
-    f = (failing){.left = -1};
+    (void)user;
     hbp__fills fills;
-    ck_assert(hbp__fills_open(&memory, 1, 10, 10, 1, 1, &fills));
+    hbp_status status = hbp__fills_open(context, 1, 10, 10, 1, 1, &fills);
+    if (status >= 0 && !hbp__fills_grow(&fills))
+        status = HBP_E_NO_MEMORY;
+    hbp__fills_close(&fills);
+    return status;
+}
+
+START_TEST_IN_CONTEXT(packs_grow_by_one_and_fail_clean)
+{
+    failing_sweep(open_and_grow, NULL);
+    hbp__fills fills;
+    OK(context, hbp__fills_open(context, 1, 10, 10, 1, 1, &fills));
     fills.load[0] = 7;
     for (int i = 0; i < 500; i++)
         ck_assert(hbp__fills_grow(&fills));

@@ -117,7 +117,7 @@ START_TEST_IN_CONTEXT(places_cover_the_ranks)
         char *seen = calloc((size_t)p.packs->count, 1);
         hbp__micro_batches pure, batches;
         OK(p.context, hbp__micro_batches_open(p.context, p.packs, p.groups, p.cost, &options, &pure));
-        hbp__mix_times(p.packs, p.groups, p.cost, ns);
+        OK(p.context, hbp__mix_times(p.context, p.packs, p.groups, p.cost, ns));
         for (int64_t i = 0; i < p.packs->count; i++) {
             int32_t g = p.packs->group[i];
             ck_assert_int_eq(ns[i],

@@ -2,6 +2,21 @@
 #include "base/checked.h"
 #include "runs.h"
 
+static int64_t bound_of(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data)
+{
+    int64_t ns = -1;
+    OK(run->context, hbp__vlm_bound(run, reference, data, &ns));
+    return ns;
+}
+
+static int64_t packs_bound_of(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                              const hbp_plan *data)
+{
+    int64_t ns = -1;
+    OK(run->context, hbp__vlm_packs_bound(run, reference, data, &ns));
+    return ns;
+}
+
 static void draw_cuts(hbp__rng *rng, int32_t count, int32_t chunks, int32_t *cuts)
 {
     first_cuts(count, chunks, cuts);
@@ -44,8 +59,8 @@ static double try_many(hbp__rng *rng, int32_t way, int32_t virtual_stages)
     /* Links only add. */
     if (hbp__rng_below(rng, 2))
         s.run.link_bytes_per_s = 0;
-    int64_t bound = hbp__vlm_bound(&s.run, &s.reference, s.data);
-    int64_t packs = hbp__vlm_packs_bound(&s.run, &s.reference, s.data), least = INT64_MAX;
+    int64_t bound = bound_of(&s.run, &s.reference, s.data);
+    int64_t packs = packs_bound_of(&s.run, &s.reference, s.data), least = INT64_MAX;
     ck_assert_int_gt(bound, 0);
     ck_assert_int_ge(packs, bound);
     for (int turn = 0; turn < 12; turn++) {
@@ -87,7 +102,7 @@ START_TEST(the_bound_of_one_stage_is_its_work)
             work += r->vision_ns * size.vision + r->token_ns * size.tokens + r->square_ns * size.squares +
                     r->fixed_ns;
         }
-        double bound = (double)hbp__vlm_packs_bound(&s.run, r, s.data);
+        double bound = (double)packs_bound_of(&s.run, r, s.data);
         ck_assert_double_le(bound, work);
         ck_assert_double_ge(bound, work * (1 - 2e-9) - 3 * (micro_batches + (double)s.data->steps));
         small_teardown(&s);
@@ -145,7 +160,7 @@ START_TEST(how_close_alike_micro_batches_come)
                 known += 3e6 * (m + stages - 1);
                 bound += 3e6 * m * stages / waits;
             }
-            int64_t packs = hbp__vlm_packs_bound(&s.run, &s.reference, s.data);
+            int64_t packs = packs_bound_of(&s.run, &s.reference, s.data);
             ck_assert_double_eq((double)run_epoch(&s, cuts, NULL, NULL), known);
             ck_assert_double_eq_tol((double)packs, bound, bound * 1e-6 + (double)s.data->micro_batches * 32);
             ck_assert_double_le((double)packs, known);
@@ -154,7 +169,7 @@ START_TEST(how_close_alike_micro_batches_come)
             /* 1 / e of a full pipeline's work is all that is lost where S = M. */
             ck_assert_double_ge((double)packs, known * .7);
             s.run.options.virtual_stages = 2;
-            ck_assert_int_le(hbp__vlm_packs_bound(&s.run, &s.reference, s.data), packs);
+            ck_assert_int_le(packs_bound_of(&s.run, &s.reference, s.data), packs);
             small_teardown(&s);
         }
 }
@@ -182,7 +197,7 @@ START_TEST_IN_CONTEXT(the_bound_of_samples_is_of_samples_alone)
         hbp__vlm_size mean = hbp__vlm_mean(&packs);
         OK(f.context, hbp__vlm_reference_open(&run, &mean, &r));
         OK(f.context, hbp__vlm_deal(&run, &packs, &r, 4, &data));
-        bound[way] = hbp__vlm_bound(&run, &r, data);
+        bound[way] = bound_of(&run, &r, data);
         double work = 0, all = (double)run.options.pipeline_stages * run.options.data_parallel;
         for (int64_t i = 0; i < 200; i++)
             work += r.vision_ns * f.lengths->vision[i] + r.token_ns * (double)hbp__lengths_get(f.lengths, i);
