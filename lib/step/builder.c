@@ -46,13 +46,18 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     return hbp__bound_ask(step, b->ask);
 }
 
-int hbp__step_listen(hbp__step_builder *b)
+hbp_status hbp__step_status(hbp__step_builder *b)
 {
     if (b->status >= 0)
         b->status = b->squeezer.status < 0 ? b->squeezer.status
                     : b->filler.status < 0 ? b->filler.status
                                            : b->pool.status;
-    if (b->status < 0 || b->late)
+    return b->status;
+}
+
+int hbp__step_listen(hbp__step_builder *b)
+{
+    if (hbp__step_status(b) < 0 || b->late)
         return 0;
     b->work += 4 * b->filler.again;
     b->filler.again = 0;

@@ -22,7 +22,7 @@ typedef struct hbp__step_pool {
     int64_t *member;        /* [count] */
     double *tokens_before;  /* [count + 1] */
     double *squares_before; /* [count + 1] */
-    hbp_status status;      /* HBP_E_CANCELLED once a sum was asked to stop; hbp__step_listen hears it */
+    hbp_status status;      /* HBP_E_CANCELLED once a sum was asked to stop; hbp__step_status knows */
 } hbp__step_pool;
 
 /* Sums over `pool->member` [count] into the other two. */
@@ -131,7 +131,7 @@ typedef struct hbp__step_filler {
     double *useful;    /* [count] least rank-time on any degree, without what is paid once */
     double *added;     /* [count] least that it adds to the time of a group */
     int64_t *left;     /* [count] scratch */
-    hbp_status status; /* HBP_E_CANCELLED once a filling was asked to stop; hbp__step_listen hears it */
+    hbp_status status; /* HBP_E_CANCELLED once a filling was asked to stop; hbp__step_status knows */
     int64_t again;     /* sequences placed beyond once a filling, since the builder asked */
     int32_t *open;     /* [ranks] scratch: degrees of the groups opened, where they do not nest */
     double *nodes;
@@ -219,6 +219,9 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *buil
 
 /* Whether micro-batches without sequences may all be taken off, so that they cost nothing. */
 int hbp__step_may_drop(const hbp__step_builder *builder, const hbp__step_board *board);
+
+/* HBP_E_CANCELLED once any part of the search was asked to stop. */
+hbp_status hbp__step_status(hbp__step_builder *builder);
 
 /* Whether to go on: not cancelled and not late. Reports progress. */
 int hbp__step_listen(hbp__step_builder *builder);

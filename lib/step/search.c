@@ -353,10 +353,10 @@ static hbp_status run(search *s, hbp__step_solution *solution)
         if (s->best_time < (double)INFINITY) {
             improve(s, round);
             hbp__step_listen(b);
-            HBP__TRY(b->status);
+            HBP__TRY(hbp__step_status(b));
             HBP__TRY(keep_if_shorter(s, solution));
         }
-        HBP__TRY(b->status);
+        HBP__TRY(hbp__step_status(b));
     }
     if (!(s->best_time < (double)INFINITY))
         return hbp__fail(
