@@ -1,5 +1,4 @@
-/* CUDA attention, forward and backward, run by the emulator of GPUs, against a naive computation in double
- * precision.
+/* CUDA attention, forward and backward, against a naive computation in double precision.
  *
  * Tolerances are bounds on rounding, element by element, not guesses. The oracle starts from the rounded
  * elements. Let u be the rounding of an element. The tensor-core kernels round probabilities P and slopes dS
@@ -9,7 +8,7 @@
  * elements are 0, so that a result has few terms, and one key too many or too few is outside of its bound in
  * some element. */
 #include "device_cases.h"
-#include "emulator/emulator.h"
+#include "executor/cuda_under_test.h"
 #include "test.h"
 
 typedef struct outcome {
@@ -346,6 +345,7 @@ START_TEST(nothing)
 }
 END_TEST
 
+#ifndef EX_ON_GPU
 /* Whichever call of the runtime fails, the device says so and what comes later does nothing. */
 START_TEST(failing_calls)
 {
@@ -381,3 +381,7 @@ END_TEST
 
 TEST_MAIN("cuda_attention", float_shapes, bfloat16_shapes, other_shapes, misaligned, many_documents, orders,
           refusals, nothing, failing_calls)
+#else
+TEST_MAIN("cuda_attention", float_shapes, bfloat16_shapes, other_shapes, misaligned, many_documents, orders,
+          refusals, nothing)
+#endif

@@ -1,6 +1,6 @@
-/* The CUDA device, its kernels run by the emulator: every operation in both types and in several orders of
- * threads, its memory and streams, its faults. No GPU takes part. */
-#include "emulator/emulator.h"
+/* The CUDA device: every operation in both types and in several orders of threads, its memory and streams,
+ * its faults. */
+#include "executor/cuda_under_test.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -163,6 +163,7 @@ START_TEST(host_memory_may_be_reused_at_once)
 }
 END_TEST
 
+#ifndef EX_ON_GPU
 /* Of the emulator's CUDA, in whose headers is C++. */
 extern int cudaStreamQuery(void *stream);
 
@@ -270,6 +271,8 @@ START_TEST(faults_name_what_and_how_much)
 }
 END_TEST
 
+#endif
+
 /* Rows of many pieces; those of norm_back need more shared memory than a kernel has without asking. */
 START_TEST(wide_rows_in_bf16)
 {
@@ -300,6 +303,7 @@ START_TEST(target_that_is_no_token_gives_no_loss)
 }
 END_TEST
 
+#ifndef EX_ON_GPU
 /* One of each kind of call; returns whether anything failed. */
 static int run_with_failure(int64_t n)
 {
@@ -372,6 +376,7 @@ START_TEST(any_call_may_fail)
     ck_assert_int_eq(run_with_failure(0), 0); /* what failed before leaves nothing behind */
 }
 END_TEST
+#endif
 
 int main(void)
 {
@@ -383,12 +388,14 @@ int main(void)
     tcase_add_loop_test(cases, sums_have_the_same_bits_in_every_order, 0, 2);
     tcase_add_loop_test(cases, places_need_not_be_aligned, 0, 2);
     tcase_add_test(cases, host_memory_may_be_reused_at_once);
+    tcase_add_test(cases, wide_rows_in_bf16);
+    tcase_add_test(cases, target_that_is_no_token_gives_no_loss);
+#ifndef EX_ON_GPU
     tcase_add_test(cases, errors_of_others_are_not_the_device_s);
     tcase_add_test(cases, work_waits_in_a_stream_of_its_own);
     tcase_add_test(cases, faults_name_what_and_how_much);
-    tcase_add_test(cases, wide_rows_in_bf16);
-    tcase_add_test(cases, target_that_is_no_token_gives_no_loss);
     tcase_add_test(cases, any_call_may_fail);
+#endif
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

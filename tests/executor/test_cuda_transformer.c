@@ -1,6 +1,6 @@
-/* A training step of a small model on the CUDA device, its kernels run by the emulator, one virtual rank a
- * thread: against the oracle and between arrangements, as on the CPU. No GPU takes part. */
-#include "emulator/emulator.h"
+/* A training step of a small model on the CUDA device, one virtual rank a thread: against the oracle and
+ * between arrangements, as on the CPU. */
+#include "executor/cuda_under_test.h"
 
 #include "transformer_cases.h"
 
