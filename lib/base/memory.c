@@ -69,6 +69,16 @@ void *hbp__new_zero(const hbp__memory *memory, uint64_t count, uint64_t size)
     return block;
 }
 
+char *hbp__new_text(const hbp__memory *memory, const char *text, uint64_t bytes)
+{
+    char *copy = hbp__new(memory, bytes + 1, 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    return copy;
+}
+
 void *hbp__renew(const hbp__memory *memory, void *block, uint64_t count, uint64_t size)
 {
     if (!block)

@@ -26,6 +26,9 @@ void *hbp__new(const hbp__memory *memory, uint64_t count, uint64_t size);
 /* The same, zeroed. */
 void *hbp__new_zero(const hbp__memory *memory, uint64_t count, uint64_t size);
 
+/* A copy of `text` [bytes] and a zero behind it; NULL when memory is short. */
+char *hbp__new_text(const hbp__memory *memory, const char *text, uint64_t bytes);
+
 /* Changes a block (or NULL) to count x size bytes; on failure returns NULL and leaves the block as it is. */
 void *hbp__renew(const hbp__memory *memory, void *block, uint64_t count, uint64_t size);
 

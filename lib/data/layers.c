@@ -27,12 +27,8 @@ static hbp_status copy_name(hbp_context *context, hbp_layers *layers, int32_t i,
 {
     char text[32];
     const char *name = called(given, i, text, sizeof text);
-    uint64_t bytes = strlen(name) + 1;
-    layers->name[i] = hbp__new(&context->memory, bytes, 1);
-    if (!layers->name[i])
-        return hbp__fail_memory(context, "the names of layers");
-    memcpy(layers->name[i], name, bytes);
-    return HBP_OK;
+    layers->name[i] = hbp__new_text(&context->memory, name, strlen(name));
+    return layers->name[i] ? HBP_OK : hbp__fail_memory(context, "the names of layers");
 }
 
 /* Copies one column, or fills in its default: `times` x `otherwise`, another column of these layers; zeros

@@ -33,92 +33,69 @@ void hbp__task_slices_close(hbp__task_slices *slices)
     *slices = (hbp__task_slices){.memory = slices->memory};
 }
 
-/* Columns and lists of names, zeroed; hbp_task_schedule_free takes what there is. */
-static int allocate(hbp_task_schedule *schedule)
-{
-    const hbp__memory *memory = &schedule->memory;
-#define ALLOCATE(name, type, table, extra)                                                                   \
-    schedule->name = hbp__new_zero(memory, (uint64_t)schedule->table + (extra), sizeof(type));               \
-    if (!schedule->name)                                                                                     \
-        return 0;
-    HBP__TASK_COLUMNS(ALLOCATE)
-#undef ALLOCATE
-    schedule->meta_op_names = hbp__new_zero(memory, (uint64_t)schedule->meta_ops, sizeof(char *));
-    schedule->task_names = hbp__new_zero(memory, (uint64_t)schedule->tasks, sizeof(char *));
-    schedule->parameters_names = hbp__new_zero(memory, (uint64_t)schedule->parameters, sizeof(char *));
-    return schedule->meta_op_names && schedule->task_names && schedule->parameters_names;
-}
+#define NUMBER(field)                                                                                        \
+    {#field,                                                                                                 \
+     _Generic(((hbp_task_schedule *)0)->summary.field, int32_t                                               \
+              : HBP__CELL_I32, int64_t                                                                       \
+              : HBP__CELL_I64, double                                                                        \
+              : HBP__CELL_F64),                                                                              \
+     0, offsetof(hbp_task_schedule, summary.field), 0},
+#define COUNT(number, field)             {number, HBP__CELL_COUNT, 0, offsetof(hbp_task_schedule, field), 0},
+#define COLUMN(name, type, table, extra) HBP__MEMBER_COLUMN(hbp_task_schedule, type, name, table, extra),
+#define NAMES(name, table)               HBP__MEMBER_NAMES(hbp_task_schedule, name, table),
+
+static const hbp__member all_numbers[] = {
+    {"digest", HBP__CELL_U64, 0, offsetof(hbp_task_schedule, digest), 0},
+    {"graph_digest", HBP__CELL_U64, 0, offsetof(hbp_task_schedule, graph_digest), 0},
+    /* clang-format off */
+    HBP__TASK_NUMBERS(NUMBER)
+    {"group_ranks", HBP__CELL_I64, 0, offsetof(hbp_task_schedule, group_ranks_total), 0},
+    NUMBER(gap)
+    NUMBER(idle)
+    COUNT("operators", operators_total)
+    COUNT("meta_ops", meta_ops)
+    COUNT("levels", levels)
+    COUNT("waves", waves)
+    COUNT("slices", slices)
+    COUNT("groups", groups)
+    COUNT("tasks", tasks)
+    COUNT("parameters", parameters)
+    COUNT("gpus", ranks)
+    /* clang-format on */
+};
+
+static const hbp__member all_columns[] = {HBP__TASK_COLUMNS(COLUMN)};
+static const hbp__member all_names[] = {HBP__TASK_NAMES(NAMES)};
+
+const hbp__table hbp__task_table = {
+    .what = "the schedule of tasks",
+    .bytes = sizeof(hbp_task_schedule),
+    .numbers = all_numbers,
+    .columns = all_columns,
+    .names = all_names,
+    .number_count = sizeof all_numbers / sizeof *all_numbers,
+    .column_count = sizeof all_columns / sizeof *all_columns,
+    .name_count = sizeof all_names / sizeof *all_names,
+};
 
 hbp_status hbp__task_schedule_new(hbp_context *context, const hbp_task_schedule *shape,
                                   hbp_task_schedule **out)
 {
-    hbp_task_schedule *schedule = hbp__new_zero(&context->memory, 1, sizeof *schedule);
+    hbp_task_schedule *schedule = hbp__table_new(&context->memory, &hbp__task_table, shape);
     if (!schedule)
-        return hbp__fail_memory(context, "the schedule of tasks");
+        return hbp__fail_memory(context, hbp__task_table.what);
     schedule->memory = context->memory;
-    schedule->meta_ops = shape->meta_ops;
-    schedule->operators_total = shape->operators_total;
-    schedule->levels = shape->levels;
-    schedule->waves = shape->waves;
-    schedule->slices = shape->slices;
-    schedule->groups = shape->groups;
-    schedule->group_ranks_total = shape->group_ranks_total;
-    schedule->parameters = shape->parameters;
-    schedule->ranks = shape->ranks;
-    schedule->tasks = shape->tasks;
-    if (!allocate(schedule)) {
-        hbp_task_schedule_free(schedule);
-        return hbp__fail_memory(context, "the schedule of tasks");
-    }
     *out = schedule;
     return HBP_OK;
 }
 
-static void free_names(const hbp__memory *memory, char **names, int64_t count)
-{
-    for (int64_t i = 0; names && i < count; i++)
-        hbp__delete(memory, names[i]);
-    hbp__delete(memory, names);
-}
-
 void hbp_task_schedule_free(hbp_task_schedule *schedule)
 {
-    if (!schedule)
-        return;
-    hbp__memory memory = schedule->memory;
-    free_names(&memory, schedule->meta_op_names, schedule->meta_ops);
-    free_names(&memory, schedule->task_names, schedule->tasks);
-    free_names(&memory, schedule->parameters_names, schedule->parameters);
-#define RELEASE(name, type, table, extra) hbp__delete(&memory, schedule->name);
-    HBP__TASK_COLUMNS(RELEASE)
-#undef RELEASE
-    hbp__delete(&memory, schedule);
-}
-
-/* Eight characters a word, the first one lowest, and the length: the same on every byte order. */
-static void digest_text(hbp__digest *digest, const char *text)
-{
-    uint64_t word = 0, length = 0;
-    for (; text && text[length]; length++) {
-        word |= (uint64_t)(unsigned char)text[length] << 8 * (length % 8);
-        if (length % 8 == 7) {
-            hbp__digest_u64(digest, word);
-            word = 0;
-        }
+    if (schedule) {
+        hbp__memory memory = schedule->memory;
+        hbp__table_free(&memory, &hbp__task_table, schedule);
     }
-    hbp__digest_u64(digest, word);
-    hbp__digest_u64(digest, length);
 }
-
-static void digest_names(hbp__digest *digest, char *const *names, int64_t count)
-{
-    hbp__digest_u64(digest, (uint64_t)count);
-    for (int64_t i = 0; i < count; i++)
-        digest_text(digest, names[i]);
-}
-
-#define digest_int64_t hbp__digest_column_i64
-#define digest_int32_t hbp__digest_column_i32
 
 uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule)
 {
@@ -127,12 +104,7 @@ uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule)
     hbp__digest digest = hbp__digest_begin();
     hbp__digest_column_i64(&digest, fields, sizeof fields / sizeof *fields);
     hbp__digest_u64(&digest, schedule->graph_digest);
-#define DIGEST(name, type, table, extra) digest_##type(&digest, schedule->name, schedule->table + (extra));
-    HBP__TASK_COLUMNS(DIGEST)
-#undef DIGEST
-    digest_names(&digest, schedule->meta_op_names, schedule->meta_ops);
-    digest_names(&digest, schedule->task_names, schedule->tasks);
-    digest_names(&digest, schedule->parameters_names, schedule->parameters);
+    hbp__table_digest(&hbp__task_table, schedule, &digest);
     return hbp__digest_end(&digest);
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "data/meta_graph.h"
+#include "data/table.h"
 #include "hbp/task_schedule.h"
 #include "hbp/tasks.h"
 
@@ -29,6 +30,40 @@
     X(rank_busy_ns, int64_t, ranks, 0)                                                                       \
     X(rank_bytes, int64_t, ranks, 0)
 
+/* The numbers of a file, each a field of hbp_task_summary; sizes of tables first: X(name). */
+#define HBP__TASK_NUMBERS(X)                                                                                 \
+    X(operators)                                                                                             \
+    X(meta_ops)                                                                                              \
+    X(levels)                                                                                                \
+    X(waves)                                                                                                 \
+    X(slices)                                                                                                \
+    X(groups)                                                                                                \
+    X(tasks)                                                                                                 \
+    X(parameters)                                                                                            \
+    X(gpus)                                                                                                  \
+    X(domain_gpus)                                                                                           \
+    X(mode)                                                                                                  \
+    X(placement)                                                                                             \
+    X(proven)                                                                                                \
+    X(makespan_ns)                                                                                           \
+    X(bound_ns)                                                                                              \
+    X(critical_path_ns)                                                                                      \
+    X(area_ns)                                                                                               \
+    X(relaxed_ns)                                                                                            \
+    X(flow_bytes)                                                                                            \
+    X(moved_bytes)                                                                                           \
+    X(crossing_bytes)                                                                                        \
+    X(limit_bytes)                                                                                           \
+    X(peak_bytes)                                                                                            \
+    X(kept_bytes)                                                                                            \
+    X(fetched_bytes)
+
+/* Lists of names: X(name, table). */
+#define HBP__TASK_NAMES(X)                                                                                   \
+    X(meta_op_names, meta_ops)                                                                               \
+    X(task_names, tasks)                                                                                     \
+    X(parameters_names, parameters)
+
 struct hbp_task_schedule {
     hbp__memory memory;
     hbp_task_summary summary; /* struct_size is not kept up */
@@ -52,6 +87,8 @@ struct hbp_task_schedule {
     HBP__TASK_COLUMNS(HBP__TASK_FIELD)
 #undef HBP__TASK_FIELD
 };
+
+extern const hbp__table hbp__task_table;
 
 /* One slice, as planners make it. */
 typedef struct hbp__task_slice {

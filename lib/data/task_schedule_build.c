@@ -120,12 +120,8 @@ static hbp_status find_groups(building *b)
 static hbp_status copy_name(const hbp_task_schedule *schedule, hbp_context *context, const char *name,
                             char **copy)
 {
-    uint64_t bytes = strlen(name) + 1;
-    *copy = hbp__new(&schedule->memory, bytes, 1);
-    if (!*copy)
-        return hbp__fail_memory(context, "the schedule's names");
-    memcpy(*copy, name, bytes);
-    return HBP_OK;
+    *copy = hbp__new_text(&schedule->memory, name, strlen(name));
+    return *copy ? HBP_OK : hbp__fail_memory(context, "the schedule's names");
 }
 
 static hbp_status copy_names(const building *b, hbp_task_schedule *schedule)

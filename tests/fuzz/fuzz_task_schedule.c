@@ -5,7 +5,7 @@
 #include "../reseal.h"
 
 #include "data/task_columns.h"
-#include "io/task_format.h"
+#include "io/task_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -45,7 +45,8 @@ static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_t
     for (uint64_t seed = 0; seed < 40; seed++) {
         hbp_task_schedule *s = task_columns_draw(context, seed);
         int wide = s->slices > 2 && s->groups > 1 && s->ranks > 1 && s->meta_ops > 1 && s->parameters > 1;
-        if (wide && (!least || hbp__task_columns_bytes(s) < hbp__task_columns_bytes(least))) {
+        if (wide &&
+            (!least || hbp__table_bytes(&hbp__task_table, s) < hbp__table_bytes(&hbp__task_table, least))) {
             hbp_task_schedule_free(least);
             least = s;
         } else {
@@ -245,7 +246,8 @@ START_TEST(what_is_wrong_is_named)
     hbp_task_schedule many = *original;
     many.slices = 1000000;
     uint8_t *claimed = with_number(data, bytes, "slices", (uint64_t)many.slices, &grown), *changed;
-    changed = with_number(claimed, grown, "bytes", (uint64_t)hbp__task_columns_bytes(&many), &grown);
+    changed =
+        with_number(claimed, grown, "bytes", (uint64_t)hbp__table_bytes(&hbp__task_table, &many), &grown);
     changed = rehead(changed, &grown);
     FAILS(context, HBP_E_FORMAT, "the body is smaller than its rows",
           load_memory(context, changed, grown, &back));

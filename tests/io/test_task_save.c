@@ -165,13 +165,13 @@ START_TEST(bytes_of_columns_are_their_rows)
     int64_t bytes =
         8 * (3 + s->meta_ops + s->levels + s->waves + 2 * s->slices + s->groups + 2 * s->ranks) +
         4 * (s->operators_total + 2 * s->meta_ops + 5 * s->slices + s->group_ranks_total + s->parameters);
-    ck_assert_int_eq(hbp__task_columns_bytes(s), bytes);
+    ck_assert_int_eq(hbp__table_bytes(&hbp__task_table, s), bytes);
     hbp_task_schedule shape = *s;
     shape.slices = -1;
-    ck_assert_int_eq(hbp__task_columns_bytes(&shape), -1);
+    ck_assert_int_eq(hbp__table_bytes(&hbp__task_table, &shape), -1);
     shape = *s;
     shape.group_ranks_total = INT64_C(1) << 33;
-    ck_assert_int_eq(hbp__task_columns_bytes(&shape), -1);
+    ck_assert_int_eq(hbp__table_bytes(&hbp__task_table, &shape), -1);
     hbp_task_schedule_free(s);
     hbp_context_free(context);
 }
