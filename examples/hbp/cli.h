@@ -209,7 +209,11 @@ hbp_status cli_read_batches(cli *c, hbp_epoch_options *options);
 
 hbp_status cli_make_groups(cli *c, int32_t mode);
 int64_t cli_tokens_of_groups(const cli *c); /* that a step of them carries */
+/* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
+/* Stages of c->vlm_plan, and what the run comes to. */
+void cli_print_vlm(const cli *c);
+json_t *cli_vlm_json(const cli *c);
 /* Options of an epoch, and the bound for epochs whose steps carry what those of the hierarchy do, but of no
  * more steps than `most_steps`. */
 void cli_epoch_options(const cli *c, hbp_epoch_options *options);

@@ -239,7 +239,13 @@ int64_t cli_tokens_of_groups(const cli *c)
 
 hbp_status cli_load_plan(cli *c)
 {
-    return hbp_plan_load(c->context, c->file, &c->plan);
+    hbp_plan_file *file = NULL;
+    hbp_status status = hbp_plan_file_open(c->context, c->file, &file);
+    int has_vlm = hbp_plan_file_has_vlm(file);
+    hbp_plan_file_free(file);
+    if (status >= 0 && has_vlm)
+        status = hbp_vlm_plan_load(c->context, c->file, &c->vlm_plan);
+    return status < 0 ? status : hbp_plan_load(c->context, c->file, &c->plan);
 }
 
 void cli_epoch_options(const cli *c, hbp_epoch_options *options)

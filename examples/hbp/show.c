@@ -104,6 +104,8 @@ static int overview_json(cli *c, const hbp_plan_summary *s, const kind *kinds, i
         (json_int_t)s->predicted_ns, "bound_ns", json_known(s->bound_ns), "gap", json_number(s->gap), "seed",
         (json_int_t)s->seed, "epoch", (json_int_t)s->epoch, "kinds", rows);
     json_add_contract(c->result, s);
+    if (c->result && c->vlm_plan)
+        json_object_set_new(c->result, "vlm", cli_vlm_json(c));
     return cli_print_json(c);
 }
 
@@ -118,9 +120,10 @@ static int overview(cli *c)
     cli_clear_progress();
     if (c->json)
         return overview_json(c, &s, kinds, count);
-    printf("%s: %s on %s, %s, %s, predicted %s\n", show_name(c->file).s, show_number(s.steps, "step").s,
-           show_gpus(&s).s, show_number(s.samples, "sample").s, show_number(s.tokens, "token").s,
-           show_time((double)s.predicted_ns).s);
+    printf("%s: %s on %s, %s, %s, predicted %s%s\n", show_name(c->file).s, show_number(s.steps, "step").s,
+           c->vlm_plan ? show_number(s.ranks, "replica").s : show_gpus(&s).s,
+           show_number(s.samples, "sample").s, show_number(s.tokens, "token").s,
+           show_time((double)s.predicted_ns).s, c->vlm_plan ? " with even stages" : "");
     shown contract = show_contract(&s, "");
     if (contract.s[0])
         printf("steps%s\n", contract.s);
@@ -163,6 +166,10 @@ static int overview(cli *c)
                                : show_real("-", 0));
     }
     table_end(&t);
+    if (c->vlm_plan) {
+        printf("\n");
+        cli_print_vlm(c);
+    }
     return 0;
 }
 

@@ -146,7 +146,8 @@ int cli_trace(cli *c)
         cli_clear_progress();
         return tell_measured(c, first, steps);
     }
-    CLI_TRY(c, hbp_plan_write_trace(c->context, c->plan, first, steps, c->output));
+    CLI_TRY(c, c->vlm_plan ? hbp_vlm_plan_write_trace(c->context, c->vlm_plan, first, steps, c->output)
+                           : hbp_plan_write_trace(c->context, c->plan, first, steps, c->output));
     cli_clear_progress();
     if (c->json) {
         c->result = json_pack("{s:s,s:I,s:I}", "path", c->output, "first_step", (json_int_t)first, "steps",

@@ -12,6 +12,8 @@ int cli_validate(cli *c)
     if (c->model_text || c->cost_file)
         CLI_TRY(c, cli_make_cost(c));
     hbp_status status = hbp_plan_validate(c->context, c->plan, c->lengths, c->cost);
+    if (status >= 0 && c->vlm_plan)
+        status = hbp_vlm_plan_validate(c->context, c->vlm_plan, c->lengths);
     cli_clear_progress();
     if (c->json) {
         c->result =
@@ -23,8 +25,9 @@ int cli_validate(cli *c)
     }
     if (status < 0)
         return cli_failed(c);
-    printf("%s keeps every promise%s%s, digest %s\n", show_name(c->file).s,
+    printf("%s keeps every promise%s%s%s, digest %s\n", show_name(c->file).s,
            c->lengths ? ", holds the data set's samples" : "", c->cost ? ", fits the machine" : "",
+           c->vlm_plan ? ", its stages and steps take what its layers and packs do" : "",
            show_digest(hbp_plan_get_digest(c->plan)).s);
     return 0;
 }

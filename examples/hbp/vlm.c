@@ -86,18 +86,9 @@ static hbp_status measure(cli *c, hbp_vlm_options *options, way *w)
     return status;
 }
 
-static json_t *way_json(const way *w)
+static json_t *summary_json(const hbp_vlm_plan_summary *s)
 {
-    const hbp_vlm_plan_summary *s = &w->summary;
-    json_t *row = json_pack("{s:s,s:s,s:s}", "data", data_names[w->data], "partition", model_names[w->model],
-                            "memory", memory_names[w->memory]);
-    if (!row)
-        return NULL;
-    if (w->failed[0]) {
-        json_object_set_new(row, "failed", json_string(w->failed));
-        return row;
-    }
-    json_t *rest = json_pack(
+    return json_pack(
         "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:s}",
         "gpus", (int)s->gpus, "replicas", (int)s->replicas, "stages", (int)s->stages, "micro_batches",
         (int)s->micro_batches, "rounds", (int)s->rounds, "recomputed", (int)s->recomputed, "selective",
@@ -108,12 +99,26 @@ static json_t *way_json(const way *w)
         (json_int_t)s->limit_bytes, "gpu_days", json_number(s->gpu_days), "bubble", json_number(s->bubble),
         "padding", json_number(s->padding), "dist_vision", json_number(s->dist_vision), "dist_tokens",
         json_number(s->dist_tokens), "digest", show_digest(s->digest).s);
+}
+
+static json_t *way_json(const way *w)
+{
+    json_t *row = json_pack("{s:s,s:s,s:s}", "data", data_names[w->data], "partition", model_names[w->model],
+                            "memory", memory_names[w->memory]);
+    if (!row)
+        return NULL;
+    if (w->failed[0]) {
+        json_object_set_new(row, "failed", json_string(w->failed));
+        return row;
+    }
+    json_t *rest = summary_json(&w->summary);
     json_object_update_missing(row, rest);
     json_decref(rest);
     return row;
 }
 
-static int print_json(cli *c, const way *w)
+/* Cuts, recomputation and layers, beside what `row` has. */
+static void add_layers(const cli *c, json_t *row)
 {
     hbp_vlm_plan_view view = {.struct_size = sizeof view};
     (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
@@ -125,17 +130,42 @@ static int print_json(cli *c, const way *w)
         json_array_append_new(name_list,
                               json_string(hbp_layers_get_name(hbp_vlm_plan_get_layers(c->vlm_plan), i)));
     }
+    json_object_set_new(row, "cuts", cut_list);
+    json_object_set_new(row, "recompute", recompute_list);
+    json_object_set_new(row, "layers", name_list);
+}
+
+static void add_stages(const cli *c, json_t *row)
+{
+    hbp_vlm_plan_view view = {.struct_size = sizeof view};
+    (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
+    json_object_set_new(row, "stage_ns", json_columns_i64(view.stage_ns, view.stages));
+    json_object_set_new(row, "stage_bytes", json_columns_i64(view.stage_bytes, view.stages));
+}
+
+json_t *cli_vlm_json(const cli *c)
+{
+    hbp_vlm_plan_summary summary = {.struct_size = sizeof summary};
+    if (hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &summary) < 0)
+        return NULL;
+    json_t *row = summary_json(&summary);
+    if (row) {
+        add_layers(c, row);
+        add_stages(c, row);
+    }
+    return row;
+}
+
+static int print_json(cli *c, const way *w)
+{
     c->result = way_json(w);
     if (c->result) {
-        json_object_set_new(c->result, "cuts", cut_list);
-        json_object_set_new(c->result, "recompute", recompute_list);
-        json_object_set_new(c->result, "layers", name_list);
+        add_layers(c, c->result);
         json_object_set_new(c->result, "pack_samples", json_integer(w->summary.pack_samples));
         json_object_set_new(
             c->result, "plan_digest",
             json_string(show_digest(hbp_plan_get_digest(hbp_vlm_plan_get_data(c->vlm_plan))).s));
-        json_object_set_new(c->result, "stage_ns", json_columns_i64(view.stage_ns, view.stages));
-        json_object_set_new(c->result, "stage_bytes", json_columns_i64(view.stage_bytes, view.stages));
+        add_stages(c, c->result);
         json_object_set_new(c->result, "path", c->output ? json_string(c->output) : json_null());
     }
     return cli_print_json(c);
@@ -180,12 +210,49 @@ static double samples_per_pack(const cli *c)
     return packs ? (double)data.samples / (double)packs : 0;
 }
 
-static int print_text(cli *c, const way *w)
+static void print_stages(const cli *c)
 {
-    const hbp_vlm_plan_summary *s = &w->summary;
     hbp_vlm_plan_view view = {.struct_size = sizeof view};
     (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
     const hbp_layers *layers = hbp_vlm_plan_get_layers(c->vlm_plan);
+    table t;
+    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "peak", "recomputed layers"});
+    for (int64_t i = 0; i < view.stages; i++) {
+        table_add(&t, "%lld", (long long)i);
+        table_add_text(&t, show_layers(layers, view.cuts, view.chunks, view.stages, i));
+        table_add_text(&t, show_time((double)view.stage_ns[i]));
+        table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
+        table_add_text(&t,
+                       show_count(count_recomputed(view.recompute, view.cuts, view.chunks, view.stages, i)));
+    }
+    table_end(&t);
+}
+
+/* `seconds` < 0: planned at another time. */
+static void print_totals(const hbp_vlm_plan_summary *s, double seconds)
+{
+    printf("\npredicted %s, %s GPU-days; idle %s", show_time((double)s->epoch_ns).s,
+           show_real("%.3f", s->gpu_days).s, show_share(s->bubble).s);
+    if (seconds >= 0)
+        printf("; planned in %s", show_time(seconds * 1e9).s);
+    printf("\nat most %s above the best for these packs and steps (%s), %s above work spread evenly (%s)\n",
+           show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
+           show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
+}
+
+void cli_print_vlm(const cli *c)
+{
+    hbp_vlm_plan_summary s = {.struct_size = sizeof s};
+    if (hbp_vlm_plan_get_summary(c->context, c->vlm_plan, &s) < 0)
+        return;
+    printf("%s of %s\n\n", show_number(s.replicas, "replica").s, show_number(s.stages, "stage").s);
+    print_stages(c);
+    print_totals(&s, -1);
+}
+
+static int print_text(cli *c, const way *w)
+{
+    const hbp_vlm_plan_summary *s = &w->summary;
     printf("%s on %s: %s of %s; %s in %s of %s\n", show_name(c->vlm_text ? c->vlm_text : c->layers_file).s,
            show_number(s->gpus, "GPU").s, show_number(s->replicas, "replica").s,
            show_number(s->stages, "stage").s, show_number(s->samples, "sample").s,
@@ -198,22 +265,8 @@ static int print_text(cli *c, const way *w)
         printf("memory holds no more than %s a pack\n", show_number(s->pack_samples, "sample").s);
     printf("padding %s; replicas apart by %s in vision, %s in tokens\n\n", show_share(s->padding).s,
            show_share(s->dist_vision).s, show_share(s->dist_tokens).s);
-    table t;
-    table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "peak", "recomputed layers"});
-    for (int64_t i = 0; i < view.stages; i++) {
-        table_add(&t, "%lld", (long long)i);
-        table_add_text(&t, show_layers(layers, view.cuts, view.chunks, view.stages, i));
-        table_add_text(&t, show_time((double)view.stage_ns[i]));
-        table_add_text(&t, show_bytes((double)view.stage_bytes[i]));
-        table_add_text(&t,
-                       show_count(count_recomputed(view.recompute, view.cuts, view.chunks, view.stages, i)));
-    }
-    table_end(&t);
-    printf("\npredicted %s, %s GPU-days; idle %s; planned in %s\n", show_time((double)s->epoch_ns).s,
-           show_real("%.3f", s->gpu_days).s, show_share(s->bubble).s, show_time(w->seconds * 1e9).s);
-    printf("at most %s above the best for these packs and steps (%s), %s above work spread evenly (%s)\n",
-           show_over(s->epoch_ns, s->packs_bound_ns).s, show_time((double)s->packs_bound_ns).s,
-           show_over(s->epoch_ns, s->bound_ns).s, show_time((double)s->bound_ns).s);
+    print_stages(c);
+    print_totals(s, w->seconds);
     if (s->dropped)
         printf("%s dropped\n", show_number(s->dropped, "sample").s);
     if (c->output)
@@ -305,7 +358,7 @@ static hbp_status save(cli *c)
     hbp_plan_save_options options;
     hbp_plan_save_options_init(&options, sizeof options);
     options.note = c->note;
-    return hbp_plan_save(c->context, hbp_vlm_plan_get_data(c->vlm_plan), c->output, &options);
+    return hbp_vlm_plan_save(c->context, c->vlm_plan, c->output, &options);
 }
 
 int cli_vlm(cli *c)

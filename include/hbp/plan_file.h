@@ -40,6 +40,9 @@ HBP_API void hbp_plan_file_free(hbp_plan_file *file);
 HBP_API hbp_status hbp_plan_file_get_summary(hbp_context *context, const hbp_plan_file *file,
                                              hbp_plan_summary *summary);
 
+/* Nonzero: the plan is the data of a vision-language plan, which hbp_vlm_plan_load reads whole. */
+HBP_API int32_t hbp_plan_file_has_vlm(const hbp_plan_file *file);
+
 /* Reads steps [first, first + count) as a plan of their own (its summary's first_step is `first`, its digest
  * its own); only the chunks that hold them are read. */
 HBP_API hbp_status hbp_plan_file_read(hbp_context *context, hbp_plan_file *file, int64_t first, int64_t count,

@@ -10,6 +10,7 @@
 #include "hbp/machine.h"
 #include "hbp/pipeline.h"
 #include "hbp/plan.h"
+#include "hbp/plan_file.h"
 #include "hbp/recompute.h"
 #include "hbp/vlm.h"
 
@@ -128,6 +129,29 @@ typedef struct hbp_vlm_plan_view {
 } hbp_vlm_plan_view;
 
 HBP_API hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *view);
+
+/* Writes the plan file of the data (hbp_plan_save) with the rest in its header: stages, recomputation,
+ * layers, and what the steps' times follow from (docs: file format). hbp_plan_load and hbp_plan_file_open
+ * read the data as they do any plan's. `options` may be NULL. Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *plan, const char *path,
+                                     const hbp_plan_save_options *options);
+
+/* Reads such a file whole, trusting nothing: HBP_E_FORMAT with the byte offset for a damaged file or one of a
+ * plan alone, HBP_E_VERSION for a file of a later format. */
+HBP_API hbp_status hbp_vlm_plan_load(hbp_context *context, const char *path, hbp_vlm_plan **out);
+
+/* Checks the data as hbp_plan_validate does, with `lengths` (NULL: without) also that each sample is there
+ * once; that times and bytes of stages, and the times of all steps, are those of the layers, cuts,
+ * recomputation and packs; that every stage stays within the limit. HBP_E_INVALID names the first breach.
+ * O(samples + micro-batches x stages). Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_validate(hbp_context *context, const hbp_vlm_plan *plan,
+                                         const hbp_lengths *lengths);
+
+/* Writes a Chrome trace (opens in Perfetto) of steps [first, first + count), count 0: all: a process for each
+ * replica, a row for each stage, an event for each forward and backward. Atomically. Thread: one per context.
+ */
+HBP_API hbp_status hbp_vlm_plan_write_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
+                                            int64_t count, const char *path);
 
 HBP_END_DECLS
 

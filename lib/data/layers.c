@@ -8,6 +8,30 @@
 
 #define MOST_SUM (INT64_C(1) << 62)
 
+#define AT(name)     offsetof(hbp_layers, name)
+#define COLUMN(name) {"layer_" #name, HBP__CELL_I64, 0, AT(name), AT(rows)},
+
+static const hbp__member counts[] = {{"layers", HBP__CELL_COUNT, 0, AT(rows), 0}};
+static const hbp__member names[] = {{"layer_names", HBP__CELL_NAME, 0, AT(name), AT(rows)}};
+static const hbp__member columns_of_layers[] = {
+    {"layer_kind", HBP__CELL_I32, 0, AT(kind), AT(rows)},
+    {"layer_cut_kind", HBP__CELL_I32, 0, AT(cut_kind), AT(rows)},
+    /* clang-format off */
+    HBP__LAYER_COLUMNS(COLUMN)
+    /* clang-format on */
+};
+
+const hbp__table hbp__layers_table = {
+    .what = "the layers",
+    .bytes = sizeof(hbp_layers),
+    .numbers = counts,
+    .columns = columns_of_layers,
+    .names = names,
+    .number_count = 1,
+    .column_count = sizeof columns_of_layers / sizeof *columns_of_layers,
+    .name_count = 1,
+};
+
 void hbp_layer_columns_init(hbp_layer_columns *columns, uint32_t struct_size)
 {
     hbp__struct_init(columns, struct_size);
@@ -34,13 +58,9 @@ static hbp_status copy_name(hbp_context *context, hbp_layers *layers, int32_t i,
 /* Copies one column, or fills in its default: `times` x `otherwise`, another column of these layers; zeros
  * without one. */
 static hbp_status copy_column(hbp_context *context, const hbp_layers *layers, const char *name,
-                              const int64_t *from, const int64_t *otherwise, int64_t times, int64_t **out)
+                              const int64_t *from, const int64_t *otherwise, int64_t times, int64_t *to)
 {
-    uint64_t rows = (uint64_t)layers->count;
     int64_t sum = 0;
-    int64_t *to = *out = hbp__new(&context->memory, rows, sizeof *to);
-    if (!to)
-        return hbp__fail_memory(context, "the columns of layers");
     for (int32_t i = 0; i < layers->count; i++) {
         int64_t value = from ? from[i] : otherwise ? hbp__mul_saturating(otherwise[i], times) : 0;
         if (value < 0)
@@ -56,11 +76,8 @@ static hbp_status copy_column(hbp_context *context, const hbp_layers *layers, co
 }
 
 static hbp_status copy_kinds(hbp_context *context, const hbp_layers *layers, const char *name,
-                             const int32_t *from, const int32_t *otherwise, int32_t **out)
+                             const int32_t *from, const int32_t *otherwise, int32_t *to)
 {
-    int32_t *to = *out = hbp__new(&context->memory, (uint64_t)layers->count, sizeof *to);
-    if (!to)
-        return hbp__fail_memory(context, "the kinds of layers");
     for (int32_t i = 0; i < layers->count; i++) {
         to[i] = from ? from[i] : otherwise ? otherwise[i] : HBP_LAYER_LANGUAGE;
         if (to[i] < 0 || to[i] >= HBP_LAYER_KINDS)
@@ -93,7 +110,7 @@ static hbp_status check_bytes(hbp_context *context, const hbp_layers *layers)
 static hbp_status fill_working(hbp_context *context, hbp_layers *layers, const int64_t *from)
 {
     HBP__TRY(copy_column(context, layers, "working_bytes", from, layers->activation_bytes, 1,
-                         &layers->working_bytes));
+                         layers->working_bytes));
     for (int32_t i = 0; i < layers->count && !from; i++)
         layers->working_bytes[i] -= layers->recomputed_bytes[i];
     return HBP_OK;
@@ -101,10 +118,10 @@ static hbp_status fill_working(hbp_context *context, hbp_layers *layers, const i
 
 static hbp_status fill(hbp_context *context, const hbp_layer_columns *given, hbp_layers *layers)
 {
-    HBP__TRY(copy_kinds(context, layers, "kind", given->kind, NULL, &layers->kind));
-    HBP__TRY(copy_kinds(context, layers, "cut_kind", given->cut_kind, layers->kind, &layers->cut_kind));
+    HBP__TRY(copy_kinds(context, layers, "kind", given->kind, NULL, layers->kind));
+    HBP__TRY(copy_kinds(context, layers, "cut_kind", given->cut_kind, layers->kind, layers->cut_kind));
 #define COPY(name, otherwise, times)                                                                         \
-    HBP__TRY(copy_column(context, layers, #name, given->name, otherwise, times, &layers->name))
+    HBP__TRY(copy_column(context, layers, #name, given->name, otherwise, times, layers->name))
     COPY(forward_ns, NULL, 0);
     COPY(backward_ns, layers->forward_ns, 2);
     COPY(parameters, NULL, 0);
@@ -120,30 +137,24 @@ static hbp_status fill(hbp_context *context, const hbp_layer_columns *given, hbp
 #undef COPY
     HBP__TRY(check_bytes(context, layers));
     HBP__TRY(fill_working(context, layers, given->working_bytes));
-    layers->name = hbp__new_zero(&context->memory, (uint64_t)layers->count, sizeof *layers->name);
-    if (!layers->name)
-        return hbp__fail_memory(context, "the names of layers");
     for (int32_t i = 0; i < layers->count; i++)
         HBP__TRY(copy_name(context, layers, i, given));
     return HBP_OK;
 }
 
-hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns, hbp_layers **out)
+hbp_status hbp__layers_create(hbp_context *context, const hbp_layer_columns *columns, hbp_layers **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, columns, "columns"));
     hbp_layer_columns given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_layer_columns"));
     if (given.count < 1)
         return hbp__fail(context, HBP_E_INVALID, "count is %d; there must be at least 1 layer",
                          (int)given.count);
     HBP__TRY(hbp__require(context, given.forward_ns, "forward_ns"));
-    hbp_layers *layers = hbp__new_zero(&context->memory, 1, sizeof *layers);
+    hbp_layers shape = {.memory = context->memory, .count = given.count, .rows = given.count};
+    hbp_layers *layers = hbp__table_new(&context->memory, &hbp__layers_table, &shape);
     if (!layers)
-        return hbp__fail_memory(context, "layers");
-    layers->memory = context->memory;
+        return hbp__fail_memory(context, hbp__layers_table.what);
     atomic_init(&layers->references, 1);
-    layers->count = given.count;
     hbp_status status = fill(context, &given, layers);
     if (status < 0) {
         hbp_layers_free(layers);
@@ -151,6 +162,13 @@ hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *colu
     }
     *out = layers;
     return HBP_OK;
+}
+
+hbp_status hbp_layers_create(hbp_context *context, const hbp_layer_columns *columns, hbp_layers **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, columns, "columns"));
+    return hbp__layers_create(context, columns, out);
 }
 
 hbp_layers *hbp__layers_retain(const hbp_layers *layers)
@@ -165,15 +183,7 @@ void hbp_layers_free(hbp_layers *layers)
     if (!layers || atomic_fetch_sub_explicit(&layers->references, 1, memory_order_acq_rel) > 1)
         return;
     hbp__memory memory = layers->memory;
-    for (int32_t i = 0; i < layers->count && layers->name; i++)
-        hbp__delete(&memory, layers->name[i]);
-    hbp__delete(&memory, layers->name);
-    hbp__delete(&memory, layers->kind);
-    hbp__delete(&memory, layers->cut_kind);
-#define RELEASE(name) hbp__delete(&memory, layers->name);
-    HBP__LAYER_COLUMNS(RELEASE)
-#undef RELEASE
-    hbp__delete(&memory, layers);
+    hbp__table_free(&memory, &hbp__layers_table, layers);
 }
 
 int32_t hbp_layers_count(const hbp_layers *layers)

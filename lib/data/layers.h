@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
+#include "data/table.h"
 #include "hbp/layers.h"
 
 /* Every int64 column of hbp_layer_columns. */
@@ -28,6 +29,7 @@ struct hbp_layers {
     hbp__memory memory;
     atomic_int references;
     int32_t count;
+    int64_t rows;                             /* the same, as tables have it */
     int32_t *kind;                            /* [count] HBP_LAYER_* */
     int32_t *cut_kind;                        /* [count] */
     char **name;                              /* [count] */
@@ -35,6 +37,12 @@ struct hbp_layers {
     HBP__LAYER_COLUMNS(HBP__LAYER_FIELD)
 #undef HBP__LAYER_FIELD
 };
+
+/* Columns and names as an object of others holds them, under "layer_..." */
+extern const hbp__table hbp__layers_table;
+
+/* hbp_layers_create inside of another call. */
+hbp_status hbp__layers_create(hbp_context *context, const hbp_layer_columns *columns, hbp_layers **out);
 
 /* One more owner; hbp_layers_free drops one. */
 hbp_layers *hbp__layers_retain(const hbp_layers *layers);

@@ -8,25 +8,25 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/scratch.h"
 #include "io/file_head.h"
 #include "io/little_endian.h"
 #include "io/msgpack_buffer.h"
 #include "io/zipped.h"
 
-/* Objects in a header (a cost's tables included) and in an index. */
-#define HEADER_OBJECTS 4096
+/* Objects in a header (a cost's tables and the names of layers included) and in an index. */
+#define HEADER_OBJECTS 65536
 #define INDEX_OBJECTS  64
 
 /* An object at [offset, offset + bytes) with this CRC-32, unpacked into `object`, whose texts and bins point
- * into *data. */
+ * into *data, scratch. */
 static hbp_status read_object(hbp_context *context, const hbp_plan_file *file, const char *what,
                               int64_t offset, int64_t bytes, uint32_t crc, uint64_t max_objects,
                               uint8_t **data, msgpack_unpacked *object)
 {
     char text[96];
-    *data = hbp__new(&context->memory, (uint64_t)bytes, 1);
-    if (!*data)
-        return hbp__fail_memory(context, "the header of a plan file");
+    *data = hbp__take(context, (uint64_t)bytes, 1);
+    HBP__TRY(hbp__scratch_check(context, "the header of a plan file"));
     HBP__TRY(hbp__file_read(context, &file->source, offset, bytes, *data));
     if (hbp__crc32(*data, (uint64_t)bytes) != crc) {
         snprintf(text, sizeof text, "the CRC-32 of the %s differs", what);
@@ -91,13 +91,13 @@ static hbp_status check_chunks(hbp_context *context, hbp_plan_file *file, int64_
 }
 
 static hbp_status unpack_index(hbp_context *context, hbp_plan_file *file, const msgpack_object *map,
-                               int64_t index, int64_t *header, uint32_t *header_crc)
+                               int64_t index)
 {
-    int64_t crc;
+    int64_t crc, *header = &file->header_bytes;
     if (!hbp__unpack_i64(map, "chunks", &file->chunks) || !hbp__unpack_i64(map, "header_bytes", header) ||
         !hbp__unpack_i64(map, "header_crc32", &crc) || crc > UINT32_MAX || *header < 1 || *header > index)
         return hbp__file_fail(context, &file->source, index, "the index lacks a number");
-    *header_crc = (uint32_t)crc;
+    file->header_crc = (uint32_t)crc;
     const struct {
         const char *name;
         size_t field;
@@ -174,6 +174,7 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     if (!hbp__unpack_u64(map, "split", &split) || !hbp__unpack_u64(map, "loss", &loss) || split > 1 ||
         loss > 1)
         return hbp__file_fail(context, &file->source, 0, "the header lacks 'split' or 'loss'");
+    file->has_vlm = hbp__unpack_find(map, HBP__PLAN_VLM_KEY) != NULL;
     file->optional |= (split ? HBP__PLAN_SPLIT : 0) | (loss ? HBP__PLAN_LOSS : 0);
     const hbp__plan_rows *rows = &file->start[file->chunks];
 #define SAME(table)                                                                                          \
@@ -189,10 +190,17 @@ static hbp_status unpack_header(hbp_context *context, hbp_plan_file *file, const
     return HBP_OK;
 }
 
+hbp_status hbp__plan_file_header(hbp_context *context, const hbp_plan_file *file, uint8_t **data,
+                                 msgpack_unpacked *header)
+{
+    return read_object(context, file, "header", 0, file->header_bytes, file->header_crc, HEADER_OBJECTS, data,
+                       header);
+}
+
 static hbp_status read_parts(hbp_context *context, hbp_plan_file *file)
 {
-    int64_t index = 0, header = 0;
-    uint32_t crc = 0, header_crc = 0;
+    int64_t index = 0, mark = hbp__scratch_mark(context);
+    uint32_t crc = 0;
     uint8_t *data = NULL;
     HBP__TRY(read_tail(context, file, &index, &crc));
     msgpack_unpacked object;
@@ -201,16 +209,15 @@ static hbp_status read_parts(hbp_context *context, hbp_plan_file *file)
         read_object(context, file, "index", index, file->source.bytes - HBP__PLAN_TAIL_BYTES - index, crc,
                     INDEX_OBJECTS, &data, &object);
     if (status == HBP_OK)
-        status = unpack_index(context, file, &object.data, index, &header, &header_crc);
-    hbp__delete(&context->memory, data);
-    data = NULL;
+        status = unpack_index(context, file, &object.data, index);
     if (status == HBP_OK)
-        status = read_object(context, file, "header", 0, header, header_crc, HEADER_OBJECTS, &data, &object);
+        hbp__scratch_release(context, mark);
+    if (status == HBP_OK)
+        status = hbp__plan_file_header(context, file, &data, &object);
     if (status == HBP_OK)
         status = unpack_header(context, file, &object.data);
-    hbp__delete(&context->memory, data);
     msgpack_unpacked_destroy(&object);
-    return status;
+    return hbp__leave(context, mark, status);
 }
 
 static hbp_plan_file *new_file(hbp_context *context)
@@ -273,6 +280,11 @@ void hbp_plan_file_free(hbp_plan_file *file)
     hbp__delete(&memory, file->chunk);
     hbp__delete(&memory, file->start);
     hbp__delete(&memory, file);
+}
+
+int32_t hbp_plan_file_has_vlm(const hbp_plan_file *file)
+{
+    return file ? file->has_vlm : 0;
 }
 
 hbp_status hbp_plan_file_get_summary(hbp_context *context, const hbp_plan_file *file,

@@ -14,6 +14,9 @@
 #define HBP__PLAN_FORMAT_VERSION 4
 int32_t hbp__plan_format_version(const hbp_plan *plan);
 
+/* Under it stands what a plan is the data of, in the header. */
+#define HBP__PLAN_VLM_KEY "vlm"
+
 /* The tail: a msgpack bin of 32 bytes. */
 #define HBP__PLAN_TAIL_HEAD                                                                                  \
     "\xc4\x20"                                                                                               \

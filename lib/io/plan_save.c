@@ -8,8 +8,7 @@
 #include "io/atomic_file.h"
 #include "io/file_head.h"
 #include "io/little_endian.h"
-#include "io/msgpack_buffer.h"
-#include "io/plan_format.h"
+#include "io/plan_file.h"
 #include "io/zipped.h"
 
 #define NOTE_BYTES (1 << 20)
@@ -18,6 +17,7 @@ typedef struct saving {
     hbp_context *context;
     const hbp_plan *plan;
     hbp_plan_save_options options; /* defaults filled in */
+    const hbp__plan_part_of *whole;
     hbp__atomic_file file;
     int32_t version;     /* of the format */
     uint64_t offset;     /* bytes written */
@@ -127,7 +127,7 @@ static hbp_status write_header(saving *s)
     const int32_t optional = hbp__plan_optional(s->plan);
     entries += (summary.bound_ns > 0) + ((optional & HBP__PLAN_VISION) != 0) +
                ((optional & HBP__PLAN_MODALITIES) != 0) + ((optional & HBP__PLAN_PIECES) != 0) +
-               (s->options.cost != NULL) + (s->options.note != NULL);
+               (s->options.cost != NULL) + (s->options.note != NULL) + (s->whole != NULL);
 #define COUNT(name) entries += summary.name != 0;
     HBP__PLAN_HEADER_OPTIONAL(COUNT)
 #undef COUNT
@@ -169,6 +169,12 @@ static hbp_status write_header(saving *s)
     if (s->options.note) {
         hbp__pack_text(&packer, "note");
         hbp__pack_text(&packer, s->options.note);
+    }
+    if (s->whole) {
+        hbp__pack_text(&packer, s->whole->key);
+        uint8_t *at = hbp__buffer_extend(&s->object, s->whole->map->bytes);
+        if (at)
+            memcpy(at, s->whole->map->data, s->whole->map->bytes);
     }
     s->header_bytes = s->object.bytes;
     s->header_crc = hbp__crc32(s->object.data, s->object.bytes);
@@ -307,14 +313,14 @@ static hbp_status write_file(saving *s)
     return write_index(s);
 }
 
-hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
-                         const hbp_plan_save_options *options)
+hbp_status hbp__plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
+                          const hbp_plan_save_options *options, const hbp__plan_part_of *whole)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, plan, "plan"));
-    HBP__TRY(hbp__require(context, path, "path"));
-    saving s = {
-        .context = context, .plan = plan, .version = hbp__plan_format_version(plan), .zip.context = context};
+    saving s = {.context = context,
+                .plan = plan,
+                .whole = whole,
+                .version = hbp__plan_format_version(plan),
+                .zip.context = context};
     HBP__TRY(read_options(context, options, &s.options));
     HBP__TRY(hbp__atomic_open(context, path, &s.file));
     s.columns.memory = s.packed.memory = s.object.memory = s.chunks.memory = context->memory;
@@ -329,4 +335,13 @@ hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char 
     hbp__buffer_free(&s.object);
     hbp__buffer_free(&s.chunks);
     return status;
+}
+
+hbp_status hbp_plan_save(hbp_context *context, const hbp_plan *plan, const char *path,
+                         const hbp_plan_save_options *options)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    return hbp__plan_save(context, plan, path, options, NULL);
 }

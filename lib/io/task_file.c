@@ -45,7 +45,7 @@ hbp_status hbp__task_schedule_load(hbp_context *context, const hbp__file_bytes *
     HBP__TRY(hbp__table_load(context, &format, file, &schedule));
     *out = schedule;
     (*out)->memory = context->memory;
-    (*out)->summary.struct_size = sizeof (*out)->summary;
+    (*out)->summary.struct_size = sizeof(hbp_task_summary);
     return HBP_OK;
 }
 

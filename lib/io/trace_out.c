@@ -21,14 +21,17 @@ static void put_names(hbp__trace_out *trace, int first)
         if (rank % trace->domain_ranks == 0) {
             hbp__json_put(json, rank || !first ? ",\n{" : "\n{"); /* no comma before the array's first */
             put_place(trace, rank);
-            hbp__json_member(json, ",\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"node ",
-                             rank / trace->domain_ranks);
+            hbp__json_put(json, ",\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"");
+            hbp__json_put(json, trace->process ? trace->process : "node");
+            hbp__json_member(json, " ", rank / trace->domain_ranks);
             hbp__json_put(json, trace->kinds ? ", " : "");
             hbp__json_put(json, trace->kinds ? trace->names[trace->kind] : "");
             hbp__json_put(json, "\"}}");
         }
         hbp__trace_record(trace, rank);
-        hbp__json_member(json, ",\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"rank ", rank);
+        hbp__json_put(json, ",\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+        hbp__json_put(json, trace->thread ? trace->thread : "rank");
+        hbp__json_member(json, " ", trace->thread ? rank % trace->domain_ranks : rank);
         hbp__json_put(json, "\"}}");
     }
 }

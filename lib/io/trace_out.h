@@ -15,6 +15,8 @@ typedef struct hbp__trace_out {
     int32_t kinds;            /* 0: events are of one kind, which needs no name */
     const char *const *names; /* [kinds] */
     int32_t kind;             /* of the records to come */
+    const char *process;      /* what a domain is called: NULL: "node" */
+    const char *thread;       /* what its rows are, counted in each domain; NULL: "rank", counted in all */
 } hbp__trace_out;
 
 /* The beginning of the file, and the names of processes and threads. */

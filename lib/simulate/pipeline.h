@@ -46,10 +46,24 @@ void hbp__schedule_close(hbp__schedule *schedule);
 int64_t hbp__pipeline_time(hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                            int64_t *busy, int64_t *peak);
 
-/* The same in pieces, for searches over orders: sets free_at and waited to 0; runs the operations of segments
- * [first, end), whose places and all before are known, on from free_at and from what segments before `first`
- * left. A segment may be run again with another order of the places from `first` on, once free_at and waited
- * are put back. At the end free_at[0] is the total. */
+/* One operation of a run: micro_batch is a column of the times. */
+typedef struct hbp__operation_run {
+    int32_t stage;
+    int32_t chunk;
+    int32_t micro_batch;
+    int32_t direction;
+    int64_t start_ns;
+    int64_t end_ns;
+} hbp__operation_run;
+
+/* Shows every operation of the run that hbp__pipeline_time has just made, by stage and start. */
+void hbp__pipeline_walk(const hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
+                        void (*visit)(void *user, int64_t row, const hbp__operation_run *run), void *user);
+
+/* hbp__pipeline_time in pieces, for searches over orders: sets free_at and waited to 0; runs the operations
+ * of segments [first, end), whose places and all before are known, on from free_at and from what segments
+ * before `first` left. A segment may be run again with another order of the places from `first` on, once
+ * free_at and waited are put back. At the end free_at[0] is the total. */
 void hbp__pipeline_begin(hbp__schedule *schedule);
 void hbp__pipeline_advance(hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
                            int32_t first, int32_t end);

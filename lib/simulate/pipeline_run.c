@@ -79,12 +79,11 @@ static hbp_status check_order(hbp_context *context, const int32_t *order, int32_
     return HBP_OK;
 }
 
-/* Fills in the operations of a schedule that has just been run: when each one's input came is still there. */
-static void record(const hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
-                   hbp_pipeline_run *run)
+void hbp__pipeline_walk(const hbp__schedule *schedule, const hbp__stage_times *times, const int32_t *order,
+                        void (*visit)(void *user, int64_t row, const hbp__operation_run *run), void *user)
 {
-    int64_t each = run->summary.operations / schedule->stages, columns = schedule->micro_batches, free_at = 0;
-    for (int64_t i = 0; i < run->summary.operations; i++) {
+    int64_t columns = schedule->micro_batches, count = schedule->segment[columns], free_at = 0;
+    for (int64_t i = 0; i < count; i++) {
         const hbp__operation *o = &schedule->slot[i];
         int forward = o->direction == HBP_FORWARD;
         int32_t m = order ? order[o->place] : o->place;
@@ -94,15 +93,24 @@ static void record(const hbp__schedule *schedule, const hbp__stage_times *times,
             sending = times->sending[time];
         else if (!forward && o->chunk > 0)
             sending = times->sending[time - columns];
-        run->stage[i] = o->stage;
-        run->chunk[i] = o->chunk;
-        run->micro_batch[i] = m;
-        run->direction[i] = o->direction;
-        run->start_ns[i] = hbp__max_i64(i % each ? free_at : 0, ready);
-        run->end_ns[i] =
-            hbp__add_saturating(run->start_ns[i], forward ? times->forward[time] : times->backward[time]);
-        free_at = hbp__add_saturating(run->end_ns[i], sending);
+        hbp__operation_run run = {o->stage, o->chunk, m, o->direction, 0, 0};
+        run.start_ns = hbp__max_i64(i % (count / schedule->stages) ? free_at : 0, ready);
+        run.end_ns =
+            hbp__add_saturating(run.start_ns, forward ? times->forward[time] : times->backward[time]);
+        free_at = hbp__add_saturating(run.end_ns, sending);
+        visit(user, i, &run);
     }
+}
+
+static void record(void *user, int64_t row, const hbp__operation_run *o)
+{
+    hbp_pipeline_run *run = user;
+    run->stage[row] = o->stage;
+    run->chunk[row] = o->chunk;
+    run->micro_batch[row] = o->micro_batch;
+    run->direction[row] = o->direction;
+    run->start_ns[row] = o->start_ns;
+    run->end_ns[row] = o->end_ns;
 }
 
 static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const hbp__stage_times *times,
@@ -112,7 +120,7 @@ static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const 
     HBP__TRY(create(context, schedule, &run));
     hbp_pipeline_summary *summary = &run->summary;
     summary->total_ns = hbp__pipeline_time(schedule, times, order, run->busy_ns, run->peak_bytes);
-    record(schedule, times, order, run);
+    hbp__pipeline_walk(schedule, times, order, record, run);
     hbp_status status = hbp__pipeline_bound(context, schedule, times, NULL, &summary->bound_ns);
     if (status < 0) {
         hbp_pipeline_run_free(run);

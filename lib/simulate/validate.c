@@ -1,4 +1,5 @@
 /* A plan against what it was made from. The columns by themselves are data/plan_check.c's. */
+#include "simulate/validate.h"
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/scratch.h"
@@ -368,8 +369,8 @@ static hbp_status validate_cost(hbp_context *context, const hbp_plan *plan, cons
     return validate_steps(context, plan, cost);
 }
 
-static hbp_status validate_plan(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
-                                const hbp_cost *cost)
+hbp_status hbp__plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
+                              const hbp_cost *cost)
 {
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__plan_check(context, plan));
@@ -385,5 +386,5 @@ hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const h
 {
     HBP__TRY(hbp__enter(context));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, validate_plan(context, plan, lengths, cost));
+    return hbp__leave(context, mark, hbp__plan_validate(context, plan, lengths, cost));
 }

@@ -10,6 +10,75 @@
 
 #define DAY_NS 86400e9
 
+#define NUMBER(name, cell)                                                                                   \
+    {                                                                                                        \
+#name, cell, 0, offsetof(hbp_vlm_plan, summary.name), 0                                              \
+    }
+#define OWN(name, cell)                                                                                      \
+    {                                                                                                        \
+#name, cell, 0, offsetof(hbp_vlm_plan, name), 0                                                      \
+    }
+#define COUNT(name, field)                                                                                   \
+    {                                                                                                        \
+#name, HBP__CELL_COUNT, 0, offsetof(hbp_vlm_plan, field), 0                                          \
+    }
+#define COLUMN(name, type, n, more) HBP__MEMBER_COLUMN(hbp_vlm_plan, type, name, n, more)
+
+static const hbp__member numbers[] = {
+    NUMBER(digest, HBP__CELL_U64),
+    NUMBER(gpus, HBP__CELL_I32),
+    NUMBER(replicas, HBP__CELL_I32),
+    NUMBER(stages, HBP__CELL_I32),
+    NUMBER(virtual_stages, HBP__CELL_I32),
+    NUMBER(micro_batches, HBP__CELL_I32),
+    NUMBER(rounds, HBP__CELL_I32),
+    NUMBER(recomputed, HBP__CELL_I32),
+    NUMBER(selective, HBP__CELL_I32),
+    NUMBER(max_vision, HBP__CELL_I64),
+    NUMBER(max_tokens, HBP__CELL_I64),
+    NUMBER(steps, HBP__CELL_I64),
+    NUMBER(samples, HBP__CELL_I64),
+    NUMBER(dropped, HBP__CELL_I64),
+    NUMBER(epoch_ns, HBP__CELL_I64),
+    NUMBER(bound_ns, HBP__CELL_I64),
+    NUMBER(peak_bytes, HBP__CELL_I64),
+    NUMBER(limit_bytes, HBP__CELL_I64),
+    NUMBER(gpu_days, HBP__CELL_F64),
+    NUMBER(bubble, HBP__CELL_F64),
+    NUMBER(padding, HBP__CELL_F64),
+    NUMBER(dist_vision, HBP__CELL_F64),
+    NUMBER(dist_tokens, HBP__CELL_F64),
+    NUMBER(packs_bound_ns, HBP__CELL_I64),
+    NUMBER(pack_samples, HBP__CELL_I32),
+    OWN(chunks, HBP__CELL_I64),
+    {"layers", HBP__CELL_I64, 0, offsetof(hbp_vlm_plan, layer_count), 0},
+    OWN(busy_ns, HBP__CELL_I64),
+    OWN(reference_vision, HBP__CELL_F64),
+    OWN(reference_tokens, HBP__CELL_F64),
+    OWN(reference_squares, HBP__CELL_F64),
+    OWN(square_ns, HBP__CELL_F64),
+    OWN(link_bytes_per_s, HBP__CELL_F64),
+    OWN(link_latency_ns, HBP__CELL_I64),
+    OWN(padded, HBP__CELL_I32),
+    COUNT(stages, stages),
+    COUNT(steps, steps),
+};
+
+static const hbp__member columns[] = {
+    COLUMN(cuts, int32_t, chunks, 1),     COLUMN(recompute, int32_t, layer_count, 0),
+    COLUMN(stage_ns, int64_t, stages, 0), COLUMN(stage_bytes, int64_t, stages, 0),
+    COLUMN(step_ns, int64_t, steps, 0),
+};
+
+const hbp__table hbp__vlm_table = {
+    .what = "the vision-language plan",
+    .bytes = sizeof(hbp_vlm_plan),
+    .numbers = numbers,
+    .columns = columns,
+    .number_count = sizeof numbers / sizeof *numbers,
+    .column_count = sizeof columns / sizeof *columns,
+};
+
 void hbp_vlm_plan_free(hbp_vlm_plan *plan)
 {
     if (!plan)
@@ -17,47 +86,34 @@ void hbp_vlm_plan_free(hbp_vlm_plan *plan)
     hbp__memory memory = plan->memory;
     hbp_plan_free(plan->data);
     hbp_layers_free(plan->layers);
-    hbp__delete(&memory, plan->cuts);
-    hbp__delete(&memory, plan->recompute);
-    hbp__delete(&memory, plan->stage_ns);
-    hbp__delete(&memory, plan->stage_bytes);
-    hbp__delete(&memory, plan->step_ns);
-    hbp__delete(&memory, plan);
+    hbp__table_free(&memory, &hbp__vlm_table, plan);
 }
 
-static hbp_vlm_plan *plan_new(const hbp__vlm_run *run, const hbp__vlm_stages *stages, const hbp_plan *data)
+static hbp_vlm_plan *plan_new(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                              const hbp__vlm_stages *stages, const hbp_plan *data)
 {
-    const hbp__memory *memory = &run->context->memory;
-    hbp_vlm_plan *plan = hbp__new_zero(memory, 1, sizeof *plan);
+    hbp_vlm_plan shape = {
+        .memory = run->context->memory,
+        .layer_count = stages->layers,
+        .chunks = stages->chunks,
+        .stages = run->options.pipeline_stages,
+        .steps = data->steps,
+        .reference_vision = reference->mean.vision,
+        .reference_tokens = reference->mean.tokens,
+        .reference_squares = reference->mean.squares,
+        .square_ns = reference->square_ns,
+        .link_bytes_per_s = run->link_bytes_per_s,
+        .link_latency_ns = run->link_latency_ns,
+        .padded = run->options.data >= HBP_VLM_DATA_RANDOM,
+    };
+    hbp_vlm_plan *plan = hbp__table_new(&run->context->memory, &hbp__vlm_table, &shape);
     if (!plan)
         return NULL;
-    plan->memory = *memory;
-    plan->layer_count = stages->layers;
-    plan->cut_count = stages->chunks + 1;
-    plan->stages = run->options.pipeline_stages;
-    plan->steps = data->steps;
-    plan->cuts = hbp__new(memory, (uint64_t)plan->cut_count, sizeof *plan->cuts);
-    plan->recompute = hbp__new(memory, (uint64_t)plan->layer_count, sizeof *plan->recompute);
-    plan->stage_ns = hbp__new_zero(memory, (uint64_t)plan->stages, sizeof *plan->stage_ns);
-    plan->stage_bytes = hbp__new_zero(memory, (uint64_t)plan->stages, sizeof *plan->stage_bytes);
-    plan->step_ns = hbp__new_zero(memory, (uint64_t)data->steps, sizeof *plan->step_ns);
-    if (plan->cuts && plan->recompute && plan->stage_ns && plan->stage_bytes && plan->step_ns)
-        return plan;
-    hbp_vlm_plan_free(plan);
-    return NULL;
-}
-
-/* Mean time of every stage for a micro-batch, and an upper bound on its peak over the epoch. */
-static void measure_stages(const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
-                           hbp_vlm_plan *out)
-{
-    for (int32_t k = 0; k < stages->chunks; k++)
-        for (int32_t i = stages->cuts[k]; i < stages->cuts[k + 1]; i++) {
-            const hbp_layers *l = reference->layers;
-            out->stage_ns[k % out->stages] +=
-                l->forward_ns[i] + l->backward_ns[i] + hbp__layer_extra_ns(l, i, stages->choices[i]);
-        }
-    memcpy(out->stage_bytes, stages->bytes, (size_t)out->stages * sizeof *out->stage_bytes);
+    memcpy(plan->cuts, stages->cuts, (size_t)(plan->chunks + 1) * sizeof *plan->cuts);
+    memcpy(plan->recompute, stages->choices, (size_t)plan->layer_count * sizeof *plan->recompute);
+    hbp__vlm_stage_ns(run, reference, stages, plan->stage_ns);
+    memcpy(plan->stage_bytes, stages->bytes, (size_t)plan->stages * sizeof *plan->stage_bytes);
+    return plan;
 }
 
 /* OmniBal's PadRatio: padding over what the longest sample of each batch makes of it; its DistRatio. */
@@ -87,11 +143,11 @@ static hbp_status measure_data(const hbp__vlm_run *run, const hbp_plan *data, hb
     return HBP_OK;
 }
 
-static uint64_t digest(const hbp_vlm_plan *plan)
+uint64_t hbp__vlm_digest(const hbp_vlm_plan *plan)
 {
     hbp__digest d = hbp__digest_begin();
     hbp__digest_u64(&d, plan->data->digest);
-    hbp__digest_column_i32(&d, plan->cuts, plan->cut_count);
+    hbp__digest_column_i32(&d, plan->cuts, plan->chunks + 1);
     hbp__digest_column_i32(&d, plan->recompute, plan->layer_count);
     return hbp__digest_end(&d);
 }
@@ -126,7 +182,7 @@ static hbp_status summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs
     double capacity = (double)s->epoch_ns * (double)s->replicas * (double)s->stages;
     s->bubble = capacity > 0 ? 1 - (double)out->busy_ns / capacity : 0;
     HBP__TRY(measure_data(run, out->data, s));
-    s->digest = digest(out);
+    s->digest = hbp__vlm_digest(out);
     return HBP_OK;
 }
 
@@ -149,14 +205,11 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
     if (status >= 0)
         status = hbp__vlm_stages_open(run, data, &reference, &stages);
     *short_of_memory = data && status == HBP_E_INFEASIBLE;
-    if (status >= 0 && !(plan = plan_new(run, &stages, data)))
+    if (status >= 0 && !(plan = plan_new(run, &reference, &stages, data)))
         status = hbp__fail_memory(run->context, "the plan");
     if (status >= 0)
         status = hbp__vlm_steps(run, &reference, &stages, &data, plan);
     if (status >= 0) {
-        measure_stages(&reference, &stages, plan);
-        memcpy(plan->cuts, stages.cuts, (size_t)plan->cut_count * sizeof *plan->cuts);
-        memcpy(plan->recompute, stages.choices, (size_t)plan->layer_count * sizeof *plan->recompute);
         plan->data = data;
         plan->layers = hbp__layers_retain(reference.layers);
         data = NULL;
@@ -236,7 +289,7 @@ hbp_status hbp_vlm_plan_get_view(const hbp_vlm_plan *plan, hbp_vlm_plan_view *vi
     hbp_vlm_plan_view all = {0};
     if (plan)
         all = (hbp_vlm_plan_view){.stages = plan->stages,
-                                  .chunks = plan->cut_count - 1,
+                                  .chunks = plan->chunks,
                                   .layers = plan->layer_count,
                                   .steps = plan->steps,
                                   .cuts = plan->cuts,

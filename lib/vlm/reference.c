@@ -41,6 +41,14 @@ static hbp_status split_squares(const hbp__vlm_run *run, hbp__vlm_reference *r)
     return HBP_OK;
 }
 
+void hbp__vlm_reference_fill(hbp__vlm_reference *r)
+{
+    r->vision_ns = (double)time_of(r->layers, HBP_LAYER_VISION) / r->mean.vision;
+    r->token_ns =
+        ((double)time_of(r->layers, HBP_LAYER_LANGUAGE) - r->square_ns * r->mean.squares) / r->mean.tokens;
+    r->fixed_ns = (double)time_of(r->layers, HBP_LAYER_FIXED);
+}
+
 hbp_status hbp__vlm_reference_open(const hbp__vlm_run *run, const hbp__vlm_size *mean,
                                    hbp__vlm_reference *reference)
 {
@@ -59,10 +67,7 @@ hbp_status hbp__vlm_reference_open(const hbp__vlm_run *run, const hbp__vlm_size 
             return status;
         }
     }
-    r->vision_ns = (double)time_of(r->layers, HBP_LAYER_VISION) / r->mean.vision;
-    r->token_ns =
-        ((double)time_of(r->layers, HBP_LAYER_LANGUAGE) - r->square_ns * r->mean.squares) / r->mean.tokens;
-    r->fixed_ns = (double)time_of(r->layers, HBP_LAYER_FIXED);
+    hbp__vlm_reference_fill(r);
     return HBP_OK;
 }
 

@@ -94,20 +94,31 @@ static hbp_status usual_step(const hbp__vlm_run *run, const hbp_plan *data, int3
     return HBP_OK;
 }
 
-/* Bytes from the largest packs of the whole epoch, vision and tokens apart; times from replica 0 of the usual
- * step. */
+/* Bytes from the largest packs of the whole epoch, vision and tokens apart. */
+static hbp_status set_byte_scales(const hbp__vlm_run *run, const hbp_plan *data,
+                                  const hbp__vlm_reference *reference, hbp__vlm_pipeline *pipeline)
+{
+    int32_t count = pipeline->options.micro_batches;
+    double *scale = pipeline->scale;
+    HBP__TRY(largest(run, data, 1, count, scale));
+    HBP__TRY(largest(run, data, 0, count, scale + count));
+    for (int32_t m = 0; m < count; m++) {
+        scale[m] /= reference->mean.vision;
+        scale[count + m] /= reference->mean.tokens;
+    }
+    return HBP_OK;
+}
+
+/* These, and times from replica 0 of the usual step. */
 static hbp_status set_scales(search *s, const hbp_plan *data, const hbp__vlm_reference *reference)
 {
     int32_t count = s->pipeline.options.micro_batches;
     double *scale = s->pipeline.scale;
-    HBP__TRY(largest(s->run, data, 1, count, scale));
-    HBP__TRY(largest(s->run, data, 0, count, scale + count));
+    HBP__TRY(set_byte_scales(s->run, data, reference, &s->pipeline));
     int64_t step = 0;
     HBP__TRY(usual_step(s->run, data, count, &step));
     int64_t first = data->step_offsets[step], rows = data->step_offsets[step + 1] - first;
     for (int32_t m = 0; m < count; m++) {
-        scale[m] /= reference->mean.vision;
-        scale[count + m] /= reference->mean.tokens;
         hbp__vlm_size size = {0, 0, 0};
         if (m < rows)
             size = hbp__vlm_row_size(s->run, data, data->micro_batch_offsets[first + m]);
@@ -370,23 +381,55 @@ static hbp_status find(search *s)
     return HBP_E_INFEASIBLE;
 }
 
-static hbp_status measure_bytes(search *s)
+static hbp_status measure_bytes(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                                const hbp_pipeline_options *pipeline, const hbp__vlm_stages *stages,
+                                int64_t *bytes)
 {
     hbp__live live;
-    HBP__TRY(hbp__live_open(s->run->context, &s->pipeline.options, &live));
-    for (int32_t i = 0; i < s->run->options.pipeline_stages; i++)
-        s->best->bytes[i] =
-            hbp__stage_peak_bytes(s->layers, s->best->cuts, &s->pipeline.options, &live, s->best->choices, i);
+    HBP__TRY(hbp__live_open(run->context, pipeline, &live));
+    for (int32_t i = 0; i < run->options.pipeline_stages; i++)
+        bytes[i] =
+            hbp__stage_peak_bytes(reference->layers, stages->cuts, pipeline, &live, stages->choices, i);
     hbp__live_close(&live);
     return HBP_OK;
+}
+
+static int32_t most_micro_batches(const hbp_plan *data)
+{
+    int64_t most = 0;
+    for (int64_t s = 0; s < data->steps; s++)
+        most = hbp__max_i64(most, data->step_offsets[s + 1] - data->step_offsets[s]);
+    return (int32_t)most;
+}
+
+void hbp__vlm_stage_ns(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                       const hbp__vlm_stages *stages, int64_t *ns)
+{
+    const hbp_layers *l = reference->layers;
+    memset(ns, 0, (size_t)run->options.pipeline_stages * sizeof *ns);
+    for (int32_t k = 0; k < stages->chunks; k++)
+        for (int32_t i = stages->cuts[k]; i < stages->cuts[k + 1]; i++)
+            ns[k % run->options.pipeline_stages] +=
+                l->forward_ns[i] + l->backward_ns[i] + hbp__layer_extra_ns(l, i, stages->choices[i]);
+}
+
+hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
+                                const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                                int64_t *bytes)
+{
+    hbp__vlm_pipeline pipeline;
+    HBP__TRY(hbp__vlm_pipeline_open(run, most_micro_batches(data), &pipeline));
+    hbp_status status = set_byte_scales(run, data, reference, &pipeline);
+    if (status >= 0)
+        status = measure_bytes(run, reference, &pipeline.options, stages, bytes);
+    hbp__vlm_pipeline_close(&pipeline);
+    return status;
 }
 
 hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages)
 {
-    int64_t most = 0;
-    for (int64_t s = 0; s < data->steps; s++)
-        most = hbp__max_i64(most, data->step_offsets[s + 1] - data->step_offsets[s]);
+    int32_t most = most_micro_batches(data);
     search s = {.run = run, .layers = reference->layers, .best = stages};
     int64_t mark = hbp__scratch_mark(run->context);
     hbp_status status = stages_new(run, s.layers, stages);
@@ -395,10 +438,10 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     if (status >= 0)
         status = stages_new(run, s.layers, &s.here);
     if (status >= 0)
-        status = hbp__vlm_pipeline_open(run, (int32_t)most, &s.pipeline);
+        status = hbp__vlm_pipeline_open(run, most, &s.pipeline);
     if (status >= 0)
         status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
-                                    (int32_t)most, &s.schedule);
+                                    most, &s.schedule);
     if (status >= 0) {
         s.before = hbp__take(run->context, (uint64_t)s.layers->count, sizeof *s.before);
         status = hbp__scratch_check(run->context, "stages");
@@ -408,7 +451,7 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
     if (status >= 0)
         status = find(&s);
     if (status >= 0)
-        status = measure_bytes(&s);
+        status = measure_bytes(run, reference, &s.pipeline.options, stages, stages->bytes);
     hbp__schedule_close(&s.schedule);
     hbp__vlm_pipeline_close(&s.pipeline);
     hbp__vlm_stages_close(&s.here);

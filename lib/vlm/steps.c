@@ -24,6 +24,7 @@ typedef struct runner {
     hbp__stage_times *times; /* [replicas + 1]; the last: of every operation the slowest replica's time */
     int32_t opened;
     int32_t *order; /* [M] */
+    const hbp__vlm_audience *audience;
 } runner;
 
 static void close_scratch(runner *r)
@@ -146,14 +147,42 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
     return HBP_OK;
 }
 
-static hbp_status run_all(runner *r, int32_t *permutation, hbp_vlm_plan *out)
+/* Shows the operations of a step that has just been run in the order given. */
+static hbp_status show_step(runner *r, int64_t step, int64_t ns)
 {
-    for (int64_t s = 0; s < r->data->steps; s++) {
-        HBP__TRY(run_step(r, s, permutation, &out->step_ns[s], &out->busy_ns));
+    const hbp__vlm_audience *a = r->audience;
+    for (int32_t d = 0; d < r->run->options.data_parallel; d++) {
+        a->replica(a->user, d);
+        hbp__pipeline_time(&r->schedule, &r->times[d], NULL, NULL, NULL);
+        hbp__pipeline_walk(&r->schedule, &r->times[d], NULL, a->operation, a->user);
+    }
+    return a->end(a->user, step, ns);
+}
+
+static hbp_status run_steps(runner *r, int64_t first, int64_t end, int32_t *permutation, int64_t *step_ns,
+                            int64_t *busy_ns)
+{
+    for (int64_t s = first; s < end; s++) {
+        HBP__TRY(run_step(r, s, permutation, &step_ns[s - first], busy_ns));
+        if (r->audience)
+            HBP__TRY(show_step(r, s, step_ns[s - first]));
         if (s % 64 == 0)
-            HBP__TRY(hbp__tick(r->run->context, "steps", s, r->data->steps));
+            HBP__TRY(hbp__tick(r->run->context, "steps", s - first, end - first));
     }
     return HBP_OK;
+}
+
+/* Times of steps [first, end); *permutation, scratch, gets the order of micro-batches. */
+static hbp_status run_epoch(runner *r, int64_t first, int64_t end, int32_t **permutation, int64_t *step_ns,
+                            int64_t *busy_ns)
+{
+    hbp_context *context = r->run->context;
+    *permutation = hbp__take(context, (uint64_t)r->data->micro_batches, sizeof **permutation);
+    r->times = hbp__take_zero(context, (uint64_t)r->run->options.data_parallel + 1, sizeof *r->times);
+    HBP__TRY(hbp__scratch_check(context, "the epoch"));
+    hbp_status status = run_steps(r, first, end, *permutation, step_ns, busy_ns);
+    close_scratch(r);
+    return status;
 }
 
 hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
@@ -162,18 +191,28 @@ hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *ref
     hbp_context *context = run->context;
     runner r = {.run = run, .reference = reference, .stages = stages, .data = *data};
     int64_t mark = hbp__scratch_mark(context);
-    int32_t *permutation = hbp__take(context, (uint64_t)r.data->micro_batches, sizeof *permutation);
-    r.times = hbp__take_zero(context, (uint64_t)run->options.data_parallel + 1, sizeof *r.times);
-    HBP__TRY(hbp__scratch_check(context, "the epoch"));
-    hbp_status status = run_all(&r, permutation, out);
-    if (status >= 0) {
-        hbp_plan *ordered = NULL;
-        status = hbp__plan_permute(context, r.data, permutation, &ordered);
-        if (status >= 0) {
-            hbp_plan_free(*data);
-            *data = ordered;
-        }
-    }
-    close_scratch(&r);
-    return hbp__leave(context, mark, status);
+    int32_t *permutation = NULL;
+    hbp_plan *ordered = NULL;
+    HBP__TRY(run_epoch(&r, 0, r.data->steps, &permutation, out->step_ns, &out->busy_ns));
+    HBP__TRY(hbp__plan_permute(context, r.data, permutation, &ordered));
+    hbp_plan_free(*data);
+    *data = ordered;
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
+hbp_status hbp__vlm_replay(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                           const hbp__vlm_stages *stages, const hbp_plan *data, int64_t first, int64_t end,
+                           const hbp__vlm_audience *audience, int64_t *step_ns, int64_t *busy_ns)
+{
+    hbp__vlm_run as_it_is = *run;
+    runner r = {
+        .run = &as_it_is, .reference = reference, .stages = stages, .data = data, .audience = audience};
+    int64_t mark = hbp__scratch_mark(run->context);
+    int32_t *permutation = NULL;
+    as_it_is.options.order = -1;
+    *busy_ns = 0;
+    HBP__TRY(run_epoch(&r, first, end, &permutation, step_ns, busy_ns));
+    hbp__scratch_release(run->context, mark);
+    return HBP_OK;
 }

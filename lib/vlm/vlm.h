@@ -7,8 +7,9 @@
 #include "data/layers.h"
 #include "data/packs.h"
 #include "data/plan.h"
+#include "data/table.h"
 #include "hbp/plan_vlm.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline.h"
 
 /* What a call works on: options without zeros, and what follows from them and the machine. */
 typedef struct hbp__vlm_run {
@@ -49,6 +50,9 @@ typedef struct hbp__vlm_reference {
 hbp_status hbp__vlm_reference_open(const hbp__vlm_run *run, const hbp__vlm_size *mean,
                                    hbp__vlm_reference *reference);
 void hbp__vlm_reference_close(hbp__vlm_reference *reference);
+
+/* Fills in the linear times from layers, mean and square_ns. */
+void hbp__vlm_reference_fill(hbp__vlm_reference *reference);
 
 /* Scales of a micro-batch against the reference; time of language layers apart. */
 double hbp__vlm_vision_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
@@ -102,6 +106,14 @@ hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages);
 void hbp__vlm_stages_close(hbp__vlm_stages *stages);
 
+/* Of cuts and choices, [stages] each: the mean time for a micro-batch; the bytes that no step needs more of.
+ */
+void hbp__vlm_stage_ns(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                       const hbp__vlm_stages *stages, int64_t *ns);
+hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
+                                const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                                int64_t *bytes);
+
 /* Pipeline options of a step: four arrays of scales [M] with memory of their own. */
 typedef struct hbp__vlm_pipeline {
     hbp__memory memory;
@@ -123,6 +135,20 @@ void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference
 hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
                           const hbp__vlm_stages *stages, hbp_plan **data, hbp_vlm_plan *out);
 
+/* Who looks on while steps are run again. */
+typedef struct hbp__vlm_audience {
+    void *user;
+    void (*replica)(void *user, int32_t replica); /* whose operations come next */
+    void (*operation)(void *user, int64_t row, const hbp__operation_run *run);
+    hbp_status (*end)(void *user, int64_t step, int64_t ns);
+} hbp__vlm_audience;
+
+/* Runs steps [first, end) as they are: step_ns [end - first], and what all stages of all replicas are busy.
+ * `audience` NULL: nobody looks on. */
+hbp_status hbp__vlm_replay(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
+                           const hbp__vlm_stages *stages, const hbp_plan *data, int64_t first, int64_t end,
+                           const hbp__vlm_audience *audience, int64_t *step_ns, int64_t *busy_ns);
+
 /* No data, stages, order and recomputation take less for the plan's samples: their work, unpadded, spread
  * evenly over all stages of all replicas. */
 hbp_status hbp__vlm_bound(const hbp__vlm_run *run, const hbp__vlm_reference *reference, const hbp_plan *data,
@@ -137,17 +163,47 @@ struct hbp_vlm_plan {
     hbp__memory memory;
     hbp_plan *data;
     hbp_layers *layers;
+    hbp_vlm_plan_summary summary; /* struct_size is not kept up */
     int64_t layer_count;
-    int64_t cut_count;
+    int64_t chunks;
     int64_t stages;
     int64_t steps;
+    int64_t busy_ns; /* of all stages of all replicas */
+    /* What its steps are run with: hbp__vlm_reference, the link between stages, whether data are padded. */
+    double reference_vision;
+    double reference_tokens;
+    double reference_squares;
+    double square_ns;
+    double link_bytes_per_s;
+    int64_t link_latency_ns;
+    int32_t padded;
     int32_t *cuts;
     int32_t *recompute;
     int64_t *stage_ns;
     int64_t *stage_bytes;
     int64_t *step_ns;
-    int64_t busy_ns; /* of all stages of all replicas */
-    hbp_vlm_plan_summary summary;
 };
+
+extern const hbp__table hbp__vlm_table;
+
+/* What a plan's steps are run with, as hbp_plan_vlm had it when the plan was made; nothing to close. Only
+ * what stages and steps depend on is set in `run`. */
+typedef struct hbp__vlm_replayed {
+    hbp__vlm_run run;
+    hbp__vlm_reference reference;
+    hbp__vlm_stages stages;
+} hbp__vlm_replayed;
+
+void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_replayed *out);
+
+/* Whether numbers and columns agree with each other and with the data, and are safe to walk and to run:
+ * HBP_E_INVALID names the first breach. */
+hbp_status hbp__vlm_check(hbp_context *context, const hbp_vlm_plan *plan);
+
+/* hbp_vlm_plan_load of an open file. */
+hbp_status hbp__vlm_load(hbp_context *context, const hbp_plan_file *file, hbp_vlm_plan **out);
+
+/* Over everything decided: data, cuts, recomputation. */
+uint64_t hbp__vlm_digest(const hbp_vlm_plan *plan);
 
 #endif

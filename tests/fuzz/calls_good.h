@@ -80,6 +80,12 @@ static hbp_status make_good(hbp_context *c)
     MAKE(task_run, hbp_simulate_tasks, good[KIND_graph], good[KIND_machine], good[KIND_schedule], NULL)
     MAKE(timeline, hbp_timeline_create, &base.timeline)
     MAKE(vlm, hbp_vlm_create_preset, "internvl-1.5-26b")
+    hbp_vlm_options run = base.vlm_plan;
+    run.over_long = HBP_OVERLONG_DROP;
+    run.layers = good[KIND_layers];
+    run.layers_vision = 1;
+    run.layers_tokens = 100;
+    MAKE(vlm_plan, hbp_plan_vlm, good[KIND_lengths], NULL, good[KIND_machine], &run)
 #undef MAKE
 #undef MAKE_AS
     base.machine.struct_size = sizeof base.machine;
@@ -114,7 +120,8 @@ static hbp_status write_good(hbp_context *c)
                            hbp_task_schedule_save(c, good[KIND_schedule], good_path[6]),
                            write_text(good_path[7], "forward_ns,name\n100,a\n200,b\n"),
                            write_text(good_path[8], "100\n20\n4000\n"),
-                           write_text(good_path[9], good_config)};
+                           write_text(good_path[9], good_config),
+                           hbp_vlm_plan_save(c, good[KIND_vlm_plan], good_path[10], NULL)};
     for (size_t i = 0; i < sizeof status / sizeof *status; i++)
         if (status[i] < 0)
             return status[i];

@@ -1,6 +1,6 @@
 #include "plan_files.h"
 
-#include <jansson.h>
+#include "traces.h"
 #include <math.h>
 
 #include "data/timeline.h"
@@ -68,21 +68,6 @@ static hbp_timeline *run_of(hbp_context *context, const hbp_plan *plan, int64_t 
     free(large);
     free(small);
     return timeline;
-}
-
-static json_int_t number(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    ck_assert_msg(json_is_integer(value), "no whole number '%s'", key);
-    return json_integer_value(value);
-}
-
-/* Microseconds with three decimals, as ns. */
-static int64_t ns_of(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    ck_assert(json_is_real(value));
-    return (int64_t)(json_real_value(value) * 1000 + .5);
 }
 
 /* Row of the timeline that an event's arguments name. */

@@ -62,6 +62,23 @@ START_TEST(outputs_of_each_version_are_fitted)
 }
 END_TEST
 
+/* JSON is known by its first character that is no blank. */
+START_TEST(blanks_may_stand_before_json)
+{
+    hbp_context *context = test_context();
+    hbp_machine *machine = some_machine(context);
+    const char *text = " \n\t {\"results\": 3}";
+    ck_assert_int_eq(hbp_machine_apply_nccl_tests(context, machine, 0, 2, text, (int64_t)strlen(text)),
+                     HBP_E_FORMAT);
+    char there[HBP__MESSAGE_BYTES];
+    snprintf(there, sizeof there, "%s", hbp_context_message(context));
+    FAILS(context, HBP_E_FORMAT, there,
+          hbp_machine_apply_nccl_tests(context, machine, 0, 2, strchr(text, '{'), 14));
+    hbp_machine_free(machine);
+    hbp_context_free(context);
+}
+END_TEST
+
 #define HEADER                                                                                               \
     "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw " \
     "  busbw #wrong\n"
@@ -174,5 +191,5 @@ START_TEST(failed_allocations_leave_nothing)
 }
 END_TEST
 
-TEST_MAIN("nccl_tests", outputs_of_each_version_are_fitted, columns_are_found_by_name,
-          bad_outputs_are_refused_by_line, failed_allocations_leave_nothing)
+TEST_MAIN("nccl_tests", outputs_of_each_version_are_fitted, blanks_may_stand_before_json,
+          columns_are_found_by_name, bad_outputs_are_refused_by_line, failed_allocations_leave_nothing)

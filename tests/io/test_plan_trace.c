@@ -1,22 +1,7 @@
 #include "plan_files.h"
 
-#include <jansson.h>
+#include "traces.h"
 #include <locale.h>
-
-static json_int_t number(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    ck_assert_msg(json_is_integer(value), "no whole number '%s'", key);
-    return json_integer_value(value);
-}
-
-/* Microseconds with three decimals, as ns. */
-static int64_t ns_of(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    ck_assert(json_is_real(value));
-    return (int64_t)(json_real_value(value) * 1000 + .5);
-}
 
 static json_t *parse(const char *path)
 {

@@ -306,6 +306,30 @@ START_TEST(wide_groups_have_the_ranks_they_need)
 }
 END_TEST
 
+/* Sequences too long for a number of them in a group, where only its capacity says so. */
+START_TEST(long_ones_are_those_of_which_too_few_fit)
+{
+    int64_t some = 0;
+    for (uint64_t i = 0; i < 60; i++) {
+        small_step s = small_open(i, 0, i % 2 ? 16 : 8, 9, 1e9);
+        hbp__step step;
+        OK(s.context, hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step));
+        for (int32_t j = 0; j < step.degrees; j++)
+            for (int64_t k = 0; k < step.count; k++) {
+                int64_t longs = 0, fit = step.degree[j].capacity / step.degree[j].tokens[k];
+                while (longs < step.count &&
+                       (fit + 1) * step.degree[j].tokens[longs] > step.degree[j].capacity)
+                    longs++;
+                ck_assert_int_eq(hbp__bound_one_longs(&step, 1e30, j, fit), longs);
+                some += longs > 0 && longs < step.count;
+            }
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(some, 30);
+}
+END_TEST
+
 /* Times that one sequence rules out, where packs are not padded. */
 START_TEST(what_is_impossible_is_ruled_out)
 {
@@ -327,4 +351,5 @@ START_TEST(what_is_impossible_is_ruled_out)
 END_TEST
 
 TEST_MAIN("bound_one", no_time_of_a_micro_batch_is_ruled_out, no_time_of_a_larger_micro_batch_is_ruled_out,
-          wide_groups_have_the_ranks_they_need, what_is_impossible_is_ruled_out)
+          wide_groups_have_the_ranks_they_need, long_ones_are_those_of_which_too_few_fit,
+          what_is_impossible_is_ruled_out)

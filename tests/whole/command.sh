@@ -466,6 +466,10 @@ json "r['samples'] == 3000 and r['dropped'] == 0 and r['gpus'] == 32 and r['repl
       max(r['stage_bytes']) == r['peak_bytes'] <= r['limit_bytes']" vlm $run -o vlm.msgpack
 good vlm $run && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
 good validate vlm.msgpack && has "keeps every promise"
+good validate vlm.msgpack --lengths vlm.csv --vision-column vision && has "stages and steps take what"
+good show vlm.msgpack && has "with even stages" && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
+json "len(r['vlm']['cuts']) == 5 and r['vlm']['epoch_ns'] >= r['vlm']['packs_bound_ns'] and r['digest']" show vlm.msgpack
+good trace vlm.msgpack --steps 1 -o vlm.json && grep -q '"name":"replica 1"' vlm.json && grep -q '"name":"stage 3"' vlm.json || fail "no rows of stages"
 json "[w['way'] for w in r['ways']][0] == 'as usual' and len(r['ways']) == 7 and
       r['ways'][5]['gpu_days'] < r['ways'][4]['gpu_days'] < r['ways'][1]['gpu_days'] < r['ways'][0]['gpu_days']" vlm $run --compare
 json "len(r['cuts']) == 9 and r['micro_batches'] % 4 == 0" vlm $run --virtual-stages 2

@@ -52,6 +52,7 @@ OUT(hbp_plan, hbp_plan_load, context, NULL)
 OUT(hbp_plan_file, hbp_plan_file_open, context, NULL)
 OUT(hbp_plan, hbp_plan_file_read, context, NULL, -1, -1)
 OUT(hbp_vlm_plan, hbp_plan_vlm, context, NULL, NULL, NULL, NULL)
+OUT(hbp_vlm_plan, hbp_vlm_plan_load, context, NULL)
 OUT(hbp_plan, hbp_plan_step, context, NULL, NULL, NULL)
 OUT(hbp_stepper, hbp_stepper_create, context, NULL, NULL, NULL)
 OUT(hbp_plan, hbp_stepper_take, context, NULL)
@@ -111,6 +112,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_plan_file_open),
     CALL(hbp_plan_file_read),
     CALL(hbp_plan_vlm),
+    CALL(hbp_vlm_plan_load),
     CALL(hbp_plan_step),
     CALL(hbp_stepper_create),
     CALL(hbp_stepper_take),

@@ -4,8 +4,10 @@ import contextlib
 import gc
 import inspect
 import io
+import json
 import pickle
 import re
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -404,6 +406,31 @@ class TestPlan(unittest.TestCase):
                     seen += pack.ids.tolist()
                     self.assertEqual(pack.vision, int(pack.sample_vision.sum()))
         self.assertEqual(sorted(seen), list(range(600)))
+
+    def test_file(self):
+        plan = self.plan()
+        with tempfile.TemporaryDirectory() as folder:
+            path, trace = Path(folder) / "plan.msgpack", Path(folder) / "trace.json"
+            plan.save(path, note="tiles")
+            back = hbp.VlmPlan.load(path)
+            self.assertEqual(back.digest, plan.digest)
+            self.assertEqual(str(back.summary()), str(plan.summary()))
+            for name in ("cuts", "recompute", "stage_ns", "stage_bytes", "step_ns"):
+                np.testing.assert_array_equal(getattr(back, name), getattr(plan, name))
+            self.assertEqual(back.layers.names, plan.layers.names)
+            self.assertEqual(hbp.Plan.load(path).digest, plan.data.digest)
+            self.assertTrue(hbp.PlanFile(path).has_vlm)
+            back.validate()
+            back.validate(data())
+            with self.assertRaisesRegex(hbp.InvalidError, "made for lengths with digest"):
+                back.validate(hbp.Lengths.from_array([100] * 600, vision=[0] * 600))
+            back.write_trace(trace, 0, 1)
+            events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+            self.assertEqual(len(events), 2 * 2 * 4 * len(back.data[0].micro_batches))
+            plan.data.save(path)
+            self.assertFalse(hbp.PlanFile(path).has_vlm)
+            with self.assertRaisesRegex(hbp.FormatError, "no vision-language plan"):
+                hbp.VlmPlan.load(path)
 
     def test_errors(self):
         for error, words, given in (

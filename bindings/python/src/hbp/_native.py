@@ -321,6 +321,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_plan_file_open": (Status, [Context, Text, Out]),
     "hbp_plan_file_free": (None, [PlanFile]),
     "hbp_plan_file_get_summary": (Status, [Context, PlanFile, _to(p.PlanSummary)]),
+    "hbp_plan_file_has_vlm": (Int32, [PlanFile]),
     "hbp_plan_file_read": (Status, [Context, PlanFile, Int64, Int64, Out]),
     "hbp_plan_write_trace": (Status, [Context, Plan, Int64, Int64, Text]),
     "hbp_plan_write_json": (Status, [Context, Plan, Text]),
@@ -424,6 +425,10 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_get_data": (Plan, [VlmPlan]),
     "hbp_vlm_plan_get_layers": (Layers, [VlmPlan]),
     "hbp_vlm_plan_get_view": (Status, [VlmPlan, _to(v.VlmPlanView)]),
+    "hbp_vlm_plan_save": (Status, [Context, VlmPlan, Text, _to(p.PlanSaveOptions)]),
+    "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
+    "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
+    "hbp_vlm_plan_write_trace": (Status, [Context, VlmPlan, Int64, Int64, Text]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),
     "hbp_graph_free": (None, [Graph]),

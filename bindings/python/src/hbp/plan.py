@@ -477,6 +477,11 @@ class PlanFile(Owned):
         call(lib.hbp_plan_file_get_summary, self, ctypes.byref(summary))
         return summary
 
+    @property
+    def has_vlm(self) -> bool:
+        """Whether the plan is the data of a vision-language plan, which VlmPlan.load reads whole."""
+        return bool(lib.hbp_plan_file_has_vlm(self))
+
     def __len__(self) -> int:
         return self.summary().steps
 

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn
-from ._context import Owned, ProgressFn, call
+from ._context import Owned, ProgressFn, call, call_long
+from ._files import Path, path_bytes, text_bytes
 from ._native import lib
-from ._numbers import choice
+from ._numbers import choice, int64
+from ._structs_plan import PlanSaveOptions
 from ._structs_vlm import VlmOptions, VlmPlanSummary, VlmPlanView
 from .cost import ZERO_STAGES
 from .layers import Layers
@@ -66,6 +68,36 @@ class VlmPlan(Owned):
     def digest(self) -> int:
         """Of everything decided; equal where all ranks plan the same."""
         return self.summary().digest
+
+    @classmethod
+    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> VlmPlan:
+        """Reads a plan's file whole; Plan.load and PlanFile read its data alone."""
+        return cls._make(lib.hbp_vlm_plan_load, path_bytes(path), progress=progress)
+
+    def save(
+        self,
+        path: Path,
+        *,
+        level: int = 0,
+        note: Optional[str] = None,
+        progress: Optional[ProgressFn] = None,
+    ) -> None:
+        """Writes the plan file of the data with stages, recomputation and layers in its header, whole or not at
+        all; zlib `level` 1..9, 0 for the default, -1 for none."""
+        options = PlanSaveOptions(level=level, note=text_bytes(note))
+        call_long(lib.hbp_vlm_plan_save, self, path_bytes(path), ctypes.byref(options), progress=progress)
+
+    def validate(self, lengths: Union[Lengths, npt.ArrayLike, None] = None) -> None:
+        """Checks the data, with `lengths` also against those, and that stages and steps take what layers, cuts,
+        recomputation and packs make them; raises for the first breach."""
+        call_long(lib.hbp_vlm_plan_validate, self, None if lengths is None else Lengths.of(lengths))
+
+    def write_trace(self, path: Path, first: int = 0, count: int = 0) -> None:
+        """Writes a Chrome trace of steps [first, first + count), all when `count` is 0: every forward and backward
+        on each stage of each replica. It opens in Perfetto."""
+        call_long(
+            lib.hbp_vlm_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path)
+        )
 
     def __len__(self) -> int:
         """Steps."""

@@ -421,7 +421,7 @@ START_TEST(the_golden_file_is_read_and_written_as_ever)
 }
 END_TEST
 
-TEST_MAIN("task_load", a_schedule_comes_back_as_it_was, paths_are_read_as_well_as_memory,
+TEST_MAIN("task_file", a_schedule_comes_back_as_it_was, paths_are_read_as_well_as_memory,
           every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
           a_tiny_file_takes_no_more_memory_than_it_could_fill, what_is_wrong_is_named,
           columns_that_lead_astray_are_refused, a_name_ends_where_it_says,

@@ -1,0 +1,98 @@
+/* The steps of a vision-language plan as a Chrome trace: a process for each replica, a row for each stage, an
+ * event for each forward and backward; 0 is the begin of the first step, and all replicas begin a step
+ * together. */
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "io/plan_trace.h"
+#include "vlm/vlm.h"
+
+typedef struct tracing {
+    hbp_context *context;
+    const hbp_vlm_plan *plan;
+    hbp__trace_out trace;
+    int64_t step; /* at hand */
+    int64_t now;  /* its begin, ns */
+    int32_t replica;
+} tracing;
+
+static void on_replica(void *user, int32_t replica)
+{
+    tracing *t = user;
+    t->replica = replica;
+}
+
+static void on_operation(void *user, int64_t row, const hbp__operation_run *run)
+{
+    tracing *t = user;
+    const hbp_plan *data = t->plan->data;
+    hbp__json_out *json = &t->trace.json;
+    int64_t rank = t->replica * t->plan->stages + run->stage;
+    int64_t pack = data->micro_batch_offsets[data->step_offsets[t->step] + run->micro_batch] + t->replica;
+    int forward = run->direction == HBP_FORWARD;
+    (void)row;
+    hbp__trace_record(&t->trace, rank);
+    hbp__json_put(json, ",\"ph\":\"X\",\"cat\":");
+    hbp__json_put_string(json, forward ? "forward" : "backward");
+    hbp__json_put(json, forward ? ",\"cname\":\"thread_state_running\"" : ",\"cname\":\"rail_response\"");
+    hbp__trace_times(&t->trace, hbp__add_saturating(t->now, run->start_ns), run->end_ns - run->start_ns);
+    hbp__json_member(json, ",\"args\":{\"step\":", data->first_step + t->step);
+    hbp__json_member(json, ",\"micro_batch\":", run->micro_batch);
+    hbp__json_member(json, ",\"chunk\":", run->chunk);
+    hbp__json_member(json, ",\"pack\":", pack);
+    hbp__json_member(json, ",\"vision\":", data->pack_vision[pack]);
+    hbp__json_member(json, ",\"tokens\":", data->pack_tokens[pack]);
+    hbp__json_member(json, forward ? "},\"name\":\"F" : "},\"name\":\"B", run->micro_batch);
+    hbp__json_put(json, "\"}");
+}
+
+static hbp_status on_end(void *user, int64_t step, int64_t ns)
+{
+    tracing *t = user;
+    t->now = hbp__add_saturating(t->now, ns);
+    t->step = step + 1;
+    HBP__TRY(hbp__tick(t->context, "trace", step, t->plan->steps));
+    return t->trace.json.status;
+}
+
+static hbp_status write_trace(tracing *t, int64_t first, int64_t end)
+{
+    hbp__vlm_replayed r;
+    const hbp__vlm_audience audience = {t, on_replica, on_operation, on_end};
+    int64_t busy, *step_ns = hbp__take(t->context, (uint64_t)(end - first), sizeof *step_ns);
+    HBP__TRY(hbp__scratch_check(t->context, "the trace"));
+    hbp__vlm_restore(t->context, t->plan, &r);
+    hbp__trace_begin(&t->trace);
+    HBP__TRY(hbp__vlm_replay(&r.run, &r.reference, &r.stages, t->plan->data, first, end, &audience, step_ns,
+                             &busy));
+    hbp__trace_end(&t->trace);
+    return t->trace.json.status;
+}
+
+hbp_status hbp_vlm_plan_write_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
+                                    int64_t count, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, plan, "plan"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    int64_t end = 0, rows = plan->stages * plan->summary.replicas;
+    HBP__TRY(hbp__plan_trace_range(context, plan->data, first, count, &end));
+    if (rows > INT32_MAX)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%lld stages of all replicas; a trace has at most %d rows",
+                         (long long)rows, INT32_MAX);
+    hbp__atomic_file file;
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    tracing t = {.context = context,
+                 .plan = plan,
+                 .step = first,
+                 .trace = {.json = {context, &file, HBP_OK},
+                           .ranks = (int32_t)rows,
+                           .domain_ranks = (int32_t)plan->stages,
+                           .process = "replica",
+                           .thread = "stage"}};
+    int64_t mark = hbp__scratch_mark(context);
+    hbp_status status = hbp__leave(context, mark, write_trace(&t, first, end));
+    if (status == HBP_OK)
+        return hbp__atomic_commit(context, &file);
+    hbp__atomic_discard(&file);
+    return status;
+}

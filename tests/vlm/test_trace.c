@@ -1,0 +1,102 @@
+/* Traces of vision-language plans: every operation of every replica, once, where the public simulator has it.
+ */
+#include "traces.h"
+
+#include "vlm_files.h"
+
+/* The run of one replica in one step through the public simulator. */
+static hbp_pipeline_run *rerun(hbp_context *context, const hbp_vlm_plan *plan, int64_t step, int32_t replica)
+{
+    hbp__vlm_replayed r;
+    hbp_pipeline_run *run;
+    scales s;
+    hbp__vlm_restore(context, plan, &r);
+    read_scales(&r.run, &r.reference, plan->data, step, replica, &s);
+    s.options.recompute = plan->recompute;
+    MAKES(context, run, hbp_simulate_pipeline(context, plan->layers, plan->cuts, &s.options, NULL, &run));
+    return run;
+}
+
+static void check(hbp_context *context, const hbp_vlm_plan *plan, int64_t first, int64_t steps,
+                  const char *path)
+{
+    json_error_t error;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *event;
+    ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+    json_t *events = json_object_get(root, "traceEvents");
+    int64_t begin = 0, row = 0;
+    size_t at = 0;
+    int32_t replicas = plan->summary.replicas;
+    for (; json_string_value(json_object_get(json_array_get(events, at), "ph"))[0] == 'M'; at++)
+        ;
+    ck_assert_uint_eq(at, (size_t)(replicas + replicas * plan->stages));
+    json_t *stage = json_object_get(json_array_get(events, at - 1), "args");
+    char name[32];
+    snprintf(name, sizeof name, "stage %d", (int)plan->stages - 1);
+    ck_assert_str_eq(json_string_value(json_object_get(stage, "name")), name);
+    for (int64_t step = first; step < first + steps; step++) {
+        for (int32_t d = 0; d < replicas; d++) {
+            hbp_pipeline_run *run = rerun(context, plan, step, d);
+            hbp_pipeline_run_view v = {.struct_size = sizeof v};
+            OK(context, hbp_pipeline_run_get_view(run, &v));
+            for (row = 0; row < v.operations; row++, at++) {
+                event = json_array_get(events, at);
+                ck_assert_ptr_nonnull(event);
+                ck_assert_int_eq(number(event, "pid"), d);
+                ck_assert_int_eq(number(event, "tid"), d * plan->stages + v.operation_stages[row]);
+                ck_assert_int_eq(ns_of(event, "ts"), begin + v.operation_starts[row]);
+                ck_assert_int_eq(ns_of(event, "dur"), v.operation_ends[row] - v.operation_starts[row]);
+                json_t *args = json_object_get(event, "args");
+                int64_t m = number(args, "micro_batch"), pack = number(args, "pack");
+                ck_assert_int_eq(number(args, "step"), step);
+                ck_assert_int_eq(m, v.operation_micro_batches[row]);
+                ck_assert_int_eq(number(args, "chunk"), v.operation_chunks[row]);
+                ck_assert_int_eq(plan->data->pack_ranks[pack], d);
+                ck_assert_int_eq(number(args, "tokens"), plan->data->pack_tokens[pack]);
+                ck_assert_int_eq(number(args, "vision"), plan->data->pack_vision[pack]);
+                int forward = v.operation_directions[row] == HBP_FORWARD;
+                ck_assert_str_eq(json_string_value(json_object_get(event, "cat")),
+                                 forward ? "forward" : "backward");
+            }
+        }
+        begin += plan->step_ns[step];
+    }
+    ck_assert_uint_eq(json_array_size(events), at);
+    json_decref(root);
+}
+
+START_TEST_IN_CONTEXT(a_trace_shows_every_operation)
+{
+    char folder[64], path[128];
+    folder_make(folder);
+    folder_path(path, folder, "trace.json");
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        int mark = keep_mark();
+        fixture f;
+        hbp_vlm_plan *plan = draw_plan(context, seed, 1 + (int32_t)(seed % 3), 1 + (int32_t)(seed % 2),
+                                       (int32_t)(seed % 5), &f);
+        OK(context, hbp_vlm_plan_write_trace(context, plan, 0, 0, path));
+        check(context, plan, 0, plan->steps, path);
+        OK(context, hbp_vlm_plan_write_trace(context, plan, plan->steps - 1, 1, path));
+        check(context, plan, plan->steps - 1, 1, path);
+        ck_assert_int_eq(folder_count(folder), 1);
+        keep_release(mark);
+    }
+    folder_remove(folder);
+}
+END_TEST
+
+START_TEST_IN_CONTEXT(steps_that_are_not_there_are_named)
+{
+    fixture f;
+    hbp_vlm_plan *plan = draw_plan(context, 1, 1, 1, 0, &f);
+    char text[96];
+    snprintf(text, sizeof text, "1 steps from step %d; the plan has %d", (int)plan->steps, (int)plan->steps);
+    FAILS(context, HBP_E_INVALID, text, hbp_vlm_plan_write_trace(context, plan, plan->steps, 1, "x"));
+    FAILS(context, HBP_E_INVALID, "plan is NULL", hbp_vlm_plan_write_trace(context, NULL, 0, 0, "x"));
+    FAILS(context, HBP_E_INVALID, "path is NULL", hbp_vlm_plan_write_trace(context, plan, 0, 0, NULL));
+    FAILS(context, HBP_E_SYSTEM, "none/trace", hbp_vlm_plan_write_trace(context, plan, 0, 0, "none/trace"));
+}
+END_TEST
+
+TEST_MAIN("vlm_trace", a_trace_shows_every_operation, steps_that_are_not_there_are_named)
