@@ -1,60 +1,61 @@
 #include "data/plan.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/options.h"
 
-/* HBP__PLAN_* of the column whose pointer stands at `column`; 0 for one that every plan has. */
-static int32_t option_of(const hbp_plan *plan, const void *column)
+#define COLUMN(name, type, count, extra) HBP__MEMBER_COLUMN(hbp_plan, type, name, count, extra),
+
+static const hbp__member all_columns[] = {HBP__PLAN_COLUMNS(COLUMN)};
+
+const hbp__table hbp__plan_table = {
+    .what = "the plan",
+    .bytes = sizeof(hbp_plan),
+    .columns = all_columns,
+    .column_count = sizeof all_columns / sizeof *all_columns,
+};
+
+/* HBP__PLAN_* of a column; 0 for one that every plan has. */
+static int32_t option_of(const hbp__member *column)
 {
 #define OPTION(name, flag, type, table)                                                                      \
-    if (column == &plan->name)                                                                               \
+    if (column->at == offsetof(hbp_plan, name))                                                              \
         return flag;
     HBP__PLAN_OPTIONAL(OPTION)
 #undef OPTION
     return 0;
 }
 
-/* Allocates every column but the optional ones that `optional` leaves out; hbp_plan_free takes what there is.
+/* A plan of this shape, with the optional columns that `optional` names, uninitialised but for first offsets.
  */
-static int allocate_columns(hbp_plan *plan, int32_t optional)
+static hbp_plan *new_of(const hbp_plan *shape, int32_t optional)
 {
-#define ALLOCATE(name, type, table, extra)                                                                   \
-    if (!(option_of(plan, &plan->name) & ~optional)) {                                                       \
-        plan->name = hbp__new(&plan->memory, (uint64_t)plan->table + (extra), sizeof(type));                 \
-        if (!plan->name)                                                                                     \
-            return 0;                                                                                        \
-        if (extra)                                                                                           \
-            plan->name[0] = 0;                                                                               \
-    }
-    HBP__PLAN_COLUMNS(ALLOCATE)
-#undef ALLOCATE
-    return 1;
+    uint64_t present = 0;
+    optional &= shape->dropped ? optional : ~HBP__PLAN_PIECES;
+    for (int32_t i = 0; i < hbp__plan_table.column_count; i++)
+        present |= (option_of(&all_columns[i]) & ~optional ? UINT64_C(0) : 1) << i;
+    hbp_plan *plan = hbp__table_new_some(&shape->memory, &hbp__plan_table, shape, present);
+    if (plan)
+        plan->step_offsets[0] = plan->micro_batch_offsets[0] = plan->pack_offsets[0] = 0;
+    return plan;
 }
 
 hbp_plan *hbp__plan_new(const hbp__memory *memory, int64_t steps, int64_t micro_batches, int64_t packs,
                         int64_t samples, int64_t dropped, int32_t optional)
 {
-    hbp_plan *plan = hbp__new_zero(memory, 1, sizeof *plan);
-    if (!plan)
-        return NULL;
-    plan->memory = *memory;
-    plan->complete = 1;
-    plan->steps = steps;
-    plan->micro_batches = micro_batches;
-    plan->packs = packs;
-    plan->samples = samples;
-    plan->dropped = dropped;
-    plan->sequence_multiple = 1;
-    plan->pack_multiple = 1;
-    plan->micro_batch_multiple = 1;
-    if (!allocate_columns(plan, dropped ? optional : optional & ~HBP__PLAN_PIECES)) {
-        hbp_plan_free(plan);
-        return NULL;
-    }
-    return plan;
+    const hbp_plan shape = {
+        .memory = *memory,
+        .complete = 1,
+        .steps = steps,
+        .micro_batches = micro_batches,
+        .packs = packs,
+        .samples = samples,
+        .dropped = dropped,
+        .sequence_multiple = 1,
+        .pack_multiple = 1,
+        .micro_batch_multiple = 1,
+    };
+    return new_of(&shape, optional);
 }
 
 void hbp_plan_free(hbp_plan *plan)
@@ -62,14 +63,8 @@ void hbp_plan_free(hbp_plan *plan)
     if (!plan)
         return;
     hbp__memory memory = plan->memory;
-#define RELEASE(name, type, table, extra) hbp__delete(&memory, plan->name);
-    HBP__PLAN_COLUMNS(RELEASE)
-#undef RELEASE
-    hbp__delete(&memory, plan);
+    hbp__table_free(&memory, &hbp__plan_table, plan);
 }
-
-#define digest_int64_t hbp__digest_column_i64
-#define digest_int32_t hbp__digest_column_i32
 
 /* Columns that came after the first plans: where they are absent, the digest is what it was. */
 #define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES | HBP__PLAN_PIECES)
@@ -100,13 +95,13 @@ static hbp_status seal(hbp_context *context, hbp_plan *plan)
     int32_t later = hbp__plan_optional(plan) & LATER;
     if (later)
         hbp__digest_u64(&digest, (uint64_t)later);
-#define DIGEST(name, type, table, extra)                                                                     \
-    if (context && plan->table > HBP__TICK_ROWS)                                                             \
-        HBP__TRY(hbp__tick(context, "digest", 0, 0));                                                        \
-    if (plan->name || !(option_of(plan, &plan->name) & LATER))                                               \
-        digest_##type(&digest, plan->name, plan->table + (extra));
-    HBP__PLAN_COLUMNS(DIGEST)
-#undef DIGEST
+    for (int32_t i = 0; i < hbp__plan_table.column_count; i++) {
+        const hbp__member *column = &all_columns[i];
+        if (context && hbp__table_rows(plan, column) > HBP__TICK_ROWS)
+            HBP__TRY(hbp__tick(context, "digest", 0, 0));
+        if (hbp__table_cells(plan, column) || !(option_of(column) & LATER))
+            hbp__column_digest(column, plan, &digest);
+    }
     plan->digest = hbp__digest_end(&digest);
     return HBP_OK;
 }
@@ -247,19 +242,12 @@ int64_t hbp_plan_get_rank_pack(const hbp_plan *plan, int64_t step, int64_t micro
 
 hbp_plan *hbp__plan_copy(const hbp__memory *memory, const hbp_plan *plan)
 {
-    hbp_plan *copy = hbp__plan_new(memory, plan->steps, plan->micro_batches, plan->packs, plan->samples,
-                                   plan->dropped, hbp__plan_optional(plan));
-    if (!copy)
-        return NULL;
-    hbp_plan all = *plan;
-    all.memory = *memory;
-#define COPY_COLUMN(name, type, table, extra)                                                                \
-    all.name = copy->name;                                                                                   \
-    if (all.name)                                                                                            \
-        memcpy(all.name, plan->name, (size_t)(plan->table + (extra)) * sizeof(type));
-    HBP__PLAN_COLUMNS(COPY_COLUMN)
-#undef COPY_COLUMN
-    *copy = all;
+    hbp_plan shape = *plan;
+    shape.memory = *memory;
+    hbp_plan *copy = new_of(&shape, hbp__plan_optional(plan));
+    for (int32_t i = 0; copy && i < hbp__plan_table.column_count; i++)
+        if (hbp__table_cells(copy, &all_columns[i]))
+            hbp__column_copy(&all_columns[i], copy, 0, plan, 0, hbp__table_rows(plan, &all_columns[i]));
     return copy;
 }
 
@@ -282,8 +270,16 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     const int64_t micro_batch_end = plan->step_offsets[first + count];
     const int64_t pack_end = plan->micro_batch_offsets[micro_batch_end];
     const int64_t sample_end = plan->pack_offsets[pack_end];
-    hbp_plan *part = hbp__plan_new(&context->memory, count, micro_batch_end - micro_batches, pack_end - packs,
-                                   sample_end - samples, 0, hbp__plan_optional(plan));
+    hbp_plan shape = *plan;
+    shape.memory = context->memory;
+    shape.steps = count;
+    shape.micro_batches = micro_batch_end - micro_batches;
+    shape.packs = pack_end - packs;
+    shape.samples = sample_end - samples;
+    shape.dropped = 0;
+    shape.first_step += first;
+    shape.bound_ns = shape.free_bound_ns = shape.hierarchy_ns = shape.mixture_ns = 0; /* of the whole plan */
+    hbp_plan *part = new_of(&shape, hbp__plan_optional(plan));
     if (!part)
         return hbp__fail_memory(context, "a part of the plan");
 #define COPY(name, type, table, extra)                                                                       \
@@ -298,24 +294,6 @@ hbp_status hbp__plan_slice(hbp_context *context, const hbp_plan *plan, int64_t f
     copy_offsets(part->step_offsets, plan->step_offsets, steps, count);
     copy_offsets(part->micro_batch_offsets, plan->micro_batch_offsets, micro_batches, part->micro_batches);
     copy_offsets(part->pack_offsets, plan->pack_offsets, packs, part->packs);
-    part->ranks = plan->ranks;
-    part->domain_ranks = plan->domain_ranks;
-    part->complete = plan->complete;
-    part->sequence_multiple = plan->sequence_multiple;
-    part->pack_multiple = plan->pack_multiple;
-    part->micro_batch_multiple = plan->micro_batch_multiple;
-    part->sequence_multiple_per_sp = plan->sequence_multiple_per_sp;
-    part->pack_multiple_per_sp = plan->pack_multiple_per_sp;
-    part->lockstep_ranks = plan->lockstep_ranks;
-    part->composition = plan->composition;
-    part->samples_per_step = plan->samples_per_step;
-    part->tokens_per_step = plan->tokens_per_step;
-    part->first_step = plan->first_step + first;
-    part->overlong_samples = plan->overlong_samples;
-    part->overlong_tokens = plan->overlong_tokens;
-    part->seed = plan->seed;
-    part->epoch = plan->epoch;
-    part->lengths_digest = plan->lengths_digest;
     status = hbp__plan_seal_long(context, part);
     if (status >= 0)
         *out = part;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
+#include "data/table.h"
 #include "hbp/plan.h"
 
 /* Every column: X(name, type, table, extra rows). Offsets have one row more than their table. */
@@ -89,6 +90,8 @@ struct hbp_plan {
     HBP__PLAN_COLUMNS(HBP__PLAN_FIELD)
 #undef HBP__PLAN_FIELD
 };
+
+extern const hbp__table hbp__plan_table;
 
 /* Which optional columns a plan has. */
 enum {

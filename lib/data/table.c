@@ -25,6 +25,9 @@
 
 #define ALIGNMENT UINT64_C(16)
 
+/* Of `present`: every column, and the lists of names. A table has fewer columns than bits. */
+#define ALL UINT64_MAX
+
 /* No table of a file has more rows: the sum over all columns cannot overflow. */
 #define MOST_ROWS (INT64_C(1) << 32)
 
@@ -60,25 +63,26 @@ int64_t hbp__table_bytes(const hbp__table *table, const void *shape)
     return bytes;
 }
 
-/* Adds room for a column and the gap behind it. */
-static int add_room(const void *shape, const hbp__member *member, uint64_t *total)
+/* What a column and the gap behind it take, in *room; 0 when that is more than there can be. */
+static int room_of(const void *object, const hbp__member *member, uint64_t *room)
 {
     uint64_t bytes;
-    return hbp__mul_u64((uint64_t)hbp__table_rows(shape, member), hbp__cell_bytes(member->cell), &bytes) &&
-           hbp__add_u64(bytes, ALIGNMENT - 1 + GAP, &bytes) &&
-           hbp__add_u64(*total, bytes - bytes % ALIGNMENT, total);
+    if (!hbp__mul_u64((uint64_t)hbp__table_rows(object, member), hbp__cell_bytes(member->cell), &bytes) ||
+        !hbp__add_u64(bytes, ALIGNMENT - 1 + GAP, &bytes))
+        return 0;
+    *room = bytes - bytes % ALIGNMENT;
+    return 1;
 }
 
-/* Lays a column out at *at, which moves behind it and its gap. */
-static void lay(void *object, const hbp__member *member, char **at)
+/* Columns and lists of names in a row, of those that `present` names (all lists above its bits). */
+static const hbp__member *member_at(const hbp__table *table, int32_t i)
 {
-    uint64_t bytes = (uint64_t)hbp__table_rows(object, member) * hbp__cell_bytes(member->cell);
-    uint64_t room = bytes + ALIGNMENT - 1 + GAP;
-    room -= room % ALIGNMENT;
-    void *cells = *at;
-    memcpy((char *)object + member->at, &cells, sizeof cells);
-    WATCH(*at + bytes, room - bytes);
-    *at += room;
+    return i < table->column_count ? &table->columns[i] : &table->names[i - table->column_count];
+}
+
+static int is_present(const hbp__table *table, int32_t i, uint64_t present)
+{
+    return i < table->column_count ? present >> i & 1 : present == ALL;
 }
 
 static uint64_t object_room(const hbp__table *table)
@@ -86,48 +90,90 @@ static uint64_t object_room(const hbp__table *table)
     return table->bytes + ALIGNMENT - 1 - (table->bytes + ALIGNMENT - 1) % ALIGNMENT;
 }
 
-void *hbp__table_new(const hbp__memory *memory, const hbp__table *table, const void *shape)
+static int total_room(const hbp__table *table, const void *object, uint64_t present, uint64_t *total)
 {
-    uint64_t total = object_room(table);
-    for (int32_t i = 0; i < table->column_count; i++)
-        if (!add_room(shape, &table->columns[i], &total))
-            return NULL;
-    for (int32_t i = 0; i < table->name_count; i++)
-        if (!add_room(shape, &table->names[i], &total))
-            return NULL;
-    void *object = hbp__new_zero(memory, total, 1);
+    uint64_t room;
+    *total = object_room(table);
+    for (int32_t i = 0; i < table->column_count + table->name_count; i++)
+        if (is_present(table, i, present) &&
+            (!room_of(object, member_at(table, i), &room) || !hbp__add_u64(*total, room, total)))
+            return 0;
+    return 1;
+}
+
+/* Lays the object's columns out behind it. */
+static void lay(const hbp__table *table, void *object, uint64_t present)
+{
+    char *at = (char *)object + object_room(table);
+    for (int32_t i = 0; i < table->column_count + table->name_count; i++) {
+        const hbp__member *member = member_at(table, i);
+        void *cells = NULL;
+        uint64_t room = 0;
+        if (is_present(table, i, present)) {
+            uint64_t bytes = (uint64_t)hbp__table_rows(object, member) * hbp__cell_bytes(member->cell);
+            (void)room_of(object, member, &room);
+            cells = at;
+            WATCH(at + bytes, room - bytes);
+        }
+        memcpy((char *)object + member->at, &cells, sizeof cells);
+        at += room;
+    }
+}
+
+static void *new_object(const hbp__memory *memory, const hbp__table *table, const void *shape,
+                        uint64_t present, int is_zero)
+{
+    uint64_t total;
+    if (!total_room(table, shape, present, &total))
+        return NULL;
+    void *object = is_zero ? hbp__new_zero(memory, total, 1) : hbp__new(memory, total, 1);
     if (!object)
         return NULL;
     memcpy(object, shape, table->bytes);
-    char *at = (char *)object + object_room(table);
-    for (int32_t i = 0; i < table->column_count; i++)
-        lay(object, &table->columns[i], &at);
-    for (int32_t i = 0; i < table->name_count; i++)
-        lay(object, &table->names[i], &at);
+    lay(table, object, present);
     return object;
+}
+
+void *hbp__table_new(const hbp__memory *memory, const hbp__table *table, const void *shape)
+{
+    return new_object(memory, table, shape, ALL, 1);
+}
+
+void *hbp__table_new_some(const hbp__memory *memory, const hbp__table *table, const void *shape,
+                          uint64_t present)
+{
+    return new_object(memory, table, shape, present & ~(UINT64_C(1) << 63), 0);
 }
 
 static void free_names(const hbp__memory *memory, const void *object, const hbp__member *names)
 {
     char **name = hbp__table_cells(object, names);
-    int64_t rows = hbp__table_rows(object, names);
+    int64_t rows = name ? hbp__table_rows(object, names) : 0;
     for (int64_t i = 0; i < rows; i++)
         hbp__delete(memory, name[i]);
 }
 
 void hbp__table_free(const hbp__memory *memory, const hbp__table *table, void *object)
 {
+    uint64_t room, total = object_room(table);
     if (!object)
         return;
-    uint64_t total = object_room(table);
-    for (int32_t i = 0; i < table->column_count; i++)
-        add_room(object, &table->columns[i], &total);
-    for (int32_t i = 0; i < table->name_count; i++) {
+    for (int32_t i = 0; i < table->column_count + table->name_count; i++)
+        if (hbp__table_cells(object, member_at(table, i)) && room_of(object, member_at(table, i), &room))
+            total += room;
+    for (int32_t i = 0; i < table->name_count; i++)
         free_names(memory, object, &table->names[i]);
-        add_room(object, &table->names[i], &total);
-    }
     UNWATCH(object, total);
     hbp__delete(memory, object);
+}
+
+void hbp__column_copy(const hbp__member *column, void *object, int64_t to, const void *source, int64_t from,
+                      int64_t rows)
+{
+    uint64_t size = hbp__cell_bytes(column->cell);
+    char *cells = hbp__table_cells(object, column);
+    const char *others = hbp__table_cells(source, column);
+    memcpy(cells + (uint64_t)to * size, others + (uint64_t)from * size, (uint64_t)rows * size);
 }
 
 /* Eight characters a word, the first one lowest, and the length: the same on every byte order. */
@@ -145,17 +191,20 @@ static void digest_text(hbp__digest *digest, const char *text)
     hbp__digest_u64(digest, length);
 }
 
+void hbp__column_digest(const hbp__member *column, const void *object, hbp__digest *digest)
+{
+    const void *cells = hbp__table_cells(object, column);
+    int64_t rows = hbp__table_rows(object, column);
+    if (column->cell == HBP__CELL_I32)
+        hbp__digest_column_i32(digest, cells, rows);
+    else
+        hbp__digest_column_i64(digest, cells, rows);
+}
+
 void hbp__table_digest(const hbp__table *table, const void *object, hbp__digest *digest)
 {
-    for (int32_t i = 0; i < table->column_count; i++) {
-        const hbp__member *column = &table->columns[i];
-        const void *cells = hbp__table_cells(object, column);
-        int64_t rows = hbp__table_rows(object, column);
-        if (column->cell == HBP__CELL_I32)
-            hbp__digest_column_i32(digest, cells, rows);
-        else
-            hbp__digest_column_i64(digest, cells, rows);
-    }
+    for (int32_t i = 0; i < table->column_count; i++)
+        hbp__column_digest(&table->columns[i], object, digest);
     for (int32_t i = 0; i < table->name_count; i++) {
         char *const *name = hbp__table_cells(object, &table->names[i]);
         int64_t rows = hbp__table_rows(object, &table->names[i]);

@@ -73,10 +73,20 @@ int64_t hbp__table_bytes(const hbp__table *table, const void *shape);
  * short. The counts must not change while it lives. */
 void *hbp__table_new(const hbp__memory *memory, const hbp__table *table, const void *shape);
 
-/* Releases an object of hbp__table_new and its names; NULL is allowed. */
+/* The same of the columns whose bit is set in `present`, the first one's the lowest, and uninitialised; the
+ * others are NULL, and so are all lists of names. */
+void *hbp__table_new_some(const hbp__memory *memory, const hbp__table *table, const void *shape,
+                          uint64_t present);
+
+/* Releases an object of either and its names; NULL is allowed. */
 void hbp__table_free(const hbp__memory *memory, const hbp__table *table, void *object);
 
-/* All columns, then all names, into a digest. */
+/* Rows [from, from + rows) of a column of one object to `to` .. of another's. */
+void hbp__column_copy(const hbp__member *column, void *object, int64_t to, const void *source, int64_t from,
+                      int64_t rows);
+
+/* A column into a digest; one that is absent counts as no rows. All columns, then all names. */
+void hbp__column_digest(const hbp__member *column, const void *object, hbp__digest *digest);
 void hbp__table_digest(const hbp__table *table, const void *object, hbp__digest *digest);
 
 #endif
