@@ -23,9 +23,10 @@ static void check(hbp_context *context, hbp_status status)
 /* Cuts whose slowest stage is as fast as can be: the bottleneck by bisection. */
 static void balance(const hbp_layers *layers, int32_t *cuts)
 {
-    int64_t count, low = 0, high = 0;
-    const int64_t *forward = hbp_layers_get_column(layers, "forward_ns", &count);
-    const int64_t *backward = hbp_layers_get_column(layers, "backward_ns", &count);
+    hbp_layers_view view = {.struct_size = sizeof view};
+    (void)hbp_layers_get_view(layers, &view);
+    const int64_t *forward = view.forward_ns, *backward = view.backward_ns;
+    int64_t count = view.layers, low = 0, high = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t ns = forward[i] + backward[i];
         low = ns > low ? ns : low;
@@ -112,7 +113,7 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     check(context, hbp_vlm_create_layers(context, vlm, machine, &o, &layers));
 
     int32_t cuts[STAGES + 1];
-    int64_t limit[STAGES], count, ns = 0;
+    int64_t limit[STAGES], ns = 0;
     balance(layers, cuts);
     hbp_pipeline_options pipeline;
     hbp_pipeline_options_init(&pipeline, sizeof pipeline);
@@ -121,10 +122,10 @@ static void model(hbp_context *context, const char *name, const char *gpu, doubl
     pipeline.limit_bytes = limit;
     for (int32_t s = 0; s < STAGES; s++)
         limit[s] = ((int64_t)gib << 30) - RESERVE;
-    const int64_t *forward = hbp_layers_get_column(layers, "forward_ns", &count);
-    const int64_t *backward = hbp_layers_get_column(layers, "backward_ns", &count);
-    for (int64_t i = 0; i < count; i++)
-        ns += forward[i] + backward[i];
+    hbp_layers_view view = {.struct_size = sizeof view};
+    (void)hbp_layers_get_view(layers, &view);
+    for (int64_t i = 0; i < view.layers; i++)
+        ns += view.forward_ns[i] + view.backward_ns[i];
     printf("  %s, %g units and %g tokens, %d replicas, %d GiB; a micro-batch %.1f ms\n", name, vision, tokens,
            (int)data_parallel, (int)gib, (double)ns / 1e6);
     static const struct {

@@ -228,8 +228,10 @@ static void model(hbp_context *context, const char *name, double vision, double 
     pipeline.link_overlap = 0.5;
     pipeline.vision_scale = uneven ? scale[0] : NULL;
     pipeline.token_scale = uneven ? scale[1] : NULL;
-    bench_section("%s, %d layers on 4 stages x %d, %d micro-batches%s", name, (int)hbp_layers_count(layers),
-                  (int)turns, (int)micro_batches, uneven ? " that differ" : "");
+    hbp_layers_view view = {.struct_size = sizeof view};
+    (void)hbp_layers_get_view(layers, &view);
+    bench_section("%s, %d layers on 4 stages x %d, %d micro-batches%s", name, (int)view.layers, (int)turns,
+                  (int)micro_batches, uneven ? " that differ" : "");
     for (int32_t order = 0; order <= uneven; order++)
         for (int32_t mode = 0; mode < 5; mode++) {
             double seconds;

@@ -77,7 +77,9 @@ static void measure(hbp_context *context, const char *name, int32_t gpus, result
     hbp_machine *machine = machine_of(context, gpus);
     hbp_graph *graph = NULL;
     bench_need(context, hbp_graph_create_workload(context, name, machine, &graph), name);
-    r->operators = (int32_t)hbp_graph_count_operators(graph);
+    hbp_graph_view view = {.struct_size = sizeof view};
+    (void)hbp_graph_get_view(graph, &view);
+    r->operators = (int32_t)view.operators;
     for (int32_t mode = 0; mode < MODES; mode++)
         r->way[mode] = plan(context, graph, machine, mode, HBP_PLACE_FLOWS, 0);
     for (int32_t placement = 0; placement < PLACEMENTS; placement++)

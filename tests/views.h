@@ -14,6 +14,9 @@
         return view;                                                                                         \
     }
 
+TEST_VIEW(graph)
+TEST_VIEW(layers)
+TEST_VIEW(lengths)
 TEST_VIEW(packs)
 TEST_VIEW(groups)
 TEST_VIEW(partition)

@@ -107,6 +107,8 @@ typedef struct cli {
     int64_t barriers;
     const char *trace_file;
     const char *graph_out;
+    const char *graph_text;
+    const char *run_out;
     const char *schedule_file;
     const char *previous_file;
 
@@ -140,6 +142,7 @@ typedef struct cli {
     hbp_task_schedule *schedule;
     hbp_task_schedule *previous;
     hbp_task_run *task_run;
+    hbp_pipeline_run *pipeline_run;
     hbp_timeline *timeline;
     json_t *result; /* what --json prints */
 } cli;
@@ -211,6 +214,39 @@ hbp_status cli_make_groups(cli *c, int32_t mode);
 int64_t cli_tokens_of_groups(const cli *c); /* that a step of them carries */
 /* c->plan from c->file, and c->vlm_plan where it is the data of one. */
 hbp_status cli_load_plan(cli *c);
+/* A kind of object that has files, other than plans. */
+typedef struct cli_object {
+    const char *format;
+    const char *what;           /* "a task schedule" */
+    int takes;                  /* CLI_TAKES_* */
+    hbp_status (*load)(cli *c); /* c->file */
+    int (*show)(cli *c);        /* what the commands do with it once it is loaded: the exit status */
+    int (*validate)(cli *c);
+    int (*trace)(cli *c);
+    hbp_status (*dump)(const cli *c, const char *path);
+} cli_object;
+enum { CLI_TAKES_GRAPH = 1 }; /* --graph, --machine, --schedule */
+
+/* objects.c: the kind of c->file; NULL for plans and what is none of these. */
+const cli_object *cli_find_object(const cli *c);
+/* Loads it; options that it has no use for are wrong usage. The exit status. */
+int cli_load_object(cli *c, const cli_object *object);
+/* Ends of commands: what a validator came to, `what` of a valid file; that c->output is a trace. */
+int cli_print_validity(cli *c, hbp_status status, uint64_t digest, const char *what);
+int cli_print_written(cli *c);
+
+/* schedules.c */
+extern const cli_object cli_schedule_object;
+extern const cli_object cli_task_run_object;
+extern const char *const cli_task_modes[];
+extern const char *const cli_placements[];
+/* c->graph from a file, or a workload of that name, and c->machine. */
+hbp_status cli_read_graph(cli *c, const char *text);
+/* c->schedule, whose last line is left open, and a run of it; `r` NULL: without. */
+void cli_print_schedule(const cli *c, const hbp_task_summary *s, const hbp_task_run_summary *r);
+json_t *cli_schedule_json(const hbp_task_summary *s, const hbp_task_run_summary *r);
+json_t *cli_slices_json(const hbp_task_schedule *schedule);
+
 /* Stages of c->vlm_plan, and what the run comes to. */
 void cli_print_vlm(const cli *c);
 json_t *cli_vlm_json(const cli *c);

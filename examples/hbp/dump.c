@@ -6,8 +6,16 @@
 
 #include "cli.h"
 
+static hbp_status write_json(const cli *c, const cli_object *object, const char *path)
+{
+    if (object)
+        return object->dump(c, path);
+    return c->vlm_plan ? hbp_vlm_plan_write_json(c->context, c->vlm_plan, path)
+                       : hbp_plan_write_json(c->context, c->plan, path);
+}
+
 /* The library writes files; standard output gets a copy of one. */
-static int copy_out(cli *c)
+static int copy_out(cli *c, const cli_object *object)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -16,7 +24,7 @@ static int copy_out(cli *c)
     if (descriptor < 0)
         return cli_error("cannot make a temporary file in %s: %s", folder ? folder : "/tmp", strerror(errno));
     close(descriptor);
-    int status = hbp_plan_write_json(c->context, c->plan, path) < 0 ? cli_failed(c) : 0;
+    int status = write_json(c, object, path) < 0 ? cli_failed(c) : 0;
     FILE *file = status == 0 ? fopen(path, "rb") : NULL;
     if (status == 0 && !file)
         status = cli_error("cannot read %s: %s", path, strerror(errno));
@@ -32,10 +40,15 @@ static int copy_out(cli *c)
 
 int cli_dump(cli *c)
 {
-    CLI_TRY(c, cli_load_plan(c));
+    const cli_object *object = cli_find_object(c);
+    int wrong = object ? cli_load_object(c, object) : 0;
+    if (wrong)
+        return wrong;
+    if (!object)
+        CLI_TRY(c, cli_load_plan(c));
     if (!c->output)
-        return copy_out(c);
-    CLI_TRY(c, hbp_plan_write_json(c->context, c->plan, c->output));
+        return copy_out(c, object);
+    CLI_TRY(c, write_json(c, object, c->output));
     cli_clear_progress();
     if (c->json) {
         c->result = json_pack("{s:s}", "path", c->output);

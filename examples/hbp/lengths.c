@@ -163,9 +163,10 @@ int cli_lengths(cli *c)
     hbp_lengths_summary s;
     s.struct_size = sizeof s;
     CLI_TRY(c, hbp_lengths_get_summary(c->context, c->lengths, &s));
-    int64_t bins = 0;
-    const int64_t *lengths = hbp_lengths_get_histogram_lengths(c->lengths, &bins);
-    const int64_t *counts = hbp_lengths_get_histogram_counts(c->lengths, &bins);
+    hbp_lengths_view view = {.struct_size = sizeof view};
+    (void)hbp_lengths_get_view(c->lengths, &view);
+    const int64_t *lengths = view.histogram_lengths, *counts = view.histogram_counts;
+    int64_t bins = view.distinct_lengths;
     int64_t quantiles[SHARES];
     for (int i = 0; i < SHARES; i++)
         quantiles[i] = quantile(lengths, counts, bins, s.samples, shares[i]);

@@ -54,9 +54,11 @@ static void print_help(void)
     printf("usage: hbp COMMAND [FILE] [options]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s%-8s %s\n", commands[i].name, commands[i].argument, commands[i].summary);
-    printf("\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
-           "standard input. `hbp COMMAND --help` lists the options; every command takes --json.\n"
-           "Exit status: 0 on success, 1 on failure, 2 on wrong usage, 130 after Ctrl-C.\n\nmodels:  ");
+    printf(
+        "\nFILE holds lengths: .npy, text, CSV, JSON lines, Megatron .idx, any of them gzipped, or - for\n"
+        "standard input. PLAN is a plan, or the file of a task schedule, of a run of tasks or of a run of a\n"
+        "pipeline. `hbp COMMAND --help` lists the options; every command takes --json.\n"
+        "Exit status: 0 on success, 1 on failure, 2 on wrong usage, 130 after Ctrl-C.\n\nmodels:  ");
     for (int64_t i = 0; i < hbp_model_count_presets(); i++)
         printf("%s%s", i == 0 ? "" : i % 6 ? ", " : ",\n         ", hbp_model_get_preset_name(i));
     printf("\nvision-language models: ");
@@ -90,6 +92,7 @@ static void free_objects(cli *c)
     hbp_plan_file_free(c->plan_file);
     hbp_timeline_free(c->timeline);
     hbp_task_run_free(c->task_run);
+    hbp_pipeline_run_free(c->pipeline_run);
     hbp_task_schedule_free(c->schedule);
     hbp_task_schedule_free(c->previous);
     hbp_graph_free(c->graph);
@@ -121,11 +124,11 @@ static int is_same(const char *a, const char *b)
 /* A file that is read is not written over: what it held would be gone without a word. */
 static int check_outputs(const cli *c)
 {
-    const char *outputs[] = {c->output, c->trace_file, c->graph_out};
+    const char *outputs[] = {c->output, c->trace_file, c->graph_out, c->run_out};
     const char *inputs[] = {c->file,          c->vision_file,   c->cost_file,     c->batches_file,
                             c->layers_file,   c->schedule_file, c->previous_file, c->lengths_file,
                             c->measured_file, c->xml,           c->nccl_tests,    c->nccl_topo,
-                            c->model_text,    c->machine_text,  c->vlm_text};
+                            c->model_text,    c->machine_text,  c->vlm_text,      c->graph_text};
     for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
         if (outputs[o] && !*outputs[o])
             return cli_usage("a file to write has an empty name");

@@ -325,5 +325,10 @@ static int one_step(cli *c)
 
 int cli_show(cli *c)
 {
+    const cli_object *object = cli_find_object(c);
+    if (object) {
+        int wrong = cli_load_object(c, object);
+        return wrong ? wrong : object->show(c);
+    }
     return c->step >= 0 || c->rank >= 0 ? one_step(c) : overview(c);
 }

@@ -70,13 +70,12 @@ static int print_json(cli *c, const hbp_partition *partition, const hbp_partitio
     return cli_print_json(c);
 }
 
-static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *partition,
-                      const hbp_partition_summary *s)
+static int print_text(cli *c, const hbp_partition *partition, const hbp_partition_summary *s)
 {
     hbp_partition_view view = {.struct_size = sizeof view};
     (void)hbp_partition_get_view(partition, &view);
     int64_t stages = view.stages;
-    printf("%s, %s, %s\n\n", show_number(hbp_layers_count(layers), "layer").s, show_number(stages, "stage").s,
+    printf("%s, %s, %s\n\n", show_number(view.cuts[view.chunks], "layer").s, show_number(stages, "stage").s,
            show_number(s->micro_batches, "micro-batch").s);
     table t;
     table_begin(&t, 5, (const char *[]){"stage", "<layers", "micro-batch", "busy", "peak"});
@@ -118,6 +117,16 @@ static int print_text(cli *c, const hbp_layers *layers, const hbp_partition *par
     return 0;
 }
 
+/* The run of a step on these stages. */
+static hbp_status write_run(cli *c, const hbp_pipeline_options *pipeline)
+{
+    hbp_partition_view view = {.struct_size = sizeof view};
+    (void)hbp_partition_get_view(c->partition_found, &view);
+    hbp_status status =
+        hbp_simulate_pipeline(c->context, c->layers, view.cuts, pipeline, view.order, &c->pipeline_run);
+    return status < 0 ? status : hbp_pipeline_run_save(c->context, c->pipeline_run, c->output);
+}
+
 int cli_stages(cli *c)
 {
     if (!c->stages)
@@ -144,9 +153,16 @@ int cli_stages(cli *c)
         pipeline.limit_bytes = limit;
     }
     hbp_status status = hbp_partition_layers(c->context, c->layers, &pipeline, &options, &c->partition_found);
+    if (status >= 0 && c->output)
+        status = write_run(c, &pipeline);
     free(limit);
     CLI_TRY(c, status);
     CLI_TRY(c, hbp_partition_get_summary(c->context, c->partition_found, &s));
     cli_clear_progress();
-    return c->json ? print_json(c, c->partition_found, &s) : print_text(c, c->layers, c->partition_found, &s);
+    if (c->json)
+        return print_json(c, c->partition_found, &s);
+    int failed = print_text(c, c->partition_found, &s);
+    if (!failed && c->output)
+        printf("wrote %s\n", show_name(c->output).s);
+    return failed;
 }

@@ -132,6 +132,13 @@ int cli_trace(cli *c)
 {
     if (!c->output)
         return cli_usage("hbp trace needs -o FILE");
+    const cli_object *object = cli_find_object(c);
+    if (object) {
+        int wrong = cli_load_object(c, object);
+        return wrong ? wrong : object->trace(c);
+    }
+    if (c->schedule_file)
+        return cli_usage("--schedule is for runs of tasks");
     CLI_TRY(c, cli_load_plan(c));
     int64_t first = c->step < 0 ? 0 : c->step;
     hbp_plan_view view = {.struct_size = sizeof view};

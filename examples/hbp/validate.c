@@ -4,6 +4,13 @@
 
 int cli_validate(cli *c)
 {
+    const cli_object *object = cli_find_object(c);
+    if (object) {
+        int wrong = cli_load_object(c, object);
+        return wrong ? wrong : object->validate(c);
+    }
+    if (c->graph_text || c->schedule_file || c->barriers)
+        return cli_usage("--graph, --schedule and --barriers are for task schedules and their runs");
     if ((c->model_text != NULL) != (c->machine_text != NULL))
         return cli_usage("--model and --machine go together");
     CLI_TRY(c, cli_load_plan(c));

@@ -121,14 +121,15 @@ static json_t *way_json(const way *w)
 static void add_layers(const cli *c, json_t *row)
 {
     hbp_vlm_plan_view view = {.struct_size = sizeof view};
+    hbp_layers_view layers = {.struct_size = sizeof layers};
     (void)hbp_vlm_plan_get_view(c->vlm_plan, &view);
+    (void)hbp_layers_get_view(hbp_vlm_plan_get_layers(c->vlm_plan), &layers);
     json_t *cut_list = json_array(), *recompute_list = json_array(), *name_list = json_array();
     for (int64_t i = 0; i <= view.chunks; i++)
         json_array_append_new(cut_list, json_integer(view.cuts[i]));
     for (int64_t i = 0; i < view.layers; i++) {
         json_array_append_new(recompute_list, json_string(choice_names[view.recompute[i]]));
-        json_array_append_new(name_list,
-                              json_string(hbp_layers_get_name(hbp_vlm_plan_get_layers(c->vlm_plan), i)));
+        json_array_append_new(name_list, json_string(layers.names[i]));
     }
     json_object_set_new(row, "cuts", cut_list);
     json_object_set_new(row, "recompute", recompute_list);
@@ -176,11 +177,12 @@ static shown show_layers(const hbp_layers *layers, const int32_t *cuts, int64_t 
                          int64_t stage)
 {
     shown text = {""};
+    hbp_layers_view view = {.struct_size = sizeof view};
+    (void)hbp_layers_get_view(layers, &view);
     int at = 0;
     for (int64_t k = stage; k < chunks && at < (int)sizeof text.s - 80; k += stages) {
-        const char *last = hbp_layers_get_name(layers, cuts[k + 1] - 1);
-        at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%s", at ? "; " : "",
-                       hbp_layers_get_name(layers, cuts[k]));
+        const char *last = view.names[cuts[k + 1] - 1];
+        at += snprintf(text.s + at, sizeof text.s - (size_t)at, "%s%s", at ? "; " : "", view.names[cuts[k]]);
         if (cuts[k + 1] - cuts[k] > 1)
             at += snprintf(text.s + at, sizeof text.s - (size_t)at, " .. %s", last);
     }

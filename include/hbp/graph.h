@@ -87,11 +87,19 @@ HBP_API hbp_status hbp_graph_read(hbp_context *context, const char *path, hbp_gr
 HBP_API hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path,
                                   int32_t format);
 
-HBP_API int64_t hbp_graph_count_operators(const hbp_graph *graph);
-HBP_API int64_t hbp_graph_count_edges(const hbp_graph *graph);
-HBP_API int64_t hbp_graph_count_profiles(const hbp_graph *graph);
-HBP_API int64_t hbp_graph_count_tasks(const hbp_graph *graph);      /* numbered as they came */
-HBP_API int64_t hbp_graph_count_parameters(const hbp_graph *graph); /* distinct sets of weights */
+/* The columns of a graph (docs: views), valid until something is added to it. */
+typedef struct hbp_graph_view {
+    uint32_t struct_size;
+    int64_t operators;
+    int64_t edges;
+    int64_t profiles;
+    int64_t tasks;                      /* numbered as they came */
+    int64_t parameters;                 /* distinct sets of weights */
+    const int32_t *operator_tasks;      /* [operators] number of each one's task */
+    const int32_t *operator_parameters; /* [operators] and of its weights */
+} hbp_graph_view;
+
+HBP_API hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view);
 
 /* Operator `index` as it was added; strings are owned by the graph. HBP_E_INVALID for no such operator. */
 HBP_API hbp_status hbp_graph_get_operator(hbp_context *context, const hbp_graph *graph, int64_t index,
@@ -102,9 +110,7 @@ HBP_API hbp_status hbp_graph_get_edge(hbp_context *context, const hbp_graph *gra
 HBP_API hbp_status hbp_graph_get_profile(hbp_context *context, const hbp_graph *graph, int64_t index,
                                          const int32_t **gpus, const int64_t **ns, int64_t *count);
 
-/* Numbers of each operator's task and weights [operators]; names by number, NULL for none such. Shareable. */
-HBP_API const int32_t *hbp_graph_get_operator_tasks(const hbp_graph *graph, int64_t *count);
-HBP_API const int32_t *hbp_graph_get_operator_parameters(const hbp_graph *graph, int64_t *count);
+/* Names by number, owned by the graph; NULL for none such. Shareable. */
 HBP_API const char *hbp_graph_get_task_name(const hbp_graph *graph, int64_t task);
 HBP_API const char *hbp_graph_get_parameters_name(const hbp_graph *graph, int64_t parameters);
 

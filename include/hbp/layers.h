@@ -67,13 +67,30 @@ HBP_API hbp_status hbp_layers_read(hbp_context *context, const char *path, hbp_l
 
 HBP_API void hbp_layers_free(hbp_layers *layers);
 
-HBP_API int32_t hbp_layers_count(const hbp_layers *layers);
+/* The columns of layers (docs: views), each [layers] and as hbp_layer_columns has it; never NULL: defaults
+ * are filled in. */
+typedef struct hbp_layers_view {
+    uint32_t struct_size;
+    int64_t layers;
+    const int32_t *kind;     /* HBP_LAYER_* */
+    const int32_t *cut_kind; /* HBP_LAYER_* */
+    const char *const *names;
+    const int64_t *forward_ns;
+    const int64_t *backward_ns;
+    const int64_t *parameters;
+    const int64_t *state_bytes;
+    const int64_t *activation_bytes;
+    const int64_t *recomputed_bytes;
+    const int64_t *working_bytes;
+    const int64_t *attention_bytes;
+    const int64_t *attention_ns;
+    const int64_t *mlp_bytes;
+    const int64_t *mlp_ns;
+    const int64_t *recompute_ns;
+    const int64_t *cut_bytes;
+} hbp_layers_view;
 
-/* Column `name` ("forward_ns", every int64 name above) [count], owned by the layers; NULL for no such column.
- * Thread: shareable. */
-HBP_API const int64_t *hbp_layers_get_column(const hbp_layers *layers, const char *name, int64_t *count);
-HBP_API const int32_t *hbp_layers_get_kinds(const hbp_layers *layers, int64_t *count);
-HBP_API const char *hbp_layers_get_name(const hbp_layers *layers, int64_t index);
+HBP_API hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view);
 
 HBP_END_DECLS
 

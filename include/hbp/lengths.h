@@ -165,10 +165,15 @@ typedef struct hbp_lengths_summary {
 HBP_API hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *lengths,
                                            hbp_lengths_summary *summary);
 
-/* The histogram: distinct lengths in ascending order and their counts; *bins of each, owned by the data set.
- * Thread: shareable. */
-HBP_API const int64_t *hbp_lengths_get_histogram_lengths(const hbp_lengths *lengths, int64_t *bins);
-HBP_API const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengths, int64_t *bins);
+/* The histogram of a data set (docs: views). */
+typedef struct hbp_lengths_view {
+    uint32_t struct_size;
+    int64_t distinct_lengths;
+    const int64_t *histogram_lengths; /* [distinct_lengths] ascending, tokens */
+    const int64_t *histogram_counts;  /* [distinct_lengths] samples (pieces) of each */
+} hbp_lengths_view;
+
+HBP_API hbp_status hbp_lengths_get_view(const hbp_lengths *lengths, hbp_lengths_view *view);
 
 /* The length of sample (piece) `index` in tokens, or -1 when there is none. Thread: shareable. */
 HBP_API int64_t hbp_lengths_get_length(const hbp_lengths *lengths, int64_t index);

@@ -150,10 +150,13 @@ typedef struct hbp_pipeline_summary {
     uint32_t struct_size;
     int32_t stages;
     int64_t total_ns;
-    int64_t bound_ns;   /* no order of these micro-batches on these stages takes less */
-    int64_t peak_bytes; /* of the fullest stage */
-    int64_t operations; /* 2 M S V */
-    double bubble;      /* share of stage-time in which a stage waits */
+    int64_t bound_ns;       /* no order of these micro-batches on these stages takes less */
+    int64_t peak_bytes;     /* of the fullest stage */
+    int64_t operations;     /* 2 M S V */
+    double bubble;          /* share of stage-time in which a stage waits */
+    int32_t virtual_stages; /* V, 1 or more */
+    int32_t micro_batches;  /* M */
+    uint64_t digest;        /* over columns, V, M, total_ns and bound_ns */
 } hbp_pipeline_summary;
 
 HBP_API hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
@@ -175,6 +178,30 @@ typedef struct hbp_pipeline_run_view {
 } hbp_pipeline_run_view;
 
 HBP_API hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view);
+
+/* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing
+ * is believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. A loaded
+ * run is like any other. O(operations). Thread: one per context. */
+HBP_API hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path);
+HBP_API hbp_status hbp_pipeline_run_load(hbp_context *context, const char *path, hbp_pipeline_run **out);
+
+/* Whether every chunk's forward and backward runs once for each micro-batch, on the chunk's stage, one at a
+ * time and not before what it needs, and whether the numbers are those of the columns. With `layers`: whether
+ * these, cut and run with these options in the order in which stage 0 begins micro-batches, make the same
+ * times, bytes and bound; without, `cuts` and `pipeline` are not looked at. HBP_E_INVALID names the first
+ * breach. O(operations). Thread: one per context. */
+HBP_API hbp_status hbp_pipeline_run_validate(hbp_context *context, const hbp_pipeline_run *run,
+                                             const hbp_layers *layers, const int32_t *cuts,
+                                             const hbp_pipeline_options *pipeline);
+
+/* Writes the run as a Chrome trace (chrome://tracing, Perfetto): a row for each stage, an event for each
+ * operation. Whole or not at all. O(operations). Thread: one per context. */
+HBP_API hbp_status hbp_pipeline_run_write_trace(hbp_context *context, const hbp_pipeline_run *run,
+                                                const char *path);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(operations). */
+HBP_API hbp_status hbp_pipeline_run_write_json(hbp_context *context, const hbp_pipeline_run *run,
+                                               const char *path);
 
 /* Orders the micro-batches of a step for the least simulated time: best for M <= 7, never slower than as
  * given. `order` [M] is written on success; *before_ns, *after_ns may be NULL. Within memory limits when the

@@ -153,6 +153,10 @@ HBP_API hbp_status hbp_vlm_plan_validate(hbp_context *context, const hbp_vlm_pla
 HBP_API hbp_status hbp_vlm_plan_write_trace(hbp_context *context, const hbp_vlm_plan *plan, int64_t first,
                                             int64_t count, const char *path);
 
+/* Writes the plan as JSON: its data as hbp_plan_write_json does, and "vlm" with all else under the keys of
+ * its file. Whole or not at all. Thread: one per context. */
+HBP_API hbp_status hbp_vlm_plan_write_json(hbp_context *context, const hbp_vlm_plan *plan, const char *path);
+
 HBP_END_DECLS
 
 #endif

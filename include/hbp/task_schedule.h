@@ -115,7 +115,7 @@ HBP_API const char *hbp_task_schedule_get_parameters_name(const hbp_task_schedul
 HBP_API hbp_status hbp_task_schedule_validate(hbp_context *context, const hbp_task_schedule *schedule,
                                               const hbp_graph *graph, const hbp_machine *machine);
 
-/* A file of msgpack: a header map, then the columns, with CRC and digest (docs: file of a task schedule).
+/* A file of msgpack: a header map, then the columns, with CRC and digest (docs: files of one object).
  * Saved atomically; what is read is not trusted: HBP_E_FORMAT with the offset, HBP_E_VERSION. */
 HBP_API hbp_status hbp_task_schedule_save(hbp_context *context, const hbp_task_schedule *schedule,
                                           const char *path);
@@ -126,6 +126,10 @@ HBP_API hbp_status hbp_task_schedule_load(hbp_context *context, const char *path
  * schedule's. HBP_E_INVALID names a slice that ends before it starts. Saved atomically. */
 HBP_API hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
                                            const int64_t *starts, const int64_t *ends, const char *path);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(rows). */
+HBP_API hbp_status hbp_task_schedule_write_json(hbp_context *context, const hbp_task_schedule *schedule,
+                                                const char *path);
 
 HBP_END_DECLS
 

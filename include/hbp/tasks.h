@@ -93,7 +93,9 @@ typedef struct hbp_task_run_summary {
     int64_t moved_bytes;
     int64_t crossing_bytes;
     int64_t peak_bytes;
-    double idle; /* share of GPU time, 0 to slices_ns, without a slice */
+    double idle;              /* share of GPU time, 0 to slices_ns, without a slice */
+    uint64_t schedule_digest; /* of the schedule that was run */
+    uint64_t digest;          /* over columns and all of this but idle */
 } hbp_task_run_summary;
 
 HBP_API void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size);
@@ -109,6 +111,23 @@ typedef struct hbp_task_run_view {
 } hbp_task_run_view;
 
 HBP_API hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view);
+
+/* Writes the run to a file, whole or not at all; reads one (docs: files of one object), of which nothing is
+ * believed: HBP_E_FORMAT names the byte and what is wrong there, HBP_E_VERSION a newer format. Columns give a
+ * trace: hbp_task_schedule_trace. O(slices). Thread: one per context. */
+HBP_API hbp_status hbp_task_run_save(hbp_context *context, const hbp_task_run *run, const char *path);
+HBP_API hbp_status hbp_task_run_load(hbp_context *context, const char *path, hbp_task_run **out);
+
+/* Writes all of it as JSON, under the keys of its file. Whole or not at all. O(slices). */
+HBP_API hbp_status hbp_task_run_write_json(hbp_context *context, const hbp_task_run *run, const char *path);
+
+/* Whether the numbers are those of the columns. With `schedule`: whether this, its graph and the machine, run
+ * with these options, make the same run; without, the last four are not looked at. HBP_E_INVALID names the
+ * first breach; errors of hbp_simulate_tasks. Thread: one per context. */
+HBP_API hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_run *run,
+                                         const hbp_graph *graph, const hbp_machine *machine,
+                                         const hbp_task_schedule *schedule,
+                                         const hbp_task_run_options *options);
 
 HBP_END_DECLS
 

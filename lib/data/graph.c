@@ -410,29 +410,18 @@ hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const
     return HBP_OK;
 }
 
-int64_t hbp_graph_count_operators(const hbp_graph *graph)
+hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view)
 {
-    return graph ? graph->operator_count : 0;
-}
-
-int64_t hbp_graph_count_edges(const hbp_graph *graph)
-{
-    return graph ? graph->edge_count : 0;
-}
-
-int64_t hbp_graph_count_profiles(const hbp_graph *graph)
-{
-    return graph ? graph->profile_count : 0;
-}
-
-int64_t hbp_graph_count_tasks(const hbp_graph *graph)
-{
-    return graph ? graph->tasks.count : 0;
-}
-
-int64_t hbp_graph_count_parameters(const hbp_graph *graph)
-{
-    return graph ? graph->parameters.count : 0;
+    hbp_graph_view all = {0};
+    if (graph)
+        all = (hbp_graph_view){.operators = graph->operator_count,
+                               .edges = graph->edge_count,
+                               .profiles = graph->profile_count,
+                               .tasks = graph->tasks.count,
+                               .parameters = graph->parameters.count,
+                               .operator_tasks = graph->task_of,
+                               .operator_parameters = graph->parameters_of};
+    return hbp__view_write(view, graph, &all, sizeof all);
 }
 
 static hbp_status check_index(hbp_context *context, const char *what, int64_t index, int64_t count)
@@ -492,9 +481,6 @@ hbp_status hbp_graph_get_profile(hbp_context *context, const hbp_graph *graph, i
         *count = profile->points;
     return HBP_OK;
 }
-
-HBP__COLUMN_GETTER(int32_t, hbp_graph_get_operator_tasks, hbp_graph, task_of, operator_count)
-HBP__COLUMN_GETTER(int32_t, hbp_graph_get_operator_parameters, hbp_graph, parameters_of, operator_count)
 
 static const char *name_at(const hbp__names *names, int64_t index)
 {

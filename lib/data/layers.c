@@ -186,32 +186,17 @@ void hbp_layers_free(hbp_layers *layers)
     hbp__table_free(&memory, &hbp__layers_table, layers);
 }
 
-int32_t hbp_layers_count(const hbp_layers *layers)
+hbp_status hbp_layers_get_view(const hbp_layers *layers, hbp_layers_view *view)
 {
-    return layers ? layers->count : 0;
-}
-
-const int64_t *hbp_layers_get_column(const hbp_layers *layers, const char *name, int64_t *count)
-{
-    const int64_t *column = NULL;
-#define FIND(field)                                                                                          \
-    if (layers && name && strcmp(name, #field) == 0)                                                         \
-        column = layers->field;
-    HBP__LAYER_COLUMNS(FIND)
-#undef FIND
-    if (count)
-        *count = column ? layers->count : 0;
-    return column;
-}
-
-const int32_t *hbp_layers_get_kinds(const hbp_layers *layers, int64_t *count)
-{
-    if (count)
-        *count = layers ? layers->count : 0;
-    return layers ? layers->kind : NULL;
-}
-
-const char *hbp_layers_get_name(const hbp_layers *layers, int64_t index)
-{
-    return layers && index >= 0 && index < layers->count ? layers->name[index] : NULL;
+    hbp_layers_view all = {0};
+    if (layers) {
+        all.layers = layers->count;
+        all.kind = layers->kind;
+        all.cut_kind = layers->cut_kind;
+        all.names = (const char *const *)layers->name;
+#define GIVE(name) all.name = layers->name;
+        HBP__LAYER_COLUMNS(GIVE)
+#undef GIVE
+    }
+    return hbp__view_write(view, layers, &all, sizeof all);
 }

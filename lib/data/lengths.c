@@ -329,21 +329,14 @@ hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *leng
     return hbp__struct_write(context, summary, &all, sizeof all, "hbp_lengths_summary");
 }
 
-static const int64_t *get_bins(const hbp_lengths *lengths, const int64_t *column, int64_t *bins)
+hbp_status hbp_lengths_get_view(const hbp_lengths *lengths, hbp_lengths_view *view)
 {
-    if (bins)
-        *bins = lengths ? lengths->bins : 0;
-    return column;
-}
-
-const int64_t *hbp_lengths_get_histogram_lengths(const hbp_lengths *lengths, int64_t *bins)
-{
-    return get_bins(lengths, lengths ? lengths->bin_length : NULL, bins);
-}
-
-const int64_t *hbp_lengths_get_histogram_counts(const hbp_lengths *lengths, int64_t *bins)
-{
-    return get_bins(lengths, lengths ? lengths->bin_count : NULL, bins);
+    hbp_lengths_view all = {0};
+    if (lengths)
+        all = (hbp_lengths_view){.distinct_lengths = lengths->bins,
+                                 .histogram_lengths = lengths->bin_length,
+                                 .histogram_counts = lengths->bin_count};
+    return hbp__view_write(view, lengths, &all, sizeof all);
 }
 
 int64_t hbp__lengths_get(const hbp_lengths *lengths, int64_t index)

@@ -1,5 +1,6 @@
 #include "data/table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -212,4 +213,54 @@ void hbp__table_digest(const hbp__table *table, const void *object, hbp__digest 
         for (int64_t k = 0; k < rows; k++)
             digest_text(digest, name[k]);
     }
+}
+
+static void print_cell(hbp__cell cell, const void *at, char text[32])
+{
+    union {
+        int32_t i32;
+        int64_t i64;
+        uint64_t u64;
+        double f64;
+    } value;
+    memcpy(&value, at, hbp__cell_bytes(cell));
+    if (cell == HBP__CELL_F64)
+        snprintf(text, 32, "%.17g", value.f64);
+    else if (cell == HBP__CELL_U64)
+        snprintf(text, 32, "%016llx", (unsigned long long)value.u64);
+    else
+        snprintf(text, 32, "%lld", cell == HBP__CELL_I32 ? value.i32 : (long long)value.i64);
+}
+
+/* Fails where a cell is not what was found. */
+static hbp_status compare_cell(hbp_context *context, const hbp__member *member, int64_t row, const void *told,
+                               const void *found, const char *whose)
+{
+    char place[32] = "", is[32], makes[32];
+    if (memcmp(told, found, hbp__cell_bytes(member->cell)) == 0)
+        return HBP_OK;
+    if (row >= 0)
+        snprintf(place, sizeof place, " %lld", (long long)row);
+    print_cell(member->cell, told, is);
+    print_cell(member->cell, found, makes);
+    return hbp__fail(context, HBP_E_INVALID, "%s%s is %s; %s it %s", member->name, place, is, whose, makes);
+}
+
+hbp_status hbp__table_compare(hbp_context *context, const hbp__table *table, const void *told,
+                              const void *found, const char *whose)
+{
+    for (int32_t i = 0; i < table->column_count; i++) {
+        const hbp__member *column = &table->columns[i];
+        const uint64_t bytes = hbp__cell_bytes(column->cell);
+        const char *these = hbp__table_cells(told, column), *those = hbp__table_cells(found, column);
+        for (int64_t row = 0; row < hbp__table_rows(found, column); row++)
+            HBP__TRY(compare_cell(context, column, row, these + (uint64_t)row * bytes,
+                                  those + (uint64_t)row * bytes, whose));
+    }
+    for (int32_t i = 0; i < table->number_count; i++) {
+        const hbp__member *number = &table->numbers[i];
+        HBP__TRY(compare_cell(context, number, -1, (const char *)told + number->at,
+                              (const char *)found + number->at, whose));
+    }
+    return HBP_OK;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/context.h"
 #include "base/digest.h"
 #include "base/memory.h"
 
@@ -39,17 +40,31 @@ typedef struct hbp__table {
     int32_t name_count;
 } hbp__table;
 
-#define HBP__CELL_OF(type)                                                                                   \
-    _Generic((type)0, int32_t : HBP__CELL_I32, int64_t : HBP__CELL_I64, double : HBP__CELL_F64)
+#define HBP__CELL_AS(value)                                                                                  \
+    _Generic((value), int32_t                                                                                \
+             : HBP__CELL_I32, int64_t                                                                        \
+             : HBP__CELL_I64, uint64_t                                                                       \
+             : HBP__CELL_U64, double                                                                         \
+             : HBP__CELL_F64)
 
 /* Members of descriptions. */
 #define HBP__MEMBER_NUMBER(object, type, field)                                                              \
     {                                                                                                        \
-#field, HBP__CELL_OF(type), 0, offsetof(object, field), 0                                            \
+#field, HBP__CELL_AS((type)0), 0, offsetof(object, field), 0                                         \
+    }
+/* A number that stands in the object's summary. */
+#define HBP__MEMBER_SUMMARY(object, field)                                                                   \
+    {                                                                                                        \
+#field, HBP__CELL_AS(((object *)0)->summary.field), 0, offsetof(object, summary.field), 0            \
+    }
+/* The count of what the former number of that name says. */
+#define HBP__MEMBER_COUNT(object, name, field)                                                               \
+    {                                                                                                        \
+        name, HBP__CELL_COUNT, 0, offsetof(object, field), 0                                                 \
     }
 #define HBP__MEMBER_COLUMN(object, type, field, count, more)                                                 \
     {                                                                                                        \
-#field, HBP__CELL_OF(type), more, offsetof(object, field), offsetof(object, count)                   \
+#field, HBP__CELL_AS((type)0), more, offsetof(object, field), offsetof(object, count)                \
     }
 #define HBP__MEMBER_NAMES(object, field, count)                                                              \
     {                                                                                                        \
@@ -88,5 +103,10 @@ void hbp__column_copy(const hbp__member *column, void *object, int64_t to, const
 /* A column into a digest; one that is absent counts as no rows. All columns, then all names. */
 void hbp__column_digest(const hbp__member *column, const void *object, hbp__digest *digest);
 void hbp__table_digest(const hbp__table *table, const void *object, hbp__digest *digest);
+
+/* Two objects of one shape: HBP_E_INVALID names the first cell of `told`, or else its first number, that is
+ * not what `found` has: "stage_bytes 3 is 5; the layers make it 6". `whose`: "the layers make". */
+hbp_status hbp__table_compare(hbp_context *context, const hbp__table *table, const void *told,
+                              const void *found, const char *whose);
 
 #endif

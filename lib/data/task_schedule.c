@@ -33,14 +33,8 @@ void hbp__task_slices_close(hbp__task_slices *slices)
     *slices = (hbp__task_slices){.memory = slices->memory};
 }
 
-#define NUMBER(field)                                                                                        \
-    {#field,                                                                                                 \
-     _Generic(((hbp_task_schedule *)0)->summary.field, int32_t                                               \
-              : HBP__CELL_I32, int64_t                                                                       \
-              : HBP__CELL_I64, double                                                                        \
-              : HBP__CELL_F64),                                                                              \
-     0, offsetof(hbp_task_schedule, summary.field), 0},
-#define COUNT(number, field)             {number, HBP__CELL_COUNT, 0, offsetof(hbp_task_schedule, field), 0},
+#define NUMBER(field)                    HBP__MEMBER_SUMMARY(hbp_task_schedule, field),
+#define COUNT(number, field)             HBP__MEMBER_COUNT(hbp_task_schedule, number, field),
 #define COLUMN(name, type, table, extra) HBP__MEMBER_COLUMN(hbp_task_schedule, type, name, table, extra),
 #define NAMES(name, table)               HBP__MEMBER_NAMES(hbp_task_schedule, name, table),
 

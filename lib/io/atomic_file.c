@@ -195,3 +195,18 @@ hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file)
     release(file);
     return HBP_OK;
 }
+
+hbp_status hbp__atomic_end(hbp_context *context, hbp__atomic_file *file, hbp_status status)
+{
+    if (status == HBP_OK)
+        return hbp__atomic_commit(context, file);
+    hbp__atomic_discard(file);
+    return status;
+}
+
+hbp_status hbp__atomic_save(hbp_context *context, const char *path, const void *data, int64_t bytes)
+{
+    hbp__atomic_file file;
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    return hbp__atomic_end(context, &file, hbp__atomic_write(context, &file, data, bytes));
+}

@@ -32,4 +32,10 @@ hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file);
 /* Removes what was written; allowed after any of the above, and again. */
 void hbp__atomic_discard(hbp__atomic_file *file);
 
+/* What ends every writer: commits where `status` is HBP_OK, else discards and returns it. */
+hbp_status hbp__atomic_end(hbp_context *context, hbp__atomic_file *file, hbp_status status);
+
+/* A file of these bytes, from open to end. */
+hbp_status hbp__atomic_save(hbp_context *context, const char *path, const void *data, int64_t bytes);
+
 #endif

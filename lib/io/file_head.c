@@ -7,7 +7,9 @@
 
 void hbp__pack_format(msgpack_packer *packer, uint32_t entries, const char *format, int32_t version)
 {
-    msgpack_pack_map(packer, entries);
+    /* Of 16 bits even where fewer would do: the version then stands at the same place in all files. */
+    const unsigned char head[3] = {0xde, (unsigned char)(entries >> 8), (unsigned char)entries};
+    packer->callback(packer->data, (const char *)head, sizeof head);
     hbp__pack_text(packer, "format");
     hbp__pack_text(packer, format);
     hbp__pack_text(packer, "version");

@@ -13,7 +13,7 @@ static inline int64_t hbp__format_version_at(const char *format)
     return 3 + 1 + (int64_t)strlen("format") + 1 + (int64_t)strlen(format) + 1 + (int64_t)strlen("version");
 }
 
-/* Opens a map of `entries` entries, more than 15 and these two among them. Names of formats stay below 32
+/* Opens a map of `entries` entries, below 65,536 and these two among them. Names of formats stay below 32
  * bytes, versions below 128. */
 void hbp__pack_format(msgpack_packer *packer, uint32_t entries, const char *format, int32_t version);
 

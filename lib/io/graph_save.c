@@ -146,17 +146,6 @@ hbp_status hbp__graph_write(hbp_context *context, const hbp_graph *graph, int32_
     return status;
 }
 
-static hbp_status write_file(hbp_context *context, const char *path, const hbp__buffer *buffer)
-{
-    hbp__atomic_file file;
-    HBP__TRY(hbp__atomic_open(context, path, &file));
-    hbp_status status = hbp__atomic_write(context, &file, buffer->data, (int64_t)buffer->bytes);
-    if (status == HBP_OK)
-        status = hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
-}
-
 hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const char *path, int32_t format)
 {
     HBP__TRY(hbp__enter(context));
@@ -167,7 +156,7 @@ hbp_status hbp_graph_save(hbp_context *context, const hbp_graph *graph, const ch
     hbp__buffer buffer = {.memory = context->memory};
     hbp_status status = hbp__graph_write(context, graph, format, &buffer);
     if (status == HBP_OK)
-        status = write_file(context, path, &buffer);
+        status = hbp__atomic_save(context, path, buffer.data, (int64_t)buffer.bytes);
     hbp__buffer_free(&buffer);
     return status;
 }

@@ -1,6 +1,8 @@
 #include "io/json_out.h"
 
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,4 +79,29 @@ void hbp__json_put_share(hbp__json_out *out, double share)
     int64_t millionths = hbp__round_i64(share * 1e6);
     snprintf(text, sizeof text, "%" PRId64 ".%06d", millionths / 1000000, (int)(millionths % 1000000));
     hbp__json_put(out, text);
+}
+
+/* The number with so many digits; whether that is it. Nothing is printed when memory is short. */
+static int print_double(double value, size_t digits, char text[NUMBER_BYTES])
+{
+    json_t *number = json_real(value);
+    size_t bytes = json_dumpb(number, text, NUMBER_BYTES - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+    text[bytes < NUMBER_BYTES ? bytes : 0] = '\0';
+    json_decref(number);
+    json_t *back = json_loads(text, JSON_DECODE_ANY, NULL);
+    int same = json_is_real(back) && json_real_value(back) == value;
+    json_decref(back);
+    return same;
+}
+
+void hbp__json_put_f64(hbp__json_out *out, double value)
+{
+    char text[NUMBER_BYTES] = "null";
+    int same = !isfinite(value);
+    for (size_t digits = 15; !same && digits <= 17; digits++)
+        same = print_double(value, digits, text);
+    if (same)
+        hbp__json_put(out, text);
+    else if (out->status == HBP_OK)
+        out->status = hbp__fail_memory(out->context, "a number");
 }

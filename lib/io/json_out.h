@@ -30,6 +30,9 @@ void hbp__json_member(hbp__json_out *out, const char *text, int64_t value);
 /* Non-negative nanoseconds as microseconds, 1234.567. */
 void hbp__json_put_us(hbp__json_out *out, int64_t ns);
 
+/* Any double, so that it is read back bit for bit, in as few digits as do; null where it is no number. */
+void hbp__json_put_f64(hbp__json_out *out, double value);
+
 /* A non-negative share to six places, 0.012345. */
 void hbp__json_put_share(hbp__json_out *out, double share);
 

@@ -69,17 +69,10 @@ hbp_status hbp__json_save(hbp_context *context, const json_t *root, const char *
 {
     char *text;
     size_t bytes;
-    hbp__atomic_file file;
     if (!root)
         return hbp__fail_memory(context, what);
     HBP__TRY(print_shortest(context, root, what, &text, &bytes));
-    hbp_status status = hbp__atomic_open(context, path, &file);
-    if (status == HBP_OK) {
-        status = hbp__atomic_write(context, &file, text, (int64_t)bytes);
-        if (status == HBP_OK)
-            status = hbp__atomic_commit(context, &file);
-        hbp__atomic_discard(&file);
-    }
+    hbp_status status = hbp__atomic_save(context, path, text, (int64_t)bytes);
     hbp__delete(&context->memory, text);
     return status;
 }

@@ -189,11 +189,7 @@ static hbp_status trace_into(hbp_context *context, tracing *t, int64_t first, in
     HBP__TRY(hbp__scratch_check(context, "the trace"));
     HBP__TRY(hbp__atomic_open(context, path, &file));
     t->plan.trace.json = (hbp__json_out){context, &file, HBP_OK};
-    hbp_status status = write_trace(t, first, end);
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, write_trace(t, first, end));
 }
 
 hbp_status hbp_plan_write_measured_trace(hbp_context *context, const hbp_plan *plan,

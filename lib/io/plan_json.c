@@ -1,7 +1,7 @@
 /* A plan as JSON: its summary, then a line for each step with all below it, then the dropped samples. */
-#include "data/plan.h"
+#include "io/plan_json.h"
+
 #include "hbp/plan_file.h"
-#include "io/json_out.h"
 #include "io/plan_format.h"
 
 #define TICK_ROWS 32768
@@ -173,11 +173,11 @@ static hbp_status write_dropped(hbp__json_out *out, const hbp_plan *plan)
         }
         hbp__json_put(out, "}");
     }
-    hbp__json_put(out, "]}\n");
+    hbp__json_put(out, "]");
     return out->status;
 }
 
-static hbp_status write_plan(hbp__json_out *out, const hbp_plan *plan)
+hbp_status hbp__json_put_plan(hbp__json_out *out, const hbp_plan *plan)
 {
     write_summary(out, plan);
     for (int64_t step = 0; step < plan->steps && out->status == HBP_OK; step++) {
@@ -185,6 +185,13 @@ static hbp_status write_plan(hbp__json_out *out, const hbp_plan *plan)
         write_step(out, plan, step);
     }
     return write_dropped(out, plan);
+}
+
+static hbp_status write_plan(hbp__json_out *out, const hbp_plan *plan)
+{
+    HBP__TRY(hbp__json_put_plan(out, plan));
+    hbp__json_put(out, "}\n");
+    return out->status;
 }
 
 hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *plan, const char *path)
@@ -195,9 +202,5 @@ hbp_status hbp_plan_write_json(hbp_context *context, const hbp_plan *plan, const
     hbp__atomic_file file;
     HBP__TRY(hbp__atomic_open(context, path, &file));
     hbp__json_out out = {context, &file, HBP_OK};
-    hbp_status status = write_plan(&out, plan);
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, write_plan(&out, plan));
 }

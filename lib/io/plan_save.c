@@ -325,10 +325,7 @@ hbp_status hbp__plan_save(hbp_context *context, const hbp_plan *plan, const char
     HBP__TRY(hbp__atomic_open(context, path, &s.file));
     s.columns.memory = s.packed.memory = s.object.memory = s.chunks.memory = context->memory;
     hbp_status status = write_file(&s);
-    if (status < 0)
-        hbp__atomic_discard(&s.file);
-    else
-        status = hbp__atomic_commit(context, &s.file);
+    status = hbp__atomic_end(context, &s.file, status);
     hbp__zip_close(&s.zip);
     hbp__buffer_free(&s.columns);
     hbp__buffer_free(&s.packed);

@@ -113,9 +113,5 @@ hbp_status hbp_plan_write_trace(hbp_context *context, const hbp_plan *plan, int6
                                      .ranks = plan->ranks,
                                      .domain_ranks = plan->domain_ranks}};
     int64_t mark = hbp__scratch_mark(context);
-    hbp_status status = hbp__leave(context, mark, write_trace(context, &t, first, end));
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, hbp__leave(context, mark, write_trace(context, &t, first, end)));
 }

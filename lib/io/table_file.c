@@ -94,10 +94,7 @@ hbp_status hbp__table_save(hbp_context *context, const hbp__table_format *format
     hbp_status status = write_header(&s);
     if (status == HBP_OK)
         status = write_body(&s);
-    if (status < 0)
-        hbp__atomic_discard(&s.file);
-    else
-        status = hbp__atomic_commit(context, &s.file);
+    status = hbp__atomic_end(context, &s.file, status);
     hbp__zip_close(&s.zip);
     hbp__buffer_free(&s.header);
     hbp__buffer_free(&s.columns);
@@ -199,6 +196,7 @@ static hbp_status load(loading *l)
     HBP__TRY(check_header_crc(l));
     l->shape = hbp__take_zero(l->context, l->format->table->bytes, 1);
     HBP__TRY(hbp__scratch_check(l->context, l->format->table->what));
+    memcpy(l->shape, &l->context->memory, sizeof l->context->memory);
     HBP__TRY(read_columns(l));
     return check(l);
 }
@@ -221,4 +219,16 @@ hbp_status hbp__table_load(hbp_context *context, const hbp__table_format *format
     else
         hbp__table_free(&context->memory, format->table, l.object);
     return hbp__leave(context, mark, status);
+}
+
+hbp_status hbp__table_load_path(hbp_context *context, const hbp__table_format *format, const char *path,
+                                void **out)
+{
+    hbp__file_bytes file;
+    HBP__TRY(hbp__require(context, path, "path"));
+    hbp_status status = hbp__file_open(context, path, &file);
+    if (status == HBP_OK)
+        status = hbp__table_load(context, format, &file, out);
+    hbp__file_close(&file);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* Checked files of one object each: a header of its numbers and names, and a body of its columns, deflated
- * (docs: file of a task schedule). */
+ * (docs: files of one object). */
 #ifndef HBP_IO_TABLE_FILE_H
 #define HBP_IO_TABLE_FILE_H
 
@@ -7,7 +7,7 @@
 #include "data/table.h"
 #include "io/file_bytes.h"
 
-/* One kind of such a file. */
+/* One kind of such a file; its objects begin with their hbp__memory. */
 typedef struct hbp__table_format {
     const hbp__table *table;
     const char *name; /* of the format: "hbp-tasks" */
@@ -27,5 +27,7 @@ hbp_status hbp__table_save(hbp_context *context, const hbp__table_format *format
 /* Reads one; nothing in the file is believed. *out is hbp__table_new's, with the context's memory. */
 hbp_status hbp__table_load(hbp_context *context, const hbp__table_format *format, const hbp__file_bytes *file,
                            void **out);
+hbp_status hbp__table_load_path(hbp_context *context, const hbp__table_format *format, const char *path,
+                                void **out);
 
 #endif

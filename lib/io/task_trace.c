@@ -85,9 +85,5 @@ hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule
                  .ends = ends ? ends : schedule->slice_ends};
     HBP__TRY(check_times(context, &t));
     HBP__TRY(hbp__atomic_open(context, path, &file));
-    hbp_status status = write_trace(context, &t);
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, write_trace(context, &t));
 }

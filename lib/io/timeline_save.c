@@ -77,9 +77,5 @@ hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *timeline,
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__atomic_file file;
     HBP__TRY(hbp__atomic_open(context, path, &file));
-    hbp_status status = put_all(context, &file, timeline);
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, put_all(context, &file, timeline));
 }

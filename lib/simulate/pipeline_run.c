@@ -1,66 +1,8 @@
+#include "data/pipeline_run.h"
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "simulate/pipeline.h"
-
-struct hbp_pipeline_run {
-    hbp__memory memory;
-    hbp_pipeline_summary summary;
-    int64_t *busy_ns;    /* [S] */
-    int64_t *peak_bytes; /* [S] */
-    int32_t *stage;      /* [operations], as are all that follow */
-    int32_t *chunk;
-    int32_t *micro_batch;
-    int32_t *direction;
-    int64_t *start_ns;
-    int64_t *end_ns;
-};
-
-/* Every column of operations. */
-#define COLUMNS(X)                                                                                           \
-    X(stage)                                                                                                 \
-    X(chunk)                                                                                                 \
-    X(micro_batch)                                                                                           \
-    X(direction)                                                                                             \
-    X(start_ns)                                                                                              \
-    X(end_ns)
-
-void hbp_pipeline_run_free(hbp_pipeline_run *run)
-{
-    if (!run)
-        return;
-    const hbp__memory memory = run->memory;
-    hbp__delete(&memory, run->busy_ns);
-    hbp__delete(&memory, run->peak_bytes);
-#define DELETE(column) hbp__delete(&memory, run->column);
-    COLUMNS(DELETE)
-#undef DELETE
-    hbp__delete(&memory, run);
-}
-
-static hbp_status create(hbp_context *context, const hbp__schedule *schedule, hbp_pipeline_run **out)
-{
-    const hbp__memory *memory = &context->memory;
-    hbp_pipeline_run *run = hbp__new_zero(memory, 1, sizeof *run);
-    if (!run)
-        return hbp__fail_memory(context, "a pipeline's run");
-    run->memory = *memory;
-    run->summary.stages = schedule->stages;
-    run->summary.operations = schedule->segment[schedule->micro_batches];
-    uint64_t operations = (uint64_t)run->summary.operations;
-    int have = 1;
-    have &= (run->busy_ns = hbp__new(memory, (uint64_t)schedule->stages, sizeof *run->busy_ns)) != NULL;
-    have &= (run->peak_bytes = hbp__new(memory, (uint64_t)schedule->stages, sizeof *run->peak_bytes)) != NULL;
-#define NEW(column) have &= (run->column = hbp__new(memory, operations, sizeof *run->column)) != NULL;
-    COLUMNS(NEW)
-#undef NEW
-    if (!have) {
-        hbp_pipeline_run_free(run);
-        return hbp__fail_memory(context, "a pipeline's operations");
-    }
-    *out = run;
-    return HBP_OK;
-}
 
 static hbp_status check_order(hbp_context *context, const int32_t *order, int32_t count)
 {
@@ -105,34 +47,28 @@ void hbp__pipeline_walk(const hbp__schedule *schedule, const hbp__stage_times *t
 static void record(void *user, int64_t row, const hbp__operation_run *o)
 {
     hbp_pipeline_run *run = user;
-    run->stage[row] = o->stage;
-    run->chunk[row] = o->chunk;
-    run->micro_batch[row] = o->micro_batch;
-    run->direction[row] = o->direction;
-    run->start_ns[row] = o->start_ns;
-    run->end_ns[row] = o->end_ns;
+    run->operation_stages[row] = o->stage;
+    run->operation_chunks[row] = o->chunk;
+    run->operation_micro_batches[row] = o->micro_batch;
+    run->operation_directions[row] = o->direction;
+    run->operation_starts[row] = o->start_ns;
+    run->operation_ends[row] = o->end_ns;
 }
 
 static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const hbp__stage_times *times,
                            const int32_t *order, hbp_pipeline_run **out)
 {
     hbp_pipeline_run *run = NULL;
-    HBP__TRY(create(context, schedule, &run));
-    hbp_pipeline_summary *summary = &run->summary;
-    summary->total_ns = hbp__pipeline_time(schedule, times, order, run->busy_ns, run->peak_bytes);
+    HBP__TRY(hbp__pipeline_run_new(context, schedule->stages, schedule->chunks / schedule->stages,
+                                   schedule->micro_batches, &run));
+    run->summary.total_ns = hbp__pipeline_time(schedule, times, order, run->stage_busy_ns, run->stage_bytes);
     hbp__pipeline_walk(schedule, times, order, record, run);
-    hbp_status status = hbp__pipeline_bound(context, schedule, times, NULL, &summary->bound_ns);
+    hbp_status status = hbp__pipeline_bound(context, schedule, times, NULL, &run->summary.bound_ns);
     if (status < 0) {
         hbp_pipeline_run_free(run);
         return status;
     }
-    double busy = 0;
-    for (int32_t s = 0; s < schedule->stages; s++) {
-        summary->peak_bytes = hbp__max_i64(summary->peak_bytes, run->peak_bytes[s]);
-        busy += (double)run->busy_ns[s];
-    }
-    if (summary->total_ns > 0)
-        summary->bubble = 1 - busy / ((double)summary->total_ns * schedule->stages);
+    hbp__pipeline_run_seal(run);
     *out = run;
     return HBP_OK;
 }
@@ -168,27 +104,59 @@ hbp_status hbp_simulate_pipeline(hbp_context *context, const hbp_layers *layers,
     return hbp__leave(context, mark, run_pipeline(context, layers, cuts, pipeline, order, out));
 }
 
-hbp_status hbp_pipeline_run_get_summary(hbp_context *context, const hbp_pipeline_run *run,
-                                        hbp_pipeline_summary *summary)
+/* Micro-batches in the order in which stage 0 begins them. */
+static void read_order(const hbp_pipeline_run *run, int32_t *order)
+{
+    const int64_t each = run->operations / run->stages;
+    int32_t place = 0;
+    for (int64_t i = 0; i < each; i++)
+        if (run->operation_chunks[i] == 0 && run->operation_directions[i] == HBP_FORWARD)
+            order[place++] = run->operation_micro_batches[i];
+}
+
+static hbp_status check_option(hbp_context *context, const char *name, int32_t value, int32_t of_run)
+{
+    return value == of_run ? HBP_OK
+                           : hbp__fail(context, HBP_E_INVALID, "%s is %d; the run is of %d", name, (int)value,
+                                       (int)of_run);
+}
+
+static hbp_status compare(hbp_context *context, const hbp_pipeline_run *run, const hbp_layers *layers,
+                          const int32_t *cuts, const hbp_pipeline_options *pipeline)
+{
+    const hbp_pipeline_summary *s = &run->summary;
+    hbp_pipeline_options p;
+    hbp_pipeline_run *again = NULL;
+    HBP__TRY(hbp__require(context, cuts, "cuts"));
+    HBP__TRY(hbp__options_read(context, &p, sizeof p, pipeline, "pipeline"));
+    HBP__TRY(check_option(context, "stages", p.stages, s->stages));
+    HBP__TRY(
+        check_option(context, "virtual_stages", p.virtual_stages ? p.virtual_stages : 1, s->virtual_stages));
+    HBP__TRY(check_option(context, "micro_batches", p.micro_batches, s->micro_batches));
+    int32_t *order = hbp__take(context, (uint64_t)s->micro_batches, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the order of micro-batches"));
+    read_order(run, order);
+    HBP__TRY(run_pipeline(context, layers, cuts, pipeline, order, &again));
+    hbp_status status = hbp__table_compare(context, &hbp__pipeline_run_table, run, again, "the layers make");
+    hbp_pipeline_run_free(again);
+    return status;
+}
+
+static hbp_status validate(hbp_context *context, const hbp_pipeline_run *run, const hbp_layers *layers,
+                           const int32_t *cuts, const hbp_pipeline_options *pipeline)
+{
+    HBP__TRY(hbp__pipeline_run_check(context, run));
+    if (hbp__pipeline_run_digest(run) != run->summary.digest)
+        return hbp__fail(context, HBP_E_INVALID, "the digest is not that of the operations");
+    return layers ? compare(context, run, layers, cuts, pipeline) : HBP_OK;
+}
+
+hbp_status hbp_pipeline_run_validate(hbp_context *context, const hbp_pipeline_run *run,
+                                     const hbp_layers *layers, const int32_t *cuts,
+                                     const hbp_pipeline_options *pipeline)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, run, "run"));
-    return hbp__struct_write(context, summary, &run->summary, sizeof run->summary, "summary");
-}
-
-hbp_status hbp_pipeline_run_get_view(const hbp_pipeline_run *run, hbp_pipeline_run_view *view)
-{
-    hbp_pipeline_run_view all = {0};
-    if (run)
-        all = (hbp_pipeline_run_view){.stages = run->summary.stages,
-                                      .operations = run->summary.operations,
-                                      .stage_busy_ns = run->busy_ns,
-                                      .stage_bytes = run->peak_bytes,
-                                      .operation_stages = run->stage,
-                                      .operation_chunks = run->chunk,
-                                      .operation_micro_batches = run->micro_batch,
-                                      .operation_directions = run->direction,
-                                      .operation_starts = run->start_ns,
-                                      .operation_ends = run->end_ns};
-    return hbp__view_write(view, run, &all, sizeof all);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, validate(context, run, layers, cuts, pipeline));
 }

@@ -5,17 +5,10 @@
 #include "base/scratch.h"
 #include "data/flow.h"
 #include "data/task_flows.h"
+#include "data/task_run.h"
 #include "simulate/task_check.h"
 
 #define TICK_RANKS (1 << 18)
-
-struct hbp_task_run {
-    hbp__memory memory;
-    hbp_task_run_summary summary;
-    int64_t slices;
-    int64_t *start_ns; /* [slices] */
-    int64_t *end_ns;   /* [slices] */
-};
 
 typedef struct replay {
     hbp_context *context;
@@ -34,30 +27,6 @@ typedef struct replay {
 void hbp_task_run_options_init(hbp_task_run_options *options, uint32_t struct_size)
 {
     hbp__struct_init(options, struct_size);
-}
-
-void hbp_task_run_free(hbp_task_run *run)
-{
-    if (!run)
-        return;
-    const hbp__memory memory = run->memory;
-    hbp__delete(&memory, run->start_ns);
-    hbp__delete(&memory, run->end_ns);
-    hbp__delete(&memory, run);
-}
-
-static hbp_status create_run(replay *r)
-{
-    const hbp__memory *memory = &r->context->memory;
-    r->run = hbp__new_zero(memory, 1, sizeof *r->run);
-    if (!r->run)
-        return hbp__fail_memory(r->context, "a run of tasks");
-    r->run->memory = *memory;
-    r->run->slices = r->schedule->slices;
-    r->run->start_ns = hbp__new(memory, (uint64_t)r->run->slices, sizeof *r->run->start_ns);
-    r->run->end_ns = hbp__new(memory, (uint64_t)r->run->slices, sizeof *r->run->end_ns);
-    return r->run->start_ns && r->run->end_ns ? HBP_OK
-                                              : hbp__fail_memory(r->context, "the slices of a run of tasks");
 }
 
 /* The links that this schedule's ranks use must have a speed, where time on them is asked for. */
@@ -147,14 +116,14 @@ static int64_t run_slice(replay *r, int64_t i, int64_t barrier_ns, int64_t calm_
     int64_t ready_ns = hbp__max_i64(group_free(r, s->slice_groups[i]), calm_ns), start_ns;
     start_ns = hbp__max_i64(ready_ns, barrier_ns);
     for (int64_t k = r->flows.in_first[i]; k < r->flows.in_first[i + 1]; k++) {
-        int64_t end_ns = run->end_ns[r->flows.flow[k].from];
+        int64_t end_ns = run->slice_ends[r->flows.flow[k].from];
         ready_ns = hbp__max_i64(ready_ns, end_ns);
         start_ns = hbp__max_i64(start_ns, hbp__add_saturating(end_ns, r->flow_ns[k]));
     }
     start_ns = hbp__max_i64(start_ns, ready_ns);
-    run->start_ns[i] = start_ns;
-    run->end_ns[i] = hbp__add_saturating(start_ns, s->slice_ends[i] - s->slice_starts[i]);
-    occupy_group(r, s->slice_groups[i], run->end_ns[i]);
+    run->slice_starts[i] = start_ns;
+    run->slice_ends[i] = hbp__add_saturating(start_ns, s->slice_ends[i] - s->slice_starts[i]);
+    occupy_group(r, s->slice_groups[i], run->slice_ends[i]);
     return start_ns - ready_ns;
 }
 
@@ -168,9 +137,9 @@ static hbp_status run_slices(replay *r)
         int64_t barrier_ns = r->options.barriers ? sent_ns : 0, quiet_ns = r->options.barriers ? calm_ns : 0;
         for (int64_t i = s->wave_offsets[w]; i < s->wave_offsets[w + 1]; i++) {
             int64_t waited = run_slice(r, i, barrier_ns, quiet_ns);
-            int64_t end_ns = r->run->end_ns[i], gpus = s->slice_gpus[i];
+            int64_t end_ns = r->run->slice_ends[i], gpus = s->slice_gpus[i];
             waited_ns = hbp__add_saturating(waited_ns, hbp__mul_saturating(waited, gpus));
-            busy_ns += (double)gpus * (double)(end_ns - r->run->start_ns[i]);
+            busy_ns += (double)gpus * (double)(end_ns - r->run->slice_starts[i]);
             calm_ns = hbp__max_i64(calm_ns, end_ns);
             sent_ns = hbp__max_i64(sent_ns, hbp__add_saturating(end_ns, r->send_ns[i]));
             visited += gpus;
@@ -272,12 +241,12 @@ static hbp_status run_all(replay *r)
     r->send_ns = hbp__take_zero(r->context, (uint64_t)s->slices, sizeof *r->send_ns);
     r->free_ns = hbp__take_zero(r->context, (uint64_t)s->ranks, sizeof *r->free_ns);
     HBP__TRY(hbp__scratch_check(r->context, "running tasks"));
-    HBP__TRY(create_run(r));
-    r->run->summary.gpus = s->summary.gpus;
-    r->run->summary.peak_bytes = s->summary.peak_bytes;
+    HBP__TRY(hbp__task_run_new(r->context, s, &r->run));
     measure_flows(r);
     HBP__TRY(run_slices(r));
-    return sum_gradients(r);
+    HBP__TRY(sum_gradients(r));
+    r->run->summary.digest = hbp__task_run_digest(r->run);
+    return HBP_OK;
 }
 
 static hbp_status read_options(hbp_context *context, const hbp_task_run_options *caller,
@@ -320,24 +289,39 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
     return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
 }
 
-void hbp_task_run_summary_init(hbp_task_run_summary *summary, uint32_t struct_size)
+static hbp_status compare(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
+                          const hbp_machine *machine, const hbp_task_schedule *schedule,
+                          const hbp_task_run_options *options)
 {
-    hbp__struct_init(summary, struct_size);
+    hbp_task_run *again = NULL;
+    if (run->summary.schedule_digest != schedule->digest || run->slices != schedule->slices)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "the run is of a schedule with digest %016llx and %lld slices; this one has %016llx "
+                         "and %lld",
+                         (unsigned long long)run->summary.schedule_digest, (long long)run->slices,
+                         (unsigned long long)schedule->digest, (long long)schedule->slices);
+    HBP__TRY(simulate_tasks(context, graph, machine, schedule, options, &again));
+    hbp_status status = hbp__table_compare(context, &hbp__task_run_table, run, again, "the schedule makes");
+    hbp_task_run_free(again);
+    return status;
 }
 
-hbp_status hbp_task_run_get_summary(hbp_context *context, const hbp_task_run *run,
-                                    hbp_task_run_summary *summary)
+static hbp_status validate(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
+                           const hbp_machine *machine, const hbp_task_schedule *schedule,
+                           const hbp_task_run_options *options)
+{
+    HBP__TRY(hbp__task_run_check(context, run));
+    if (hbp__task_run_digest(run) != run->summary.digest)
+        return hbp__fail(context, HBP_E_INVALID, "the digest is not that of the slices");
+    return schedule ? compare(context, run, graph, machine, schedule, options) : HBP_OK;
+}
+
+hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
+                                 const hbp_machine *machine, const hbp_task_schedule *schedule,
+                                 const hbp_task_run_options *options)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, run, "run"));
-    return hbp__struct_write(context, summary, &run->summary, sizeof run->summary, "hbp_task_run_summary");
-}
-
-hbp_status hbp_task_run_get_view(const hbp_task_run *run, hbp_task_run_view *view)
-{
-    hbp_task_run_view all = {0};
-    if (run)
-        all = (hbp_task_run_view){
-            .slices = run->slices, .slice_starts = run->start_ns, .slice_ends = run->end_ns};
-    return hbp__view_write(view, run, &all, sizeof all);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, validate(context, run, graph, machine, schedule, options));
 }

@@ -44,8 +44,6 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     p->step = *step;
     p->step.count = members;
     p->step.total_tokens = 0;
-    p->step.padded = NULL;
-    p->step.samples = NULL;
     p->step.options.mode = HBP_STEP_DEFAULT;
     p->step.options.min_micro_batches = 0;
     p->step.options.max_micro_batches = 1;

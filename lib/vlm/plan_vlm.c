@@ -10,58 +10,49 @@
 
 #define DAY_NS 86400e9
 
-#define NUMBER(name, cell)                                                                                   \
-    {                                                                                                        \
-#name, cell, 0, offsetof(hbp_vlm_plan, summary.name), 0                                              \
-    }
-#define OWN(name, cell)                                                                                      \
-    {                                                                                                        \
-#name, cell, 0, offsetof(hbp_vlm_plan, name), 0                                                      \
-    }
-#define COUNT(name, field)                                                                                   \
-    {                                                                                                        \
-#name, HBP__CELL_COUNT, 0, offsetof(hbp_vlm_plan, field), 0                                          \
-    }
+#define NUMBER(name)                HBP__MEMBER_SUMMARY(hbp_vlm_plan, name)
+#define OWN(name, type)             HBP__MEMBER_NUMBER(hbp_vlm_plan, type, name)
+#define COUNT(name, field)          HBP__MEMBER_COUNT(hbp_vlm_plan, name, field)
 #define COLUMN(name, type, n, more) HBP__MEMBER_COLUMN(hbp_vlm_plan, type, name, n, more)
 
 static const hbp__member numbers[] = {
-    NUMBER(digest, HBP__CELL_U64),
-    NUMBER(gpus, HBP__CELL_I32),
-    NUMBER(replicas, HBP__CELL_I32),
-    NUMBER(stages, HBP__CELL_I32),
-    NUMBER(virtual_stages, HBP__CELL_I32),
-    NUMBER(micro_batches, HBP__CELL_I32),
-    NUMBER(rounds, HBP__CELL_I32),
-    NUMBER(recomputed, HBP__CELL_I32),
-    NUMBER(selective, HBP__CELL_I32),
-    NUMBER(max_vision, HBP__CELL_I64),
-    NUMBER(max_tokens, HBP__CELL_I64),
-    NUMBER(steps, HBP__CELL_I64),
-    NUMBER(samples, HBP__CELL_I64),
-    NUMBER(dropped, HBP__CELL_I64),
-    NUMBER(epoch_ns, HBP__CELL_I64),
-    NUMBER(bound_ns, HBP__CELL_I64),
-    NUMBER(peak_bytes, HBP__CELL_I64),
-    NUMBER(limit_bytes, HBP__CELL_I64),
-    NUMBER(gpu_days, HBP__CELL_F64),
-    NUMBER(bubble, HBP__CELL_F64),
-    NUMBER(padding, HBP__CELL_F64),
-    NUMBER(dist_vision, HBP__CELL_F64),
-    NUMBER(dist_tokens, HBP__CELL_F64),
-    NUMBER(packs_bound_ns, HBP__CELL_I64),
-    NUMBER(pack_samples, HBP__CELL_I32),
-    OWN(chunks, HBP__CELL_I64),
+    NUMBER(digest),
+    NUMBER(gpus),
+    NUMBER(replicas),
+    NUMBER(stages),
+    NUMBER(virtual_stages),
+    NUMBER(micro_batches),
+    NUMBER(rounds),
+    NUMBER(recomputed),
+    NUMBER(selective),
+    NUMBER(max_vision),
+    NUMBER(max_tokens),
+    NUMBER(steps),
+    NUMBER(samples),
+    NUMBER(dropped),
+    NUMBER(epoch_ns),
+    NUMBER(bound_ns),
+    NUMBER(peak_bytes),
+    NUMBER(limit_bytes),
+    NUMBER(gpu_days),
+    NUMBER(bubble),
+    NUMBER(padding),
+    NUMBER(dist_vision),
+    NUMBER(dist_tokens),
+    NUMBER(packs_bound_ns),
+    NUMBER(pack_samples),
+    OWN(chunks, int64_t),
     {"layers", HBP__CELL_I64, 0, offsetof(hbp_vlm_plan, layer_count), 0},
-    OWN(busy_ns, HBP__CELL_I64),
-    OWN(reference_vision, HBP__CELL_F64),
-    OWN(reference_tokens, HBP__CELL_F64),
-    OWN(reference_squares, HBP__CELL_F64),
-    OWN(square_ns, HBP__CELL_F64),
-    OWN(link_bytes_per_s, HBP__CELL_F64),
-    OWN(link_latency_ns, HBP__CELL_I64),
-    OWN(padded, HBP__CELL_I32),
-    COUNT(stages, stages),
-    COUNT(steps, steps),
+    OWN(busy_ns, int64_t),
+    OWN(reference_vision, double),
+    OWN(reference_tokens, double),
+    OWN(reference_squares, double),
+    OWN(square_ns, double),
+    OWN(link_bytes_per_s, double),
+    OWN(link_latency_ns, int64_t),
+    OWN(padded, int32_t),
+    COUNT("stages", stages),
+    COUNT("steps", steps),
 };
 
 static const hbp__member columns[] = {

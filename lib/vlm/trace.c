@@ -3,6 +3,7 @@
  * together. */
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "io/pipeline_trace.h"
 #include "io/plan_trace.h"
 #include "vlm/vlm.h"
 
@@ -28,21 +29,14 @@ static void on_operation(void *user, int64_t row, const hbp__operation_run *run)
     hbp__json_out *json = &t->trace.json;
     int64_t rank = t->replica * t->plan->stages + run->stage;
     int64_t pack = data->micro_batch_offsets[data->step_offsets[t->step] + run->micro_batch] + t->replica;
-    int forward = run->direction == HBP_FORWARD;
     (void)row;
-    hbp__trace_record(&t->trace, rank);
-    hbp__json_put(json, ",\"ph\":\"X\",\"cat\":");
-    hbp__json_put_string(json, forward ? "forward" : "backward");
-    hbp__json_put(json, forward ? ",\"cname\":\"thread_state_running\"" : ",\"cname\":\"rail_response\"");
-    hbp__trace_times(&t->trace, hbp__add_saturating(t->now, run->start_ns), run->end_ns - run->start_ns);
-    hbp__json_member(json, ",\"args\":{\"step\":", data->first_step + t->step);
-    hbp__json_member(json, ",\"micro_batch\":", run->micro_batch);
-    hbp__json_member(json, ",\"chunk\":", run->chunk);
+    hbp__trace_operation(&t->trace, rank, run->direction, hbp__add_saturating(t->now, run->start_ns),
+                         run->end_ns - run->start_ns, run->micro_batch, run->chunk);
+    hbp__json_member(json, ",\"step\":", data->first_step + t->step);
     hbp__json_member(json, ",\"pack\":", pack);
     hbp__json_member(json, ",\"vision\":", data->pack_vision[pack]);
     hbp__json_member(json, ",\"tokens\":", data->pack_tokens[pack]);
-    hbp__json_member(json, forward ? "},\"name\":\"F" : "},\"name\":\"B", run->micro_batch);
-    hbp__json_put(json, "\"}");
+    hbp__trace_operation_end(&t->trace, run->direction, run->micro_batch);
 }
 
 static hbp_status on_end(void *user, int64_t step, int64_t ns)
@@ -90,9 +84,5 @@ hbp_status hbp_vlm_plan_write_trace(hbp_context *context, const hbp_vlm_plan *pl
                            .process = "replica",
                            .thread = "stage"}};
     int64_t mark = hbp__scratch_mark(context);
-    hbp_status status = hbp__leave(context, mark, write_trace(&t, first, end));
-    if (status == HBP_OK)
-        return hbp__atomic_commit(context, &file);
-    hbp__atomic_discard(&file);
-    return status;
+    return hbp__atomic_end(context, &file, hbp__leave(context, mark, write_trace(&t, first, end)));
 }

@@ -22,7 +22,7 @@ static hbp_graph *workload(hbp_context *context, const char *name, int32_t nodes
 
 static int64_t index_of(hbp_context *context, const hbp_graph *graph, const char *name, hbp_operator *o)
 {
-    for (int64_t i = 0; i < hbp_graph_count_operators(graph); i++) {
+    for (int64_t i = 0; i < graph_view(graph).operators; i++) {
         *o = (hbp_operator){.struct_size = sizeof *o};
         OK(context, hbp_graph_get_operator(context, graph, i, o));
         if (strcmp(o->name, name) == 0)
@@ -61,9 +61,9 @@ START_TEST_IN_CONTEXT(graphs_have_all_layers_of_all_tasks)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hbp_graph *graph = workload(context, rows[i].name, 1);
-        ck_assert_int_eq(hbp_graph_count_operators(graph), rows[i].operators);
-        ck_assert_int_eq(hbp_graph_count_tasks(graph), rows[i].tasks);
-        ck_assert_int_eq(hbp_graph_count_parameters(graph), rows[i].parameters);
+        ck_assert_int_eq(graph_view(graph).operators, rows[i].operators);
+        ck_assert_int_eq(graph_view(graph).tasks, rows[i].tasks);
+        ck_assert_int_eq(graph_view(graph).parameters, rows[i].parameters);
         hbp_graph_free(graph);
     }
 }
@@ -75,10 +75,10 @@ START_TEST_IN_CONTEXT(tasks_share_weights)
     static const char *const whole[] = {"clip-7", "clip-10", "ofasys-7", "qwen-val-3", "qwen-val-3-30b"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         hbp_graph *graph = workload(context, whole[i], 2);
-        int64_t sets = hbp_graph_count_parameters(graph), states = 0, gradients = 0, total = -1;
-        const int32_t *set_of = hbp_graph_get_operator_parameters(graph, NULL);
+        int64_t sets = graph_view(graph).parameters, states = 0, gradients = 0, total = -1;
+        const int32_t *set_of = graph_view(graph).operator_parameters;
         int64_t *bytes = calloc((size_t)sets, sizeof *bytes);
-        for (int64_t k = 0; k < hbp_graph_count_operators(graph); k++) {
+        for (int64_t k = 0; k < graph_view(graph).operators; k++) {
             hbp_operator o = {.struct_size = sizeof o};
             OK(context, hbp_graph_get_operator(context, graph, k, &o));
             int large = strncmp(whole[i], "qwen", 4) == 0;
@@ -109,7 +109,7 @@ START_TEST_IN_CONTEXT(fields_by_hand)
     hbp_operator o, first;
     int64_t at = index_of(context, graph, "vision-text/text[1]", &o);
     int64_t of_depth = index_of(context, graph, "depth-text/text[1]", &first);
-    const int32_t *sets = hbp_graph_get_operator_parameters(graph, NULL);
+    const int32_t *sets = graph_view(graph).operator_parameters;
     ck_assert_int_eq(sets[at], sets[of_depth]);
     ck_assert_str_eq(o.parameters, "text[1]");
     ck_assert_str_eq(o.type, "text");
@@ -200,7 +200,7 @@ static void check_curves(hbp_context *context, const char *name, const hbp_machi
     hbp_graph *graph = NULL;
     OK(context, hbp_graph_create_workload(context, name, machine, &graph));
     OK(context, hbp_graph_check(context, graph));
-    for (int64_t k = 0; k < hbp_graph_count_profiles(graph); k++) {
+    for (int64_t k = 0; k < graph_view(graph).profiles; k++) {
         const int32_t *gpus;
         const int64_t *ns;
         int64_t points;

@@ -126,16 +126,13 @@ START_TEST_IN_CONTEXT(chains_have_names_weights_and_edges)
         expected.parameters = weight_names[weights[i]];
         check_operator(context, graph, i, &expected);
     }
-    int64_t count;
-    ck_assert_mem_eq(hbp_graph_get_operator_parameters(graph, &count), weights, sizeof weights);
-    ck_assert_int_eq(count, 7);
-    ck_assert_mem_eq(hbp_graph_get_operator_tasks(graph, &count), tasks, sizeof tasks);
-    ck_assert_int_eq(count, 7);
-    ck_assert_int_eq(hbp_graph_count_operators(graph), 7);
-    ck_assert_int_eq(hbp_graph_count_tasks(graph), 2);
-    ck_assert_int_eq(hbp_graph_count_parameters(graph), 5);
-    ck_assert_int_eq(hbp_graph_count_profiles(graph), 1);
-    ck_assert_int_eq(hbp_graph_count_edges(graph), 4);
+    ck_assert_mem_eq(graph_view(graph).operator_parameters, weights, sizeof weights);
+    ck_assert_mem_eq(graph_view(graph).operator_tasks, tasks, sizeof tasks);
+    ck_assert_int_eq(graph_view(graph).operators, 7);
+    ck_assert_int_eq(graph_view(graph).tasks, 2);
+    ck_assert_int_eq(graph_view(graph).parameters, 5);
+    ck_assert_int_eq(graph_view(graph).profiles, 1);
+    ck_assert_int_eq(graph_view(graph).edges, 4);
     for (int p = 0; p < 5; p++)
         ck_assert_str_eq(hbp_graph_get_parameters_name(graph, p), weight_names[p]);
     ck_assert_str_eq(hbp_graph_get_task_name(graph, 1), "sounds");
@@ -157,20 +154,17 @@ START_TEST_IN_CONTEXT(getters_of_nothing)
     hbp_graph *graph = keep(page_graph(context));
     hbp_operator o;
     hbp_operator_init(&o, sizeof o);
-    int64_t count = 7;
-    ck_assert_ptr_null(hbp_graph_get_operator_tasks(NULL, &count));
-    ck_assert_int_eq(count, 0);
-    ck_assert_ptr_null(hbp_graph_get_operator_parameters(NULL, NULL));
     ck_assert_ptr_null(hbp_graph_get_task_name(NULL, 0));
     ck_assert_ptr_null(hbp_graph_get_task_name(graph, 2));
     ck_assert_ptr_null(hbp_graph_get_task_name(graph, -1));
     ck_assert_ptr_null(hbp_graph_get_parameters_name(NULL, 0));
-    ck_assert_ptr_null(hbp_graph_get_parameters_name(graph, hbp_graph_count_parameters(graph)));
-    ck_assert_int_eq(hbp_graph_count_operators(NULL), 0);
-    ck_assert_int_eq(hbp_graph_count_edges(NULL), 0);
-    ck_assert_int_eq(hbp_graph_count_profiles(NULL), 0);
-    ck_assert_int_eq(hbp_graph_count_tasks(NULL), 0);
-    ck_assert_int_eq(hbp_graph_count_parameters(NULL), 0);
+    ck_assert_ptr_null(hbp_graph_get_parameters_name(graph, graph_view(graph).parameters));
+    hbp_graph_view none, zeros = {.struct_size = sizeof zeros};
+    memset(&none, 0x5a, sizeof none);
+    none.struct_size = sizeof none;
+    ck_assert_int_eq(hbp_graph_get_view(NULL, &none), HBP_E_INVALID);
+    ck_assert_mem_eq(&none, &zeros, sizeof none);
+    ck_assert_int_eq(hbp_graph_get_view(graph, NULL), HBP_E_INVALID);
     FAILS(context, HBP_E_INVALID, "there is no operator 17; there are 17",
           hbp_graph_get_operator(context, graph, 17, &o));
     FAILS(context, HBP_E_INVALID, "there is no operator -1; there are 17",
@@ -215,7 +209,7 @@ START_TEST_IN_CONTEXT(bad_profiles_are_refused)
     FAILS(context, HBP_E_INVALID, "graph", hbp_graph_add_profile(context, NULL, gpus, ns, 3, &profile));
     ck_assert_int_eq(hbp_graph_add_profile(NULL, graph, gpus, ns, 3, &profile), HBP_E_INVALID);
     ck_assert_int_eq(profile, 7);
-    ck_assert_int_eq(hbp_graph_count_profiles(graph), 0);
+    ck_assert_int_eq(graph_view(graph).profiles, 0);
     ns[1] = INT64_C(1) << 53;
     gpus[2] = 1 << 20;
     OK(context, hbp_graph_add_profile(context, graph, gpus, ns, 3, NULL));
@@ -297,16 +291,16 @@ START_TEST_IN_CONTEXT(half_a_chain_is_taken_back)
     o.type = "fresh";
     o.parameters = "fresh";
     refuse(context, graph, &o, 300, HBP_E_INVALID, "operator 0 has it already");
-    ck_assert_int_eq(hbp_graph_count_operators(graph), 1);
-    ck_assert_int_eq(hbp_graph_count_edges(graph), 0);
+    ck_assert_int_eq(graph_view(graph).operators, 1);
+    ck_assert_int_eq(graph_view(graph).edges, 0);
     hbp_context_cancel(context);
     o.name = "y";
     refuse(context, graph, &o, 70000, HBP_E_CANCELLED, "");
     OK(context, hbp_graph_add_operators(context, graph, &o, 300, NULL));
     o.name = "x";
     OK(context, hbp_graph_add_operators(context, graph, &o, 200, NULL));
-    ck_assert_int_eq(hbp_graph_count_parameters(graph), 301);
-    ck_assert_int_eq(hbp_graph_count_edges(graph), 498);
+    ck_assert_int_eq(graph_view(graph).parameters, 301);
+    ck_assert_int_eq(graph_view(graph).edges, 498);
 }
 END_TEST
 
@@ -358,7 +352,7 @@ START_TEST_IN_CONTEXT(many_edges_are_told_apart)
             if (from != to)
                 FAILS(context, HBP_E_INVALID, "is there already",
                       hbp_graph_add_edge(context, graph, from, to, from));
-    ck_assert_int_eq(hbp_graph_count_edges(graph), 150 * 149);
+    ck_assert_int_eq(graph_view(graph).edges, 150 * 149);
 }
 END_TEST
 

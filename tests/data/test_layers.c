@@ -49,33 +49,21 @@ START_TEST_IN_CONTEXT(columns_are_copied)
     hbp_layers *layers = NULL;
     OK(context, hbp_layers_create(context, &t.columns, &layers));
     memset(&t, 0xff, sizeof t);
-    ck_assert_int_eq(hbp_layers_count(layers), 3);
-    int64_t count;
-#define COMPARE(column)                                                                                      \
-    {                                                                                                        \
-        const int64_t *values = hbp_layers_get_column(layers, #column, &count);                              \
-        ck_assert_int_eq(count, 3);                                                                          \
-        ck_assert_mem_eq(values, again.column, sizeof again.column);                                         \
-    }
+    hbp_layers_view v = {.struct_size = sizeof v};
+    OK(context, hbp_layers_get_view(layers, &v));
+    ck_assert_int_eq(v.layers, 3);
+#define COMPARE(column) ck_assert_mem_eq(v.column, again.column, sizeof again.column);
     HBP__LAYER_COLUMNS(COMPARE)
 #undef COMPARE
-    ck_assert_mem_eq(hbp_layers_get_kinds(layers, &count), again.kind, sizeof again.kind);
-    ck_assert_int_eq(count, 3);
-    ck_assert_mem_eq(layers->cut_kind, again.cut_kind, sizeof again.cut_kind);
-    ck_assert_str_eq(hbp_layers_get_name(layers, 0), "patches");
-    ck_assert_str_eq(hbp_layers_get_name(layers, 1), "layer 1");
-    ck_assert_str_eq(hbp_layers_get_name(layers, 2), "head");
-    ck_assert_ptr_null(hbp_layers_get_name(layers, 3));
-    ck_assert_ptr_null(hbp_layers_get_name(layers, -1));
-    count = 7;
-    ck_assert_ptr_null(hbp_layers_get_column(layers, "nothing", &count));
-    ck_assert_int_eq(count, 0);
-    ck_assert_ptr_null(hbp_layers_get_column(layers, NULL, NULL));
-    ck_assert_ptr_null(hbp_layers_get_column(NULL, "forward_ns", &count));
-    ck_assert_ptr_null(hbp_layers_get_kinds(NULL, &count));
-    ck_assert_int_eq(count, 0);
-    ck_assert_ptr_null(hbp_layers_get_name(NULL, 0));
-    ck_assert_int_eq(hbp_layers_count(NULL), 0);
+    ck_assert_mem_eq(v.kind, again.kind, sizeof again.kind);
+    ck_assert_mem_eq(v.cut_kind, again.cut_kind, sizeof again.cut_kind);
+    ck_assert_str_eq(v.names[0], "patches");
+    ck_assert_str_eq(v.names[1], "layer 1");
+    ck_assert_str_eq(v.names[2], "head");
+    ck_assert_int_eq(hbp_layers_get_view(layers, NULL), HBP_E_INVALID);
+    ck_assert_int_eq(hbp_layers_get_view(NULL, &v), HBP_E_INVALID);
+    ck_assert_int_eq(v.layers, 0);
+    ck_assert(!v.forward_ns && !v.kind && !v.names);
     hbp_layers_free(layers);
     hbp_layers_free(NULL);
 }
@@ -203,7 +191,7 @@ START_TEST_IN_CONTEXT(choices_say_what_they_keep_add_and_need)
     }
     hbp_layers *other = keep(hbp__layers_retain(layers));
     hbp_layers_free(layers);
-    ck_assert_int_eq(hbp_layers_count(other), 3);
+    ck_assert_int_eq(layers_view(other).layers, 3);
 }
 END_TEST
 

@@ -29,20 +29,21 @@ START_TEST_IN_CONTEXT(an_array_is_counted_and_summed)
     ck_assert_int_eq(s.distinct_lengths, 4);
     ck_assert_int_eq(s.has_ties, 0);
     ck_assert_double_eq(s.sum_squares, 3 * 25 + 2 * 9 + 81 + 1);
-    int64_t bins = 0;
-    const int64_t *length = hbp_lengths_get_histogram_lengths(lengths, &bins);
-    const int64_t *count = hbp_lengths_get_histogram_counts(lengths, &bins);
+    hbp_lengths_view view = {.struct_size = sizeof view};
+    OK(context, hbp_lengths_get_view(lengths, &view));
     const int64_t want_length[] = {1, 3, 5, 9}, want_count[] = {1, 2, 3, 1};
-    ck_assert_int_eq(bins, 4);
-    ck_assert_mem_eq(length, want_length, sizeof want_length);
-    ck_assert_mem_eq(count, want_count, sizeof want_count);
+    ck_assert_int_eq(view.distinct_lengths, 4);
+    ck_assert_mem_eq(view.histogram_lengths, want_length, sizeof want_length);
+    ck_assert_mem_eq(view.histogram_counts, want_count, sizeof want_count);
     for (int64_t i = 0; i < SMALL_COUNT; i++)
         ck_assert_int_eq(hbp_lengths_get_length(lengths, i), SMALL[i]);
     ck_assert_int_eq(hbp_lengths_get_length(lengths, -1), -1);
     ck_assert_int_eq(hbp_lengths_get_length(lengths, SMALL_COUNT), -1);
     ck_assert_int_eq(hbp_lengths_get_length(NULL, 0), -1);
-    ck_assert_ptr_null(hbp_lengths_get_histogram_counts(NULL, &bins));
-    ck_assert_int_eq(bins, 0);
+    ck_assert_int_eq(hbp_lengths_get_view(NULL, &view), HBP_E_INVALID);
+    ck_assert_ptr_null(view.histogram_counts);
+    ck_assert_int_eq(view.distinct_lengths, 0);
+    ck_assert_int_eq(hbp_lengths_get_view(lengths, NULL), HBP_E_INVALID);
     hbp_lengths_free(lengths);
     hbp_lengths_free(NULL);
 }

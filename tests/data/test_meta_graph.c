@@ -273,9 +273,9 @@ START_TEST_IN_CONTEXT(random_graphs_of_tasks)
         hbp_graph *graph = random_graph(context, &rng, NULL);
         hbp__meta_graph meta;
         OK(context, hbp__meta_graph_open(context, graph, &meta));
-        tasks[hbp_graph_count_tasks(graph)]++;
+        tasks[graph_view(graph).tasks]++;
         levels[meta.levels < 8 ? meta.levels : 8]++;
-        shared += hbp_graph_count_parameters(graph) < hbp_graph_count_operators(graph);
+        shared += graph_view(graph).parameters < graph_view(graph).operators;
         profiled += graph->operators[0].degrees == HBP_DEGREES_PROFILED;
         least[graph->operators[0].least_gpus]++;
         for (int32_t i = 0; i < graph->operator_count; i++) {
@@ -295,7 +295,7 @@ START_TEST_IN_CONTEXT(random_graphs_of_tasks)
     hbp_graph *graph = random_graph(
         context, &rng,
         &(graph_sizes){.tasks = 3, .encoders = 1, .heads = 1, .chain = 2, .most_gpus = 1, .all_tasks = 1});
-    ck_assert_int_eq(hbp_graph_count_tasks(graph), 3);
+    ck_assert_int_eq(graph_view(graph).tasks, 3);
     hbp_graph_free(graph);
 }
 END_TEST

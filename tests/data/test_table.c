@@ -159,5 +159,45 @@ START_TEST(a_digest_is_of_every_cell)
 }
 END_TEST
 
+START_TEST(what_differs_is_named)
+{
+    static const hbp__member numbers[] = {HBP__MEMBER_NUMBER(thing, int32_t, tag),
+                                          {"digest", HBP__CELL_U64, 0, offsetof(thing, digest), 0}};
+    hbp__table all = table;
+    all.numbers = numbers;
+    all.number_count = 2;
+    hbp_context *context = test_context();
+    const hbp__memory *memory = &context->memory;
+    thing *a = make(memory, 3, 4), *b = make(memory, 3, 4);
+    OK(context, hbp__table_compare(context, &all, a, b, "they make"));
+    const struct {
+        int32_t *small;
+        int64_t *wide;
+        const char *text;
+    } cases[] = {
+        {&a->small[2], NULL, "small 2 is -7; they make it 0"},
+        {NULL, &a->wide[3], "wide 3 is -7; they make it 0"},
+        {NULL, &a->offsets[3], "offsets 3 is -7; they make it 0"},
+        {&a->tag, NULL, "tag is -7; they make it 7"},
+        {NULL, &a->digest, "digest is fffffffffffffff9; they make it 0000000000000000"},
+    };
+    for (size_t i = sizeof cases / sizeof *cases; i-- > 0;) { /* what was found before comes first */
+        if (cases[i].small)
+            *cases[i].small = -7;
+        else
+            *cases[i].wide = -7;
+        FAILS(context, HBP_E_INVALID, cases[i].text, hbp__table_compare(context, &all, a, b, "they make"));
+        if (i >= 3) { /* numbers in their own order */
+            a->tag = b->tag;
+            a->digest = b->digest;
+        }
+    }
+    hbp__table_free(memory, &table, a);
+    hbp__table_free(memory, &table, b);
+    hbp_context_free(context);
+}
+END_TEST
+
 TEST_MAIN("table", an_object_is_one_block_of_zeroed_columns, a_row_too_many_is_seen,
-          counts_that_no_file_holds_are_known, memory_may_be_short, a_digest_is_of_every_cell)
+          counts_that_no_file_holds_are_known, memory_may_be_short, a_digest_is_of_every_cell,
+          what_differs_is_named)

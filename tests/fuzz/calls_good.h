@@ -121,7 +121,9 @@ static hbp_status write_good(hbp_context *c)
                            write_text(good_path[7], "forward_ns,name\n100,a\n200,b\n"),
                            write_text(good_path[8], "100\n20\n4000\n"),
                            write_text(good_path[9], good_config),
-                           hbp_vlm_plan_save(c, good[KIND_vlm_plan], good_path[10], NULL)};
+                           hbp_vlm_plan_save(c, good[KIND_vlm_plan], good_path[10], NULL),
+                           hbp_pipeline_run_save(c, good[KIND_pipeline_run], good_path[11]),
+                           hbp_task_run_save(c, good[KIND_task_run], good_path[12])};
     for (size_t i = 0; i < sizeof status / sizeof *status; i++)
         if (status[i] < 0)
             return status[i];

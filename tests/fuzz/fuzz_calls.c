@@ -106,16 +106,6 @@ static void keep(play *p, int32_t kind)
         const char *words = function(__VA_ARGS__);                                                           \
         CHECK(!words || strlen(words) < STRUCT);                                                             \
     }
-#define COLUMN(function, of)                                                                                 \
-    static void call_##function(play *p)                                                                     \
-    {                                                                                                        \
-        int64_t count = -1;                                                                                  \
-        const void *from = object(p, KIND_##of);                                                             \
-        before(p);                                                                                           \
-        const void *values = function(from, draw(p, FOR_SIZE, 4) ? &count : NULL);                           \
-        CHECK(from || !values);                                                                              \
-        read_all(values, count, sizeof *function(NULL, NULL));                                               \
-    }
 #define INIT(function, type)                                                                                 \
     static void call_##function(play *p)                                                                     \
     {                                                                                                        \
@@ -132,15 +122,6 @@ static void keep(play *p, int32_t kind)
         free_object(p, KIND_##of, (int32_t)draw(p, FOR_SLOT, SLOTS));                                        \
     }
 #define SPECIAL(function)
-
-/* As a caller reads a column; whether it is all there is for a sanitizer to see. */
-static void read_all(const void *values, int64_t count, size_t size)
-{
-    static volatile unsigned char read;
-    for (int64_t i = 0; values && i < count * (int64_t)size; i++)
-        read = ((const unsigned char *)values)[i];
-    (void)read;
-}
 
 static void call_hbp_context_options_init(play *p)
 {
@@ -187,7 +168,6 @@ static void call_hbp_context_cancel(play *p)
 #undef STATUS
 #undef VALUE
 #undef WORDS
-#undef COLUMN
 #undef INIT
 #undef FREE
 #undef SPECIAL
@@ -196,7 +176,6 @@ static void call_hbp_context_cancel(play *p)
 #define STATUS             ROW
 #define VALUE              ROW
 #define WORDS              ROW
-#define COLUMN             ROW
 #define INIT               ROW
 #define FREE               ROW
 #define SPECIAL(function)  ROW(function, )

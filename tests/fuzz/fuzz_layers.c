@@ -23,7 +23,7 @@ static void check_whole(const hbp_layers *layers)
         CHECK(layers->cut_kind[i] >= 0 && layers->cut_kind[i] < HBP_LAYER_KINDS);
         CHECK(layers->recomputed_bytes[i] <= layers->activation_bytes[i]);
         CHECK(layers->attention_bytes[i] + layers->mlp_bytes[i] <= layers->activation_bytes[i]);
-        CHECK(hbp_layers_get_name(layers, i) != NULL);
+        CHECK(layers->name[i] != NULL);
     }
 }
 

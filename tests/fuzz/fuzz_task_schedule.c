@@ -37,9 +37,10 @@ static int64_t walk(const hbp_task_schedule *s)
 static void run(hbp_context *context, const uint8_t *data, size_t size)
 {
     hbp__file_bytes file;
-    hbp_task_schedule *schedule = NULL;
+    void *loaded = NULL;
     hbp__file_open_memory(data, (int64_t)size, &file);
-    hbp_status status = hbp__task_schedule_load(context, &file, &schedule);
+    hbp_status status = hbp__table_load(context, &hbp__task_format, &file, &loaded);
+    hbp_task_schedule *schedule = loaded;
     CHECK((status == HBP_OK) == (schedule != NULL));
     CHECK(status == HBP_OK || status == HBP_E_FORMAT || status == HBP_E_VERSION || status == HBP_E_NO_MEMORY);
     CHECK(status == HBP_OK || hbp_context_message(context)[0]);

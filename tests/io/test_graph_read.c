@@ -338,10 +338,10 @@ START_TEST(the_example_can_be_planned)
     hbp_graph *graph = NULL;
     OK(context, hbp_graph_read(context, HBP_TESTS_DIR "/../examples/data/tasks.json", &graph));
     OK(context, hbp_graph_check(context, graph));
-    ck_assert_int_eq(hbp_graph_count_tasks(graph), 3);
-    ck_assert_int_eq(hbp_graph_count_operators(graph), 24 + 12 + 1 + 12 + 12 + 1 + 24 + 24);
+    ck_assert_int_eq(graph_view(graph).tasks, 3);
+    ck_assert_int_eq(graph_view(graph).operators, 24 + 12 + 1 + 12 + 12 + 1 + 24 + 24);
     /* The vision and the text tower serve two tasks each. */
-    ck_assert_int_eq(hbp_graph_count_parameters(graph), 24 + 12 + 1 + 12 + 1 + 24);
+    ck_assert_int_eq(graph_view(graph).parameters, 24 + 12 + 1 + 12 + 1 + 24);
     hbp_graph_free(graph);
     hbp_context_free(context);
 }

@@ -1,6 +1,7 @@
 #include "io/json_out.h"
 
 #include <locale.h>
+#include <math.h>
 
 #include "files.h"
 
@@ -124,5 +125,22 @@ START_TEST(after_a_failure_nothing_is_written)
 }
 END_TEST
 
-TEST_MAIN("json_out", numbers_are_whole_to_their_ends, microseconds_have_three_places, shares_have_six_places,
-          strings_are_quoted_and_always_utf8, after_a_failure_nothing_is_written)
+START_TEST(doubles_are_read_back_bit_for_bit)
+{
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* where there is one */
+    written w;
+    begin(&w);
+    const double values[] = {.45, 0, -0.0, -1.5, 1.0 / 3, .1 + .2, 1e300, 5e-324, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        hbp__json_put(&w.out, i ? "," : "");
+        hbp__json_put_f64(&w.out, values[i]);
+    }
+    finish(&w, "0.45,0.0,-0.0,-1.5,0.3333333333333333,0.30000000000000004,1e300,4.94065645841247e-324,"
+               "null,null,null");
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
+TEST_MAIN("json_out", doubles_are_read_back_bit_for_bit, numbers_are_whole_to_their_ends,
+          microseconds_have_three_places, shares_have_six_places, strings_are_quoted_and_always_utf8,
+          after_a_failure_nothing_is_written)

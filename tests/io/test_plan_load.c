@@ -213,6 +213,47 @@ START_TEST(other_files_are_refused_by_what_they_are)
 }
 END_TEST
 
+/* The cells of a chunk's column in a file whose chunks are stored. */
+static uint8_t *cells_of(uint8_t *data, size_t bytes, const char *column)
+{
+    const size_t length = strlen(column);
+    size_t at = 1;
+    while (at + length < bytes && (memcmp(data + at, column, length) != 0 || data[at - 1] != (0xa0 | length)))
+        at++;
+    while (at + 8 < bytes && memcmp(data + at,
+                                    "\xa4"
+                                    "data\xc4",
+                                    6) != 0)
+        at++;
+    ck_assert_uint_lt(at + 8, bytes);
+    return data + at + 7;
+}
+
+START_TEST(offsets_span_their_chunk)
+{
+    hbp_context *context = test_context();
+    const char *const columns[] = {"step_offsets", "micro_batch_offsets", "pack_offsets"};
+    hbp_plan *plan;
+    size_t bytes;
+    uint8_t *data = small_file(context, -1, 1, &bytes);
+    for (size_t i = 0; i < 3; i++)
+        for (int last = 0; last < 2; last++) {
+            uint8_t *cells = cells_of(data, bytes, columns[i]);
+            uint8_t *cell = cells + (last ? cells[-1] - 8 : 0);
+            *cell ^= 1;
+            reseal(data, bytes);
+            FAILS(context, HBP_E_FORMAT, "the chunk's offsets do not span its rows",
+                  load_memory(context, data, bytes, &plan));
+            *cell ^= 1;
+        }
+    reseal(data, bytes);
+    OK(context, load_memory(context, data, bytes, &plan));
+    hbp_plan_free(plan);
+    free(data);
+    hbp_context_free(context);
+}
+END_TEST
+
 typedef struct stored {
     uint8_t *data;
     size_t bytes;
@@ -372,8 +413,9 @@ START_TEST(a_bound_above_the_time_is_refused)
 }
 END_TEST
 
-TEST_MAIN("plan_load", a_plan_comes_back_as_it_was, steps_come_back_as_plans_of_their_own,
-          every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
+TEST_MAIN("plan_load", offsets_span_their_chunk, a_plan_comes_back_as_it_was,
+          steps_come_back_as_plans_of_their_own, every_flipped_byte_and_every_cut_is_found,
+          a_changed_byte_behind_right_checksums_does_no_harm,
           a_tiny_file_takes_no_more_memory_than_it_could_fill, other_files_are_refused_by_what_they_are,
           short_memory_and_cancelling_leave_nothing, the_golden_file_is_read_and_written_as_ever,
           the_golden_file_of_version_2_is_read_and_written_as_ever,

@@ -171,7 +171,7 @@ START_TEST(files_are_read_by_path)
     file_write(folder_path(path, folder, "layers.csv"), csv, strlen(csv));
     hbp_layers *layers;
     OK(context, hbp_layers_read(context, path, &layers));
-    ck_assert_int_eq(hbp_layers_count(layers), 2);
+    ck_assert_int_eq(layers_view(layers).layers, 2);
     hbp_layers_free(layers);
     folder_remove(folder);
     hbp_context_free(context);

@@ -1,7 +1,8 @@
-#include "reseal.h"
 #include "task_files.h"
+#include "task_schedules.h"
 
 #include "data/task_columns.h"
+#include "data/task_run.h"
 #include "io/file_head.h"
 
 START_TEST(a_schedule_comes_back_as_it_was)
@@ -38,8 +39,8 @@ START_TEST(paths_are_read_as_well_as_memory)
 }
 END_TEST
 
-/* The smallest of some drawn schedules, saved. */
-static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_task_schedule **schedule)
+/* The smallest of some drawn schedules. */
+static hbp_task_schedule *small_schedule(hbp_context *context)
 {
     hbp_task_schedule *least = NULL;
     for (uint64_t seed = 0; seed < 40; seed++) {
@@ -54,6 +55,13 @@ static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_t
         }
     }
     ck_assert_ptr_nonnull(least);
+    return least;
+}
+
+/* The same, saved. */
+static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_task_schedule **schedule)
+{
+    hbp_task_schedule *least = small_schedule(context);
     uint8_t *data = saved(context, least, level, bytes);
     if (schedule)
         *schedule = least;
@@ -62,152 +70,14 @@ static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_t
     return data;
 }
 
-/* A load that fails as it should: a status of bad files, a message, nothing left, little memory taken. */
-static void expect_bad(hbp_context *context, failing *f, const void *data, size_t bytes, const char *what,
-                       size_t at)
+START_TEST_IN_CONTEXT(harm_is_found)
 {
-    hbp_task_schedule *schedule;
-    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that a sanitizer sees a read past the end */
-    ck_assert_ptr_nonnull(copy);
-    memcpy(copy, data, bytes);
-    int64_t live = f->live;
-    f->peak_bytes = f->bytes;
-    hbp_status status = load_memory(context, copy, bytes, &schedule);
-    ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "%s at %d: %s", what, (int)at,
-                  hbp_status_name(status));
-    ck_assert_ptr_null(schedule);
-    ck_assert_str_ne(hbp_context_message(context), "");
-    ck_assert_int_eq(f->live, live);
-    ck_assert_int_lt(f->peak_bytes - f->bytes, 1 << 20);
-    free(copy);
-}
-
-static const uint8_t masks[] = {0x01, 0x80, 0xff, 0x20};
-
-START_TEST(every_flipped_byte_and_every_cut_is_found)
-{
-    for (int level = 0; level < 2; level++) {
-        failing f;
-        hbp_context *context = failing_context(&f, NULL, NULL);
-        size_t bytes;
-        uint8_t *data = small_file(context, level, &bytes, NULL);
-        hbp_task_schedule *schedule;
-        OK(context, load_memory(context, data, bytes, &schedule));
-        hbp_task_schedule_free(schedule);
-        for (size_t at = 0; at < bytes; at++)
-            for (size_t m = 0; m < sizeof masks; m++) {
-                data[at] ^= masks[m];
-                expect_bad(context, &f, data, bytes, "changed byte", at);
-                data[at] ^= masks[m];
-            }
-        for (size_t cut = 0; cut < bytes; cut++)
-            expect_bad(context, &f, data, cut, "cut", cut);
-        uint8_t *longer = malloc(bytes + 1);
-        ck_assert_ptr_nonnull(longer);
-        memcpy(longer, data, bytes);
-        longer[bytes] = 0;
-        expect_bad(context, &f, longer, bytes + 1, "one byte more", bytes);
-        free(longer);
-        free(data);
-        hbp_context_free(context);
-    }
-}
-END_TEST
-
-/* Behind right checksums: columns, names and counts are under the digest or compared. What may change is what
- * nobody relies on: sums of the summary, and keys that are passed over. What comes out is safe to walk. */
-START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
-{
-    failing f;
-    hbp_context *context = failing_context(&f, NULL, NULL);
-    size_t bytes, loaded = 0, refused = 0;
-    hbp_task_schedule *original, *schedule;
-    uint8_t *data = small_file(context, 0, &bytes, &original), *changed = malloc(bytes);
-    ck_assert_ptr_nonnull(changed);
-    for (size_t at = 0; at < bytes; at++)
-        for (size_t m = 0; m < sizeof masks; m++) {
-            memcpy(changed, data, bytes);
-            changed[at] ^= masks[m];
-            reseal_tasks(changed, bytes);
-            int64_t live = f.live;
-            f.peak_bytes = f.bytes;
-            hbp_status status = load_memory(context, changed, bytes, &schedule);
-            ck_assert_int_lt(f.peak_bytes - f.bytes, 1 << 20);
-            if (status == HBP_OK) {
-                OK(context, hbp__task_columns_check(context, schedule));
-                schedule->summary = original->summary;
-                task_columns_same(schedule, original);
-                loaded++;
-            } else {
-                ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "byte %d: %s", (int)at,
-                              hbp_status_name(status));
-                refused++;
-            }
-            hbp_task_schedule_free(schedule);
-            ck_assert_int_eq(f.live, live);
-        }
-    ck_assert_uint_gt(loaded, 0);
-    ck_assert_uint_gt(refused, 5 * loaded);
-    hbp_task_schedule_free(original);
-    free(changed);
-    free(data);
-    hbp_context_free(context);
-}
-END_TEST
-
-/* The number behind `key` in [data, data + bytes) as any other, in as many bytes as it takes. */
-static uint8_t *with_number(const uint8_t *data, size_t bytes, const char *key, uint64_t value, size_t *grown)
-{
-    size_t length = strlen(key), at = 1;
-    while (memcmp(data + at, key, length) != 0 || data[at - 1] != (0xa0 | length))
-        at++;
-    at += length;
-    size_t old = data[at] < 0x80 ? 1 : data[at] == 0xcc ? 2 : data[at] == 0xcd ? 3 : data[at] == 0xce ? 5 : 9;
-    uint8_t *changed = malloc(bytes + 9);
-    ck_assert_ptr_nonnull(changed);
-    memcpy(changed, data, at);
-    changed[at] = 0xcf;
-    for (size_t i = 0; i < 8; i++)
-        changed[at + 1 + i] = (uint8_t)(value >> (56 - 8 * i));
-    memcpy(changed + at + 9, data + at + old, bytes - at - old);
-    *grown = bytes + 9 - old;
-    return changed;
-}
-
-/* The header's length has changed, too: the body must tell it. */
-static uint8_t *rehead(uint8_t *data, size_t *bytes)
-{
-    uint64_t header;
-    ck_assert(hbp__msgpack_scan(data, *bytes, 4096, &header));
-    uint8_t *changed = with_number(data, *bytes, "header_bytes", header, bytes);
-    free(data);
-    reseal_tasks(changed, *bytes);
-    return changed;
-}
-
-START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
-{
-    failing f;
-    hbp_context *context = failing_context(&f, NULL, NULL);
-    size_t bytes, grown;
-    uint8_t *data = small_file(context, 1, &bytes, NULL);
-    const char *const keys[] = {"operators", "meta_ops",   "levels", "waves",       "slices",
-                                "groups",    "parameters", "gpus",   "group_ranks", "tasks"};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        for (int power = 8; power < 64; power++) {
-            uint8_t *changed = with_number(data, bytes, keys[k], UINT64_C(1) << power, &grown);
-            changed = rehead(changed, &grown);
-            expect_bad(context, &f, changed, grown, keys[k], (size_t)power);
-            free(changed);
-        }
-    for (int power = 0; power < 64; power++) {
-        uint8_t *changed = with_number(data, bytes, "bytes", UINT64_C(1) << power, &grown);
-        changed = rehead(changed, &grown);
-        expect_bad(context, &f, changed, grown, "bytes", (size_t)power);
-        free(changed);
-    }
-    free(data);
-    hbp_context_free(context);
+    hbp_task_schedule *schedule = small_schedule(context);
+    table_finds_changes(&hbp__task_format, schedule);
+    table_bears_changes(&hbp__task_format, schedule);
+    table_takes_what_it_can_fill(&hbp__task_format, schedule);
+    table_leaves_nothing(context, &hbp__task_format, schedule);
+    hbp_task_schedule_free(schedule);
 }
 END_TEST
 
@@ -374,56 +244,66 @@ START_TEST(other_files_are_refused_by_what_they_are)
 }
 END_TEST
 
-typedef struct stored {
-    uint8_t *data;
-    size_t bytes;
-} stored;
-
-static hbp_status load_stored(hbp_context *context, void *user)
-{
-    stored *s = user;
-    hbp_task_schedule *schedule;
-    hbp_status status = load_memory(context, s->data, s->bytes, &schedule);
-    hbp_task_schedule_free(schedule);
-    return status;
-}
-
-START_TEST(short_memory_and_cancelling_leave_nothing)
-{
-    hbp_context *context = test_context();
-    stored s;
-    s.data = small_file(context, 1, &s.bytes, NULL);
-    failing_sweep(load_stored, &s);
-    ck_assert_int_ge(cancel_sweep(load_stored, &s), 2);
-    free(s.data);
-    hbp_context_free(context);
-}
-END_TEST
-
 /* Written once by version 0.1.0: later versions read it, and write the same bytes for the same schedule. */
 START_TEST(the_golden_file_is_read_and_written_as_ever)
 {
     hbp_context *context = test_context();
     size_t golden_bytes, bytes;
     uint8_t *golden = (uint8_t *)file_read(HBP_TESTS_DIR "/golden/tasks.msgpack", &golden_bytes);
-    hbp_task_schedule *s, *drawn = task_columns_draw(context, 5);
+    hbp_task_schedule *s, *made = task_columns_draw(context, 5);
     OK(context, load_memory(context, golden, golden_bytes, &s));
-    task_columns_same(s, drawn);
+    task_columns_same(s, made);
     ck_assert_uint_eq(s->digest, UINT64_C(0x5b2b0d3c7a2f21b5));
     uint8_t *data = saved(context, s, 0, &bytes);
     ck_assert_uint_eq(bytes, golden_bytes);
     ck_assert_int_eq(memcmp(data, golden, bytes), 0);
     hbp_task_schedule_free(s);
-    hbp_task_schedule_free(drawn);
+    hbp_task_schedule_free(made);
     free(data);
     free(golden);
     hbp_context_free(context);
 }
 END_TEST
 
-TEST_MAIN("task_file", a_schedule_comes_back_as_it_was, paths_are_read_as_well_as_memory,
-          every_flipped_byte_and_every_cut_is_found, a_changed_byte_behind_right_checksums_does_no_harm,
-          a_tiny_file_takes_no_more_memory_than_it_could_fill, what_is_wrong_is_named,
-          columns_that_lead_astray_are_refused, a_name_ends_where_it_says,
-          other_files_are_refused_by_what_they_are, short_memory_and_cancelling_leave_nothing,
+/* Runs of drawn schedules: a file each, under the same harm. */
+START_TEST(a_run_has_a_file)
+{
+    hbp__rng rng = hbp__rng_make(51, 0, 0);
+    char folder[64], path[128];
+    folder_make(folder);
+    folder_path(path, folder, "run");
+    for (int i = 0; i < 60; i++) {
+        drawn d;
+        hbp_task_run *run = NULL, *back = NULL;
+        drawn_random(&d, &rng);
+        OK(d.context, hbp_simulate_tasks(d.context, d.graph, d.machine, d.schedule, NULL, &run));
+        OK(d.context, hbp_task_run_save(d.context, run, path));
+        OK(d.context, hbp_task_run_load(d.context, path, &back));
+        table_expect_same(&hbp__task_run_table, run, back);
+        OK(d.context, hbp_task_run_validate(d.context, back, d.graph, d.machine, d.schedule, NULL));
+        hbp_task_run_free(back);
+        if (i == 0) {
+            table_finds_changes(&hbp__task_run_format, run);
+            table_bears_changes(&hbp__task_run_format, run);
+            table_takes_what_it_can_fill(&hbp__task_run_format, run);
+            table_leaves_nothing(d.context, &hbp__task_run_format, run);
+            FAILS(d.context, HBP_E_INVALID, "run is NULL", hbp_task_run_save(d.context, NULL, path));
+            FAILS(d.context, HBP_E_INVALID, "path is NULL", hbp_task_run_save(d.context, run, NULL));
+            FAILS(d.context, HBP_E_INVALID, "path is NULL", hbp_task_run_load(d.context, NULL, &back));
+            FAILS(d.context, HBP_E_INVALID, "out is NULL", hbp_task_run_load(d.context, path, NULL));
+            run->slice_ends[0] = -1;
+            OK(d.context, hbp_task_run_save(d.context, run, path));
+            FAILS(d.context, HBP_E_FORMAT, "slice 0 runs from", hbp_task_run_load(d.context, path, &back));
+            ck_assert_ptr_null(back);
+        }
+        hbp_task_run_free(run);
+        drawn_close(&d);
+    }
+    folder_remove(folder);
+}
+END_TEST
+
+TEST_MAIN("task_file", a_run_has_a_file, a_schedule_comes_back_as_it_was, paths_are_read_as_well_as_memory,
+          harm_is_found, what_is_wrong_is_named, columns_that_lead_astray_are_refused,
+          a_name_ends_where_it_says, other_files_are_refused_by_what_they_are,
           the_golden_file_is_read_and_written_as_ever)

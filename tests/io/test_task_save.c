@@ -108,7 +108,7 @@ START_TEST(bad_arguments_and_full_disks_leave_nothing)
         FAILS(context, HBP_E_SYSTEM, "No space left", hbp_task_schedule_save(context, s, "/dev/full"));
     folder_path(path, folder, "tasks");
     int64_t kept = s->parameters;
-    s->parameters = HBP__TASK_MAX_NAMES;
+    s->parameters = hbp__task_format.most_names;
     FAILS(context, HBP_E_OVERFLOW, "names; a file holds at most 4194304",
           hbp_task_schedule_save(context, s, path));
     s->parameters = kept;

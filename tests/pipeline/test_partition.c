@@ -240,8 +240,7 @@ START_TEST_IN_CONTEXT(published_bytes_over_cuts)
     ck_assert_int_eq((more * 1000 + 524288) / 1048576, 16610);
     ck_assert_int_eq(less * 1000 / 1048576, 21000);
     hbp__stages_close(&s);
-    int64_t count;
-    const int64_t *cut = hbp_layers_get_column(d.layers, "cut_bytes", &count);
+    const int64_t *cut = layers_view(d.layers).cut_bytes;
     ck_assert_int_eq(2 * cut[22] - 2 * cut[48], 17416704);
     ck_assert_int_eq(cut[48] - cut[47], 22020096);
 

@@ -146,8 +146,10 @@ static hbp_status ask_limit(const record *r, int32_t variant, const void *option
     (void)options;
     RECORD_TRY(hbp_lengths_limit(r->context, r->lengths[variant / 4], 700, variant % 4, &lengths));
     hbp_status status = hbp_lengths_get_summary(r->context, lengths, &s);
-    DIGEST_COLUMN(a, hbp_lengths_get_histogram_lengths, lengths);
-    DIGEST_COLUMN(a, hbp_lengths_get_histogram_counts, lengths);
+    hbp_lengths_view view = {.struct_size = sizeof view};
+    (void)hbp_lengths_get_view(lengths, &view);
+    DIGEST_VIEW(a, view.histogram_lengths, view.distinct_lengths);
+    DIGEST_VIEW(a, view.histogram_counts, view.distinct_lengths);
     for (int64_t i = 0; i < RECORD_SAMPLES; i++) {
         digest_number(a, hbp_lengths_get_length(lengths, i));
         digest_number(a, hbp_lengths_get_vision(lengths, i));

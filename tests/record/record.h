@@ -118,14 +118,6 @@ static inline void digest_uints(answer *a, const uint32_t *values, int64_t count
         const int32_t *: digest_ints,                                                                        \
         const uint32_t *: digest_uints)(a, column, (column) ? (rows) : 0)
 
-/* A column by its getter. */
-#define DIGEST_COLUMN(a, get, of)                                                                            \
-    do {                                                                                                     \
-        int64_t column_count = 0;                                                                            \
-        (void)get(of, &column_count);                                                                        \
-        DIGEST_VIEW(a, get(of, NULL), column_count);                                                         \
-    } while (0)
-
 /* The bytes of a file, and their number. */
 void digest_file(answer *a, const char *path);
 

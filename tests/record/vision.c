@@ -133,11 +133,18 @@ static hbp_status digest_run(const record *r, answer *a, const hbp_pipeline_run 
     return HBP_OK;
 }
 
+static int32_t count_layers(const hbp_layers *layers)
+{
+    hbp_layers_view view = {.struct_size = sizeof view};
+    (void)hbp_layers_get_view(layers, &view);
+    return (int32_t)view.layers;
+}
+
 /* Runs the layers cut evenly, and orders its micro-batches. */
 static hbp_status ask_run(const record *r, int32_t variant, const void *options, answer *a)
 {
     const hbp_pipeline_options *o = options;
-    int32_t layers = hbp_layers_count(r->layers), cuts[65] = {0}, order[64];
+    int32_t layers = count_layers(r->layers), cuts[65] = {0}, order[64];
     int64_t chunks = o->stages * (int64_t)(o->virtual_stages ? o->virtual_stages : 1), before = 0, after = 0;
     hbp_pipeline_run *run = NULL;
     (void)variant;
@@ -159,7 +166,7 @@ static hbp_status ask_run(const record *r, int32_t variant, const void *options,
 static hbp_status ask_recompute(const record *r, int32_t variant, const void *options, answer *a)
 {
     hbp_pipeline_options pipeline = {.struct_size = sizeof pipeline};
-    int32_t layers = hbp_layers_count(r->layers), choices[512], cuts[9] = {0};
+    int32_t layers = count_layers(r->layers), choices[512], cuts[9] = {0};
     int64_t limit[4];
     hbp_recompute_report s = {.struct_size = sizeof s};
     start_pipeline(r, variant % 4, &pipeline);
@@ -233,22 +240,21 @@ static void start_layers(const record *r, int32_t variant, void *options)
 
 static hbp_status ask_layers(const record *r, int32_t variant, const void *options, answer *a)
 {
-    static const char *const columns[] = {
-        "forward_ns",       "backward_ns",   "parameters",      "state_bytes",  "activation_bytes",
-        "recomputed_bytes", "working_bytes", "attention_bytes", "attention_ns", "mlp_bytes",
-        "mlp_ns",           "recompute_ns",  "cut_bytes"};
     hbp_layers *layers = NULL;
     (void)variant;
     RECORD_TRY(hbp_vlm_create_layers(r->context, r->vlm, r->machine, options, &layers));
-    for (uint64_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        int64_t count = 0;
-        const int64_t *values = hbp_layers_get_column(layers, columns[k], &count);
-        digest_wide(a, values, count);
-    }
-    DIGEST_COLUMN(a, hbp_layers_get_kinds, layers);
-    for (int32_t i = 0; i < hbp_layers_count(layers); i++)
-        digest_text(a, hbp_layers_get_name(layers, i));
-    snprintf(a->facts, sizeof a->facts, " %d layers", (int)hbp_layers_count(layers));
+    hbp_layers_view v = {.struct_size = sizeof v};
+    (void)hbp_layers_get_view(layers, &v);
+    const int64_t *const columns[] = {
+        v.forward_ns,       v.backward_ns,   v.parameters,      v.state_bytes,  v.activation_bytes,
+        v.recomputed_bytes, v.working_bytes, v.attention_bytes, v.attention_ns, v.mlp_bytes,
+        v.mlp_ns,           v.recompute_ns,  v.cut_bytes};
+    for (uint64_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        DIGEST_VIEW(a, columns[k], v.layers);
+    DIGEST_VIEW(a, v.kind, v.layers);
+    for (int64_t i = 0; i < v.layers; i++)
+        digest_text(a, v.names[i]);
+    snprintf(a->facts, sizeof a->facts, " %d layers", (int)v.layers);
     hbp_layers_free(layers);
     return HBP_OK;
 }

@@ -1,4 +1,5 @@
 /* Runs against tables written by hand: what each stage does when. */
+#include "data/pipeline_run.h"
 #include "failing.h"
 #include "keep.h"
 #include "simulate/pipelines.h"
@@ -297,6 +298,90 @@ START_TEST_IN_CONTEXT(bad_input_has_its_message)
 }
 END_TEST
 
+/* A cell of a column or a number that is not what it was, its sums made right again. */
+static void change_cell(hbp__rng *rng, hbp_pipeline_run *run)
+{
+    const int32_t at = (int32_t)hbp__rng_below(rng, (uint64_t)hbp__pipeline_run_table.column_count + 1);
+    if (at == hbp__pipeline_run_table.column_count) {
+        run->summary.bound_ns -= 1;
+    } else {
+        const hbp__member *column = &hbp__pipeline_run_table.columns[at];
+        const int64_t row = hbp__rng_below(rng, (uint64_t)hbp__table_rows(run, column));
+        if (column->cell == HBP__CELL_I32)
+            ((int32_t *)hbp__table_cells(run, column))[row] ^= 1;
+        else
+            ((int64_t *)hbp__table_cells(run, column))[row] += 1;
+    }
+    hbp__pipeline_run_seal(run);
+}
+
+START_TEST_IN_CONTEXT(a_run_is_held_to_its_layers)
+{
+    hbp__rng rng = hbp__rng_make(8, 0, 0);
+    int sound = 0;
+    for (int trial = 0, mark = keep_mark(); trial < 300; keep_release(mark), trial++) {
+        int32_t stages, virtual_stages, m, order[MOST_M];
+        draw_shape(&rng, 5, 3, 3, &stages, &virtual_stages, &m);
+        piped p;
+        piped_random(context, &rng, &p, stages, virtual_stages, m, PIPED_ALL);
+        draw_order(&rng, m, order);
+        hbp_pipeline_run *run = keep(run_of(context, &p, order));
+        OK(context, hbp_pipeline_run_validate(context, run, p.layers, p.cuts, &p.options));
+        change_cell(&rng, run);
+        sound += hbp_pipeline_run_validate(context, run, NULL, NULL, NULL) == HBP_OK;
+        ck_assert_int_eq(hbp_pipeline_run_validate(context, run, p.layers, p.cuts, &p.options),
+                         HBP_E_INVALID);
+        piped_free(&p);
+    }
+    ck_assert_int_gt(sound, 20); /* those that only the layers tell */
+}
+END_TEST
+
+START_TEST_IN_CONTEXT(other_layers_and_options_are_named)
+{
+    piped p, other;
+    piped_plain(context, &p, 2, 1, 4, (int64_t[]){2, 3}, (int64_t[]){4, 5});
+    piped_plain(context, &other, 2, 1, 4, (int64_t[]){2, 3}, (int64_t[]){4, 6});
+    hbp_pipeline_run *run = keep(run_of(context, &p, NULL));
+    hbp_pipeline_options *o = &p.options;
+    OK(context, hbp_pipeline_run_validate(context, run, p.layers, p.cuts, o));
+    FAILS(context, HBP_E_INVALID, "stage_busy_ns 1 is 32; the layers make it 36",
+          hbp_pipeline_run_validate(context, run, other.layers, p.cuts, o));
+    o->micro_batches = 3;
+    FAILS(context, HBP_E_INVALID, "micro_batches is 3; the run is of 4",
+          hbp_pipeline_run_validate(context, run, p.layers, p.cuts, o));
+    o->micro_batches = 4;
+    o->stages = 1;
+    FAILS(context, HBP_E_INVALID, "stages is 1; the run is of 2",
+          hbp_pipeline_run_validate(context, run, p.layers, p.cuts, o));
+    o->stages = 2;
+    o->virtual_stages = 2;
+    FAILS(context, HBP_E_INVALID, "virtual_stages is 2; the run is of 1",
+          hbp_pipeline_run_validate(context, run, p.layers, p.cuts, o));
+    o->virtual_stages = 0;
+    FAILS(context, HBP_E_INVALID, "cuts is NULL", hbp_pipeline_run_validate(context, run, p.layers, NULL, o));
+    FAILS(context, HBP_E_INVALID, "stages is 0",
+          hbp_pipeline_run_validate(context, run, p.layers, p.cuts, NULL));
+    FAILS(context, HBP_E_INVALID, "run is NULL",
+          hbp_pipeline_run_validate(context, NULL, p.layers, p.cuts, o));
+    p.cuts[1] = 9;
+    FAILS(context, HBP_E_INVALID, "cut", hbp_pipeline_run_validate(context, run, p.layers, p.cuts, o));
+    piped_free(&other);
+    piped_free(&p);
+}
+END_TEST
+
+typedef struct validated {
+    piped piped;
+    hbp_pipeline_run *run;
+} validated;
+
+static hbp_status validate_once(hbp_context *context, void *user)
+{
+    validated *v = user;
+    return hbp_pipeline_run_validate(context, v->run, v->piped.layers, v->piped.cuts, &v->piped.options);
+}
+
 static hbp_status simulate_once(hbp_context *context, void *user)
 {
     piped *p = user;
@@ -314,6 +399,8 @@ START_TEST_IN_CONTEXT(nothing_leaks_when_memory_is_short)
     piped p;
     piped_random(context, &rng, &p, 2, 2, 4, PIPED_ALL);
     failing_sweep(simulate_once, &p);
+    validated v = {p, keep(run_of(context, &p, NULL))};
+    failing_sweep(validate_once, &v);
     piped_free(&p);
 }
 END_TEST
@@ -321,5 +408,5 @@ END_TEST
 TEST_MAIN("pipeline_run", plain_runs_by_hand, the_interleaved_run_by_hand, the_textbook_run,
           micro_batches_differ_and_come_in_another_order,
           transfers_delay_the_next_stage_and_hold_up_their_sender, peaks_by_hand,
-          operations_do_not_overlap_and_follow_their_inputs, bad_input_has_its_message,
-          nothing_leaks_when_memory_is_short)
+          operations_do_not_overlap_and_follow_their_inputs, a_run_is_held_to_its_layers,
+          other_layers_and_options_are_named, bad_input_has_its_message, nothing_leaks_when_memory_is_short)

@@ -39,7 +39,7 @@ static hbp_graph *small_graph(hbp_context *context, hbp__rng *rng, const graph_s
 {
     for (;;) {
         hbp_graph *graph = random_graph(context, rng, sizes);
-        if (hbp_graph_count_operators(graph) <= most)
+        if (graph_view(graph).operators <= most)
             return graph;
         hbp_graph_free(graph);
     }

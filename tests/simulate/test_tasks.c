@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "data/flow.h"
+#include "data/task_run.h"
 #include "failing.h"
 #include "task_schedules.h"
 
@@ -412,7 +413,7 @@ START_TEST(bad_arguments)
     FAILS(d.context, HBP_E_INVALID, "hbp_task_run_summary",
           hbp_task_run_get_summary(d.context, run, &summary));
     ck_assert_uint_eq(sizeof(hbp_task_run_options), 16);
-    ck_assert_uint_eq(sizeof(hbp_task_run_summary), 80);
+    ck_assert_uint_eq(sizeof(hbp_task_run_summary), 96);
     hbp_task_run_view none = {.struct_size = sizeof none};
     ck_assert_int_eq(hbp_task_run_get_view(NULL, &none), HBP_E_INVALID);
     ck_assert_ptr_null(none.slice_starts);
@@ -499,5 +500,77 @@ START_TEST(cancelled)
 }
 END_TEST
 
-TEST_MAIN("tasks", known_transfers, known_gradients, fast_network, matches_the_reference, order_of_runs,
-          bad_arguments, unknown_links, allocations_fail, cancelled)
+static hbp_status validate_with(const drawn *d, const hbp_task_run *run, int32_t barriers, int32_t transfers,
+                                int32_t gradients)
+{
+    const hbp_task_run_options options = {sizeof options, barriers, transfers, gradients};
+    return hbp_task_run_validate(d->context, run, d->graph, d->machine, d->schedule, &options);
+}
+
+/* A run passes with the options it was made with; a number that is not what it was does not. */
+START_TEST(a_run_is_held_to_its_schedule)
+{
+    hbp__rng rng = hbp__rng_make(43, 0, 0);
+    int differ = 0;
+    for (int i = 0; i < 100; i++) {
+        drawn d;
+        drawn_random(&d, &rng);
+        hbp_task_run_summary summary;
+        hbp_task_run *run = run_with(&d, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1, &summary);
+        OK(d.context, validate_with(&d, run, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1));
+        hbp_status status = validate_with(&d, run, i % 2, -1 - (i / 2 % 2 - 1), i / 4 % 2 - 1);
+        ck_assert(status == HBP_OK || status == HBP_E_INVALID);
+        differ += status == HBP_E_INVALID;
+        const int what = i % 4;
+        if (what == 0)
+            run->summary.transfer_ns++;
+        else if (what == 1)
+            run->slice_starts[0] = run->slice_ends[0] = run->summary.slices_ns;
+        else if (what == 2)
+            run->summary.total_ns++, run->summary.gradient_ns++;
+        else
+            run->summary.peak_bytes++;
+        FAILS(d.context, HBP_E_INVALID, "the digest is not that of the slices",
+              hbp_task_run_validate(d.context, run, NULL, NULL, NULL, NULL));
+        run->summary.digest = hbp__task_run_digest(run);
+        OK(d.context, hbp_task_run_validate(d.context, run, NULL, NULL, NULL, NULL));
+        FAILS(d.context, HBP_E_INVALID,
+              what == 1   ? "slice_"
+              : what == 3 ? "peak_bytes is"
+                          : "_ns is",
+              validate_with(&d, run, i % 2, i / 2 % 2 - 1, i / 4 % 2 - 1));
+        hbp_task_run_free(run);
+        drawn_close(&d);
+    }
+    ck_assert_int_gt(differ, 10);
+}
+END_TEST
+
+START_TEST(other_schedules_are_named)
+{
+    hbp__rng rng = hbp__rng_make(44, 0, 0);
+    drawn d;
+    drawn_random(&d, &rng);
+    hbp_task_run_summary summary;
+    hbp_task_run *run = run_with(&d, 0, 0, 0, &summary);
+    run->summary.schedule_digest++;
+    run->summary.digest = hbp__task_run_digest(run);
+    FAILS(d.context, HBP_E_INVALID, "the run is of a schedule with digest", validate_with(&d, run, 0, 0, 0));
+    run->summary.schedule_digest--;
+    run->summary.digest = hbp__task_run_digest(run);
+    OK(d.context, validate_with(&d, run, 0, 0, 0));
+    FAILS(d.context, HBP_E_INVALID, "graph is NULL",
+          hbp_task_run_validate(d.context, run, NULL, d.machine, d.schedule, NULL));
+    FAILS(d.context, HBP_E_INVALID, "machine is NULL",
+          hbp_task_run_validate(d.context, run, d.graph, NULL, d.schedule, NULL));
+    FAILS(d.context, HBP_E_INVALID, "run is NULL",
+          hbp_task_run_validate(d.context, NULL, d.graph, d.machine, d.schedule, NULL));
+    FAILS(d.context, HBP_E_INVALID, "transfers is 5", validate_with(&d, run, 0, 5, 0));
+    hbp_task_run_free(run);
+    drawn_close(&d);
+}
+END_TEST
+
+TEST_MAIN("tasks", a_run_is_held_to_its_schedule, other_schedules_are_named, known_transfers, known_gradients,
+          fast_network, matches_the_reference, order_of_runs, bad_arguments, unknown_links, allocations_fail,
+          cancelled)

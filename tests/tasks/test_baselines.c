@@ -144,7 +144,7 @@ START_TEST_IN_CONTEXT(random_graphs_as_defined)
         graph_sizes sizes = {.most_gpus = 16};
         hbp_graph *graph = random_graph(context, &rng, &sizes);
         int32_t gpus = (int32_t)random_between(&rng, 4, 24);
-        int32_t tasks = (int32_t)hbp_graph_count_tasks(graph);
+        int32_t tasks = (int32_t)graph_view(graph).tasks;
         planned p;
         open_planned(context, graph, gpus, &p);
         int64_t sum = 0;

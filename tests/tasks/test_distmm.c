@@ -33,10 +33,10 @@ END_TEST
 static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32_t task)
 {
     hbp_graph *alone = new_graph(context);
-    int64_t count = hbp_graph_count_operators(graph);
-    const int32_t *tasks = hbp_graph_get_operator_tasks(graph, NULL);
+    int64_t count = graph_view(graph).operators;
+    const int32_t *tasks = graph_view(graph).operator_tasks;
     int32_t *number = calloc((size_t)count, sizeof *number);
-    for (int64_t i = 0; i < hbp_graph_count_profiles(graph); i++) {
+    for (int64_t i = 0; i < graph_view(graph).profiles; i++) {
         const int32_t *gpus;
         const int64_t *ns;
         int64_t points;
@@ -49,7 +49,7 @@ static hbp_graph *task_alone(hbp_context *context, const hbp_graph *graph, int32
             OK(context, hbp_graph_get_operator(context, graph, i, &o));
             OK(context, hbp_graph_add_operators(context, alone, &o, 1, &number[i]));
         }
-    for (int64_t e = 0; e < hbp_graph_count_edges(graph); e++) {
+    for (int64_t e = 0; e < graph_view(graph).edges; e++) {
         int32_t from, to;
         int64_t bytes;
         OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, &bytes));
@@ -70,7 +70,7 @@ START_TEST_IN_CONTEXT(distmm_is_the_published_method_on_each_task_alone)
         planned p;
         open_planned(context, graph, gpus, &p);
         int64_t sum = 0;
-        for (int32_t t = 0; t < (int32_t)hbp_graph_count_tasks(graph); t++) {
+        for (int32_t t = 0; t < (int32_t)graph_view(graph).tasks; t++) {
             hbp_graph *alone = task_alone(context, graph, t);
             planned part;
             open_planned(context, alone, gpus, &part);

@@ -9,8 +9,8 @@ static hbp_graph *joined_graph(hbp_context *context, hbp__rng *rng)
 {
     graph_sizes sizes = {.tasks = 8};
     hbp_graph *graph = random_graph(context, rng, &sizes);
-    const int32_t *task = hbp_graph_get_operator_tasks(graph, NULL);
-    int64_t count = hbp_graph_count_operators(graph);
+    const int32_t *task = graph_view(graph).operator_tasks;
+    int64_t count = graph_view(graph).operators;
     for (int64_t edges = random_between(rng, 0, 4); edges > 0; edges--) {
         int32_t from = (int32_t)random_between(rng, 0, count - 1);
         int32_t to = (int32_t)random_between(rng, 0, count - 1);
@@ -24,11 +24,11 @@ static hbp_graph *joined_graph(hbp_context *context, hbp__rng *rng)
 static int together(hbp_context *context, const hbp_graph *graph, int32_t a, int32_t b)
 {
     int32_t reached[16] = {0};
-    const int32_t *task = hbp_graph_get_operator_tasks(graph, NULL);
+    const int32_t *task = graph_view(graph).operator_tasks;
     reached[a] = 1;
     for (int grown = 1; grown;) {
         grown = 0;
-        for (int64_t e = 0; e < hbp_graph_count_edges(graph); e++) {
+        for (int64_t e = 0; e < graph_view(graph).edges; e++) {
             int32_t from, to;
             OK(context, hbp_graph_get_edge(context, graph, e, &from, &to, NULL));
             if (reached[task[from]] != reached[task[to]]) {
@@ -46,7 +46,7 @@ START_TEST_IN_CONTEXT(jobs_are_tasks_that_hang_together)
     int32_t joined = 0;
     for (int32_t round = 0; round < 500; round++) {
         hbp_graph *graph = joined_graph(context, &rng);
-        int32_t tasks = (int32_t)hbp_graph_count_tasks(graph), least = -1, seen = 0;
+        int32_t tasks = (int32_t)graph_view(graph).tasks, least = -1, seen = 0;
         planned p;
         hbp__jobs jobs;
         open_planned(context, graph, 8, &p);

@@ -84,7 +84,7 @@ static hbp_graph *tiny_graph(hbp_context *context, hbp__rng *rng)
     for (;;) {
         hbp_graph *graph = random_graph(
             context, rng, &(graph_sizes){.tasks = 3, .encoders = 2, .heads = 1, .chain = 3, .most_gpus = 4});
-        if (hbp_graph_count_operators(graph) <= 6)
+        if (graph_view(graph).operators <= 6)
             return graph;
         hbp_graph_free(graph);
     }

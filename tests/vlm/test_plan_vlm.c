@@ -35,7 +35,7 @@ static void check(const fixture *f, const hbp_vlm_plan *plan, const hbp_vlm_plan
     ck_assert_int_eq(view.cuts[view.chunks], view.layers);
     for (int64_t k = 0; k < view.chunks; k++)
         ck_assert_int_lt(view.cuts[k], view.cuts[k + 1]);
-    ck_assert_int_eq(hbp_layers_count(layers), view.layers);
+    ck_assert_int_eq(layers_view(layers).layers, view.layers);
     for (int64_t i = 0; i < view.stages; i++)
         ck_assert_int_le(view.stage_bytes[i], s->limit_bytes);
     ck_assert_int_eq(view.steps, data->steps);
@@ -244,7 +244,7 @@ START_TEST_IN_CONTEXT(measured_layers_take_the_place_of_derived_ones)
     ck_assert_double_lt((double)best / (double)s.packs_bound_ns, 1.5); /* it bounds something */
     hbp__vlm_reference_close(&reference);
     hbp_layers_free(layers); /* the plan keeps its own hold */
-    ck_assert_int_eq(hbp_layers_count(hbp_vlm_plan_get_layers(plan)), 6);
+    ck_assert_int_eq(layers_view(hbp_vlm_plan_get_layers(plan)).layers, 6);
 }
 END_TEST
 

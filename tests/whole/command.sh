@@ -45,7 +45,7 @@ python=$(command -v python3 || true)
 
 good --help && has "usage: hbp COMMAND" && has "llama-3.1-8b" && has "h100"
 good --version && has "hbp 0."
-for command in lengths probe groups plan step fit show compare trace validate dump; do
+for command in lengths probe groups plan step vlm stages tasks fit show compare trace validate dump; do
     good $command --help && has "usage: hbp $command" && has "--json"
 done
 wrong 2 "no command given"
@@ -466,6 +466,7 @@ json "r['samples'] == 3000 and r['dropped'] == 0 and r['gpus'] == 32 and r['repl
       max(r['stage_bytes']) == r['peak_bytes'] <= r['limit_bytes']" vlm $run -o vlm.msgpack
 good vlm $run && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
 good validate vlm.msgpack && has "keeps every promise"
+json "r['vlm']['cuts'][0] == 0 and len(r['vlm']['stage_ns']) == 4 and r['summary']['steps'] > 0" dump vlm.msgpack
 good validate vlm.msgpack --lengths vlm.csv --vision-column vision && has "stages and steps take what"
 good show vlm.msgpack && has "with even stages" && has "2 replicas of 4 stages" && has "patch embedding" && has "GPU-days"
 json "len(r['vlm']['cuts']) == 5 and r['vlm']['epoch_ns'] >= r['vlm']['packs_bound_ns'] and r['digest']" show vlm.msgpack
@@ -520,6 +521,38 @@ wrong 2 "leave out" tasks $tasks --schedule tasks.msgpack --previous tasks.msgpa
 wrong 1 "fullest GPU" tasks graph.json --machine a800-80:2 --schedule tasks.msgpack --memory-limit 1000
 wrong 1 "graph" tasks clip-7 --machine a800-80:2 --schedule tasks.msgpack
 wrong 1 "GPUs" tasks graph.json --machine a800-80:4 --schedule tasks.msgpack
+good tasks $tasks -o tasks.msgpack --run-out run.msgpack && has "wrote run.msgpack"
+good show tasks.msgpack && has "MetaOp" && has "communicators" && good show run.msgpack && has "of schedule"
+json "r['mode'] == 'overlap' and len(r['slices']) == r['slice_count']" show tasks.msgpack
+json "r['total_ns'] >= r['slices_ns'] > 0 and len(r['schedule_digest']) == 16" show run.msgpack
+good validate tasks.msgpack && has "not checked: --graph" && good validate tasks.msgpack --graph graph.json --machine a800-80:2 && has "keeps every promise"
+json "r['valid'] and not r['against_graph']" validate run.msgpack
+json "r['valid'] and r['against_graph']" validate run.msgpack --graph clip-4 --machine a800-80:2 --schedule tasks.msgpack
+wrong 1 "the schedule makes it" validate run.msgpack --graph clip-4 --machine a800-80:2 --schedule tasks.msgpack --barriers
+wrong 1 "graph" validate tasks.msgpack --graph clip-7 --machine a800-80:2
+wrong 2 "go together" validate tasks.msgpack --graph clip-4
+wrong 2 "or to none" validate run.msgpack --graph clip-4 --machine a800-80:2
+wrong 2 "is a task schedule" show tasks.msgpack --step 1
+wrong 2 "is a schedule itself" trace tasks.msgpack -o x.json --schedule run.msgpack
+wrong 2 "needs --schedule" trace run.msgpack -o x.json
+good trace run.msgpack --schedule tasks.msgpack -o x.json && good trace tasks.msgpack -o y.json
+[ -z "$python" ] || "$python" -c "
+import json
+a, b = (json.load(open(f))['traceEvents'] for f in ('x.json', 'y.json'))
+assert len(a) == len(b) and a != b" || fail "the traces of a schedule and its run"
+good tasks $tasks --mode sequential -o other.msgpack
+wrong 1 "is a run of schedule" trace run.msgpack --schedule other.msgpack -o x.json
+json "r['columns']['slice_gpus'] and r['task_names']" dump tasks.msgpack
+json "len(r['columns']['slice_ends']) == r['slices']" dump run.msgpack
+good stages layers.csv --stages 3 -o pipeline.msgpack && has "wrote pipeline.msgpack"
+good show pipeline.msgpack && has "no order of these micro-batches takes less than"
+json "r['stages'] == 3 and r['operations'] == 6 * r['micro_batches'] and len(r['stage_bytes']) == 3" show pipeline.msgpack
+good validate pipeline.msgpack && has "runs every operation once"
+good trace pipeline.msgpack -o x.json
+json "len(r['columns']['operation_ends']) == r['operations']" dump pipeline.msgpack
+wrong 2 "is a run of a pipeline" validate pipeline.msgpack --graph clip-4 --machine a800-80:2
+wrong 2 "are for task schedules" validate plan.msgpack --barriers
+wrong 1 "are not a plan file" show layers.csv
 printf '{"format": "hbp-graph", "version": 1, "operators": [{"name": "a", "type": "t", "task": "x", "wdith": 3}]}' >bad.json
 wrong 1 "wdith" tasks bad.json --machine h100
 

@@ -48,6 +48,7 @@ OUT(hbp_model, hbp_model_load_config, context, NULL)
 OUT(hbp_packs, hbp_greedy_fill, context, NULL, NULL, NULL)
 OUT(hbp_partition, hbp_partition_layers, context, NULL, NULL, NULL)
 OUT(hbp_pipeline_run, hbp_simulate_pipeline, context, NULL, NULL, NULL, NULL)
+OUT(hbp_pipeline_run, hbp_pipeline_run_load, context, NULL)
 OUT(hbp_plan, hbp_plan_load, context, NULL)
 OUT(hbp_plan_file, hbp_plan_file_open, context, NULL)
 OUT(hbp_plan, hbp_plan_file_read, context, NULL, -1, -1)
@@ -59,6 +60,7 @@ OUT(hbp_plan, hbp_stepper_take, context, NULL)
 OUT(hbp_task_schedule, hbp_task_schedule_load, context, NULL)
 OUT(hbp_task_schedule, hbp_plan_tasks, context, NULL, NULL, NULL)
 OUT(hbp_task_run, hbp_simulate_tasks, context, NULL, NULL, NULL, NULL)
+OUT(hbp_task_run, hbp_task_run_load, context, NULL)
 OUT(hbp_timeline, hbp_timeline_create, context, NULL)
 OUT(hbp_timeline, hbp_timeline_load, context, NULL)
 OUT(hbp_vlm, hbp_vlm_create, context, NULL, NULL)
@@ -108,6 +110,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_greedy_fill),
     CALL(hbp_partition_layers),
     CALL(hbp_simulate_pipeline),
+    CALL(hbp_pipeline_run_load),
     CALL(hbp_plan_load),
     CALL(hbp_plan_file_open),
     CALL(hbp_plan_file_read),
@@ -119,6 +122,7 @@ static const out_call OUT_CALL[] = {
     CALL(hbp_task_schedule_load),
     CALL(hbp_plan_tasks),
     CALL(hbp_simulate_tasks),
+    CALL(hbp_task_run_load),
     CALL(hbp_timeline_create),
     CALL(hbp_timeline_load),
     CALL(hbp_vlm_create),

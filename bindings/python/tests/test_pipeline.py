@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import json
 import pickle
 import tempfile
 import unittest
@@ -77,7 +78,7 @@ class TestLayers(unittest.TestCase):
             self.assertEqual(getattr(made, name).tolist(), values.tolist(), name)
             self.assertEqual(getattr(made, name).dtype, np.int64)
             self.assertFalse(getattr(made, name).flags.writeable)
-        self.assertEqual((made.kinds.tolist(), made.kinds.dtype), ([1, 1, 2, 0], np.int32))
+        self.assertEqual((made.kind.tolist(), made.kind.dtype), ([1, 1, 2, 0], np.int32))
         self.assertEqual((made.names, len(made)), (["a", "b", "c", "ü"], 4))
         self.assertEqual(made.counts, {"language": 1, "vision": 2, "fixed": 1})
         self.assertEqual(repr(made), "<hbp.Layers: 1 language, 2 vision, 1 fixed>")
@@ -88,8 +89,8 @@ class TestLayers(unittest.TestCase):
         self.assertEqual(made.recompute_ns.tolist(), [5, 6])
         self.assertEqual(made.working_bytes.tolist(), [7, 6])
         self.assertEqual(made.cut_bytes.tolist(), [0, 0])
-        self.assertEqual((made.kinds.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
-        self.assertEqual(hbp.Layers([1, 2], [3, 4], kind="vision").kinds.tolist(), [1, 1])
+        self.assertEqual((made.kind.tolist(), made.names), ([0, 0], ["layer 0", "layer 1"]))
+        self.assertEqual(hbp.Layers([1, 2], [3, 4], kind="vision").kind.tolist(), [1, 1])
         self.assertEqual(hbp.Layers([1], kind=np.array([2], np.uint8)).counts["fixed"], 1)
 
     def test_cut_kind(self):
@@ -101,7 +102,7 @@ class TestLayers(unittest.TestCase):
             self.assertEqual(run.summary().total_ns, 4000 + 2 * transfer)
 
     def test_views_outlive_the_layers(self):
-        column, kinds = hbp.Layers([7, 8, 9], kind="fixed").forward_ns, hbp.Layers([1] * 3, kind="fixed").kinds
+        column, kinds = hbp.Layers([7, 8, 9], kind="fixed").forward_ns, hbp.Layers([1] * 3, kind="fixed").kind
         gc.collect()
         junk = [hbp.Layers(np.arange(3)) for _ in range(50)]
         self.assertEqual((column.tolist(), kinds.tolist(), len(junk)), ([7, 8, 9], [2, 2, 2], 50))
@@ -117,7 +118,7 @@ class TestLayers(unittest.TestCase):
                 hbp.Layers.read(path)
         self.assertEqual(read.forward_ns.tolist(), [2000, 3500])
         self.assertEqual((read.backward_ns.tolist(), read.cut_bytes.tolist()), ([5000, 6000], [70, 0]))
-        self.assertEqual((read.kinds.tolist(), read.names), ([1, 0], ["patches", "head"]))
+        self.assertEqual((read.kind.tolist(), read.names), ([1, 0], ["patches", "head"]))
         with self.assertRaises(OSError):
             hbp.Layers.read("/no/such/file.csv")
 
@@ -328,6 +329,35 @@ class TestSimulate(unittest.TestCase):
         run = hbp.simulate_pipeline(made, [0, 2, 4, 6], order=[3, 1, 0, 2], **scales)
         first = run.operation_micro_batches[(run.operation_stages == 0) & (run.operation_directions == 0)]
         self.assertEqual(first.tolist(), [3, 1, 0, 2])
+
+    def test_files(self):
+        made = ragged(6)
+        scales = dict(token_scale=[4.0, 1.0, 3.0, 2.0])
+        run = hbp.simulate_pipeline(made, [0, 2, 4, 6], order=[3, 1, 0, 2], **scales)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "run")
+            run.save(path)
+            back = hbp.PipelineRun.load(path)
+            self.assertEqual(str(back.summary()), str(run.summary()))
+            self.assertEqual((back.summary().virtual_stages, back.summary().micro_batches), (1, 4))
+            self.assertEqual(back.operation_starts.tolist(), run.operation_starts.tolist())
+            back.validate()
+            back.validate(made, [0, 2, 4, 6], **scales)
+            with self.assertRaisesRegex(hbp.InvalidError, "the layers make it"):
+                back.validate(made, [0, 1, 4, 6], **scales)
+            with self.assertRaisesRegex(hbp.InvalidError, "micro_batches is 3; the run is of 4"):
+                back.validate(made, [0, 2, 4, 6], micro_batches=3)
+            run.write_trace(path)
+            events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+            self.assertEqual([event["tid"] for event in events], run.operation_stages.tolist())
+            run.write_json(path)
+            read = json.loads(path.read_text())
+            self.assertEqual(read["columns"]["operation_ends"], run.operation_ends.tolist())
+            self.assertEqual((read["digest"], read["bubble"]), (str(run.summary().digest), run.summary().bubble))
+            with self.assertRaisesRegex(hbp.FormatError, "not a file of a pipeline's run"):
+                hbp.PipelineRun.load(path)
+        again = pickle.loads(pickle.dumps(run))
+        self.assertEqual(again.summary().digest, run.summary().digest)
 
     def test_views_outlive_the_run(self):
         made = ragged(6)

@@ -392,11 +392,35 @@ class TestRun(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "hbp.TaskRun"):
                 schedule.trace(path, schedule)
 
+    def test_files(self):
+        graph = two_tasks()
+        schedule = hbp.plan_tasks(graph, machine())
+        run = hbp.simulate_tasks(graph, machine(), schedule, barriers=True)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "run")
+            run.save(path)
+            back = hbp.TaskRun.load(path)
+            self.assertEqual(back.slice_ends.tolist(), run.slice_ends.tolist())
+            back.validate()
+            back.validate(graph, machine(), schedule, barriers=True)
+            with self.assertRaisesRegex(hbp.InvalidError, "the schedule makes it"):
+                back.validate(graph, machine(), schedule, barriers=True, gradients=False)
+            with self.assertRaisesRegex(hbp.InvalidError, "the run is of a schedule with digest"):
+                back.validate(graph, machine(), hbp.TaskSchedule.load(GOLDEN))
+            for made, columns in ((run, ("slice_starts", "slice_ends")), (schedule, ("slice_gpus", "wave_offsets"))):
+                made.write_json(path)
+                read = json.loads(path.read_text())
+                for name in columns:
+                    self.assertEqual(read["columns"][name], getattr(made, name).tolist())
+            with self.assertRaisesRegex(hbp.FormatError, "not a file of a run of tasks"):
+                hbp.TaskRun.load(GOLDEN)
+
     def test_pickle_and_copy(self):
         graph = drawn(1)
         run = hbp.simulate_tasks(graph, machine(), hbp.plan_tasks(graph, machine()))
-        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
-            pickle.dumps(run)
+        again = pickle.loads(pickle.dumps(run))
+        self.assertEqual(str(again.summary()), str(run.summary()))
+        self.assertEqual(again.summary().digest, run.summary().digest)
         again = copy.deepcopy(graph)
         again.add_profile([1], [1])
         self.assertEqual(len(again.profiles), len(graph.profiles) + 1)

@@ -61,23 +61,6 @@ class AnyColumn:
         return column
 
 
-class Column(AnyColumn):
-    """One that a function gives; where it finds a column by name, `key` is that."""
-
-    def __init__(
-        self, function: str, dtype: npt.DTypeLike, doc: str, optional: bool = False, key: Optional[str] = None
-    ) -> None:
-        super().__init__(doc, optional)
-        self._function = getattr(lib, function)
-        self._dtype = np.dtype(dtype)
-        self._key = () if key is None else (key.encode(),)
-
-    def _find(self, instance: Any) -> "tuple[Optional[int], int, npt.DTypeLike]":
-        count = ctypes.c_int64()
-        pointer = self._function(instance, *self._key, ctypes.byref(count))
-        return pointer, count.value, self._dtype
-
-
 def read_view(instance: Any) -> Any:
     """The view of an object, read once: its columns stay where they are for as long as it lives."""
     found = instance.__dict__.get("_view_read")

@@ -6,6 +6,8 @@ import os
 import tempfile
 from typing import Any, Callable, Optional, TypeVar, Union
 
+from ._context import Owned
+
 Path = Union[str, bytes, "os.PathLike[Any]"]
 T = TypeVar("T")
 
@@ -43,3 +45,14 @@ def from_file_bytes(load: Callable[[str], T], data: bytes) -> T:
         with open(path, "wb") as file:
             file.write(data)
         return load(path)
+
+
+class Saved(Owned):
+    """An object that has a file: `save` writes it, the method that `_load` names reads it. Pickled as that
+    file."""
+
+    _load = "load"
+    save: Callable[..., Any]
+
+    def __reduce__(self) -> Any:
+        return from_file_bytes, (getattr(type(self), self._load), file_bytes(self.save))

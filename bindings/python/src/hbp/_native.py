@@ -164,10 +164,6 @@ def _init(struct: Any) -> tuple[Any, list[Any]]:
     return None, [POINTER(struct), UInt32]
 
 
-def _column(owner: Any) -> tuple[Any, list[Any]]:
-    return Array, [owner, Count]
-
-
 def _to(struct: Any) -> Any:
     return POINTER(struct)
 
@@ -207,8 +203,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_lengths_limit": (Status, [Context, Lengths, Int64, Int32, Out]),
     "hbp_lengths_free": (None, [Lengths]),
     "hbp_lengths_get_summary": (Status, [Context, Lengths, _to(s.LengthsSummary)]),
-    "hbp_lengths_get_histogram_lengths": _column(Lengths),
-    "hbp_lengths_get_histogram_counts": _column(Lengths),
+    "hbp_lengths_get_view": (Status, [Lengths, _to(s.LengthsView)]),
     "hbp_lengths_get_length": (Int64, [Lengths, Int64]),
     "hbp_lengths_get_vision": (Int64, [Lengths, Int64]),
     "hbp_lengths_get_modality": (Int32, [Lengths, Int64]),
@@ -361,10 +356,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_layers_create": (Status, [Context, _to(v.LayerColumns), Out]),
     "hbp_layers_read": (Status, [Context, Text, Out]),
     "hbp_layers_free": (None, [Layers]),
-    "hbp_layers_count": (Int32, [Layers]),
-    "hbp_layers_get_column": (Array, [Layers, Text, Count]),
-    "hbp_layers_get_kinds": _column(Layers),
-    "hbp_layers_get_name": (Text, [Layers, Int64]),
+    "hbp_layers_get_view": (Status, [Layers, _to(v.LayersView)]),
     # vlm.h
     "hbp_vlm_fields_init": _init(v.VlmFields),
     "hbp_vlm_create": (Status, [Context, _to(v.VlmFields), Model, Out]),
@@ -397,6 +389,11 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_pipeline_run_free": (None, [PipelineRun]),
     "hbp_pipeline_run_get_summary": (Status, [Context, PipelineRun, _to(v.PipelineSummary)]),
     "hbp_pipeline_run_get_view": (Status, [PipelineRun, _to(v.PipelineRunView)]),
+    "hbp_pipeline_run_save": (Status, [Context, PipelineRun, Text]),
+    "hbp_pipeline_run_load": (Status, [Context, Text, Out]),
+    "hbp_pipeline_run_validate": (Status, [Context, PipelineRun, Layers, Array, _to(v.PipelineOptions)]),
+    "hbp_pipeline_run_write_trace": (Status, [Context, PipelineRun, Text]),
+    "hbp_pipeline_run_write_json": (Status, [Context, PipelineRun, Text]),
     "hbp_order_micro_batches": (
         Status,
         [Context, Layers, Array, _to(v.PipelineOptions), Array, Count, Count],
@@ -429,6 +426,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_vlm_plan_load": (Status, [Context, Text, Out]),
     "hbp_vlm_plan_validate": (Status, [Context, VlmPlan, Lengths]),
     "hbp_vlm_plan_write_trace": (Status, [Context, VlmPlan, Int64, Int64, Text]),
+    "hbp_vlm_plan_write_json": (Status, [Context, VlmPlan, Text]),
     # graph.h
     "hbp_graph_create": (Status, [Context, Out]),
     "hbp_graph_free": (None, [Graph]),
@@ -442,19 +440,13 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_graph_check": (Status, [Context, Graph]),
     "hbp_graph_read": (Status, [Context, Text, Out]),
     "hbp_graph_save": (Status, [Context, Graph, Text, Int32]),
-    "hbp_graph_count_operators": (Int64, [Graph]),
-    "hbp_graph_count_edges": (Int64, [Graph]),
-    "hbp_graph_count_profiles": (Int64, [Graph]),
-    "hbp_graph_count_tasks": (Int64, [Graph]),
-    "hbp_graph_count_parameters": (Int64, [Graph]),
+    "hbp_graph_get_view": (Status, [Graph, _to(t.GraphView)]),
     "hbp_graph_get_operator": (Status, [Context, Graph, Int64, _to(t.OperatorStruct)]),
     "hbp_graph_get_edge": (
         Status,
         [Context, Graph, Int64, POINTER(Int32), POINTER(Int32), Count],
     ),
     "hbp_graph_get_profile": (Status, [Context, Graph, Int64, Out, Out, Count]),
-    "hbp_graph_get_operator_tasks": _column(Graph),
-    "hbp_graph_get_operator_parameters": _column(Graph),
     "hbp_graph_get_task_name": (Text, [Graph, Int64]),
     "hbp_graph_get_parameters_name": (Text, [Graph, Int64]),
     # workloads.h
@@ -475,6 +467,7 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_schedule_validate": (Status, [Context, TaskSchedule, Graph, Machine]),
     "hbp_task_schedule_save": (Status, [Context, TaskSchedule, Text]),
     "hbp_task_schedule_load": (Status, [Context, Text, Out]),
+    "hbp_task_schedule_write_json": (Status, [Context, TaskSchedule, Text]),
     "hbp_task_schedule_trace": (Status, [Context, TaskSchedule, Array, Array, Text]),
     # tasks.h
     "hbp_tasks_options_init": _init(t.TasksOptions),
@@ -487,6 +480,13 @@ DECLARATIONS: dict[str, tuple[Any, list[Any]]] = {
     "hbp_task_run_free": (None, [TaskRun]),
     "hbp_task_run_get_summary": (Status, [Context, TaskRun, _to(t.TaskRunSummary)]),
     "hbp_task_run_get_view": (Status, [TaskRun, _to(t.TaskRunView)]),
+    "hbp_task_run_save": (Status, [Context, TaskRun, Text]),
+    "hbp_task_run_load": (Status, [Context, Text, Out]),
+    "hbp_task_run_write_json": (Status, [Context, TaskRun, Text]),
+    "hbp_task_run_validate": (
+        Status,
+        [Context, TaskRun, Graph, Machine, TaskSchedule, _to(t.TaskRunOptions)],
+    ),
     # timeline.h
     "hbp_timeline_columns_init": _init(timeline.TimelineColumns),
     "hbp_timeline_create": (Status, [Context, _to(timeline.TimelineColumns), Out]),

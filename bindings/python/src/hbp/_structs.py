@@ -175,6 +175,13 @@ class LengthsReadOptions(Struct):
 
 
 @struct
+class LengthsView(Struct):
+    distinct_lengths: I64
+    histogram_lengths: I64s
+    histogram_counts: I64s
+
+
+@struct
 class LengthsSummary(Struct):
     """What a data set holds; `overlong_*` say what became of samples past a limit. `vision` is -1 where there
     is no second size; bit k of `modalities` is set where kind k occurs."""

@@ -105,6 +105,8 @@ class TaskRunSummary(Struct):
     crossing_bytes: I64
     peak_bytes: I64
     idle: F64
+    schedule_digest: U64
+    digest: U64
 
     def __str__(self) -> str:
         return (
@@ -119,6 +121,17 @@ class TaskRunView(Struct):
     slices: I64
     slice_starts: I64s
     slice_ends: I64s
+
+
+@struct
+class GraphView(Struct):
+    operators: I64
+    edges: I64
+    profiles: I64
+    tasks: I64
+    parameters: I64
+    operator_tasks: I32s
+    operator_parameters: I32s
 
 
 @struct

@@ -201,6 +201,9 @@ class PipelineSummary(Struct):
     peak_bytes: I64
     operations: I64
     bubble: F64
+    virtual_stages: I32
+    micro_batches: I32
+    digest: U64
 
     def __str__(self) -> str:
         return (
@@ -320,6 +323,27 @@ class VlmPlanSummary(Struct):
         if self.dropped:
             lines.append(f"{self.dropped:,} samples dropped")
         return "\n".join(lines)
+
+
+@struct
+class LayersView(Struct):
+    layers: I64
+    kind: I32s
+    cut_kind: I32s
+    names: Address
+    forward_ns: I64s
+    backward_ns: I64s
+    parameters: I64s
+    state_bytes: I64s
+    activation_bytes: I64s
+    recomputed_bytes: I64s
+    working_bytes: I64s
+    attention_bytes: I64s
+    attention_ns: I64s
+    mlp_bytes: I64s
+    mlp_ns: I64s
+    recompute_ns: I64s
+    cut_bytes: I64s
 
 
 @struct

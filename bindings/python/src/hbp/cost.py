@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import address, floats, integers, same_count, view
-from ._context import Owned, call, call_long
-from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._context import call, call_long
+from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._structs import (
@@ -65,7 +65,7 @@ class CostTerms:
     uneven_micro_batches: int = 0
 
 
-class Cost(Owned):
+class Cost(Saved):
     """What a pack costs in time and memory on this machine. Immutable.
 
     `zero_stage` 0 shards nothing, 3 (ZeRO-3) everything; `max_sp` 0 is the model's and machine's own limit;
@@ -264,13 +264,6 @@ class Cost(Owned):
         """The fewest layers to recompute so that a pack of `tokens` fits; None when all do not suffice."""
         layers = lib.hbp_cost_predict_recompute(self, int32("sp", sp), int64("tokens", tokens))
         return None if layers < 0 else layers
-
-    def __reduce__(self) -> Any:
-        return Cost._from_bytes, (file_bytes(self.save),)
-
-    @classmethod
-    def _from_bytes(cls, data: bytes) -> Cost:
-        return from_file_bytes(cls.load, data)
 
     def __repr__(self) -> str:
         terms = self.terms()

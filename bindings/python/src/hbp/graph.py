@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import address, integers, plain, same_count, view
-from ._context import Owned, call
-from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._context import call
+from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
-from ._structs_tasks import OperatorStruct
+from ._structs_tasks import GraphView, OperatorStruct
 from .machine import Machine
 
 DEGREES = {"divisors": 0, "profiled": 1}
@@ -64,13 +64,14 @@ def _texts(function: Any, graph: Graph, count: int) -> list[str]:
     return [function(graph, index).decode() for index in range(count)]
 
 
-class Graph(Owned):
+class Graph(Saved):
     """Operators, the edges between them, and their profiles. Add all, then plan: a graph that is planned by
     several threads must not change any more.
 
     The arrays that a graph gives are copies, since it may grow."""
 
     _opaque = _native.Graph
+    _load = "read"
     _free = "hbp_graph_free"
 
     def __init__(self) -> None:
@@ -225,53 +226,49 @@ class Graph(Owned):
         source, to, size = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_int64()
         results = ctypes.byref(source), ctypes.byref(to), ctypes.byref(size)
         edges = []
-        for index in range(lib.hbp_graph_count_edges(self)):
+        for index in range(self._read().edges):
             call(lib.hbp_graph_get_edge, self, index, *results)
             edges.append(Edge(source.value, to.value, size.value))
         return edges
 
-    def _numbers(self, function: Any) -> npt.NDArray[np.int32]:
-        count = ctypes.c_int64()
-        pointer = function(self, ctypes.byref(count))
-        return view(pointer, count.value, np.int32, self._handle).copy()
+    def _read(self) -> GraphView:
+        """The view, read anew: a graph may have grown."""
+        found = GraphView()
+        lib.hbp_graph_get_view(self, ctypes.byref(found))
+        return found
 
     @property
     def operator_tasks(self) -> npt.NDArray[np.int32]:
         """Each operator's task, as a place in `tasks`."""
-        return self._numbers(lib.hbp_graph_get_operator_tasks)
+        found = self._read()
+        return view(found.operator_tasks, found.operators, np.int32, self._handle).copy()
 
     @property
     def operator_parameters(self) -> npt.NDArray[np.int32]:
         """Each operator's weights, as a place in `parameters`."""
-        return self._numbers(lib.hbp_graph_get_operator_parameters)
+        found = self._read()
+        return view(found.operator_parameters, found.operators, np.int32, self._handle).copy()
 
     @property
     def tasks(self) -> list[str]:
         """Names of the tasks."""
-        return _texts(lib.hbp_graph_get_task_name, self, lib.hbp_graph_count_tasks(self))
+        return _texts(lib.hbp_graph_get_task_name, self, self._read().tasks)
 
     @property
     def parameters(self) -> list[str]:
         """Names of the sets of weights."""
-        return _texts(lib.hbp_graph_get_parameters_name, self, lib.hbp_graph_count_parameters(self))
+        return _texts(lib.hbp_graph_get_parameters_name, self, self._read().parameters)
 
     @property
     def profiles(self) -> list[Profile]:
-        return [self.profile(index) for index in range(lib.hbp_graph_count_profiles(self))]
+        return [self.profile(index) for index in range(self._read().profiles)]
 
     def __len__(self) -> int:
         """Operators."""
-        return lib.hbp_graph_count_operators(self)
-
-    def __reduce__(self) -> Any:
-        return Graph._from_bytes, (file_bytes(self.save),)
-
-    @classmethod
-    def _from_bytes(cls, data: bytes) -> Graph:
-        return from_file_bytes(cls.read, data)
+        return self._read().operators
 
     def __repr__(self) -> str:
         return (
             f"<hbp.Graph: {len(self):,} operators of {len(self.tasks)} tasks, "
-            f"{lib.hbp_graph_count_edges(self):,} edges>"
+            f"{self._read().edges:,} edges>"
         )

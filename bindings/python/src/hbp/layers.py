@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, plain, same_count
+from ._arrays import ViewColumn, address, integers, plain, read_view, same_count
 from ._context import Owned
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice
-from ._structs_vlm import LayerColumns
+from ._structs_vlm import LayerColumns, LayersView
 
 KINDS = {"language": 0, "vision": 1, "fixed": 2}
 RECOMPUTE = {"none": 0, "attention": 1, "mlp": 2, "layer": 3}
@@ -32,10 +32,6 @@ def named(name: str, values: Any, choices: dict[str, int], count: int) -> npt.ND
     return same_count(name, integers(name, array, np.int32), count)
 
 
-def _column(name: str, doc: str) -> Column:
-    return Column("hbp_layers_get_column", np.int64, doc, key=name)
-
-
 class Layers(Owned):
     """The layers of a model in the order in which a micro-batch meets them. Immutable.
 
@@ -44,21 +40,24 @@ class Layers(Owned):
 
     _opaque = _native.Layers
     _free = "hbp_layers_free"
+    _view = LayersView
+    _get_view = "hbp_layers_get_view"
 
-    forward_ns = _column("forward_ns", "Forward time.")
-    backward_ns = _column("backward_ns", "Backward time, without recomputation.")
-    parameters = _column("parameters", "Parameters.")
-    state_bytes = _column("state_bytes", "Weights, gradients and optimiser states.")
-    activation_bytes = _column("activation_bytes", "Kept for backward with nothing recomputed.")
-    recomputed_bytes = _column("recomputed_bytes", "Kept for backward with the layer recomputed.")
-    working_bytes = _column("working_bytes", "More while the layer is recomputed.")
-    attention_bytes = _column("attention_bytes", "Freed by recomputing attention alone; 0: cannot be chosen.")
-    attention_ns = _column("attention_ns", "What that takes.")
-    mlp_bytes = _column("mlp_bytes", "Freed by recomputing the feed-forward part alone; 0: cannot be chosen.")
-    mlp_ns = _column("mlp_ns", "What that takes.")
-    recompute_ns = _column("recompute_ns", "What recomputing the whole layer takes.")
-    cut_bytes = _column("cut_bytes", "Sent on when a stage ends behind the layer.")
-    kinds = Column("hbp_layers_get_kinds", np.int32, "What each layer grows with, as KINDS names it.")
+    forward_ns = ViewColumn("layers", "Forward time.")
+    backward_ns = ViewColumn("layers", "Backward time, without recomputation.")
+    parameters = ViewColumn("layers", "Parameters.")
+    state_bytes = ViewColumn("layers", "Weights, gradients and optimiser states.")
+    activation_bytes = ViewColumn("layers", "Kept for backward with nothing recomputed.")
+    recomputed_bytes = ViewColumn("layers", "Kept for backward with the layer recomputed.")
+    working_bytes = ViewColumn("layers", "More while the layer is recomputed.")
+    attention_bytes = ViewColumn("layers", "Freed by recomputing attention alone; 0: cannot be chosen.")
+    attention_ns = ViewColumn("layers", "What that takes.")
+    mlp_bytes = ViewColumn("layers", "Freed by recomputing the feed-forward part alone; 0: cannot be chosen.")
+    mlp_ns = ViewColumn("layers", "What that takes.")
+    recompute_ns = ViewColumn("layers", "What recomputing the whole layer takes.")
+    cut_bytes = ViewColumn("layers", "Sent on when a stage ends behind the layer.")
+    kind = ViewColumn("layers", "What each layer grows with, as KINDS names it.")
+    cut_kind = ViewColumn("layers", "What the bytes sent on behind it grow with.")
 
     def __init__(
         self,
@@ -126,16 +125,17 @@ class Layers(Owned):
     @property
     def names(self) -> list[str]:
         """The layers' names; "layer 0", ... where none was given."""
-        return [lib.hbp_layers_get_name(self, layer).decode() for layer in range(len(self))]
+        names = ctypes.cast(read_view(self).names, ctypes.POINTER(ctypes.c_char_p))
+        return [names[layer].decode() for layer in range(len(self))]
 
     @property
     def counts(self) -> dict[str, int]:
         """Layers of each kind."""
-        found = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
+        found = np.bincount(self.kind, minlength=len(KINDS)).tolist()
         return {name: found[kind] for name, kind in KINDS.items()}
 
     def __len__(self) -> int:
-        return lib.hbp_layers_count(self)
+        return read_view(self).layers
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import Column, address, integers, plain, same_count, sample_column
+from ._arrays import ViewColumn, address, integers, plain, same_count, sample_column
 from ._context import Owned, ProgressFn, call, call_long
 from ._files import Path, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int64
-from ._structs import LengthsColumns, LengthsOptions, LengthsReadOptions, LengthsSummary
+from ._structs import LengthsColumns, LengthsOptions, LengthsReadOptions, LengthsSummary, LengthsView
 
 OVER_LONG = {"error": 0, "drop": 1, "truncate": 2, "split": 3}
 
@@ -31,10 +31,11 @@ class Lengths(Owned):
     _opaque = _native.Lengths
     _free = "hbp_lengths_free"
 
-    histogram_lengths = Column("hbp_lengths_get_histogram_lengths", np.int64, "Distinct lengths, ascending.")
-    histogram_counts = Column(
-        "hbp_lengths_get_histogram_counts", np.int64, "Samples of each distinct length."
-    )
+    _view = LengthsView
+    _get_view = "hbp_lengths_get_view"
+
+    histogram_lengths = ViewColumn("distinct_lengths", "Distinct lengths, ascending.")
+    histogram_counts = ViewColumn("distinct_lengths", "Samples of each distinct length.")
 
     @classmethod
     def from_array(

@@ -6,8 +6,8 @@ import ctypes
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import _native
-from ._context import Owned, call
-from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._context import call
+from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32
 from ._structs import MachineFields
@@ -37,7 +37,7 @@ class Rate(NamedTuple):
     source: str
 
 
-class Machine(Owned):
+class Machine(Saved):
     """Nodes, GPUs and links. Mutable through `set_*` and `apply_*`; a Cost takes a copy.
 
     Machine(nodes=2, gpus_per_node=8, ...); the fields are those of hbp.MachineFields."""
@@ -174,13 +174,6 @@ class Machine(Owned):
         kind = choice("collective", collective, COLLECTIVES)
         spread = lib.hbp_machine_get_collective_spread(self, kind, int32("ranks", ranks))
         return None if spread < 0 else spread
-
-    def __reduce__(self) -> Any:
-        return Machine._from_bytes, (file_bytes(self.save),)
-
-    @classmethod
-    def _from_bytes(cls, data: bytes) -> Machine:
-        return from_file_bytes(cls.load, data)
 
     def __repr__(self) -> str:
         fields = self.fields

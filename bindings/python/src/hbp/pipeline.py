@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn, address, floats, integers, plain, same_count, view
 from ._context import Owned, ProgressFn, call, call_long
+from ._files import Path, Saved, path_bytes
 from ._native import lib
 from ._numbers import choice, int32
 from ._structs_vlm import (
@@ -226,7 +227,7 @@ def partition_layers(
     )
 
 
-class PipelineRun(Owned):
+class PipelineRun(Saved):
     """A step of a pipeline that was run on paper. Immutable. Operations stand by stage, and in the order of
     their start."""
 
@@ -251,6 +252,39 @@ class PipelineRun(Owned):
         summary = PipelineSummary()
         call(lib.hbp_pipeline_run_get_summary, self, ctypes.byref(summary))
         return summary
+
+    @classmethod
+    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> PipelineRun:
+        """From a file that `save` wrote."""
+        return cls._make(lib.hbp_pipeline_run_load, path_bytes(path), progress=progress)
+
+    def save(self, path: Path) -> None:
+        """Into a file, whole or not at all."""
+        call_long(lib.hbp_pipeline_run_save, self, path_bytes(path))
+
+    def validate(
+        self,
+        layers: Optional[Layers] = None,
+        cuts: npt.ArrayLike = (),
+        **pipeline: Unpack[PipelineKeywords],
+    ) -> None:
+        """Checks that every operation runs once, where and when it can; with `layers`, `cuts` and the options of
+        simulate_pipeline also that they make this run. InvalidError names the first breach."""
+        if layers is None:
+            call_long(lib.hbp_pipeline_run_validate, self, None, None, None)
+            return
+        settings, borders = Pipeline.of(layers, cuts, pipeline)
+        call_long(
+            lib.hbp_pipeline_run_validate, self, layers, address(borders), ctypes.byref(settings.struct)
+        )
+
+    def write_trace(self, path: Path) -> None:
+        """Writes a Chrome trace, which Perfetto opens: a row for each stage."""
+        call_long(lib.hbp_pipeline_run_write_trace, self, path_bytes(path))
+
+    def write_json(self, path: Path) -> None:
+        """Writes all of it as JSON, under the keys of its file; whole or not at all."""
+        call_long(lib.hbp_pipeline_run_write_json, self, path_bytes(path))
 
     def __len__(self) -> int:
         """Operations."""

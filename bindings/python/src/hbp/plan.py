@@ -11,7 +11,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import ViewColumn, address
 from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._files import Path, Saved, file_bytes, from_file_bytes, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int32, int64
 from ._structs_plan import PlanSaveOptions, PlanSummary, PlanView, kinds_of
@@ -259,7 +259,7 @@ class Step:
         return f"<hbp.Step {self.index}: {len(self.micro_batches)} micro-batches, {self.samples} samples>"
 
 
-class Plan(Owned):
+class Plan(Saved):
     """Steps, micro-batches, packs and samples as columns joined by offsets. Immutable; any thread may read
     it.
 
@@ -346,9 +346,6 @@ class Plan(Owned):
     def from_bytes(cls, data: bytes) -> Plan:
         """A plan from what to_bytes gave."""
         return from_file_bytes(cls.load, data)
-
-    def __reduce__(self) -> Any:
-        return Plan.from_bytes, (self.to_bytes(),)
 
     def __copy__(self) -> Plan:
         return self

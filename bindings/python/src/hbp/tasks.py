@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn, address
-from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, file_bytes, from_file_bytes, path_bytes
+from ._context import ProgressFn, call, call_long
+from ._files import Path, Saved, path_bytes
 from ._native import lib
 from ._numbers import choice
 from ._structs_tasks import TaskRunOptions, TaskRunSummary, TaskRunView, TaskScheduleView, TasksOptions, TaskSummary
@@ -79,7 +79,7 @@ class TaskSlice:
         return f"<hbp.TaskSlice {self.index}: {self.name} x {len(self)} on {self.gpus} GPUs>"
 
 
-class TaskSchedule(Owned):
+class TaskSchedule(Saved):
     """One step of many tasks: waves of slices, each some operators on a set of ranks. Immutable; any thread
     may read it.
 
@@ -132,6 +132,10 @@ class TaskSchedule(Owned):
                 raise ValueError(f"run has {len(run)} slices, the schedule {len(self)}")
             starts, ends = address(run.slice_starts), address(run.slice_ends)
         call_long(lib.hbp_task_schedule_trace, self, starts, ends, path_bytes(path))
+
+    def write_json(self, path: Path) -> None:
+        """Writes all of it as JSON, under the keys of its file; whole or not at all."""
+        call_long(lib.hbp_task_schedule_write_json, self, path_bytes(path))
 
     def validate(self, graph: Graph, machine: Machine) -> None:
         """Checks every promise against the graph and the machine; InvalidError names the first broken one."""
@@ -197,13 +201,6 @@ class TaskSchedule(Owned):
     def __iter__(self) -> Iterator[TaskSlice]:
         return (TaskSlice(self, index) for index in range(len(self)))
 
-    def __reduce__(self) -> Any:
-        return TaskSchedule._from_bytes, (file_bytes(self.save),)
-
-    @classmethod
-    def _from_bytes(cls, data: bytes) -> TaskSchedule:
-        return from_file_bytes(cls.load, data)
-
     def __repr__(self) -> str:
         return (
             f"<hbp.TaskSchedule: {len(self):,} slices on {len(self.rank_bytes):,} GPUs, "
@@ -249,7 +246,13 @@ def plan_tasks(
     )
 
 
-class TaskRun(Owned):
+def _run_options(barriers: bool, transfers: bool, gradients: bool) -> TaskRunOptions:
+    return TaskRunOptions(
+        barriers=bool(barriers), transfers=0 if transfers else -1, gradients=0 if gradients else -1
+    )
+
+
+class TaskRun(Saved):
     """A step of many tasks that was run on paper, with transfers. Immutable."""
 
     _opaque = _native.TaskRun
@@ -265,6 +268,34 @@ class TaskRun(Owned):
         summary = TaskRunSummary()
         call(lib.hbp_task_run_get_summary, self, ctypes.byref(summary))
         return summary
+
+    @classmethod
+    def load(cls, path: Path, *, progress: Optional[ProgressFn] = None) -> TaskRun:
+        """From a file that `save` wrote."""
+        return cls._make(lib.hbp_task_run_load, path_bytes(path), progress=progress)
+
+    def save(self, path: Path) -> None:
+        """Into a file, whole or not at all."""
+        call_long(lib.hbp_task_run_save, self, path_bytes(path))
+
+    def write_json(self, path: Path) -> None:
+        """Writes all of it as JSON, under the keys of its file; whole or not at all."""
+        call_long(lib.hbp_task_run_write_json, self, path_bytes(path))
+
+    def validate(
+        self,
+        graph: Optional[Graph] = None,
+        machine: Optional[Machine] = None,
+        schedule: Optional[TaskSchedule] = None,
+        *,
+        barriers: bool = False,
+        transfers: bool = True,
+        gradients: bool = True,
+    ) -> None:
+        """Checks that the numbers are those of the slices; with `schedule`, its graph and machine also that
+        these, run with the options of simulate_tasks, make this run. InvalidError names the first breach."""
+        options = _run_options(barriers, transfers, gradients)
+        call_long(lib.hbp_task_run_validate, self, graph, machine, schedule, ctypes.byref(options))
 
     def __len__(self) -> int:
         """Slices."""
@@ -287,9 +318,7 @@ def simulate_tasks(
     """Runs one step of a schedule on paper: every rank works through its slices in order, each as soon as its
     ranks are free and its inputs are there; then gradients are summed. The schedule is validated first.
     `barriers`: a wave starts when the one before has ended; without `transfers` outputs take no time."""
-    options = TaskRunOptions(
-        barriers=bool(barriers), transfers=0 if transfers else -1, gradients=0 if gradients else -1
-    )
+    options = _run_options(barriers, transfers, gradients)
     return TaskRun._make(
         lib.hbp_simulate_tasks, graph, machine, schedule, ctypes.byref(options), progress=progress
     )

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import address, integers, same_count, view
-from ._context import Owned, call
-from ._files import Path, file_bytes, from_file_bytes, path_bytes, text_bytes
+from ._context import call
+from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
 from ._structs_timeline import Measurements, TimelineColumns, TimelineReport
 from .cost import Cost
@@ -54,7 +54,7 @@ class _Column:
         return found
 
 
-class Timeline(Owned):
+class Timeline(Saved):
     """What a run measured. Immutable. Columns have a value a pack; times are in nanoseconds, and a pack's is
     that of its SP group's slowest rank, from when all its ranks could begin to its end."""
 
@@ -180,13 +180,6 @@ class Timeline(Owned):
     def __len__(self) -> int:
         return self._columns().count
 
-    def __reduce__(self) -> Any:
-        return _of_bytes, (file_bytes(self.save),)
-
     def __repr__(self) -> str:
         on = "" if self.device is None else f" on {self.device}"
         return f"<hbp.Timeline: {len(self)} packs on {self.ranks} ranks{on}>"
-
-
-def _of_bytes(data: bytes) -> Timeline:
-    return from_file_bytes(Timeline.load, data)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import ViewColumn
-from ._context import Owned, ProgressFn, call, call_long
-from ._files import Path, path_bytes, text_bytes
+from ._context import ProgressFn, call, call_long
+from ._files import Path, Saved, path_bytes, text_bytes
 from ._native import lib
 from ._numbers import choice, int64
 from ._structs_plan import PlanSaveOptions
@@ -29,7 +29,7 @@ from .vlm import Vlm
 DATA_MODES = {"packed": 0, "isf": 1, "random": 2, "grouped": 3, "sorted": 4}
 
 
-class VlmPlan(Owned):
+class VlmPlan(Saved):
     """A planned vision-language run: which samples every replica runs, which layers every stage has, what they
     recompute. Immutable.
 
@@ -98,6 +98,10 @@ class VlmPlan(Owned):
         call_long(
             lib.hbp_vlm_plan_write_trace, self, int64("first", first), int64("count", count), path_bytes(path)
         )
+
+    def write_json(self, path: Path) -> None:
+        """Writes the data as Plan.write_json does, and all else under "vlm"; whole or not at all."""
+        call_long(lib.hbp_vlm_plan_write_json, self, path_bytes(path))
 
     def __len__(self) -> int:
         """Steps."""
