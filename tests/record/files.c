@@ -66,6 +66,54 @@ static hbp_status save_schedule_trace(const record *r, const char *path)
     return hbp_task_schedule_trace(r->context, r->schedule, NULL, NULL, path);
 }
 
+static hbp_status save_task_run(const record *r, const char *path)
+{
+    hbp_task_run *run = NULL;
+    RECORD_TRY(hbp_simulate_tasks(r->context, r->graph[0], r->machine, r->schedule, NULL, &run));
+    hbp_status status = hbp_task_run_save(r->context, run, path);
+    hbp_task_run_free(run);
+    return status;
+}
+
+static hbp_status load_task_run(const record *r, const char *path, answer *a)
+{
+    hbp_task_run *run = NULL;
+    hbp_task_run_summary summary = {.struct_size = sizeof summary};
+    RECORD_TRY(hbp_task_run_load(r->context, path, &run));
+    hbp_status status = hbp_task_run_get_summary(r->context, run, &summary);
+    digest_number(a, (int64_t)summary.digest);
+    hbp_task_run_free(run);
+    return status;
+}
+
+/* Two stages of two chunks each, as many layers on all. */
+static hbp_status save_pipeline_run(const record *r, const char *path)
+{
+    hbp_pipeline_options pipeline = {
+        .struct_size = sizeof pipeline, .stages = 2, .virtual_stages = 2, .micro_batches = 4};
+    hbp_layers_view layers = {.struct_size = sizeof layers};
+    hbp_pipeline_run *run = NULL;
+    int32_t cuts[5];
+    (void)hbp_layers_get_view(r->layers, &layers);
+    for (int32_t k = 0; k <= 4; k++)
+        cuts[k] = (int32_t)(k * layers.layers / 4);
+    RECORD_TRY(hbp_simulate_pipeline(r->context, r->layers, cuts, &pipeline, NULL, &run));
+    hbp_status status = hbp_pipeline_run_save(r->context, run, path);
+    hbp_pipeline_run_free(run);
+    return status;
+}
+
+static hbp_status load_pipeline_run(const record *r, const char *path, answer *a)
+{
+    hbp_pipeline_run *run = NULL;
+    hbp_pipeline_summary summary = {.struct_size = sizeof summary};
+    RECORD_TRY(hbp_pipeline_run_load(r->context, path, &run));
+    hbp_status status = hbp_pipeline_run_get_summary(r->context, run, &summary);
+    digest_number(a, (int64_t)summary.digest);
+    hbp_pipeline_run_free(run);
+    return status;
+}
+
 static hbp_status save_cost(const record *r, const char *path)
 {
     return hbp_cost_save(r->context, r->cost[1], path, NULL);
@@ -143,6 +191,8 @@ static const file_kind kinds[] = {{"plan", save_plan, load_plan},
                                   {"plan-trace", save_plan_trace, NULL},
                                   {"schedule", save_schedule, load_schedule},
                                   {"schedule-trace", save_schedule_trace, NULL},
+                                  {"task-run", save_task_run, load_task_run},
+                                  {"pipeline-run", save_pipeline_run, load_pipeline_run},
                                   {"cost", save_cost, load_cost},
                                   {"machine", save_machine, load_machine},
                                   {"graph-json", save_graph_json, load_graph},
