@@ -17,7 +17,7 @@ START_TEST_IN_CONTEXT(every_policy_and_mode_keeps_the_promises)
 {
     hbp_cost *cost = keep(test_cost(context));
     for (uint64_t seed = 0; seed < 6; seed++) {
-        hbp_lengths *lengths = test_long_tail(context, seed, 200 + 200 * (int64_t)seed, 60000);
+        hbp_lengths *lengths = test_long_tail(context, seed, 100 + 100 * (int64_t)seed, 60000);
         for (int32_t mode = 0; mode < 2; mode++)
             for (int32_t policy = HBP_OVERLONG_DROP; policy <= HBP_OVERLONG_SPLIT; policy++) {
                 hbp_epoch_options options = {.struct_size = sizeof options,
