@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 
 /* Samples of the parts joined between two looks at a request to cancel. */

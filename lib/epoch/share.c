@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/lockstep.h"
-#include "data/plan.h"
+#include "data/plan/lockstep.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 
 /* A step may take one part in so many longer for the sake of fewer idle ranks. */

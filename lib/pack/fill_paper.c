@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "pack/fill.h"
 #include "pack/item_fill.h"
 #include "solve/fit_tree.h"

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "pack/item_fill.h"
 #include "solve/vector_pack.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
 #include "simulate/stage_times.h"
 #include "solve/chain_cuts.h"

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lockstep.h"
+#include "data/plan/lockstep.h"
 #include "schedule/microbatch.h"
 
 typedef struct assembly {

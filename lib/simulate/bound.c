@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "hbp/simulate.h"
 
 /* Covers the rounding of every double operation between a plan's integer times and the bound's sum. */

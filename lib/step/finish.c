@@ -3,8 +3,8 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lockstep.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
+#include "data/plan/lockstep.h"
 #include "step/step.h"
 
 #define NOBODY (-1)

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/task_flows.h"
+#include "data/tasks/task_flows.h"
 
 /* No sum of costs passes this. */
 #define MOST_COST (INT64_C(1) << 60)
@@ -132,7 +132,7 @@ static void scale(hbp__board *board)
         board->keep[i].bytes >>= board->shift;
 }
 
-/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
+/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/tasks/flow.h has it. */
 static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
 {
     int64_t product;

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "tasks/baselines.h"
 #include "tasks/place.h"
 #include "tasks/place_board.h"
