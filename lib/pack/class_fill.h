@@ -6,7 +6,7 @@
 #include "data/groups.h"
 #include "data/items.h"
 #include "data/packs.h"
-#include "solve/patterns.h"
+#include "solve/packing/patterns.h"
 
 typedef struct hbp__class_fill {
     hbp_context *context;
