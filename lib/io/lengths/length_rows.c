@@ -1,5 +1,7 @@
 #include "io/lengths/length_rows.h"
 
+#include <stdio.h>
+
 #include "base/checked.h"
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
@@ -51,14 +53,21 @@ static hbp_status fail_row(const hbp__length_rows *rows, hbp_status status, int6
                      rows->unit, (long long)number, what, (long long)value, limit);
 }
 
+static hbp_status fail_most(const hbp__length_rows *rows, int64_t number, const char *what, int64_t value,
+                            int64_t most, const char *unit)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, "it is at most %lld%s", (long long)most, unit);
+    return fail_row(rows, HBP_E_OVERFLOW, number, what, value, limit);
+}
+
 static hbp_status check_vision(const hbp__length_rows *rows, int64_t vision, int64_t number)
 {
     if (vision < 0)
         return fail_row(rows, HBP_E_INVALID, number, "the number of vision units", vision,
                         "it is at least 0");
     if (vision > HBP_MAX_VISION)
-        return fail_row(rows, HBP_E_OVERFLOW, number, "the number of vision units", vision,
-                        "it is at most 2147483647");
+        return fail_most(rows, number, "the number of vision units", vision, HBP_MAX_VISION, "");
     return HBP_OK;
 }
 
@@ -73,8 +82,7 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
     if (row->length <= 0)
         return fail_row(rows, HBP_E_INVALID, number, "the length", row->length, "it is at least 1 token");
     if (row->length > HBP_MAX_LENGTH)
-        return fail_row(rows, HBP_E_OVERFLOW, number, "the length", row->length,
-                        "it is at most 2147483647 tokens");
+        return fail_most(rows, number, "the length", row->length, HBP_MAX_LENGTH, " tokens");
     if (rows->has_loss && row->loss < 0)
         return fail_row(rows, HBP_E_INVALID, number, "the number of loss tokens", row->loss,
                         "it is at least 0");
@@ -85,8 +93,11 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
         return fail_row(rows, HBP_E_INVALID, number, "the tie", row->tie, "it is -1 for free or at least 0");
     if (rows->has_vision)
         HBP__TRY(check_vision(rows, row->vision, number));
-    if (rows->has_modality && (row->modality < 0 || row->modality >= HBP_MAX_MODALITIES))
-        return fail_row(rows, HBP_E_INVALID, number, "the kind", row->modality, "kinds are numbered 0 to 61");
+    if (rows->has_modality && (row->modality < 0 || row->modality >= HBP_MAX_MODALITIES)) {
+        char limit[64];
+        snprintf(limit, sizeof limit, "kinds are numbered 0 to %d", HBP_MAX_MODALITIES - 1);
+        return fail_row(rows, HBP_E_INVALID, number, "the kind", row->modality, limit);
+    }
     return HBP_OK;
 }
 
@@ -173,6 +184,15 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
                                             out);
     HBP__TRY(flush(rows));
     return hbp_lengths_builder_finish(rows->context, rows->builder, out);
+}
+
+const char *hbp__length_name(const hbp__length_rows *rows, int i)
+{
+    static const char *const names[][4] = {{"length", "len", "tokens", "num_tokens"},
+                                           {"vision", "images", "num_images", "tiles"}};
+    if (rows->options->column)
+        return i == 0 ? rows->options->column : NULL;
+    return i >= 0 && i < (int)(sizeof names[0] / sizeof *names[0]) ? names[rows->list != NULL][i] : NULL;
 }
 
 static int is_blank(char c)

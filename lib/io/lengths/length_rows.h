@@ -69,6 +69,10 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out);
 
 void hbp__rows_end(hbp__length_rows *rows);
 
+/* The i-th name, in order of preference, under which a length, or with a list the vision units, is looked
+ * for; NULL after the last. */
+const char *hbp__length_name(const hbp__length_rows *rows, int i);
+
 /* Parses a whole number with optional sign and blanks around it, in decimal. 1: *out is set; 0: not a whole
  * number; -1: it does not fit. */
 int hbp__parse_i64(const char *text, int64_t bytes, int64_t *out);
