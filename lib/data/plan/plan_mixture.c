@@ -15,10 +15,10 @@ static void add_step(const hbp_plan *plan, int64_t step, mixture *m)
     int64_t first = plan->micro_batch_offsets[plan->step_offsets[step]];
     int64_t end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
     for (int64_t i = plan->pack_offsets[first]; i < plan->pack_offsets[end]; i++) {
-        int class = 0;
+        int k = 0;
         for (int32_t rest = plan->sample_tokens[i]; rest > 1; rest /= 2)
-            class ++;
-        m->tokens[class] += plan->sample_tokens[i];
+            k++;
+        m->tokens[k] += plan->sample_tokens[i];
         m->total += plan->sample_tokens[i];
     }
 }
