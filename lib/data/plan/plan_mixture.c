@@ -1,3 +1,4 @@
+/* How far the lengths of a plan's steps lie from those of all samples. */
 #include "data/plan/plan.h"
 
 /* Lengths fall into classes [2^k, 2^(k + 1)). */

@@ -1,3 +1,5 @@
+/* A graph's file, JSON or msgpack, read into a tree and from there into a graph. Every failure names its
+ * place. */
 #include <stdio.h>
 #include <string.h>
 

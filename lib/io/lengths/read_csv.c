@@ -1,3 +1,4 @@
+/* Lengths from CSV: columns found by the header's names, or by their place where there is none. */
 #include <string.h>
 
 #include "io/lengths/read_lengths.h"

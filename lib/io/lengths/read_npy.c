@@ -1,3 +1,4 @@
+/* Lengths from NumPy's .npy: a header in the form of a Python dict, then the items. */
 #include <string.h>
 
 #include "base/checked.h"

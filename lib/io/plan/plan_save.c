@@ -1,3 +1,4 @@
+/* A plan written as header, chunks of steps, index and tail, in one pass and bounded memory. */
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* A timeline read from CSV: comments that name the run, then columns in any order. */
 #include <math.h>
 #include <string.h>
 

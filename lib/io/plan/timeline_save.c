@@ -1,3 +1,4 @@
+/* A timeline written as CSV behind comment lines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
