@@ -5,7 +5,8 @@
 
 #include "base/checked.h"
 #include "base/nearest.h"
-#include "io/file/whole_file.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/graph/graph_file.h"
 #include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_tree.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
                            const hbp_lengths_read_options *options)
@@ -195,38 +196,10 @@ const char *hbp__length_name(const hbp__length_rows *rows, int i)
     return i >= 0 && i < (int)(sizeof names[0] / sizeof *names[0]) ? names[rows->list != NULL][i] : NULL;
 }
 
-static int is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-int hbp__parse_i64(const char *text, int64_t bytes, int64_t *out)
-{
-    while (bytes && is_blank(*text))
-        text++, bytes--;
-    while (bytes && is_blank(text[bytes - 1]))
-        bytes--;
-    int negative = bytes && *text == '-';
-    if (bytes && (*text == '-' || *text == '+'))
-        text++, bytes--;
-    int64_t value = 0;
-    int fits = 1;
-    for (int64_t i = 0; i < bytes; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return 0;
-        int64_t digit = negative ? '0' - text[i] : text[i] - '0';
-        fits = fits && hbp__mul_i64(value, 10, &value) && hbp__add_i64(value, digit, &value);
-    }
-    if (!bytes)
-        return 0;
-    *out = value;
-    return fits ? 1 : -1;
-}
-
 hbp_status hbp__rows_parse(const hbp__length_rows *rows, const char *name, const char *text, int64_t bytes,
                            int64_t number, int64_t *out)
 {
-    int parsed = hbp__parse_i64(text, bytes, out);
+    int parsed = hbp__read_i64(text, bytes, out);
     if (parsed > 0)
         return HBP_OK;
     char shown[41]; /* what is there, fit to print */
