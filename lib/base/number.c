@@ -105,3 +105,31 @@ int hbp__read_decimal(const char *text, int64_t bytes, double *out)
     *out = negative ? -result : result;
     return 1;
 }
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+int hbp__read_i64(const char *text, int64_t bytes, int64_t *out)
+{
+    while (bytes && is_blank(*text))
+        text++, bytes--;
+    while (bytes && is_blank(text[bytes - 1]))
+        bytes--;
+    int negative = bytes && *text == '-';
+    if (bytes && (*text == '-' || *text == '+'))
+        text++, bytes--;
+    int64_t value = 0;
+    int fits = 1;
+    for (int64_t i = 0; i < bytes; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        int64_t digit = negative ? '0' - text[i] : text[i] - '0';
+        fits = fits && hbp__mul_i64(value, 10, &value) && hbp__add_i64(value, digit, &value);
+    }
+    if (!bytes)
+        return 0;
+    *out = value;
+    return fits ? 1 : -1;
+}

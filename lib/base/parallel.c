@@ -69,13 +69,11 @@ static void *help(void *argument)
 /* Starts up to `count` helpers; fewer where memory or threads are short. */
 static void start(hbp_context *context, shared *all, helper *helpers, int32_t count)
 {
-    hbp_allocator hooks = {sizeof hooks, context->memory.alloc, context->memory.resize,
-                           context->memory.release, context->memory.user};
-    hbp_context_options options = {.struct_size = sizeof options, .allocator = &hooks};
     for (int32_t i = 0; i < count; i++) {
         helper *h = &helpers[i];
         h->all = all;
-        if (hbp_context_create(&options, &h->context) < 0)
+        h->context = hbp__context_new(&context->memory);
+        if (!h->context)
             return;
         h->context->solver = context->solver;
         h->context->parent = context;

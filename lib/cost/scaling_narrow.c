@@ -1,3 +1,4 @@
+/* Curves of an operator's time cut to the numbers of GPUs that a planner may use. */
 #include <string.h>
 
 #include "cost/scaling.h"

@@ -1,3 +1,4 @@
+/* A partition as an object: its candidates kept, sorted, shown. */
 #include <string.h>
 
 #include "base/options.h"

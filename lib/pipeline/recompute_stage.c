@@ -1,3 +1,4 @@
+/* One stage whose layers may recompute: what each choice keeps and adds. */
 #include <math.h>
 
 #include "base/checked.h"

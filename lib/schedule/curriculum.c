@@ -1,3 +1,4 @@
+/* The order of steps over the epoch: those of the curriculum first, then each group spread evenly. */
 #include "schedule/microbatch.h"
 
 /* The group whose count of steps so far lags most behind its share: (done + 1/2) / count least, by

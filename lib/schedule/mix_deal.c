@@ -1,3 +1,4 @@
+/* Things dealt to bins so that weights come out alike: heaviest first, row by row. */
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"

@@ -1,3 +1,4 @@
+/* Micro-batches dealt to steps that are each a small copy of the epoch. */
 #include <string.h>
 
 #include "base/checked.h"

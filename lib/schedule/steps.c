@@ -1,3 +1,4 @@
+/* Steps of one group each: cut from its micro-batches, put in order over the epoch. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"

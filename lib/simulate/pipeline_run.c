@@ -1,3 +1,4 @@
+/* A pipeline run recorded operation by operation, and one held against what it was made from. */
 #include "data/pipeline/pipeline_run.h"
 #include "base/checked.h"
 #include "base/options.h"

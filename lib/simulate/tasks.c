@@ -1,3 +1,4 @@
+/* A schedule of tasks replayed with its transfers and gradients, and a run held against such a replay. */
 #include "hbp/tasks.h"
 
 #include "base/checked.h"

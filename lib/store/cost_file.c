@@ -4,8 +4,8 @@
 
 #include "base/options.h"
 #include "cost/cost.h"
-#include "io/file/whole_file.h"
-#include "io/json/json_save.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 
 #define FORMAT     "hbp cost"

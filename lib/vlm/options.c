@@ -1,3 +1,4 @@
+/* Options of a vision-language run: defaults, ranges, and what must fit together. */
 #include <stddef.h>
 
 #include "base/checked.h"

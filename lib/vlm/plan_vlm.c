@@ -1,3 +1,4 @@
+/* A vision-language plan as an object, and the rounds that make one: data, stages, memory. */
 #include "hbp/plan_vlm.h"
 
 #include <string.h>

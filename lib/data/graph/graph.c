@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/utf8.h"

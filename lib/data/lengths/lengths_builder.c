@@ -1,3 +1,5 @@
+/* A data set that grows piece by piece: columns are checked and copied as they come, moved when it is
+ * done. */
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/lengths/lengths_make.h"

@@ -1,3 +1,4 @@
+/* Samples longer than a limit: refused, dropped, truncated or split; ties and histograms follow. */
 #include <string.h>
 
 #include "base/checked.h"

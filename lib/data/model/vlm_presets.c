@@ -55,7 +55,7 @@ hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm
     for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
         if (strcmp(presets[i].name, name) == 0) {
             hbp_model *language = NULL;
-            HBP__TRY(hbp_model_create_preset(context, presets[i].language, &language));
+            HBP__TRY(hbp__model_make_preset(context, presets[i].language, &language));
             hbp_vlm_fields fields = expand(&presets[i]);
             hbp_status status = hbp__vlm_make(context, name, &fields, language, out);
             hbp_model_free(language);

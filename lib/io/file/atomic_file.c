@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
-#include "io/file/system_error.h"
+#include "io/file/file_error.h"
 
 #define BUFFER 65536
 #define TRIES  1000

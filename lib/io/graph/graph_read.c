@@ -1,9 +1,12 @@
+/* A graph's file, JSON or msgpack, read into a tree and from there into a graph. Every failure names its
+ * place. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/nearest.h"
-#include "io/file/whole_file.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/graph/graph_file.h"
 #include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_tree.h"

@@ -1,5 +1,7 @@
+/* Lengths from CSV: columns found by the header's names, or by their place where there is none. */
 #include <string.h>
 
+#include "base/number.h"
 #include "io/lengths/read_lengths.h"
 #include "io/text/fields.h"
 
@@ -202,7 +204,7 @@ hbp_status hbp__read_csv(hbp__length_rows *rows)
         int64_t number;
         if (c.fields)
             HBP__TRY(read_record(rows, &fields, &c));
-        else if (hbp__parse_i64(fields.text, fields.bytes, &number))
+        else if (hbp__read_i64(fields.text, fields.bytes, &number))
             HBP__TRY(read_bare_record(rows, &fields, &c));
         else
             HBP__TRY(read_header(rows, &fields, &c));

@@ -1,3 +1,4 @@
+/* Lengths from the index of a Megatron or DeepSpeed data set, checked against its own offsets. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

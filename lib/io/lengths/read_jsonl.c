@@ -1,3 +1,4 @@
+/* Lengths from JSON objects: fields found by name, arrays counted. */
 #include <string.h>
 
 #include "base/checked.h"

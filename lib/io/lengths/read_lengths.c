@@ -53,15 +53,6 @@ void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t s
     hbp__struct_init(options, struct_size);
 }
 
-const char *hbp__length_name(const hbp__length_rows *rows, int i)
-{
-    static const char *const names[][4] = {{"length", "len", "tokens", "num_tokens"},
-                                           {"vision", "images", "num_images", "tiles"}};
-    if (rows->options->column)
-        return i == 0 ? rows->options->column : NULL;
-    return i >= 0 && i < (int)COUNT_OF(names[0]) ? names[rows->list != NULL][i] : NULL;
-}
-
 static reader by_name(const hbp__stream *in)
 {
     const char *name = hbp__stream_name(in);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "data/machine/machine.h"
-#include "io/file/whole_file.h"
-#include "io/json/json_save.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 
 #define FORMAT  "hbp-machine"

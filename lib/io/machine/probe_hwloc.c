@@ -8,13 +8,10 @@
 #include "data/machine/machine.h"
 #include "io/machine/probe.h"
 
-#define NVIDIA        0x10de
-#define CLASS_DISPLAY 0x03
-#define CLASS_3D      0x0302
-#define MOST_UNITS    4096
-#define MOST_TEXT     1024
-#define MOST_LEVELS   32
-#define SOURCE        "hwloc"
+#define MOST_UNITS  4096
+#define MOST_TEXT   1024
+#define MOST_LEVELS 32
+#define SOURCE      "hwloc"
 
 /* The boards whose numbers the presets give; the PCIe boards of the same chips are slower. */
 static const struct board {
@@ -28,18 +25,6 @@ static const struct board {
     {0x2901, "b200"},    /* B200 */
     {0x2941, "gb200-nvl72"},
 };
-
-void hbp__probe_add_pci(hbp__probe *probe, uint32_t class_id, uint32_t vendor, uint32_t device)
-{
-    if (vendor != NVIDIA || class_id >> 8 != CLASS_DISPLAY)
-        return;
-    int kind = class_id == CLASS_3D ? HBP__GPU_PLAIN : HBP__GPU_DISPLAY;
-    if (!probe->gpus[kind])
-        probe->device[kind] = device;
-    else if (probe->device[kind] != device)
-        probe->device[kind] = 0;
-    probe->gpus[kind]++;
-}
 
 static int64_t count_type(hwloc_topology_t topology, hwloc_obj_type_t type)
 {

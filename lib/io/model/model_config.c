@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "data/model/model.h"
-#include "io/file/whole_file.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 #include "io/model/config_kinds.h"
 

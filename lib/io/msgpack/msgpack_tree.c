@@ -3,6 +3,7 @@
 #include <math.h>
 #include <msgpack.h>
 
+#include "io/file/file_error.h"
 #include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_scan.h"
 

@@ -2,8 +2,8 @@
 
 #include <zlib.h>
 
-#include "data/tasks/task_columns.h"
 #include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
 #include "io/table/table_json.h"
 
 /* Names of MetaOps, tasks and weights in all: unpacked, each takes some memory before it is known to be one.

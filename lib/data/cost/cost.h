@@ -1,6 +1,12 @@
-/* The lists of a cost's terms: who checks, writes or reads them all goes through these. */
-#ifndef HBP_DATA_COST_TERMS_H
-#define HBP_DATA_COST_TERMS_H
+/* The inside of a cost: its terms, in lists that whoever checks, writes or reads them all goes through, and
+ * where each comes from. cost/ makes and evaluates it. */
+#ifndef HBP_DATA_COST_H
+#define HBP_DATA_COST_H
+
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "hbp/cost.h"
 
 /* X(name): doubles, finite and at least 0. */
 #define HBP__COST_NUMBERS(X)                                                                                 \
@@ -49,5 +55,32 @@
     X(degrees)                                                                                               \
     X(degree)                                                                                                \
     HBP__COST_TABLES(X)
+
+/* Every term has a source. */
+enum {
+#define HBP__COST_INDEX(name) HBP__COST_##name,
+    HBP__COST_TERMS(HBP__COST_INDEX)
+#undef HBP__COST_INDEX
+        HBP__COST_TERM_COUNT
+};
+
+#define HBP__COST_SOURCE_BYTES 64
+#define HBP__COST_NAME_BYTES   256
+
+struct hbp_cost {
+    hbp__memory memory;
+    hbp_cost_terms terms; /* its tables point to the three below */
+    int32_t *degree;      /* [terms.degrees] */
+    double *sp_latency_ns;
+    double *sp_ns_per_token;
+    int32_t heads; /* 0 when made from terms: then every listed degree is legal */
+    int32_t kv_heads;
+    int32_t zero_stage;
+    int64_t tokens_per_rank; /* the most padded tokens that a planner may put on a rank; 0: what memory holds.
+                                Neither a term nor in files: see hbp__cost_capped */
+    char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
+    char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
+    char machine_name[HBP__COST_NAME_BYTES];
+};
 
 #endif

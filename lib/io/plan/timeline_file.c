@@ -1,16 +1,20 @@
+/* A timeline as CSV: comments that name the run, then columns, read in any order. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/number.h"
 #include "hbp/lengths.h"
-#include "io/json/json_tree.h"
-#include "io/lengths/length_rows.h"
+#include "io/file/atomic_file.h"
+#include "io/file/file_error.h"
 #include "io/plan/timeline_file.h"
 #include "io/text/columns.h"
 #include "io/text/csv_table.h"
 
 #define TICK_ROWS  32768
+#define TICK_SAVED 4096
 #define MOST_EXACT 9007199254740992.0 /* 2^53 */
 
 typedef struct row {
@@ -33,11 +37,8 @@ typedef struct loading {
 static hbp_status bad_text(const loading *l, int64_t line, const char *name, const char *text, int64_t bytes,
                            const char *limit)
 {
-    char raw[48], shown[48];
-    int64_t length = hbp__min_i64(bytes, (int64_t)sizeof raw - 1);
-    memcpy(raw, text, (size_t)length);
-    raw[length] = '\0';
-    hbp__printable(shown, sizeof shown, raw);
+    char shown[48];
+    hbp__printable_text(shown, sizeof shown, text, bytes);
     return hbp__fail(l->context, HBP_E_FORMAT, "%s, line %lld: %s is '%s'; %s", hbp__stream_name(l->in),
                      (long long)line, name, shown, limit);
 }
@@ -76,7 +77,7 @@ static hbp_status read_comment(void *user, int64_t line, const char *text, int64
     if (is_entry("date", &text, &bytes))
         return keep_text(l, line, "date", text, bytes, l->date);
     if (is_entry("ranks", &text, &bytes) &&
-        (hbp__parse_i64(text, bytes, &l->ranks) <= 0 || l->ranks < 1 || l->ranks > INT32_MAX))
+        (hbp__read_i64(text, bytes, &l->ranks) <= 0 || l->ranks < 1 || l->ranks > INT32_MAX))
         return bad_text(l, line, "ranks", text, bytes, "it is a whole number from 1 to 2147483647");
     return HBP_OK;
 }
@@ -106,7 +107,7 @@ static hbp_status more_rows(loading *l)
 static int read_integer(const char *text, int64_t bytes, int64_t *out)
 {
     double number;
-    if (hbp__parse_i64(text, bytes, out) > 0)
+    if (hbp__read_i64(text, bytes, out) > 0)
         return 1;
     if (!hbp__read_decimal(text, bytes, &number) || !(fabs(number) <= MOST_EXACT) || trunc(number) != number)
         return 0;
@@ -273,4 +274,77 @@ hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timelin
     hbp_status status = hbp__timeline_load_stream(context, in, out);
     hbp__stream_close(in);
     return status;
+}
+
+/* Room for a row: every field at its longest. */
+#define ROW_BYTES (HBP__TIMELINE_FIELDS * 21 + 2)
+
+static hbp_status put(hbp_context *context, hbp__atomic_file *file, const char *text)
+{
+    return hbp__atomic_write(context, file, text, (int64_t)strlen(text));
+}
+
+static hbp_status put_comment(hbp_context *context, hbp__atomic_file *file, const char *name,
+                              const char *text)
+{
+    char line[HBP__TIMELINE_TEXT_BYTES + 32];
+    if (!text[0])
+        return HBP_OK;
+    snprintf(line, sizeof line, "# %s: %s\n", name, text);
+    return put(context, file, line);
+}
+
+static hbp_status put_head(hbp_context *context, hbp__atomic_file *file, const hbp_timeline *t)
+{
+    char line[64];
+    const int there[] = {
+#define THERE(name, type, needed) t->name != NULL,
+        HBP__TIMELINE_COLUMNS(THERE)
+#undef THERE
+    };
+    HBP__TRY(put_comment(context, file, "device", t->device));
+    HBP__TRY(put_comment(context, file, "date", t->date));
+    snprintf(line, sizeof line, "# ranks: %" PRId32 "\nstep", t->ranks);
+    HBP__TRY(put(context, file, line));
+    for (int32_t field = 1; field < HBP__TIMELINE_FIELDS; field++) {
+        if (!there[field])
+            continue;
+        snprintf(line, sizeof line, ",%s", hbp__timeline_field_name(field));
+        HBP__TRY(put(context, file, line));
+    }
+    return put(context, file, "\n");
+}
+
+static hbp_status put_row(hbp_context *context, hbp__atomic_file *file, const hbp_timeline *t, int64_t i)
+{
+    char line[ROW_BYTES];
+    int at = 0;
+#define PUT(name, type, needed)                                                                              \
+    if (t->name)                                                                                             \
+        at += snprintf(line + at, sizeof line - (size_t)at, ",%" PRId64, (int64_t)t->name[i]);
+    HBP__TIMELINE_COLUMNS(PUT)
+#undef PUT
+    line[at++] = '\n';
+    return hbp__atomic_write(context, file, line + 1, at - 1); /* less the first comma */
+}
+
+static hbp_status put_all(hbp_context *context, hbp__atomic_file *file, const hbp_timeline *t)
+{
+    HBP__TRY(put_head(context, file, t));
+    for (int64_t i = 0; i < t->count; i++) {
+        if (i % TICK_SAVED == 0)
+            HBP__TRY(hbp__tick(context, "save", i, t->count));
+        HBP__TRY(put_row(context, file, t, i));
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp_timeline_save(hbp_context *context, const hbp_timeline *timeline, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, timeline, "timeline"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    hbp__atomic_file file;
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    return hbp__atomic_end(context, &file, put_all(context, &file, timeline));
 }
