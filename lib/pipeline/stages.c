@@ -233,15 +233,7 @@ int hbp__stages_fit(const hbp__stages *s, const int32_t *cuts)
 
 int64_t hbp__stages_weigh(const hbp__stages *s, const int32_t *cuts, int64_t *load)
 {
-    int64_t sum = 0, most = 0;
-    for (int32_t c = 0; c < s->chunks; c++) {
-        int64_t cost = hbp__chain_cost(&s->chain, c, cuts[c], cuts[c + 1]), *mine = &load[c % s->stages];
-        *mine = cost + s->side[cuts[c]] + s->side[cuts[c + 1]] + (c < s->stages ? 0 : *mine);
-        sum += cost + s->toll[cuts[c + 1]];
-    }
-    for (int32_t stage = 0; stage < s->stages; stage++)
-        most = hbp__max_i64(most, load[stage]);
-    return s->chain.weight * most + sum;
+    return hbp__rounds_value(&(hbp__rounds){.chain = &s->chain, .workers = s->stages}, cuts, load);
 }
 
 int64_t hbp__stages_cut_bytes(const hbp__stages *s, const int32_t *cuts)

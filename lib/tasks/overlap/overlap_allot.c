@@ -2,17 +2,10 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "solve/union_find.h"
 
 /* MetaOps and edges looked at between two looks at whether to go on: some milliseconds. */
 #define TICK_LOOKS 1000000
-
-/* Parts of the graph by union of neighbours with path halving; a part's least MetaOp stands for it. */
-static int32_t root_of(int32_t *parent, int32_t m)
-{
-    for (; parent[m] != m; m = parent[m])
-        parent[m] = parent[parent[m]];
-    return m;
-}
 
 /* Lists MetaOps by part, in ascending order within each. `parent` is scratch. */
 static void list_parts(hbp__allot *a, int32_t *parent)
@@ -22,22 +15,17 @@ static void list_parts(hbp__allot *a, int32_t *parent)
     for (int32_t m = 0; m < p->meta_ops; m++)
         parent[m] = m;
     for (int32_t m = 0; m < p->meta_ops; m++)
-        for (int32_t k = p->next_first[m]; k < p->next_first[m + 1]; k++) {
-            int32_t x = root_of(parent, m), y = root_of(parent, p->next[k]);
-            if (x < y)
-                parent[y] = x;
-            else
-                parent[x] = y;
-        }
+        for (int32_t k = p->next_first[m]; k < p->next_first[m + 1]; k++)
+            hbp__join_sets(parent, m, p->next[k]);
     a->parts = 0;
     for (int32_t m = 0; m < p->meta_ops; m++)
-        if (root_of(parent, m) == m) {
+        if (hbp__set_of(parent, m) == m) {
             a->part_first[a->parts] = 0;
             number[m] = a->parts++;
         }
     a->part_first[a->parts] = 0;
     for (int32_t m = 0; m < p->meta_ops; m++) {
-        number[m] = number[root_of(parent, m)];
+        number[m] = number[hbp__set_of(parent, m)];
         a->part_first[number[m] + 1]++;
     }
     for (int32_t c = 0; c < a->parts; c++)
