@@ -1,3 +1,5 @@
+/* Tasks that edges join as jobs, their times by GPUs, and longest-first list scheduling of all (LPT, Graham
+ * 1969). O(J (log J + N)) and the slices. */
 #include "tasks/baselines/jobs.h"
 
 #include "base/scratch.h"
