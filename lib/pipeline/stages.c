@@ -1,4 +1,5 @@
-/* docs/explanation/pipeline.md defines what is weighed here. */
+/* Sums over layers, O(1) a part: what a partition takes, holds and sends on. docs/explanation/pipeline.md
+ * defines what is weighed here. */
 #include "pipeline/stages.h"
 
 #include <string.h>
@@ -278,22 +279,18 @@ hbp_status hbp__stages_fail(hbp_context *context, const hbp__stages *s, const in
 hbp_status hbp__stages_nearest(hbp_context *context, hbp__stages *s, int32_t *cuts)
 {
     int64_t low = 0, high = INT64_MAX;
-    hbp_status status = HBP_OK;
-    while (low < high && status >= 0) {
+    while (low < high) {
         int64_t middle = low + (high - low) / 2;
         fill_reach(s, middle);
         int32_t fits = hbp__chain_first(context, &s->chain, cuts);
-        status = fits < 0 ? fits : HBP_OK;
+        HBP__TRY(fits);
         if (fits > 0)
             high = middle;
         else
             low = middle + 1;
     }
-    if (status >= 0) {
-        fill_reach(s, low);
-        int32_t fits = hbp__chain_first(context, &s->chain, cuts);
-        status = fits < 0 ? fits : HBP_OK;
-    }
+    fill_reach(s, low);
+    HBP__TRY(hbp__chain_first(context, &s->chain, cuts));
     fill_reach(s, 0);
-    return status;
+    return HBP_OK;
 }
