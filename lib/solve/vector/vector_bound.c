@@ -1,11 +1,13 @@
-#include "solve/vector/vector_bound.h"
+/* A lower bound on packs under two capacities: either size alone, weight, and large items of one size with
+ * all that fits beside none of them. O(count) but for the sort. */
+#include "solve/vector/vectors.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/packing/pack_bound.h"
+#include "solve/packing/tight_pack.h"
 
 /* One size in ascending order, with the other of the same items. */
 typedef struct view {

@@ -4,7 +4,6 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "solve/packing/tight_pack.h"
-#include "solve/vector/vector_mix.h"
 #include "solve/vector/vector_run.h"
 
 /* Capacity times values up to which patterns are tried at effort 1: finding them takes tables of the
@@ -89,7 +88,7 @@ static hbp_status sort_items(hbp__vector_run *r, few *f, int64_t *rest)
 }
 
 /* Gives the patterns' packs items of their classes: they are the first packs of the trial. */
-static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
+static hbp_status draw_items(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
 {
     const hbp__vectors *v = r->vectors;
     int64_t pack = 0;
@@ -112,24 +111,24 @@ static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns
 }
 
 /* Makes patterns of few classes alike. */
-static hbp_status mix(hbp__vector_run *r, const few *f, hbp__patterns *patterns)
+static hbp_status mix_classes(hbp__vector_run *r, const few *f, hbp__patterns *patterns)
 {
     hbp__mix_class classes[HBP__MIX_CLASSES];
     for (int64_t c = 0; c < f->count; c++)
         classes[c] = (hbp__mix_class){f->size[c], f->sum[c] / f->number[c]};
     int64_t work = MIX_WORK << (r->effort - 1);
-    return hbp__mix_even(r->context, classes, f->count, (hbp__mix_room){f->capacity, f->other_capacity},
-                         &work, patterns);
+    return hbp__mix_balance(r->context, classes, f->count, (hbp__mix_room){f->capacity, f->other_capacity},
+                            &work, patterns);
 }
 
 static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patterns)
 {
     if (f->count <= HBP__MIX_CLASSES)
-        HBP__TRY(mix(r, f, patterns));
+        HBP__TRY(mix_classes(r, f, patterns));
     r->trial.packs = hbp__max_i64(patterns->packs, r->bound);
     int64_t rest;
     HBP__TRY(sort_items(r, f, &rest));
-    HBP__TRY(draw(r, f, patterns));
+    HBP__TRY(draw_items(r, f, patterns));
     if (rest) {
         HBP__TRY(hbp__vector_run_sort_down(r, r->list, rest));
         HBP__TRY(hbp__vector_run_spread(r, rest));

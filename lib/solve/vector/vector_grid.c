@@ -1,4 +1,6 @@
-#include "solve/vector/vector_grid.h"
+/* Packs by their room on a grid of 64 x 64 cells with a bit each: best fit and dot-product placement in O(64)
+ * an item. */
+#include "solve/vector/vector_run.h"
 
 #include <string.h>
 
@@ -44,7 +46,7 @@ static inline int64_t cell_of(uint64_t times, int64_t room)
 }
 
 /* Enters a pack into its cell, unless it is full by weight or past a capacity. */
-static void enter(hbp__vector_grid *grid, uint32_t pack)
+static void enter_pack(hbp__vector_grid *grid, uint32_t pack)
 {
     const hbp__vectors *v = grid->vectors;
     const hbp__vector_load *load = &grid->load[pack];
@@ -72,7 +74,7 @@ hbp_status hbp__vector_grid_add(hbp__vector_grid *grid, hbp__vector_load load)
         grid->pack_room = (int64_t)room;
     }
     grid->load[grid->packs] = load;
-    enter(grid, (uint32_t)grid->packs++);
+    enter_pack(grid, (uint32_t)grid->packs++);
     return HBP_OK;
 }
 
@@ -82,7 +84,7 @@ typedef struct entrant {
     int64_t row, column; /* packs of smaller cells do not hold it, of larger ones do */
 } entrant;
 
-static int fits(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
+static int pack_holds(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
 {
     const hbp__vectors *v = grid->vectors;
     const hbp__vector_load *load = &grid->load[pack];
@@ -91,12 +93,12 @@ static int fits(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
 }
 
 /* A pack of the cell that holds the item, among the first few; *before gets the one before it in the list. */
-static uint32_t look(const hbp__vector_grid *grid, int64_t cell, const entrant *e, uint32_t *before)
+static uint32_t look_in_cell(const hbp__vector_grid *grid, int64_t cell, const entrant *e, uint32_t *before)
 {
     uint32_t pack = grid->head[cell];
     *before = NONE;
     for (int32_t k = 0; k < LOOK && pack != NONE; k++) {
-        if (fits(grid, pack, e))
+        if (pack_holds(grid, pack, e))
             return pack;
         *before = pack;
         pack = grid->next[pack];
@@ -104,7 +106,7 @@ static uint32_t look(const hbp__vector_grid *grid, int64_t cell, const entrant *
     return NONE;
 }
 
-static void leave(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t before)
+static void leave_cell(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t before)
 {
     if (before != NONE) {
         grid->next[before] = grid->next[pack];
@@ -128,7 +130,7 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
                 break;
             if ((row == e->row || column == e->column) && tries-- <= 0)
                 continue;
-            uint32_t b, p = look(grid, row * SIDE + column, e, &b);
+            uint32_t b, p = look_in_cell(grid, row * SIDE + column, e, &b);
             if (p != NONE) {
                 best = row + column;
                 cell = row * SIDE + column;
@@ -141,7 +143,7 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
             break;
     }
     if (pack != NONE)
-        leave(grid, cell, pack, before);
+        leave_cell(grid, cell, pack, before);
     return pack;
 }
 
@@ -162,7 +164,7 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
     }
     uint32_t pack = NONE, before = NONE;
     if (cell >= 0)
-        pack = look(grid, cell, e, &before);
+        pack = look_in_cell(grid, cell, e, &before);
     int64_t tries = TRIES;
     for (int64_t row = SIDE - 1; row >= e->row && pack == NONE && tries > 0; row--) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
@@ -170,11 +172,11 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
             int64_t column = hbp__highest_bit(bits);
             cell = row * SIDE + column;
             bits ^= UINT64_C(1) << column;
-            pack = look(grid, cell, e, &before);
+            pack = look_in_cell(grid, cell, e, &before);
         }
     }
     if (pack != NONE)
-        leave(grid, cell, pack, before);
+        leave_cell(grid, cell, pack, before);
     return pack;
 }
 
@@ -192,7 +194,7 @@ hbp_status hbp__vector_place(hbp__vector_grid *grid, hbp__place_rule rule, uint3
         e.column = cell_of(grid->times_b, e.b);
         uint32_t pack = rule == HBP__PLACE_TIGHT ? take_tight(grid, &e) : take_even(grid, &e);
         if (pack == NONE) {
-            if (rule == HBP__PLACE_EVEN) {
+            if (rule == HBP__PLACE_BALANCED) {
                 order[(*left)++] = item;
                 continue;
             }
@@ -204,7 +206,7 @@ hbp_status hbp__vector_place(hbp__vector_grid *grid, hbp__place_rule rule, uint3
         grid->load[pack].a += e.a;
         grid->load[pack].b += e.b;
         grid->load[pack].weight += e.weight;
-        enter(grid, pack);
+        enter_pack(grid, pack);
     }
     return HBP_OK;
 }

@@ -7,17 +7,15 @@
  *   2. even: the number of packs is given, items are spread in descending order over all of them;
  *   3. best fit decreasing over both sizes (vector_grid);
  *   4. next fit and, of few items, first fit decreasing, so that no packing has more packs than those.
- * Packs past a capacity are mended by exchanges (vector_even); what they cannot mend is taken out and put
+ * Packs past a capacity are mended by exchanges (vector_balance); what they cannot mend is taken out and put
  * where there is room. The exchanges also make the packs alike in the end.
  *
  * Complexity: O(n log n). Lower bound: vector_bound. Oracle: brute force (tests/solve/test_vector_pack.c). */
-#include "solve/vector/vector_pack.h"
+#include "solve/vector/vectors.h"
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/vector/vector_bound.h"
-#include "solve/vector/vector_even.h"
 #include "solve/vector/vector_run.h"
 
 /* Rounds of exchanges in the end, at effort 1. */
@@ -44,7 +42,7 @@ static hbp_status search_even(hbp__vector_run *r, int64_t tries)
     int64_t low = r->bound - 1;
     int64_t packs = r->bound + r->bound / EASE * r->bound / r->vectors->count;
     for (; tries > 0 && !is_done(r); tries--) {
-        HBP__TRY(hbp__vector_run_even(r, packs));
+        HBP__TRY(hbp__vector_run_balanced(r, packs));
         if (r->best.packs > packs)
             low = packs;
         if (r->best.packs <= low + 1)
@@ -121,8 +119,8 @@ static hbp_status pack_all(hbp__vector_run *r)
     if (!is_done(r))
         HBP__TRY(hbp__vector_run_plain(r, NULL, 1));
     int64_t over;
-    return r->best_is_even ? HBP_OK
-                           : hbp__vector_even(r->context, v, &r->best, LAST_ROUNDS * r->effort, &over);
+    return r->best_is_balanced ? HBP_OK
+                               : hbp__vector_balance(r->context, v, &r->best, LAST_ROUNDS * r->effort, &over);
 }
 
 hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, int32_t effort, hbp__rng *rng,

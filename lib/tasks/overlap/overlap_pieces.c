@@ -1,4 +1,6 @@
-#include "tasks/overlap/overlap_list.h"
+/* Serial schedule generation over one resource (Kelley 1963) with its breakpoints in time, forwards and
+ * backwards, and justification (Li and Willis 1992). O(pieces x breakpoints), in practice near the pieces. */
+#include "tasks/overlap/overlap_pieces.h"
 
 #include <string.h>
 
@@ -6,7 +8,7 @@
 #include "base/scratch.h"
 
 /* Both directions of the edges between MetaOps, as lists of neighbours. */
-static void list_neighbours(hbp__placer *p)
+static void list_neighbours(hbp__scheduler *p)
 {
     const hbp__meta_graph *meta = p->problem->meta;
     int32_t out = 0, in = 0;
@@ -22,13 +24,13 @@ static void list_neighbours(hbp__placer *p)
     p->before_first[p->meta_ops] = in;
 }
 
-hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
-                            hbp__placer *placer)
+hbp_status hbp__scheduler_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
+                               hbp__scheduler *scheduler)
 {
     const hbp__meta_graph *meta = problem->meta;
     uint64_t count = (uint64_t)meta->count, edges = (uint64_t)meta->edge_count;
-    *placer = (hbp__placer){.problem = problem, .meta_ops = meta->count};
-    hbp__placer *p = placer;
+    *scheduler = (hbp__scheduler){.problem = problem, .meta_ops = meta->count};
+    hbp__scheduler *p = scheduler;
     if (meta->edge_count > INT32_MAX)
         return hbp__fail(context, HBP_E_OVERFLOW, "%lld edges between MetaOps; at most 2147483647",
                          (long long)meta->edge_count);
@@ -54,14 +56,14 @@ hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *probl
     return HBP_OK;
 }
 
-hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list)
+hbp_status hbp__pieces_open(hbp_context *context, const hbp__scheduler *scheduler, hbp__piece_list *list)
 {
-    *list = (hbp__list){.makespan_ns = INT64_MAX};
-    list->piece = hbp__take(context, (uint64_t)placer->room, sizeof *list->piece);
+    *list = (hbp__piece_list){.makespan_ns = INT64_MAX};
+    list->piece = hbp__take(context, (uint64_t)scheduler->room, sizeof *list->piece);
     return hbp__scratch_check(context, "a list of slices");
 }
 
-void hbp__list_copy(hbp__list *to, const hbp__list *from)
+void hbp__pieces_copy(hbp__piece_list *to, const hbp__piece_list *from)
 {
     hbp__piece *piece = to->piece;
     *to = *from;
@@ -70,7 +72,7 @@ void hbp__list_copy(hbp__list *to, const hbp__list *from)
 }
 
 /* The breakpoint at or before `ns`, not before `from`. */
-static int32_t find_point(const hbp__placer *p, int32_t from, int64_t ns)
+static int32_t find_point(const hbp__scheduler *p, int32_t from, int64_t ns)
 {
     int32_t low = from, high = p->points;
     while (high - low > 1) {
@@ -84,7 +86,7 @@ static int32_t find_point(const hbp__placer *p, int32_t from, int64_t ns)
 }
 
 /* Makes room for `more` (1 or 2) points before point `at`. A loop, for mostly few are behind. */
-static void shift_points(hbp__placer *p, int32_t at, int32_t more)
+static void shift_points(hbp__scheduler *p, int32_t at, int32_t more)
 {
     for (int32_t i = p->points; i-- > at;)
         p->point[i + more] = p->point[i];
@@ -92,7 +94,7 @@ static void shift_points(hbp__placer *p, int32_t at, int32_t more)
 }
 
 /* The earliest start from `ready` on with `gpus` free for `duration`; takes them. */
-static int64_t take(hbp__placer *p, int64_t ready, int64_t duration, int32_t gpus)
+static int64_t take_gpus(hbp__scheduler *p, int64_t ready, int64_t duration, int32_t gpus)
 {
     hbp__point *point = p->point;
     int64_t room = p->problem->gpus - gpus;
@@ -133,20 +135,20 @@ static int64_t take(hbp__placer *p, int64_t ready, int64_t duration, int32_t gpu
 }
 
 /* Which way time runs while pieces are placed. */
-typedef struct way {
+typedef struct direction {
     const int32_t *after_first;
     const int32_t *after;
     const int32_t *before_first;
-} way;
+} direction;
 
-static way way_of(const hbp__placer *p, int backward)
+static direction direction_of(const hbp__scheduler *p, int backward)
 {
     if (backward)
-        return (way){p->before_first, p->before, p->next_first};
-    return (way){p->next_first, p->next, p->before_first};
+        return (direction){p->before_first, p->before, p->next_first};
+    return (direction){p->next_first, p->next, p->before_first};
 }
 
-static void begin(hbp__placer *p, const way *w)
+static void begin_schedule(hbp__scheduler *p, const direction *w)
 {
     for (int32_t m = 0; m < p->meta_ops; m++) {
         p->ready[m] = 0;
@@ -159,7 +161,7 @@ static void begin(hbp__placer *p, const way *w)
 }
 
 /* The piece's times hold from now on. */
-static void settle(hbp__placer *p, const way *w, const hbp__piece *piece)
+static void settle_piece(hbp__scheduler *p, const direction *w, const hbp__piece *piece)
 {
     int32_t m = piece->meta_op;
     p->ready[m] = piece->end_ns;
@@ -173,27 +175,27 @@ static void settle(hbp__placer *p, const way *w, const hbp__piece *piece)
 }
 
 /* Zero when what the piece needs comes after it, or when it would end too late. */
-static int place(hbp__placer *p, const way *w, hbp__piece *piece, int64_t latest_ns)
+static int place_piece(hbp__scheduler *p, const direction *w, hbp__piece *piece, int64_t latest_ns)
 {
     int32_t m = piece->meta_op;
     if (p->waits[m] > 0)
         return 0;
     int64_t duration = piece->count * p->curve[m]->time_ns[piece->size];
-    piece->start_ns = take(p, p->ready[m], duration, piece->gpus);
+    piece->start_ns = take_gpus(p, p->ready[m], duration, piece->gpus);
     piece->end_ns = piece->start_ns + duration;
     p->placed++;
-    settle(p, w, piece);
+    settle_piece(p, w, piece);
     return piece->end_ns <= latest_ns;
 }
 
-static int place_all(hbp__placer *p, hbp__list *list, int64_t latest_ns, int backward)
+static int place_list(hbp__scheduler *p, hbp__piece_list *list, int64_t latest_ns, int backward)
 {
-    way w = way_of(p, backward);
-    begin(p, &w);
+    direction w = direction_of(p, backward);
+    begin_schedule(p, &w);
     list->makespan_ns = 0;
     for (int32_t i = 0; i < list->count; i++) {
         hbp__piece *piece = &list->piece[backward ? list->count - 1 - i : i];
-        if (!place(p, &w, piece, latest_ns))
+        if (!place_piece(p, &w, piece, latest_ns))
             return 0;
         list->makespan_ns = hbp__max_i64(list->makespan_ns, piece->end_ns);
     }
@@ -201,7 +203,7 @@ static int place_all(hbp__placer *p, hbp__list *list, int64_t latest_ns, int bac
 }
 
 /* What the first `keep` pieces leave of the GPUs from `floor_ns` on; all of them have started by then. */
-static void use_kept(hbp__placer *p, const hbp__list *list, int32_t keep, int64_t floor_ns)
+static void use_kept(hbp__scheduler *p, const hbp__piece_list *list, int32_t keep, int64_t floor_ns)
 {
     hbp__point *point = p->point;
     point[0] = (hbp__point){floor_ns, 0};
@@ -221,7 +223,7 @@ static void use_kept(hbp__placer *p, const hbp__list *list, int32_t keep, int64_
         point[i].used = point[i - 1].used - point[i].used;
 }
 
-static void sum_up(hbp__list *list)
+static void sum_list(hbp__piece_list *list)
 {
     list->area_ns = list->ends_ns = 0;
     for (int32_t i = 0; i < list->count; i++) {
@@ -232,31 +234,32 @@ static void sum_up(hbp__list *list)
     }
 }
 
-int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns)
+int hbp__pieces_schedule(hbp__scheduler *scheduler, hbp__piece_list *list, int64_t latest_ns)
 {
-    if (!place_all(placer, list, latest_ns, 0))
+    if (!place_list(scheduler, list, latest_ns, 0))
         return 0;
-    sum_up(list);
+    sum_list(list);
     return 1;
 }
 
-int hbp__place_from(hbp__placer *placer, hbp__list *list, int64_t floor_ns, int64_t latest_ns)
+int hbp__pieces_schedule_from(hbp__scheduler *scheduler, hbp__piece_list *list, int64_t floor_ns,
+                              int64_t latest_ns)
 {
-    way w = way_of(placer, 0);
-    begin(placer, &w);
+    direction w = direction_of(scheduler, 0);
+    begin_schedule(scheduler, &w);
     int32_t keep = 0;
     list->makespan_ns = 0;
     for (; keep < list->count && list->piece[keep].start_ns < floor_ns; keep++) {
-        settle(placer, &w, &list->piece[keep]);
+        settle_piece(scheduler, &w, &list->piece[keep]);
         list->makespan_ns = hbp__max_i64(list->makespan_ns, list->piece[keep].end_ns);
     }
-    use_kept(placer, list, keep, floor_ns);
+    use_kept(scheduler, list, keep, floor_ns);
     for (int32_t i = keep; i < list->count; i++) {
-        if (!place(placer, &w, &list->piece[i], latest_ns))
+        if (!place_piece(scheduler, &w, &list->piece[i], latest_ns))
             return 0;
         list->makespan_ns = hbp__max_i64(list->makespan_ns, list->piece[i].end_ns);
     }
-    sum_up(list);
+    sum_list(list);
     return 1;
 }
 
@@ -279,13 +282,13 @@ static void sort_pieces(hbp__piece *piece, int32_t count, hbp__piece *scratch)
     }
 }
 
-void hbp__list_sort(hbp__placer *placer, hbp__list *list)
+void hbp__pieces_sort(hbp__scheduler *scheduler, hbp__piece_list *list)
 {
-    sort_pieces(list->piece, list->count, placer->scratch);
+    sort_pieces(list->piece, list->count, scheduler->scratch);
 }
 
 /* Turns time around, so that what ended last starts first. */
-static void mirror(hbp__list *list)
+static void mirror_times(hbp__piece_list *list)
 {
     for (int32_t i = 0; i < list->count; i++) {
         hbp__piece *piece = &list->piece[i];
@@ -295,7 +298,7 @@ static void mirror(hbp__list *list)
     }
 }
 
-static void reverse(hbp__list *list)
+static void reverse_order(hbp__piece_list *list)
 {
     for (int32_t a = 0, b = list->count - 1; a < b; a++, b--) {
         hbp__piece piece = list->piece[a];
@@ -304,31 +307,53 @@ static void reverse(hbp__list *list)
     }
 }
 
-void hbp__list_justify(hbp__placer *placer, hbp__list *list, int32_t rounds)
+void hbp__pieces_justify(hbp__scheduler *scheduler, hbp__piece_list *list, int32_t rounds)
 {
-    hbp__list_sort(placer, list);
+    hbp__pieces_sort(scheduler, list);
     for (int32_t round = 0; round < rounds; round++) {
         int64_t before = list->makespan_ns;
-        mirror(list);
-        reverse(list);
-        hbp__list_sort(placer, list);
-        reverse(list);
-        place_all(placer, list, INT64_MAX, 1);
-        mirror(list);
-        hbp__list_sort(placer, list);
-        place_all(placer, list, INT64_MAX, 0);
-        hbp__list_sort(placer, list);
+        mirror_times(list);
+        reverse_order(list);
+        hbp__pieces_sort(scheduler, list);
+        reverse_order(list);
+        place_list(scheduler, list, INT64_MAX, 1);
+        mirror_times(list);
+        hbp__pieces_sort(scheduler, list);
+        place_list(scheduler, list, INT64_MAX, 0);
+        hbp__pieces_sort(scheduler, list);
         if (list->makespan_ns >= before)
             break;
     }
-    sum_up(list);
+    sum_list(list);
 }
 
-int hbp__list_compare(const hbp__list *a, const hbp__list *b)
+int hbp__pieces_compare(const hbp__piece_list *a, const hbp__piece_list *b)
 {
     if (a->makespan_ns != b->makespan_ns)
         return a->makespan_ns < b->makespan_ns ? -1 : 1;
     if (a->area_ns != b->area_ns)
         return a->area_ns < b->area_ns ? -1 : 1;
     return a->ends_ns < b->ends_ns ? -1 : a->ends_ns > b->ends_ns;
+}
+
+void hbp__pieces_join(hbp__scheduler *scheduler, hbp__piece_list *list)
+{
+    int32_t *last = scheduler->left, kept = 0;
+    for (int32_t m = 0; m < scheduler->meta_ops; m++)
+        last[m] = -1;
+    for (int32_t i = 0; i < list->count; i++) {
+        const hbp__piece *piece = &list->piece[i];
+        hbp__piece *before = last[piece->meta_op] < 0 ? NULL : &list->piece[last[piece->meta_op]];
+        if (before && before->size == piece->size && before->end_ns == piece->start_ns) {
+            before->count += piece->count;
+            before->end_ns = piece->end_ns;
+            continue;
+        }
+        last[piece->meta_op] = kept;
+        list->piece[kept++] = *piece;
+    }
+    list->count = kept;
+    list->ends_ns = 0;
+    for (int32_t i = 0; i < kept; i++)
+        list->ends_ns = hbp__add_saturating(list->ends_ns, list->piece[i].end_ns);
 }

@@ -1,4 +1,4 @@
-#include "solve/vector/vector_even.h"
+#include "solve/vector/vectors.h"
 
 #include "failing.h"
 #include "vector_oracle.h"
@@ -43,7 +43,7 @@ START_TEST(never_makes_packs_less_alike)
             pack_of[i] = i < packs ? (uint32_t)i : hbp__rng_below(&rng, (uint64_t)packs);
         hbp__vector_packing packing = {packs, pack_of};
         unevenness was = measure(&mix.vectors, &packing);
-        OK(context, hbp__vector_even(context, &mix.vectors, &packing, 20, &over));
+        OK(context, hbp__vector_balance(context, &mix.vectors, &packing, 20, &over));
         unevenness is = measure(&mix.vectors, &packing);
         ck_assert_int_eq(packing.packs, packs);
         ck_assert_int_eq(over, is.over);
@@ -67,7 +67,7 @@ START_TEST(exchanges_and_moves)
     hbp__vectors vectors = {4, a, b, NULL, 10, 100, INT64_MAX};
     hbp__vector_packing packing = {2, pack_of};
     int64_t over;
-    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 8, &over));
     ck_assert_int_eq(over, 0);
     ck_assert_int_ne(pack_of[0], pack_of[1]);
     ck_assert_int_eq(measure(&vectors, &packing).over, 0);
@@ -75,19 +75,19 @@ START_TEST(exchanges_and_moves)
     uint32_t c[] = {3, 3, 3, 3}, d[] = {1, 1, 1, 1}, moved[] = {0, 0, 0, 0};
     vectors = (hbp__vectors){4, c, d, NULL, 10, 100, INT64_MAX};
     packing = (hbp__vector_packing){2, moved};
-    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 8, &over));
     ck_assert_int_eq(over, 0);
     ck_assert_int_eq(moved[0] + moved[1] + moved[2] + moved[3], 2);
     /* Where a move is barred by the cap on weight, only exchanges are left. */
     uint32_t e[] = {5, 5, 1, 1}, full[] = {0, 0, 1, 1};
     vectors = (hbp__vectors){4, e, d, NULL, 10, 100, 2};
     packing = (hbp__vector_packing){2, full};
-    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 8, &over));
     ck_assert_int_ne(full[0], full[1]);
     ck_assert_int_ne(full[2], full[3]);
     packing.packs = 0;
     vectors.count = 0;
-    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 8, &over));
     hbp_context_free(context);
 }
 END_TEST
@@ -108,7 +108,7 @@ START_TEST(looks_at_all_items_in_time)
     hbp__vector_packing packing = {PACKS, pack_of};
     int64_t over;
     double before = measure(&vectors, &packing).squares;
-    OK(context, hbp__vector_even(context, &vectors, &packing, 40, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 40, &over));
     ck_assert_int_eq(over, 0);
     ck_assert(measure(&vectors, &packing).squares < before / 100);
     hbp_context_free(context);
@@ -132,7 +132,7 @@ START_TEST(the_next_round_looks_at_the_last_items)
     hbp__vectors vectors = {2 * ITEMS, a, b, NULL, 100, 250, ITEMS};
     hbp__vector_packing packing = {2, pack_of};
     int64_t over;
-    OK(context, hbp__vector_even(context, &vectors, &packing, 8, &over));
+    OK(context, hbp__vector_balance(context, &vectors, &packing, 8, &over));
     ck_assert_int_eq(pack_of[0], 0);
     ck_assert_int_eq(pack_of[ITEMS - 1], 1);
     hbp_context_free(context);
@@ -147,7 +147,7 @@ static hbp_status even_some(hbp_context *context, void *user)
         pack_of[i] = (uint32_t)(i % 8);
     hbp__vector_packing packing = {8, pack_of};
     int64_t over;
-    return hbp__vector_even(context, &mix->vectors, &packing, 4, &over);
+    return hbp__vector_balance(context, &mix->vectors, &packing, 4, &over);
 }
 
 START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
@@ -160,5 +160,5 @@ START_TEST(keeps_its_word_when_memory_fails_or_it_is_cancelled)
 }
 END_TEST
 
-TEST_MAIN("vector_even", never_makes_packs_less_alike, exchanges_and_moves, looks_at_all_items_in_time,
+TEST_MAIN("vector_balance", never_makes_packs_less_alike, exchanges_and_moves, looks_at_all_items_in_time,
           the_next_round_looks_at_the_last_items, keeps_its_word_when_memory_fails_or_it_is_cancelled)

@@ -1,4 +1,6 @@
-#include "solve/vector/vector_even.h"
+/* Packs balanced in both sizes by exchanges between pairs, the fullest with the emptiest: O(rounds packs
+ * k^2), k items of a pack looked at, at most 12. */
+#include "solve/vector/vectors.h"
 
 #include <string.h>
 
@@ -54,7 +56,7 @@ typedef struct evening {
 } evening;
 
 /* A difference >= 0 in units. */
-static inline int64_t distance(int64_t difference, int64_t factor, int32_t shift)
+static inline int64_t distance_units(int64_t difference, int64_t factor, int32_t shift)
 {
     int64_t units = difference * factor >> shift;
     return units < MOST ? units : MOST;
@@ -67,7 +69,7 @@ typedef struct meeting {
     int64_t both_a, both_b; /* what both are past together at any difference up to that */
 } meeting;
 
-static meeting meet(const hbp__vectors *v, const bin *p, const bin *q)
+static meeting meet_packs(const hbp__vectors *v, const bin *p, const bin *q)
 {
     int64_t free_a = 2 * v->capacity_a - p->a - q->a, free_b = 2 * v->capacity_b - p->b - q->b;
     return (meeting){p->a - q->a,
@@ -82,19 +84,19 @@ static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t
 {
     int64_t over_a = m->both_a + hbp__max_i64(a - m->past_a, 0) / 2 + (a > m->past_a);
     int64_t over_b = m->both_b + hbp__max_i64(b - m->past_b, 0) / 2 + (b > m->past_b);
-    return distance(over_a, e->scale.a, e->scale.shift) + (over_a > 0) +
-           distance(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
+    return distance_units(over_a, e->scale.a, e->scale.shift) + (over_a > 0) +
+           distance_units(over_b, e->scale.b, e->scale.shift) + (over_b > 0);
 }
 
 /* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities; may
  * be too little where it is `most` or more. */
-static inline int64_t unlike(const evening *e, const meeting *m, int64_t a, int64_t b, int64_t most)
+static inline int64_t imbalance_of(const evening *e, const meeting *m, int64_t a, int64_t b, int64_t most)
 {
-    int64_t da = distance(a, e->scale.a, e->scale.shift);
+    int64_t da = distance_units(a, e->scale.a, e->scale.shift);
     int64_t cost = da * da;
     if (cost >= most)
         return cost;
-    int64_t db = distance(b, e->scale.b, e->scale.shift);
+    int64_t db = distance_units(b, e->scale.b, e->scale.shift);
     cost += db * db;
     if (cost < most && (a > m->past_a || b > m->past_b || m->both_a | m->both_b))
         cost += past_units(e, m, a, b) << OVER_SHIFT;
@@ -109,7 +111,7 @@ typedef struct view {
     slot slot[WINDOW];
 } view;
 
-static void look_at(const bin *pack, int64_t round, view *w)
+static void look_at_pack(const bin *pack, int64_t round, view *w)
 {
     w->bin = *pack;
     w->from = pack->first;
@@ -126,10 +128,10 @@ static inline int64_t magnitude(int64_t x)
 }
 
 /* Makes the best exchange between packs p and q, if any is worth it. */
-static void exchange(evening *e, uint32_t p, uint32_t q, const view *w, const view *u)
+static void exchange_items(evening *e, uint32_t p, uint32_t q, const view *w, const view *u)
 {
-    meeting m = meet(e->vectors, &w->bin, &u->bin);
-    int64_t before = unlike(e, &m, magnitude(m.a), magnitude(m.b), INT64_MAX), best = before;
+    meeting m = meet_packs(e->vectors, &w->bin, &u->bin);
+    int64_t before = imbalance_of(e, &m, magnitude(m.a), magnitude(m.b), INT64_MAX), best = before;
     e->cost = hbp__add_saturating(e->cost, before >> 10);
     if (before < ALIKE)
         return;
@@ -139,8 +141,8 @@ static void exchange(evening *e, uint32_t p, uint32_t q, const view *w, const vi
     for (int64_t i = 0; i < w->count; i++) {
         int64_t a = m.a - 2 * (int64_t)w->slot[i].a, b = m.b - 2 * (int64_t)w->slot[i].b;
         for (int64_t j = 0; j < u->count; j++) {
-            int64_t cost = unlike(e, &m, magnitude(a + 2 * (int64_t)u->slot[j].a),
-                                  magnitude(b + 2 * (int64_t)u->slot[j].b), best);
+            int64_t cost = imbalance_of(e, &m, magnitude(a + 2 * (int64_t)u->slot[j].a),
+                                        magnitude(b + 2 * (int64_t)u->slot[j].b), best);
             int64_t out = (int64_t)w->slot[i].weight - u->slot[j].weight;
             if (cost >= best || out > most_out || -out > most_in)
                 continue;
@@ -176,7 +178,7 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
         pack[k + 1] = e->order[i + turn < half ? i + turn : i + turn - half];
     }
     for (int64_t k = 0; k < 2 * (end - begin); k++)
-        look_at(&e->bin[pack[k]], round, &seen[k]);
+        look_at_pack(&e->bin[pack[k]], round, &seen[k]);
     for (int64_t k = 0; k < 2 * (end - begin); k++) { /* fixed sizes are faster; there are slots to spare */
         const slot *from = e->slot + seen[k].from;
         if (seen[k].count <= WINDOW / 2)
@@ -185,16 +187,16 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
             memcpy(seen[k].slot, from, WINDOW * sizeof *from);
     }
     for (int64_t k = 0; k < 2 * (end - begin); k += 2)
-        exchange(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
+        exchange_items(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
 }
 
-static hbp_status measure(evening *e)
+static hbp_status measure_packs(evening *e)
 {
     e->off_a = e->off_b = e->over_a = e->over_b = 0;
     for (int64_t p = 0; p < e->packs; p++) {
         HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
-        int64_t a = distance(e->bin[p].a, e->scale.a, e->scale.shift);
-        int64_t b = distance(e->bin[p].b, e->scale.b, e->scale.shift);
+        int64_t a = distance_units(e->bin[p].a, e->scale.a, e->scale.shift);
+        int64_t b = distance_units(e->bin[p].b, e->scale.b, e->scale.shift);
         e->off_a += a > e->mean_a ? a - e->mean_a : e->mean_a - a;
         e->off_b += b > e->mean_b ? b - e->mean_b : e->mean_b - b;
         e->over_a += e->bin[p].a > e->vectors->capacity_a;
@@ -276,7 +278,7 @@ static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
             HBP__TRY(hbp__tick(e->context, "even packs", round, 0));
         exchange_block(e, round, turn, i, hbp__min_i64(i + BLOCK, half));
     }
-    return measure(e);
+    return measure_packs(e);
 }
 
 static hbp_status open_evening(evening *e, const hbp__vector_packing *packing)
@@ -349,8 +351,8 @@ static hbp_status write_packing(const evening *e, hbp__vector_packing *packing)
     return HBP_OK;
 }
 
-hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, hbp__vector_packing *packing,
-                            int64_t rounds, int64_t *over)
+hbp_status hbp__vector_balance(hbp_context *context, const hbp__vectors *vectors,
+                               hbp__vector_packing *packing, int64_t rounds, int64_t *over)
 {
     *over = 0;
     if (!packing->packs)
@@ -360,7 +362,7 @@ hbp_status hbp__vector_even(hbp_context *context, const hbp__vectors *vectors, h
     HBP__TRY(open_evening(&e, packing));
     HBP__TRY(hbp__tick(context, "even packs", 0, rounds));
     HBP__TRY(read_packing(&e, packing));
-    HBP__TRY(measure(&e));
+    HBP__TRY(measure_packs(&e));
     int64_t patience = PATIENCE;
     for (int64_t round = 0; round < rounds && patience > 0; round++) {
         int64_t over_before = e.over_a + e.over_b;

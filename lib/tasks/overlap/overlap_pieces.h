@@ -16,13 +16,13 @@ typedef struct hbp__piece {
 } hbp__piece;
 
 /* Pieces in the order in which they are placed; those of a MetaOp run in this order. */
-typedef struct hbp__list {
+typedef struct hbp__piece_list {
     hbp__piece *piece; /* [room] */
     int32_t count;
     int64_t makespan_ns;
     int64_t area_ns; /* GPU time */
     int64_t ends_ns; /* sum of ends; both saturate */
-} hbp__list;
+} hbp__piece_list;
 
 /* GPUs in use from a time on to the next point's. */
 typedef struct hbp__point {
@@ -31,7 +31,7 @@ typedef struct hbp__point {
 } hbp__point;
 
 /* What placing needs. */
-typedef struct hbp__placer {
+typedef struct hbp__scheduler {
     const hbp__task_problem *problem;
     const hbp__curve **curve; /* [MetaOps] */
     int32_t meta_ops;
@@ -49,33 +49,38 @@ typedef struct hbp__placer {
     int32_t full;          /* breakpoints before this one have no GPU to give */
     hbp__piece *scratch;   /* [room] */
     int64_t placed;        /* pieces so far, the measure of work */
-} hbp__placer;
+} hbp__scheduler;
 
 /* In scratch, as lists are. */
-hbp_status hbp__placer_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
-                            hbp__placer *placer);
+hbp_status hbp__scheduler_open(hbp_context *context, const hbp__task_problem *problem, int32_t room,
+                               hbp__scheduler *scheduler);
 
-/* An empty list with the placer's room. */
-hbp_status hbp__list_open(hbp_context *context, const hbp__placer *placer, hbp__list *list);
-void hbp__list_copy(hbp__list *to, const hbp__list *from);
+/* An empty list with the scheduler's room. */
+hbp_status hbp__pieces_open(hbp_context *context, const hbp__scheduler *scheduler, hbp__piece_list *list);
+void hbp__pieces_copy(hbp__piece_list *to, const hbp__piece_list *from);
 
 /* Places pieces in order, each as early as GPUs and what it needs allow. Zero, times then undefined, when the
  * order breaks precedence or a piece would end after `latest_ns`. Placing a list again in order of its starts
  * never makes anything later. O(pieces x breakpoints), in practice near the number of pieces. */
-int hbp__place_forward(hbp__placer *placer, hbp__list *list, int64_t latest_ns);
+int hbp__pieces_schedule(hbp__scheduler *scheduler, hbp__piece_list *list, int64_t latest_ns);
 
 /* The same, but pieces that come first in the order and start before `floor_ns` stay where they are, and none
  * of the others starts before it: what a change of later pieces leaves alone. */
-int hbp__place_from(hbp__placer *placer, hbp__list *list, int64_t floor_ns, int64_t latest_ns);
+int hbp__pieces_schedule_from(hbp__scheduler *scheduler, hbp__piece_list *list, int64_t floor_ns,
+                              int64_t latest_ns);
 
 /* Sorts by start and places again, first from the end backwards, then forwards, as long as that shortens it
  * and at most `rounds` times (Li and Willis, 1992: never longer). The list is sorted by start afterwards. */
-void hbp__list_justify(hbp__placer *placer, hbp__list *list, int32_t rounds);
+void hbp__pieces_justify(hbp__scheduler *scheduler, hbp__piece_list *list, int32_t rounds);
 
 /* Stable, by start. */
-void hbp__list_sort(hbp__placer *placer, hbp__list *list);
+void hbp__pieces_sort(hbp__scheduler *scheduler, hbp__piece_list *list);
 
 /* Negative when `a` is better: shorter, then less GPU time, then earlier ends. */
-int hbp__list_compare(const hbp__list *a, const hbp__list *b);
+int hbp__pieces_compare(const hbp__piece_list *a, const hbp__piece_list *b);
+
+/* Joins neighbouring pieces of a MetaOp on one size that follow without a gap. The list is sorted by start.
+ */
+void hbp__pieces_join(hbp__scheduler *scheduler, hbp__piece_list *list);
 
 #endif

@@ -1,13 +1,13 @@
-#include "tasks/overlap/overlap_allot.h"
+#include "tasks/overlap/overlap_search.h"
 
 #include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/lists.h"
 
 /* The longest path, by the shares. */
-static int64_t longest_path(const hbp__allot *a)
+static int64_t longest_path(const hbp__allocation *a)
 {
-    const hbp__meta_graph *meta = a->placer->problem->meta;
+    const hbp__meta_graph *meta = a->scheduler->problem->meta;
     int64_t *end = calloc((size_t)meta->count, sizeof *end), longest = 0;
     for (int32_t m = 0; m < meta->count; m++) {
         for (int64_t e = 0; e < meta->edge_count; e++)
@@ -21,12 +21,12 @@ static int64_t longest_path(const hbp__allot *a)
 }
 
 /* Shares are whole operators on neighbouring sizes of the hull, and times and GPU time what these take. */
-static void check_shares(const hbp__allot *a)
+static void check_shares(const hbp__allocation *a)
 {
     int64_t area = 0;
-    for (int32_t m = 0; m < a->placer->meta_ops; m++) {
-        const hbp__curve *c = a->placer->curve[m];
-        const hbp__share *s = &a->share[m];
+    for (int32_t m = 0; m < a->scheduler->meta_ops; m++) {
+        const hbp__curve *c = a->scheduler->curve[m];
+        const hbp__bi_point *s = &a->share[m];
         int64_t time = 0;
         ck_assert_int_ge(s->step, 0);
         ck_assert_int_lt(s->step, c->tight);
@@ -34,19 +34,19 @@ static void check_shares(const hbp__allot *a)
         ck_assert_int_lt(s->fast, a->count[m]);
         ck_assert(s->fast == 0 || s->step + 1 < c->tight);
         for (int fast = 0; fast < 1 + (s->fast > 0); fast++) {
-            int32_t k = hbp__allot_size(a, m, fast), count = fast ? s->fast : a->count[m] - s->fast;
+            int32_t k = hbp__allocation_size(a, m, fast), count = fast ? s->fast : a->count[m] - s->fast;
             ck_assert_int_eq(k, c->hull[s->step + fast]);
             time += count * c->time_ns[k];
             area += count * c->time_ns[k] * c->size[k];
         }
         ck_assert_int_eq(time, a->time_ns[m]);
     }
-    ck_assert_int_eq(area, hbp__allot_area(a));
+    ck_assert_int_eq(area, hbp__allocation_area(a));
 }
 
-static void check_parts(const hbp__allot *a)
+static void check_parts(const hbp__allocation *a)
 {
-    const hbp__meta_graph *meta = a->placer->problem->meta;
+    const hbp__meta_graph *meta = a->scheduler->problem->meta;
     int32_t seen = 0;
     for (int32_t part = 0; part < a->parts; part++)
         for (int32_t i = a->part_first[part]; i < a->part_first[part + 1]; i++, seen++) {
@@ -84,23 +84,23 @@ START_TEST(paths_are_as_short_as_asked)
         bench_open(&b, &rng, NULL);
         hbp__task_bounds bounds;
         OK(b.context, hbp__task_bound(b.context, &b.planned.meta, &b.planned.scaling, &bounds, NULL));
-        hbp__allot a;
-        OK(b.context, hbp__allot_open(b.context, &b.placer, &a));
+        hbp__allocation a;
+        OK(b.context, hbp__allocation_open(b.context, &b.scheduler, &a));
         check_parts(&a);
         check_shares(&a);
-        int64_t least = hbp__allot_area(&a), slowest = longest_path(&a);
+        int64_t least = hbp__allocation_area(&a), slowest = longest_path(&a);
         for (int step = 8; step >= 0; step--) {
             int64_t aim = bounds.critical_path_ns + (slowest - bounds.critical_path_ns) / 8 * step;
-            hbp__allot_reach(&a, aim);
+            hbp__allocation_reach(&a, aim);
             check_shares(&a);
             ck_assert_int_le(longest_path(&a), aim);
-            ck_assert_int_ge(hbp__allot_area(&a), least);
+            ck_assert_int_ge(hbp__allocation_area(&a), least);
         }
-        hbp__allot_reach(&a, bounds.critical_path_ns - 1);
+        hbp__allocation_reach(&a, bounds.critical_path_ns - 1);
         check_shares(&a);
         ck_assert_int_ge(longest_path(&a), bounds.critical_path_ns);
-        hbp__allot_reach(&a, slowest); /* slack goes back */
-        ck_assert_int_eq(hbp__allot_area(&a), least);
+        hbp__allocation_reach(&a, slowest); /* slack goes back */
+        ck_assert_int_eq(hbp__allocation_area(&a), least);
         bench_close(&b);
     }
 }
@@ -119,11 +119,11 @@ START_TEST(little_more_gpu_time_than_the_best_trade)
         bench_open(&b, &rng, &sizes);
         hbp__task_bounds bounds;
         OK(b.context, hbp__task_bound(b.context, &b.planned.meta, &b.planned.scaling, &bounds, NULL));
-        hbp__allot a;
-        OK(b.context, hbp__allot_open(b.context, &b.placer, &a));
-        hbp__allot_reach(&a, bounds.bound_ns);
+        hbp__allocation a;
+        OK(b.context, hbp__allocation_open(b.context, &b.scheduler, &a));
+        hbp__allocation_reach(&a, bounds.bound_ns);
         ck_assert_int_le(longest_path(&a), bounds.bound_ns);
-        double share = (double)hbp__allot_area(&a) / ((double)bounds.bound_ns * b.planned.problem.gpus);
+        double share = (double)hbp__allocation_area(&a) / ((double)bounds.bound_ns * b.planned.problem.gpus);
         sum += share;
         worst = share > worst ? share : worst;
         bench_close(&b);
@@ -149,26 +149,26 @@ START_TEST_IN_CONTEXT(the_cheapest_on_the_path_gets_more)
     OK(context, hbp_graph_add_edge(context, graph, a + 3, b, -1));
     planned p;
     open_planned(context, graph, 4, &p);
-    hbp__placer placer;
-    OK(context, hbp__placer_open(context, &p.problem, 8, &placer));
-    hbp__allot allot;
-    OK(context, hbp__allot_open(context, &placer, &allot));
+    hbp__scheduler scheduler;
+    OK(context, hbp__scheduler_open(context, &p.problem, 8, &scheduler));
+    hbp__allocation allocation;
+    OK(context, hbp__allocation_open(context, &scheduler, &allocation));
     static const int32_t expected[][4] = {{600, 0, 0, 0}, {560, 0, 1, 0}, {520, 0, 2, 0}, {450, 1, 0, 0},
                                           {440, 1, 0, 0}, {430, 1, 0, 1}, {420, 1, 0, 2}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        hbp__allot_reach(&allot, expected[i][0]);
-        ck_assert_int_le(longest_path(&allot), expected[i][0]);
-        int32_t first = allot.share[0].step * 4 + allot.share[0].fast;
-        int32_t second = allot.share[1].step * 2 + allot.share[1].fast;
+        hbp__allocation_reach(&allocation, expected[i][0]);
+        ck_assert_int_le(longest_path(&allocation), expected[i][0]);
+        int32_t first = allocation.share[0].step * 4 + allocation.share[0].fast;
+        int32_t second = allocation.share[1].step * 2 + allocation.share[1].fast;
         ck_assert_int_eq(first, expected[i][1] * 4 + expected[i][2]);
         ck_assert_int_eq(second, expected[i][3]);
     }
-    hbp__allot_reach_part(&allot, 0, 560);
-    ck_assert_int_eq(allot.share[0].fast, 1);
-    allot.count[1] = 0; /* done: takes no time, and gets nothing */
-    hbp__allot_reach_part(&allot, 0, 320);
-    ck_assert_int_eq(allot.time_ns[1], 0);
-    ck_assert_int_eq(allot.share[0].fast, 2);
+    hbp__allocation_reach_part(&allocation, 0, 560);
+    ck_assert_int_eq(allocation.share[0].fast, 1);
+    allocation.count[1] = 0; /* done: takes no time, and gets nothing */
+    hbp__allocation_reach_part(&allocation, 0, 320);
+    ck_assert_int_eq(allocation.time_ns[1], 0);
+    ck_assert_int_eq(allocation.share[0].fast, 2);
     close_planned(&p);
 }
 END_TEST
@@ -205,14 +205,14 @@ START_TEST(edges_are_counted_and_users_may_cancel)
             OK(context, hbp_graph_add_edge(context, graph, i, SIDE + j, 0));
     planned p;
     open_planned(context, graph, 16, &p);
-    hbp__placer placer;
-    OK(context, hbp__placer_open(context, &p.problem, 8 * SIDE, &placer));
-    hbp__allot a;
-    OK(context, hbp__allot_open(context, &placer, &a));
+    hbp__scheduler scheduler;
+    OK(context, hbp__scheduler_open(context, &p.problem, 8 * SIDE, &scheduler));
+    hbp__allocation a;
+    OK(context, hbp__allocation_open(context, &scheduler, &a));
     ticks = 0;
     int64_t before = 0;
     for (int round = 0; round < ROUNDS && a.status >= 0; round++) {
-        hbp__allot_reach(&a, 2200000 - 1000 * round);
+        hbp__allocation_reach(&a, 2200000 - 1000 * round);
         ck_assert_int_ge(a.looked - before, SIDE * SIDE);
         before = a.looked;
     }
@@ -227,9 +227,9 @@ END_TEST
 
 static hbp_status open_shares(hbp_context *context, void *user)
 {
-    hbp__placer *placer = user;
-    hbp__allot a;
-    return hbp__allot_open(context, placer, &a);
+    hbp__scheduler *scheduler = user;
+    hbp__allocation a;
+    return hbp__allocation_open(context, scheduler, &a);
 }
 
 START_TEST(memory_may_run_out)
@@ -237,10 +237,10 @@ START_TEST(memory_may_run_out)
     hbp__rng rng = hbp__rng_make(63, 0, 0);
     bench b;
     bench_open(&b, &rng, NULL);
-    failing_sweep(open_shares, &b.placer);
+    failing_sweep(open_shares, &b.scheduler);
     bench_close(&b);
 }
 END_TEST
 
-TEST_MAIN("overlap_allot", paths_are_as_short_as_asked, little_more_gpu_time_than_the_best_trade,
+TEST_MAIN("overlap_allocate", paths_are_as_short_as_asked, little_more_gpu_time_than_the_best_trade,
           the_cheapest_on_the_path_gets_more, edges_are_counted_and_users_may_cancel, memory_may_run_out)

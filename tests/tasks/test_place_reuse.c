@@ -1,10 +1,9 @@
-#include "tasks/place/place_keep.h"
+#include "tasks/place/place_methods.h"
 
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
 #include "simulate/task_bound.h"
-#include "tasks/place/place_greedy.h"
 
 /* The schedule that these ranks make. */
 static hbp_task_schedule *build(place_case *c, const int32_t *ranks)
@@ -82,7 +81,7 @@ START_TEST_IN_CONTEXT(numbers_are_found_again)
         hbp_task_schedule *plain = build(&c, c.ranks);
         count_kept(before, plain, c.graph, &old, &all);
         hbp_task_schedule_free(plain);
-        OK(context, hbp__board_keep(&board));
+        OK(context, hbp__board_reuse(&board));
         check_board(&c, &board);
         ck_assert_int_eq(weigh(flows_of(&c, c.ranks)), flow);
         ck_assert_int_eq(peak_of(&c, c.ranks, NULL), peak);
