@@ -15,8 +15,7 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
         int64_t tokens = group->tokens + d->tokens[k];
-        const hbp__step_way *way =
-            tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
+        const hbp__point *way = tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
         double time =
             way->constant + way->linear * (double)tokens + way->square * (group->squares + step->squares[k]);
         double over = time > goal ? (time - goal) * d->degree : 0;

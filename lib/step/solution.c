@@ -48,7 +48,7 @@ int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, dou
     if (tokens > degree->capacity)
         return INT64_MAX;
     int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
-    return hbp__cost_pack_ns(step->cost, degree->row, recompute, tokens, squares);
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute, (hbp__load){tokens, squares, 0});
 }
 
 /* Places the groups of micro-batch m into rank [groups]; zero when they have no place. */

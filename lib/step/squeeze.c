@@ -41,7 +41,7 @@ static inline int64_t tokens_in(const hbp__step_squeezer *q, int32_t g, int64_t 
 static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_t tokens, double squares,
                         int64_t samples, double goal)
 {
-    const hbp__step_way *way = &d->way[d->ways - 1];
+    const hbp__point *way = &d->way[d->ways - 1];
     double time = way->constant + way->linear * (double)tokens + way->square * squares, excess = 0;
     if (tokens > d->capacity)
         excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;
