@@ -5,8 +5,8 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/plan.h"
 #include "test.h"
 
 typedef struct plans_shape {

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/context.h"
-#include "data/cost_terms.h"
+#include "data/plan/cost_terms.h"
 #include "hbp/cost.h"
 
 /* Every term has a source. */

@@ -4,9 +4,9 @@
 #define HBP_COST_PLAN_WRITER_H
 
 #include "cost/cost.h"
-#include "data/lengths.h"
-#include "data/lockstep.h"
-#include "data/padding.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/padding.h"
+#include "data/plan/lockstep.h"
 
 /* Sums over the samples of a pack, as a plan records them. */
 typedef struct hbp__pack_sums {

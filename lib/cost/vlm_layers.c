@@ -9,8 +9,8 @@
 #include "cost/communication.h"
 #include "cost/cost.h"
 #include "cost/states.h"
-#include "data/layers.h"
-#include "data/vlm.h"
+#include "data/model/vlm.h"
+#include "data/pipeline/layers.h"
 
 /* Activations travel and are kept in bf16. */
 #define ACTIVATION_BYTES 2.0

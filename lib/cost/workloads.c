@@ -9,7 +9,7 @@
 #include "base/scratch.h"
 #include "cost/communication.h"
 #include "cost/states.h"
-#include "data/workload_presets.h"
+#include "data/model/workload_presets.h"
 
 /* What every operator pays on each GPU however few tokens it gets there: a trainer launches some 30 kernels
  * forward and 60 backward of one transformer layer, fewer for a loss. */

@@ -3,7 +3,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "cost/plan_writer.h"
-#include "data/lengths_subset.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/batches.h"
 #include "schedule/balance.h"
 #include "schedule/even_kinds.h"

@@ -4,7 +4,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
 #include "pack/hierarchy.h"

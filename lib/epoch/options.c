@@ -1,7 +1,7 @@
 #include "base/options.h"
 #include "base/checked.h"
 #include "cost/cost.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
 #include "epoch/epoch.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)

@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "hbp/iterative_fill.h"
 #include "pack/budgets_line.h"
 #include "pack/budgets_plane.h"

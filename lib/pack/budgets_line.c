@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/checked.h"
-#include "data/packs.h"
+#include "data/packs/packs.h"
 #include "pack/dist_ratio.h"
 #include "pack/iterative_reference.h"
 

@@ -3,7 +3,7 @@
 #define HBP_PACK_BUDGETS_LINE_H
 
 #include "base/context.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "hbp/iterative_fill.h"
 
 /* HBP_BUDGETS_LINE of hbp_choose_budgets; `options` are checked and have no zeros left, *out lacks nothing

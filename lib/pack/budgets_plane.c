@@ -15,11 +15,11 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/items.h"
-#include "data/packs.h"
+#include "data/packs/items.h"
+#include "data/packs/packs.h"
 #include "pack/dist_ratio.h"
 #include "pack/vector_fill.h"
-#include "solve/vector_pack.h"
+#include "solve/vector/vector_pack.h"
 
 enum {
     PART = 8192,   /* samples, or tied samples, that pairs are tried with */

@@ -3,10 +3,10 @@
 #ifndef HBP_PACK_CLASS_FILL_H
 #define HBP_PACK_CLASS_FILL_H
 
-#include "data/groups.h"
-#include "data/items.h"
-#include "data/packs.h"
-#include "solve/patterns.h"
+#include "data/packs/groups.h"
+#include "data/packs/items.h"
+#include "data/packs/packs.h"
+#include "solve/packing/patterns.h"
 
 typedef struct hbp__class_fill {
     hbp_context *context;

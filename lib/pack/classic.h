@@ -2,8 +2,8 @@
 #ifndef HBP_PACK_CLASSIC_H
 #define HBP_PACK_CLASSIC_H
 
-#include "data/groups.h"
-#include "data/packs.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "hbp/packs.h"
 
 /* Fills packs of the one group the way of `baseline`: HBP_BASELINE_NEXT_FIT takes samples as they come,

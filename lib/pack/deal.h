@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "pack/spread.h"
 
 /* Not dealt. */

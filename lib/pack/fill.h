@@ -4,9 +4,9 @@
 #define HBP_PACK_FILL_H
 
 #include "base/context.h"
-#include "data/groups.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 
 /* The fewest packs: each group packed tightly, its gaps filled best fit from the shorter groups. */
 hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,

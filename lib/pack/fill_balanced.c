@@ -19,7 +19,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "hbp/packs.h"
 #include "pack/deal.h"
 #include "pack/fill.h"

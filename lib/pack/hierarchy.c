@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 
 /* Of so many items in a pack, sizes no longer matter. */
 #define MANY 8

@@ -7,8 +7,8 @@
 
 #include "base/context.h"
 #include "cost/point.h"
-#include "data/groups.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
 
 /* One way to run packs: length, degree, layers, and how many micro-batches of it make a step. */
 typedef struct hbp__level {

@@ -2,8 +2,8 @@
 #ifndef HBP_PACK_ITEM_FILL_H
 #define HBP_PACK_ITEM_FILL_H
 
-#include "data/items.h"
-#include "data/packs.h"
+#include "data/packs/items.h"
+#include "data/packs/packs.h"
 
 /* How many samples each item holds, as scratch; *out is NULL when nothing is tied. O(samples). */
 hbp_status hbp__items_weights(hbp_context *context, const hbp__items *items, uint32_t **out);

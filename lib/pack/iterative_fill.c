@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/packs.h"
+#include "data/packs/packs.h"
 #include "pack/fill.h"
 #include "pack/iterative_reference.h"
 #include "pack/vector_fill.h"

@@ -3,8 +3,8 @@
 #define HBP_PACK_ITERATIVE_REFERENCE_H
 
 #include "base/context.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "hbp/iterative_fill.h"
 
 /* Packs of untied `lengths` under the checked `options`, which have no zeros left. They are

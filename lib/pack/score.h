@@ -4,7 +4,7 @@
 #define HBP_PACK_SCORE_H
 
 #include "base/context.h"
-#include "data/packs.h"
+#include "data/packs/packs.h"
 
 /* Sorts each group's packs by time, which makes the sum of the slowest in each micro-batch least, and adds
  * up, with `step_ns` for every step. In ns. O(packs). */

@@ -3,8 +3,8 @@
 #define HBP_PACK_VECTOR_FILL_H
 
 #include "base/context.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "hbp/iterative_fill.h"
 
 /* The default mode of hbp_iterative_fill; `options` are checked and have no zeros left. */

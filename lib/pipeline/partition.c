@@ -10,7 +10,7 @@
 #include "pipeline/near.h"
 #include "pipeline/order.h"
 #include "simulate/pipeline.h"
-#include "solve/chain_rounds.h"
+#include "solve/chain/chain_rounds.h"
 
 #define CANDIDATES      8
 #define MOST_CANDIDATES 64

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/recompute.h"
 #include "simulate/stage_times.h"
 

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
 #include "simulate/stage_times.h"
-#include "solve/chain_cuts.h"
+#include "solve/chain/chain_cuts.h"
 
 typedef struct hbp__stages {
     const hbp_layers *layers;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/groups.h"
-#include "data/packs.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 
 /* Exchanges samples between packs of a group so that the packs of each set of kinds fill whole micro-batches,
  * as far as samples of like size can be found: each set of kinds else costs dummies for its last one. No

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/packs.h"
+#include "data/packs/packs.h"
 
 /* The set of kinds in each pack into `kinds` [packs->count], bit k for kind k. HBP_OK or HBP_E_CANCELLED.
  * O(samples). */

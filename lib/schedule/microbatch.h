@@ -6,8 +6,8 @@
 
 #include "base/context.h"
 #include "cost/cost.h"
-#include "data/groups.h"
-#include "data/packs.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "hbp/epoch.h"
 
 /* Fills a place in a micro-batch that no pack takes. */

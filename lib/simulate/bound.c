@@ -5,7 +5,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/point.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "hbp/simulate.h"
 
 /* Covers the rounding of every double operation between a plan's integer times and the bound's sum. */

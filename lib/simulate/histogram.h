@@ -3,7 +3,7 @@
 #define HBP_SIMULATE_HISTOGRAM_H
 
 #include "base/context.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 /* Distinct lengths of a plan's rows of samples, ascending, and how many have each: *bins of both. The caller
  * releases *length and *count, also after a failure. Every row has at least 1 token. O(samples); 8 MiB of

@@ -3,7 +3,7 @@
 #define HBP_SIMULATE_METRICS_H
 
 #include "base/context.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "hbp/simulate.h"
 
 /* Fills samples_cv, mixture_distance and the quantiles of samples and tokens per step, of a checked plan: its

@@ -1,4 +1,4 @@
-#include "data/pipeline_run.h"
+#include "data/pipeline/pipeline_run.h"
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
 
 /* Checks everything in the options that does not depend on cuts: stages, virtual stages, micro-batches,

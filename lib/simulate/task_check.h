@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "cost/scaling.h"
-#include "data/machine.h"
-#include "data/task_schedule.h"
+#include "data/machine/machine.h"
+#include "data/tasks/task_schedule.h"
 
 /* A schedule with what it is held against. */
 typedef struct hbp__task_checking {

@@ -1,7 +1,7 @@
 /* Slices of a schedule of tasks: what runs, where, when. */
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/graph_check.h"
+#include "data/graph/graph_check.h"
 #include "simulate/task_check.h"
 
 #define TICK_RANKS (1 << 18)

@@ -3,8 +3,8 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/flow.h"
-#include "data/task_flows.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_flows.h"
 #include "simulate/task_check.h"
 
 #define TICK_RANKS (1 << 18)

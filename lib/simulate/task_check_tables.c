@@ -1,10 +1,10 @@
 /* Tables of a schedule of tasks: what they say of the graph, and groups. */
 #include <string.h>
 
-#include "data/rank_sets.h"
+#include "data/tasks/rank_sets.h"
 
 #include "base/scratch.h"
-#include "data/task_columns.h"
+#include "data/tasks/task_columns.h"
 #include "simulate/task_check.h"
 
 static hbp_status breach(const hbp__task_checking *c, const char *row, int64_t index, const char *what,

@@ -3,9 +3,9 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/flow.h"
-#include "data/task_flows.h"
-#include "data/task_run.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_flows.h"
+#include "data/tasks/task_run.h"
 #include "simulate/task_check.h"
 
 #define TICK_RANKS (1 << 18)

@@ -5,8 +5,8 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "cost/cost.h"
-#include "data/lockstep.h"
-#include "data/timeline.h"
+#include "data/plan/lockstep.h"
+#include "data/plan/timeline.h"
 #include "solve/relative_errors.h"
 
 #define TICK_ROWS 32768

@@ -1,11 +1,11 @@
-/* A plan against what it was made from. The columns by themselves are data/plan_check.c's. */
+/* A plan against what it was made from. The columns by themselves are data/plan/plan_check.c's. */
 #include "simulate/validate.h"
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
-#include "data/lockstep.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/lockstep.h"
 
 #define TICK_ROWS 32768
 

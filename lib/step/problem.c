@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
 #include "step/step.h"
 
 #define NS_PER_MS INT64_C(1000000)

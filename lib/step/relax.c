@@ -81,7 +81,7 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
         const hbp__point *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
         r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
         if (fits && step->tokens[longest] <= d->capacity) {
-            double alone = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+            double alone = hbp__step_group_time(step, j, hbp__step_load_least(step, longest));
             least = alone < least ? alone : least;
         }
     }

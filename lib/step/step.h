@@ -9,7 +9,7 @@
 
 #include "base/context.h"
 #include "cost/point.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "hbp/step.h"
 
 /* More degrees than any cost has: divisors of the ranks that nest with a domain. */
@@ -46,6 +46,7 @@ typedef struct hbp__step {
     double *squares;      /* [count] sums of squared lengths */
     int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
     int32_t *samples;     /* [count] samples of each; NULL: one each, or they do not count */
+    int64_t *vision;      /* [count] vision units of each; NULL: none, or they do not count */
     int64_t most_samples; /* of a group */
     int64_t total_tokens;
     int32_t ranks;
@@ -99,16 +100,69 @@ static inline int64_t hbp__step_capacity(const hbp__step *step)
     return most;
 }
 
-/* Samples of sequence k, as far as they count. */
+/* What a group holds: its sequences' sizes, summed up. */
+typedef struct hbp__step_load {
+    int64_t tokens; /* as the group's degree pads them */
+    double squares;
+    int64_t samples; /* as far as they count */
+    int64_t vision;
+} hbp__step_load;
+
+/* Samples and vision units of sequence k, as far as they count. */
 static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
 {
     return step->samples ? step->samples[k] : 1;
 }
 
-/* Whether a group of step->degree[j] holds so much: `tokens` as its degree pads them. */
-static inline int hbp__step_holds(const hbp__step *step, int32_t j, int64_t tokens, int64_t samples)
+static inline int64_t hbp__step_vision(const hbp__step *step, int64_t k)
 {
-    return tokens <= step->degree[j].capacity && samples <= step->most_samples;
+    return step->vision ? step->vision[k] : 0;
+}
+
+/* Sequence k alone in a group of step->degree[j]. */
+static inline hbp__step_load hbp__step_load_of(const hbp__step *step, int32_t j, int64_t k)
+{
+    return (hbp__step_load){step->degree[j].tokens[k], step->squares[k], hbp__step_samples(step, k),
+                            hbp__step_vision(step, k)};
+}
+
+/* The same with the tokens of the degree that pads it least. */
+static inline hbp__step_load hbp__step_load_least(const hbp__step *step, int64_t k)
+{
+    return (hbp__step_load){step->tokens[k], step->squares[k], hbp__step_samples(step, k),
+                            hbp__step_vision(step, k)};
+}
+
+/* Adds one load to another (sign 1), or takes it off (-1). */
+static inline hbp__step_load hbp__step_load_sum(hbp__step_load a, hbp__step_load b, int sign)
+{
+    return (hbp__step_load){a.tokens + sign * b.tokens, a.squares + sign * b.squares,
+                            a.samples + sign * b.samples, a.vision + sign * b.vision};
+}
+
+/* What a group of step->degree[j] with that load has with sequence k as well, or without it. */
+static inline hbp__step_load hbp__step_load_with(const hbp__step *step, int32_t j, hbp__step_load load,
+                                                 int64_t k)
+{
+    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), 1);
+}
+
+static inline hbp__step_load hbp__step_load_without(const hbp__step *step, int32_t j, hbp__step_load load,
+                                                    int64_t k)
+{
+    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), -1);
+}
+
+/* Whether a group of step->degree[j] holds the load. */
+static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__step_load load)
+{
+    return load.tokens <= step->degree[j].capacity && load.samples <= step->most_samples;
+}
+
+/* The same of sequence k alone. */
+static inline int hbp__step_holds_alone(const hbp__step *step, int32_t j, int64_t k)
+{
+    return hbp__step_holds(step, j, hbp__step_load_of(step, j, k));
 }
 
 /* The way in which a group of the degree runs `tokens`, which it holds. O(1), mostly. */
@@ -124,18 +178,18 @@ static inline const hbp__point *hbp__step_find_way(const hbp__step_degree *degre
     return way;
 }
 
-/* Predicted ns of a group of step->degree[j], unrounded, for search; `tokens` > 0 fit. Padding of the pack is
- * counted. */
-static inline double hbp__step_group_time(const hbp__step *step, int32_t j, int64_t tokens, double squares)
+/* Predicted ns of a group of step->degree[j], unrounded, for search; the load, of > 0 tokens, fits. Padding
+ * of the pack is counted. */
+static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__step_load load)
 {
-    tokens = hbp__round_up(tokens, step->degree[j].pack_multiple);
+    int64_t tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
     const hbp__point *way = hbp__step_find_way(&step->degree[j], tokens);
-    return way->constant + way->linear * (double)tokens + way->square * squares;
+    return way->constant + way->linear * (double)tokens + way->square * load.squares;
 }
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
- * the tokens do not fit. */
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares);
+ * the load does not fit. */
+int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__step_load load);
 
 /* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
 static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)

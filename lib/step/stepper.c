@@ -10,9 +10,9 @@
 #include "base/pool.h"
 #include "base/scratch.h"
 #include "base/worker.h"
-#include "data/lengths.h"
-#include "data/lengths_make.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/lengths/lengths_make.h"
+#include "data/plan/plan.h"
 #include "step/step.h"
 
 #define MOST_DEPTH 1024

@@ -4,9 +4,9 @@
 
 #include "base/options.h"
 #include "cost/cost.h"
-#include "io/json_save.h"
-#include "io/json_tree.h"
-#include "io/whole_file.h"
+#include "io/file/whole_file.h"
+#include "io/json/json_save.h"
+#include "io/json/json_tree.h"
 
 #define FORMAT     "hbp cost"
 #define VERSION    2 /* with lockstep sets; without, files are of version 1 */

@@ -1,5 +1,5 @@
 /* The library's own schedules: several, of which the one that runs fastest is kept. */
-#include "tasks/overlap.h"
+#include "tasks/overlap/overlap.h"
 #include "tasks/planning.h"
 
 /* A part of a byte that flows, as which a byte of gradients weighs in placements that spare them. */

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "tasks/planning.h"
 
 #define RESERVE_BYTES  INT64_C(5000000000)

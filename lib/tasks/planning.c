@@ -4,11 +4,11 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/machine.h"
-#include "tasks/baselines.h"
-#include "tasks/place.h"
-#include "tasks/place_board.h"
-#include "tasks/waves.h"
+#include "data/machine/machine.h"
+#include "tasks/baselines/baselines.h"
+#include "tasks/place/place.h"
+#include "tasks/place/place_board.h"
+#include "tasks/waves/waves.h"
 
 hbp_status hbp__planning_slices(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
                                 hbp__task_slices *slices)

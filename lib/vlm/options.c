@@ -2,8 +2,8 @@
 
 #include "base/checked.h"
 #include "base/options.h"
-#include "data/lengths.h"
-#include "data/vlm.h"
+#include "data/lengths/lengths.h"
+#include "data/model/vlm.h"
 #include "vlm/vlm.h"
 
 /* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */

@@ -4,10 +4,10 @@
 
 #include "base/context.h"
 #include "cost/cost.h"
-#include "data/layers.h"
-#include "data/packs.h"
-#include "data/plan.h"
-#include "data/table.h"
+#include "data/packs/packs.h"
+#include "data/pipeline/layers.h"
+#include "data/plan/plan.h"
+#include "data/table/table.h"
 #include "hbp/plan_vlm.h"
 #include "simulate/pipeline.h"
 

@@ -1,4 +1,4 @@
-#include "data/task_columns.h"
+#include "data/tasks/task_columns.h"
 
 #include "keep.h"
 #include "task_columns.h"

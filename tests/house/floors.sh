@@ -1,6 +1,6 @@
 #!/bin/sh
-# A file in lib/ includes its own folder and lower floors only; io and simulate are held to a list of their own. The rooms of
-# the executor go one way, too.
+# A file in lib/ includes its own floor and lower ones only, a sub-folder belonging to its floor; io and simulate are held to
+# a list of their own. The rooms of the executor go one way, too.
 # usage: floors.sh SOURCE
 set -eu
 source=$(cd "$1" && pwd)
@@ -27,7 +27,7 @@ BEGIN {
     if (wrong) { print FILENAME ":" FNR ": " from " may not include " path; bad = 1 }
 }
 END { if (!files) { print "no #include found"; bad = 1 }; exit bad }
-' ./*/*.c ./*/*.h
+' ./*/*.[ch] ./*/*/*.[ch]
 cd "$source/examples/executor"
 awk '
 BEGIN { rooms = split("base device comm model walk probe", room, " "); for (i = 1; i <= rooms; i++) floor[room[i]] = i; floor["probe"] = floor["walk"] }

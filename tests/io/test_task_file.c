@@ -1,9 +1,9 @@
 #include "task_files.h"
 #include "task_schedules.h"
 
-#include "data/task_columns.h"
-#include "data/task_run.h"
-#include "io/file_head.h"
+#include "data/tasks/task_columns.h"
+#include "data/tasks/task_run.h"
+#include "io/file/file_head.h"
 
 START_TEST(a_schedule_comes_back_as_it_was)
 {

@@ -1,4 +1,4 @@
-#include "io/whole_file.h"
+#include "io/file/whole_file.h"
 
 #include <zlib.h>
 

@@ -7,9 +7,9 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/rng.h"
-#include "data/groups.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "pack/fill.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"

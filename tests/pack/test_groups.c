@@ -2,7 +2,7 @@
 
 #include "cost/cost.h"
 #include "costs.h"
-#include "data/groups.h"
+#include "data/packs/groups.h"
 #include "failing.h"
 #include "hbp/packs.h"
 #include "hbp/sp.h"

@@ -1,6 +1,6 @@
 #include "hbp/iterative_fill.h"
 
-#include "data/packs.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"

@@ -1,8 +1,8 @@
 #include "pack/vector_fill.h"
 
 #include "base/checked.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"

@@ -3,7 +3,7 @@
 #define HBP_TESTS_INSTANCES_H
 
 #include "base/rng.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "failing.h"
 #include "hbp/pipeline.h"
 #include "simulate/stage_times.h"

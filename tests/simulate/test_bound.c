@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 
 #include "keep.h"
 #include "simulate/small.h"

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "failing.h"
 #include "keep.h"
 #include "simulate/pipelines.h"

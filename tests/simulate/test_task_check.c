@@ -2,7 +2,7 @@
  * task_check_sums.c). */
 #include <math.h>
 
-#include "data/graph_check.h"
+#include "data/graph/graph_check.h"
 #include "failing.h"
 #include "simulate/task_bound.h"
 #include "simulate/task_check.h"

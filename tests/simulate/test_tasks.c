@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/checked.h"
-#include "data/flow.h"
-#include "data/task_run.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_run.h"
 #include "failing.h"
 #include "task_schedules.h"
 

@@ -1,4 +1,4 @@
-#include "solve/coarse.h"
+#include "solve/packing/coarse.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/cutting_stock.h"
+#include "solve/packing/cutting_stock.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/pack_bound.h"
+#include "solve/packing/pack_bound.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/subset_fill.h"
+#include "solve/packing/subset_fill.h"
 
 #include "pack_oracle.h"
 

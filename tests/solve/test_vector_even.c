@@ -1,4 +1,4 @@
-#include "solve/vector_even.h"
+#include "solve/vector/vector_even.h"
 
 #include "failing.h"
 #include "vector_oracle.h"

@@ -1,4 +1,4 @@
-#include "solve/vector_grid.h"
+#include "solve/vector/vector_grid.h"
 
 #include "failing.h"
 #include "vector_oracle.h"

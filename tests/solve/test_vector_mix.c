@@ -1,4 +1,4 @@
-#include "solve/vector_mix.h"
+#include "solve/vector/vector_mix.h"
 
 #include "base/rng.h"
 #include "failing.h"

@@ -55,7 +55,9 @@ static double plain_estimate(const stretch *s)
     int64_t longest = s->g->builder.pool.member[s->first];
     for (int32_t j = 0; j < step->degrees; j++)
         if (way_of(s, j) && step->tokens[longest] <= step->degree[j].capacity) {
-            double time = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+            double time = hbp__step_group_time(
+                step, j,
+                (hbp__step_load){.tokens = step->tokens[longest], .squares = step->squares[longest]});
             alone = time < alone ? time : alone;
         }
     low = alone > low ? alone : low;

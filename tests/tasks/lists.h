@@ -3,7 +3,7 @@
 #define HBP_TESTS_TASKS_LISTS_H
 
 #include "graphs.h"
-#include "tasks/overlap_list.h"
+#include "tasks/overlap/overlap_list.h"
 #include "tasks/planned.h"
 
 /* Pieces of random sizes in a random order that precedence allows. */

@@ -1,4 +1,4 @@
-#include "tasks/overlap_allot.h"
+#include "tasks/overlap/overlap_allot.h"
 
 #include "keep.h"
 #include "simulate/task_bound.h"

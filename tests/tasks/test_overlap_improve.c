@@ -1,7 +1,7 @@
 #include "keep.h"
 #include "simulate/task_bound.h"
 #include "tasks/lists.h"
-#include "tasks/overlap_search.h"
+#include "tasks/overlap/overlap_search.h"
 #include "tasks_oracle.h"
 
 START_TEST(from_anywhere_to_near_the_bound)

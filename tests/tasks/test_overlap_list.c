@@ -1,4 +1,4 @@
-#include "tasks/overlap_list.h"
+#include "tasks/overlap/overlap_list.h"
 
 #include "keep.h"
 #include "tasks/lists.h"

@@ -1,4 +1,4 @@
-#include "tasks/overlap_roll.h"
+#include "tasks/overlap/overlap_roll.h"
 
 #include "keep.h"
 #include "simulate/task_bound.h"

@@ -1,10 +1,10 @@
-#include "tasks/overlap_search.h"
+#include "tasks/overlap/overlap_search.h"
 
 #include "keep.h"
 #include "simulate/task_bound.h"
-#include "tasks/baselines.h"
+#include "tasks/baselines/baselines.h"
 #include "tasks/lists.h"
-#include "tasks/waves.h"
+#include "tasks/waves/waves.h"
 
 static int64_t bound_of(const bench *b)
 {

@@ -1,9 +1,9 @@
-#include "tasks/place_improve.h"
+#include "tasks/place/place_improve.h"
 
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place_greedy.h"
+#include "tasks/place/place_greedy.h"
 
 /* Never worse, first in bytes above the limit, then in cost; and valid. */
 START_TEST_IN_CONTEXT(never_worse)

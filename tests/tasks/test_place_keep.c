@@ -1,10 +1,10 @@
-#include "tasks/place_keep.h"
+#include "tasks/place/place_keep.h"
 
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
 #include "simulate/task_bound.h"
-#include "tasks/place_greedy.h"
+#include "tasks/place/place_greedy.h"
 
 /* The schedule that these ranks make. */
 static hbp_task_schedule *build(place_case *c, const int32_t *ranks)

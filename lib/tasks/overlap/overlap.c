@@ -1,0 +1,72 @@
+#include "tasks/overlap/overlap.h"
+
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "tasks/overlap/overlap_search.h"
+
+/* Room for the longest list that some seed makes, and for cuts. */
+static hbp_status count_room(hbp_context *context, const hbp__task_problem *problem,
+                             const hbp__task_slices *const *given, int32_t givens, int32_t *room)
+{
+    int64_t most = 2 * (int64_t)problem->meta->count;
+    for (int32_t g = 0; g < givens; g++)
+        most = hbp__max_i64(most, given[g]->count);
+    most = 8 * most + 64;
+    if (most > INT32_MAX / 4)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%lld slices to schedule; at most %d", (long long)most,
+                         INT32_MAX / 4);
+    *room = (int32_t)most;
+    return HBP_OK;
+}
+
+static hbp_status write_slices(hbp_context *context, const hbp__placer *p, const hbp__list *best,
+                               hbp__task_slices *slices)
+{
+    int32_t *first = p->left;
+    for (int32_t m = 0; m < p->meta_ops; m++)
+        first[m] = 0;
+    for (int32_t i = 0; i < best->count; i++) {
+        const hbp__piece *piece = &best->piece[i];
+        hbp__task_slice slice = {.meta_op = piece->meta_op,
+                                 .first = first[piece->meta_op],
+                                 .count = piece->count,
+                                 .gpus = piece->gpus,
+                                 .start_ns = piece->start_ns,
+                                 .end_ns = piece->end_ns};
+        first[piece->meta_op] += piece->count;
+        HBP__TRY(hbp__task_slices_add(context, slices, &slice));
+    }
+    return hbp__task_waves(context, p->problem, slices, NULL);
+}
+
+static hbp_status search(hbp_context *context, hbp__placer *placer, const hbp__task_slices *const *given,
+                         int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best)
+{
+    hbp__list spare;
+    HBP__TRY(hbp__list_open(context, placer, best));
+    HBP__TRY(hbp__list_open(context, placer, &spare));
+    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, best, &spare));
+    return hbp__overlap_improve(context, placer, bound_ns, effort, best);
+}
+
+hbp_status hbp__plan_overlap(hbp_context *context, const hbp__task_problem *problem,
+                             const hbp__task_slices *const *given, int32_t givens, int64_t bound_ns,
+                             int32_t effort, hbp__task_slices *slices)
+{
+    int32_t room = 0;
+    HBP__TRY(count_room(context, problem, given, givens, &room));
+    hbp__placer placer;
+    hbp__list best;
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(hbp__placer_open(context, problem, room, &placer));
+    HBP__TRY(search(context, &placer, given, givens, bound_ns, effort, &best));
+    hbp__task_slices made = {.memory = context->memory};
+    hbp_status status = write_slices(context, &placer, &best, &made);
+    if (status != HBP_OK) {
+        hbp__task_slices_close(&made);
+        return status;
+    }
+    hbp__scratch_release(context, mark);
+    *slices = made;
+    return HBP_OK;
+}
