@@ -16,7 +16,7 @@ static int64_t power_of_two(int64_t least)
 /* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
 static double least_added(const hbp__step *step, int32_t j, hbp__step_load load)
 {
-    const hbp__step_way *way = &step->degree[j].way[0];
+    const hbp__point *way = &step->degree[j].way[0];
     int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
     return way->linear * (double)tokens + way->square * load.squares;
 }
@@ -159,14 +159,14 @@ static double token_room(const hbp__step *step, int32_t j, const hbp__step_group
             high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        const hbp__step_way *way = &d->way[middle];
+        const hbp__point *way = &d->way[middle];
         double least = (double)way[-1].capacity;
         if (way->constant + way->linear * least + way->square * group->load.squares <= makespan)
             low = middle;
         else
             high = middle;
     }
-    const hbp__step_way *way = &d->way[low];
+    const hbp__point *way = &d->way[low];
     double left = makespan - way->constant - way->square * group->load.squares, room = (double)way->capacity;
     if (left < way->linear * room)
         room = left / way->linear * (1 + 1e-9) + 1;

@@ -48,7 +48,8 @@ int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__step_load load
     if (tokens > degree->capacity || load.samples > step->most_samples)
         return INT64_MAX;
     int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
-    return hbp__cost_pack_ns(step->cost, degree->row, recompute, tokens, load.squares);
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute,
+                             (hbp__load){tokens, load.squares, load.vision});
 }
 
 /* Places the groups of micro-batch m into rank [groups]; zero when they have no place. */

@@ -50,7 +50,7 @@ static inline hbp__step_load exchange_in(const hbp__step_squeezer *q, int32_t g,
 static double time_over(const hbp__step *step, const hbp__step_degree *d, hbp__step_load load, double goal)
 {
     int64_t tokens = load.tokens, samples = load.samples;
-    const hbp__step_way *way = &d->way[d->ways - 1];
+    const hbp__point *way = &d->way[d->ways - 1];
     double time = way->constant + way->linear * (double)tokens + way->square * load.squares, excess = 0;
     if (tokens > d->capacity)
         excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;

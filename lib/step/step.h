@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "cost/cost.h"
+#include "cost/point.h"
 #include "data/packs/items.h"
 #include "hbp/step.h"
 
@@ -21,22 +21,12 @@
 /* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
 #define HBP__STEP_SLOTS 128
 
-/* A number of recomputed layers and what a group holds and takes then: ns = constant + linear S + square Q,
- * which agrees with hbp__cost_ns but for rounding in the last places. */
-typedef struct hbp__step_way {
-    int64_t capacity; /* tokens of the whole group */
-    int32_t recompute;
-    double constant;
-    double linear;
-    double square;
-} hbp__step_way;
-
 typedef struct hbp__step_degree {
     int32_t degree;
     int32_t row; /* in the cost's tables */
     int32_t ways;
-    const hbp__step_way *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
-    int64_t capacity;         /* of the last way */
+    const hbp__point *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
+    int64_t capacity;      /* of the last way */
     double slots_per_token;
     uint8_t first[HBP__STEP_SLOTS + 1]; /* the first way that may hold tokens of the slot */
     int64_t sequence_multiple;          /* what samples are padded to in its groups */
@@ -64,7 +54,7 @@ typedef struct hbp__step {
     int32_t degrees;
     int32_t chain; /* each degree divides the next, so that groups fit exactly when their ranks do */
     hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; each sequence has one that holds it */
-    hbp__step_way *way;                         /* of all degrees */
+    hbp__point *way;                            /* of all degrees */
     uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
     int64_t parts; /* > 1: the step is one of so many, and is searched with so small a share of the work */
     int64_t deadline_ns; /* on the monotonic clock; 0: none */
@@ -176,13 +166,13 @@ static inline int hbp__step_holds_alone(const hbp__step *step, int32_t j, int64_
 }
 
 /* The way in which a group of the degree runs `tokens`, which it holds. O(1), mostly. */
-static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
+static inline const hbp__point *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
 {
     if (tokens <= degree->way[0].capacity)
         return &degree->way[0];
     if (tokens > degree->capacity)
         return &degree->way[degree->ways - 1];
-    const hbp__step_way *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
+    const hbp__point *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
     while (way->capacity < tokens)
         way++;
     return way;
@@ -193,7 +183,7 @@ static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *de
 static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__step_load load)
 {
     int64_t tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
-    const hbp__step_way *way = hbp__step_find_way(&step->degree[j], tokens);
+    const hbp__point *way = hbp__step_find_way(&step->degree[j], tokens);
     return way->constant + way->linear * (double)tokens + way->square * load.squares;
 }
 

@@ -174,7 +174,7 @@ START_TEST_IN_CONTEXT(many_layers_are_thinned_out)
         ck_assert_int_eq(d->way[0].recompute, 0);
         ck_assert_int_eq(d->way[d->ways - 1].recompute, 1000);
         for (int64_t tokens = 1; tokens <= d->capacity; tokens += 97) {
-            const hbp__step_way *way = hbp__step_find_way(d, tokens);
+            const hbp__point *way = hbp__step_find_way(d, tokens);
             ck_assert_int_ge(way->capacity, tokens);
             ck_assert(way == d->way || way[-1].capacity < tokens);
         }
