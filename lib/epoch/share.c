@@ -81,9 +81,9 @@ static void measure(sharing *s, int64_t p)
     plan->pack_padded_tokens[p] = padded;
     plan->pack_squares[p] = squares;
     plan->pack_loss_tokens[p] = loss;
-    plan->pack_ns[p] =
-        hbp__cost_vision_pack_ns(s->epoch->cost, row, recompute, padded, (double)squares, vision);
-    plan->pack_bytes[p] = hbp__cost_vision_pack_bytes(s->epoch->cost, row, recompute, padded, vision);
+    hbp__load load = {.tokens = padded, .squares = (double)squares, .vision = vision};
+    plan->pack_ns[p] = hbp__cost_pack_ns(s->epoch->cost, row, recompute, load);
+    plan->pack_bytes[p] = hbp__cost_pack_bytes(s->epoch->cost, row, recompute, load);
     if (plan->pack_vision)
         plan->pack_vision[p] = vision;
 }

@@ -112,21 +112,6 @@ static void write_samples(assembly *a, int64_t first, int64_t end)
     }
 }
 
-/* Vision units of the pack in row `at`, whose samples begin in row `first`, and what it takes with them. */
-static void write_vision(assembly *a, int64_t at, int32_t row, int64_t first)
-{
-    hbp_plan *plan = a->plan;
-    int64_t vision = 0, padded = plan->pack_padded_tokens[at];
-    int32_t recompute = plan->pack_recompute[at];
-    for (int64_t i = first; i < a->sample; i++)
-        vision += plan->sample_vision[i];
-    plan->pack_vision[at] = vision;
-    plan->pack_vision_capacity[at] = a->packs->max_vision;
-    plan->pack_ns[at] =
-        hbp__cost_vision_pack_ns(a->cost, row, recompute, padded, (double)plan->pack_squares[at], vision);
-    plan->pack_bytes[at] = hbp__cost_vision_pack_bytes(a->cost, row, recompute, padded, vision);
-}
-
 /* Writes the next row of the packs: pack `p` of group `g` on the ranks from `rank` on; returns how many they
  * are. Sums are taken from the samples just written: the packs' own rows lie far apart in memory in the order
  * of a plan. */
@@ -134,7 +119,7 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
 {
     hbp_plan *plan = a->plan;
     const hbp_groups *groups = a->groups;
-    int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0;
+    int64_t at = a->pack++, first = a->sample, tokens = 0, padded = 0, squares = 0, loss = 0, vision = 0;
     int32_t row = hbp__cost_row(a->cost, groups->sp[g]);
     int64_t multiple = hbp__plan_sequence_multiple(plan, groups->sp[g]);
     if (p != HBP__DUMMY)
@@ -146,6 +131,8 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
         squares += length * length;
         loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
+    for (int64_t i = first; plan->pack_vision && i < a->sample; i++)
+        vision += plan->sample_vision[i];
     padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, groups->sp[g]));
     plan->pack_offsets[at + 1] = a->sample;
     plan->pack_ranks[at] = rank;
@@ -156,10 +143,13 @@ static int32_t write_pack(assembly *a, uint32_t p, int32_t g, int32_t rank)
     plan->pack_padded_tokens[at] = padded;
     plan->pack_squares[at] = squares;
     plan->pack_loss_tokens[at] = loss;
-    plan->pack_ns[at] = hbp__cost_pack_ns(a->cost, row, groups->recompute[g], padded, (double)squares);
-    plan->pack_bytes[at] = hbp__cost_pack_bytes(a->cost, row, groups->recompute[g], padded);
-    if (plan->pack_vision)
-        write_vision(a, at, row, first);
+    if (plan->pack_vision) {
+        plan->pack_vision[at] = vision;
+        plan->pack_vision_capacity[at] = a->packs->max_vision;
+    }
+    hbp__load load = {.tokens = padded, .squares = (double)squares, .vision = vision};
+    plan->pack_ns[at] = hbp__cost_pack_ns(a->cost, row, groups->recompute[g], load);
+    plan->pack_bytes[at] = hbp__cost_pack_bytes(a->cost, row, groups->recompute[g], load);
     return groups->sp[g];
 }
 

@@ -14,9 +14,9 @@ static int64_t power_of_two(int64_t least)
 }
 
 /* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
-static double least_added(const hbp__step *step, int32_t j, hbp__step_load load)
+static double least_added(const hbp__step *step, int32_t j, hbp__load load)
 {
-    const hbp__step_way *way = &step->degree[j].way[0];
+    const hbp__point *way = &step->degree[j].way[0];
     int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
     return way->linear * (double)tokens + way->square * load.squares;
 }
@@ -31,7 +31,7 @@ static hbp_status set_tables(hbp__step_filler *f)
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
-            hbp__step_load load = hbp__step_load_of(step, j, k);
+            hbp__load load = hbp__step_load_of(step, j, k);
             if (!hbp__step_holds(step, j, load))
                 continue;
             *alone = hbp__step_group_time(step, j, load);
@@ -99,7 +99,7 @@ typedef struct visit {
     const hbp__step *step;
     const hbp__step_board *board;
     int32_t degree;
-    hbp__step_load load;
+    hbp__load load;
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
@@ -109,7 +109,7 @@ typedef struct visit {
 /* Whether the group of a leaf takes the sequence. */
 static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 {
-    hbp__step_load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
+    hbp__load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
     double time = hbp__step_group_time(v->step, v->degree, load);
     if (!(time <= v->makespan))
         return 0;
@@ -159,14 +159,14 @@ static double token_room(const hbp__step *step, int32_t j, const hbp__step_group
             high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        const hbp__step_way *way = &d->way[middle];
+        const hbp__point *way = &d->way[middle];
         double least = (double)way[-1].capacity;
         if (way->constant + way->linear * least + way->square * group->load.squares <= makespan)
             low = middle;
         else
             high = middle;
     }
-    const hbp__step_way *way = &d->way[low];
+    const hbp__point *way = &d->way[low];
     double left = makespan - way->constant - way->square * group->load.squares, room = (double)way->capacity;
     if (left < way->linear * room)
         room = left / way->linear * (1 + 1e-9) + 1;

@@ -108,7 +108,7 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
     padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, cost->degree[row]));
     if (group != NOBODY) {
         const hbp__step_degree *degree = &step->degree[f->solution->degree[group]];
-        const hbp__step_way *way = hbp__step_find_way(degree, padded);
+        const hbp__point *way = hbp__step_find_way(degree, padded);
         recompute = way->recompute;
         capacity = way->capacity;
     }
@@ -127,8 +127,9 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
     plan->pack_padded_tokens[at] = padded;
     plan->pack_squares[at] = squares;
     plan->pack_loss_tokens[at] = loss;
-    plan->pack_ns[at] = hbp__cost_pack_ns(cost, row, recompute, padded, (double)squares);
-    plan->pack_bytes[at] = hbp__cost_pack_bytes(cost, row, recompute, padded);
+    hbp__load load = {.tokens = padded, .squares = (double)squares};
+    plan->pack_ns[at] = hbp__cost_pack_ns(cost, row, recompute, load);
+    plan->pack_bytes[at] = hbp__cost_pack_bytes(cost, row, recompute, load);
     return plan->pack_sp[at];
 }
 
