@@ -179,7 +179,16 @@ static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp_
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
  * the load does not fit. */
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load);
+static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
+    if (tokens > degree->capacity || load.samples > step->most_samples)
+        return INT64_MAX;
+    load.tokens = tokens;
+    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute, load);
+}
 
 /* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
 static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)
