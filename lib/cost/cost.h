@@ -9,11 +9,12 @@
 #include "data/cost/cost.h"
 #include "hbp/cost.h"
 
-/* What a pack carries, as far as it costs anything. */
+/* What a pack carries. */
 typedef struct hbp__load {
-    int64_t tokens; /* S: with padding */
-    double squares; /* Q: of the samples' lengths without it */
-    int64_t vision; /* V: vision units */
+    int64_t tokens;  /* S: with padding */
+    double squares;  /* Q: of the samples' lengths without it */
+    int64_t vision;  /* V: vision units */
+    int64_t samples; /* which cost nothing, but may be capped; 0: not counted */
 } hbp__load;
 
 /* A shallow copy of `cost`, never to be freed, under which no pack holds more than `tokens_per_rank` padded

@@ -75,7 +75,9 @@ static int64_t pack_ns(const forming *f, int32_t g, uint32_t p)
 {
     const hbp_packs *packs = f->packs;
     int32_t row = hbp__cost_row(f->cost, f->groups->sp[g]);
-    hbp__load load = {packs->padded[p], (double)packs->squares[p], packs->vision ? packs->vision[p] : 0};
+    hbp__load load = {.tokens = packs->padded[p],
+                      .squares = (double)packs->squares[p],
+                      .vision = packs->vision ? packs->vision[p] : 0};
     return hbp__cost_pack_ns(f->cost, row, f->groups->recompute[g], load);
 }
 
