@@ -365,7 +365,7 @@ static hbp_status put_chain(hbp_context *context, hbp_graph *graph, const hbp_op
 
 /* Takes back what came after `before`, whose counts alone are looked at. Slots are freed as in
  * hbp__names_cut. */
-static void cut(hbp_graph *graph, const hbp_graph *before)
+static void cut_back(hbp_graph *graph, const hbp_graph *before)
 {
     while (graph->edge_count > before->edge_count) {
         const hbp__edge *last = &graph->edges[graph->edge_count - 1];
@@ -400,7 +400,7 @@ hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const
     hbp_status status = put_chain(context, graph, &given, name, count, text, room);
     hbp__delete(&context->memory, text);
     if (status < 0) {
-        cut(graph, &before);
+        cut_back(graph, &before);
         return status;
     }
     graph->bytes = bytes_with(graph, &given, count);

@@ -84,8 +84,8 @@ static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *b
 }
 
 /* Grows a column to `room` rows; on failure it stays as it is. */
-static hbp_status grow(hbp_context *context, const hbp__memory *memory, void **column, int64_t room,
-                       uint64_t size)
+static hbp_status grow_column(hbp_context *context, const hbp__memory *memory, void **column, int64_t room,
+                              uint64_t size)
 {
     void *wider = hbp__renew(memory, *column, (uint64_t)room, size);
     if (!wider)
@@ -112,7 +112,7 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     hbp_status status = HBP_OK;
     for (int i = 0; i < 5 && status >= 0; i++)
         if (wanted[i])
-            status = grow(context, &builder->memory, &held[i], room, sizes[i]);
+            status = grow_column(context, &builder->memory, &held[i], room, sizes[i]);
         else {
             hbp__delete(&builder->memory, held[i]);
             held[i] = NULL;
@@ -150,8 +150,8 @@ static void copy_rows(hbp_lengths_builder *builder, const int64_t *lengths,
         builder->modality[at + i] = (uint8_t)clamp(columns->modalities[i], 0, HBP_MAX_MODALITIES - 1);
 }
 
-static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
-                         const hbp_lengths_columns *columns, int64_t count)
+static hbp_status append_piece(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
+                               const hbp_lengths_columns *columns, int64_t count)
 {
     HBP__TRY(hbp__require(context, builder, "builder"));
     if (count < 0)
@@ -175,7 +175,7 @@ hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder 
 {
     HBP__TRY(hbp__enter(context));
     const hbp_lengths_columns columns = {.loss_tokens = loss_tokens, .ties = ties};
-    return append(context, builder, lengths, &columns, count);
+    return append_piece(context, builder, lengths, &columns, count);
 }
 
 void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size)
@@ -190,7 +190,7 @@ hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_
     HBP__TRY(hbp__enter(context));
     hbp_lengths_columns all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
-    return append(context, builder, lengths, &all, count);
+    return append_piece(context, builder, lengths, &all, count);
 }
 
 /* Moves the columns out, cut to their rows; they are moved even when that fails. */
@@ -202,7 +202,7 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
     hbp_status status = HBP_OK;
     for (int i = 0; i < 4 && status >= 0; i++)
         if (column[i])
-            status = grow(context, &builder->memory, &column[i], builder->count, sizes[i]);
+            status = grow_column(context, &builder->memory, &column[i], builder->count, sizes[i]);
     draft->count = builder->count;
     draft->length = draft->owned = column[0];
     draft->loss = column[1];

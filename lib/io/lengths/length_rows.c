@@ -102,7 +102,7 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
     return HBP_OK;
 }
 
-static hbp_status flush(hbp__length_rows *rows)
+static hbp_status flush_batch(hbp__length_rows *rows)
 {
     int64_t count = rows->pending;
     rows->pending = 0;
@@ -165,7 +165,7 @@ hbp_status hbp__rows_add(hbp__length_rows *rows, const hbp__length_row *row, int
     rows->modality[rows->pending] = (int32_t)row->modality;
     if (rows->beside) /* a list that is too short is told of when the rows are counted */
         rows->vision[rows->pending] = at < rows->beside->count ? rows->beside->unit[at] : 0;
-    return ++rows->pending == HBP__ROWS_BATCH ? flush(rows) : HBP_OK;
+    return ++rows->pending == HBP__ROWS_BATCH ? flush_batch(rows) : HBP_OK;
 }
 
 hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
@@ -183,7 +183,7 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
     if (rows->histogram)
         return hbp_lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
                                             out);
-    HBP__TRY(flush(rows));
+    HBP__TRY(flush_batch(rows));
     return hbp_lengths_builder_finish(rows->context, rows->builder, out);
 }
 
