@@ -6,8 +6,8 @@
 #include "data/tasks/rank_states.h"
 #include "data/tasks/task_flows.h"
 #include "graphs.h"
-#include "tasks/place.h"
-#include "tasks/place_board.h"
+#include "tasks/place/place.h"
+#include "tasks/place/place_board.h"
 
 /* A graph with all that placing needs, and slices. */
 typedef struct place_case {

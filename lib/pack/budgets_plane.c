@@ -19,7 +19,7 @@
 #include "data/packs/packs.h"
 #include "pack/dist_ratio.h"
 #include "pack/vector_fill.h"
-#include "solve/vector_pack.h"
+#include "solve/vector/vectors.h"
 
 enum {
     PART = 8192,   /* samples, or tied samples, that pairs are tried with */

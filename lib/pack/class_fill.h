@@ -6,7 +6,7 @@
 #include "data/packs/groups.h"
 #include "data/packs/items.h"
 #include "data/packs/packs.h"
-#include "solve/patterns.h"
+#include "solve/packing/patterns.h"
 
 typedef struct hbp__class_fill {
     hbp_context *context;

@@ -8,8 +8,8 @@
 #include "pack/class_fill.h"
 #include "pack/fill.h"
 #include "pack/item_fill.h"
-#include "solve/histogram_pack.h"
-#include "solve/sequence_pack.h"
+#include "solve/packing/packer.h"
+#include "solve/packing/sequence_pack.h"
 
 enum { FIT_STREAM = 0x636c6173, SHUFFLE_STREAM = 0x72616e64 };
 

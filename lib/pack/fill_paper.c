@@ -7,7 +7,7 @@
 #include "pack/fill.h"
 #include "pack/item_fill.h"
 #include "solve/fit_tree.h"
-#include "solve/sequence_pack.h"
+#include "solve/packing/sequence_pack.h"
 
 /* Streams of random numbers. */
 enum { SHUFFLE_STREAM = 0x70617065, FIT_STREAM = 0x69736600 };

@@ -1,7 +1,7 @@
 #include "pack/class_fill.h"
 #include "pack/fill.h"
-#include "solve/packer.h"
-#include "solve/tight_pack.h"
+#include "solve/packing/packer.h"
+#include "solve/packing/tight_pack.h"
 
 /* Fills the gaps of a group's packs with samples of shorter groups, longest first, best fit. */
 static hbp_status fill_gaps(hbp__class_fill *fill, int64_t g)

@@ -1,4 +1,4 @@
-/* A partition as an object: its candidates kept, sorted, shown. */
+/* A partition as an object: its candidates, their order, and its view. */
 #include <string.h>
 
 #include "base/options.h"

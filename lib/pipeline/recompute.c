@@ -6,9 +6,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-
-/* Steps that the search of all stages may take, some ten ns each. */
-#define MOST_WORK (INT64_C(1) << 25)
+#include "pipeline/tuning.h"
 
 /* Sums over layers stay below, as those of columns do, and what is said to be free above its negative: so
  * that sums and differences stay within 64 bits. */
@@ -72,7 +70,7 @@ static hbp_status read_pipeline(hbp_context *context, const hbp_layers *layers, 
 }
 
 /* What all stages share. */
-typedef struct run {
+typedef struct choosing {
     const hbp_layers *layers;
     const int32_t *cuts;
     hbp_pipeline_options pipeline;
@@ -80,9 +78,10 @@ typedef struct run {
     hbp__live live;
     int64_t work;
     hbp_recompute_report report;
-} run;
+} choosing;
 
-static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stage *stage, int32_t *choices)
+static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__recompute_stage *stage,
+                                 int32_t *choices)
 {
     int proven = 0;
     switch (r->options.mode) {
@@ -113,7 +112,7 @@ static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stag
     return HBP_OK;
 }
 
-static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t *choices)
+static hbp_status choose_stage(hbp_context *context, choosing *r, int32_t s, int32_t *choices)
 {
     hbp__recompute_stage stage;
     int64_t mark = hbp__scratch_mark(context);
@@ -125,14 +124,14 @@ static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t 
         !hbp__add_i64(hbp__recompute_need(&stage, choices), r->options.measured_free_bytes[s], &stage.limit))
         stage.limit = INT64_MAX;
     r->report.saved_ns = hbp__add_saturating(r->report.saved_ns, hbp__recompute_added_ns(&stage, choices));
-    HBP__TRY(choose(context, r, &stage, choices));
+    HBP__TRY(choose_by_mode(context, r, &stage, choices));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
+static hbp_status choose_all(hbp_context *context, choosing *r, int32_t *choices)
 {
-    r->work = MOST_WORK;
+    r->work = HBP__RECOMPUTE_WORK;
     r->report =
         (hbp_recompute_report){.struct_size = sizeof r->report, .proven = 1, .slack_bytes = INT64_MAX};
     for (int32_t s = 0; s < r->pipeline.stages; s++) {
@@ -155,7 +154,7 @@ static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layer
     HBP__TRY(hbp__require(context, cuts, "cuts"));
     HBP__TRY(hbp__require(context, pipeline, "pipeline"));
     HBP__TRY(hbp__require(context, choices, "choices"));
-    run r = {.layers = layers, .cuts = cuts};
+    choosing r = {.layers = layers, .cuts = cuts};
     HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
     HBP__TRY(read_options(context, options, layers, r.pipeline.stages, &r.options));
     uint64_t count = (uint64_t)layers->count;

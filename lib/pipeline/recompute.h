@@ -1,4 +1,4 @@
-/* One stage's layers as those who choose what recomputes see them. */
+/* What recomputes: one stage's layers as those see them who choose, the published rule and the optimum. */
 #ifndef HBP_PIPELINE_RECOMPUTE_H
 #define HBP_PIPELINE_RECOMPUTE_H
 

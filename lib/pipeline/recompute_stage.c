@@ -1,4 +1,5 @@
-/* One stage whose layers may recompute: what each choice keeps and adds. */
+/* A stage's layers by groups of one chunk and kind, and what they need and take under choices. O(layers of
+ * the stage). */
 #include <math.h>
 
 #include "base/checked.h"

@@ -9,7 +9,7 @@
 #include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
 #include "simulate/stage_times.h"
-#include "solve/chain_cuts.h"
+#include "solve/chain/chain.h"
 
 typedef struct hbp__stages {
     const hbp_layers *layers;

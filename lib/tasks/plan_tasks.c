@@ -8,10 +8,10 @@
 #include "base/scratch.h"
 #include "data/machine/machine.h"
 #include "tasks/planning.h"
+#include "tasks/tuning.h"
 
-#define RESERVE_BYTES  INT64_C(5000000000)
-#define DEFAULT_EFFORT 5
-#define MOST_GPUS      65536
+#define RESERVE_BYTES INT64_C(5000000000)
+#define MOST_GPUS     65536
 
 void hbp_tasks_options_init(hbp_tasks_options *options, uint32_t struct_size)
 {
@@ -33,7 +33,7 @@ static hbp_status read_options(hbp__planning *p, const hbp_tasks_options *given)
                          o->reserve_bytes < -1 ? "reserve_bytes" : "limit_bytes",
                          (long long)(o->reserve_bytes < -1 ? o->reserve_bytes : o->limit_bytes));
     if (o->effort == 0)
-        o->effort = DEFAULT_EFFORT;
+        o->effort = HBP__TASKS_EFFORT;
     return HBP_OK;
 }
 
@@ -183,7 +183,7 @@ static hbp_status plan_any(hbp__planning *p, const hbp__scaling *scaling, hbp_ta
     return status;
 }
 
-static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
+static hbp_status plan_graph(hbp__planning *p, hbp_task_schedule **out)
 {
     hbp__scaling scaling = {.memory = p->context->memory};
     HBP__TRY(hbp__meta_graph_open(p->context, p->graph, &p->meta));
@@ -193,7 +193,7 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
     if (status >= 0)
         status = hbp__task_bound(p->context, &p->meta, &scaling, &p->bounds, p->level_ns);
     if (status >= 0)
-        status = hbp__planning_stay(p, out);
+        status = hbp__planning_reuse(p, out);
     if (status >= 0 && !*out)
         status = plan_any(p, &scaling, out);
     hbp__scaling_close(&scaling);
@@ -211,7 +211,7 @@ static hbp_status plan_tasks(hbp_context *context, const hbp_graph *graph, const
     HBP__TRY(read_machine(&p));
     HBP__TRY(hbp_graph_check(context, graph));
     hbp_task_schedule *schedule = NULL;
-    hbp_status status = plan(&p, &schedule);
+    hbp_status status = plan_graph(&p, &schedule);
     hbp__meta_graph_close(&p.meta);
     if (status < 0) {
         hbp_task_schedule_free(schedule);

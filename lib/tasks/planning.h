@@ -33,7 +33,7 @@ hbp_status hbp__planning_place(hbp__planning *planning, const hbp__task_problem 
 
 /* The schedule before, as it stands, where nothing has changed: the same graph, machine, way and placement,
  * and memory that suffices; else *out stays NULL. */
-hbp_status hbp__planning_stay(hbp__planning *planning, hbp_task_schedule **out);
+hbp_status hbp__planning_reuse(hbp__planning *planning, hbp_task_schedule **out);
 
 /* Keeps `schedule` in *best, whose time is *best_ns, when it runs faster than the one there (transfers,
  * gradients and states fetched included), else frees it. The published waves also take the place of a

@@ -1,4 +1,4 @@
-#include "tasks/place.h"
+#include "tasks/place/place.h"
 
 #include "failing.h"
 #include "keep.h"
