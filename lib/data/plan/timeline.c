@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/options.h"
 #include "hbp/lengths.h"
 

@@ -4,7 +4,6 @@
 #include <msgpack.h>
 
 #include "io/file/file_error.h"
-#include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_scan.h"
 
 typedef struct reading {

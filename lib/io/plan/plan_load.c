@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "io/file/zipped.h"
 #include "io/msgpack/msgpack_buffer.h"
 #include "io/plan/plan_file.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "io/file/zipped.h"
 
 /* Names packed between two looks at a request to cancel. */

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
-
 #define MOST_DEPTH    64
 #define MOST_ELEMENTS 1000000
 
