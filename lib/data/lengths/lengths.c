@@ -282,11 +282,9 @@ static hbp_status create_histogram(hbp_context *context, const int64_t *lengths,
     return status;
 }
 
-hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
-                                        int64_t bins, hbp_lengths **out)
+hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                         int64_t bins, hbp_lengths **out)
 {
-    HBP__TRY(begin_create(context, lengths, out));
-    HBP__TRY(hbp__require(context, counts, "counts"));
     if (bins <= 0 || bins > HBP_MAX_SAMPLES)
         return hbp__fail(context, HBP_E_INVALID, "the histogram has %lld bins; it needs 1 to %lld",
                          (long long)bins, (long long)HBP_MAX_SAMPLES);
@@ -301,6 +299,14 @@ hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *len
         status = create_histogram(context, own, own + bins, bins, out);
     hbp__delete(&context->memory, own);
     return status;
+}
+
+hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                        int64_t bins, hbp_lengths **out)
+{
+    HBP__TRY(begin_create(context, lengths, out));
+    HBP__TRY(hbp__require(context, counts, "counts"));
+    return hbp__lengths_create_histogram(context, lengths, counts, bins, out);
 }
 
 hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *lengths,

@@ -15,15 +15,20 @@ struct hbp_lengths_builder {
     uint8_t *modality;
 };
 
-hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
+hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
 {
-    HBP__ENTER_OUT(context, out);
     hbp_lengths_builder *builder = hbp__new_zero(&context->memory, 1, sizeof *builder);
     if (!builder)
         return hbp__fail_memory(context, "a builder of lengths");
     builder->memory = context->memory;
     *out = builder;
     return HBP_OK;
+}
+
+hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__lengths_builder_create(context, out);
 }
 
 void hbp_lengths_builder_free(hbp_lengths_builder *builder)
@@ -183,14 +188,21 @@ void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size
     hbp__struct_init(columns, struct_size);
 }
 
+hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
+                                               const int64_t *lengths, const hbp_lengths_columns *columns,
+                                               int64_t count)
+{
+    hbp_lengths_columns all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
+    return append_piece(context, builder, lengths, &all, count);
+}
+
 hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
                                               const int64_t *lengths, const hbp_lengths_columns *columns,
                                               int64_t count)
 {
     HBP__TRY(hbp__enter(context));
-    hbp_lengths_columns all;
-    HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
-    return append_piece(context, builder, lengths, &all, count);
+    return hbp__lengths_builder_append_columns(context, builder, lengths, columns, count);
 }
 
 /* Moves the columns out, cut to their rows; they are moved even when that fails. */
@@ -213,10 +225,8 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
     return status;
 }
 
-hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
+hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, builder, "builder"));
     HBP__TRY(hbp__lengths_check_count(context, builder->count));
     hbp_lengths *draft = hbp__lengths_draft(context, &builder->memory);
     if (!draft)
@@ -234,4 +244,11 @@ hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder 
     else
         *out = draft;
     return status;
+}
+
+hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, builder, "builder"));
+    return hbp__lengths_builder_finish(context, builder, out);
 }

@@ -175,10 +175,8 @@ static hbp_status fill_timeline(hbp_context *context, const hbp_timeline_columns
     return view_measurements(context, t);
 }
 
-hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
+hbp_status hbp__timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, columns, "columns"));
     hbp_timeline_columns given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_timeline_columns"));
     if (given.ranks < 1)
@@ -199,6 +197,13 @@ hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns 
     }
     *out = timeline;
     return HBP_OK;
+}
+
+hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, columns, "columns"));
+    return hbp__timeline_create(context, columns, out);
 }
 
 void hbp_timeline_free(hbp_timeline *timeline)

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/nearest.h"
+#include "data/graph/graph.h"
 #include "io/file/file_error.h"
 #include "io/file/stream.h"
 #include "io/graph/graph_file.h"
@@ -215,8 +216,8 @@ static hbp_status add_profile(reading *r, const char *place, const json_t *value
     if (status == HBP_OK)
         status = fill_points(context, place, points, scale, gpus, ns);
     if (status == HBP_OK)
-        status = hbp__blame_file(context, place,
-                                 hbp_graph_add_profile(context, r->graph, gpus, ns, (int64_t)count, profile));
+        status = hbp__blame_file(
+            context, place, hbp__graph_add_profile(context, r->graph, gpus, ns, (int64_t)count, profile));
     hbp__delete(&context->memory, gpus);
     hbp__delete(&context->memory, ns);
     return status;
@@ -375,8 +376,8 @@ static hbp_status read_operator(reading *r, int64_t index, const json_t *entry)
     if (o.name && (hbp__names_find(others, o.name) >= 0 || hbp__names_find(&r->chains, o.name) >= 0))
         return hbp__fail(r->context, HBP_E_FORMAT, "%s: the name is taken by an operator or a chain before",
                          place);
-    HBP__TRY(
-        hbp__blame_file(r->context, place, hbp_graph_add_operators(r->context, r->graph, &o, count, &first)));
+    HBP__TRY(hbp__blame_file(r->context, place,
+                             hbp__graph_add_operators(r->context, r->graph, &o, count, &first)));
     if (o.name && count > 1)
         return add_chain(r, o.name, (chain){first, (int32_t)count});
     return HBP_OK;
@@ -413,7 +414,7 @@ static hbp_status read_edge(reading *r, int64_t index, const json_t *entry)
     HBP__TRY(find_operator(r, place, json_array_get(entry, 1), 0, &to));
     if (parts == 3)
         HBP__TRY(read_whole(r->context, place, "bytes", json_array_get(entry, 2), 0, INT64_MAX, &bytes));
-    return hbp__blame_file(r->context, place, hbp_graph_add_edge(r->context, r->graph, from, to, bytes));
+    return hbp__blame_file(r->context, place, hbp__graph_add_edge(r->context, r->graph, from, to, bytes));
 }
 
 static hbp_status read_list(reading *r, const char *key, const json_t *list, int needed,
@@ -464,7 +465,7 @@ hbp_status hbp__graph_read(hbp_context *context, const char *name, const char *d
         HBP__TRY(hbp__msgpack_tree(context, name, data, bytes, &root));
     else
         HBP__TRY(hbp__json_tree_of(context, name, data, bytes, HBP__GRAPH_MOST, &root));
-    hbp_status status = hbp_graph_create(context, &r.graph);
+    hbp_status status = hbp__graph_create(context, &r.graph);
     if (status == HBP_OK)
         status = hbp__blame_file(context, name, read_graph(&r, root));
     json_decref(root);

@@ -230,7 +230,7 @@ static hbp_status make_timeline(loading *l, uint64_t fields, hbp_timeline **out)
     hbp__delete(&l->context->memory, l->rows);
     l->rows = NULL;
     if (status >= 0)
-        status = hbp_timeline_create(l->context, &columns, out);
+        status = hbp__timeline_create(l->context, &columns, out);
     for (int32_t field = 0; field < HBP__TIMELINE_FIELDS; field++)
         hbp__delete(&l->context->memory, owned[field]);
     return status;
