@@ -192,18 +192,6 @@ static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, cons
     return HBP_OK;
 }
 
-/* T of cost.h at one level, as coefficients of S and Q and a constant. */
-static void store_coefficients(const hbp_cost *cost, const hbp__level *level, hbp_groups *groups, int64_t g)
-{
-    const hbp_cost_terms *terms = &cost->terms;
-    double share = (double)level->recompute / (double)terms->layers;
-    double communication = 1 + terms->recompute_communication * share;
-    groups->token_ns[g] = terms->ns_per_token * (1 + terms->recompute_linear * share) / level->sp +
-                          cost->sp_ns_per_token[level->row] * communication;
-    groups->square_ns[g] = terms->ns_per_token_squared * (1 + terms->recompute_attention * share) / level->sp;
-    groups->fixed_ns[g] = terms->pack_ns + cost->sp_latency_ns[level->row] * communication;
-}
-
 /* `estimator` tells what the groups hold; NULL for groups made without data. */
 static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__estimator *estimator,
                   const hbp__hierarchy *hierarchy, hbp_groups *groups)
@@ -233,9 +221,12 @@ static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__esti
         groups->step_ns[g] =
             hbp__round_i64((double)level->micro_batches * hbp__cost_ns(cost, level->row, level->recompute,
                                                                        (double)level->pack_length,
-                                                                       mean * (double)level->pack_length) +
+                                                                       mean * (double)level->pack_length, 0) +
                            cost->terms.step_ns);
-        store_coefficients(cost, level, groups, g);
+        hbp__point point = hbp__point_make(cost, level->row, level->recompute);
+        groups->token_ns[g] = point.linear;
+        groups->square_ns[g] = point.square;
+        groups->fixed_ns[g] = point.constant;
     }
 }
 
@@ -288,7 +279,7 @@ static hbp_status fail_to_hold(hbp_context *context, const hbp__estimator *estim
     const hbp_cost *cost = estimator->cost;
     int64_t longest = estimator->size[estimator->bins - 1];
     int64_t length = hbp__round_up(longest, limits->pack_multiple), least = INT64_MAX;
-    int64_t per_rank = hbp__groups_tokens_per_rank(cost, length);
+    int64_t per_rank = hbp__cost_least_per_rank(cost, length);
     hbp__level_limits any_step = *limits;
     any_step.tokens_per_step = INT64_MAX;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
@@ -481,7 +472,7 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
             (long long)row, (long long)pack_length, (int)sp);
     if (recompute >= 0) {
         level->recompute = recompute;
-        int64_t bytes = hbp__cost_pack_bytes(cost, level->row, recompute, pack_length);
+        int64_t bytes = hbp__cost_pack_bytes(cost, level->row, recompute, (hbp__load){.tokens = pack_length});
         if (bytes > cost->terms.limit_bytes)
             return hbp__fail(
                 context, HBP_E_INFEASIBLE,

@@ -51,7 +51,8 @@ static hbp_status choose_sp(hbp_context *context, const hbp__estimator *estimato
         rear.sp_latency_ns++;
         rear.sp_ns_per_token++;
     }
-    if (!rear.terms.degrees && hbp_cost_predict_recompute(estimator->cost, rear.degree[-1], length) >= 0)
+    int32_t widest = estimator->cost->terms.degrees - 1;
+    if (!rear.terms.degrees && hbp__cost_fewest_layers(estimator->cost, widest, length, 0) >= 0)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "groups: a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
                          "(%lld tokens) or a rank may hold",

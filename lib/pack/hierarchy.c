@@ -165,7 +165,7 @@ int hbp__level_make(const hbp_cost *cost, int64_t tokens_per_step, int32_t sp, i
                     int64_t micro_batches, hbp__level *level)
 {
     int32_t row = hbp__cost_row(cost, sp);
-    int32_t recompute = row < 0 || pack_length < 1 ? -1 : hbp_cost_predict_recompute(cost, sp, pack_length);
+    int32_t recompute = row < 0 || pack_length < 1 ? -1 : hbp__cost_fewest_layers(cost, row, pack_length, 0);
     if (recompute < 0)
         return 0;
     int64_t packs = cost->terms.ranks / sp;
@@ -241,7 +241,7 @@ double hbp__level_ns(const hbp__estimator *estimator, const hbp__level *level, i
     if (mean < (double)longest)
         mean += ((double)longest - mean) / (double)micro_batches;
     return (double)micro_batches *
-               hbp__cost_ns(e->cost, level->row, level->recompute, mean, squares / (double)micro_batches) +
+               hbp__cost_ns(e->cost, level->row, level->recompute, mean, squares / (double)micro_batches, 0) +
            (double)hbp__ceil_div(micro_batches, level->micro_batches) * e->cost->terms.step_ns;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "cost/cost.h"
+#include "cost/point.h"
 #include "data/lengths/lengths.h"
 #include "data/packs/groups.h"
 
@@ -88,10 +88,6 @@ void hbp__hierarchy_estimate(const hbp__estimator *estimator, hbp__hierarchy *hi
 
 /* Whether both have the same thresholds, pack lengths and degrees. */
 int hbp__hierarchy_equals(const hbp__hierarchy *a, const hbp__hierarchy *b);
-
-/* The least tokens_per_rank with which memory holds packs of so many tokens on a degree; INT64_MAX where it
- * holds none. O(degrees). */
-int64_t hbp__groups_tokens_per_rank(const hbp_cost *cost, int64_t pack_length);
 
 /* tokens_per_step where none is given: one pack of options->max_length on every SP group of the degree that
  * serves such packs best, but on each rank no fewer tokens than those at which a token takes least.

@@ -31,7 +31,7 @@ static void add_level(const listing *l, const hbp__level *level)
 static double token_ns(const listing *l, const hbp__level *level)
 {
     double length = (double)level->pack_length;
-    return hbp__cost_ns(l->estimator->cost, level->row, level->recompute, length, 0) / length;
+    return hbp__cost_ns(l->estimator->cost, level->row, level->recompute, length, 0, 0) / length;
 }
 
 /* The length from `shortest` to below that of `full` at which a token takes least: a slightly shorter pack
@@ -42,7 +42,7 @@ static hbp__level best_shorter(const listing *l, const hbp__level *full, int64_t
     hbp__level best = *full, level = *full;
     for (int32_t c = full->recompute - 1; c >= 0; c--) {
         level.recompute = c;
-        level.pack_length = hbp_cost_predict_capacity(l->estimator->cost, full->sp, c) / multiple * multiple;
+        level.pack_length = hbp__cost_capacity(l->estimator->cost, full->row, c, 0) / multiple * multiple;
         if (level.pack_length >= full->pack_length)
             continue;
         if (level.pack_length >= shortest && token_ns(l, &level) < token_ns(l, &best))

@@ -15,7 +15,7 @@ static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, in
         if (!hbp__level_allow(cost, limits, cost->degree[row], length, 1, &level))
             continue;
         double ns = (double)level.sp * hbp__cost_ns(cost, row, level.recompute, (double)length,
-                                                    squares_per_token * (double)length);
+                                                    squares_per_token * (double)length, 0);
         if (best_ns < 0 || ns < best_ns) {
             best_ns = ns;
             *packs = level.packs;
@@ -37,7 +37,7 @@ static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *l
     for (int32_t row = 0; row < cost->terms.degrees; row++)
         for (int32_t c = 0; c <= cost->terms.layers; c++) {
             int64_t sp = cost->degree[row];
-            int64_t length = hbp_cost_predict_capacity(cost, (int32_t)sp, c);
+            int64_t length = hbp__cost_capacity(cost, row, c, 0);
             length = hbp__min_i64(length, limits->max_length);
             if (limits->tokens_per_rank < length / sp)
                 length = limits->tokens_per_rank * sp;
@@ -45,9 +45,9 @@ static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *l
             if (length < 1)
                 continue;
             double tokens = (double)length;
-            double ns = (double)sp * hbp__cost_ns(cost, row, c, tokens, 0) / tokens;
+            double ns = (double)sp * hbp__cost_ns(cost, row, c, tokens, 0, 0) / tokens;
             if (best_ns < 0 || ns < best_ns) {
-                double once = hbp__cost_ns(cost, row, c, 0, 0), each = ns / (double)sp - once / tokens;
+                double once = hbp__cost_ns(cost, row, c, 0, 0, 0), each = ns / (double)sp - once / tokens;
                 double enough = (SMALL_SHARE - 1) * once;
                 best_ns = ns;
                 best = enough < each * tokens ? hbp__round_i64(enough / each) / sp : length / sp;
@@ -63,10 +63,10 @@ static double token_ns(const hbp_cost *cost, const hbp__level_limits *limits, in
     for (int32_t row = 0; row < cost->terms.degrees && rank_tokens <= limits->tokens_per_rank; row++) {
         int32_t sp = cost->degree[row];
         int64_t length = hbp__mul_saturating(rank_tokens, sp);
-        int32_t c = length <= limits->max_length ? hbp_cost_predict_recompute(cost, sp, length) : -1;
+        int32_t c = length <= limits->max_length ? hbp__cost_fewest_layers(cost, row, length, 0) : -1;
         if (c < 0)
             continue;
-        double ns = hbp__cost_ns(cost, row, c, (double)length, 0) / (double)rank_tokens;
+        double ns = hbp__cost_ns(cost, row, c, (double)length, 0, 0) / (double)rank_tokens;
         if (best_ns < 0 || ns < best_ns)
             best_ns = ns;
     }
@@ -103,17 +103,6 @@ static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limi
     return hbp__mul_saturating(fewer + 1, all);
 }
 
-int64_t hbp__groups_tokens_per_rank(const hbp_cost *cost, int64_t pack_length)
-{
-    hbp_cost uncapped = *cost;
-    int64_t least = INT64_MAX;
-    uncapped.tokens_per_rank = 0;
-    for (int32_t row = 0; row < cost->terms.degrees; row++)
-        if (hbp_cost_predict_recompute(&uncapped, cost->degree[row], pack_length) >= 0)
-            least = hbp__min_i64(least, hbp__ceil_div(pack_length, cost->degree[row]));
-    return least;
-}
-
 hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                                    const hbp_groups_options *options, const hbp__level_limits *limits,
                                    int64_t longest, int64_t *tokens)
@@ -127,7 +116,7 @@ hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *leng
         length = hbp__round_up(longest, limits->pack_multiple);
         fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
     }
-    int64_t per_rank = fits ? 0 : hbp__groups_tokens_per_rank(cost, length);
+    int64_t per_rank = fits ? 0 : hbp__cost_least_per_rank(cost, length);
     if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "no SP degree holds a pack of %lld tokens on %d rank(s) in memory and within "

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "cost/point.h"
 #include "data/lengths/lengths.h"
 #include "hbp/simulate.h"
 
@@ -12,16 +13,16 @@
 
 #define TICK_BINS 32768
 
-/* One way to run a pack: degree d, c layers recomputed. A sample of s <= capacity tokens takes at least
- * s (linear + square s) ns of rank-time in such a pack. */
-typedef struct bound_way {
+/* A point of degree d. A sample of s <= capacity tokens takes at least s (linear + square s) ns of rank-time
+ * in a pack that is run so. */
+typedef struct bound_point {
     int64_t capacity;
     double linear; /* without the share of pack_ns */
     double share;  /* d / capacity: of pack_ns, per token */
     double square;
     int32_t row;
     int32_t recompute;
-} bound_way;
+} bound_point;
 
 typedef struct bound_line {
     double linear;
@@ -35,11 +36,11 @@ typedef struct bound_problem {
     const int64_t *count;
     double vision_ns; /* rank-time that the vision units are sure to take */
     int64_t steps;
-    int64_t capacity; /* of the way that holds most */
-    int64_t ways;
-    bound_way *way;     /* descending in capacity; only those that hold the shortest sample */
-    bound_line *front;  /* [ways] scratch: the lines that are least somewhere in the data's range */
-    bound_line *active; /* [ways] scratch: the lines that are least somewhere between two capacities */
+    int64_t capacity; /* of the point that holds most */
+    int64_t points;
+    bound_point *point; /* descending in capacity; only those that hold the shortest sample */
+    bound_line *front;  /* [points] scratch: the lines that are least somewhere in the data's range */
+    bound_line *active; /* [points] scratch: the lines that are least somewhere between two capacities */
     double pack_ns;     /* what each pack, dummies included, is sure to pay once */
     double kept;        /* share of a pack's time that rounding leaves */
 } bound_problem;
@@ -88,13 +89,13 @@ static hbp_status area(hbp_context *context, const bound_problem *p, double thet
     double shortest = (double)p->length[0], longest = (double)p->length[p->bins - 1];
     for (int64_t b = p->bins - 1; b >= 0; b--) {
         double tokens = (double)p->length[b];
-        if (next < p->ways && p->way[next].capacity >= p->length[b]) {
-            for (; next < p->ways && p->way[next].capacity >= p->length[b]; next++) {
-                const bound_way *way = &p->way[next];
-                bound_line line = {way->linear + theta * p->pack_ns * way->share, way->square};
+        if (next < p->points && p->point[next].capacity >= p->length[b]) {
+            for (; next < p->points && p->point[next].capacity >= p->length[b]; next++) {
+                const bound_point *point = &p->point[next];
+                bound_line line = {point->linear + theta * p->pack_ns * point->share, point->square};
                 fronts = insert_line(p->front, fronts, line, shortest, longest);
             }
-            double low = next < p->ways ? (double)p->way[next].capacity : shortest;
+            double low = next < p->points ? (double)p->point[next].capacity : shortest;
             actives = 0;
             for (int64_t i = 0; i < fronts; i++)
                 actives = insert_line(p->active, actives, p->front[i], low, tokens);
@@ -143,70 +144,69 @@ static int64_t least_pack_ns(const bound_problem *p, int64_t length, double *unr
     int64_t least = INT64_MAX;
     double squares = (double)length * (double)length;
     *unrounded = 0;
-    for (int64_t i = 0; i < p->ways && p->way[i].capacity >= length; i++) {
-        double ns = hbp__cost_ns(p->cost, p->way[i].row, p->way[i].recompute, (double)length, squares);
+    for (int64_t i = 0; i < p->points && p->point[i].capacity >= length; i++) {
+        double ns = hbp__cost_ns(p->cost, p->point[i].row, p->point[i].recompute, (double)length, squares, 0);
         if (!i || ns < *unrounded) {
             *unrounded = ns;
-            least = hbp__cost_pack_ns(p->cost, p->way[i].row, p->way[i].recompute, length, squares);
+            least = hbp__cost_pack_ns(p->cost, p->point[i].row, p->point[i].recompute,
+                                      (hbp__load){.tokens = length, .squares = squares});
         }
     }
     return least;
 }
 
-/* Every (degree, recomputed layers) that holds the shortest sample, by capacity. */
-static hbp_status list_ways(hbp_context *context, bound_problem *p)
+static void add_point(bound_problem *p, const hbp__point *point)
+{
+    double degree = p->cost->degree[point->row], share = degree / (double)point->capacity;
+    p->point[p->points++] = (bound_point){.capacity = point->capacity,
+                                          .linear = degree * point->linear + point->latency * share,
+                                          .share = share,
+                                          .square = degree * point->square,
+                                          .row = point->row,
+                                          .recompute = point->recompute};
+}
+
+/* Every useful point that holds the shortest sample, by capacity. */
+static hbp_status list_points(hbp_context *context, bound_problem *p)
 {
     const hbp_cost_terms *t = &p->cost->terms;
+    hbp__point_range range = {.last = t->layers, .stride = 1, .most = INT64_MAX, .multiple = 1};
     uint64_t most = (uint64_t)t->degrees * ((uint64_t)t->layers + 1);
-    p->way = hbp__take(context, most, sizeof *p->way);
+    p->point = hbp__take(context, most, sizeof *p->point);
     p->front = hbp__take(context, most, sizeof *p->front);
     p->active = hbp__take(context, most, sizeof *p->active);
     int64_t mark = hbp__scratch_mark(context);
-    bound_way *all = hbp__take(context, most, sizeof *all);
+    hbp__point *of_degree = hbp__take(context, (uint64_t)t->layers + 1, sizeof *of_degree);
+    bound_point *all = hbp__take(context, most, sizeof *all);
     int64_t *keys = hbp__take(context, most, sizeof *keys);
     uint32_t *order = hbp__take(context, most, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the bound"));
     for (int32_t row = 0; row < t->degrees; row++) {
-        double degree = p->cost->degree[row];
-        for (int32_t c = 0; c <= t->layers; c++) {
-            int64_t capacity = hbp_cost_predict_capacity(p->cost, p->cost->degree[row], c);
-            p->capacity = hbp__max_i64(p->capacity, capacity);
-            if (capacity < p->length[0])
-                continue;
-            double x = (double)c / (double)t->layers, again = 1 + t->recompute_communication * x;
-            bound_way *way = &all[p->ways];
-            way->capacity = capacity;
-            way->share = degree / (double)capacity;
-            way->linear = t->ns_per_token * (1 + t->recompute_linear * x) +
-                          degree * p->cost->sp_ns_per_token[row] * again +
-                          p->cost->sp_latency_ns[row] * again * way->share;
-            way->square = t->ns_per_token_squared * (1 + t->recompute_attention * x);
-            way->row = row;
-            way->recompute = c;
-            keys[p->ways] = -capacity;
-            order[p->ways] = (uint32_t)p->ways;
-            p->ways++;
+        int32_t count = hbp__points_list(p->cost, row, &range, of_degree);
+        for (int32_t i = 0; i < count; i++) {
+            p->capacity = hbp__max_i64(p->capacity, of_degree[i].capacity);
+            if (of_degree[i].capacity >= p->length[0])
+                add_point(p, &of_degree[i]);
         }
     }
-    if (!hbp__sort_by_i64(&context->memory, keys, order, p->ways))
+    for (int64_t i = 0; i < p->points; i++) {
+        all[i] = p->point[i];
+        keys[i] = -all[i].capacity;
+        order[i] = (uint32_t)i;
+    }
+    if (!hbp__sort_by_i64(&context->memory, keys, order, p->points))
         return hbp__fail_memory(context, "the bound");
-    for (int64_t i = 0; i < p->ways; i++)
-        p->way[i] = all[order[i]];
+    for (int64_t i = 0; i < p->points; i++)
+        p->point[i] = all[order[i]];
     hbp__scratch_release(context, mark);
     return HBP_OK;
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return hbp__add_i64(a, b, &sum) ? sum : INT64_MAX;
 }
 
 /* Adds `times` x `ns`. */
 static int64_t add_times(int64_t sum, int64_t times, int64_t ns)
 {
     int64_t product;
-    return hbp__mul_i64(times, ns, &product) ? add_saturating(sum, product) : INT64_MAX;
+    return hbp__mul_i64(times, ns, &product) ? hbp__add_saturating(sum, product) : INT64_MAX;
 }
 
 static int64_t round_up_i64(double x)
@@ -220,7 +220,7 @@ static int64_t round_up_i64(double x)
 static hbp_status solve(hbp_context *context, bound_problem *p, int64_t *bound_ns)
 {
     const hbp_cost_terms *t = &p->cost->terms;
-    HBP__TRY(list_ways(context, p));
+    HBP__TRY(list_points(context, p));
     double shortest_ns, unused;
     int64_t longest = p->length[p->bins - 1];
     if (p->capacity < longest)

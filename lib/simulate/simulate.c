@@ -100,17 +100,6 @@ static int pad(int64_t *tokens, int64_t multiple)
     return hbp__mul_i64(hbp__ceil_div(*tokens, multiple), multiple, tokens);
 }
 
-/* Vision units of a measured pack, and what it takes with them. */
-static void measure_vision(const replay *r, int64_t index, int32_t row, replay_pack *pack)
-{
-    const hbp_plan *plan = r->plan;
-    int32_t recompute = plan->pack_recompute[index];
-    for (int64_t i = plan->pack_offsets[index]; i < plan->pack_offsets[index + 1]; i++)
-        pack->vision += plan->sample_vision[i];
-    pack->ns = hbp__cost_vision_pack_ns(r->cost, row, recompute, pack->padded, pack->squares, pack->vision);
-    pack->bytes = hbp__cost_vision_pack_bytes(r->cost, row, recompute, pack->padded, pack->vision);
-}
-
 static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t index, replay_pack *pack)
 {
     *pack = (replay_pack){0};
@@ -140,10 +129,11 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
     if (!pad(&pack->padded, hbp__plan_pack_multiple(plan, plan->pack_sp[index])))
         return too_large(context, "the sum of padded tokens", index);
     pack->squares = (double)squares;
-    pack->ns = hbp__cost_pack_ns(cost, row, recompute, pack->padded, pack->squares);
-    pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, pack->padded);
-    if (plan->sample_vision)
-        measure_vision(r, index, row, pack);
+    for (int64_t i = plan->pack_offsets[index]; plan->sample_vision && i < plan->pack_offsets[index + 1]; i++)
+        pack->vision += plan->sample_vision[i];
+    hbp__load load = {.tokens = pack->padded, .squares = pack->squares, .vision = pack->vision};
+    pack->ns = hbp__cost_pack_ns(cost, row, recompute, load);
+    pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, load);
     if (pack->tokens)
         pack->communication_ns = communication_ns(cost, row, recompute, pack->padded);
     return HBP_OK;

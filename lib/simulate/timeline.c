@@ -40,6 +40,11 @@ static hbp_status sort_errors(comparing *c)
     return hbp__relative_errors_sort(c->context, &c->errors, "errors of a timeline");
 }
 
+static hbp__load load_of(const hbp_timeline *t, int64_t i)
+{
+    return (hbp__load){.tokens = t->tokens[i], .squares = (double)t->sum_squares[i]};
+}
+
 static hbp_status predict(comparing *c)
 {
     const hbp_timeline *t = c->timeline;
@@ -54,8 +59,7 @@ static hbp_status predict(comparing *c)
         if (t->recompute[i] > cost->terms.layers)
             return hbp__fail(c->context, HBP_E_INVALID, "row %lld recomputed %d layers; the cost has %d",
                              (long long)i, (int)t->recompute[i], (int)cost->terms.layers);
-        c->predicted[i] =
-            hbp__cost_pack_ns(cost, row, t->recompute[i], t->tokens[i], (double)t->sum_squares[i]);
+        c->predicted[i] = hbp__cost_pack_ns(cost, row, t->recompute[i], load_of(t, i));
     }
     return HBP_OK;
 }
@@ -82,7 +86,7 @@ static hbp_status compare_bytes(comparing *c)
     for (int64_t i = 0; i < t->count && t->peak_bytes; i++)
         if (!hbp__timeline_is_dummy(t, i)) {
             int32_t row = hbp__cost_row(c->cost, t->sp[i]);
-            int64_t predicted = hbp__cost_pack_bytes(c->cost, row, t->recompute[i], t->tokens[i]);
+            int64_t predicted = hbp__cost_pack_bytes(c->cost, row, t->recompute[i], load_of(t, i));
             hbp__relative_errors_add(&c->errors, (double)predicted, (double)t->peak_bytes[i]);
         }
     HBP__TRY(sort_errors(c));

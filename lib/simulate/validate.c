@@ -314,9 +314,9 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
     if (recompute > cost->terms.layers)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the model has %d",
                          (long long)p, (int)recompute, (int)cost->terms.layers);
-    int64_t bytes = hbp__cost_vision_pack_bytes(cost, row, recompute, padded, vision);
-    int64_t ns =
-        hbp__cost_vision_pack_ns(cost, row, recompute, padded, (double)plan->pack_squares[p], vision);
+    hbp__load load = {.tokens = padded, .squares = (double)plan->pack_squares[p], .vision = vision};
+    int64_t bytes = hbp__cost_pack_bytes(cost, row, recompute, load);
+    int64_t ns = hbp__cost_pack_ns(cost, row, recompute, load);
     if (bytes > cost->terms.limit_bytes)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld needs %lld bytes; a GPU has %lld", (long long)p,
                          (long long)bytes, (long long)cost->terms.limit_bytes);

@@ -124,21 +124,6 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     return HBP_OK;
 }
 
-static hbp__step_way way_of(const hbp_cost *cost, int32_t row, int32_t recompute)
-{
-    const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers, degree = cost->degree[row];
-    double again = 1 + t->recompute_communication * share;
-    hbp__step_way way;
-    way.capacity = hbp_cost_predict_capacity(cost, cost->degree[row], recompute);
-    way.recompute = recompute;
-    way.constant = cost->sp_latency_ns[row] * again + t->pack_ns;
-    way.linear =
-        t->ns_per_token * (1 + t->recompute_linear * share) / degree + cost->sp_ns_per_token[row] * again;
-    way.square = t->ns_per_token_squared * (1 + t->recompute_attention * share) / degree;
-    return way;
-}
-
 /* The most tokens that the options allow in a group of `degree` ranks. */
 static int64_t most_tokens(const hbp_step_options *o, int32_t degree)
 {
@@ -156,25 +141,17 @@ static int64_t sequence_multiple_of(const hbp_step_options *o, int32_t degree)
     return hbp__padding_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, degree);
 }
 
-/* The ways of a degree: fewer layers first, each holding more than the one before. */
-static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways)
+/* The points of a degree that the options allow. */
+static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *points)
 {
-    int64_t most = most_tokens(&step->options, step->cost->degree[row]);
-    int64_t multiple = pack_multiple_of(&step->options, step->cost->degree[row]);
-    int32_t layers = step->cost->terms.layers, first = 0, last = layers, count = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_NONE)
-        last = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_ALL)
-        first = layers;
-    int32_t stride = (last - first) / (HBP__STEP_WAYS - 2) + 1;
-    for (int32_t c = first; c <= last; c = c < last && c + stride > last ? last : c + stride) {
-        hbp__step_way way = way_of(step->cost, row, c);
-        way.capacity = hbp__min_i64(way.capacity, most);
-        way.capacity -= way.capacity % multiple;
-        if (way.capacity > (count ? ways[count - 1].capacity : 0))
-            ways[count++] = way;
-    }
-    return count;
+    const hbp_step_options *o = &step->options;
+    int32_t degree = step->cost->degree[row], layers = step->cost->terms.layers;
+    hbp__point_range range = {.first = o->recompute == HBP_STEP_RECOMPUTE_ALL ? layers : 0,
+                              .last = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : layers,
+                              .most = most_tokens(o, degree),
+                              .multiple = pack_multiple_of(o, degree)};
+    range.stride = (range.last - range.first) / (HBP__STEP_WAYS - 2) + 1;
+    return hbp__points_list(step->cost, row, &range, points);
 }
 
 /* Sets what finds a way by its tokens. */
@@ -225,10 +202,10 @@ static hbp_status list_degrees(hbp__step *step)
     step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
     HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
     step->chain = 1;
-    hbp__step_way *next = step->way;
+    hbp__point *next = step->way;
     for (int32_t i = 0; i < count; i++) {
         hbp__step_degree *degree = &step->degree[step->degrees];
-        int32_t ways = list_ways(step, rows[i], next);
+        int32_t ways = list_points(step, rows[i], next);
         if (!ways)
             continue;
         int32_t d = cost->degree[rows[i]];
@@ -351,7 +328,7 @@ static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *leng
     for (int32_t row = 0; row < cost.terms.degrees; row++)
         if (is_used(step, row)) {
             degree[rows] = cost.degree[row];
-            capacity[rows++] = hbp_cost_predict_capacity(&cost, cost.degree[row], layers);
+            capacity[rows++] = hbp__cost_capacity(&cost, row, layers, 0);
         }
     for (int64_t k = 0; k < step->count; k++) {
         int64_t least_rank = INT64_MAX, least = INT64_MAX;
@@ -456,7 +433,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void hbp__step_trim(hbp__step *step)
 {
-    hbp__step_way *way = step->way;
+    hbp__point *way = step->way;
     for (int32_t j = 0; j < step->degrees; j++) {
         hbp__step_degree *degree = &step->degree[j];
         int64_t unit = degree->pack_multiple == 1 ? 0 : 1;

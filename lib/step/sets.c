@@ -101,7 +101,7 @@ static void set_work(sets *s)
             const hbp__step_degree *degree = &step->degree[j];
             if (!hbp__step_holds_alone(step, j, k))
                 continue;
-            const hbp__step_way *way = hbp__step_find_way(degree, degree->tokens[k]);
+            const hbp__point *way = hbp__step_find_way(degree, degree->tokens[k]);
             double tokens = (double)degree->tokens[k], share = tokens / (double)way->capacity;
             double work = (double)degree->degree *
                           (way->constant * share + way->linear * tokens + way->square * step->squares[k]);
