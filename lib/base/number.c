@@ -27,7 +27,7 @@ int hbp__read_whole(const char *text, int64_t bytes, int64_t *out)
 }
 
 /* value x 10^exponent; one rounding while value and 10^|exponent| are exact (Clinger 1990, the fast path). */
-static double scale(double value, int64_t exponent)
+static double scale_decimal(double value, int64_t exponent)
 {
     static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -99,7 +99,7 @@ int hbp__read_decimal(const char *text, int64_t bytes, double *out)
     if (used < bytes &&
         ((text[used] != 'e' && text[used] != 'E') || !read_exponent(text + used, bytes - used, &exponent)))
         return 0;
-    double result = scale((double)value, exponent);
+    double result = scale_decimal((double)value, exponent);
     if (!(result <= 1.7976931348623157e308))
         return 0;
     *out = negative ? -result : result;

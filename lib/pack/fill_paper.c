@@ -1,3 +1,5 @@
+/* The greedy fill as published: each group by iterative fill, then its gaps with samples of shorter groups.
+ */
 #include <string.h>
 
 #include "base/rng.h"

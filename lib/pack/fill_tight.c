@@ -1,3 +1,4 @@
+/* The greedy fill on the histogram: each group's own samples packed tightly, its gaps filled best fit. */
 #include "pack/class_fill.h"
 #include "pack/fill.h"
 #include "solve/packing/packer.h"

@@ -1,3 +1,4 @@
+/* Packs of one group into micro-batches: alike ones together, each class dealt out as the mode asks. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"

@@ -39,7 +39,7 @@ static const struct preset {
     {"gpt-30b", GPT, 60, 6656, 26624, 64, 64, 104, 50257, 0, 0, 0, 0, 0},
 };
 
-static hbp_model_fields expand(const struct preset *p)
+static hbp_model_fields expand_preset(const struct preset *p)
 {
     int latent = p->kind == MLA;
     return (hbp_model_fields){
@@ -81,7 +81,7 @@ hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_mo
 {
     for (int64_t i = 0; i < hbp_model_count_presets(); i++)
         if (strcmp(presets[i].name, name) == 0) {
-            hbp_model_fields fields = expand(&presets[i]);
+            hbp_model_fields fields = expand_preset(&presets[i]);
             return hbp__model_make(context, name, &fields, out);
         }
     return hbp__fail(context, HBP_E_INVALID, "no model preset '%.64s'; the nearest is '%s'", name,

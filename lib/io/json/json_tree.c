@@ -93,8 +93,8 @@ json_t *hbp__json_double(double value)
 }
 
 /* The document as text in a fresh block, each double with `digits` digits. */
-static hbp_status print(hbp_context *context, const json_t *root, const char *what, size_t digits,
-                        char **text, size_t *bytes)
+static hbp_status print_tree(hbp_context *context, const json_t *root, const char *what, size_t digits,
+                             char **text, size_t *bytes)
 {
     size_t flags = JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(digits);
     *text = NULL;
@@ -113,14 +113,14 @@ static hbp_status print(hbp_context *context, const json_t *root, const char *wh
 static hbp_status print_shortest(hbp_context *context, const json_t *root, const char *what, char **text,
                                  size_t *bytes)
 {
-    HBP__TRY(print(context, root, what, 15, text, bytes));
+    HBP__TRY(print_tree(context, root, what, 15, text, bytes));
     json_t *again = json_loadb(*text, *bytes, 0, NULL);
     int same = again && json_equal(root, again);
     json_decref(again);
     if (same)
         return HBP_OK;
     hbp__delete(&context->memory, *text);
-    return print(context, root, what, 17, text, bytes);
+    return print_tree(context, root, what, 17, text, bytes);
 }
 
 hbp_status hbp__json_save(hbp_context *context, const json_t *root, const char *what, const char *path)

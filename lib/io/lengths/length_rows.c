@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "data/lengths/lengths_make.h"
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
                            const hbp_lengths_read_options *options)
@@ -17,7 +18,7 @@ hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__st
     rows->modality = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->modality);
     if (!rows->length || !rows->loss || !rows->tie || !rows->vision || !rows->modality)
         return hbp__fail_memory(context, "rows");
-    return hbp_lengths_builder_create(context, &rows->builder);
+    return hbp__lengths_builder_create(context, &rows->builder);
 }
 
 void hbp__rows_end(hbp__length_rows *rows)
@@ -102,7 +103,7 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
     return HBP_OK;
 }
 
-static hbp_status flush(hbp__length_rows *rows)
+static hbp_status flush_batch(hbp__length_rows *rows)
 {
     int64_t count = rows->pending;
     rows->pending = 0;
@@ -113,7 +114,7 @@ static hbp_status flush(hbp__length_rows *rows)
         .vision = rows->has_vision || rows->beside ? rows->vision : NULL,
         .modalities = rows->has_modality ? rows->modality : NULL,
     };
-    return hbp_lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
+    return hbp__lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
 }
 
 static hbp_status add_unit(const hbp__length_rows *rows, int64_t units)
@@ -165,7 +166,7 @@ hbp_status hbp__rows_add(hbp__length_rows *rows, const hbp__length_row *row, int
     rows->modality[rows->pending] = (int32_t)row->modality;
     if (rows->beside) /* a list that is too short is told of when the rows are counted */
         rows->vision[rows->pending] = at < rows->beside->count ? rows->beside->unit[at] : 0;
-    return ++rows->pending == HBP__ROWS_BATCH ? flush(rows) : HBP_OK;
+    return ++rows->pending == HBP__ROWS_BATCH ? flush_batch(rows) : HBP_OK;
 }
 
 hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
@@ -181,10 +182,10 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
                          hbp__stream_name(rows->in), (long long)rows->added, rows->beside->name,
                          (long long)rows->beside->count);
     if (rows->histogram)
-        return hbp_lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
-                                            out);
-    HBP__TRY(flush(rows));
-    return hbp_lengths_builder_finish(rows->context, rows->builder, out);
+        return hbp__lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
+                                             out);
+    HBP__TRY(flush_batch(rows));
+    return hbp__lengths_builder_finish(rows->context, rows->builder, out);
 }
 
 const char *hbp__length_name(const hbp__length_rows *rows, int i)

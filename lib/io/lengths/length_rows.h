@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "base/number.h"
 #include "data/lengths/lengths.h"
 #include "io/file/stream.h"
 

@@ -97,7 +97,7 @@ static reader by_text(const unsigned char *data, int64_t bytes)
     return read;
 }
 
-static hbp_status choose(hbp_context *context, hbp__stream *in, reader *read)
+static hbp_status choose_reader(hbp_context *context, hbp__stream *in, reader *read)
 {
     const unsigned char *data;
     int64_t bytes;
@@ -129,7 +129,7 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
     if (bytes == 0)
         return hbp__fail(context, HBP_E_FORMAT, "%s is empty", hbp__stream_name(in));
     if (!format)
-        return choose(context, in, read);
+        return choose_reader(context, in, read);
     for (size_t i = 0; i < COUNT_OF(FORMATS); i++)
         if (strcmp(format, FORMATS[i].name) == 0) {
             *read = FORMATS[i].read;

@@ -97,7 +97,7 @@ static hbp_status check_synthetic(hbp_context *context, const char *text)
     return HBP_OK;
 }
 
-static void cut(char *from, const char *to)
+static void cut_text(char *from, const char *to)
 {
     memmove(from, to, strlen(to) + 1);
 }
@@ -112,10 +112,10 @@ static void drop_indexes(char *text)
             at--;
         else if (*end == ' ')
             end++;
-        cut(at, end);
+        cut_text(at, end);
         if (at > text && at[-1] == '(' && at[0] == ')') {
             at--;
-            cut(at, at + 2);
+            cut_text(at, at + 2);
         }
     }
 }
@@ -163,7 +163,7 @@ static const struct board *find_board(uint32_t device)
     return NULL;
 }
 
-static hbp_status fill(hbp_context *context, hbp_machine *machine, const hbp__probe *probe)
+static hbp_status fill_machine(hbp_context *context, hbp_machine *machine, const hbp__probe *probe)
 {
     int kind = probe->gpus[HBP__GPU_PLAIN] ? HBP__GPU_PLAIN : HBP__GPU_DISPLAY;
     int64_t gpus = probe->gpus[kind];
@@ -215,7 +215,7 @@ hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *tex
     hbp_machine *machine = hbp__machine_new(context, SOURCE);
     if (!machine)
         return hbp__fail_memory(context, "a machine");
-    hbp_status status = fill(context, machine, &probe);
+    hbp_status status = fill_machine(context, machine, &probe);
     if (status < 0) {
         hbp_machine_free(machine);
         return status;

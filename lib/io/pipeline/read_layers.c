@@ -296,7 +296,7 @@ static hbp_status make_layers(const layer_rows *rows, hbp_layers **out)
         columns.cut_kind = rows->fields >> FIELD_CUT_KIND & 1 ? kinds + rows->count : NULL;
         columns.names = names;
         status = hbp__blame_file(rows->context, hbp__stream_name(rows->in),
-                                 hbp_layers_create(rows->context, &columns, out));
+                                 hbp__layers_create(rows->context, &columns, out));
     } else {
         status = hbp__fail_memory(rows->context, "the columns of layers");
     }

@@ -230,13 +230,13 @@ static hbp_status make_timeline(loading *l, uint64_t fields, hbp_timeline **out)
     hbp__delete(&l->context->memory, l->rows);
     l->rows = NULL;
     if (status >= 0)
-        status = hbp_timeline_create(l->context, &columns, out);
+        status = hbp__timeline_create(l->context, &columns, out);
     for (int32_t field = 0; field < HBP__TIMELINE_FIELDS; field++)
         hbp__delete(&l->context->memory, owned[field]);
     return status;
 }
 
-static hbp_status load(loading *l, hbp_timeline **out)
+static hbp_status load_timeline(loading *l, hbp_timeline **out)
 {
     uint64_t fields;
     const hbp__csv_table table = {.context = l->context,
@@ -260,7 +260,7 @@ static hbp_status load(loading *l, hbp_timeline **out)
 hbp_status hbp__timeline_load_stream(hbp_context *context, hbp__stream *in, hbp_timeline **out)
 {
     loading l = {.context = context, .in = in};
-    hbp_status status = load(&l, out);
+    hbp_status status = load_timeline(&l, out);
     hbp__delete(&context->memory, l.rows);
     return status;
 }
@@ -279,7 +279,7 @@ hbp_status hbp_timeline_load(hbp_context *context, const char *path, hbp_timelin
 /* Room for a row: every field at its longest. */
 #define ROW_BYTES (HBP__TIMELINE_FIELDS * 21 + 2)
 
-static hbp_status put(hbp_context *context, hbp__atomic_file *file, const char *text)
+static hbp_status put_text(hbp_context *context, hbp__atomic_file *file, const char *text)
 {
     return hbp__atomic_write(context, file, text, (int64_t)strlen(text));
 }
@@ -291,7 +291,7 @@ static hbp_status put_comment(hbp_context *context, hbp__atomic_file *file, cons
     if (!text[0])
         return HBP_OK;
     snprintf(line, sizeof line, "# %s: %s\n", name, text);
-    return put(context, file, line);
+    return put_text(context, file, line);
 }
 
 static hbp_status put_head(hbp_context *context, hbp__atomic_file *file, const hbp_timeline *t)
@@ -305,14 +305,14 @@ static hbp_status put_head(hbp_context *context, hbp__atomic_file *file, const h
     HBP__TRY(put_comment(context, file, "device", t->device));
     HBP__TRY(put_comment(context, file, "date", t->date));
     snprintf(line, sizeof line, "# ranks: %" PRId32 "\nstep", t->ranks);
-    HBP__TRY(put(context, file, line));
+    HBP__TRY(put_text(context, file, line));
     for (int32_t field = 1; field < HBP__TIMELINE_FIELDS; field++) {
         if (!there[field])
             continue;
         snprintf(line, sizeof line, ",%s", hbp__timeline_field_name(field));
-        HBP__TRY(put(context, file, line));
+        HBP__TRY(put_text(context, file, line));
     }
-    return put(context, file, "\n");
+    return put_text(context, file, "\n");
 }
 
 static hbp_status put_row(hbp_context *context, hbp__atomic_file *file, const hbp_timeline *t, int64_t i)
