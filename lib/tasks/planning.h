@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "simulate/task_bound.h"
+#include "tasks/place/place.h"
 #include "tasks/problem.h"
 
 typedef struct hbp__planning {
@@ -20,14 +21,15 @@ typedef struct hbp__planning {
     int32_t gpus;
     int32_t domain_gpus;
     int64_t limit_bytes; /* INT64_MAX: none */
+    hbp__misfit misfit;  /* of the last slices that were not placed */
 } hbp__planning;
 
 /* Slices of one of the published ways, by HBP_TASKS_*; none for HBP_TASKS_OVERLAP. */
 hbp_status hbp__planning_slices(hbp__planning *planning, int32_t mode, const hbp__task_problem *problem,
                                 hbp__task_slices *slices);
 
-/* The schedule of slices placed; HBP_E_INFEASIBLE when their memory is not to be had. Slices that are not in
- * waves yet are put in waves. */
+/* The schedule of slices placed; HBP_E_INFEASIBLE without a message when their memory is not to be had, and
+ * `misfit` says why. Slices that are not in waves yet are put in waves. */
 hbp_status hbp__planning_place(hbp__planning *planning, const hbp__task_problem *problem,
                                hbp__task_slices *slices, int32_t in_waves, hbp_task_schedule **out);
 
