@@ -65,7 +65,7 @@ static hbp_status read_machine(hbp__planning *p)
     return read_limit(p, &p->machine->fields);
 }
 
-/* One of the published ways. */
+/* One of the published methods. */
 static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
                                  hbp_task_schedule **best, int64_t *best_ns)
 {

@@ -103,12 +103,12 @@ static hbp_status check_bytes(placing *p)
     return HBP_OK;
 }
 
-/* Ways that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
+/* Methods that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
 static hbp_status fit_memory(placing *p)
 {
-    static const int32_t ways[] = {HBP__GREEDY_SPREAD, HBP__GREEDY_THRIFT};
+    static const int32_t methods[] = {HBP__GREEDY_SPREAD, HBP__GREEDY_THRIFT};
     for (int32_t i = 0; i < 2 && p->best_over > 0; i++)
-        HBP__TRY(improve_greedy(p, ways[i]));
+        HBP__TRY(improve_greedy(p, methods[i]));
     if (p->best_over == 0)
         return HBP_OK;
     int32_t found;
@@ -121,7 +121,7 @@ static hbp_status fit_memory(placing *p)
     return HBP_OK;
 }
 
-/* One start, a short search; where that does not fit, the ways that look at memory. */
+/* One start, a short search; where that does not fit, the methods that look at memory. */
 static hbp_status place_hastily(placing *p)
 {
     p->improve_work /= 2;
