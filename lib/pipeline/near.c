@@ -171,9 +171,9 @@ static hbp_status run_paths(near *n, int communication)
         int32_t rank = i;
         n->cuts[0] = 0;
         for (int32_t p = 0; p < s->chunks; p++) {
-            int64_t way = cell_of(n, &w, p, n->cuts[p]) * best + rank;
-            n->cuts[p + 1] = w.next[way];
-            rank = w.rank[way];
+            int64_t path = cell_of(n, &w, p, n->cuts[p]) * best + rank;
+            n->cuts[p + 1] = w.next[path];
+            rank = w.rank[path];
         }
         offer_cuts(n);
     }

@@ -34,7 +34,7 @@ typedef struct search {
     int32_t *from;    /* where the last random moves began */
     int64_t *free_at; /* [M + 1][S] snapshots */
     int64_t *waited;
-    int64_t *sure; /* [S] work of the stage and the least way from its last operation to the step's end */
+    int64_t *sure; /* [S] work of the stage and the least path from its last operation to the step's end */
     int64_t *peak; /* [S] scratch */
     int64_t *key;  /* [M] scratch */
     uint32_t *row;
@@ -308,7 +308,7 @@ static hbp_status search_order(search *s, const int32_t *given)
            (s->total - s->work - HBP__ORDER_PATIENCE_WORK) / HBP__ORDER_PATIENCE < found_at) {
         int64_t best_ns = s->best_ns;
         copy_order(s->from, s->now, s->count);
-        for (int kick = 0; kick < HBP__ORDER_KICKS; kick++) {
+        for (int move = 0; move < HBP__ORDER_KICKS; move++) {
             int32_t i = (int32_t)hbp__rng_below(&rng, (uint64_t)s->count);
             int32_t j = (int32_t)hbp__rng_below(&rng, (uint64_t)s->count);
             move_place(s->now, i, j);
@@ -335,7 +335,7 @@ static int64_t way_to(const hbp__stage_times *t, int64_t k, int64_t m)
     return hbp__add_saturating(t->transfer[cell], t->backward[cell]);
 }
 
-/* Every stage's work and the least way from its last operation, the backward of its first chunk, to the end
+/* Every stage's work and the least path from its last operation, the backward of its first chunk, to the end
  * of the step. */
 static void fill_sure(search *s, const int32_t *given)
 {

@@ -17,6 +17,7 @@
 
 typedef struct planner {
     hbp_context *context;
+    hbp__shortage *shortage;
     hbp_pipeline_options pipeline;
     hbp_partition_options options;
     hbp__stages stages;
@@ -51,6 +52,13 @@ static hbp_status check_options(planner *p)
     return HBP_OK;
 }
 
+/* The cuts at hand do not fit. */
+static hbp_status fall_short(planner *p, const char *how)
+{
+    *p->shortage = hbp__stages_shortage(&p->stages, p->cuts, how);
+    return HBP_E_INFEASIBLE;
+}
+
 static int64_t lack_of(const void *user, const int32_t *cuts, int32_t parts, int32_t worker)
 {
     const hbp__stages *s = user;
@@ -65,8 +73,7 @@ static hbp_status search_rounds(planner *p, int64_t work)
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
     if (status != HBP_E_INFEASIBLE || p->options.mode != HBP_PARTITION_OPTIMAL)
         return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other modes only want the bound */
-    return hbp__stages_fail(p->context, s, p->cuts,
-                            "no partition was found that fits; with the cuts that come nearest");
+    return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
 
 /* The optimum first, so that looking for others cannot cost its proof. */
@@ -82,8 +89,7 @@ static hbp_status search_chain(planner *p, int32_t more)
     hbp__cut_list_close(&one);
     if (status == HBP_E_INFEASIBLE) {
         HBP__TRY(hbp__stages_nearest(p->context, s, p->cuts));
-        return hbp__stages_fail(p->context, s, p->cuts,
-                                "no partition fits; with the cuts that miss by least");
+        return fall_short(p, "no partition fits; with the cuts that miss by least");
     }
     if (status < 0 || !more || p->best.room == 1)
         return status;
@@ -167,9 +173,8 @@ static hbp_status find_candidates(planner *p)
     else if (hbp__stages_fit(s, p->cuts))
         hbp__partition_add(p->partition, s, p->cuts, 0);
     if (!p->partition->candidates)
-        return hbp__stages_fail(p->context, s, p->cuts,
-                                paper ? "nothing near the balanced partition fits, which is the anchor"
-                                      : "the partition of this mode does not fit");
+        return fall_short(p, paper ? "nothing near the balanced partition fits, which is the anchor"
+                                   : "the partition of this mode does not fit");
     return HBP_OK;
 }
 
@@ -345,32 +350,47 @@ static hbp_status plan_partition(planner *p, const hbp_layers *layers)
     return optimal && !proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-static hbp_status partition_layers(hbp_context *context, const hbp_layers *layers,
-                                   const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                   hbp_partition **out)
+static hbp_status partition_layers(planner *p, const hbp_layers *layers, hbp_partition **out)
 {
-    HBP__TRY(hbp__require(context, layers, "layers"));
-    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
-    planner p = {.context = context};
+    hbp_status status = plan_partition(p, layers);
+    if (status >= 0) {
+        *out = p->partition;
+        p->partition = NULL;
+    }
+    close_planner(p);
+    return status;
+}
+
+static hbp_status read_and_partition(hbp_context *context, const hbp_layers *layers,
+                                     const hbp_pipeline_options *pipeline,
+                                     const hbp_partition_options *options, hbp_partition **out,
+                                     hbp__shortage *shortage)
+{
+    planner p = {.context = context, .shortage = shortage};
     HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     HBP__TRY(check_options(&p));
     p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
-    hbp_status status = plan_partition(&p, layers);
-    if (status >= 0) {
-        *out = p.partition;
-        p.partition = NULL;
-    }
-    close_planner(&p);
-    return status;
+    return partition_layers(&p, layers, out);
+}
+
+hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
+                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                 hbp_partition **out, hbp__shortage *shortage)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, read_and_partition(context, layers, pipeline, options, out, shortage));
 }
 
 hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
                                 hbp_partition **out)
 {
+    hbp__shortage shortage;
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, partition_layers(context, layers, pipeline, options, out));
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    hbp_status status = hbp__partition_layers(context, layers, pipeline, options, out, &shortage);
+    return status == HBP_E_INFEASIBLE ? hbp__shortage_fail(context, &shortage) : status;
 }

@@ -76,6 +76,7 @@ typedef struct choosing {
     hbp_pipeline_options pipeline;
     hbp_recompute_options options;
     hbp__live live;
+    hbp__shortage *shortage;
     int64_t work;
     hbp_recompute_report report;
 } choosing;
@@ -89,7 +90,7 @@ static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__r
         HBP__TRY(hbp__recompute_optimal(context, stage, r->options.selective, &r->work, choices, &proven));
         break;
     case HBP_MEMORY_PAPER:
-        HBP__TRY(hbp__recompute_paper(context, stage, choices));
+        HBP__TRY(hbp__recompute_paper(stage, choices));
         break;
     case HBP_MEMORY_ALL:
         hbp__recompute_all(stage, choices);
@@ -101,9 +102,9 @@ static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__r
     }
     int64_t need = hbp__recompute_need(stage, choices);
     if (need > stage->limit)
-        return hbp__recompute_fail(context, stage, need,
-                                   r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
-                                                                      : "every layer recomputed");
+        return hbp__recompute_short(stage, need,
+                                    r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
+                                                                       : "every layer recomputed");
     int64_t added = hbp__recompute_added_ns(stage, choices);
     r->report.proven &= proven || added == 0;
     r->report.recompute_ns = hbp__add_saturating(r->report.recompute_ns, added);
@@ -118,6 +119,7 @@ static hbp_status choose_stage(hbp_context *context, choosing *r, int32_t s, int
     int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(
         hbp__recompute_open(context, r->layers, r->cuts, &r->pipeline, &r->options, &r->live, s, &stage));
+    stage.shortage = r->shortage;
     hbp__recompute_all(&stage, choices);
     /* What is free was measured with every layer recomputed. */
     if (r->options.measured_free_bytes &&
@@ -146,15 +148,11 @@ static hbp_status choose_all(hbp_context *context, choosing *r, int32_t *choices
     return r->options.mode == HBP_MEMORY_OPTIMAL && !r->report.proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                                   const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
-                                   int32_t *choices, hbp_recompute_report *report)
+static hbp_status read_and_choose(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                  const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                  int32_t *choices, hbp_recompute_report *report, hbp__shortage *shortage)
 {
-    HBP__TRY(hbp__require(context, layers, "layers"));
-    HBP__TRY(hbp__require(context, cuts, "cuts"));
-    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
-    HBP__TRY(hbp__require(context, choices, "choices"));
-    choosing r = {.layers = layers, .cuts = cuts};
+    choosing r = {.layers = layers, .cuts = cuts, .shortage = shortage};
     HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
     HBP__TRY(read_options(context, options, layers, r.pipeline.stages, &r.options));
     uint64_t count = (uint64_t)layers->count;
@@ -170,12 +168,26 @@ static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layer
     return status;
 }
 
+hbp_status hbp__choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                 const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                 int32_t *choices, hbp_recompute_report *report, hbp__shortage *shortage)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      read_and_choose(context, layers, cuts, pipeline, options, choices, report, shortage));
+}
+
 hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                 const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
                                 int32_t *choices, hbp_recompute_report *report)
 {
+    hbp__shortage shortage;
     HBP__TRY(hbp__enter(context));
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark,
-                      choose_recompute(context, layers, cuts, pipeline, options, choices, report));
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, cuts, "cuts"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    HBP__TRY(hbp__require(context, choices, "choices"));
+    hbp_status status =
+        hbp__choose_recompute(context, layers, cuts, pipeline, options, choices, report, &shortage);
+    return status == HBP_E_INFEASIBLE ? hbp__shortage_fail(context, &shortage) : status;
 }

@@ -275,7 +275,7 @@ hbp_status hbp__recompute_optimal(hbp_context *context, const hbp__recompute_sta
         return hbp__fail_memory(context, "a stage's choices");
     list_levels(&s, &need);
     if (!s.levels)
-        return hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
+        return hbp__recompute_short(stage, need, "as much recomputed as helps");
     HBP__TRY(try_levels(context, &s, work, proven));
     settle_alike(&s, choices);
     hbp__scratch_release(context, mark);

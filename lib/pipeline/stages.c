@@ -256,24 +256,25 @@ double hbp__stages_variance(const hbp__stages *s, const int64_t *load)
     return squares / s->stages;
 }
 
-hbp_status hbp__stages_fail(hbp_context *context, const hbp__stages *s, const int32_t *cuts, const char *how)
+hbp__shortage hbp__stages_shortage(const hbp__stages *s, const int32_t *cuts, const char *how)
 {
-    int64_t most = 0, need = 0;
-    int32_t worst = 0;
+    hbp__shortage worst = {.how = how, .has_more = s->chunks > s->stages};
+    int64_t most = 0;
+    int32_t stage_of_most = 0;
     for (int32_t stage = 0; stage < s->stages; stage++) {
         int64_t peak = hbp__stages_peak(s, cuts, s->chunks, stage),
                 lacks = peak - s->pipeline->limit_bytes[stage];
         if (lacks > most) {
             most = lacks;
-            need = peak;
-            worst = stage;
+            worst.need_bytes = peak;
+            stage_of_most = stage;
         }
     }
-    return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "%s: stage %d with layers %d..%d%s needs %lld bytes, %lld more than its %lld", how,
-                     (int)worst, (int)cuts[worst], (int)cuts[worst + 1] - 1,
-                     s->chunks > s->stages ? " and further chunks" : "", (long long)need, (long long)most,
-                     (long long)s->pipeline->limit_bytes[worst]);
+    worst.stage = stage_of_most;
+    worst.first_layer = cuts[stage_of_most];
+    worst.last_layer = cuts[stage_of_most + 1] - 1;
+    worst.limit_bytes = s->pipeline->limit_bytes[stage_of_most];
+    return worst;
 }
 
 hbp_status hbp__stages_nearest(hbp_context *context, hbp__stages *s, int32_t *cuts)

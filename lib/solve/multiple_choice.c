@@ -7,7 +7,8 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 
-/* The first search's share of the slack, and how much wider each one is than the one before. */
+/* The first search's share of the slack, and how much wider each one is than the one before: bench_recompute,
+ * layers that all differ. */
 #define FIRST_SHARE 4096
 #define WIDER       8
 

@@ -4,7 +4,8 @@
 #include "base/sort.h"
 #include "solve/multiple_choice.h"
 
-/* States that are remembered to find the way back, 8 bytes each; the search ends when there are more. */
+/* States that are remembered to find the way back, 8 bytes each; the search ends when there are more. Memory
+ * for proofs: 16 MiB; chosen. */
 #define MOST_STATES (INT64_C(1) << 21)
 
 /* Items between two looks at whether to go on. */

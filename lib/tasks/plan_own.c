@@ -3,12 +3,12 @@
 #include "tasks/planning.h"
 #include "tasks/tuning.h"
 
-/* Published ways, from which the search starts. */
-enum { WAYS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
+/* Published methods, from which the search starts. */
+enum { METHODS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
 
 /* Schedules to choose from: the search's; the published waves; then both with the sizes that tile domains
- * alone, or, short of memory, the other published ways. */
-enum { WAVES = 1, CANDIDATES = 1 + WAYS };
+ * alone, or, short of memory, the other published methods. */
+enum { WAVES = 1, CANDIDATES = 1 + METHODS };
 
 typedef struct candidate {
     const hbp__task_problem *problem;
@@ -16,7 +16,7 @@ typedef struct candidate {
     int32_t in_waves;
 } candidate;
 
-/* A candidate placed in one of the ways. */
+/* A candidate placed with one weight of gradients. */
 typedef struct choice {
     candidate *of; /* NULL: none */
     int32_t gradient_part;
@@ -64,7 +64,7 @@ static hbp_status consider_published(choosing *c, int32_t *fits)
     return status < 0 ? status : hbp__planning_keep(c->planning, schedule, 1, c->best, c->best_ns);
 }
 
-/* Ways to weigh gradients when placing: one domain has no rings that cross. */
+/* Weights of gradients that placements are made with: one domain has no rings that cross. */
 static int32_t count_parts(const hbp__planning *p)
 {
     return p->options.placement == HBP_PLACE_FLOWS && p->gpus > p->domain_gpus ? 2 : 1;
@@ -99,29 +99,29 @@ static hbp_status choose_fastest(choosing *c, int32_t short_of_memory, int32_t *
     return consider_published(c, published);
 }
 
-/* The search's slices and the published waves of one problem. The search starts from all published ways, of
- * which the others are kept where there is room for `others` of them; or from the waves alone. */
-static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t ways,
+/* The search's slices and the published waves of one problem. The search starts from all published methods,
+ * of which the others are kept where there is room for `others` of them; or from the waves alone. */
+static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t methods,
                               int32_t others)
 {
     hbp__planning *p = c->planning;
-    hbp__task_slices way[WAYS], own = {.memory = p->context->memory};
-    const hbp__task_slices *given[WAYS];
+    hbp__task_slices made[METHODS], own = {.memory = p->context->memory};
+    const hbp__task_slices *given[METHODS];
     hbp_status status = HBP_OK;
-    for (int32_t i = 0; i < ways; i++) {
-        way[i] = (hbp__task_slices){.memory = p->context->memory};
-        given[i] = &way[i];
+    for (int32_t i = 0; i < methods; i++) {
+        made[i] = (hbp__task_slices){.memory = p->context->memory};
+        given[i] = &made[i];
         if (status >= 0)
-            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &way[i]);
+            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &made[i]);
     }
     if (status >= 0)
-        status = hbp__plan_overlap(p->context, problem, given, ways, p->bounds.bound_ns, effort, &own);
+        status = hbp__plan_overlap(p->context, problem, given, methods, p->bounds.bound_ns, effort, &own);
     c->candidate[c->count++] = (candidate){problem, own, 0};
-    for (int32_t i = 0; i < ways; i++)
+    for (int32_t i = 0; i < methods; i++)
         if (i <= others)
-            c->candidate[c->count++] = (candidate){problem, way[i], i == 0};
+            c->candidate[c->count++] = (candidate){problem, made[i], i == 0};
         else
-            hbp__task_slices_close(&way[i]);
+            hbp__task_slices_close(&made[i]);
     return status;
 }
 
@@ -147,10 +147,10 @@ static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem,
 {
     hbp__planning *p = c->planning;
     if (short_of_memory) {
-        HBP__TRY(make_slices(c, problem, 1, WAYS, WAYS));
+        HBP__TRY(make_slices(c, problem, 1, METHODS, METHODS));
         return choose_fastest(c, 1, published);
     }
-    HBP__TRY(make_slices(c, problem, p->options.effort, WAYS, 0));
+    HBP__TRY(make_slices(c, problem, p->options.effort, METHODS, 0));
     const hbp__size_range range = {1, INT32_MAX, p->domain_gpus};
     hbp__scaling tiling;
     HBP__TRY(hbp__scaling_narrow(p->context, &p->meta, problem->scaling, &range, &tiling));

@@ -65,7 +65,7 @@ static hbp_status read_machine(hbp__planning *p)
     return read_limit(p, &p->machine->fields);
 }
 
-/* One of the published ways. */
+/* One of the published methods. */
 static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
                                  hbp_task_schedule **best, int64_t *best_ns)
 {
@@ -152,6 +152,18 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
                      (long long)sum, (int)p->gpus, (long long)p->limit_bytes, (long long)all);
 }
 
+static hbp_status fail_anywhere(hbp__planning *p, const hbp__misfit *wanted)
+{
+    char message[HBP__MESSAGE_BYTES];
+    hbp_status status = hbp__misfit_fail(p->context, wanted);
+    memcpy(message, p->context->message, sizeof message);
+    return hbp__fail(
+        p->context, status,
+        "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or memory, or share "
+        "out states (sharded_bytes)",
+        message);
+}
+
 /* All sizes; then, where memory is short, others. Where the published waves do not fit with the sizes of the
  * answer, they are tried with others: the answer is not to be longer than they. */
 static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answer *found)
@@ -161,18 +173,12 @@ static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answ
     HBP__TRY(plan_range(p, mode, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, found));
     if (found->published)
         return HBP_OK;
-    char message[HBP__MESSAGE_BYTES]; /* of what was wanted most */
-    memcpy(message, p->context->message, sizeof message);
+    const hbp__misfit wanted = p->misfit; /* of what was wanted most */
     if (!found->best)
         HBP__TRY(plan_ranges(p, mode, scaling, found));
     if (mode == HBP_TASKS_OVERLAP && !found->published)
         HBP__TRY(plan_ranges(p, HBP_TASKS_PAPER, scaling, found));
-    return found->best
-               ? HBP_OK
-               : hbp__fail(p->context, HBP_E_INFEASIBLE,
-                           "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or "
-                           "memory, or share out states (sharded_bytes)",
-                           message);
+    return found->best ? HBP_OK : fail_anywhere(p, &wanted);
 }
 
 static hbp_status plan_any(hbp__planning *p, const hbp__scaling *scaling, hbp_task_schedule **out)

@@ -71,8 +71,8 @@ static hbp_status place_and_build(hbp__planning *p, const hbp__task_problem *pro
 {
     int32_t *ranks;
     HBP__TRY(take_ranks(p, slices, &ranks));
-    HBP__TRY(
-        hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks));
+    HBP__TRY(hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks,
+                               &p->misfit));
     if (p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
         HBP__TRY(hbp__task_compact(p->context, problem, slices, ranks));
     if (!in_waves)
@@ -147,7 +147,7 @@ hbp_status hbp__planning_reuse(hbp__planning *p, hbp_task_schedule **out)
         return HBP_OK;
     hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
     if (status == HBP_E_INVALID)
-        return HBP_OK; /* a schedule that no planner made */
+        return hbp__forgive(p->context); /* a schedule that no planner made */
     HBP__TRY(status);
     hbp__task_slices slices = {.memory = p->context->memory};
     HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));

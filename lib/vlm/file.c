@@ -35,7 +35,7 @@ hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *plan, con
     return status;
 }
 
-/* A breach told as the file's fault. */
+/* A breach reported as the file's fault. */
 static hbp_status blame_file(const hbp__map_read *from, hbp_status status)
 {
     char breach[256];

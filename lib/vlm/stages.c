@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/partition.h"
+#include "pipeline/recompute.h"
 #include "simulate/pipeline.h"
 #include "vlm/tuning.h"
 #include "vlm/vlm.h"
@@ -17,8 +18,9 @@ typedef struct search {
     hbp__vlm_stages now;
     hbp__vlm_stages here; /* best since the last start */
     hbp__vlm_stages *best;
-    int32_t *before; /* [layers] choices that the cuts were made for */
-    int32_t judged;  /* partitions, beyond those that the turns made */
+    int32_t *before;        /* [layers] choices that the cuts were made for */
+    int32_t judged;         /* partitions, beyond those that the turns made */
+    hbp__shortage shortage; /* of the last cuts that did not fit */
 } search;
 
 static hbp_status stages_new(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
@@ -138,7 +140,7 @@ static void keep_less(const hbp__vlm_stages *now, hbp__vlm_stages *best)
 }
 
 /* What `now`'s cuts come to: the least recomputation that fits them, and their time; kept where it is the
- * best so far. HBP_E_INFEASIBLE when they do not fit. */
+ * best so far. HBP_E_INFEASIBLE without a message when they do not fit. */
 static hbp_status judge_cuts(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
@@ -146,8 +148,8 @@ static hbp_status judge_cuts(search *s)
     hbp_recompute_options_init(&options, sizeof options);
     options.mode = o->memory;
     options.selective = o->selective;
-    HBP__TRY(hbp_choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
-                                  s->now.choices, &s->now.report));
+    HBP__TRY(hbp__choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
+                                   s->now.choices, &s->now.report, &s->shortage));
     HBP__TRY(simulate_cuts(s, s->now.cuts, s->now.choices, &s->now.ns));
     keep_less(&s->now, &s->here);
     keep_less(&s->now, s->best);
@@ -166,7 +168,7 @@ static hbp_status partition_for(search *s, const int32_t *choices, const int64_t
     options.mode = s->run->options.model;
     options.run = 1;
     options.candidates = limit_bytes ? 0 : HBP__VLM_STARTS;
-    return hbp_partition_layers(s->run->context, s->layers, &pipeline, &options, out);
+    return hbp__partition_layers(s->run->context, s->layers, &pipeline, &options, out, &s->shortage);
 }
 
 static hbp_status cut_layers(search *s, const int32_t *choices)
@@ -229,14 +231,8 @@ static hbp_status judge_unlimited(search *s, int32_t choice)
         s->before[i] = choice;
     s->here.ns = INT64_MAX;
     HBP__TRY(partition_for(s, s->before, NULL, &partition));
-    int64_t count = hbp_partition_count_candidates(partition);
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-        const int32_t *cuts = NULL;
-        status = hbp_partition_get_candidate(s->run->context, partition, i, &candidate, &cuts);
-        if (status < 0)
-            break;
-        set_cuts(s, cuts);
+    for (int32_t i = 0; i < partition->candidates && status >= 0; i++) {
+        set_cuts(s, hbp__partition_cuts(partition, i));
         status = judge_fitting(s);
     }
     hbp_partition_free(partition);
@@ -346,27 +342,23 @@ static hbp_status find_stages(search *s)
         count_partitions(s, HBP__VLM_FEW_PARTITIONS + 1) <= HBP__VLM_FEW_PARTITIONS) {
         HBP__TRY(judge_all(s));
         if (s->best->ns < INT64_MAX)
-            return hbp__forgive(s->run->context);
+            return HBP_OK;
     }
-    char message[HBP__MESSAGE_BYTES] = "";
     hbp_status status = HBP_E_INFEASIBLE;
     if (o->memory != HBP_MEMORY_ALL)
         status = search_turns(s, HBP_RECOMPUTE_NONE);
     if (status >= 0 && is_ample(s))
-        return hbp__forgive(s->run->context);
+        return HBP_OK;
     if ((status >= 0 || status == HBP_E_INFEASIBLE) && o->memory != HBP_MEMORY_NONE)
         status = search_turns(s, HBP_RECOMPUTE_LAYER);
     if (status < 0 && status != HBP_E_INFEASIBLE)
         return status;
-    memcpy(message, s->run->context->message, sizeof message);
+    const hbp__shortage shortage = s->shortage; /* of the turns, where they found nothing */
     if (o->model == HBP_PARTITION_OPTIMAL && o->memory == HBP_MEMORY_OPTIMAL) {
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_NONE));
         HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_LAYER));
     }
-    if (s->best->ns < INT64_MAX)
-        return hbp__forgive(s->run->context); /* cuts did not fit */
-    memcpy(s->run->context->message, message, sizeof message);
-    return HBP_E_INFEASIBLE;
+    return s->best->ns < INT64_MAX ? HBP_OK : hbp__shortage_fail(s->run->context, &shortage);
 }
 
 static hbp_status measure_bytes(const hbp__vlm_run *run, const hbp__vlm_reference *reference,

@@ -127,19 +127,19 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
     hbp__vlm_reference_fill(&out->reference);
 }
 
-static hbp_status fail_differs(hbp_context *context, const char *what, int64_t row, int64_t told,
+static hbp_status fail_differs(hbp_context *context, const char *what, int64_t row, int64_t reported,
                                int64_t found)
 {
     return hbp__fail(context, HBP_E_INVALID, "%s %lld is %lld; the layers and packs make it %lld", what,
-                     (long long)row, (long long)told, (long long)found);
+                     (long long)row, (long long)reported, (long long)found);
 }
 
-static hbp_status compare_columns(hbp_context *context, const char *what, const int64_t *told,
+static hbp_status compare_columns(hbp_context *context, const char *what, const int64_t *reported,
                                   const int64_t *found, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (told[i] != found[i])
-            return fail_differs(context, what, i, told[i], found[i]);
+        if (reported[i] != found[i])
+            return fail_differs(context, what, i, reported[i], found[i]);
     return HBP_OK;
 }
 

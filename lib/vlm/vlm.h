@@ -59,8 +59,8 @@ double hbp__vlm_vision_scale(const hbp__vlm_reference *reference, const hbp__vlm
 double hbp__vlm_token_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 double hbp__vlm_token_time_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 
-/* Packs, padded or not, of the way the options say. `length` [packs] is what each pack is padded to in data
- * that are padded, else NULL. */
+/* Packs, padded or not, by the method that the options say. `length` [packs] is what each pack is padded to
+ * in data that are padded, else NULL. */
 typedef struct hbp__vlm_packs {
     hbp__memory memory;
     hbp_packs *packs;

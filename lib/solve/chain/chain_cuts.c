@@ -16,10 +16,10 @@ typedef struct least_sums {
     int64_t *first;  /* [parts + 2] first cell of cut p; a cell is a place of a cut */
     int64_t mark;    /* of what was taken before the cells */
     int64_t room;    /* cells */
-    int32_t *number; /* [cells] ways from there to the end of the chain, at most `best` */
+    int32_t *number; /* [cells] paths from there to the end of the chain, at most `best` */
     int64_t *sum;    /* [cells * best] of costs and tolls behind it, ascending; ties by earlier cuts */
     int32_t *next;   /* [cells * best] the next cut */
-    int32_t *rank;   /* [cells * best] which of its ways goes on */
+    int32_t *rank;   /* [cells * best] which of its paths goes on */
 } least_sums;
 
 /* Largest loads from `low` to `high` still to be looked at; sums there are at least `sum`. */
@@ -111,23 +111,23 @@ static hbp_status make_cells(hbp_context *context, least_sums *dp)
     dp->first[0] = 0;
     for (int32_t p = 0; p <= parts; p++)
         dp->first[p + 1] = dp->first[p] + dp->far[p] - dp->near[p] + 1;
-    uint64_t cells = (uint64_t)dp->first[parts + 1], ways = cells * (uint64_t)dp->best;
+    uint64_t cells = (uint64_t)dp->first[parts + 1], paths = cells * (uint64_t)dp->best;
     if (dp->first[parts + 1] <= dp->room)
         return HBP_OK;
     hbp__scratch_release(context, dp->mark);
     dp->number = hbp__take(context, cells, sizeof *dp->number);
-    dp->sum = hbp__take(context, ways, sizeof *dp->sum);
-    dp->next = hbp__take(context, ways, sizeof *dp->next);
-    dp->rank = hbp__take(context, ways, sizeof *dp->rank);
+    dp->sum = hbp__take(context, paths, sizeof *dp->sum);
+    dp->next = hbp__take(context, paths, sizeof *dp->next);
+    dp->rank = hbp__take(context, paths, sizeof *dp->rank);
     HBP__TRY(hbp__scratch_check(context, "where a chain is cut"));
     dp->room = dp->first[parts + 1];
     return HBP_OK;
 }
 
-/* Merges the ways on from the cell `to`, at place `end`, into those of the cell `from`; `extra` is what the
+/* Merges the paths on from the cell `to`, at place `end`, into those of the cell `from`; `extra` is what the
  * part between them and the cut at `end` cost. Ends come in ascending order, so that what is there already
  * goes first among equals. */
-static void merge_ways(least_sums *dp, int64_t from, int64_t to, int32_t end, int64_t extra)
+static void merge_paths(least_sums *dp, int64_t from, int64_t to, int32_t end, int64_t extra)
 {
     int64_t *sum = dp->sum + from * dp->best;
     int32_t *next = dp->next + from * dp->best, *rank = dp->rank + from * dp->best;
@@ -165,7 +165,7 @@ static int64_t fill_cell(least_sums *dp, int32_t part, int32_t begin, int64_t li
             if (cost > left)
                 break;
             if (cost <= left - chain->side[end])
-                merge_ways(dp, from, onward + end, end, cost + chain->toll[end]);
+                merge_paths(dp, from, onward + end, end, cost + chain->toll[end]);
         }
         return end - start + 1;
     }
@@ -220,9 +220,9 @@ static int64_t read_sum(const least_sums *dp, int32_t index, int32_t *cuts)
     int32_t parts = dp->chain->parts, rank = index;
     cuts[0] = 0;
     for (int32_t p = 0; p < parts; p++) {
-        int64_t way = (dp->first[p] + cuts[p] - dp->near[p]) * dp->best + rank;
-        cuts[p + 1] = dp->next[way];
-        rank = dp->rank[way];
+        int64_t path = (dp->first[p] + cuts[p] - dp->near[p]) * dp->best + rank;
+        cuts[p + 1] = dp->next[path];
+        rank = dp->rank[path];
     }
     return dp->sum[index];
 }

@@ -7,8 +7,8 @@
 #include "solve/chain/rounds_search.h"
 
 #define TICK_NODES 16384
-#define SHORT_WALK 64 /* passes of so many moves of every cut, about */
-#define LAY_WORK   8  /* what a node of the tree takes, in parts looked at */
+#define SHORT_WALK 64 /* passes of so many moves of every cut, about: enough for small chains; chosen */
+#define LAY_WORK   8  /* what a node of the tree takes, in parts looked at; chosen */
 
 /* A state of the search of everything: parts laid so far, with what they come to. */
 typedef struct tree {

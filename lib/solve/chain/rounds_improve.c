@@ -6,7 +6,7 @@
 
 #include "base/scratch.h"
 
-#define FARTHEST 16 /* moves of one cut go by 1, 2, 4, ... up to that */
+#define FARTHEST 16 /* moves of one cut go by 1, 2, 4, ... up to that; chosen */
 
 /* How good a partition is: what it lacks, its value, and the squares of its loads, so that a search goes on
  * where the largest load does not change. */

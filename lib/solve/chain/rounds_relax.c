@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 
-#define STEPS 60 /* of the multipliers; most of what they win is won in half as many */
+#define STEPS 60 /* of the multipliers, most of whose gain comes in half as many; chosen */
 
 /* Fills a table from behind, with the part's cost taken `scale` times and its load share[worker] times (NULL:
  * not at all); search->next gets the cuts by which it comes. */

@@ -109,21 +109,21 @@ hbp_status hbp__coarse_use(hbp_context *context, hbp__coarse *coarse, int64_t ti
     for (int64_t k = 0; k < runs; k++)
         times = hbp__min_i64(times, coarse->left[run[k].class_index] / run[k].number);
     while (*used < times) {
-        int64_t at = 0, alike = times - *used;
+        int64_t at = 0, equal = times - *used;
         for (int64_t k = 0; k < runs && at >= 0; k++)
-            at = draw_items(coarse, number, run[k], fine, at, &alike);
+            at = draw_items(coarse, number, run[k], fine, at, &equal);
         if (at < 0)
             return HBP_OK;
-        HBP__TRY(hbp__patterns_add(context, patterns, alike, fine, at));
+        HBP__TRY(hbp__patterns_add(context, patterns, equal, fine, at));
         for (int64_t k = 0; k < at; k++)
-            number[fine[k].class_index] -= alike * fine[k].number;
+            number[fine[k].class_index] -= equal * fine[k].number;
         for (int64_t k = 0; k < runs; k++) {
             int64_t row = run[k].class_index;
-            coarse->left[row] -= alike * run[k].number;
+            coarse->left[row] -= equal * run[k].number;
             while (coarse->top[row] > coarse->first[row] && !number[coarse->top[row]])
                 coarse->top[row]--;
         }
-        *used += alike;
+        *used += equal;
     }
     return HBP_OK;
 }

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "base/scratch.h"
+#include "solve/packing/tight_tuning.h"
 
 /* Reduced costs and pivots below these are taken for zero. */
 #define EPSILON 1e-9
-/* Patterns taken from one round of pricing, at most. */
-#define BATCH 128
-/* The weight of prices in proportion to size, at first. */
-#define FAIR .8
 
 /* The master problem. Rows are classes; the basis starts as one pattern a row, full of that class. */
 typedef struct master {
@@ -219,7 +216,7 @@ static hbp_status generate_patterns(master *m, int32_t *number, double weight, d
     for (int64_t r = 0; r < m->rows; r++)
         m->value[r] = m->price[r] + m->best[m->capacity - m->classes->size[r]];
     int64_t since = m->patterns->count;
-    for (int64_t k = 0; k < BATCH; k++) {
+    for (int64_t k = 0; k < HBP__TIGHT_BATCH; k++) {
         int64_t top = -1;
         for (int64_t r = 0; r < m->rows; r++)
             if (m->value[r] > 0 && (top < 0 || m->value[r] > m->value[top]))
@@ -234,7 +231,7 @@ static hbp_status generate_patterns(master *m, int32_t *number, double weight, d
 
 static hbp_status solve_master(master *m, int32_t *number, double gap)
 {
-    double weight = FAIR, bound = 0;
+    double weight = HBP__TIGHT_FAIR, bound = 0;
     HBP__TRY(start_basis(m));
     while (*m->work > 0) {
         double least;

@@ -7,9 +7,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-
-#define REACH 64 /* light classes that a composite draws from, counted from the first that has items */
-#define SMALL 8  /* partners below this share of a pack come first: composites then stay small */
+#include "solve/packing/tight_tuning.h"
 
 typedef struct gluing {
     hbp_context *context;
@@ -36,13 +34,13 @@ static int64_t to_glue(const gluing *g, int64_t c)
 /* Glues light items, lightest first, to the items of class `partner`, until either run out or none suits. */
 static hbp_status glue_class(gluing *g, int64_t partner)
 {
-    hbp__run run[REACH + 1];
+    hbp__run run[HBP__GLUE_REACH + 1];
     while (g->left[partner]) {
         int64_t spare = -lack_of(g, partner), room = g->room.capacity - g->classes->size[partner];
         int64_t runs = 0, times = g->left[partner];
         while (g->next < g->light && !to_glue(g, g->next))
             g->next++;
-        for (int64_t c = g->next; c < hbp__min_i64(g->next + REACH, g->light) && spare > 0; c++) {
+        for (int64_t c = g->next; c < hbp__min_i64(g->next + HBP__GLUE_REACH, g->light) && spare > 0; c++) {
             int64_t has = to_glue(g, c);
             if (!has)
                 continue;
@@ -69,10 +67,11 @@ static hbp_status glue_class(gluing *g, int64_t partner)
     return HBP_OK;
 }
 
-/* Partners in the order of their use: from SMALL down, then up. What is not glued is a part by itself. */
+/* Partners in the order of their use: from HBP__GLUE_SMALL down, then up. What is not glued is a part by
+ * itself. */
 static hbp_status glue_all(gluing *g)
 {
-    int64_t small = hbp__classes_from(g->classes, g->room.capacity / SMALL + 1);
+    int64_t small = hbp__classes_from(g->classes, g->room.capacity / HBP__GLUE_SMALL + 1);
     for (int64_t c = small - 1; c >= 0; c--)
         if (lack_of(g, c) < 0)
             HBP__TRY(glue_class(g, c));

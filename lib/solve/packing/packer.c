@@ -212,7 +212,7 @@ static int64_t count_fitting(const hbp__packer *packer, int32_t id, int64_t size
     return by_size < by_weight ? by_size : by_weight;
 }
 
-/* Packs `number` items into the packs of state `id`, alike and first in line, and returns how many went
+/* Packs `number` items into the packs of state `id`, equal and first in line, and returns how many went
  * there; 0 when memory is short. Under best and first fit a pack stays first in line until it takes no more,
  * under worst fit the packs take turns. */
 static int64_t place_run(hbp__packer *packer, int32_t id, const hbp__classes *classes, int64_t class_index,

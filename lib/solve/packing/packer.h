@@ -15,7 +15,7 @@ typedef enum hbp__pack_rule {
     HBP__WORST_FIT  /* the most room: shortest pack first */
 } hbp__pack_rule;
 
-/* Alike packs. States form a treap (Aragon and Seidel 1989) over `key`: (room, state) for best and worst fit,
+/* Equal packs. States form a treap (Aragon and Seidel 1989) over `key`: (room, state) for best and worst fit,
  * the number of the state's first pack in order of opening for first fit. */
 typedef struct hbp__pack_state {
     uint64_t key;
@@ -60,7 +60,7 @@ hbp_status hbp__packer_place(hbp__packer *packer, const hbp__classes *classes, i
 hbp_status hbp__packer_take(hbp__packer *packer, const hbp__classes *classes, int64_t times,
                             const hbp__run *run, int64_t runs);
 
-/* Appends the packs that hold anything to `patterns`, in order of opening as far as alike packs stand
+/* Appends the packs that hold anything to `patterns`, in order of opening as far as equal packs stand
  * together.
  */
 hbp_status hbp__packer_write(hbp__packer *packer, hbp__patterns *patterns);

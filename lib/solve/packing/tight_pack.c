@@ -10,16 +10,7 @@
 #include "base/sort.h"
 #include "solve/packing/packer.h"
 #include "solve/packing/tight_parts.h"
-
-#define FIRST_ROWS    128 /* of a relaxation */
-#define MOST_ROWS     1024
-#define FEW_PACKS     8    /* a repair of fewer is not worth its while */
-#define PATIENCE      3    /* passes that may win nothing once rows are at their finest */
-#define MOST_HALVINGS 6    /* of the search for the fewest packs to spread over */
-#define LAST          16   /* the share of the room that closes gaps */
-#define CLOSE         4096 /* a halving that can win less than this share is not worth its while */
-/* Operations of effort 1, at most: .2 to .9 s as measured; each effort more doubles them. */
-#define WORK (INT64_C(1) << 31)
+#include "solve/packing/tight_tuning.h"
 
 typedef struct search {
     hbp_context *context;
@@ -153,13 +144,14 @@ static hbp_status repair_packing(search *s, int64_t packs, int64_t rows)
  * passes with the finest rows end the search. */
 static hbp_status improve_packing(search *s)
 {
-    int64_t rows = FIRST_ROWS, largest = s->best.packs / 2;
-    int32_t patience = PATIENCE;
+    int64_t rows = HBP__TIGHT_FIRST_ROWS, largest = s->best.packs / 2;
+    int32_t patience = HBP__TIGHT_PATIENCE;
     HBP__TRY(try_all(s, rows));
-    while (s->best.packs > s->bound && s->work > 0 && patience > 0 && s->best.packs / 2 >= FEW_PACKS) {
+    while (s->best.packs > s->bound && s->work > 0 && patience > 0 &&
+           s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
         int64_t before = s->best.packs, useless = 1;
-        for (int64_t packs = largest; packs >= FEW_PACKS && s->best.packs > s->bound && s->work > 0;
-             packs /= 2) {
+        for (int64_t packs = largest;
+             packs >= HBP__TIGHT_FEW_PACKS && s->best.packs > s->bound && s->work > 0; packs /= 2) {
             int64_t had = s->best.packs;
             HBP__TRY(repair_packing(s, packs, rows));
             /* Sizes that win nothing at the start of a pass are left out of the next one. */
@@ -168,8 +160,8 @@ static hbp_status improve_packing(search *s)
                 largest = packs / 2;
         }
         if (s->best.packs == before) {
-            patience -= rows >= hbp__min_i64(s->classes->count, MOST_ROWS);
-            rows = hbp__min_i64(rows + rows / 2, MOST_ROWS);
+            patience -= rows >= hbp__min_i64(s->classes->count, HBP__TIGHT_MOST_ROWS);
+            rows = hbp__min_i64(rows + rows / 2, HBP__TIGHT_MOST_ROWS);
             largest = s->best.packs / 2;
         }
     }
@@ -276,7 +268,8 @@ static hbp_status level_packing(search *s, int64_t last)
     int64_t failed = s->bound;
     int fits;
     HBP__TRY(try_level(s, s->bound, last, &fits));
-    for (int i = 0; i < MOST_HALVINGS && s->best.packs - failed > 1 + s->bound / CLOSE; i++) {
+    for (int i = 0; i < HBP__LEVEL_HALVINGS && s->best.packs - failed > 1 + s->bound / HBP__LEVEL_CLOSE;
+         i++) {
         int64_t middle = failed + (s->best.packs - failed) / 2;
         HBP__TRY(try_level(s, middle, last, &fits));
         if (!fits)
@@ -289,14 +282,14 @@ static hbp_status level_packing(search *s, int64_t last)
  * are given to long ones first, by gluing or by spreading. */
 static hbp_status search_capped(search *s, int32_t effort)
 {
-    static const int64_t loose[] = {64, 16, 0};
+    static const int64_t loose[] = {HBP__GLUE_LOOSE};
     for (size_t i = 0; i < sizeof loose / sizeof *loose && s->best.packs > s->bound; i++)
         HBP__TRY(try_glue(s, loose[i]));
-    for (int64_t last = 0; last <= LAST && s->best.packs > s->bound; last += LAST)
+    for (int64_t last = 0; last <= HBP__LEVEL_LAST && s->best.packs > s->bound; last += HBP__LEVEL_LAST)
         HBP__TRY(level_packing(s, last));
     if (!effort || s->best.packs <= s->bound)
         return HBP_OK;
-    s->work = WORK << (effort - 1);
+    s->work = HBP__TIGHT_WORK << (effort - 1);
     return try_glue(s, 0);
 }
 
@@ -321,7 +314,7 @@ static hbp_status search_packs(search *s, int32_t effort)
     /* The search knows no weights. */
     if (!effort || s->classes->weight)
         return HBP_OK;
-    s->work = WORK << (effort - 1);
+    s->work = HBP__TIGHT_WORK << (effort - 1);
     return improve_packing(s);
 }
 

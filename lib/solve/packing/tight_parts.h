@@ -22,7 +22,7 @@ typedef struct hbp__glued {
  * fits a pack, but for one in `loose` of every light class (0: none) and what finds no partner; these stay
  * single.
  *
- * max_weight < INT32_MAX; all items must fit a pack. O(REACH classes), REACH = 64. Close in any case. */
+ * max_weight < INT32_MAX; all items must fit a pack. O(64 classes). Close in any case. */
 hbp_status hbp__glue_open(hbp_context *context, const hbp__classes *classes, hbp__room room, int64_t loose,
                           hbp__glued *glued);
 void hbp__glue_close(hbp__glued *glued);

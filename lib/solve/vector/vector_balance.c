@@ -6,21 +6,11 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "solve/vector/vector_tuning.h"
 
 #define NONE UINT32_MAX
-/* Items of a pack that one round looks at. */
-#define WINDOW 12
-/* Slots of a pack without an item, at most. */
-#define MOST_SPARE 4
-/* Packs are sorted into so many buckets at most. */
-#define BUCKETS 4096
-/* Rounds that bring less than a share of 1/WORTH each end the search. */
-#define WORTH    32
-#define PATIENCE 3
 /* The largest difference, in units of hbp__vector_scale, that squares tell from a larger one. */
 #define MOST (INT64_C(1) << 23)
-/* Packs less unlike than that, a two-thousandth of the capacities, are left as they are. */
-#define ALIKE (INT64_C(1) << 18)
 /* What a unit past a capacity costs, in squared units. */
 #define OVER_SHIFT   36
 #define PACKS_A_TICK 8192
@@ -39,7 +29,7 @@ typedef struct bin {
     uint32_t slots, weight;
 } bin;
 
-typedef struct evening {
+typedef struct balancing {
     hbp_context *context;
     const hbp__vectors *vectors;
     hbp__vector_scale scale;
@@ -48,12 +38,12 @@ typedef struct evening {
     slot *slot;
     uint32_t *order;        /* [packs] */
     uint16_t *bucket;       /* [packs] */
-    int64_t *start;         /* [BUCKETS + 1] */
+    int64_t *start;         /* [HBP__BALANCE_BUCKETS + 1] */
     int64_t mean_a, mean_b; /* in units */
     int64_t off_a, off_b;   /* sums of distances from the means, in units */
     int64_t over_a, over_b; /* packs past a capacity */
     int64_t gain, cost;     /* of a round */
-} evening;
+} balancing;
 
 /* A difference >= 0 in units. */
 static inline int64_t distance_units(int64_t difference, int64_t factor, int32_t shift)
@@ -80,7 +70,7 @@ static meeting meet_packs(const hbp__vectors *v, const bin *p, const bin *q)
                      free_b < 0 ? -free_b : 0};
 }
 
-static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t b)
+static int64_t past_units(const balancing *e, const meeting *m, int64_t a, int64_t b)
 {
     int64_t over_a = m->both_a + hbp__max_i64(a - m->past_a, 0) / 2 + (a > m->past_a);
     int64_t over_b = m->both_b + hbp__max_i64(b - m->past_b, 0) / 2 + (b > m->past_b);
@@ -90,7 +80,7 @@ static int64_t past_units(const evening *e, const meeting *m, int64_t a, int64_t
 
 /* How unlike two packs are whose loads differ by a and b, both >= 0, and how far past their capacities; may
  * be too little where it is `most` or more. */
-static inline int64_t imbalance_of(const evening *e, const meeting *m, int64_t a, int64_t b, int64_t most)
+static inline int64_t imbalance_of(const balancing *e, const meeting *m, int64_t a, int64_t b, int64_t most)
 {
     int64_t da = distance_units(a, e->scale.a, e->scale.shift);
     int64_t cost = da * da;
@@ -104,21 +94,21 @@ static inline int64_t imbalance_of(const evening *e, const meeting *m, int64_t a
 }
 
 /* What a round looks at of a pack: all slots, or a window that moves on from round to round. */
-typedef struct view {
+typedef struct window {
     bin bin;
     int64_t from; /* into slot */
     int64_t count;
-    slot slot[WINDOW];
-} view;
+    slot slot[HBP__BALANCE_WINDOW];
+} window;
 
-static void look_at_pack(const bin *pack, int64_t round, view *w)
+static void look_at_pack(const bin *pack, int64_t round, window *w)
 {
     w->bin = *pack;
     w->from = pack->first;
     w->count = pack->slots;
-    if (pack->slots > WINDOW) {
-        w->from += round * (WINDOW - 1) % (pack->slots - WINDOW + 1);
-        w->count = WINDOW;
+    if (pack->slots > HBP__BALANCE_WINDOW) {
+        w->from += round * (HBP__BALANCE_WINDOW - 1) % (pack->slots - HBP__BALANCE_WINDOW + 1);
+        w->count = HBP__BALANCE_WINDOW;
     }
 }
 
@@ -128,12 +118,12 @@ static inline int64_t magnitude(int64_t x)
 }
 
 /* Makes the best exchange between packs p and q, if any is worth it. */
-static void exchange_items(evening *e, uint32_t p, uint32_t q, const view *w, const view *u)
+static void exchange_items(balancing *e, uint32_t p, uint32_t q, const window *w, const window *u)
 {
     meeting m = meet_packs(e->vectors, &w->bin, &u->bin);
     int64_t before = imbalance_of(e, &m, magnitude(m.a), magnitude(m.b), INT64_MAX), best = before;
     e->cost = hbp__add_saturating(e->cost, before >> 10);
-    if (before < ALIKE)
+    if (before < HBP__BALANCE_ENOUGH)
         return;
     int64_t give = -1, take = -1;
     int64_t most_out = e->vectors->max_weight - u->bin.weight;
@@ -168,11 +158,11 @@ static void exchange_items(evening *e, uint32_t p, uint32_t q, const view *w, co
 
 /* Pairs up the packs order[n - 1 - i] and order[i + turn] for i in [begin, end). They lie anywhere in memory,
  * so first all are copied: the copies wait for memory at the same time. */
-static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begin, int64_t end)
+static void exchange_block(balancing *e, int64_t round, int64_t turn, int64_t begin, int64_t end)
 {
     int64_t half = e->packs / 2;
     uint32_t pack[2 * BLOCK];
-    view seen[2 * BLOCK];
+    window seen[2 * BLOCK];
     for (int64_t i = begin, k = 0; i < end; i++, k += 2) {
         pack[k] = e->order[e->packs - 1 - i];
         pack[k + 1] = e->order[i + turn < half ? i + turn : i + turn - half];
@@ -181,16 +171,16 @@ static void exchange_block(evening *e, int64_t round, int64_t turn, int64_t begi
         look_at_pack(&e->bin[pack[k]], round, &seen[k]);
     for (int64_t k = 0; k < 2 * (end - begin); k++) { /* fixed sizes are faster; there are slots to spare */
         const slot *from = e->slot + seen[k].from;
-        if (seen[k].count <= WINDOW / 2)
-            memcpy(seen[k].slot, from, WINDOW / 2 * sizeof *from);
+        if (seen[k].count <= HBP__BALANCE_WINDOW / 2)
+            memcpy(seen[k].slot, from, HBP__BALANCE_WINDOW / 2 * sizeof *from);
         else
-            memcpy(seen[k].slot, from, WINDOW * sizeof *from);
+            memcpy(seen[k].slot, from, HBP__BALANCE_WINDOW * sizeof *from);
     }
     for (int64_t k = 0; k < 2 * (end - begin); k += 2)
         exchange_items(e, pack[k], pack[k + 1], &seen[k], &seen[k + 1]);
 }
 
-static hbp_status measure_packs(evening *e)
+static hbp_status measure_packs(balancing *e)
 {
     e->off_a = e->off_b = e->over_a = e->over_b = 0;
     for (int64_t p = 0; p < e->packs; p++) {
@@ -206,8 +196,8 @@ static hbp_status measure_packs(evening *e)
 }
 
 /* What round `round` sorts by: 0 the first size, 1 the second, 2 their sum, 3 their difference. A size in
- * which packs are alike already is not worth sorting by, unless it is past its capacity somewhere. */
-static int32_t key_of(const evening *e, int64_t round)
+ * which packs are balanced already is not worth sorting by, unless it is past its capacity somewhere. */
+static int32_t key_of(const balancing *e, int64_t round)
 {
     if (e->over_a && !e->over_b && round % 2)
         return 0;
@@ -221,7 +211,7 @@ static int32_t key_of(const evening *e, int64_t round)
 }
 
 /* Sorts e->order by the key, stable; *differ is 0 when all have one. */
-static hbp_status sort_packs(evening *e, int32_t key, uint32_t *scratch, int *differ)
+static hbp_status sort_packs(balancing *e, int32_t key, uint32_t *scratch, int *differ)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
     int64_t factor_a = key == 1 ? 0 : e->scale.a;
@@ -236,7 +226,7 @@ static hbp_status sort_packs(evening *e, int32_t key, uint32_t *scratch, int *di
     if (!*differ)
         return HBP_OK;
     int32_t shift = 0;
-    int64_t buckets = hbp__min_i64(e->packs, BUCKETS), *start = e->start;
+    int64_t buckets = hbp__min_i64(e->packs, HBP__BALANCE_BUCKETS), *start = e->start;
     while ((high - low) >> shift >= buckets)
         shift++;
     memset(start, 0, (size_t)(buckets + 1) * sizeof *start);
@@ -265,7 +255,7 @@ static int64_t turn_of(int64_t round, int64_t half)
     return s ? (half / s + round) % half : 0;
 }
 
-static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
+static hbp_status run_round(balancing *e, int64_t round, uint32_t *scratch)
 {
     e->gain = e->cost = 0;
     int differ;
@@ -281,17 +271,18 @@ static hbp_status run_round(evening *e, int64_t round, uint32_t *scratch)
     return measure_packs(e);
 }
 
-static hbp_status open_evening(evening *e, const hbp__vector_packing *packing)
+static hbp_status open_balancing(balancing *e, const hbp__vector_packing *packing)
 {
     uint64_t packs = (uint64_t)packing->packs;
     e->packs = packing->packs;
     e->scale = hbp__vector_scale_of(e->vectors);
     e->slot =
-        hbp__take(e->context, (uint64_t)e->vectors->count + MOST_SPARE * packs + WINDOW, sizeof *e->slot);
+        hbp__take(e->context, (uint64_t)e->vectors->count + HBP__BALANCE_SPARE * packs + HBP__BALANCE_WINDOW,
+                  sizeof *e->slot);
     e->bin = hbp__take_zero(e->context, packs, sizeof *e->bin);
     e->order = hbp__take(e->context, packs, 2 * sizeof *e->order);
     e->bucket = hbp__take(e->context, packs, sizeof *e->bucket);
-    e->start = hbp__take(e->context, BUCKETS + 1, sizeof *e->start);
+    e->start = hbp__take(e->context, HBP__BALANCE_BUCKETS + 1, sizeof *e->start);
     return hbp__scratch_check(e->context, "packs to even");
 }
 
@@ -302,7 +293,7 @@ static int64_t mean_units(int64_t sum, int64_t packs, int64_t factor, int32_t sh
 }
 
 /* Items by pack, and room for one more item in each, or for a few more where there are few. */
-static hbp_status read_packing(evening *e, const hbp__vector_packing *packing)
+static hbp_status read_packing(balancing *e, const hbp__vector_packing *packing)
 {
     const hbp__vectors *v = e->vectors;
     int64_t at = 0, sum_a = 0, sum_b = 0;
@@ -313,7 +304,8 @@ static hbp_status read_packing(evening *e, const hbp__vector_packing *packing)
     int64_t mean = v->count / e->packs;
     for (int64_t p = 0; p < e->packs; p++) {
         HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
-        int64_t items = e->bin[p].slots, spare = hbp__min_i64(1 + hbp__max_i64(0, mean - items), MOST_SPARE);
+        int64_t items = e->bin[p].slots,
+                spare = hbp__min_i64(1 + hbp__max_i64(0, mean - items), HBP__BALANCE_SPARE);
         e->bin[p].first = at;
         e->bin[p].slots = 0;
         e->order[p] = (uint32_t)p;
@@ -334,13 +326,13 @@ static hbp_status read_packing(evening *e, const hbp__vector_packing *packing)
     }
     for (int64_t p = 0; p < e->packs; p++)
         e->bin[p].slots = (uint32_t)((p + 1 < e->packs ? e->bin[p + 1].first : at) - e->bin[p].first);
-    memset(e->slot + at, 0, WINDOW * sizeof *e->slot);
+    memset(e->slot + at, 0, HBP__BALANCE_WINDOW * sizeof *e->slot);
     e->mean_a = mean_units(sum_a, e->packs, e->scale.a, e->scale.shift);
     e->mean_b = mean_units(sum_b, e->packs, e->scale.b, e->scale.shift);
     return HBP_OK;
 }
 
-static hbp_status write_packing(const evening *e, hbp__vector_packing *packing)
+static hbp_status write_packing(const balancing *e, hbp__vector_packing *packing)
 {
     for (int64_t p = 0; p < e->packs; p++) {
         HBP__TRY(hbp__tick_row(e->context, "even packs", p, e->packs));
@@ -358,17 +350,17 @@ hbp_status hbp__vector_balance(hbp_context *context, const hbp__vectors *vectors
     if (!packing->packs)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
-    evening e = {.context = context, .vectors = vectors};
-    HBP__TRY(open_evening(&e, packing));
+    balancing e = {.context = context, .vectors = vectors};
+    HBP__TRY(open_balancing(&e, packing));
     HBP__TRY(hbp__tick(context, "even packs", 0, rounds));
     HBP__TRY(read_packing(&e, packing));
     HBP__TRY(measure_packs(&e));
-    int64_t patience = PATIENCE;
+    int64_t patience = HBP__BALANCE_PATIENCE;
     for (int64_t round = 0; round < rounds && patience > 0; round++) {
         int64_t over_before = e.over_a + e.over_b;
         HBP__TRY(run_round(&e, round, e.order + e.packs));
-        int useful = e.gain > e.cost / WORTH || e.over_a + e.over_b < over_before;
-        patience = useful ? PATIENCE : patience - 1;
+        int useful = e.gain > e.cost / HBP__BALANCE_WORTH || e.over_a + e.over_b < over_before;
+        patience = useful ? HBP__BALANCE_PATIENCE : patience - 1;
     }
     for (int64_t p = 0; p < e.packs; p++)
         *over += e.bin[p].a > vectors->capacity_a || e.bin[p].b > vectors->capacity_b ||

@@ -6,12 +6,10 @@
 
 #include "base/bits.h"
 #include "base/checked.h"
+#include "solve/vector/vector_tuning.h"
 
-#define SIDE HBP__GRID_SIDE
-#define NONE UINT32_MAX
-/* Packs of one cell that are looked at, and cells whose packs may or may not fit, for one item. */
-#define LOOK         8
-#define TRIES        6
+#define SIDE         HBP__GRID_SIDE
+#define NONE         UINT32_MAX
 #define ITEMS_A_TICK 16384
 
 hbp_status hbp__vector_grid_open(hbp_context *context, const hbp__vectors *vectors, hbp__vector_grid *grid)
@@ -97,7 +95,7 @@ static uint32_t look_in_cell(const hbp__vector_grid *grid, int64_t cell, const e
 {
     uint32_t pack = grid->head[cell];
     *before = NONE;
-    for (int32_t k = 0; k < LOOK && pack != NONE; k++) {
+    for (int32_t k = 0; k < HBP__GRID_LOOK && pack != NONE; k++) {
         if (pack_holds(grid, pack, e))
             return pack;
         *before = pack;
@@ -120,7 +118,7 @@ static void leave_cell(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint
 /* The pack that is left with the least room, in shares of the capacities, taken out of its cell; NONE. */
 static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
 {
-    int64_t best = INT64_MAX, cell = -1, tries = TRIES;
+    int64_t best = INT64_MAX, cell = -1, tries = HBP__GRID_TRIES;
     uint32_t pack = NONE, before = NONE;
     for (int64_t row = e->row; row < SIDE; row++) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
@@ -148,7 +146,7 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
 }
 
 /* The pack with the largest product of its room with the item, taken out of its cell; NONE. */
-static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
+static uint32_t take_balanced(hbp__vector_grid *grid, const entrant *e)
 {
     int64_t by_row = e->a * grid->scale.a, by_column = e->b * grid->scale.b;
     int64_t best = -1, cell = -1;
@@ -165,7 +163,7 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
     uint32_t pack = NONE, before = NONE;
     if (cell >= 0)
         pack = look_in_cell(grid, cell, e, &before);
-    int64_t tries = TRIES;
+    int64_t tries = HBP__GRID_TRIES;
     for (int64_t row = SIDE - 1; row >= e->row && pack == NONE && tries > 0; row--) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
         for (; bits && pack == NONE && tries > 0; tries--) {
@@ -192,7 +190,7 @@ hbp_status hbp__vector_place(hbp__vector_grid *grid, hbp__place_rule rule, uint3
         entrant e = {v->a[item], v->b[item], hbp__vector_weight(v, item), 0, 0};
         e.row = cell_of(grid->times_a, e.a);
         e.column = cell_of(grid->times_b, e.b);
-        uint32_t pack = rule == HBP__PLACE_TIGHT ? take_tight(grid, &e) : take_even(grid, &e);
+        uint32_t pack = rule == HBP__PLACE_TIGHT ? take_tight(grid, &e) : take_balanced(grid, &e);
         if (pack == NONE) {
             if (rule == HBP__PLACE_BALANCED) {
                 order[(*left)++] = item;

@@ -6,13 +6,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-
-/* Patterns that are kept apart, at most: each pair of them is compared. */
-#define MOST_PATTERNS 256
-/* Sets of items of one pattern that may change hands. */
-#define MOST_SETS 160
-/* Passes over all pairs. */
-#define PASSES 24
+#include "solve/vector/vector_tuning.h"
 
 /* Packs that hold items[c] of each class. */
 typedef struct kind {
@@ -35,14 +29,14 @@ typedef struct mixing {
     hbp__mix_room room;
     int64_t factor_first, factor_second; /* capacities in one unit */
     int64_t *work;
-    kind *kind; /* [MOST_PATTERNS + 2] */
+    kind *kind; /* [HBP__MIX_PATTERNS + 2] */
     int64_t kinds;
-    set *give, *take; /* [MOST_SETS] */
+    set *give, *take; /* [HBP__MIX_SETS] */
 } mixing;
 
 static void add_set(set *sets, int64_t *count, set s)
 {
-    if (*count < MOST_SETS)
+    if (*count < HBP__MIX_SETS)
         sets[(*count)++] = s;
 }
 
@@ -149,12 +143,12 @@ static int mix_pair(mixing *m, int64_t p, int64_t q)
 static hbp_status mix_patterns(mixing *m)
 {
     int changed = 1;
-    for (int32_t pass = 0; pass < PASSES && changed; pass++) {
+    for (int32_t pass = 0; pass < HBP__MIX_PASSES && changed; pass++) {
         changed = 0;
         for (int64_t p = 0; p < m->kinds; p++) {
-            HBP__TRY(hbp__tick(m->context, "mix patterns", pass, PASSES));
+            HBP__TRY(hbp__tick(m->context, "mix patterns", pass, HBP__MIX_PASSES));
             for (int64_t q = 0; q < p && p < m->kinds; q++) {
-                if (*m->work <= 0 || m->kinds > MOST_PATTERNS - 2)
+                if (*m->work <= 0 || m->kinds > HBP__MIX_PATTERNS - 2)
                     return HBP_OK;
                 changed |= mix_pair(m, p, q);
             }
@@ -195,17 +189,17 @@ static hbp_status write_patterns(const mixing *m, hbp__patterns *patterns)
 hbp_status hbp__mix_balance(hbp_context *context, const hbp__mix_class *classes, int64_t count,
                             hbp__mix_room room, int64_t *work, hbp__patterns *patterns)
 {
-    if (patterns->count > MOST_PATTERNS - 2 || patterns->count < 2)
+    if (patterns->count > HBP__MIX_PATTERNS - 2 || patterns->count < 2)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
     mixing m = {context, classes, count, room, 0, 0, work, NULL, 0, NULL, NULL};
     int64_t most = hbp__max_i64(hbp__max_i64(room.first, room.second), INT64_C(1) << 20);
     m.factor_first = most / room.first;
     m.factor_second = most / room.second;
-    m.kind = hbp__take(context, MOST_PATTERNS, sizeof *m.kind);
-    m.give = hbp__take(context, MOST_SETS, 2 * sizeof *m.give);
+    m.kind = hbp__take(context, HBP__MIX_PATTERNS, sizeof *m.kind);
+    m.give = hbp__take(context, HBP__MIX_SETS, 2 * sizeof *m.give);
     HBP__TRY(hbp__scratch_check(context, "kinds of packs"));
-    m.take = m.give + MOST_SETS;
+    m.take = m.give + HBP__MIX_SETS;
     read_patterns(&m, patterns);
     HBP__TRY(mix_patterns(&m));
     HBP__TRY(write_patterns(&m, patterns));

@@ -7,12 +7,11 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "solve/vector/vector_tuning.h"
 #include "solve/vector/vectors.h"
 
 #define WHAT "vector packing"
 
-/* Rounds of exchanges for packs that are past a capacity, at effort 1. */
-#define MEND_ROUNDS  12
 #define ITEMS_A_TICK 4096
 /* Packs looked at between two looks at a request to cancel. */
 #define PACKS_A_TICK (INT64_C(1) << 20)
@@ -172,7 +171,7 @@ static hbp_status place_rest(hbp__vector_run *r, int64_t count)
 }
 
 /* Numbers the packs of the trial that hold something; keeps it if it is better than the best. */
-static hbp_status keep_better(hbp__vector_run *r, int is_even)
+static hbp_status keep_better(hbp__vector_run *r, int is_balanced)
 {
     int64_t packs = 0;
     HBP__TRY(measure_loads(r));
@@ -185,7 +184,7 @@ static hbp_status keep_better(hbp__vector_run *r, int is_even)
     r->trial.packs = packs;
     if (r->best.packs && r->best.packs <= packs)
         return HBP_OK;
-    r->best_is_balanced = is_even;
+    r->best_is_balanced = is_balanced;
     hbp__vector_packing swap = r->best;
     r->best = r->trial;
     r->trial = swap;
@@ -195,7 +194,8 @@ static hbp_status keep_better(hbp__vector_run *r, int is_even)
 hbp_status hbp__vector_run_mend(hbp__vector_run *r)
 {
     int64_t over = 0, out = 0;
-    HBP__TRY(hbp__vector_balance(r->context, r->vectors, &r->trial, MEND_ROUNDS * r->effort, &over));
+    HBP__TRY(
+        hbp__vector_balance(r->context, r->vectors, &r->trial, HBP__VECTOR_MEND_ROUNDS * r->effort, &over));
     if (over) {
         HBP__TRY(take_out_all(r, &out));
         HBP__TRY(place_rest(r, out));

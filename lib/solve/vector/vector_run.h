@@ -54,7 +54,7 @@ typedef struct hbp__vector_run {
     hbp__vector_load *load; /* [load_room] of packs; scratch */
     int64_t load_room;
     hbp__vector_packing best, trial;
-    int best_is_balanced; /* exchanges have made its packs alike */
+    int best_is_balanced; /* exchanges have balanced its packs */
 } hbp__vector_run;
 
 /* Makes room for the loads of `packs` packs, all 0. */
@@ -71,7 +71,7 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count);
  * it is the best. */
 hbp_status hbp__vector_run_mend(hbp__vector_run *r);
 
-/* Tries best fit decreasing; `packs` even packs. */
+/* Tries best fit decreasing; `packs` balanced packs. */
 hbp_status hbp__vector_run_tight(hbp__vector_run *r);
 hbp_status hbp__vector_run_balanced(hbp__vector_run *r, int64_t packs);
 
@@ -100,7 +100,7 @@ typedef struct hbp__mix_room {
 } hbp__mix_room;
 
 /* Rewrites `patterns` over these classes by exchanges of up to three items (of any number, where they are all
- * of one class) between two patterns, so that packs become alike in both sizes; no pack is taken past
+ * of one class) between two patterns, so that packs become balanced in both sizes; no pack is taken past
  * room.first or grows in number. At most *work comparisons are made; it counts down. */
 hbp_status hbp__mix_balance(hbp_context *context, const hbp__mix_class *classes, int64_t count,
                             hbp__mix_room room, int64_t *work, hbp__patterns *patterns);

@@ -57,7 +57,7 @@ static inline hbp__vector_scale hbp__vector_scale_of(const hbp__vectors *vectors
     return scale;
 }
 
-/* Packs all items. `rng` draws which of the items that are alike go where. Effort 1..9 spends growing,
+/* Packs all items. `rng` draws which of equal items go where. Effort 1..9 spends growing,
  * counted work; packing->pack_of [count] is written, *bound gets a lower bound on the packs. O(n log n) for n
  * items at effort 1. */
 hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, int32_t effort, hbp__rng *rng,
@@ -72,8 +72,8 @@ hbp_status hbp__vector_bound(hbp_context *context, const hbp__vectors *vectors, 
 
 /* Exchanges items between packs, or moves them, in at most `rounds` rounds: packs are sorted by one size, or
  * the other, or their sum or difference; the first meets the last, the second the last but one, ...; and each
- * pair makes the one exchange that leaves the two most alike. What a pack holds past a capacity counts more
- * than any likeness, so that packs given past their capacities come within them where exchanges can bring
+ * pair makes the one exchange that leaves the two best balanced. What a pack holds past a capacity counts
+ * more than any balance, so that packs given past their capacities come within them where exchanges can bring
  * that about; no exchange makes it worse, or takes a pack past max_weight. Ends early when a few rounds bring
  * nothing. *over gets the number of packs that are left past a capacity or max_weight. O(rounds packs k^2)
  * for k items in a pack, at most 12 of which are looked at. */

@@ -49,7 +49,7 @@ static void ask_shares(hbp__list_scheduling *r, int32_t part, int64_t now_ns, in
     r->asked_ns[part] = now_ns;
 }
 
-/* Brings those who may start into order, the longest way first. Little changes from one time to the next, so
+/* Brings those who may start into order, the longest path first. Little changes from one time to the next, so
  * that insertion takes little more than a look. */
 static void order_ready(hbp__list_scheduling *r, int64_t now_ns, int64_t aim_ns)
 {
@@ -76,7 +76,7 @@ static void raise_size(hbp__list_scheduling *r, int32_t m, int32_t k, int32_t *f
 }
 
 /* First what the slow operators take, or what there is; then what the fast ones do, those first that have the
- * larger part of their operators fast; what is left goes to the longest way. */
+ * larger part of their operators fast; what is left goes to the longest path. */
 static void share_out(hbp__list_scheduling *r, int32_t free)
 {
     const hbp__allocation *a = r->allocation;

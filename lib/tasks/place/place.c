@@ -10,6 +10,7 @@
 
 typedef struct placing {
     hbp__board board;
+    hbp__misfit *misfit;
     int32_t *best; /* [ranks] the best placement so far */
     int32_t *first_fit;
     int64_t best_over;
@@ -50,28 +51,43 @@ static hbp_status improve_greedy(placing *p, int32_t how)
     return HBP_OK;
 }
 
-static hbp_status fail_to_fit(placing *p, const hbp__tight_slice *tight)
+hbp_status hbp__misfit_fail(hbp_context *context, const hbp__misfit *misfit)
+{
+    if (misfit->slice < 0)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "no placement found: slices take %lld bytes at least on %d GPUs of %lld bytes",
+                         (long long)misfit->needs_bytes, (int)misfit->gpus, (long long)misfit->limit_bytes);
+    return hbp__fail(
+        context, HBP_E_INFEASIBLE,
+        "slice %d (%d operators from %s) needs %lld bytes on each of %d GPUs; of those free at its time %d "
+        "have them, and the freest has %lld of %lld left",
+        (int)misfit->slice, (int)misfit->operators, misfit->first_operator, (long long)misfit->needs_bytes,
+        (int)misfit->gpus, (int)misfit->fitting, (long long)misfit->left_bytes,
+        (long long)misfit->limit_bytes);
+}
+
+/* HBP_E_INFEASIBLE, and why. */
+static hbp_status tell_misfit(placing *p, const hbp__tight_slice *tight)
 {
     const hbp__board *board = &p->board;
     const hbp__task_problem *problem = board->problem;
+    *p->misfit = (hbp__misfit){.slice = tight->slice, .limit_bytes = problem->limit_bytes};
     if (tight->slice < 0) {
-        int64_t bytes = 0;
+        p->misfit->gpus = board->gpus;
         for (int32_t s = 0; s < board->count; s++)
-            bytes =
-                hbp__add_saturating(bytes, hbp__mul_saturating(board->own_bytes[s], board->slice[s].gpus));
-        return hbp__fail(board->context, HBP_E_INFEASIBLE,
-                         "no placement found: slices take %lld bytes at least on %d GPUs of %lld bytes",
-                         (long long)bytes, (int)board->gpus, (long long)problem->limit_bytes);
+            p->misfit->needs_bytes = hbp__add_saturating(
+                p->misfit->needs_bytes, hbp__mul_saturating(board->own_bytes[s], board->slice[s].gpus));
+        return HBP_E_INFEASIBLE;
     }
     const hbp__task_slice *slice = &board->slice[tight->slice];
     int64_t o = problem->meta->meta_op[slice->meta_op].first + slice->first;
-    return hbp__fail(
-        board->context, HBP_E_INFEASIBLE,
-        "slice %d (%d operators from %s) needs %lld bytes on each of %d GPUs; of those free at its time %d "
-        "have them, and the freest has %lld of %lld left",
-        (int)tight->slice, (int)slice->count, problem->graph->operators[problem->meta->operators[o]].name,
-        (long long)tight->needs_bytes, (int)slice->gpus, (int)tight->fitting, (long long)tight->left_bytes,
-        (long long)problem->limit_bytes);
+    p->misfit->operators = slice->count;
+    p->misfit->first_operator = problem->graph->operators[problem->meta->operators[o]].name;
+    p->misfit->gpus = slice->gpus;
+    p->misfit->fitting = tight->fitting;
+    p->misfit->needs_bytes = tight->needs_bytes;
+    p->misfit->left_bytes = tight->left_bytes;
+    return HBP_E_INFEASIBLE;
 }
 
 /* A slice that no GPU holds even alone, which no search would find room for. */
@@ -82,30 +98,30 @@ static hbp_status check_bytes(placing *p)
     for (int32_t s = 0; s < board->count; s++) {
         int64_t bytes = hbp__board_added(board, s, 0);
         if (bytes > limit)
-            return fail_to_fit(p, &(hbp__tight_slice){s, 0, bytes, limit});
+            return tell_misfit(p, &(hbp__tight_slice){s, 0, bytes, limit});
     }
     return HBP_OK;
 }
 
-/* Ways that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
+/* Methods that look at memory alone, until one fits; then as few bytes between ranks as that leaves. */
 static hbp_status fit_memory(placing *p)
 {
-    static const int32_t ways[] = {HBP__GREEDY_SPREAD, HBP__GREEDY_THRIFT};
+    static const int32_t methods[] = {HBP__GREEDY_SPREAD, HBP__GREEDY_THRIFT};
     for (int32_t i = 0; i < 2 && p->best_over > 0; i++)
-        HBP__TRY(improve_greedy(p, ways[i]));
+        HBP__TRY(improve_greedy(p, methods[i]));
     if (p->best_over == 0)
         return HBP_OK;
     int32_t found;
     hbp__tight_slice tight;
     HBP__TRY(hbp__board_backtrack(&p->board, HBP__PLACE_NODES, &found, &tight));
     if (!found)
-        return fail_to_fit(p, &tight);
+        return tell_misfit(p, &tight);
     HBP__TRY(hbp__board_improve(&p->board, p->improve_work));
     offer_placement(p);
     return HBP_OK;
 }
 
-/* One start, a short search; where that does not fit, the ways that look at memory. */
+/* One start, a short search; where that does not fit, the methods that look at memory. */
 static hbp_status place_hastily(placing *p)
 {
     p->improve_work /= 2;
@@ -169,9 +185,9 @@ static void set_work(placing *p)
 
 hbp_status hbp__place_slices(hbp_context *context, const hbp__task_problem *problem,
                              const hbp__task_slices *slices, int32_t placement,
-                             const hbp_task_schedule *previous, int32_t *ranks)
+                             const hbp_task_schedule *previous, int32_t *ranks, hbp__misfit *misfit)
 {
-    placing p = {0};
+    placing p = {.misfit = misfit};
     int64_t mark = hbp__scratch_mark(context);
     if (placement < HBP_PLACE_FLOWS || placement > HBP_PLACE_SEQUENTIAL)
         return hbp__fail(context, HBP_E_INVALID, "placement %d; it is 0 to %d", (int)placement,

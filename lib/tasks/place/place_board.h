@@ -1,5 +1,5 @@
 /* Slices on a board of ranks: who holds what, what flows between them, and what it costs to exchange ranks.
- * Every way of placing slices works on one. */
+ * Every method of placement works on one. */
 #ifndef HBP_TASKS_PLACE_BOARD_H
 #define HBP_TASKS_PLACE_BOARD_H
 
