@@ -15,44 +15,31 @@ void hbp_budgets_options_init(hbp_budgets_options *options, uint32_t struct_size
     hbp__struct_init(options, struct_size);
 }
 
-/* Puts `replacement` in the place of a 0; HBP_E_INVALID for a value out of 0..limit. */
-static hbp_status complete(hbp_context *context, const char *name, int64_t *value, int64_t limit,
-                           int64_t replacement)
-{
-    if (*value < 0 || *value > limit)
-        return hbp__fail(context, HBP_E_INVALID, "budgets: %s is %lld; it must be in 0..%lld", name,
-                         (long long)*value, (long long)limit);
-    *value = *value ? *value : replacement;
-    return HBP_OK;
-}
-
-static hbp_status complete_i32(hbp_context *context, const char *name, int32_t *value, int32_t limit,
-                               int32_t replacement)
-{
-    int64_t wide = *value;
-    HBP__TRY(complete(context, name, &wide, limit, replacement));
-    *value = (int32_t)wide;
-    return HBP_OK;
-}
-
 static hbp_status check_options(hbp_context *context, hbp_budgets_options *o)
 {
     if (o->mode != HBP_BUDGETS_PLANE && o->mode != HBP_BUDGETS_LINE)
         return hbp__fail(context, HBP_E_INVALID, "budgets: mode %d is not one of HBP_BUDGETS_*",
                          (int)o->mode);
-    HBP__TRY(complete_i32(context, "samples", &o->samples, INT32_MAX - 1, SAMPLES));
-    HBP__TRY(complete_i32(context, "ranks", &o->ranks, INT32_MAX, RANKS));
-    HBP__TRY(complete_i32(context, "rounds", &o->rounds, INT32_MAX, ROUNDS));
-    HBP__TRY(complete_i32(context, "effort", &o->effort, 9, EFFORT));
-    HBP__TRY(complete(context, "max_tokens", &o->max_tokens, HBP_MAX_LENGTH, HBP_MAX_LENGTH));
-    HBP__TRY(complete(context, "max_vision", &o->max_vision, HBP_MAX_VISION, HBP_MAX_VISION));
-    HBP__TRY(complete(context, "token_multiple", &o->token_multiple, HBP__MAX_MULTIPLE, TOKEN_MULTIPLE));
+    HBP__CHECK_RANGE(context, "budgets: ", o, samples, 0, INT32_MAX - 1);
+    HBP__CHECK_RANGE(context, "budgets: ", o, ranks, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "budgets: ", o, rounds, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "budgets: ", o, effort, 0, 9);
+    HBP__CHECK_RANGE(context, "budgets: ", o, max_tokens, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "budgets: ", o, max_vision, 0, HBP_MAX_VISION);
+    HBP__CHECK_RANGE(context, "budgets: ", o, token_multiple, 0, HBP__MAX_MULTIPLE);
+    o->samples = o->samples ? o->samples : SAMPLES;
+    o->ranks = o->ranks ? o->ranks : RANKS;
+    o->rounds = o->rounds ? o->rounds : ROUNDS;
+    o->effort = o->effort ? o->effort : EFFORT;
+    o->max_tokens = o->max_tokens ? o->max_tokens : HBP_MAX_LENGTH;
+    o->max_vision = o->max_vision ? o->max_vision : HBP_MAX_VISION;
+    o->token_multiple = o->token_multiple ? o->token_multiple : TOKEN_MULTIPLE;
     if (o->most_samples == 0)
         o->most_samples = (double)o->samples + 1;
     if (!hbp__lies_in(o->most_samples, o->samples, INT32_MAX))
         return hbp__fail(context, HBP_E_INVALID,
-                         "budgets: most_samples is %g; it must be in %d (samples)..%d, or 0", o->most_samples,
-                         (int)o->samples, INT32_MAX);
+                         "budgets: most_samples is %g; it must lie in %d (samples)..%d, or 0",
+                         o->most_samples, (int)o->samples, INT32_MAX);
     return HBP_OK;
 }
 

@@ -29,21 +29,16 @@ static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
     if (options->mode < HBP_FILL_BALANCED || options->mode > HBP_FILL_PAPER)
         return hbp__fail(context, HBP_E_INVALID, "fill: mode %d is not one of HBP_FILL_*",
                          (int)options->mode);
-    if (options->effort < 0 || options->effort > 9)
-        return hbp__fail(context, HBP_E_INVALID, "fill: effort is %d; it must be in 0..9",
-                         (int)options->effort);
+    HBP__CHECK_RANGE(context, "fill: ", options, effort, 0, 9);
     if (options->max_samples < 0)
         return hbp__fail(context, HBP_E_INVALID, "fill: max_samples is %d; it must be 0 or more",
                          (int)options->max_samples);
+    HBP__CHECK_RANGE(context, "fill: ", options, sequence_multiple, 0, HBP__MAX_MULTIPLE);
+    HBP__CHECK_RANGE(context, "fill: ", options, pack_multiple, 0, HBP__MAX_MULTIPLE);
     if (!options->sequence_multiple)
         options->sequence_multiple = 1;
     if (!options->pack_multiple)
         options->pack_multiple = 1;
-    const int64_t multiples[] = {options->sequence_multiple, options->pack_multiple};
-    for (int i = 0; i < 2; i++)
-        if (multiples[i] < 1 || multiples[i] > HBP__MAX_MULTIPLE)
-            return hbp__fail(context, HBP_E_INVALID, "fill: %s_multiple is %lld; it must be in 0..%d",
-                             i ? "pack" : "sequence", (long long)multiples[i], HBP__MAX_MULTIPLE);
     return HBP_OK;
 }
 

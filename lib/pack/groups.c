@@ -53,26 +53,16 @@ static hbp_status check_options(hbp_context *context, const hbp_groups_options *
     if (options->mode != HBP_GROUPS_OPTIMAL && options->mode != HBP_GROUPS_PAPER)
         return hbp__fail(context, HBP_E_INVALID, "groups: mode %d is not one of HBP_GROUPS_*",
                          (int)options->mode);
-    if (options->max_groups < 0 || options->max_groups > HBP__MAX_GROUPS)
-        return hbp__fail(context, HBP_E_INVALID, "groups: max_groups is %d; it must be in 0..%d",
-                         (int)options->max_groups, HBP__MAX_GROUPS);
-    if (options->step_slack < -1 || options->step_slack > 99)
-        return hbp__fail(context, HBP_E_INVALID, "groups: step_slack is %d percent; it must be in -1..99",
-                         (int)options->step_slack);
-    const struct {
-        const char *name;
-        int64_t value;
-    } sizes[] = {{"tokens_per_step", options->tokens_per_step},
-                 {"max_length", options->max_length},
-                 {"min_length", options->min_length},
-                 {"pack_multiple", options->pack_multiple},
-                 {"sequence_multiple", options->sequence_multiple},
-                 {"max_pack_length", options->max_pack_length},
-                 {"tokens_per_rank", options->tokens_per_rank}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].value < 0 || sizes[i].value > INT64_C(1) << 50)
-            return hbp__fail(context, HBP_E_INVALID, "groups: %s is %lld; it must be in 0..2^50",
-                             sizes[i].name, (long long)sizes[i].value);
+    const int64_t most = INT64_C(1) << 50;
+    HBP__CHECK_RANGE(context, "groups: ", options, max_groups, 0, HBP__MAX_GROUPS);
+    HBP__CHECK_RANGE(context, "groups: ", options, step_slack, -1, 99);
+    HBP__CHECK_RANGE(context, "groups: ", options, tokens_per_step, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, max_length, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, min_length, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, pack_multiple, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, sequence_multiple, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, max_pack_length, 0, most);
+    HBP__CHECK_RANGE(context, "groups: ", options, tokens_per_rank, 0, most);
     return HBP_OK;
 }
 
@@ -448,7 +438,7 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
                               hbp__level *level)
 {
     if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "group %lld: pack length %lld; it must be in 1..%d",
+        return hbp__fail(context, HBP_E_INVALID, "group %lld: pack length %lld; it must lie in 1..%d",
                          (long long)row, (long long)pack_length, HBP_MAX_LENGTH);
     if (hbp__cost_row(cost, sp) < 0)
         return hbp__fail(context, HBP_E_INVALID,

@@ -19,14 +19,10 @@ void hbp_iterative_fill_options_init(hbp_iterative_fill_options *options, uint32
 static hbp_status check_budgets(hbp_context *context, const hbp_lengths *lengths,
                                 hbp_iterative_fill_options *o)
 {
-    if (o->max_tokens < 1 || o->max_tokens > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: max_tokens is %lld; it must be in 1..%d",
-                         (long long)o->max_tokens, (int)HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_tokens, 1, HBP_MAX_LENGTH);
     if (!lengths->vision)
         o->max_vision = HBP_MAX_VISION;
-    if (o->max_vision < 1 || o->max_vision > HBP_MAX_VISION)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: max_vision is %lld; it must be in 1..%d",
-                         (long long)o->max_vision, (int)HBP_MAX_VISION);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_vision, 1, HBP_MAX_VISION);
     if (o->full_tokens < 0 || o->full_vision < 0)
         return hbp__fail(context, HBP_E_INVALID, "iterative fill: full_%s is %lld; it must be 0 or more",
                          o->full_tokens < 0 ? "tokens" : "vision",
@@ -47,9 +43,7 @@ static hbp_status check_numbers(hbp_context *context, hbp_iterative_fill_options
     if (o->rounds < 0)
         return hbp__fail(context, HBP_E_INVALID, "iterative fill: rounds is %d; it must be 0 or more",
                          (int)o->rounds);
-    if (o->effort < 0 || o->effort > 9)
-        return hbp__fail(context, HBP_E_INVALID, "iterative fill: effort is %d; it must be in 0..9",
-                         (int)o->effort);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, effort, 0, 9);
     if (o->max_samples < 0)
         return hbp__fail(context, HBP_E_INVALID, "iterative fill: max_samples is %d; it must be 0 or more",
                          (int)o->max_samples);
@@ -58,15 +52,10 @@ static hbp_status check_numbers(hbp_context *context, hbp_iterative_fill_options
                          "iterative fill: over_long is %d; samples over a budget are refused (%d) or dropped "
                          "(%d), hbp_lengths_limit cuts them",
                          (int)o->over_long, (int)HBP_OVERLONG_ERROR, (int)HBP_OVERLONG_DROP);
-    int64_t *multiples[] = {&o->sequence_multiple, &o->pack_multiple};
-    for (int i = 0; i < 2; i++) {
-        if (!*multiples[i])
-            *multiples[i] = 1;
-        if (*multiples[i] < 1 || *multiples[i] > HBP__MAX_MULTIPLE)
-            return hbp__fail(context, HBP_E_INVALID,
-                             "iterative fill: %s_multiple is %lld; it must be in 0..%d",
-                             i ? "pack" : "sequence", (long long)*multiples[i], HBP__MAX_MULTIPLE);
-    }
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, sequence_multiple, 0, HBP__MAX_MULTIPLE);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, pack_multiple, 0, HBP__MAX_MULTIPLE);
+    o->sequence_multiple = o->sequence_multiple ? o->sequence_multiple : 1;
+    o->pack_multiple = o->pack_multiple ? o->pack_multiple : 1;
     o->rounds = o->rounds ? o->rounds : ROUNDS;
     o->effort = o->effort ? o->effort : 1;
     return HBP_OK;
