@@ -3,7 +3,7 @@
 #define HBP_PIPELINE_ORDER_H
 
 #include "base/context.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* Work of hbp_order_micro_batches, and a fair share for callers that order many steps: in operations run. */
 #define HBP__ORDER_WORK (INT64_C(1) << 25)

@@ -9,7 +9,7 @@
 #include "pipeline/anchors.h"
 #include "pipeline/near.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "solve/chain/chain_rounds.h"
 
 #define CANDIDATES      8

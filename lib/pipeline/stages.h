@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 #include "solve/chain/chain_cuts.h"
 
 typedef struct hbp__stages {

@@ -5,7 +5,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/partition.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "vlm/vlm.h"
 
 typedef struct search {

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "vlm/vlm.h"
 
 /* Micro-batches that differ in work by more than one part in so many are ordered; others stay as drawn. */

@@ -1,5 +1,5 @@
 /* A vision-language plan against itself: what its numbers must be, and its steps run again. */
-#include "simulate/validate.h"
+#include "simulate/plan/validate.h"
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"

@@ -1,11 +1,11 @@
-/* hbp_task_schedule_validate (lib/simulate/task_check.c, task_check_tables.c, task_check_slices.c,
+/* hbp_task_schedule_validate (lib/simulate/tasks/task_check.c, task_check_tables.c, task_check_slices.c,
  * task_check_sums.c). */
 #include <math.h>
 
 #include "data/graph/graph_check.h"
 #include "failing.h"
-#include "simulate/task_bound.h"
-#include "simulate/task_check.h"
+#include "simulate/tasks/task_bound.h"
+#include "simulate/tasks/task_check.h"
 #include "task_schedules.h"
 
 static hbp_status validate(const drawn *d)

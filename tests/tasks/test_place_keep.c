@@ -3,7 +3,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/place/place_greedy.h"
 
 /* The schedule that these ranks make. */
