@@ -6,7 +6,7 @@
 #include "data/lengths/lengths_subset.h"
 #include "epoch/batches.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 #include "step/step.h"
 
 typedef struct planning {

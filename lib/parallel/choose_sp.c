@@ -23,9 +23,7 @@ static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pa
     hbp_sp_options o;
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__options_read(context, &o, sizeof o, options, "hbp_sp_options"));
-    if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "pack_length is %lld; it must lie in 1..%lld",
-                         (long long)pack_length, (long long)HBP_MAX_LENGTH);
+    HBP__TRY(hbp__check_range(context, "pack_length", pack_length, 1, HBP_MAX_LENGTH));
     if (o.tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
                          (long long)o.tokens_per_step);

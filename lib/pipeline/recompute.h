@@ -8,7 +8,7 @@
 #include "data/pipeline/layers.h"
 #include "hbp/recompute.h"
 #include "pipeline/shortage.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 /* The layers of a stage by groups: those of one chunk and kind, whose bytes are weighed by what that many
  * micro-batches in flight hold. */

@@ -9,7 +9,7 @@
 #include "data/plan/plan.h"
 #include "data/table/table.h"
 #include "hbp/plan_vlm.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* What a call works on: options without zeros, and what follows from them and the machine. */
 typedef struct hbp__vlm_run {

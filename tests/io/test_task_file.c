@@ -92,7 +92,7 @@ START_TEST(what_is_wrong_is_named)
         uint64_t value;
         const char *text;
     } cases[] = {
-        {"mode", 9, "the mode is 9; it must be in 0..5"},
+        {"mode", 9, "the mode is 9; it must lie in 0..5"},
         {"placement", 3, "the placement is 3"},
         {"domain_gpus", 0, "the number of GPUs of a domain is 0"},
         {"mode", UINT64_C(1) << 31, "byte 0: the header lacks the number 'mode'"},

@@ -10,7 +10,7 @@
 #include "data/lengths/lengths.h"
 #include "data/packs/groups.h"
 #include "data/packs/packs.h"
-#include "pack/fill.h"
+#include "pack/fill/fill.h"
 #include "test.h"
 
 /* `count` groups of these pack lengths, thresholds the same; the caller frees them. */

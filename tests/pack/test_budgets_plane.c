@@ -1,5 +1,5 @@
 #include "base/rng.h"
-#include "pack/budgets_plane.h"
+#include "pack/vision/budgets.h"
 
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 static hbp_lengths *lengths_of(hbp_context *context, const uint32_t *tokens, const uint32_t *vision,
                                int64_t count)

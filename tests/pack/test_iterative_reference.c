@@ -1,4 +1,4 @@
-#include "pack/iterative_reference.h"
+#include "pack/vision/iterative_reference.h"
 
 #include "data/packs/packs.h"
 #include "failing.h"

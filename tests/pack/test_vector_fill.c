@@ -1,4 +1,4 @@
-#include "pack/vector_fill.h"
+#include "pack/vision/vector_fill.h"
 
 #include "base/checked.h"
 #include "data/lengths/lengths.h"
@@ -6,7 +6,7 @@
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 enum { SAMPLES = 400 };
 

@@ -6,7 +6,7 @@
 #include "data/pipeline/layers.h"
 #include "failing.h"
 #include "hbp/pipeline.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 #define INSTANCE_LAYERS  128
 #define INSTANCE_STAGES  8

@@ -1,6 +1,6 @@
 /* The bound against the optimum of tiny instances, found by looking at every plan of them; against its own
  * definition, evaluated naively; and on instances whose optimum is known. */
-#include "simulate/bound.h"
+#include "simulate/plan/bound.h"
 
 #include <math.h>
 

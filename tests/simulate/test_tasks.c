@@ -1,4 +1,4 @@
-/* hbp_simulate_tasks (lib/simulate/tasks.c). */
+/* hbp_simulate_tasks (lib/simulate/tasks/tasks.c). */
 #include "traps.h"
 
 #include <math.h>

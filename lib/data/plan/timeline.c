@@ -181,9 +181,7 @@ hbp_status hbp__timeline_create(hbp_context *context, const hbp_timeline_columns
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_timeline_columns"));
     if (given.ranks < 1)
         return hbp__fail(context, HBP_E_INVALID, "ranks is %d; there must be at least 1", (int)given.ranks);
-    if (given.count < 1 || given.count > HBP_MAX_SAMPLES)
-        return hbp__fail(context, HBP_E_INVALID, "count is %lld; it must lie in 1..%lld",
-                         (long long)given.count, (long long)HBP_MAX_SAMPLES);
+    HBP__TRY(hbp__check_range(context, "count", given.count, 1, HBP_MAX_SAMPLES));
     hbp_timeline *timeline = hbp__new_zero(&context->memory, 1, sizeof *timeline);
     if (!timeline)
         return hbp__fail_memory(context, "a timeline");

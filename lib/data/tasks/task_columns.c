@@ -2,6 +2,8 @@
  * safe to use, so that columns from a hostile file do no harm. */
 #include "data/tasks/task_schedule.h"
 
+#include "base/options.h"
+
 static hbp_status check_sizes(hbp_context *context, const hbp_task_schedule *s)
 {
     const hbp_task_summary *summary = &s->summary;
@@ -28,20 +30,12 @@ static hbp_status check_sizes(hbp_context *context, const hbp_task_schedule *s)
 static hbp_status check_summary(hbp_context *context, const hbp_task_schedule *s)
 {
     const hbp_task_summary *summary = &s->summary;
-    const struct {
-        const char *what;
-        int64_t value, least, most;
-    } ranges[] = {{"the mode", summary->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
-                  {"the placement", summary->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
-                  {"the number of GPUs", summary->gpus, 1, INT32_MAX},
-                  {"the number of GPUs of a domain", summary->domain_gpus, 1, summary->gpus},
-                  {"the makespan", summary->makespan_ns, 0, INT64_MAX}};
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must be in %lld..%lld", ranges[i].what,
-                             (long long)ranges[i].value, (long long)ranges[i].least,
-                             (long long)ranges[i].most);
-    return HBP_OK;
+    const hbp__range ranges[] = {{"the mode", summary->mode, HBP_TASKS_OVERLAP, HBP_TASKS_DISTMM},
+                                 {"the placement", summary->placement, HBP_PLACE_FLOWS, HBP_PLACE_SEQUENTIAL},
+                                 {"the number of GPUs", summary->gpus, 1, INT32_MAX},
+                                 {"the number of GPUs of a domain", summary->domain_gpus, 1, summary->gpus},
+                                 {"the makespan", summary->makespan_ns, 0, INT64_MAX}};
+    return hbp__check_ranges(context, ranges, sizeof ranges / sizeof *ranges);
 }
 
 /* Offsets [rows + 1] that rise from 0 to `total`: no row is empty. */
@@ -83,7 +77,7 @@ static hbp_status check_ranges(hbp_context *context, const hbp_task_schedule *s)
     for (int64_t i = 0; i < s->table; i++)                                                                   \
         if (s->column[i] < (least) || s->column[i] > (most))                                                 \
             return hbp__fail(context, HBP_E_INVALID,                                                         \
-                             row " %lld of " #column ": " what " is %lld; it must be in %lld..%lld",         \
+                             row " %lld of " #column ": " what " is %lld; it must lie in %lld..%lld",        \
                              (long long)i, (long long)s->column[i], (long long)(least), (long long)(most));
     RANGES(CHECK)
 #undef CHECK
