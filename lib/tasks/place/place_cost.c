@@ -1,5 +1,5 @@
-/* What a placement costs, as data/flow.h has it for flows, and the bytes that ranks hold under it. A flow's
- * cost is O(words + domains), all of them O((flows + slices + users of bundles) (words + domains)). */
+/* What a placement costs, as data/tasks/flow.h has it for flows, and the bytes that ranks hold under it. A
+ * flow's cost is O(words + domains), all of them O((flows + slices + users of bundles) (words + domains)). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -41,7 +41,7 @@ static void scale_costs(hbp__board *board)
         board->reuse[i].bytes >>= board->shift;
 }
 
-/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
+/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/tasks/flow.h has it. */
 static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
 {
     int64_t product;
