@@ -177,6 +177,7 @@ static hbp_status run_epoch(runner *r, int64_t first, int64_t end, int32_t **per
     r->mark = hbp__scratch_mark(context);
     hbp_status status = run_steps(r, first, end, *permutation, step_ns, busy_ns);
     close_times(r);
+    hbp__scratch_release(context, r->mark);
     return status;
 }
 
