@@ -2,9 +2,9 @@
 #ifndef HBP_TESTS_PLACE_H
 #define HBP_TESTS_PLACE_H
 
-#include "data/flow.h"
-#include "data/rank_states.h"
-#include "data/task_flows.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/rank_states.h"
+#include "data/tasks/task_flows.h"
 #include "graphs.h"
 #include "tasks/place/place.h"
 #include "tasks/place/place_board.h"
@@ -116,7 +116,8 @@ static inline void close_case(place_case *c)
     free(c->ranks);
 }
 
-/* Bytes of the fullest rank, by data/rank_states.h; each rank's go to `bytes` [gpus], which may be NULL. */
+/* Bytes of the fullest rank, by data/tasks/rank_states.h; each rank's go to `bytes` [gpus], which may be
+ * NULL. */
 static inline int64_t peak_of(place_case *c, const int32_t *ranks, int64_t *bytes)
 {
     hbp__rank_states states;

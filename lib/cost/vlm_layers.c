@@ -9,8 +9,8 @@
 #include "cost/communication.h"
 #include "cost/cost.h"
 #include "cost/states.h"
-#include "data/layers.h"
-#include "data/vlm.h"
+#include "data/model/vlm.h"
+#include "data/pipeline/layers.h"
 
 /* Activations travel and are kept in bf16. */
 #define ACTIVATION_BYTES 2.0
@@ -365,7 +365,7 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
         fill(&t, &a);
         t.columns.kind = t.kind;
         t.columns.names = t.name;
-        status = hbp_layers_create(context, &t.columns, out);
+        status = hbp__layers_create(context, &t.columns, out);
     } else {
         status = hbp__fail_memory(context, "the layers of a model");
     }

@@ -5,9 +5,9 @@
 #include "epoch/epoch.h"
 #include "hbp/iterative_fill.h"
 #include "hbp/sp.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
 /* Refuses options that ask for what an epoch under two budgets has not. */
 static hbp_status check(const hbp__epoch *epoch)

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 
 #define TICK_WORK (INT64_C(1) << 18)
 

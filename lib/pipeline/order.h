@@ -4,7 +4,7 @@
 
 #include "base/context.h"
 #include "pipeline/tuning.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* Puts `order` [M], which names columns of `times`, each once, into the order of least time that it finds
  * with about `work` operations of simulation: never slower than as given; the best of all for M <=

@@ -10,7 +10,7 @@
 #include "base/scratch.h"
 #include "pipeline/candidates.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "solve/chain/chain.h"
 
 #define MOST_CANDIDATES 64
@@ -34,17 +34,10 @@ typedef struct planner {
 
 static hbp_status check_options(planner *p)
 {
-    const struct {
-        const char *name;
-        int32_t value;
-        int32_t most;
-    } fields[] = {{"mode", p->options.mode, HBP_PARTITION_PAPER},
-                  {"candidates", p->options.candidates, MOST_CANDIDATES},
-                  {"radius", p->options.radius, HBP__NEAR_RADIUS}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value < 0 || fields[i].value > fields[i].most)
-            return hbp__fail(p->context, HBP_E_INVALID, "options.%s is %d; it must lie in 0..%d",
-                             fields[i].name, (int)fields[i].value, (int)fields[i].most);
+    const hbp_partition_options *o = &p->options;
+    HBP__CHECK_RANGE(p->context, "options.", o, mode, 0, HBP_PARTITION_PAPER);
+    HBP__CHECK_RANGE(p->context, "options.", o, candidates, 0, MOST_CANDIDATES);
+    HBP__CHECK_RANGE(p->context, "options.", o, radius, 0, HBP__NEAR_RADIUS);
     if (!p->options.candidates)
         p->options.candidates = HBP__CUT_CANDIDATES;
     if (!p->options.radius)

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/recompute.h"
 #include "pipeline/shortage.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 /* The layers of a stage by groups: those of one chunk and kind, whose bytes are weighed by what that many
  * micro-batches in flight hold. */

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
 #include "pipeline/shortage.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 #include "solve/chain/chain.h"
 
 typedef struct hbp__stages {

@@ -1,9 +1,11 @@
+/* Micro-batches dealt to steps that are each a small copy of the epoch. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/deal.h"
 #include "schedule/mix.h"
 
 /* Streams of the generator, one a use. */
@@ -137,8 +139,8 @@ static hbp_status make_units(mixer *x)
     for (int64_t i = 0; i < count; i++)
         x->unit_of[i] = (uint32_t)i;
     if (x->unit.count < count)
-        HBP__TRY(
-            hbp__mix_deal(x->context, x->one.weight, x->one.tokens, count, x->unit.count, &rng, x->unit_of));
+        HBP__TRY(hbp__deal_strata(x->context, x->one.weight, x->one.tokens, count, x->unit.count, &rng,
+                                  x->unit_of));
     for (int64_t u = 0; u < x->unit.count; u++)
         x->unit.weight[u] = x->unit.tokens[u] = 0;
     for (int64_t i = 0; i < count; i++)
@@ -155,7 +157,7 @@ static hbp_status try_steps(mixer *x, int64_t steps, int *fits)
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_MIX);
     int64_t *tokens = hbp__take_zero(x->context, (uint64_t)steps, sizeof *tokens);
     HBP__TRY(hbp__scratch_check(x->context, "the steps"));
-    HBP__TRY(hbp__mix_deal(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of));
+    HBP__TRY(hbp__deal_strata(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of));
     *fits = 1;
     for (int64_t i = 0; i < l->count; i++) {
         int64_t *here = &tokens[x->step_of[i]];

@@ -1,7 +1,9 @@
+/* Steps of one group each: cut from its micro-batches, put in order over the epoch. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/deal.h"
 #include "schedule/microbatch.h"
 #include "schedule/vision.h"
 
@@ -46,7 +48,7 @@ static hbp_status order_rows(hbp_context *context, const hbp__micro_batches *bat
                     options->mode != HBP_BALANCE_RANDOM);
     if (is_dealt) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_STEPS + (uint64_t)g);
-        return hbp__vision_deal(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
+        return hbp__deal_stretches(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
     }
     return draw(context, options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
 }

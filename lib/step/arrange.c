@@ -194,30 +194,27 @@ static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capaci
     return HBP_OK;
 }
 
-/* Slowest first; `key` and `squares` are [packs]. */
+/* Slowest first; `key` and `load` are [packs]. */
 static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, int64_t packs, int64_t *key,
-                      double *squares, uint32_t *order)
+                      hbp__load *load, uint32_t *order)
 {
     for (int64_t p = 0; p < packs; p++) {
-        key[p] = 0;
-        squares[p] = 0;
+        load[p] = (hbp__load){0, 0, 0, 0};
         order[p] = (uint32_t)p;
     }
-    for (int64_t i = 0; i < step->count; i++) {
-        key[pack_of[i]] += step->degree[j].tokens[i];
-        squares[pack_of[i]] += step->squares[i];
-    }
+    for (int64_t i = 0; i < step->count; i++)
+        load[pack_of[i]] = hbp__step_load_with(step, j, load[pack_of[i]], i);
     for (int64_t p = 0; p < packs; p++)
-        key[p] = -hbp__step_group_ns(step, j, key[p], squares[p]);
+        key[p] = -hbp__step_group_ns(step, j, load[p]);
     return hbp__sort_by_i64(&step->context->memory, key, order, packs);
 }
 
 /* Numbers the packs by time, and cuts them into micro-batches. */
-static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, double *squares,
+static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, hbp__load *load,
                    uint32_t *order, hbp__step_solution *solution)
 {
     int64_t side_by_side = step->ranks / step->degree[j].degree;
-    if (!sort_packs(step, j, solution->group, packs, key, squares, order))
+    if (!sort_packs(step, j, solution->group, packs, key, load, order))
         return 0;
     for (int64_t p = 0; p < packs; p++) {
         key[order[p]] = p;
@@ -241,11 +238,11 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     gap_list gaps;
     take_gaps(context, step->count, &gaps);
     int64_t *key = hbp__take(context, count, sizeof *key);
-    double *squares = hbp__take(context, count, sizeof *squares);
+    hbp__load *load = hbp__take(context, count, sizeof *load);
     uint32_t *order = hbp__take(context, count, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the packs of the step"));
     HBP__TRY(pack_best_fit(step, j, capacity, &gaps, solution->group, &packs));
-    if (!line_up(step, j, packs, key, squares, order, solution))
+    if (!line_up(step, j, packs, key, load, order, solution))
         return hbp__fail_memory(context, "the packs of the step");
     return hbp__leave(context, mark, hbp__step_arrange_close(step, solution));
 }

@@ -40,15 +40,15 @@ typedef struct bounding {
     double *scratch;          /* [hbp__bound_one_room] */
 } bounding;
 
-hbp__step_way hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens)
+hbp__point hbp__bound_least_way(const hbp__step *step, int32_t j, int64_t tokens)
 {
     const hbp__step_degree *d = &step->degree[j];
-    hbp__step_way way = *hbp__step_find_way(d, tokens);
+    hbp__point way = *hbp__step_find_way(d, tokens);
     if (d->ways == 1 || step->cost->terms.layers <= HBP__STEP_WAYS - 2)
         return way;
     tokens = hbp__round_up(tokens, d->pack_multiple);
-    int32_t layers = hbp_cost_predict_recompute(step->cost, d->degree, tokens);
-    const hbp__step_way *first = &d->way[0], *last = &d->way[d->ways - 1];
+    int32_t layers = hbp__cost_fewest_layers(step->cost, d->row, tokens, 0);
+    const hbp__point *first = &d->way[0], *last = &d->way[d->ways - 1];
     double part = (double)(layers - first->recompute) / (double)(last->recompute - first->recompute);
     way.recompute = layers;
     way.constant = first->constant + (last->constant - first->constant) * part;
@@ -65,7 +65,7 @@ static void set_ask(const hbp__step *step, int32_t j, int64_t tokens, double squ
     a->needs = 0;
     if (tokens > d->capacity)
         return;
-    hbp__step_way ways[3] = {hbp__bound_least_way(step, j, tokens)};
+    hbp__point ways[3] = {hbp__bound_least_way(step, j, tokens)};
     int32_t count = 1;
     double size = (double)tokens, limit = (double)t->limit_bytes;
     double room = limit + 0.5 - t->static_bytes + limit / 1125899906842624.0;

@@ -43,42 +43,37 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
 
 typedef struct hbp__step_group {
     int32_t degree; /* index in step->degree */
-    int64_t tokens; /* as its degree pads them */
-    double squares;
+    hbp__load load;
     double time;
     int64_t head; /* first member */
-    int64_t samples;
 } hbp__step_group;
 
 /* A group without members. */
 static inline hbp__step_group hbp__step_group_empty(int32_t degree, double time)
 {
-    return (hbp__step_group){degree, 0, 0, time, HBP__NONE, 0};
+    return (hbp__step_group){degree, {0, 0, 0, 0}, time, HBP__NONE};
 }
 
-/* Adds sequence k to the sums of a group (sign 1), or takes it out (-1). Its time and members stay as they
+/* Adds sequence k to the load of a group (sign 1), or takes it out (-1). Its time and members stay as they
  * were. */
 static inline void hbp__step_group_add(const hbp__step *step, hbp__step_group *group, int64_t k, int sign)
 {
-    group->tokens += sign * step->degree[group->degree].tokens[k];
-    group->squares += sign * step->squares[k];
-    group->samples += sign * hbp__step_samples(step, k);
+    group->load = hbp__step_load_sum(group->load, hbp__step_load_of(step, group->degree, k), sign);
 }
 
 /* Whether a group has room for sequence k beside its members. Time is another matter. */
 static inline int hbp__step_group_takes(const hbp__step *step, const hbp__step_group *group, int64_t k)
 {
-    return hbp__step_holds(step, group->degree, group->tokens + step->degree[group->degree].tokens[k],
-                           group->samples + hbp__step_samples(step, k));
+    return hbp__step_holds(step, group->degree, hbp__step_load_with(step, group->degree, group->load, k));
 }
 
 /* The same with member `gone` out of it. */
 static inline int hbp__step_group_exchanges(const hbp__step *step, const hbp__step_group *group, int64_t k,
                                             int64_t gone)
 {
-    const int64_t *tokens = step->degree[group->degree].tokens;
-    return hbp__step_holds(step, group->degree, group->tokens + tokens[k] - tokens[gone],
-                           group->samples + hbp__step_samples(step, k) - hbp__step_samples(step, gone));
+    int32_t j = group->degree;
+    hbp__load rest = hbp__step_load_without(step, j, group->load, gone);
+    return hbp__step_holds(step, j, hbp__step_load_with(step, j, rest, k));
 }
 
 /* Micro-batches under construction: group i of micro-batch m is group[m * ranks + i]. */
@@ -160,9 +155,7 @@ double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_
 /* A sequence of the micro-batch that is squeezed. */
 typedef struct hbp__step_member {
     int64_t k;
-    int64_t tokens;
-    double squares;
-    int64_t samples;
+    hbp__load load;      /* its tokens the least of any degree */
     int64_t quiet_until; /* not to be moved before */
     int32_t where;       /* its group, in the micro-batch */
 } hbp__step_member;

@@ -14,15 +14,13 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
     for (int64_t g = 0; g < b->trial.groups[0]; g++) {
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
-        int64_t tokens = group->tokens + d->tokens[k];
-        const hbp__step_way *way =
-            tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
-        double time =
-            way->constant + way->linear * (double)tokens + way->square * (group->squares + step->squares[k]);
+        hbp__load load = hbp__step_load_with(step, group->degree, group->load, k);
+        int64_t tokens = load.tokens, samples = load.samples;
+        const hbp__point *way = tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
+        double time = way->constant + way->linear * (double)tokens + way->square * load.squares;
         double over = time > goal ? (time - goal) * d->degree : 0;
         if (tokens > d->capacity)
             over += goal * (double)(tokens - d->capacity) / (double)d->capacity * d->degree;
-        int64_t samples = group->samples + hbp__step_samples(step, k);
         if (samples > step->most_samples)
             over += goal * (double)(samples - step->most_samples) / (double)step->most_samples * d->degree;
         double rank = level || over > 0 ? time : (double)(group->degree + 1) * goal - time;

@@ -23,7 +23,7 @@ static int32_t choose_degree(hbp__lanes *l, int64_t k, int64_t goal)
         if (!hbp__lanes_may_hold(l, j, k))
             continue;
         int64_t ns = hbp__lanes_price_alone(l, j, k);
-        const hbp__step_way *way = hbp__step_find_way(degree, degree->tokens[k]);
+        const hbp__point *way = hbp__step_find_way(degree, degree->tokens[k]);
         double tokens = (double)degree->tokens[k];
         double share = tokens / (double)way->capacity;
         double ranks = (double)degree->degree *

@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "step/bound.h"
 #include "step/lanes.h"
 #include "step/scarce.h"
@@ -69,7 +69,7 @@ static int may_be_set(const hbp__step *step, int32_t j)
         return 0;
     for (int64_t k = 0; k < step->count; k++) {
         int32_t i = j;
-        while (i >= 0 && !hbp__step_holds(step, i, step->degree[i].tokens[k], hbp__step_samples(step, k)))
+        while (i >= 0 && !hbp__step_holds_alone(step, i, k))
             i--;
         if (i < 0)
             return 0;

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
 #include "step/step.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -25,15 +25,6 @@ static int64_t now_ns(void)
 int hbp__step_is_late(const hbp__step *step)
 {
     return step->deadline_ns && now_ns() >= step->deadline_ns;
-}
-
-static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
-                              int64_t most)
-{
-    if (value >= least && value <= most)
-        return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "hbp_step_options.%s is %lld; it must lie in %lld..%lld", name,
-                     (long long)value, (long long)least, (long long)most);
 }
 
 /* The program of the exact solver knows one size of a sequence, and no number of samples. */
@@ -65,30 +56,28 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     hbp_context *context = step->context;
     hbp_step_options *o = &step->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, caller, "hbp_step_options"));
-    HBP__TRY(check_range(context, "mode", o->mode, 0, HBP_STEP_MODE_COUNT - 1));
-    HBP__TRY(check_range(context, "solver", o->solver, HBP_STEP_SEARCH, HBP_STEP_EXACT));
-    HBP__TRY(check_range(context, "effort", o->effort, 0, 9));
-    HBP__TRY(check_range(context, "degrees", o->degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE));
-    HBP__TRY(check_range(context, "min_sp", o->min_sp, 0, step->ranks));
-    HBP__TRY(check_range(context, "max_sp", o->max_sp, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "recompute", o->recompute, HBP_STEP_RECOMPUTE_AUTO, HBP_STEP_RECOMPUTE_ALL));
-    HBP__TRY(check_range(context, "min_micro_batches", o->min_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "max_micro_batches", o->max_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "micro_batch_multiple", o->micro_batch_multiple, 0, 65536));
-    HBP__TRY(check_range(context, "buckets", o->buckets, -1, 4096));
-    HBP__TRY(check_range(context, "sequence_multiple", o->sequence_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple", o->pack_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "longest_tokens", o->longest_tokens, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "tokens_per_rank", o->tokens_per_rank, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "time_limit_ms", o->time_limit_ms, 0, MOST_MS));
-    HBP__TRY(check_range(context, "max_pack_length", o->max_pack_length, 0, HBP_MAX_LENGTH));
-    HBP__TRY(
-        check_range(context, "sequence_multiple_per_sp", o->sequence_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple_per_sp", o->pack_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "max_samples", o->max_samples, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "sequence_tokens_per_rank", o->sequence_tokens_per_rank, 0, HBP_MAX_LENGTH));
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, mode, 0, HBP_STEP_MODE_COUNT - 1);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, solver, HBP_STEP_SEARCH, HBP_STEP_EXACT);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, effort, 0, 9);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_sp, 0, step->ranks);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_sp, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, recompute, HBP_STEP_RECOMPUTE_AUTO,
+                     HBP_STEP_RECOMPUTE_ALL);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, micro_batch_multiple, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, buckets, -1, 4096);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, longest_tokens, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, time_limit_ms, 0, MOST_MS);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_pack_length, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_samples, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
@@ -124,21 +113,6 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     return HBP_OK;
 }
 
-static hbp__step_way way_of(const hbp_cost *cost, int32_t row, int32_t recompute)
-{
-    const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers, degree = cost->degree[row];
-    double again = 1 + t->recompute_communication * share;
-    hbp__step_way way;
-    way.capacity = hbp_cost_predict_capacity(cost, cost->degree[row], recompute);
-    way.recompute = recompute;
-    way.constant = cost->sp_latency_ns[row] * again + t->pack_ns;
-    way.linear =
-        t->ns_per_token * (1 + t->recompute_linear * share) / degree + cost->sp_ns_per_token[row] * again;
-    way.square = t->ns_per_token_squared * (1 + t->recompute_attention * share) / degree;
-    return way;
-}
-
 /* The most tokens that the options allow in a group of `degree` ranks. */
 static int64_t most_tokens(const hbp_step_options *o, int32_t degree)
 {
@@ -156,25 +130,17 @@ static int64_t sequence_multiple_of(const hbp_step_options *o, int32_t degree)
     return hbp__padding_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, degree);
 }
 
-/* The ways of a degree: fewer layers first, each holding more than the one before. */
-static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways)
+/* The points of a degree that the options allow. */
+static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *points)
 {
-    int64_t most = most_tokens(&step->options, step->cost->degree[row]);
-    int64_t multiple = pack_multiple_of(&step->options, step->cost->degree[row]);
-    int32_t layers = step->cost->terms.layers, first = 0, last = layers, count = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_NONE)
-        last = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_ALL)
-        first = layers;
-    int32_t stride = (last - first) / (HBP__STEP_WAYS - 2) + 1;
-    for (int32_t c = first; c <= last; c = c < last && c + stride > last ? last : c + stride) {
-        hbp__step_way way = way_of(step->cost, row, c);
-        way.capacity = hbp__min_i64(way.capacity, most);
-        way.capacity -= way.capacity % multiple;
-        if (way.capacity > (count ? ways[count - 1].capacity : 0))
-            ways[count++] = way;
-    }
-    return count;
+    const hbp_step_options *o = &step->options;
+    int32_t degree = step->cost->degree[row], layers = step->cost->terms.layers;
+    hbp__point_range range = {.first = o->recompute == HBP_STEP_RECOMPUTE_ALL ? layers : 0,
+                              .last = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : layers,
+                              .most = most_tokens(o, degree),
+                              .multiple = pack_multiple_of(o, degree)};
+    range.stride = (range.last - range.first) / (HBP__STEP_WAYS - 2) + 1;
+    return hbp__points_list(step->cost, row, &range, points);
 }
 
 /* Sets what finds a way by its tokens. */
@@ -225,10 +191,10 @@ static hbp_status list_degrees(hbp__step *step)
     step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
     HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
     step->chain = 1;
-    hbp__step_way *next = step->way;
+    hbp__point *next = step->way;
     for (int32_t i = 0; i < count; i++) {
         hbp__step_degree *degree = &step->degree[step->degrees];
-        int32_t ways = list_ways(step, rows[i], next);
+        int32_t ways = list_points(step, rows[i], next);
         if (!ways)
             continue;
         int32_t d = cost->degree[rows[i]];
@@ -351,7 +317,7 @@ static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *leng
     for (int32_t row = 0; row < cost.terms.degrees; row++)
         if (is_used(step, row)) {
             degree[rows] = cost.degree[row];
-            capacity[rows++] = hbp_cost_predict_capacity(&cost, cost.degree[row], layers);
+            capacity[rows++] = hbp__cost_capacity(&cost, row, layers, 0);
         }
     for (int64_t k = 0; k < step->count; k++) {
         int64_t least_rank = INT64_MAX, least = INT64_MAX;
@@ -456,7 +422,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void hbp__step_trim(hbp__step *step)
 {
-    hbp__step_way *way = step->way;
+    hbp__point *way = step->way;
     for (int32_t j = 0; j < step->degrees; j++) {
         hbp__step_degree *degree = &step->degree[j];
         int64_t unit = degree->pack_multiple == 1 ? 0 : 1;

@@ -5,7 +5,7 @@
 
 /* What a degree makes of a stretch of the pool. */
 typedef struct relax_degree {
-    const hbp__step_way *way;
+    const hbp__point *way;
     double ranks;
     double capacity; /* 0: not to be used */
 } relax_degree;
@@ -22,7 +22,7 @@ typedef struct relaxation {
 /* The longest sequence that a degree runs within `makespan`. */
 static double reach(const relax_degree *d, double makespan)
 {
-    const hbp__step_way *way = d->way;
+    const hbp__point *way = d->way;
     if (!(makespan < (double)INFINITY))
         return d->capacity; /* an infinite one below would be a quotient of none */
     double left = makespan - way->constant;
@@ -78,10 +78,10 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
         const hbp__step_degree *d = &step->degree[j];
         double fill = per_rank * d->degree;
         int fits = fill <= (double)d->capacity * density;
-        const hbp__step_way *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
+        const hbp__point *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
         r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
         if (fits && step->tokens[longest] <= d->capacity) {
-            double alone = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+            double alone = hbp__step_group_time(step, j, hbp__step_load_least(step, longest));
             least = alone < least ? alone : least;
         }
     }
@@ -115,7 +115,7 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches)
 }
 
 /* Share of the tokens plus share of the work in the rows before `row`. */
-static double share_before(const hbp__step_pool *pool, const hbp__step_way *way, double tokens, double work,
+static double share_before(const hbp__step_pool *pool, const hbp__point *way, double tokens, double work,
                            int64_t row)
 {
     double t = pool->tokens_before[row];
@@ -129,7 +129,7 @@ static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, in
     int64_t singles = hbp__min_i64(cuts / 3, pool->count), places = 0;
     for (int64_t i = 0; i < singles; i++)
         place[places++] = (double)i;
-    const hbp__step_way *way = &step->degree[0].way[0];
+    const hbp__point *way = &step->degree[0].way[0];
     double tokens = pool->tokens_before[pool->count];
     double work = way->linear * tokens + way->square * pool->squares_before[pool->count];
     int64_t left = cuts - singles, row = singles;

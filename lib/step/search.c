@@ -87,7 +87,7 @@ static int is_capped(const search *s)
     const hbp__step_board *b = &s->board;
     for (int64_t m = 0; m < b->micro_batches; m++)
         for (int64_t g = m * b->ranks; g < m * b->ranks + b->groups[m]; g++)
-            if (b->group[g].samples == s->step->most_samples)
+            if (b->group[g].load.samples == s->step->most_samples)
                 return 1;
     return 0;
 }

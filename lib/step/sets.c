@@ -99,9 +99,9 @@ static void set_work(sets *s)
         int found = 0;
         for (int32_t j = 0; j < step->degrees; j++) {
             const hbp__step_degree *degree = &step->degree[j];
-            if (!hbp__step_holds(step, j, degree->tokens[k], hbp__step_samples(step, k)))
+            if (!hbp__step_holds_alone(step, j, k))
                 continue;
-            const hbp__step_way *way = hbp__step_find_way(degree, degree->tokens[k]);
+            const hbp__point *way = hbp__step_find_way(degree, degree->tokens[k]);
             double tokens = (double)degree->tokens[k], share = tokens / (double)way->capacity;
             double work = (double)degree->degree *
                           (way->constant * share + way->linear * tokens + way->square * step->squares[k]);

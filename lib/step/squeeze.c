@@ -31,18 +31,27 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
     return hbp__scratch_check(step->context, "the search");
 }
 
-/* Tokens of sequence k in group g. */
-static inline int64_t tokens_in(const hbp__step_squeezer *q, int32_t g, int64_t k)
+/* A member's load in group g. */
+static inline hbp__load load_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *member)
 {
-    return q->step->degree[q->group[g].degree].tokens[k];
+    hbp__load load = member->load;
+    load.tokens = q->step->degree[q->group[g].degree].tokens[member->k];
+    return load;
+}
+
+/* What comes of member `in` taking the place of `out` in group g. */
+static inline hbp__load exchange_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
+                                    const hbp__step_member *out)
+{
+    return hbp__step_load_sum(load_in(q, g, in), load_in(q, g, out), -1);
 }
 
 /* Time of a group that holds too much, longer than the goal by what is too much. */
-static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_t tokens, double squares,
-                        int64_t samples, double goal)
+static double time_over(const hbp__step *step, const hbp__step_degree *d, hbp__load load, double goal)
 {
-    const hbp__step_way *way = &d->way[d->ways - 1];
-    double time = way->constant + way->linear * (double)tokens + way->square * squares, excess = 0;
+    int64_t tokens = load.tokens, samples = load.samples;
+    const hbp__point *way = &d->way[d->ways - 1];
+    double time = way->constant + way->linear * (double)tokens + way->square * load.squares, excess = 0;
     if (tokens > d->capacity)
         excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;
     if (samples > step->most_samples)
@@ -51,32 +60,34 @@ static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_
 }
 
 /* Time of group g with so much in it, by time_over where it does not hold that. */
-static double time_of(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, int64_t samples,
-                      double goal)
+static double time_of(const hbp__step_squeezer *q, int32_t g, hbp__load load, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
-    if (!tokens)
+    if (!load.tokens)
         return q->step->cost->terms.pack_ns;
-    if (tokens <= d->capacity && samples <= q->step->most_samples)
-        return hbp__step_group_time(q->step, group->degree, tokens, squares);
-    return time_over(q->step, d, tokens, squares, samples, goal);
+    if (hbp__step_holds(q->step, group->degree, load))
+        return hbp__step_group_time(q->step, group->degree, load);
+    return time_over(q->step, d, load, goal);
 }
 
 /* Time of group g with so much more or less in it. What takes nearly all calls stands first: it holds that
  * with the fewest layers recomputed. */
-static inline double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares,
-                               int64_t samples, double goal)
+static inline double time_with(const hbp__step_squeezer *q, int32_t g, hbp__load more, int sign, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
-    tokens += group->tokens;
-    squares += group->squares;
-    samples += group->samples;
-    if (tokens <= 0 || tokens > d->way[0].capacity || samples > q->step->most_samples)
-        return time_of(q, g, tokens, squares, samples, goal);
-    tokens = hbp__round_up(tokens, d->pack_multiple);
-    return d->way[0].constant + d->way[0].linear * (double)tokens + d->way[0].square * squares;
+    hbp__load load = hbp__step_load_sum(group->load, more, sign);
+    if (load.tokens <= 0 || load.tokens > d->way[0].capacity || load.samples > q->step->most_samples)
+        return time_of(q, g, load, goal);
+    int64_t tokens = hbp__round_up(load.tokens, d->pack_multiple);
+    return d->way[0].constant + d->way[0].linear * (double)tokens + d->way[0].square * load.squares;
+}
+
+/* Time of group g as it is. */
+static double time_now(const hbp__step_squeezer *q, int32_t g, double goal)
+{
+    return time_with(q, g, (hbp__load){0, 0, 0, 0}, 1, goal);
 }
 
 /* Rank-time over the goal. */
@@ -89,24 +100,20 @@ static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double go
 {
     hbp__step_group *group = &q->group[g];
     hbp__step_group_add(q->step, group, k, sign);
-    group->time = time_with(q, g, 0, 0, 0, goal);
+    group->time = time_now(q, g, goal);
 }
 
 static void add_member(hbp__step_squeezer *q, int32_t g, int64_t k)
 {
-    const hbp__step *step = q->step;
-    q->member[q->count++] =
-        (hbp__step_member){k, step->tokens[k], step->squares[k], hbp__step_samples(step, k), 0, g};
+    q->member[q->count++] = (hbp__step_member){k, hbp__step_load_least(q->step, k), 0, g};
 }
 
 static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
 {
-    const hbp__step *step = q->step;
-    int64_t samples = hbp__step_samples(step, k);
     int32_t best = -1;
     double least = (double)INFINITY;
     for (int32_t g = 0; g < groups; g++) {
-        double time = time_with(q, g, tokens_in(q, g, k), step->squares[k], samples, goal);
+        double time = time_with(q, g, hbp__step_load_of(q->step, q->group[g].degree, k), 1, goal);
         double worse = over(q, g, time, goal) - over(q, g, q->group[g].time, goal);
         if (worse < least) {
             least = worse;
@@ -172,24 +179,22 @@ typedef struct move {
 static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
                       int64_t limit, move *best)
 {
-    const int64_t *column = q->step->degree[q->group[from].degree].tokens;
     double here = over(q, from, q->group[from].time, goal);
     best->a = HBP__NONE;
     best->gain = -(double)INFINITY;
     for (int64_t a = 0; a < q->count; a++) {
         const hbp__step_member *mine = &q->member[a];
-        int64_t ka = mine->k;
         if (mine->where != from || mine->quiet_until > turn)
             continue;
         if (!goes_on(q, limit))
             return;
         q->work += groups + q->count;
-        double without = time_with(q, from, -column[ka], -mine->squares, -mine->samples, goal);
+        double without = time_with(q, from, load_in(q, from, mine), -1, goal);
         double gone = here - over(q, from, without, goal);
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka), mine->squares, mine->samples, goal);
+            double time = time_with(q, g, load_in(q, g, mine), 1, goal);
             double gain = gone - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, HBP__NONE, g, gain};
@@ -199,15 +204,13 @@ static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         for (int64_t b = 0; b < q->count; b++) {
             const hbp__step_member *other = &q->member[b];
             int32_t g = other->where;
-            if (other->tokens >= mine->tokens || g == from || other->quiet_until > turn)
+            if (other->load.tokens >= mine->load.tokens || g == from || other->quiet_until > turn)
                 continue;
-            double worse = mine->squares - other->squares;
-            int64_t more = mine->samples - other->samples;
-            double left =
-                over(q, from, time_with(q, from, column[other->k] - column[ka], -worse, -more, goal), goal);
+            double rest = time_with(q, from, exchange_in(q, from, mine, other), -1, goal);
+            double left = over(q, from, rest, goal);
             if (here - left <= best->gain)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka) - tokens_in(q, g, other->k), worse, more, goal);
+            double time = time_with(q, g, exchange_in(q, g, mine, other), 1, goal);
             double gain = here - left - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
             if (gain > best->gain)
                 *best = (move){a, b, g, gain};
@@ -271,7 +274,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     if (q->work_limit)
         limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + LEAST_WORK));
     for (int32_t g = 0; g < groups; g++)
-        q->group[g].time = time_with(q, g, 0, 0, 0, goal);
+        q->group[g].time = time_now(q, g, goal);
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "tasks/planning.h"
 #include "tasks/tuning.h"
 
@@ -133,13 +133,12 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
     int64_t mark = hbp__scratch_mark(p->context);
     int64_t *states = hbp__take_zero(p->context, (uint64_t)p->graph->parameters.count, sizeof *states);
     HBP__TRY(hbp__scratch_check(p->context, "the bytes of weights"));
-    for (int32_t o = 0; o < p->graph->operator_count; o++) {
-        const hbp__operator *operator= & p->graph->operators[o];
-        int64_t least = hbp__meta_curve(scaling, p->meta.meta_of[o])->size[0];
-        int64_t bytes =
-            hbp__add_saturating(hbp__mul_saturating(operator->state_bytes, least), operator->sharded_bytes);
-        int64_t *most = &states[operator->parameters];
-        sum = hbp__add_saturating(sum, operator->activation_bytes);
+    for (int32_t i = 0; i < p->graph->operator_count; i++) {
+        const hbp__operator *o = &p->graph->operators[i];
+        int64_t least = hbp__meta_curve(scaling, p->meta.meta_of[i])->size[0];
+        int64_t bytes = hbp__add_saturating(hbp__mul_saturating(o->state_bytes, least), o->sharded_bytes);
+        int64_t *most = &states[o->parameters];
+        sum = hbp__add_saturating(sum, o->activation_bytes);
         if (bytes > *most) {
             sum = hbp__add_saturating(sum, bytes - *most);
             *most = bytes;

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "tasks/baselines/baselines.h"
 #include "tasks/place/place.h"
 #include "tasks/tuning.h"

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/place/place.h"
 #include "tasks/problem.h"
 

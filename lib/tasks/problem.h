@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "cost/scaling.h"
-#include "data/flow.h"
-#include "data/task_schedule.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_schedule.h"
 
 typedef struct hbp__task_problem {
     const hbp_graph *graph;

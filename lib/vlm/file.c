@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/scratch.h"
-#include "io/plan_file.h"
-#include "io/table_pack.h"
+#include "io/plan/plan_file.h"
+#include "io/table/table_pack.h"
 #include "vlm/vlm.h"
 
 static hbp_status pack_plan(hbp_context *context, const hbp_vlm_plan *plan, hbp__buffer *map)

@@ -1,7 +1,7 @@
 /* A vision-language plan as JSON: its data as any plan's, and under "vlm" what it has beside them, with the
  * keys of its file. */
-#include "io/plan_json.h"
-#include "io/table_json.h"
+#include "io/plan/plan_json.h"
+#include "io/table/table_json.h"
 #include "vlm/vlm.h"
 
 static hbp_status put_plan(hbp__json_out *out, const hbp_vlm_plan *plan)

@@ -3,8 +3,8 @@
 
 #include "base/checked.h"
 #include "base/options.h"
-#include "data/lengths.h"
-#include "data/vlm.h"
+#include "data/lengths/lengths.h"
+#include "data/model/vlm.h"
 #include "vlm/vlm.h"
 
 /* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */
@@ -42,7 +42,7 @@ typedef struct limits {
     X(effort, 0, 9, 0)
 
 static const limits int_limits[] = {
-#define ROW(name, low, high, zero) {#name, offsetof(hbp_vlm_options, name), low, high, zero},
+#define ROW(name, low, high, zero) {"vlm: " #name, offsetof(hbp_vlm_options, name), low, high, zero},
     INTS(ROW)
 #undef ROW
 };
@@ -52,9 +52,7 @@ static hbp_status check_ints(hbp_context *context, hbp_vlm_options *options)
     for (size_t i = 0; i < sizeof int_limits / sizeof *int_limits; i++) {
         const limits *row = &int_limits[i];
         int32_t *value = (int32_t *)(void *)((char *)options + row->offset);
-        if (*value < row->low || *value > row->high)
-            return hbp__fail(context, HBP_E_INVALID, "vlm: %s is %d; it must be in %lld..%lld", row->name,
-                             (int)*value, (long long)row->low, (long long)row->high);
+        HBP__TRY(hbp__check_range(context, row->name, *value, row->low, row->high));
         if (!*value)
             *value = (int32_t)row->zero;
     }

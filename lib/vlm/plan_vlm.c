@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "solve/imbalance.h"
 #include "vlm/vlm.h"
 
 #define DAY_NS 86400e9
@@ -127,8 +128,8 @@ static hbp_status measure_data(const hbp__vlm_run *run, const hbp_plan *data, hb
             all += size.tokens;
         }
         double ranks = (double)(end - first);
-        vision += most.vision > 0 ? 1 - sum.vision / (most.vision * ranks) : 0;
-        tokens += most.tokens > 0 ? 1 - sum.tokens / (most.tokens * ranks) : 0;
+        vision += hbp__imbalance(most.vision, sum.vision, ranks);
+        tokens += hbp__imbalance(most.tokens, sum.tokens, ranks);
     }
     summary->padding = all > 0 ? padding / all : 0;
     summary->dist_vision = vision / (double)data->micro_batches;

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "pipeline/partition.h"
 #include "pipeline/recompute.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "vlm/tuning.h"
 #include "vlm/vlm.h"
 

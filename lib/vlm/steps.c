@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 #include "vlm/tuning.h"
 #include "vlm/vlm.h"
 

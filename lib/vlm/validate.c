@@ -1,6 +1,7 @@
 /* A vision-language plan against itself: what its numbers must be, and its steps run again. */
-#include "simulate/validate.h"
+#include "simulate/plan/validate.h"
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/scratch.h"
 #include "vlm/vlm.h"
 
@@ -8,10 +9,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
 {
     const hbp_vlm_plan_summary *s = &p->summary;
     const hbp_plan *data = p->data;
-    const struct {
-        const char *name;
-        int64_t value, least, most;
-    } ranges[] = {
+    const hbp__range ranges[] = {
         {"stages", s->stages, 1, INT32_MAX},
         {"virtual_stages", s->virtual_stages, 1, INT32_MAX},
         {"chunks", p->chunks, (int64_t)s->stages * s->virtual_stages, (int64_t)s->stages * s->virtual_stages},
@@ -23,11 +21,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
         {"dropped", s->dropped, data->dropped, data->dropped},
         {"padded", p->padded, 0, 1},
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must be in %lld..%lld", ranges[i].name,
-                             (long long)ranges[i].value, (long long)ranges[i].least,
-                             (long long)ranges[i].most);
+    HBP__TRY(hbp__check_ranges(context, ranges, sizeof ranges / sizeof *ranges));
     const struct {
         const char *name;
         double value, least;
@@ -38,7 +32,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!(reals[i].value >= reals[i].least && reals[i].value <= 1e30))
-            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be in %g..1e30", reals[i].name,
+            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must lie in %g..1e30", reals[i].name,
                              reals[i].value, reals[i].least);
     return HBP_OK;
 }
@@ -77,12 +71,12 @@ static hbp_status check_columns(hbp_context *context, const hbp_vlm_plan *p)
         int64_t least = k ? (int64_t)p->cuts[k - 1] + 1 : 0, most = k ? p->layer_count - p->chunks + k : 0;
         least = k == p->chunks ? p->layer_count : least;
         if (p->cuts[k] < least || p->cuts[k] > most)
-            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must be in %lld..%lld", (long long)k,
-                             (int)p->cuts[k], (long long)least, (long long)most);
+            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must lie in %lld..%lld",
+                             (long long)k, (int)p->cuts[k], (long long)least, (long long)most);
     }
     for (int64_t i = 0; i < p->layer_count; i++)
         if (p->recompute[i] < HBP_RECOMPUTE_NONE || p->recompute[i] > HBP_RECOMPUTE_LAYER)
-            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must be in %d..%d",
+            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must lie in %d..%d",
                              (long long)i, (int)p->recompute[i], HBP_RECOMPUTE_NONE, HBP_RECOMPUTE_LAYER);
     for (int64_t i = 0; i < p->stages; i++)
         if (p->stage_ns[i] < 0 || p->stage_bytes[i] < 0)

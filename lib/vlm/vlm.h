@@ -4,12 +4,12 @@
 
 #include "base/context.h"
 #include "cost/cost.h"
-#include "data/layers.h"
-#include "data/packs.h"
-#include "data/plan.h"
-#include "data/table.h"
+#include "data/packs/packs.h"
+#include "data/pipeline/layers.h"
+#include "data/plan/plan.h"
+#include "data/table/table.h"
 #include "hbp/plan_vlm.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* What a call works on: options without zeros, and what follows from them and the machine. */
 typedef struct hbp__vlm_run {

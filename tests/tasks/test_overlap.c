@@ -2,7 +2,7 @@
 
 #include "graphs.h"
 #include "keep.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/baselines/baselines.h"
 #include "tasks/planned.h"
 #include "tasks/waves/waves.h"

@@ -1,5 +1,5 @@
 #include "keep.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/lists.h"
 #include "tasks/overlap/overlap_search.h"
 #include "tasks_oracle.h"

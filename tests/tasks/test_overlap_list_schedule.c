@@ -1,7 +1,7 @@
 #include "tasks/overlap/overlap_search.h"
 
 #include "keep.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/lists.h"
 
 /* Starts are sound as they are: nothing has to be placed again. */

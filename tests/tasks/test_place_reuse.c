@@ -3,7 +3,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 
 /* The schedule that these ranks make. */
 static hbp_task_schedule *build(place_case *c, const int32_t *ranks)

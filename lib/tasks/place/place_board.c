@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/task_flows.h"
+#include "data/tasks/task_flows.h"
 
 /* By start; then, for each slice, where those that overlap it can be: before `high` all start before its end,
  * and before `low` all have ended at its start. */

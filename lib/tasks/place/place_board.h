@@ -155,7 +155,7 @@ int64_t hbp__board_added(const hbp__board *board, int32_t s, int32_t r);
 /* The same for every rank at once: `added` [gpus]. O(gpus x bundles of the slice + ranks of their users). */
 void hbp__board_added_all(hbp__board *board, int32_t s, int64_t *added);
 
-/* Flows' cost by data/flow.h, in bytes: moved + (HBP__CROSSING - 1) crossing; saturates. */
+/* Flows' cost by data/tasks/flow.h, in bytes: moved + (HBP__CROSSING - 1) crossing; saturates. */
 int64_t hbp__board_flow_cost(const hbp__board *board, const int32_t *ranks);
 
 /* All ranks, as hbp__place_slices writes them. */
