@@ -210,7 +210,7 @@ static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *r
     terms.degrees = 1;
     terms.degree = degree;
     terms.sp_latency_ns = terms.sp_ns_per_token = zero;
-    return hbp_cost_create_terms(run->context, &terms, out);
+    return hbp__cost_make(run->context, &terms, "given", out);
 }
 
 static int32_t balance_mode(int32_t data)
