@@ -1,3 +1,4 @@
+/* The published fill (HBP, Algorithms 2, 5 and 6). */
 #include <string.h>
 
 #include "base/rng.h"
@@ -150,7 +151,7 @@ static hbp_status greedy_fill(paper *p, int64_t g, int64_t first)
     return HBP_OK;
 }
 
-static hbp_status fill(paper *p, const hbp_lengths *lengths, hbp_packs **out)
+static hbp_status fill_groups(paper *p, const hbp_lengths *lengths, hbp_packs **out)
 {
     int64_t last = p->groups->count - 1;
     hbp__fill_limits(p->groups, p->options, p->capacity, p->largest);
@@ -177,7 +178,7 @@ hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, con
     p.options = options;
     p.items.memory = p.sizes.memory = context->memory;
     p.max_samples = options->max_samples ? options->max_samples : INT64_MAX;
-    hbp_status status = fill(&p, lengths, out);
+    hbp_status status = fill_groups(&p, lengths, out);
     if (status == HBP_OK)
         (*out)->groups = groups->count;
     paper_close(&p);

@@ -1,3 +1,5 @@
+/* The fill with the fewest packs: each group packed tightly, longest first, its gaps filled from the shorter.
+ */
 #include "pack/fill/class_fill.h"
 #include "pack/fill/fill.h"
 #include "solve/packing/packer.h"

@@ -6,9 +6,7 @@
 #include "base/scratch.h"
 #include "pack/fill/fill.h"
 #include "pack/fill/score.h"
-
-/* A tight fill is tried when it could save at least this share of the time. */
-#define WORTH_IT 200
+#include "pack/tuning.h"
 
 void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
                       int64_t *largest)
@@ -104,7 +102,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
     int64_t balanced_ns = 0, tight_ns = INT64_MAX;
     hbp_status status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
-    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / WORTH_IT) {
+    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / HBP__FILL_WORTH_TIGHT) {
         status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
         if (status >= 0)
             status = hbp__packs_score(context, tight, groups, 0, &tight_ns);
