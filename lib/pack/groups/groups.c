@@ -301,7 +301,7 @@ static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator
     hbp_status paper_status = hbp__groups_paper(context, estimator, &published, &paper);
     if (options->mode == HBP_GROUPS_PAPER || paper_status != HBP_E_INFEASIBLE)
         HBP__TRY(paper_status);
-    context->message[0] = '\0';
+    hbp__forgive(context);
     int64_t optima = HBP__GROUPS_OPTIMA;
     hbp__hierarchy *optimal = list + HBP__GROUPS_CANDIDATES + 1;
     HBP__TRY(hbp__groups_optimal(context, estimator, limits, options->max_groups, optimal, &optima));
