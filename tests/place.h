@@ -9,6 +9,16 @@
 #include "tasks/place/place.h"
 #include "tasks/place/place_board.h"
 
+/* hbp__place_slices, with the message of slices that do not fit. */
+static inline hbp_status place_slices(hbp_context *context, const hbp__task_problem *problem,
+                                      const hbp__task_slices *slices, int32_t placement,
+                                      const hbp_task_schedule *previous, int32_t *ranks)
+{
+    hbp__misfit misfit;
+    hbp_status status = hbp__place_slices(context, problem, slices, placement, previous, ranks, &misfit);
+    return status == HBP_E_INFEASIBLE ? hbp__misfit_fail(context, &misfit) : status;
+}
+
 /* A graph with all that placing needs, and slices. */
 typedef struct place_case {
     hbp_context *context;

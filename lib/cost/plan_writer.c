@@ -60,7 +60,7 @@ hbp__pack_sums hbp__written_sums(const hbp__plan_writer *w, int32_t sp)
 void hbp__plan_price_pack(hbp_plan *plan, const hbp_cost *cost, int64_t p, const hbp__pack_sums *sums)
 {
     int32_t row = hbp__cost_row(cost, plan->pack_sp[p]), recompute = plan->pack_recompute[p];
-    hbp__load load = {sums->padded, (double)sums->squares, sums->vision};
+    hbp__load load = {.tokens = sums->padded, .squares = (double)sums->squares, .vision = sums->vision};
     plan->pack_tokens[p] = sums->tokens;
     plan->pack_padded_tokens[p] = sums->padded;
     plan->pack_squares[p] = sums->squares;

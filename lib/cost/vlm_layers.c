@@ -365,7 +365,7 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
         fill_table(&t, &a);
         t.columns.kind = t.kind;
         t.columns.names = t.name;
-        status = hbp_layers_create(context, &t.columns, out);
+        status = hbp__layers_create(context, &t.columns, out);
     } else {
         status = hbp__fail_memory(context, "the layers of a model");
     }

@@ -1,3 +1,4 @@
+/* Plans of parts joined into one, and an epoch's plan sealed. */
 #include <string.h>
 
 #include "cost/plan_writer.h"

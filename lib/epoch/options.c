@@ -1,3 +1,4 @@
+/* Options of an epoch: checked together, and handed on to the pieces that each governs. */
 #include "base/options.h"
 #include "base/checked.h"
 #include "cost/cost.h"

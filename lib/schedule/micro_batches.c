@@ -1,4 +1,4 @@
-/* Packs of a group, or of a set of kinds in it, cut into micro-batches, each mode in its way. */
+/* Packs of one group into micro-batches: alike ones together, each class dealt out as the mode asks. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
@@ -74,7 +74,9 @@ static int64_t pack_ns(const forming *f, int32_t g, uint32_t p)
 {
     const hbp_packs *packs = f->packs;
     int32_t row = hbp__cost_row(f->cost, f->groups->sp[g]);
-    hbp__load load = {packs->padded[p], (double)packs->squares[p], packs->vision ? packs->vision[p] : 0};
+    hbp__load load = {.tokens = packs->padded[p],
+                      .squares = (double)packs->squares[p],
+                      .vision = packs->vision ? packs->vision[p] : 0};
     return hbp__cost_pack_ns(f->cost, row, f->groups->recompute[g], load);
 }
 

@@ -1,4 +1,4 @@
-/* Micro-batches of any kind into units, units into steps, and the order of those. */
+/* Micro-batches dealt to steps that are each a small copy of the epoch. */
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-/* Micro-batches of each group into its steps, and steps of all groups into one order. */
+/* Steps of one group each: cut from its micro-batches, put in order over the epoch. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"

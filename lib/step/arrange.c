@@ -196,10 +196,10 @@ static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capaci
 
 /* Slowest first; `key` and `load` are [packs]. */
 static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, int64_t packs, int64_t *key,
-                      hbp__step_load *load, uint32_t *order)
+                      hbp__load *load, uint32_t *order)
 {
     for (int64_t p = 0; p < packs; p++) {
-        load[p] = (hbp__step_load){0, 0, 0, 0};
+        load[p] = (hbp__load){0, 0, 0, 0};
         order[p] = (uint32_t)p;
     }
     for (int64_t i = 0; i < step->count; i++)
@@ -210,7 +210,7 @@ static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, 
 }
 
 /* Numbers the packs by time, and cuts them into micro-batches. */
-static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, hbp__step_load *load,
+static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, hbp__load *load,
                    uint32_t *order, hbp__step_solution *solution)
 {
     int64_t side_by_side = step->ranks / step->degree[j].degree;
@@ -238,7 +238,7 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     gap_list gaps;
     take_gaps(context, step->count, &gaps);
     int64_t *key = hbp__take(context, count, sizeof *key);
-    hbp__step_load *load = hbp__take(context, count, sizeof *load);
+    hbp__load *load = hbp__take(context, count, sizeof *load);
     uint32_t *order = hbp__take(context, count, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the packs of the step"));
     HBP__TRY(pack_best_fit(step, j, capacity, &gaps, solution->group, &packs));

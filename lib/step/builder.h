@@ -43,7 +43,7 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
 
 typedef struct hbp__step_group {
     int32_t degree; /* index in step->degree */
-    hbp__step_load load;
+    hbp__load load;
     double time;
     int64_t head; /* first member */
 } hbp__step_group;
@@ -72,7 +72,7 @@ static inline int hbp__step_group_exchanges(const hbp__step *step, const hbp__st
                                             int64_t gone)
 {
     int32_t j = group->degree;
-    hbp__step_load rest = hbp__step_load_without(step, j, group->load, gone);
+    hbp__load rest = hbp__step_load_without(step, j, group->load, gone);
     return hbp__step_holds(step, j, hbp__step_load_with(step, j, rest, k));
 }
 
@@ -155,7 +155,7 @@ double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_
 /* A sequence of the micro-batch that is squeezed. */
 typedef struct hbp__step_member {
     int64_t k;
-    hbp__step_load load; /* its tokens the least of any degree */
+    hbp__load load;      /* its tokens the least of any degree */
     int64_t quiet_until; /* not to be moved before */
     int32_t where;       /* its group, in the micro-batch */
 } hbp__step_member;

@@ -14,7 +14,7 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
     for (int64_t g = 0; g < b->trial.groups[0]; g++) {
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
-        hbp__step_load load = hbp__step_load_with(step, group->degree, group->load, k);
+        hbp__load load = hbp__step_load_with(step, group->degree, group->load, k);
         int64_t tokens = load.tokens, samples = load.samples;
         const hbp__point *way = tokens > d->capacity ? &d->way[d->ways - 1] : hbp__step_find_way(d, tokens);
         double time = way->constant + way->linear * (double)tokens + way->square * load.squares;

@@ -65,7 +65,7 @@ static int listen(equal *e, int64_t packs)
     return e->status >= 0;
 }
 
-static double time_of(const equal *e, hbp__step_load load)
+static double time_of(const equal *e, hbp__load load)
 {
     return load.tokens ? hbp__step_group_time(e->step, e->j, load) : e->step->cost->terms.pack_ns;
 }
@@ -238,8 +238,8 @@ static void consider(const equal *e, int64_t p, int64_t q, int64_t a, int64_t b,
 {
     const hbp__step *step = e->step;
     const hbp__step_board *board = &e->board;
-    hbp__step_load from = hbp__step_load_without(step, e->j, board->group[p].load, a);
-    hbp__step_load to = hbp__step_load_with(step, e->j, board->group[q].load, a);
+    hbp__load from = hbp__step_load_without(step, e->j, board->group[p].load, a);
+    hbp__load to = hbp__step_load_with(step, e->j, board->group[q].load, a);
     if (b != HBP__NONE) {
         from = hbp__step_load_with(step, e->j, from, b);
         to = hbp__step_load_without(step, e->j, to, b);

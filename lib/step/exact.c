@@ -55,7 +55,7 @@ static hbp_status price(const exact *e, const hbp__step_solution *s, double *ns)
     const hbp__step *step = e->step;
     hbp_context *context = step->context;
     int64_t mark = hbp__scratch_mark(context);
-    hbp__step_load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
+    hbp__load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     double idle = step->cost->terms.pack_ns;
     *ns = 0;

@@ -14,7 +14,7 @@ static int64_t power_of_two(int64_t least)
 }
 
 /* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
-static double least_added(const hbp__step *step, int32_t j, hbp__step_load load)
+static double least_added(const hbp__step *step, int32_t j, hbp__load load)
 {
     const hbp__point *way = &step->degree[j].way[0];
     int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
@@ -31,7 +31,7 @@ static hbp_status set_tables(hbp__step_filler *f)
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
-            hbp__step_load load = hbp__step_load_of(step, j, k);
+            hbp__load load = hbp__step_load_of(step, j, k);
             if (!hbp__step_holds(step, j, load))
                 continue;
             *alone = hbp__step_group_time(step, j, load);
@@ -99,7 +99,7 @@ typedef struct visit {
     const hbp__step *step;
     const hbp__step_board *board;
     int32_t degree;
-    hbp__step_load load;
+    hbp__load load;
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
@@ -109,7 +109,7 @@ typedef struct visit {
 /* Whether the group of a leaf takes the sequence. */
 static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 {
-    hbp__step_load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
+    hbp__load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
     double time = hbp__step_group_time(v->step, v->degree, load);
     if (!(time <= v->makespan))
         return 0;
@@ -182,8 +182,9 @@ typedef struct filling {
     hbp__step_style style;
     int32_t level; /* groups of this degree are opened first and then kept alike; HBP__NONE: of none */
     int32_t ranks; /* left */
-    double time;   /* most that a group has left */
+    double time;   /* most that a group has left, unless stale */
     double tokens;
+    int is_stale;
     int capped; /* max_samples kept a sequence out of a group, or may have */
 } filling;
 
@@ -202,12 +203,7 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     fill->capped |= is_full;
     shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
               is_full ? -1 : token_room(step, j, group, fill->makespan));
-    fill->time = fill->tokens = -1;
-    for (int32_t i = 0; i < step->degrees; i++) {
-        const hbp__step_shelf *shelf = &fill->f->shelf[i];
-        fill->time = shelf->time[1] > fill->time ? shelf->time[1] : fill->time;
-        fill->tokens = shelf->tokens[1] > fill->tokens ? shelf->tokens[1] : fill->tokens;
-    }
+    fill->is_stale = 1;
 }
 
 static int put_in_old(filling *fill, int64_t k, int32_t j)
@@ -283,11 +279,26 @@ static int put_anywhere(filling *fill, int64_t k)
     return 0;
 }
 
-/* Whether a sequence surely finds no room: no group can be added and none has enough left. */
-static int is_full(const filling *fill, int64_t k)
+/* Sets the most that groups have left. */
+static void refresh(filling *fill)
 {
-    return !fill->ranks &&
-           (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
+    fill->time = fill->tokens = -1;
+    fill->is_stale = 0;
+    for (int32_t i = 0; i < fill->f->step->degrees; i++) {
+        const hbp__step_shelf *shelf = &fill->f->shelf[i];
+        fill->time = shelf->time[1] > fill->time ? shelf->time[1] : fill->time;
+        fill->tokens = shelf->tokens[1] > fill->tokens ? shelf->tokens[1] : fill->tokens;
+    }
+}
+
+/* Whether a sequence surely finds no room: no group can be added and none has enough left. */
+static int is_full(filling *fill, int64_t k)
+{
+    if (fill->ranks)
+        return 0;
+    if (fill->is_stale)
+        refresh(fill);
+    return fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens;
 }
 
 /* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many. */
@@ -297,7 +308,7 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     double useful = 0;
     fill->board->groups[fill->m] = 0;
     fill->ranks = f->step->ranks;
-    fill->time = fill->tokens = -1;
+    fill->is_stale = 1;
     fill->capped = 0;
     *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)

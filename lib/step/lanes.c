@@ -59,7 +59,7 @@ int hbp__lanes_may_hold(const hbp__lanes *l, int32_t j, int64_t k)
 }
 
 /* Beyond a dummy's time; INT64_MAX where the degree does not hold it. */
-static int64_t price(hbp__lanes *l, int32_t j, hbp__step_load load)
+static int64_t price(hbp__lanes *l, int32_t j, hbp__load load)
 {
     l->work++;
     int64_t ns = hbp__step_group_ns(l->step, j, load);
@@ -70,7 +70,7 @@ int64_t hbp__lanes_price(hbp__lanes *l, int64_t p, int64_t more, int64_t less)
 {
     const hbp__step *step = l->step;
     int32_t j = l->pack[p].degree;
-    hbp__step_load load = l->pack[p].load;
+    hbp__load load = l->pack[p].load;
     if (less >= 0)
         load = hbp__step_load_without(step, j, load, less);
     if (more >= 0)

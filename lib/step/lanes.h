@@ -12,7 +12,7 @@
 typedef struct hbp__lanes_pack {
     int32_t degree; /* index in step->degree; -1: no pack */
     int32_t rank;   /* its first */
-    hbp__step_load load;
+    hbp__load load;
     int64_t sequences;
     int64_t ns;    /* beyond what a dummy takes */
     int64_t first; /* of its sequences; -1: none */

@@ -21,7 +21,7 @@ int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_
 {
     const hbp__step *step = round->step;
     int32_t j = round->degree[group];
-    hbp__step_load load = hbp__step_load_with(step, j, round->load[group], sequence);
+    hbp__load load = hbp__step_load_with(step, j, round->load[group], sequence);
     return load.tokens <= round->limit[j] && hbp__step_holds(step, j, load);
 }
 
@@ -62,7 +62,7 @@ int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
 {
     int64_t group = round->groups++;
     round->degree[group] = j;
-    round->load[group] = (hbp__step_load){0, 0, 0, 0};
+    round->load[group] = (hbp__load){0, 0, 0, 0};
     round->work[group] = 0;
     round->used += round->step->degree[j].degree;
     return group;
@@ -185,9 +185,9 @@ static void set_limits(hbp__step_round *round)
 }
 
 /* Whether a pack of at most `most` tokens has room for sequence k as well. */
-static int pack_takes(const hbp__step *step, int32_t j, const hbp__step_load *pack, int64_t k, int64_t most)
+static int pack_takes(const hbp__step *step, int32_t j, const hbp__load *pack, int64_t k, int64_t most)
 {
-    hbp__step_load load = hbp__step_load_with(step, j, *pack, k);
+    hbp__load load = hbp__step_load_with(step, j, *pack, k);
     return load.tokens <= most && hbp__step_holds(step, j, load);
 }
 
@@ -208,7 +208,7 @@ static hbp_status fill_packs(hbp__step_round *round, int64_t group, int64_t most
         while (p < used && !pack_takes(step, j, &packs->load[p], k, most))
             p++;
         if (p == used)
-            packs->load[used++] = (hbp__step_load){0, 0, 0, 0};
+            packs->load[used++] = (hbp__load){0, 0, 0, 0};
         packs->load[p] = hbp__step_load_with(step, j, packs->load[p], k);
         round->pack[k] = p;
     }

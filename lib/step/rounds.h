@@ -10,9 +10,9 @@
 
 /* The packs of a round's groups that share a number, and scratch for those of one group. */
 typedef struct hbp__step_packs {
-    int64_t count;        /* of the group that has the most; 0: not cut, one each */
-    int64_t *slowest;     /* [count] ns */
-    hbp__step_load *load; /* [count] */
+    int64_t count;    /* of the group that has the most; 0: not cut, one each */
+    int64_t *slowest; /* [count] ns */
+    hbp__load *load;  /* [count] */
 } hbp__step_packs;
 
 /* One round in the making. */
@@ -24,14 +24,14 @@ typedef struct hbp__step_round {
     int cuts; /* groups run packs one after the other, so that their sum has no bound */
     hbp__step_packs packs;
     int64_t groups;
-    int32_t used;         /* ranks */
-    int32_t *degree;      /* [ranks] by group: index in step->degree */
-    hbp__step_load *load; /* [ranks] by group */
-    double *work;         /* [ranks] by group: of each of its ranks */
-    int64_t *row;         /* [ranks] scratch, by group */
-    int64_t *group;       /* [count] by sequence, or HBP__STEP_WAITS */
-    int64_t *pack;        /* [count] by sequence: which of its group's */
-    int64_t *removed;     /* [removals] sequences that wait behind the others */
+    int32_t used;     /* ranks */
+    int32_t *degree;  /* [ranks] by group: index in step->degree */
+    hbp__load *load;  /* [ranks] by group */
+    double *work;     /* [ranks] by group: of each of its ranks */
+    int64_t *row;     /* [ranks] scratch, by group */
+    int64_t *group;   /* [count] by sequence, or HBP__STEP_WAITS */
+    int64_t *pack;    /* [count] by sequence: which of its group's */
+    int64_t *removed; /* [removals] sequences that wait behind the others */
     int64_t removals;
     int64_t *first;  /* [count + 3] scratch of the listing by packs */
     int64_t *listed; /* [count] */

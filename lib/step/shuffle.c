@@ -49,7 +49,7 @@ static double draw_goal(const shuffle *s)
     double goal = alone[degree];
     if (goal < (double)INFINITY && !draw(s, 2)) {
         /* In company. */
-        hbp__step_load load = hbp__step_load_least(b->step, b->pool.member[0]);
+        hbp__load load = hbp__step_load_least(b->step, b->pool.member[0]);
         for (int64_t i = draw(s, 2) + 1; i > 0; i--)
             load = hbp__step_load_sum(
                 load, hbp__step_load_least(b->step, b->pool.member[draw(s, b->pool.count)]), 1);

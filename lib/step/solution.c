@@ -41,17 +41,6 @@ void hbp__step_solution_close(hbp__step_solution *solution)
     memset(solution, 0, sizeof *solution);
 }
 
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__step_load load)
-{
-    const hbp__step_degree *degree = &step->degree[j];
-    int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
-    if (tokens > degree->capacity || load.samples > step->most_samples)
-        return INT64_MAX;
-    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
-    return hbp__cost_pack_ns(step->cost, degree->row, recompute,
-                             (hbp__load){tokens, load.squares, load.vision});
-}
-
 /* Places the groups of micro-batch m into rank [groups]; zero when they have no place. */
 static int place(const hbp__step *step, const hbp__step_solution *s, int64_t m, int32_t *rank)
 {
@@ -109,7 +98,7 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
 {
     hbp_context *context = step->context;
     int64_t mark = hbp__scratch_mark(context);
-    hbp__step_load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
+    hbp__load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
     int64_t *ns = hbp__take(context, (uint64_t)s->groups, sizeof *ns);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     for (int64_t i = 0; i < step->count; i++) {

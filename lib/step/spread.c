@@ -64,7 +64,7 @@ static change alone(const spread *s, int64_t m, int64_t k)
     const hbp__step *step = s->step;
     change best = none;
     for (int32_t j = 0; k != HBP__NONE && j < step->degrees; j++) {
-        hbp__step_load load = hbp__step_load_of(step, j, k);
+        hbp__load load = hbp__step_load_of(step, j, k);
         if (!hbp__step_holds(step, j, load) || !has_place(s, m, HBP__NONE, j))
             continue;
         double time = hbp__step_group_time(step, j, load);

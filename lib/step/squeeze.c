@@ -32,22 +32,22 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
 }
 
 /* A member's load in group g. */
-static inline hbp__step_load load_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *member)
+static inline hbp__load load_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *member)
 {
-    hbp__step_load load = member->load;
+    hbp__load load = member->load;
     load.tokens = q->step->degree[q->group[g].degree].tokens[member->k];
     return load;
 }
 
 /* What comes of member `in` taking the place of `out` in group g. */
-static inline hbp__step_load exchange_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
-                                         const hbp__step_member *out)
+static inline hbp__load exchange_in(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
+                                    const hbp__step_member *out)
 {
     return hbp__step_load_sum(load_in(q, g, in), load_in(q, g, out), -1);
 }
 
 /* Time of a group that holds too much, longer than the goal by what is too much. */
-static double time_over(const hbp__step *step, const hbp__step_degree *d, hbp__step_load load, double goal)
+static double time_over(const hbp__step *step, const hbp__step_degree *d, hbp__load load, double goal)
 {
     int64_t tokens = load.tokens, samples = load.samples;
     const hbp__point *way = &d->way[d->ways - 1];
@@ -60,7 +60,7 @@ static double time_over(const hbp__step *step, const hbp__step_degree *d, hbp__s
 }
 
 /* Time of group g with so much in it, by time_over where it does not hold that. */
-static double time_of(const hbp__step_squeezer *q, int32_t g, hbp__step_load load, double goal)
+static double time_of(const hbp__step_squeezer *q, int32_t g, hbp__load load, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
@@ -73,12 +73,11 @@ static double time_of(const hbp__step_squeezer *q, int32_t g, hbp__step_load loa
 
 /* Time of group g with so much more or less in it. What takes nearly all calls stands first: it holds that
  * with the fewest layers recomputed. */
-static inline double time_with(const hbp__step_squeezer *q, int32_t g, hbp__step_load more, int sign,
-                               double goal)
+static inline double time_with(const hbp__step_squeezer *q, int32_t g, hbp__load more, int sign, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
-    hbp__step_load load = hbp__step_load_sum(group->load, more, sign);
+    hbp__load load = hbp__step_load_sum(group->load, more, sign);
     if (load.tokens <= 0 || load.tokens > d->way[0].capacity || load.samples > q->step->most_samples)
         return time_of(q, g, load, goal);
     int64_t tokens = hbp__round_up(load.tokens, d->pack_multiple);
@@ -88,7 +87,7 @@ static inline double time_with(const hbp__step_squeezer *q, int32_t g, hbp__step
 /* Time of group g as it is. */
 static double time_now(const hbp__step_squeezer *q, int32_t g, double goal)
 {
-    return time_with(q, g, (hbp__step_load){0, 0, 0, 0}, 1, goal);
+    return time_with(q, g, (hbp__load){0, 0, 0, 0}, 1, goal);
 }
 
 /* Rank-time over the goal. */

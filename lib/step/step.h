@@ -100,14 +100,6 @@ static inline int64_t hbp__step_capacity(const hbp__step *step)
     return most;
 }
 
-/* What a group holds: its sequences' sizes, summed up. */
-typedef struct hbp__step_load {
-    int64_t tokens; /* as the group's degree pads them */
-    double squares;
-    int64_t samples; /* as far as they count */
-    int64_t vision;
-} hbp__step_load;
-
 /* Samples and vision units of sequence k, as far as they count. */
 static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
 {
@@ -120,41 +112,39 @@ static inline int64_t hbp__step_vision(const hbp__step *step, int64_t k)
 }
 
 /* Sequence k alone in a group of step->degree[j]. */
-static inline hbp__step_load hbp__step_load_of(const hbp__step *step, int32_t j, int64_t k)
+static inline hbp__load hbp__step_load_of(const hbp__step *step, int32_t j, int64_t k)
 {
-    return (hbp__step_load){step->degree[j].tokens[k], step->squares[k], hbp__step_samples(step, k),
-                            hbp__step_vision(step, k)};
+    return (hbp__load){step->degree[j].tokens[k], step->squares[k], hbp__step_vision(step, k),
+                       hbp__step_samples(step, k)};
 }
 
 /* The same with the tokens of the degree that pads it least. */
-static inline hbp__step_load hbp__step_load_least(const hbp__step *step, int64_t k)
+static inline hbp__load hbp__step_load_least(const hbp__step *step, int64_t k)
 {
-    return (hbp__step_load){step->tokens[k], step->squares[k], hbp__step_samples(step, k),
-                            hbp__step_vision(step, k)};
+    return (hbp__load){step->tokens[k], step->squares[k], hbp__step_vision(step, k),
+                       hbp__step_samples(step, k)};
 }
 
 /* Adds one load to another (sign 1), or takes it off (-1). */
-static inline hbp__step_load hbp__step_load_sum(hbp__step_load a, hbp__step_load b, int sign)
+static inline hbp__load hbp__step_load_sum(hbp__load a, hbp__load b, int sign)
 {
-    return (hbp__step_load){a.tokens + sign * b.tokens, a.squares + sign * b.squares,
-                            a.samples + sign * b.samples, a.vision + sign * b.vision};
+    return (hbp__load){a.tokens + sign * b.tokens, a.squares + sign * b.squares, a.vision + sign * b.vision,
+                       a.samples + sign * b.samples};
 }
 
 /* What a group of step->degree[j] with that load has with sequence k as well, or without it. */
-static inline hbp__step_load hbp__step_load_with(const hbp__step *step, int32_t j, hbp__step_load load,
-                                                 int64_t k)
+static inline hbp__load hbp__step_load_with(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
 {
     return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), 1);
 }
 
-static inline hbp__step_load hbp__step_load_without(const hbp__step *step, int32_t j, hbp__step_load load,
-                                                    int64_t k)
+static inline hbp__load hbp__step_load_without(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
 {
     return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), -1);
 }
 
 /* Whether a group of step->degree[j] holds the load. */
-static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__step_load load)
+static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__load load)
 {
     return load.tokens <= step->degree[j].capacity && load.samples <= step->most_samples;
 }
@@ -180,7 +170,7 @@ static inline const hbp__point *hbp__step_find_way(const hbp__step_degree *degre
 
 /* Predicted ns of a group of step->degree[j], unrounded, for search; the load, of > 0 tokens, fits. Padding
  * of the pack is counted. */
-static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__step_load load)
+static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__load load)
 {
     int64_t tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
     const hbp__point *way = hbp__step_find_way(&step->degree[j], tokens);
@@ -189,7 +179,16 @@ static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp_
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
  * the load does not fit. */
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__step_load load);
+static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
+    if (tokens > degree->capacity || load.samples > step->most_samples)
+        return INT64_MAX;
+    load.tokens = tokens;
+    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute, load);
+}
 
 /* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
 static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)

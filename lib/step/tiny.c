@@ -17,21 +17,21 @@ typedef struct tiny {
     const hbp__step *step;
     int no_idle; /* nonzero: a group on every rank of a micro-batch */
     int32_t sets;
-    int32_t rows;         /* of ranks: 0..ranks */
-    hbp__step_load *load; /* [degrees x sets] as each degree pads them */
-    int64_t *makespan;    /* [sets x rows] least, on so many ranks */
-    int32_t *group;       /* [sets x rows] the part with the lowest sequence */
-    int32_t *degree;      /* [sets x rows] its degree */
-    int32_t forced;       /* numbers of micro-batches told apart; 0: none is */
-    int64_t *sum;         /* [forced + 1 x sets] least sum of makespans, in so many micro-batches */
-    int32_t *batch;       /* [forced + 1 x sets] the micro-batch with the lowest sequence */
+    int32_t rows;      /* of ranks: 0..ranks */
+    hbp__load *load;   /* [degrees x sets] as each degree pads them */
+    int64_t *makespan; /* [sets x rows] least, on so many ranks */
+    int32_t *group;    /* [sets x rows] the part with the lowest sequence */
+    int32_t *degree;   /* [sets x rows] its degree */
+    int32_t forced;    /* numbers of micro-batches told apart; 0: none is */
+    int64_t *sum;      /* [forced + 1 x sets] least sum of makespans, in so many micro-batches */
+    int32_t *batch;    /* [forced + 1 x sets] the micro-batch with the lowest sequence */
 } tiny;
 
 /* Time of a part in one group; INT64_MAX when it does not fit. */
 static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
 {
     const hbp__step *step = t->step;
-    hbp__step_load load = t->load[j * t->sets + part];
+    hbp__load load = t->load[j * t->sets + part];
     if (!hbp__step_holds(step, j, load))
         return INT64_MAX; /* as no time is */
     return hbp__min_i64(hbp__step_group_ns(step, j, load), LONGEST_NS);
@@ -128,7 +128,7 @@ static void sum_sets(tiny *t)
             if (!(set >> k & 1))
                 continue;
             for (int32_t j = 0; j < step->degrees; j++) {
-                hbp__step_load *load = &t->load[j * t->sets + set];
+                hbp__load *load = &t->load[j * t->sets + set];
                 *load = hbp__step_load_with(step, j, *load, k);
             }
         }

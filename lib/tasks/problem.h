@@ -1,4 +1,4 @@
-/* What every planner of this floor starts from. */
+/* What every planner of this layer starts from. */
 #ifndef HBP_TASKS_PROBLEM_H
 #define HBP_TASKS_PROBLEM_H
 

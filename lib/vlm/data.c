@@ -5,12 +5,8 @@
 #include "base/sort.h"
 #include "hbp/epoch.h"
 #include "hbp/iterative_fill.h"
+#include "vlm/tuning.h"
 #include "vlm/vlm.h"
-
-#define TOKEN_MULTIPLE 64
-
-/* Share of samples that a pack may hold over the number asked for. */
-#define SAMPLES_OVER .0625
 
 void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 {
@@ -33,7 +29,7 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     options.ranks = o->data_parallel;
     options.effort = o->effort;
     options.seed = o->seed;
-    options.most_samples = samples * (1 + SAMPLES_OVER);
+    options.most_samples = samples * (1 + HBP__VLM_SAMPLES_OVER);
     hbp_status status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
     if (status == HBP_E_INFEASIBLE) {
         options.most_samples = 0;
@@ -46,7 +42,8 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     if (status == HBP_E_INFEASIBLE) {
         /* The largest samples ask for budgets that hold more of the others: then the least that hold them. */
         budgets.max_vision = run->lengths->max_vision;
-        budgets.max_tokens = hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], TOKEN_MULTIPLE);
+        budgets.max_tokens =
+            hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], HBP__VLM_TOKEN_MULTIPLE);
         status = hbp__forgive(run->context);
     }
     HBP__TRY(status);
@@ -95,7 +92,7 @@ static hbp_status order_samples(const hbp__vlm_run *run, uint32_t **out)
 }
 
 /* `samples` samples each, the last with what is left; each is padded to its longest. */
-static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+static hbp_status pad_samples(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
     const hbp_lengths *lengths = run->lengths;
     int64_t count = hbp__ceil_div(lengths->count, samples);
@@ -165,7 +162,7 @@ hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_pack
 {
     *out = (hbp__vlm_packs){.memory = run->context->memory};
     int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
-    hbp_status status = packed ? fill_packs(run, samples, out) : pad(run, samples, out);
+    hbp_status status = packed ? fill_packs(run, samples, out) : pad_samples(run, samples, out);
     if (status >= 0 && !(hbp__vlm_mean(out).vision > 0))
         status = hbp__fail(run->context, HBP_E_INFEASIBLE,
                            "vlm: no sample with vision units is left; %lld of %lld samples were dropped",

@@ -1,3 +1,4 @@
+/* Options of hbp_plan_vlm: ranges, defaults, replicas and the link between their stages. */
 #include <stddef.h>
 
 #include "base/checked.h"
@@ -85,7 +86,7 @@ static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
 }
 
 /* Replicas, and the GPUs they take; consecutive GPUs share a layer, then a replica's stages follow. */
-static hbp_status place(hbp__vlm_run *run)
+static hbp_status place_replicas(hbp__vlm_run *run)
 {
     hbp_vlm_options *o = &run->options;
     int64_t all = (int64_t)run->fields.nodes * run->fields.gpus_per_node;
@@ -157,7 +158,7 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
         HBP__TRY(check_projected(context, lengths, vlm));
     hbp_machine_fields_init(&run->fields, sizeof run->fields);
     HBP__TRY(hbp_machine_get_fields(context, machine, &run->fields));
-    HBP__TRY(place(run));
+    HBP__TRY(place_replicas(run));
     int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes;
     run->limit_bytes = run->fields.hbm_bytes - reserve;
     if (run->limit_bytes <= 0)

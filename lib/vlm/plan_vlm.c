@@ -1,3 +1,5 @@
+/* hbp_plan_vlm: data, stages, memory and steps of one size of micro-batch after another until one fits; the
+ * plan as an object. */
 #include "hbp/plan_vlm.h"
 
 #include <string.h>
@@ -144,9 +146,9 @@ uint64_t hbp__vlm_digest(const hbp_vlm_plan *plan)
     return hbp__digest_end(&d);
 }
 
-static hbp_status summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
-                            const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
-                            int32_t micro_batches, hbp_vlm_plan *out)
+static hbp_status summarise_plan(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                                 const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                                 int32_t micro_batches, hbp_vlm_plan *out)
 {
     hbp_vlm_plan_summary *s = &out->summary;
     s->gpus = run->gpus;
@@ -205,7 +207,7 @@ static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_p
         plan->data = data;
         plan->layers = hbp__layers_retain(reference.layers);
         data = NULL;
-        status = summarise(run, &packs, &reference, &stages, micro_batches, plan);
+        status = summarise_plan(run, &packs, &reference, &stages, micro_batches, plan);
     }
     if (status >= 0) {
         *out = plan;

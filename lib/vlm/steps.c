@@ -1,17 +1,13 @@
-/* Every step of the epoch run on paper. */
+/* Every step of the epoch simulated, each replica with its own packs. O(operations of all steps), and the
+ * search of orders. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "pipeline/order.h"
 #include "simulate/pipeline/pipeline.h"
+#include "vlm/tuning.h"
 #include "vlm/vlm.h"
-
-/* Micro-batches that differ in work by more than one part in so many are ordered; others stay as drawn. */
-#define ALIKE 20
-
-/* Operations of simulation that the search of one step's order may take. */
-#define WORK (INT64_C(1) << 15)
 
 typedef struct runner {
     const hbp__vlm_run *run;
@@ -107,7 +103,7 @@ static int is_uneven(const hbp__stage_times *times)
         least = hbp__min_i64(least, work);
         most = hbp__max_i64(most, work);
     }
-    return most - least > most / ALIKE;
+    return most - least > most / HBP__VLM_BALANCED;
 }
 
 /* The slowest replica's time in this order. */
@@ -137,7 +133,8 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
         return HBP_OK;
     for (int32_t m = 0; m < count; m++)
         r->order[m] = m;
-    HBP__TRY(hbp__order_micro_batches(r->run->context, &r->schedule, most, NULL, WORK, r->order, NULL, NULL));
+    HBP__TRY(hbp__order_micro_batches(r->run->context, &r->schedule, most, NULL, HBP__VLM_ORDER_WORK,
+                                      r->order, NULL, NULL));
     int64_t ordered = run_order(r, r->order);
     if (ordered >= *ns)
         return HBP_OK;

@@ -121,18 +121,19 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
     hbp__vlm_reference_fill(&out->reference);
 }
 
-static hbp_status differs(hbp_context *context, const char *what, int64_t row, int64_t told, int64_t found)
+static hbp_status fail_differs(hbp_context *context, const char *what, int64_t row, int64_t reported,
+                               int64_t found)
 {
     return hbp__fail(context, HBP_E_INVALID, "%s %lld is %lld; the layers and packs make it %lld", what,
-                     (long long)row, (long long)told, (long long)found);
+                     (long long)row, (long long)reported, (long long)found);
 }
 
-static hbp_status compare(hbp_context *context, const char *what, const int64_t *told, const int64_t *found,
-                          int64_t count)
+static hbp_status compare_columns(hbp_context *context, const char *what, const int64_t *reported,
+                                  const int64_t *found, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (told[i] != found[i])
-            return differs(context, what, i, told[i], found[i]);
+        if (reported[i] != found[i])
+            return fail_differs(context, what, i, reported[i], found[i]);
     return HBP_OK;
 }
 
@@ -141,9 +142,9 @@ static hbp_status check_stages(hbp_context *context, const hbp_vlm_plan *p, cons
     int64_t *found = hbp__take(context, (uint64_t)p->stages, sizeof *found), peak = 0;
     HBP__TRY(hbp__scratch_check(context, "the stages"));
     hbp__vlm_stage_ns(&r->run, &r->reference, &r->stages, found);
-    HBP__TRY(compare(context, "stage_ns of stage", p->stage_ns, found, p->stages));
+    HBP__TRY(compare_columns(context, "stage_ns of stage", p->stage_ns, found, p->stages));
     HBP__TRY(hbp__vlm_stage_bytes(&r->run, p->data, &r->reference, &r->stages, found));
-    HBP__TRY(compare(context, "stage_bytes of stage", p->stage_bytes, found, p->stages));
+    HBP__TRY(compare_columns(context, "stage_bytes of stage", p->stage_bytes, found, p->stages));
     for (int64_t i = 0; i < p->stages; i++) {
         peak = hbp__max_i64(peak, found[i]);
         if (found[i] > p->summary.limit_bytes)
@@ -162,7 +163,7 @@ static hbp_status check_steps(hbp_context *context, const hbp_vlm_plan *p, const
     int64_t *found = hbp__take(context, (uint64_t)p->steps, sizeof *found), busy = 0, epoch = 0;
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     HBP__TRY(hbp__vlm_replay(&r->run, &r->reference, &r->stages, p->data, 0, p->steps, NULL, found, &busy));
-    HBP__TRY(compare(context, "step_ns of step", p->step_ns, found, p->steps));
+    HBP__TRY(compare_columns(context, "step_ns of step", p->step_ns, found, p->steps));
     for (int64_t i = 0; i < p->steps; i++)
         epoch = hbp__add_saturating(epoch, found[i]);
     if (s->epoch_ns != epoch || s->bound_ns > epoch || s->packs_bound_ns > epoch)
@@ -170,10 +171,10 @@ static hbp_status check_steps(hbp_context *context, const hbp_vlm_plan *p, const
                          "epoch_ns is %lld, bound_ns %lld and packs_bound_ns %lld; all steps take %lld",
                          (long long)s->epoch_ns, (long long)s->bound_ns, (long long)s->packs_bound_ns,
                          (long long)epoch);
-    return p->busy_ns == busy ? HBP_OK : differs(context, "busy_ns of plan", 0, p->busy_ns, busy);
+    return p->busy_ns == busy ? HBP_OK : fail_differs(context, "busy_ns of plan", 0, p->busy_ns, busy);
 }
 
-static hbp_status validate(hbp_context *context, const hbp_vlm_plan *plan, const hbp_lengths *lengths)
+static hbp_status validate_plan(hbp_context *context, const hbp_vlm_plan *plan, const hbp_lengths *lengths)
 {
     hbp__vlm_replayed r;
     HBP__TRY(hbp__plan_validate(context, plan->data, lengths, NULL));
@@ -191,5 +192,5 @@ hbp_status hbp_vlm_plan_validate(hbp_context *context, const hbp_vlm_plan *plan,
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, validate(context, plan, lengths));
+    return hbp__leave(context, mark, validate_plan(context, plan, lengths));
 }

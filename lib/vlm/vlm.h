@@ -1,4 +1,4 @@
-/* The pieces of hbp_plan_vlm: data, then stages, then memory, then the epoch run on paper. */
+/* The pieces of hbp_plan_vlm: data, then stages, then memory, then the epoch simulated. */
 #ifndef HBP_VLM_VLM_H
 #define HBP_VLM_VLM_H
 
@@ -59,8 +59,8 @@ double hbp__vlm_vision_scale(const hbp__vlm_reference *reference, const hbp__vlm
 double hbp__vlm_token_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 double hbp__vlm_token_time_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 
-/* Packs, padded or not, of the way the options say. `length` [packs] is what each pack is padded to in data
- * that are padded, else NULL. */
+/* Packs, padded or not, by the method that the options say. `length` [packs] is what each pack is padded to
+ * in data that are padded, else NULL. */
 typedef struct hbp__vlm_packs {
     hbp__memory memory;
     hbp_packs *packs;
@@ -95,7 +95,7 @@ typedef struct hbp__vlm_stages {
     int32_t *cuts;    /* [chunks + 1] */
     int32_t *choices; /* [layers] */
     int64_t *bytes;   /* [stages] no step of the epoch needs more on the stage */
-    int64_t ns;       /* a usual step takes on paper */
+    int64_t ns;       /* a usual step takes, simulated */
     int32_t rounds;
     hbp_recompute_report report;
 } hbp__vlm_stages;
@@ -130,7 +130,7 @@ void hbp__vlm_pipeline_close(hbp__vlm_pipeline *pipeline);
 void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference *reference, int32_t m,
                            const hbp__vlm_size *size);
 
-/* Runs every step of the plan on paper, each replica with its own packs: step times into the result, and the
+/* Simulates every step of the plan, each replica with its own packs: step times into the result, and the
  * plan again with each step's micro-batches in the order that was found best. */
 hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
                           const hbp__vlm_stages *stages, hbp_plan **data, hbp_vlm_plan *out);

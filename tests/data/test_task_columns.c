@@ -1,4 +1,4 @@
-#include "data/tasks/task_columns.h"
+#include "data/tasks/task_schedule.h"
 
 #include "keep.h"
 #include "task_columns.h"

@@ -4,7 +4,7 @@
 
 #include "../reseal.h"
 
-#include "data/tasks/task_columns.h"
+#include "data/tasks/task_schedule.h"
 #include "io/tasks/task_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

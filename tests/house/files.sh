@@ -14,6 +14,34 @@ for file in lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch]
     ! LC_ALL=C grep -nE '[[:space:]]+$' "$file" || fail "$file has trailing blanks"
 done
 
+# A file of the library opens with a comment that says what it is, or with its own header, which does. The list only shrinks.
+unopened=' lib/pack/groups/groups.c lib/step/board.c lib/step/fill.c lib/step/plan_step.c lib/step/problem.c lib/step/relax.c lib/step/solution.c
+ lib/step/squeeze.c '
+for file in lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h; do
+    own=${file#lib/} own=${own%.c}.h
+    IFS= read -r line <"$file"
+    case $line in
+    '/*'*) opened=1 ;;
+    "#include \"$own\"") opened=1 ;;
+    *) opened= ;;
+    esac
+    case $unopened in
+    *" $file"[!a-z]*) [ -z "$opened" ] || fail "$file opens with a comment: take it off the list of tests/house/files.sh" ;;
+    *) [ -n "$opened" ] || fail "$file does not open with a comment that says what it is" ;;
+    esac
+done
+
+# The page of "(docs: page, section)" is there: its name with blanks for hyphens, or its title.
+titles=$(for page in docs/explanation/*.md; do
+    basename "$page" .md | tr '-' ' '
+    sed -n '1s/^# //p' "$page" | tr 'A-Z' 'a-z'
+done)
+pages=$(cat lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h | tr '\n' ' ' | sed 's/  *\*  */ /g' |
+    grep -oE '\(docs: [a-z -]+' | sed 's/(docs: *//' | sort -u)
+for page in $(echo "$pages" | tr ' ' '_'); do
+    echo "$titles" | grep -qxE "(the )?$(echo "$page" | tr '_' ' ')" || fail "no page of docs/explanation/ is called '$(echo "$page" | tr '_' ' ')'"
+done
+
 # A source without a test of its own stands in covered.txt beside the test that covers it. Tests are not sorted into the
 # sub-folders of a floor, so that names are distinct within a floor.
 for source in lib/*/*.c lib/*/*/*.c; do

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "io/file/whole_file.h"
-#include "io/json/json_save.h"
+#include "io/file/stream.h"
+#include "io/json/json_tree.h"
 
 static char path[64];
 

@@ -3,7 +3,7 @@
 #include <locale.h>
 #include <unistd.h>
 
-#include "io/file/whole_file.h"
+#include "io/file/stream.h"
 #include "io/machine/machine_profile.h"
 
 static char path[64];

@@ -1,7 +1,7 @@
 #include "failing.h"
 
 #include "data/machine/machine.h"
-#include "io/file/whole_file.h"
+#include "io/file/stream.h"
 #include "io/machine/nccl_tests.h"
 
 static hbp_machine *some_machine(hbp_context *context)

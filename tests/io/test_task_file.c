@@ -1,8 +1,8 @@
 #include "task_files.h"
 #include "task_schedules.h"
 
-#include "data/tasks/task_columns.h"
 #include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
 #include "io/file/file_head.h"
 
 START_TEST(a_schedule_comes_back_as_it_was)

@@ -1,4 +1,4 @@
-#include "io/file/whole_file.h"
+#include "io/file/stream.h"
 
 #include <zlib.h>
 

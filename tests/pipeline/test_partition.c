@@ -1,7 +1,7 @@
 #include "pipeline/partition.h"
 
 #include "keep.h"
-#include "pipeline/anchors.h"
+#include "pipeline/candidates.h"
 #include "pipeline/instances.h"
 #include "simulate/pipeline/pipeline.h"
 

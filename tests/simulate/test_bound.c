@@ -83,7 +83,7 @@ static void solve_packs(oracle *o, int samples)
                 tokens += hbp__round_up(o->length[i], o->multiple);
                 squares += o->length[i] * o->length[i];
             }
-        hbp__load load = {tokens, (double)squares, vision};
+        hbp__load load = {.tokens = tokens, .squares = (double)squares, .vision = vision};
         for (int32_t row = 0; row < o->cost->terms.degrees; row++) {
             o->pack[set][row] = FAR;
             for (int32_t c = 0; c <= o->cost->terms.layers; c++)

@@ -97,7 +97,7 @@ static inline double ground_alone(const hbp__step *step, int64_t k)
     for (int32_t j = 0; j < step->degrees; j++)
         if (step->tokens[k] <= step->degree[j].capacity) {
             double time = hbp__step_group_time(
-                step, j, (hbp__step_load){.tokens = step->tokens[k], .squares = step->squares[k]});
+                step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]});
             least = time < least ? time : least;
         }
     return least;
@@ -151,8 +151,7 @@ static inline void board_check_group(const hbp__step *step, const hbp__step_boar
     ck_assert_int_le(hbp__round_up(tokens, step->options.pack_multiple),
                      step->degree[group->degree].capacity);
     if (tokens)
-        time =
-            hbp__step_group_time(step, group->degree, (hbp__step_load){.tokens = tokens, .squares = squares});
+        time = hbp__step_group_time(step, group->degree, (hbp__load){.tokens = tokens, .squares = squares});
     ck_assert_double_eq(group->time, time);
 }
 

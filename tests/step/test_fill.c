@@ -36,8 +36,7 @@ static int plain_join(plain *p, int64_t k, int32_t j)
         int64_t tokens = group->load.tokens + step->tokens[k];
         if (group->degree != j || tokens > step->degree[j].capacity ||
             hbp__step_group_time(
-                step, j,
-                (hbp__step_load){.tokens = tokens, .squares = group->load.squares + step->squares[k]}) >
+                step, j, (hbp__load){.tokens = tokens, .squares = group->load.squares + step->squares[k]}) >
                 p->makespan)
             continue;
         if (group->load.samples + hbp__step_samples(step, k) > step->most_samples) {
@@ -77,11 +76,10 @@ static int32_t plain_least(const plain *p, int64_t k, double *alone)
     const hbp__step *step = p->step;
     int32_t least = step->degrees;
     for (int32_t j = step->degrees - 1; j >= 0; j--) {
-        alone[j] =
-            step->tokens[k] > step->degree[j].capacity
-                ? (double)INFINITY
-                : hbp__step_group_time(
-                      step, j, (hbp__step_load){.tokens = step->tokens[k], .squares = step->squares[k]});
+        alone[j] = step->tokens[k] > step->degree[j].capacity
+                       ? (double)INFINITY
+                       : hbp__step_group_time(
+                             step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]});
         least = alone[j] <= p->makespan ? j : least;
     }
     if (least == step->degrees)
@@ -116,11 +114,10 @@ static double useful_of(const hbp__step *step, int64_t k)
     double least = (double)INFINITY;
     for (int32_t j = 0; j < step->degrees; j++)
         if (step->tokens[k] <= step->degree[j].capacity) {
-            double work =
-                step->degree[j].degree *
-                (hbp__step_group_time(
-                     step, j, (hbp__step_load){.tokens = step->tokens[k], .squares = step->squares[k]}) -
-                 step->cost->terms.pack_ns);
+            double work = step->degree[j].degree *
+                          (hbp__step_group_time(
+                               step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]}) -
+                           step->cost->terms.pack_ns);
             least = work < least ? work : least;
         }
     return least;

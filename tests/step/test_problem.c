@@ -126,7 +126,7 @@ static void check_ways(const hbp__step *step, int32_t j)
             int64_t padded = hbp__round_up(tokens, multiple);
             double squares = (double)tokens * (double)tokens / 3;
             int32_t recompute = hbp_cost_predict_recompute(step->cost, d->degree, padded);
-            int64_t ns = hbp__step_group_ns(step, j, (hbp__step_load){.tokens = tokens, .squares = squares});
+            int64_t ns = hbp__step_group_ns(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             if (padded > d->capacity) {
                 ck_assert_int_eq(ns, INT64_MAX);
                 continue;
@@ -135,8 +135,7 @@ static void check_ways(const hbp__step *step, int32_t j)
                 recompute = d->way[0].recompute;
             ck_assert_int_eq(hbp__step_find_way(d, padded)->recompute, recompute);
             ck_assert_int_eq(ns, hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares));
-            double time =
-                hbp__step_group_time(step, j, (hbp__step_load){.tokens = tokens, .squares = squares});
+            double time = hbp__step_group_time(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             ck_assert_double_le(fabs(time - (double)ns), 1 + 1e-12 * time);
         }
     }

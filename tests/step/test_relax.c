@@ -56,8 +56,7 @@ static double plain_estimate(const stretch *s)
     for (int32_t j = 0; j < step->degrees; j++)
         if (way_of(s, j) && step->tokens[longest] <= step->degree[j].capacity) {
             double time = hbp__step_group_time(
-                step, j,
-                (hbp__step_load){.tokens = step->tokens[longest], .squares = step->squares[longest]});
+                step, j, (hbp__load){.tokens = step->tokens[longest], .squares = step->squares[longest]});
             alone = time < alone ? time : alone;
         }
     low = alone > low ? alone : low;

@@ -13,7 +13,7 @@ typedef struct opened {
     hbp__step step;
     hbp__step_round round;
     int32_t degree[RANKS];
-    hbp__step_load load[RANKS];
+    hbp__load load[RANKS];
     double work[RANKS];
     int64_t group[SEQUENCES];
     int64_t removed[SEQUENCES];
@@ -72,7 +72,7 @@ START_TEST(what_is_taken_out_leaves_nothing)
         o.round.groups = o.round.removals = o.round.used = 0;
         int64_t g = hbp__step_round_open(&o.round, j);
         hbp__step_round_add(&o.round, 3, g);
-        hbp__step_load load = o.load[g];
+        hbp__load load = o.load[g];
         double work = o.work[g];
         ck_assert(work > 0);
         hbp__step_round_add(&o.round, 7, g);

@@ -3,7 +3,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place/place_greedy.h"
+#include "tasks/place/place_methods.h"
 
 /* Costs and bytes of random placements, by their definitions. */
 static int64_t slow_cost(place_case *c, const hbp__board *board)

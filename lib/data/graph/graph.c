@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/column.h"
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/utf8.h"
@@ -21,15 +20,20 @@ void hbp_operator_init(hbp_operator *fields, uint32_t struct_size)
     hbp__struct_init(fields, struct_size);
 }
 
-hbp_status hbp_graph_create(hbp_context *context, hbp_graph **out)
+hbp_status hbp__graph_create(hbp_context *context, hbp_graph **out)
 {
-    HBP__ENTER_OUT(context, out);
     hbp_graph *graph = hbp__new_zero(&context->memory, 1, sizeof *graph);
     if (!graph)
         return hbp__fail_memory(context, "a graph");
     graph->memory = context->memory;
     *out = graph;
     return HBP_OK;
+}
+
+hbp_status hbp_graph_create(hbp_context *context, hbp_graph **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__graph_create(context, out);
 }
 
 void hbp_graph_free(hbp_graph *graph)
@@ -90,11 +94,9 @@ static int grow_profiles(hbp_graph *graph)
     return 1;
 }
 
-hbp_status hbp_graph_add_profile(hbp_context *context, hbp_graph *graph, const int32_t *gpus,
-                                 const int64_t *ns, int64_t points, int32_t *profile)
+hbp_status hbp__graph_add_profile(hbp_context *context, hbp_graph *graph, const int32_t *gpus,
+                                  const int64_t *ns, int64_t points, int32_t *profile)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, graph, "graph"));
     HBP__TRY(check_points(context, gpus, ns, points));
     hbp__profile copy = {.points = points};
     copy.gpus = hbp__new(&graph->memory, (uint64_t)points, sizeof *copy.gpus);
@@ -110,6 +112,14 @@ hbp_status hbp_graph_add_profile(hbp_context *context, hbp_graph *graph, const i
         *profile = graph->profile_count;
     graph->profiles[graph->profile_count++] = copy;
     return HBP_OK;
+}
+
+hbp_status hbp_graph_add_profile(hbp_context *context, hbp_graph *graph, const int32_t *gpus,
+                                 const int64_t *ns, int64_t points, int32_t *profile)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, graph, "graph"));
+    return hbp__graph_add_profile(context, graph, gpus, ns, points, profile);
 }
 
 static int64_t hash_edge(int32_t from, int32_t to)
@@ -171,10 +181,9 @@ static hbp_status put_edge(hbp_context *context, hbp_graph *graph, int32_t from,
     return HBP_OK;
 }
 
-hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t from, int32_t to, int64_t bytes)
+hbp_status hbp__graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t from, int32_t to,
+                               int64_t bytes)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, graph, "graph"));
     if (from < 0 || from >= graph->operator_count || to < 0 || to >= graph->operator_count)
         return hbp__fail(context, HBP_E_INVALID,
                          "an edge goes from operator %d to %d; there are %d operators", (int)from, (int)to,
@@ -197,6 +206,13 @@ hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t fr
     HBP__TRY(put_edge(context, graph, from, to, bytes));
     graph->bytes = all;
     return HBP_OK;
+}
+
+hbp_status hbp_graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t from, int32_t to, int64_t bytes)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, graph, "graph"));
+    return hbp__graph_add_edge(context, graph, from, to, bytes);
 }
 
 /* Names go into messages and files. `label` is how messages call the operator. */
@@ -366,7 +382,7 @@ static hbp_status put_chain(hbp_context *context, hbp_graph *graph, const hbp_op
 
 /* Takes back what came after `before`, whose counts alone are looked at. Slots are freed as in
  * hbp__names_cut. */
-static void cut(hbp_graph *graph, const hbp_graph *before)
+static void cut_back(hbp_graph *graph, const hbp_graph *before)
 {
     while (graph->edge_count > before->edge_count) {
         const hbp__edge *last = &graph->edges[graph->edge_count - 1];
@@ -380,12 +396,9 @@ static void cut(hbp_graph *graph, const hbp_graph *before)
     graph->operator_count = before->operator_count;
 }
 
-hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
-                                   int64_t count, int32_t *first)
+hbp_status hbp__graph_add_operators(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
+                                    int64_t count, int32_t *first)
 {
-    HBP__TRY(hbp__enter(context));
-    HBP__TRY(hbp__require(context, graph, "graph"));
-    HBP__TRY(hbp__require(context, fields, "fields"));
     hbp_operator given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, fields, "hbp_operator"));
     char number[32];
@@ -401,13 +414,22 @@ hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const
     hbp_status status = put_chain(context, graph, &given, name, count, text, room);
     hbp__delete(&context->memory, text);
     if (status < 0) {
-        cut(graph, &before);
+        cut_back(graph, &before);
         return status;
     }
     graph->bytes = bytes_with(graph, &given, count);
     if (first)
         *first = before.operator_count;
     return HBP_OK;
+}
+
+hbp_status hbp_graph_add_operators(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
+                                   int64_t count, int32_t *first)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, graph, "graph"));
+    HBP__TRY(hbp__require(context, fields, "fields"));
+    return hbp__graph_add_operators(context, graph, fields, count, first);
 }
 
 hbp_status hbp_graph_get_view(const hbp_graph *graph, hbp_graph_view *view)

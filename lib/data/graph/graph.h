@@ -71,6 +71,15 @@ struct hbp_graph {
     hbp__names operator_names; /* number = operator */
 };
 
+/* The functions of the same names within a call. */
+hbp_status hbp__graph_create(hbp_context *context, hbp_graph **out);
+hbp_status hbp__graph_add_profile(hbp_context *context, hbp_graph *graph, const int32_t *gpus,
+                                  const int64_t *ns, int64_t points, int32_t *profile);
+hbp_status hbp__graph_add_operators(hbp_context *context, hbp_graph *graph, const hbp_operator *fields,
+                                    int64_t count, int32_t *first);
+hbp_status hbp__graph_add_edge(hbp_context *context, hbp_graph *graph, int32_t from, int32_t to,
+                               int64_t bytes);
+
 /* 64 bits over everything in the graph. */
 uint64_t hbp__graph_digest(const hbp_graph *graph);
 

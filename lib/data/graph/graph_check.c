@@ -18,7 +18,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 
-static int profiled(const hbp__profile *profile, int32_t n)
+static int is_profiled(const hbp__profile *profile, int32_t n)
 {
     int64_t low = 0, high = profile->points;
     while (low < high) {
@@ -36,14 +36,14 @@ int hbp__operator_suits(const hbp__operator *o, const hbp__profile *profile, int
     if (n < profile->gpus[0] || n > profile->gpus[profile->points - 1] || n % o->least_gpus)
         return 0;
     if (o->degrees == HBP_DEGREES_PROFILED)
-        return profiled(profile, n);
+        return is_profiled(profile, n);
     /* If n = p q for some p, then also for the largest that divides both n and batch: its q divides the
      * other's. */
     return o->split % (n / greatest_divisor(o->batch, n)) == 0;
 }
 
 /* Whether some number of GPUs suits. O(profiled numbers of GPUs from least to largest). */
-static int suited(const hbp__operator *o, const hbp__profile *profile)
+static int any_suits(const hbp__operator *o, const hbp__profile *profile)
 {
     int64_t first = hbp__round_up(profile->gpus[0], o->least_gpus);
     int64_t last = hbp__min_i64(profile->gpus[profile->points - 1], hbp__mul_saturating(o->batch, o->split));
@@ -61,7 +61,7 @@ static hbp_status check_operator(hbp_context *context, const hbp_graph *graph, c
     if (o->profile < 0)
         return hbp__fail(context, HBP_E_INVALID, "operator '%.80s' has no profile", o->name);
     const hbp__profile *profile = &graph->profiles[o->profile];
-    if (suited(o, profile))
+    if (any_suits(o, profile))
         return HBP_OK;
     int least = profile->gpus[0], largest = profile->gpus[profile->points - 1];
     if (o->degrees == HBP_DEGREES_PROFILED)
@@ -125,7 +125,7 @@ static hbp_status find_cycle(hbp_context *context, const hbp_graph *graph, const
 
 /* Kahn's algorithm, first in, first out. `waits` [operators] counts the edges from operators not in the order
  * yet. */
-static int32_t sort(const hbp_graph *graph, hbp__graph_order *order, int32_t *waits)
+static int32_t sort_operators(const hbp_graph *graph, hbp__graph_order *order, int32_t *waits)
 {
     int32_t count = 0;
     for (int32_t i = 0; i < graph->operator_count; i++)
@@ -174,7 +174,7 @@ hbp_status hbp__graph_order_open(hbp_context *context, const hbp_graph *graph, h
     if (status == HBP_OK) {
         link_edges(graph, order);
         memcpy(waits, order->needs, (size_t)rows * sizeof *waits);
-        if (sort(graph, order, waits) < graph->operator_count)
+        if (sort_operators(graph, order, waits) < graph->operator_count)
             status = find_cycle(context, graph, waits, waits + rows);
     }
     hbp__delete(memory, waits);

@@ -5,7 +5,7 @@
 #include "data/graph/graph_check.h"
 
 /* Whether two operators may be one MetaOp, edges aside. */
-static int alike(const hbp__operator *a, const hbp__operator *b)
+static int may_be_one(const hbp__operator *a, const hbp__operator *b)
 {
     return a->type == b->type && a->task == b->task && a->batch == b->batch && a->sequence == b->sequence &&
            a->width == b->width && a->profile == b->profile && a->degrees == b->degrees &&
@@ -43,7 +43,7 @@ static void link_chains(work *w)
         if (order->out_first[i + 1] != out + 1)
             continue;
         int32_t to = graph->edges[order->out_edge[out]].to;
-        if (order->needs[to] == 1 && alike(&graph->operators[i], &graph->operators[to])) {
+        if (order->needs[to] == 1 && may_be_one(&graph->operators[i], &graph->operators[to])) {
             w->next[i] = to;
             w->head[to] = w->head[i];
         }
@@ -144,7 +144,7 @@ static void sort_edges(const work *w, hbp__meta_graph *meta, int64_t *in_at)
     }
 }
 
-static hbp_status contract(hbp_context *context, work *w, hbp__meta_graph *meta)
+static hbp_status contract_chains(hbp_context *context, work *w, hbp__meta_graph *meta)
 {
     const hbp__memory *memory = &meta->memory;
     link_chains(w);
@@ -188,7 +188,7 @@ hbp_status hbp__meta_graph_open(hbp_context *context, const hbp_graph *graph, hb
         w.level = w.head + rows;
         w.count = w.level + rows;
         w.heads = w.count + rows;
-        status = contract(context, &w, meta);
+        status = contract_chains(context, &w, meta);
     } else {
         status = hbp__fail_memory(context, "MetaOps");
     }

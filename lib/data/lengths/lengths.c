@@ -144,8 +144,8 @@ static hbp_status copy_modalities(hbp_context *context, hbp_lengths *draft, cons
     return HBP_OK;
 }
 
-static hbp_status fill(hbp_context *context, hbp_lengths *draft, const length_array *from,
-                       const hbp_lengths_options *options)
+static hbp_status fill_lengths(hbp_context *context, hbp_lengths *draft, const length_array *from,
+                               const hbp_lengths_options *options)
 {
     if (options->borrow && from->u32)
         draft->length = from->u32;
@@ -167,8 +167,8 @@ static hbp_status fill(hbp_context *context, hbp_lengths *draft, const length_ar
     return hbp__lengths_seal(context, draft);
 }
 
-static hbp_status create(hbp_context *context, const length_array *from, int64_t count,
-                         const hbp_lengths_options *options, hbp_lengths **out)
+static hbp_status create_lengths(hbp_context *context, const length_array *from, int64_t count,
+                                 const hbp_lengths_options *options, hbp_lengths **out)
 {
     hbp_lengths_options all;
     HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_lengths_options"));
@@ -177,7 +177,7 @@ static hbp_status create(hbp_context *context, const length_array *from, int64_t
     if (!draft)
         return HBP_E_NO_MEMORY;
     draft->count = count;
-    hbp_status status = fill(context, draft, from, &all);
+    hbp_status status = fill_lengths(context, draft, from, &all);
     if (status < 0)
         hbp_lengths_free(draft);
     else
@@ -196,21 +196,21 @@ hbp_status hbp_lengths_create_u32(hbp_context *context, const uint32_t *lengths,
                                   const hbp_lengths_options *options, hbp_lengths **out)
 {
     HBP__TRY(begin_create(context, lengths, out));
-    return create(context, &(length_array){.u32 = lengths}, count, options, out);
+    return create_lengths(context, &(length_array){.u32 = lengths}, count, options, out);
 }
 
 hbp_status hbp_lengths_create_i32(hbp_context *context, const int32_t *lengths, int64_t count,
                                   const hbp_lengths_options *options, hbp_lengths **out)
 {
     HBP__TRY(begin_create(context, lengths, out));
-    return create(context, &(length_array){.i32 = lengths}, count, options, out);
+    return create_lengths(context, &(length_array){.i32 = lengths}, count, options, out);
 }
 
 hbp_status hbp_lengths_create_i64(hbp_context *context, const int64_t *lengths, int64_t count,
                                   const hbp_lengths_options *options, hbp_lengths **out)
 {
     HBP__TRY(begin_create(context, lengths, out));
-    return create(context, &(length_array){.i64 = lengths}, count, options, out);
+    return create_lengths(context, &(length_array){.i64 = lengths}, count, options, out);
 }
 
 static hbp_status check_bins(hbp_context *context, const int64_t *lengths, const int64_t *counts,
@@ -282,11 +282,9 @@ static hbp_status create_histogram(hbp_context *context, const int64_t *lengths,
     return status;
 }
 
-hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
-                                        int64_t bins, hbp_lengths **out)
+hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                         int64_t bins, hbp_lengths **out)
 {
-    HBP__TRY(begin_create(context, lengths, out));
-    HBP__TRY(hbp__require(context, counts, "counts"));
     if (bins <= 0 || bins > HBP_MAX_SAMPLES)
         return hbp__fail(context, HBP_E_INVALID, "the histogram has %lld bins; it needs 1 to %lld",
                          (long long)bins, (long long)HBP_MAX_SAMPLES);
@@ -301,6 +299,14 @@ hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *len
         status = create_histogram(context, own, own + bins, bins, out);
     hbp__delete(&context->memory, own);
     return status;
+}
+
+hbp_status hbp_lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                        int64_t bins, hbp_lengths **out)
+{
+    HBP__TRY(begin_create(context, lengths, out));
+    HBP__TRY(hbp__require(context, counts, "counts"));
+    return hbp__lengths_create_histogram(context, lengths, counts, bins, out);
 }
 
 hbp_status hbp_lengths_get_summary(hbp_context *context, const hbp_lengths *lengths,

@@ -1,3 +1,5 @@
+/* A data set that grows piece by piece: columns are checked and copied as they come, moved when it is
+ * done. */
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/lengths/lengths_make.h"
@@ -13,15 +15,20 @@ struct hbp_lengths_builder {
     uint8_t *modality;
 };
 
-hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
+hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
 {
-    HBP__ENTER_OUT(context, out);
     hbp_lengths_builder *builder = hbp__new_zero(&context->memory, 1, sizeof *builder);
     if (!builder)
         return hbp__fail_memory(context, "a builder of lengths");
     builder->memory = context->memory;
     *out = builder;
     return HBP_OK;
+}
+
+hbp_status hbp_lengths_builder_create(hbp_context *context, hbp_lengths_builder **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__lengths_builder_create(context, out);
 }
 
 void hbp_lengths_builder_free(hbp_lengths_builder *builder)
@@ -82,8 +89,8 @@ static hbp_status check_piece(hbp_context *context, const hbp_lengths_builder *b
 }
 
 /* Grows a column to `room` rows; on failure it stays as it is. */
-static hbp_status grow(hbp_context *context, const hbp__memory *memory, void **column, int64_t room,
-                       uint64_t size)
+static hbp_status grow_column(hbp_context *context, const hbp__memory *memory, void **column, int64_t room,
+                              uint64_t size)
 {
     void *wider = hbp__renew(memory, *column, (uint64_t)room, size);
     if (!wider)
@@ -110,7 +117,7 @@ static hbp_status make_room(hbp_context *context, hbp_lengths_builder *builder,
     hbp_status status = HBP_OK;
     for (int i = 0; i < 5 && status >= 0; i++)
         if (wanted[i])
-            status = grow(context, &builder->memory, &held[i], room, sizes[i]);
+            status = grow_column(context, &builder->memory, &held[i], room, sizes[i]);
         else {
             hbp__delete(&builder->memory, held[i]);
             held[i] = NULL;
@@ -148,8 +155,8 @@ static void copy_rows(hbp_lengths_builder *builder, const int64_t *lengths,
         builder->modality[at + i] = (uint8_t)clamp(columns->modalities[i], 0, HBP_MAX_MODALITIES - 1);
 }
 
-static hbp_status append(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
-                         const hbp_lengths_columns *columns, int64_t count)
+static hbp_status append_piece(hbp_context *context, hbp_lengths_builder *builder, const int64_t *lengths,
+                               const hbp_lengths_columns *columns, int64_t count)
 {
     HBP__TRY(hbp__require(context, builder, "builder"));
     if (count < 0)
@@ -173,7 +180,7 @@ hbp_status hbp_lengths_builder_append(hbp_context *context, hbp_lengths_builder 
 {
     HBP__TRY(hbp__enter(context));
     const hbp_lengths_columns columns = {.loss_tokens = loss_tokens, .ties = ties};
-    return append(context, builder, lengths, &columns, count);
+    return append_piece(context, builder, lengths, &columns, count);
 }
 
 void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size)
@@ -181,14 +188,21 @@ void hbp_lengths_columns_init(hbp_lengths_columns *columns, uint32_t struct_size
     hbp__struct_init(columns, struct_size);
 }
 
+hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
+                                               const int64_t *lengths, const hbp_lengths_columns *columns,
+                                               int64_t count)
+{
+    hbp_lengths_columns all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
+    return append_piece(context, builder, lengths, &all, count);
+}
+
 hbp_status hbp_lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
                                               const int64_t *lengths, const hbp_lengths_columns *columns,
                                               int64_t count)
 {
     HBP__TRY(hbp__enter(context));
-    hbp_lengths_columns all;
-    HBP__TRY(hbp__options_read(context, &all, sizeof all, columns, "hbp_lengths_columns"));
-    return append(context, builder, lengths, &all, count);
+    return hbp__lengths_builder_append_columns(context, builder, lengths, columns, count);
 }
 
 /* Moves the columns out, cut to their rows; they are moved even when that fails. */
@@ -200,7 +214,7 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
     hbp_status status = HBP_OK;
     for (int i = 0; i < 4 && status >= 0; i++)
         if (column[i])
-            status = grow(context, &builder->memory, &column[i], builder->count, sizes[i]);
+            status = grow_column(context, &builder->memory, &column[i], builder->count, sizes[i]);
     draft->count = builder->count;
     draft->length = draft->owned = column[0];
     draft->loss = column[1];
@@ -211,10 +225,8 @@ static hbp_status move_out(hbp_context *context, hbp_lengths_builder *builder, h
     return status;
 }
 
-hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
+hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, builder, "builder"));
     HBP__TRY(hbp__lengths_check_count(context, builder->count));
     hbp_lengths *draft = hbp__lengths_draft(context, &builder->memory);
     if (!draft)
@@ -232,4 +244,11 @@ hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder 
     else
         *out = draft;
     return status;
+}
+
+hbp_status hbp_lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, builder, "builder"));
+    return hbp__lengths_builder_finish(context, builder, out);
 }

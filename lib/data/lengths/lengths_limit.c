@@ -1,3 +1,4 @@
+/* Samples longer than a limit: refused, dropped, truncated or split; ties and histograms follow. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -132,7 +133,7 @@ static hbp_status new_dropped(limiting *l, int64_t dropped)
     return HBP_OK;
 }
 
-static void drop(limiting *l, int64_t id)
+static void drop_sample(limiting *l, int64_t id)
 {
     l->to->dropped_id[l->to->dropped] = id;
     l->to->dropped_reason[l->to->dropped++] = HBP_DROPPED_OVERLONG;
@@ -172,7 +173,7 @@ static hbp_status new_columns(limiting *l, int64_t pieces)
 /* Cuts sample i of `tokens` into the pieces from `piece` on; returns the next piece. Truncation makes one
  * piece. The loss tokens go to the pieces front to back, each taking as many as it has tokens; the vision
  * units all go to the first, where the encoder runs, and the kind to every one. */
-static int64_t cut(limiting *l, int64_t i, int64_t tokens, int64_t piece)
+static int64_t cut_sample(limiting *l, int64_t i, int64_t tokens, int64_t piece)
 {
     const hbp_lengths *from = l->from;
     hbp_lengths *to = l->to;
@@ -246,9 +247,9 @@ static hbp_status limit_array(limiting *l)
             HBP__TRY(hbp__tick(l->context, "limit lengths", i, from->count));
         int64_t tokens = hbp__lengths_get(from, i);
         if (is_dropped(l, i) && l->to->dropped < dropped)
-            drop(l, origin_of(from, i));
+            drop_sample(l, origin_of(from, i));
         else if (pieces_of(l, tokens) <= pieces - piece)
-            piece = cut(l, i, tokens, piece);
+            piece = cut_sample(l, i, tokens, piece);
         else
             return hbp__lengths_changed(l->context);
     }
@@ -281,7 +282,7 @@ static hbp_status limit_histogram(limiting *l)
     for (int64_t i = from->count - l->over_samples; l->policy == HBP_OVERLONG_DROP && i < from->count; i++) {
         if (i % HBP__LENGTHS_BLOCK == 0)
             HBP__TRY(hbp__tick(l->context, "limit lengths", i, from->count));
-        drop(l, i);
+        drop_sample(l, i);
     }
     return hbp__lengths_seal_histogram(l->context, to);
 }
@@ -323,7 +324,7 @@ static hbp_status split_histogram(limiting *l)
     return status;
 }
 
-static hbp_status run(limiting *l)
+static hbp_status run_limit(limiting *l)
 {
     const hbp_lengths *given = l->given;
     if (given->length)
@@ -352,7 +353,7 @@ static hbp_status limit_overlong(limiting *l, hbp_lengths **out)
     l->to = hbp__lengths_draft(l->context, &l->context->memory);
     if (!l->to)
         return HBP_E_NO_MEMORY;
-    hbp_status status = run(l);
+    hbp_status status = run_limit(l);
     if (status < 0)
         hbp_lengths_free(l->to);
     else

@@ -43,4 +43,13 @@ hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft);
 /* The same for a histogram, from bins, bin_length and bin_count. O(bins). */
 hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft);
 
+/* The functions of the same names within a call. */
+hbp_status hbp__lengths_builder_create(hbp_context *context, hbp_lengths_builder **out);
+hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths_builder *builder,
+                                               const int64_t *lengths, const hbp_lengths_columns *columns,
+                                               int64_t count);
+hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
+hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
+                                         int64_t bins, hbp_lengths **out);
+
 #endif

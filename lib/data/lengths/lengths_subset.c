@@ -16,8 +16,8 @@ static hbp_status copy_ties(hbp_context *context, const hbp_lengths *lengths, co
     return status;
 }
 
-static hbp_status fill(hbp_context *context, const hbp_lengths *lengths, const uint32_t *index,
-                       hbp_lengths *draft)
+static hbp_status fill_subset(hbp_context *context, const hbp_lengths *lengths, const uint32_t *index,
+                              hbp_lengths *draft)
 {
     const hbp__memory *memory = &draft->memory;
     uint64_t rows = (uint64_t)draft->count;
@@ -62,7 +62,7 @@ hbp_status hbp__lengths_subset(hbp_context *context, const hbp_lengths *lengths,
     if (!draft)
         return HBP_E_NO_MEMORY;
     draft->count = count;
-    hbp_status status = fill(context, lengths, index, draft);
+    hbp_status status = fill_subset(context, lengths, index, draft);
     if (status == HBP_OK)
         *out = draft;
     else

@@ -1,3 +1,4 @@
+/* The order of a data set: by length, samples of one length shuffled by the seed. */
 #include <string.h>
 
 #include "base/checked.h"

@@ -16,7 +16,7 @@ typedef struct tally {
     int overflow;
 } tally;
 
-static void add(tally *t, int64_t a, int64_t b)
+static void tally_add(tally *t, int64_t a, int64_t b)
 {
     int64_t product;
     if (!hbp__mul_i64(a, b, &product) || !hbp__add_i64(t->sum, product, &t->sum))
@@ -26,7 +26,7 @@ static void add(tally *t, int64_t a, int64_t b)
 /* times x (part), for sums of layers. */
 static void add_part(tally *t, int64_t times, const tally *part)
 {
-    add(t, times, part->sum);
+    tally_add(t, times, part->sum);
     t->overflow |= part->overflow;
 }
 
@@ -127,21 +127,21 @@ static tally attention_parameters(const hbp_model_fields *f)
     if (f->mla_kv_lora > 0) {
         int64_t query = (int64_t)f->mla_nope_dim + f->mla_rope_dim;
         if (f->mla_q_lora > 0) {
-            add(&t, h, f->mla_q_lora);
-            add(&t, f->mla_q_lora, a * query + 1);
+            tally_add(&t, h, f->mla_q_lora);
+            tally_add(&t, f->mla_q_lora, a * query + 1);
         } else {
-            add(&t, h, a * query);
+            tally_add(&t, h, a * query);
         }
-        add(&t, h, (int64_t)f->mla_kv_lora + f->mla_rope_dim);
-        add(&t, f->mla_kv_lora, a * ((int64_t)f->mla_nope_dim + f->mla_v_dim) + 1);
-        add(&t, a * f->mla_v_dim, h);
+        tally_add(&t, h, (int64_t)f->mla_kv_lora + f->mla_rope_dim);
+        tally_add(&t, f->mla_kv_lora, a * ((int64_t)f->mla_nope_dim + f->mla_v_dim) + 1);
+        tally_add(&t, a * f->mla_v_dim, h);
     } else {
-        add(&t, 2 * h, a * d);
-        add(&t, 2 * h, f->kv_heads * d);
+        tally_add(&t, 2 * h, a * d);
+        tally_add(&t, 2 * h, f->kv_heads * d);
         if (f->qkv_bias)
-            add(&t, a + 2 * (int64_t)f->kv_heads, d);
+            tally_add(&t, a + 2 * (int64_t)f->kv_heads, d);
     }
-    add(&t, 2, h);
+    tally_add(&t, 2, h);
     return t;
 }
 
@@ -149,7 +149,7 @@ static tally attention_parameters(const hbp_model_fields *f)
 static tally mlp_parameters(const hbp_model_fields *f, int64_t width)
 {
     tally t = {0, 0};
-    add(&t, (f->mlp == HBP_MLP_GATED ? 3 : 2) * (int64_t)f->hidden, width);
+    tally_add(&t, (f->mlp == HBP_MLP_GATED ? 3 : 2) * (int64_t)f->hidden, width);
     return t;
 }
 
@@ -159,7 +159,7 @@ static tally sparse_parameters(const hbp_model_fields *f, int64_t experts)
     tally sparse = {0, 0};
     tally expert = mlp_parameters(f, f->moe_ffn);
     add_part(&sparse, experts + f->experts_shared, &expert);
-    add(&sparse, f->hidden, f->experts); /* the router */
+    tally_add(&sparse, f->hidden, f->experts); /* the router */
     return sparse;
 }
 
@@ -175,7 +175,7 @@ static tally layer_parameters(const hbp_model_fields *f, int64_t experts)
         tally sparse = sparse_parameters(f, experts);
         add_part(&all, f->layers - f->dense_layers, &sparse);
     }
-    add(&all, f->hidden, 1); /* the last norm */
+    tally_add(&all, f->hidden, 1); /* the last norm */
     return all;
 }
 
@@ -186,16 +186,16 @@ static tally attention_activation(const hbp_model_fields *f)
 {
     int64_t a = f->heads;
     tally t = {0, 0};
-    add(&t, 4, f->hidden);
+    tally_add(&t, 4, f->hidden);
     if (f->mla_kv_lora > 0) {
         int64_t query = (int64_t)f->mla_nope_dim + f->mla_rope_dim;
-        add(&t, 4, (int64_t)f->mla_q_lora + f->mla_kv_lora);
-        add(&t, 2, f->mla_rope_dim);
-        add(&t, 4 * a, query + f->mla_v_dim);
+        tally_add(&t, 4, (int64_t)f->mla_q_lora + f->mla_kv_lora);
+        tally_add(&t, 2, f->mla_rope_dim);
+        tally_add(&t, 4 * a, query + f->mla_v_dim);
     } else {
-        add(&t, 4 * (int64_t)f->head_dim, a + f->kv_heads);
+        tally_add(&t, 4 * (int64_t)f->head_dim, a + f->kv_heads);
     }
-    add(&t, 4, a);
+    tally_add(&t, 4, a);
     return t;
 }
 
@@ -203,12 +203,12 @@ static tally mlp_activation(const hbp_model_fields *f, int sparse)
 {
     int64_t h = f->hidden, per_width = f->mlp == HBP_MLP_GATED ? 6 : 4;
     tally t = {0, 0};
-    add(&t, 4, h);
+    tally_add(&t, 4, h);
     if (sparse) {
-        add(&t, f->experts_active, 4 * h + per_width * f->moe_ffn);
-        add(&t, (int64_t)f->experts_shared * f->moe_ffn, per_width);
+        tally_add(&t, f->experts_active, 4 * h + per_width * f->moe_ffn);
+        tally_add(&t, (int64_t)f->experts_shared * f->moe_ffn, per_width);
     } else {
-        add(&t, per_width, f->ffn);
+        tally_add(&t, per_width, f->ffn);
     }
     return t;
 }
@@ -253,15 +253,15 @@ static int64_t largest_sp(const hbp_model *model)
     return sp;
 }
 
-static hbp_status summarise(hbp_context *context, hbp_model *model)
+static hbp_status summarise_model(hbp_context *context, hbp_model *model)
 {
     const hbp_model_fields *f = &model->fields;
     hbp_model_summary *s = &model->summary;
     s->struct_size = sizeof *s;
     tally head = {0, 0};
-    add(&head, f->vocab, f->hidden);
+    tally_add(&head, f->vocab, f->hidden);
     tally embeddings = head;
-    add(&embeddings, f->learned_positions, f->hidden);
+    tally_add(&embeddings, f->learned_positions, f->hidden);
     if (!f->tied_embeddings)
         add_part(&embeddings, 1, &head);
     tally all = layer_parameters(f, f->experts);
@@ -306,7 +306,7 @@ hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_mod
     HBP__TRY(check_ranges(context, &made.fields));
     HBP__TRY(complete_attention(context, &made.fields));
     HBP__TRY(check_mlp(context, &made.fields));
-    HBP__TRY(summarise(context, &made));
+    HBP__TRY(summarise_model(context, &made));
     hbp_model *model = hbp__new(&context->memory, 1, sizeof *model);
     if (!model)
         return hbp__fail_memory(context, "a model");

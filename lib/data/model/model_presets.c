@@ -39,7 +39,7 @@ static const struct preset {
     {"gpt-30b", GPT, 60, 6656, 26624, 64, 64, 104, 50257, 0, 0, 0, 0, 0},
 };
 
-static hbp_model_fields expand(const struct preset *p)
+static hbp_model_fields expand_preset(const struct preset *p)
 {
     int latent = p->kind == MLA;
     return (hbp_model_fields){
@@ -77,15 +77,20 @@ const char *hbp_model_get_preset_name(int64_t index)
     return index >= 0 && index < hbp_model_count_presets() ? presets[index].name : NULL;
 }
 
-hbp_status hbp_model_create_preset(hbp_context *context, const char *name, hbp_model **out)
+hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, name, "name"));
     for (int64_t i = 0; i < hbp_model_count_presets(); i++)
         if (strcmp(presets[i].name, name) == 0) {
-            hbp_model_fields fields = expand(&presets[i]);
+            hbp_model_fields fields = expand_preset(&presets[i]);
             return hbp__model_make(context, name, &fields, out);
         }
     return hbp__fail(context, HBP_E_INVALID, "no model preset '%.64s'; the nearest is '%s'", name,
                      hbp__nearest(name, hbp_model_get_preset_name, hbp_model_count_presets()));
+}
+
+hbp_status hbp_model_create_preset(hbp_context *context, const char *name, hbp_model **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, name, "name"));
+    return hbp__model_make_preset(context, name, out);
 }

@@ -34,7 +34,7 @@ static hbp_status check_ranges(hbp_context *context, const hbp_vlm_fields *f)
     return hbp__check_ranges(context, fields, sizeof fields / sizeof *fields);
 }
 
-static hbp_status complete(hbp_context *context, hbp_vlm_fields *f, const hbp_model *language)
+static hbp_status complete_fields(hbp_context *context, hbp_vlm_fields *f, const hbp_model *language)
 {
     if (!f->vision_head_dim) {
         if (f->vision_hidden % f->vision_heads)
@@ -78,7 +78,7 @@ int64_t hbp__vlm_projector_parameters(const hbp_vlm_fields *f, int32_t language_
            ((int64_t)f->projector_hidden + 1) * language_hidden;
 }
 
-static hbp_status summarise(hbp_context *context, hbp_vlm *vlm)
+static hbp_status summarise_vlm(hbp_context *context, hbp_vlm *vlm)
 {
     const hbp_vlm_fields *f = &vlm->fields;
     const hbp_model *language = &vlm->language;
@@ -123,8 +123,8 @@ hbp_status hbp__vlm_make(hbp_context *context, const char *name, const hbp_vlm_f
     snprintf(made.name, sizeof made.name, "%s", name);
     HBP__TRY(hbp__options_read(context, &made.fields, sizeof made.fields, fields, "hbp_vlm_fields"));
     HBP__TRY(check_ranges(context, &made.fields));
-    HBP__TRY(complete(context, &made.fields, language));
-    HBP__TRY(summarise(context, &made));
+    HBP__TRY(complete_fields(context, &made.fields, language));
+    HBP__TRY(summarise_vlm(context, &made));
     hbp_vlm *vlm = hbp__new(&context->memory, 1, sizeof *vlm);
     if (!vlm)
         return hbp__fail_memory(context, "a vision-language model");

@@ -20,7 +20,7 @@ static const struct preset {
     {"qwen2-vl-7b", "qwen2-7b", 32, 1280, 5120, 16, 1176, 4, 1024, 1, 5120, 5120},
 };
 
-static hbp_vlm_fields expand(const struct preset *p)
+static hbp_vlm_fields expand_preset(const struct preset *p)
 {
     return (hbp_vlm_fields){
         .struct_size = sizeof(hbp_vlm_fields),
@@ -55,8 +55,8 @@ hbp_status hbp_vlm_create_preset(hbp_context *context, const char *name, hbp_vlm
     for (int64_t i = 0; i < hbp_vlm_count_presets(); i++)
         if (strcmp(presets[i].name, name) == 0) {
             hbp_model *language = NULL;
-            HBP__TRY(hbp_model_create_preset(context, presets[i].language, &language));
-            hbp_vlm_fields fields = expand(&presets[i]);
+            HBP__TRY(hbp__model_make_preset(context, presets[i].language, &language));
+            hbp_vlm_fields fields = expand_preset(&presets[i]);
             hbp_status status = hbp__vlm_make(context, name, &fields, language, out);
             hbp_model_free(language);
             return status;

@@ -23,8 +23,8 @@ static hbp_status sizes_from_histogram(hbp_context *context, hbp__items *items)
 
 /* Chains tied samples, walking `order` from its end so that each chain begins with its shortest sample; what
  * remains in `items->sample` is one entry an item, and totals[entry] its size. *tokens gets those of all. */
-static hbp_status chain(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals,
-                        int64_t *tokens)
+static hbp_status chain_tied(hbp_context *context, hbp__items *items, uint32_t *head, uint64_t *totals,
+                             int64_t *tokens)
 {
     const hbp_lengths *lengths = items->lengths;
     for (int64_t t = 0; t < lengths->ties; t++)
@@ -91,7 +91,7 @@ static hbp_status open_tied(hbp_context *context, hbp__items *items)
     hbp_status status = HBP_E_NO_MEMORY;
     if (items->next && head && totals) {
         int64_t tokens = 0; /* rooms are counted by the sum of the sizes */
-        status = chain(context, items, head, totals, &tokens);
+        status = chain_tied(context, items, head, totals, &tokens);
         if (status >= 0 && tokens != lengths->tokens)
             status = hbp__lengths_changed(context);
         if (status >= 0)

@@ -9,7 +9,7 @@
 #define SAMPLES_A_TICK 65536
 
 /* Makes the column that the pointer at `column` names `rows` rows long; 0 when memory is short. */
-static int reserve(const hbp__memory *memory, void *column, uint64_t rows, uint64_t size)
+static int reserve_rows(const hbp__memory *memory, void *column, uint64_t rows, uint64_t size)
 {
     void *block;
     memcpy(&block, column, sizeof block);
@@ -24,12 +24,12 @@ int hbp__packs_reserve(hbp_packs *packs, int64_t count)
 {
     const hbp__memory *memory = &packs->memory;
     uint64_t rows = (uint64_t)count;
-    return reserve(memory, &packs->offsets, rows + 1, sizeof *packs->offsets) &&
-           reserve(memory, &packs->group, rows, sizeof *packs->group) &&
-           reserve(memory, &packs->tokens, rows, sizeof *packs->tokens) &&
-           reserve(memory, &packs->padded, rows, sizeof *packs->padded) &&
-           reserve(memory, &packs->squares, rows, sizeof *packs->squares) &&
-           (!packs->lengths->vision || reserve(memory, &packs->vision, rows, sizeof *packs->vision));
+    return reserve_rows(memory, &packs->offsets, rows + 1, sizeof *packs->offsets) &&
+           reserve_rows(memory, &packs->group, rows, sizeof *packs->group) &&
+           reserve_rows(memory, &packs->tokens, rows, sizeof *packs->tokens) &&
+           reserve_rows(memory, &packs->padded, rows, sizeof *packs->padded) &&
+           reserve_rows(memory, &packs->squares, rows, sizeof *packs->squares) &&
+           (!packs->lengths->vision || reserve_rows(memory, &packs->vision, rows, sizeof *packs->vision));
 }
 
 hbp_packs *hbp__packs_new(hbp_context *context, const hbp_lengths *lengths, int64_t count)

@@ -38,7 +38,7 @@ void hbp_layer_columns_init(hbp_layer_columns *columns, uint32_t struct_size)
 }
 
 /* A layer's name as messages give it. */
-static const char *called(const hbp_layer_columns *given, int32_t i, char *text, size_t room)
+static const char *layer_name(const hbp_layer_columns *given, int32_t i, char *text, size_t room)
 {
     if (given->names && given->names[i])
         return given->names[i];
@@ -50,7 +50,7 @@ static hbp_status copy_name(hbp_context *context, hbp_layers *layers, int32_t i,
                             const hbp_layer_columns *given)
 {
     char text[32];
-    const char *name = called(given, i, text, sizeof text);
+    const char *name = layer_name(given, i, text, sizeof text);
     layers->name[i] = hbp__new_text(&context->memory, name, strlen(name));
     return layers->name[i] ? HBP_OK : hbp__fail_memory(context, "the names of layers");
 }
@@ -116,7 +116,7 @@ static hbp_status fill_working(hbp_context *context, hbp_layers *layers, const i
     return HBP_OK;
 }
 
-static hbp_status fill(hbp_context *context, const hbp_layer_columns *given, hbp_layers *layers)
+static hbp_status fill_layers(hbp_context *context, const hbp_layer_columns *given, hbp_layers *layers)
 {
     HBP__TRY(copy_kinds(context, layers, "kind", given->kind, NULL, layers->kind));
     HBP__TRY(copy_kinds(context, layers, "cut_kind", given->cut_kind, layers->kind, layers->cut_kind));
@@ -155,7 +155,7 @@ hbp_status hbp__layers_create(hbp_context *context, const hbp_layer_columns *col
     if (!layers)
         return hbp__fail_memory(context, hbp__layers_table.what);
     atomic_init(&layers->references, 1);
-    hbp_status status = fill(context, &given, layers);
+    hbp_status status = fill_layers(context, &given, layers);
     if (status < 0) {
         hbp_layers_free(layers);
         return status;

@@ -70,7 +70,7 @@ void hbp_plan_free(hbp_plan *plan)
 #define LATER (HBP__PLAN_VISION | HBP__PLAN_MODALITIES | HBP__PLAN_PIECES)
 
 /* Without a context nobody asks to cancel. */
-static hbp_status seal(hbp_context *context, hbp_plan *plan)
+static hbp_status seal_plan(hbp_context *context, hbp_plan *plan)
 {
     hbp__digest digest = hbp__digest_begin();
     const int64_t fields[] = {plan->ranks,
@@ -108,12 +108,12 @@ static hbp_status seal(hbp_context *context, hbp_plan *plan)
 
 void hbp__plan_seal(hbp_plan *plan)
 {
-    seal(NULL, plan);
+    seal_plan(NULL, plan);
 }
 
 hbp_status hbp__plan_seal_long(hbp_context *context, hbp_plan *plan)
 {
-    return seal(context, plan);
+    return seal_plan(context, plan);
 }
 
 int32_t hbp__plan_optional(const hbp_plan *plan)

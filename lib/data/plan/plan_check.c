@@ -8,8 +8,8 @@
 /* The most ranks of a plan with lockstep sets: a file of a few bytes cannot ask for much memory. */
 #define MOST_RANKS (1 << 22)
 
-static hbp_status breach(hbp_context *context, const char *row, int64_t index, const char *what,
-                         int64_t value, int64_t limit)
+static hbp_status fail_row(hbp_context *context, const char *row, int64_t index, const char *what,
+                           int64_t value, int64_t limit)
 {
     return hbp__fail(context, HBP_E_INVALID, "%s %lld: %s is %lld; it must be %lld", row, (long long)index,
                      what, (long long)value, (long long)limit);
@@ -20,7 +20,7 @@ static hbp_status check_offsets(hbp_context *context, const char *row, const int
                                 int64_t total, int64_t least)
 {
     if (offsets[0] != 0)
-        return breach(context, row, 0, "the first offset", offsets[0], 0);
+        return fail_row(context, row, 0, "the first offset", offsets[0], 0);
     for (int64_t i = 0; i < rows; i++)
         if (offsets[i + 1] < offsets[i] || offsets[i + 1] > total || offsets[i + 1] - offsets[i] < least)
             return hbp__fail(context, HBP_E_INVALID,
@@ -29,39 +29,40 @@ static hbp_status check_offsets(hbp_context *context, const char *row, const int
                              row, (long long)i, (long long)offsets[i], (long long)offsets[i + 1],
                              (long long)total, (long long)least);
     if (offsets[rows] != total)
-        return breach(context, row, rows, "the last offset", offsets[rows], total);
+        return fail_row(context, row, rows, "the last offset", offsets[rows], total);
     return HBP_OK;
 }
 
 static hbp_status check_fields(hbp_context *context, const hbp_plan *plan)
 {
     if (plan->ranks < 1)
-        return breach(context, "plan", 0, "the number of ranks", plan->ranks, 1);
+        return fail_row(context, "plan", 0, "the number of ranks", plan->ranks, 1);
     if (plan->domain_ranks < 1 || plan->domain_ranks > plan->ranks)
-        return breach(context, "plan", 0, "the number of ranks of a domain", plan->domain_ranks, plan->ranks);
+        return fail_row(context, "plan", 0, "the number of ranks of a domain", plan->domain_ranks,
+                        plan->ranks);
     if (plan->lockstep_ranks && plan->ranks > MOST_RANKS)
-        return breach(context, "plan", 0, "the number of ranks in lockstep sets", plan->ranks, MOST_RANKS);
+        return fail_row(context, "plan", 0, "the number of ranks in lockstep sets", plan->ranks, MOST_RANKS);
     if (plan->lockstep_ranks < 0 ||
         (plan->lockstep_ranks && (plan->lockstep_ranks >= plan->ranks || plan->ranks % plan->lockstep_ranks)))
-        return breach(context, "plan", 0, "the number of ranks of a lockstep set", plan->lockstep_ranks,
-                      plan->ranks);
+        return fail_row(context, "plan", 0, "the number of ranks of a lockstep set", plan->lockstep_ranks,
+                        plan->ranks);
     const int64_t multiples[] = {plan->sequence_multiple, plan->pack_multiple, plan->micro_batch_multiple};
     for (int i = 0; i < 3; i++)
         if (multiples[i] < 1 || multiples[i] > INT32_MAX)
-            return breach(context, "plan", i, "a multiple", multiples[i], 1);
+            return fail_row(context, "plan", i, "a multiple", multiples[i], 1);
     const int64_t per_sp[] = {plan->sequence_multiple_per_sp, plan->pack_multiple_per_sp};
     for (int i = 0; i < 2; i++)
         if (per_sp[i] < 0 || per_sp[i] > INT32_MAX)
-            return breach(context, "plan", i, "a multiple per rank of a pack", per_sp[i], 0);
+            return fail_row(context, "plan", i, "a multiple per rank of a pack", per_sp[i], 0);
     if (plan->composition < HBP_COMPOSITION_AUTO || plan->composition > HBP_COMPOSITION_GIVEN)
-        return breach(context, "plan", 0, "the composition", plan->composition, HBP_COMPOSITION_GIVEN);
+        return fail_row(context, "plan", 0, "the composition", plan->composition, HBP_COMPOSITION_GIVEN);
     if (plan->samples_per_step < 0 || plan->tokens_per_step < 0)
-        return breach(context, "plan", 0, "the size of a step",
-                      hbp__min_i64(plan->samples_per_step, plan->tokens_per_step), 0);
+        return fail_row(context, "plan", 0, "the size of a step",
+                        hbp__min_i64(plan->samples_per_step, plan->tokens_per_step), 0);
     if (plan->steps < 1)
-        return breach(context, "plan", 0, "the number of steps", plan->steps, 1);
+        return fail_row(context, "plan", 0, "the number of steps", plan->steps, 1);
     if (plan->first_step < 0)
-        return breach(context, "plan", 0, "the first step", plan->first_step, 0);
+        return fail_row(context, "plan", 0, "the first step", plan->first_step, 0);
     return HBP_OK;
 }
 
@@ -70,7 +71,7 @@ static hbp_status check_ranks(hbp_context *context, const hbp_plan *plan, int64_
 {
     int64_t sp = plan->pack_sp[p], first = plan->pack_ranks[p];
     if (sp < 1 || sp > plan->ranks)
-        return breach(context, "pack", p, "the SP degree", sp, 1);
+        return fail_row(context, "pack", p, "the SP degree", sp, 1);
     if (first < 0 || first > plan->ranks - sp || first % sp)
         return hbp__fail(context, HBP_E_INVALID,
                          "pack %lld: ranks %lld to %lld are not an aligned range of %d ranks", (long long)p,
@@ -84,7 +85,7 @@ static hbp_status check_ranks(hbp_context *context, const hbp_plan *plan, int64_
                          "pack %lld: an SP group of %lld ranks crosses lockstep sets of %d", (long long)p,
                          (long long)sp, (int)plan->lockstep_ranks);
     if (plan->pack_recompute[p] < 0)
-        return breach(context, "pack", p, "the number of recomputed layers", plan->pack_recompute[p], 0);
+        return fail_row(context, "pack", p, "the number of recomputed layers", plan->pack_recompute[p], 0);
     return HBP_OK;
 }
 
@@ -96,17 +97,17 @@ static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int6
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
         int64_t length = plan->sample_tokens[i], mine = length;
         if (length < 1)
-            return breach(context, "sample row", i, "the number of tokens", length, 1);
+            return fail_row(context, "sample row", i, "the number of tokens", length, 1);
         if (plan->sample_loss_tokens) {
             mine = plan->sample_loss_tokens[i];
             if (mine < 0 || mine > length)
-                return breach(context, "sample row", i, "the number of loss tokens", mine, length);
+                return fail_row(context, "sample row", i, "the number of loss tokens", mine, length);
         }
         if (plan->sample_first_tokens &&
             (plan->sample_first_tokens[i] < 0 || plan->sample_first_tokens[i] > HBP_MAX_LENGTH))
-            return breach(context, "sample row", i, "the first token", plan->sample_first_tokens[i], 0);
+            return fail_row(context, "sample row", i, "the first token", plan->sample_first_tokens[i], 0);
         if (plan->sample_ids[i] < 0)
-            return breach(context, "sample row", i, "the id", plan->sample_ids[i], 0);
+            return fail_row(context, "sample row", i, "the id", plan->sample_ids[i], 0);
         loss += mine;
         tokens += length;
         padded += hbp__round_up(length, multiple);
@@ -116,19 +117,20 @@ static hbp_status check_samples(hbp_context *context, const hbp_plan *plan, int6
     }
     padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
     if (plan->pack_tokens[p] != tokens)
-        return breach(context, "pack", p, "the number of tokens", plan->pack_tokens[p], tokens);
+        return fail_row(context, "pack", p, "the number of tokens", plan->pack_tokens[p], tokens);
     if (plan->pack_padded_tokens[p] != padded)
-        return breach(context, "pack", p, "the number of padded tokens", plan->pack_padded_tokens[p], padded);
+        return fail_row(context, "pack", p, "the number of padded tokens", plan->pack_padded_tokens[p],
+                        padded);
     if (plan->pack_squares[p] != squares)
-        return breach(context, "pack", p, "the sum of squared lengths", plan->pack_squares[p], squares);
+        return fail_row(context, "pack", p, "the sum of squared lengths", plan->pack_squares[p], squares);
     if (plan->pack_loss_tokens[p] != loss)
-        return breach(context, "pack", p, "the number of loss tokens", plan->pack_loss_tokens[p], loss);
+        return fail_row(context, "pack", p, "the number of loss tokens", plan->pack_loss_tokens[p], loss);
     if (plan->pack_capacity[p] > HBP_MAX_LENGTH || padded > plan->pack_capacity[p])
         return hbp__fail(context, HBP_E_INVALID, "pack %lld: %lld padded tokens; its capacity is %lld",
                          (long long)p, (long long)padded, (long long)plan->pack_capacity[p]);
     if (plan->pack_ns[p] < 0 || plan->pack_bytes[p] < 0)
-        return breach(context, "pack", p, "a prediction",
-                      plan->pack_ns[p] < 0 ? plan->pack_ns[p] : plan->pack_bytes[p], 0);
+        return fail_row(context, "pack", p, "a prediction",
+                        plan->pack_ns[p] < 0 ? plan->pack_ns[p] : plan->pack_bytes[p], 0);
     return HBP_OK;
 }
 
@@ -138,11 +140,12 @@ static hbp_status check_vision(hbp_context *context, const hbp_plan *plan, int64
     int64_t vision = 0;
     for (int64_t i = plan->pack_offsets[p]; i < plan->pack_offsets[p + 1]; i++) {
         if (plan->sample_vision[i] < 0)
-            return breach(context, "sample row", i, "the number of vision units", plan->sample_vision[i], 0);
+            return fail_row(context, "sample row", i, "the number of vision units", plan->sample_vision[i],
+                            0);
         vision += plan->sample_vision[i]; /* fewer than 2^32 rows below 2^31 each */
     }
     if (plan->pack_vision[p] != vision)
-        return breach(context, "pack", p, "the number of vision units", plan->pack_vision[p], vision);
+        return fail_row(context, "pack", p, "the number of vision units", plan->pack_vision[p], vision);
     if (vision > plan->pack_vision_capacity[p])
         return hbp__fail(context, HBP_E_INVALID,
                          "pack %lld: %lld vision units; its capacity for them is %lld", (long long)p,
@@ -197,15 +200,15 @@ static hbp_status check_micro_batch(hbp_context *context, const hbp_plan *plan, 
     for (int64_t p = plan->micro_batch_offsets[m]; p < plan->micro_batch_offsets[m + 1]; p++) {
         HBP__TRY(check_ranks(context, plan, p));
         if (plan->pack_ranks[p] != rank)
-            return breach(context, "pack", p, "the first rank", plan->pack_ranks[p], rank);
+            return fail_row(context, "pack", p, "the first rank", plan->pack_ranks[p], rank);
         HBP__TRY(check_samples(context, plan, p));
         rank += plan->pack_sp[p];
         slowest = hbp__max_i64(slowest, plan->pack_ns[p]);
     }
     if (rank != plan->ranks)
-        return breach(context, "micro-batch", m, "the number of ranks covered", rank, plan->ranks);
+        return fail_row(context, "micro-batch", m, "the number of ranks covered", rank, plan->ranks);
     if (plan->micro_batch_ns[m] != slowest)
-        return breach(context, "micro-batch", m, "the predicted time", plan->micro_batch_ns[m], slowest);
+        return fail_row(context, "micro-batch", m, "the predicted time", plan->micro_batch_ns[m], slowest);
     return check_optional(context, plan, m);
 }
 
@@ -230,14 +233,14 @@ static hbp_status check_step(hbp_context *context, const hbp_plan *plan, int64_t
         loss += plan->pack_loss_tokens[pack];
     }
     if (plan->step_samples[s] != samples)
-        return breach(context, "step", s, "the number of samples", plan->step_samples[s], samples);
+        return fail_row(context, "step", s, "the number of samples", plan->step_samples[s], samples);
     if (plan->step_tokens[s] != tokens)
-        return breach(context, "step", s, "the number of tokens", plan->step_tokens[s], tokens);
+        return fail_row(context, "step", s, "the number of tokens", plan->step_tokens[s], tokens);
     if (plan->step_loss_tokens[s] != loss)
-        return breach(context, "step", s, "the number of loss tokens", plan->step_loss_tokens[s], loss);
+        return fail_row(context, "step", s, "the number of loss tokens", plan->step_loss_tokens[s], loss);
     ns = hbp__clock_step(clock, plan, s);
     if (plan->step_ns[s] < ns)
-        return breach(context, "step", s, "the predicted time", plan->step_ns[s], ns);
+        return fail_row(context, "step", s, "the predicted time", plan->step_ns[s], ns);
     return HBP_OK;
 }
 
@@ -278,15 +281,15 @@ hbp_status hbp__plan_check(hbp_context *context, const hbp_plan *plan)
     HBP__TRY(check_bound(context, plan));
     for (int64_t i = 0; i < plan->dropped; i++) {
         if (plan->dropped_ids[i] < 0)
-            return breach(context, "dropped row", i, "the id", plan->dropped_ids[i], 0);
+            return fail_row(context, "dropped row", i, "the id", plan->dropped_ids[i], 0);
         if (plan->dropped_reasons[i] < HBP_DROPPED_OVERLONG || plan->dropped_reasons[i] > HBP_DROPPED_LOST)
-            return breach(context, "dropped row", i, "the reason", plan->dropped_reasons[i],
-                          HBP_DROPPED_OVERLONG);
+            return fail_row(context, "dropped row", i, "the reason", plan->dropped_reasons[i],
+                            HBP_DROPPED_OVERLONG);
         if (plan->dropped_first_tokens &&
             (plan->dropped_first_tokens[i] < 0 || plan->dropped_first_tokens[i] > HBP_MAX_LENGTH))
-            return breach(context, "dropped row", i, "the first token", plan->dropped_first_tokens[i], 0);
+            return fail_row(context, "dropped row", i, "the first token", plan->dropped_first_tokens[i], 0);
         if (plan->dropped_tokens && plan->dropped_tokens[i] < 0)
-            return breach(context, "dropped row", i, "the tokens", plan->dropped_tokens[i], 0);
+            return fail_row(context, "dropped row", i, "the tokens", plan->dropped_tokens[i], 0);
     }
     return HBP_OK;
 }

@@ -1,3 +1,4 @@
+/* How far the lengths of a plan's steps lie from those of all samples. */
 #include "data/plan/plan.h"
 
 /* Lengths fall into classes [2^k, 2^(k + 1)). */
@@ -15,10 +16,10 @@ static void add_step(const hbp_plan *plan, int64_t step, mixture *m)
     int64_t first = plan->micro_batch_offsets[plan->step_offsets[step]];
     int64_t end = plan->micro_batch_offsets[plan->step_offsets[step + 1]];
     for (int64_t i = plan->pack_offsets[first]; i < plan->pack_offsets[end]; i++) {
-        int class = 0;
+        int k = 0;
         for (int32_t rest = plan->sample_tokens[i]; rest > 1; rest /= 2)
-            class ++;
-        m->tokens[class] += plan->sample_tokens[i];
+            k++;
+        m->tokens[k] += plan->sample_tokens[i];
         m->total += plan->sample_tokens[i];
     }
 }

@@ -56,7 +56,7 @@ static hbp_status copy_others(hbp_context *context, hbp_plan *to, const hbp_plan
 }
 
 /* Micro-batch by micro-batch, its packs and samples with it. */
-static hbp_status permute(hbp_context *context, hbp_plan *to, const hbp_plan *from, const int32_t *order)
+static hbp_status permute_rows(hbp_context *context, hbp_plan *to, const hbp_plan *from, const int32_t *order)
 {
     int64_t pack = 0, sample = 0, told = 0;
     for (int64_t m = 0; m < from->micro_batches; m++) {
@@ -87,7 +87,7 @@ hbp_status hbp__plan_permute(hbp_context *context, const hbp_plan *plan, const i
         return hbp__fail_memory(context, "the ordered plan");
     hbp_status status = copy_others(context, result, plan);
     if (status >= 0)
-        status = permute(context, result, plan, order);
+        status = permute_rows(context, result, plan, order);
     if (status < 0)
         hbp_plan_free(result);
     else

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/options.h"
 #include "hbp/lengths.h"
 
@@ -68,10 +67,10 @@ const char *hbp__timeline_field_name(int32_t field)
 
 #define VALUE(name)        value[HBP__TIMELINE_##name]
 #define KNOWN(name)        (known >> HBP__TIMELINE_##name & 1)
-#define WITHIN(name, a, b) within(value, HBP__TIMELINE_##name, a, b, fault)
+#define WITHIN(name, a, b) column_within(value, HBP__TIMELINE_##name, a, b, fault)
 
-static int within(const int64_t *value, int32_t field, int64_t least, int64_t most,
-                  hbp__timeline_fault *fault)
+static int column_within(const int64_t *value, int32_t field, int64_t least, int64_t most,
+                         hbp__timeline_fault *fault)
 {
     *fault = (hbp__timeline_fault){field, least, most};
     return value[field] >= least && value[field] <= most;
@@ -158,7 +157,7 @@ static hbp_status view_measurements(hbp_context *context, hbp_timeline *t)
     return HBP_OK;
 }
 
-static hbp_status fill(hbp_context *context, const hbp_timeline_columns *given, hbp_timeline *t)
+static hbp_status fill_timeline(hbp_context *context, const hbp_timeline_columns *given, hbp_timeline *t)
 {
     HBP__TRY(copy_text(context, "device", given->device, t->device));
     HBP__TRY(copy_text(context, "date", given->date, t->date));
@@ -176,10 +175,8 @@ static hbp_status fill(hbp_context *context, const hbp_timeline_columns *given, 
     return view_measurements(context, t);
 }
 
-hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
+hbp_status hbp__timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, columns, "columns"));
     hbp_timeline_columns given;
     HBP__TRY(hbp__options_read(context, &given, sizeof given, columns, "hbp_timeline_columns"));
     if (given.ranks < 1)
@@ -191,13 +188,20 @@ hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns 
     timeline->memory = context->memory;
     timeline->ranks = given.ranks;
     timeline->count = given.count;
-    hbp_status status = fill(context, &given, timeline);
+    hbp_status status = fill_timeline(context, &given, timeline);
     if (status < 0) {
         hbp_timeline_free(timeline);
         return status;
     }
     *out = timeline;
     return HBP_OK;
+}
+
+hbp_status hbp_timeline_create(hbp_context *context, const hbp_timeline_columns *columns, hbp_timeline **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, columns, "columns"));
+    return hbp__timeline_create(context, columns, out);
 }
 
 void hbp_timeline_free(hbp_timeline *timeline)

@@ -57,6 +57,10 @@ typedef struct hbp__timeline_fault {
  * that there is. Returns 0 and *fault when one makes no sense. */
 int hbp__timeline_check_row(const int64_t *value, uint64_t known, int32_t ranks, hbp__timeline_fault *fault);
 
+/* hbp_timeline_create within a call. */
+hbp_status hbp__timeline_create(hbp_context *context, const hbp_timeline_columns *columns,
+                                hbp_timeline **out);
+
 /* A field's name. */
 const char *hbp__timeline_field_name(int32_t field);
 

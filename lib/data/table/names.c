@@ -7,7 +7,7 @@
 #define FIRST_SLOTS 64
 
 /* FNV-1a, and a mix on top: its low bits alone are poor on names that differ in a digit. */
-static uint64_t hash(const char *text)
+static uint64_t hash_name(const char *text)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++)
@@ -20,7 +20,7 @@ static uint64_t hash(const char *text)
 static int64_t find_slot(const hbp__names *names, const char *text)
 {
     int64_t mask = names->slots - 1;
-    int64_t at = (int64_t)(hash(text) & (uint64_t)mask);
+    int64_t at = (int64_t)(hash_name(text) & (uint64_t)mask);
     while (names->slot[at] && strcmp(names->name[names->slot[at] - 1], text) != 0)
         at = (at + 1) & mask;
     return at;

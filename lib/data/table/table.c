@@ -103,7 +103,7 @@ static int total_room(const hbp__table *table, const void *object, uint64_t pres
 }
 
 /* Lays the object's columns out behind it. */
-static void lay(const hbp__table *table, void *object, uint64_t present)
+static void lay_columns(const hbp__table *table, void *object, uint64_t present)
 {
     char *at = (char *)object + object_room(table);
     for (int32_t i = 0; i < table->column_count + table->name_count; i++) {
@@ -131,7 +131,7 @@ static void *new_object(const hbp__memory *memory, const hbp__table *table, cons
     if (!object)
         return NULL;
     memcpy(object, shape, table->bytes);
-    lay(table, object, present);
+    lay_columns(table, object, present);
     return object;
 }
 

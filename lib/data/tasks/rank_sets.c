@@ -6,7 +6,7 @@
 
 #define FIRST_SETS 16
 
-static uint64_t hash(const int32_t *ranks, int64_t count)
+static uint64_t hash_ranks(const int32_t *ranks, int64_t count)
 {
     hbp__digest digest = hbp__digest_begin();
     hbp__digest_column_i32(&digest, ranks, count);
@@ -22,7 +22,7 @@ static int64_t size_of(const hbp__rank_sets *sets, int32_t set)
 static int64_t find_slot(const hbp__rank_sets *sets, const int32_t *ranks, int64_t count)
 {
     int64_t mask = sets->slots - 1;
-    int64_t at = (int64_t)(hash(ranks, count) & (uint64_t)mask);
+    int64_t at = (int64_t)(hash_ranks(ranks, count) & (uint64_t)mask);
     for (; sets->slot[at]; at = (at + 1) & mask) {
         int32_t set = sets->slot[at] - 1;
         if (size_of(sets, set) == count &&
@@ -33,7 +33,7 @@ static int64_t find_slot(const hbp__rank_sets *sets, const int32_t *ranks, int64
 }
 
 /* Room for one more set of `count` ranks. */
-static int grow(hbp__rank_sets *sets, int64_t count)
+static int grow_sets(hbp__rank_sets *sets, int64_t count)
 {
     const hbp__memory *memory = &sets->memory;
     if (sets->count == sets->room || !sets->slot) {
@@ -73,7 +73,7 @@ hbp_status hbp__rank_sets_add(hbp_context *context, hbp__rank_sets *sets, const 
         sets->memory = context->memory;
     int64_t at = sets->slots ? find_slot(sets, ranks, count) : 0;
     if (!sets->slots || !sets->slot[at]) {
-        if (!grow(sets, count))
+        if (!grow_sets(sets, count))
             return hbp__fail_memory(context, "groups of ranks");
         at = find_slot(sets, ranks, count);
         int64_t end = sets->offset[sets->count];

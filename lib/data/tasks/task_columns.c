@@ -1,6 +1,6 @@
-/* Every check is of values that earlier checks have made safe to use, so that columns from a hostile file do
- * no harm. */
-#include "data/tasks/task_columns.h"
+/* Columns of a task schedule that are safe to walk. Every check is of values that earlier checks have made
+ * safe to use, so that columns from a hostile file do no harm. */
+#include "data/tasks/task_schedule.h"
 
 #include "base/options.h"
 

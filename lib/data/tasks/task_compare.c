@@ -97,7 +97,7 @@ static hbp_status add_up(const comparison *c, const hbp_graph *graph, hbp_task_s
     return HBP_OK;
 }
 
-static hbp_status compare(comparison *c, hbp_task_schedule *schedule, const hbp_graph *graph)
+static hbp_status compare_states(comparison *c, hbp_task_schedule *schedule, const hbp_graph *graph)
 {
     HBP__TRY(hbp__meta_graph_open(c->context, graph, &c->meta));
     HBP__TRY(hbp__task_schedule_slices(c->context, schedule, &c->slices));
@@ -113,7 +113,7 @@ hbp_status hbp__task_schedule_compare(hbp_context *context, hbp_task_schedule *s
     if (!previous)
         return HBP_OK;
     comparison c = {.context = context, .previous = previous, .meta = {.memory = context->memory}};
-    hbp_status status = compare(&c, schedule, graph);
+    hbp_status status = compare_states(&c, schedule, graph);
     close_comparison(&c);
     return status;
 }

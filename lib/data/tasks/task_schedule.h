@@ -147,4 +147,10 @@ hbp_status hbp__task_machine(hbp_context *context, const hbp_machine *machine, i
 /* The digest of what is there. */
 uint64_t hbp__task_schedule_digest(const hbp_task_schedule *schedule);
 
+/* Whether the tables agree with the summary and with each other: offsets rise from 0 to their table's end,
+ * numbers are of rows that are there, slices lie inside their MetaOps and have as many GPUs as their groups,
+ * ranks of a group ascend, no time or size is negative. What the schedule promises about a graph is another
+ * question (hbp_task_schedule_validate). HBP_E_INVALID names the first breach. O(rows). */
+hbp_status hbp__task_columns_check(hbp_context *context, const hbp_task_schedule *schedule);
+
 #endif

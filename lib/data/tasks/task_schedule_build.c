@@ -261,7 +261,7 @@ static void sum_up(hbp_task_schedule *schedule)
     find_ratios(summary, busy);
 }
 
-static hbp_status fill(const building *b, const int64_t *level_ns, hbp_task_schedule *schedule)
+static hbp_status fill_schedule(const building *b, const int64_t *level_ns, hbp_task_schedule *schedule)
 {
     HBP__TRY(copy_names(b, schedule));
     fill_meta_ops(b, level_ns, schedule);
@@ -276,8 +276,8 @@ static hbp_status fill(const building *b, const int64_t *level_ns, hbp_task_sche
     return HBP_OK;
 }
 
-static hbp_status build(building *b, const int64_t *level_ns, const hbp_task_summary *summary,
-                        hbp_task_schedule **out)
+static hbp_status build_schedule(building *b, const int64_t *level_ns, const hbp_task_summary *summary,
+                                 hbp_task_schedule **out)
 {
     if (b->slices->count > INT32_MAX)
         return hbp__fail(b->context, HBP_E_OVERFLOW, "%lld slices; at most %d", (long long)b->slices->count,
@@ -300,7 +300,7 @@ static hbp_status build(building *b, const int64_t *level_ns, const hbp_task_sum
     hbp_task_schedule *schedule = NULL;
     HBP__TRY(hbp__task_schedule_new(b->context, &shape, &schedule));
     schedule->summary = *summary;
-    hbp_status status = fill(b, level_ns, schedule);
+    hbp_status status = fill_schedule(b, level_ns, schedule);
     if (status < 0)
         hbp_task_schedule_free(schedule);
     else
@@ -319,7 +319,7 @@ hbp_status hbp__task_schedule_build(hbp_context *context, const hbp_graph *graph
                   .slices = slices,
                   .ranks = ranks,
                   .gpus = summary->gpus};
-    hbp_status status = build(&b, level_ns, summary, out);
+    hbp_status status = build_schedule(&b, level_ns, summary, out);
     close_building(&b);
     return status;
 }

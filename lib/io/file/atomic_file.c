@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
-#include "io/file/system_error.h"
+#include "io/file/file_error.h"
 
 #define BUFFER 65536
 #define TRIES  1000
@@ -18,7 +18,7 @@
  * the file system allows. */
 #define SUFFIX 32
 
-static void release(hbp__atomic_file *file)
+static void release_file(hbp__atomic_file *file)
 {
     hbp__delete(&file->memory, file->path);
     hbp__delete(&file->memory, file->temporary);
@@ -38,7 +38,7 @@ void hbp__atomic_discard(hbp__atomic_file *file)
         if (file->temporary)
             unlink(file->temporary);
     }
-    release(file);
+    release_file(file);
 }
 
 static int open_again(const char *path, int flags, mode_t mode)
@@ -106,14 +106,14 @@ hbp_status hbp__atomic_open(hbp_context *context, const char *path, hbp__atomic_
     if (!exists || S_ISREG(there.st_mode))
         file->temporary = hbp__new(&file->memory, bytes + SUFFIX, 1);
     if (!file->path || !file->buffer || (!file->temporary && (!exists || S_ISREG(there.st_mode)))) {
-        release(file);
+        release_file(file);
         return hbp__fail_memory(context, "writing a file");
     }
     memcpy(file->path, path, bytes);
     file->file = file->temporary ? open_temporary(file) : open_again(path, O_WRONLY, 0);
     if (file->file < 0) {
         hbp_status status = hbp__fail_system(context, "write", path, errno);
-        release(file);
+        release_file(file);
         return status;
     }
     if (exists && file->temporary && fchmod(file->file, there.st_mode & 0777) != 0) {
@@ -171,7 +171,7 @@ static hbp_status sync_folder(hbp_context *context, hbp__atomic_file *file)
     return HBP_OK;
 }
 
-static hbp_status finish(hbp_context *context, hbp__atomic_file *file)
+static hbp_status finish_file(hbp_context *context, hbp__atomic_file *file)
 {
     HBP__TRY(write_out(context, file));
     if (!file->temporary)
@@ -185,14 +185,14 @@ static hbp_status finish(hbp_context *context, hbp__atomic_file *file)
 
 hbp_status hbp__atomic_commit(hbp_context *context, hbp__atomic_file *file)
 {
-    hbp_status status = finish(context, file);
+    hbp_status status = finish_file(context, file);
     if (status < 0) {
         hbp__atomic_discard(file);
         return status;
     }
     /* All is on the disk: what close reports now changes nothing. */
     close(file->file);
-    release(file);
+    release_file(file);
     return HBP_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "io/file/system_error.h"
+#include "io/file/file_error.h"
 #include "io/msgpack/msgpack_scan.h"
 
 static void set_name(hbp__file_bytes *file, const char *path)

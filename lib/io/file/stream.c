@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "io/file/system_error.h"
+#include "io/file/file_error.h"
 #include "io/file/zipped.h"
 
 #define BLOCK      65536
 #define NAME_BYTES 128
+#define FIRST_ROOM 65536 /* of a file read whole */
 
 /* A wait for bytes, or for someone who writes them, looks up every so many ms. */
 #define LOOK_UP_MS 10
@@ -334,4 +335,50 @@ void hbp__stream_close(hbp__stream *stream)
     hbp__delete(&memory, stream->raw);
     hbp__delete(&memory, stream->buffer);
     hbp__delete(&memory, stream);
+}
+
+static hbp_status read_whole(hbp_context *context, hbp__stream *in, int64_t most, char **data, int64_t *bytes)
+{
+    int64_t room = 0;
+    for (;;) {
+        const unsigned char *shown;
+        int64_t count;
+        HBP__TRY(hbp__stream_peek(in, 1, &shown, &count));
+        if (!count)
+            return HBP_OK;
+        if (count > most - *bytes)
+            return hbp__fail(context, HBP_E_FORMAT, "%s has more than %lld bytes", hbp__stream_name(in),
+                             (long long)most);
+        if (count > room - *bytes) {
+            room = hbp__max_i64(*bytes + count, hbp__max_i64(2 * room, FIRST_ROOM));
+            char *larger = hbp__renew(&context->memory, *data, (uint64_t)room, 1);
+            if (!larger)
+                return hbp__fail_memory(context, "a file");
+            *data = larger;
+        }
+        memcpy(*data + *bytes, shown, (size_t)count);
+        *bytes += count;
+        hbp__stream_take(in, count);
+    }
+}
+
+hbp_status hbp__read_file(hbp_context *context, const char *path, int64_t most, char **data, int64_t *bytes)
+{
+    *data = NULL;
+    *bytes = 0;
+    hbp__stream *in = NULL;
+    HBP__TRY(hbp__stream_open(context, path, &in));
+    hbp_status status = read_whole(context, in, most, data, bytes);
+    hbp__stream_close(in);
+    if (status >= 0 && !*data) { /* an empty file */
+        *data = hbp__new(&context->memory, 1, 1);
+        if (!*data)
+            status = hbp__fail_memory(context, "a file");
+    }
+    if (status < 0) {
+        hbp__delete(&context->memory, *data);
+        *data = NULL;
+        *bytes = 0;
+    }
+    return status;
 }

@@ -43,4 +43,8 @@ void hbp__stream_take(hbp__stream *stream, int64_t bytes);
 /* Copies exactly `bytes` [0, ...), or fails with HBP_E_FORMAT: the file ends within `what`. */
 hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const char *what);
 
+/* Reads all of `path`, gunzipped where it is gzipped ("-": standard input), into a block that the caller
+ * deletes from the context's memory. HBP_E_FORMAT when it holds more than `most` bytes. */
+hbp_status hbp__read_file(hbp_context *context, const char *path, int64_t most, char **data, int64_t *bytes);
+
 #endif

@@ -103,8 +103,8 @@ hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns
     return HBP_OK;
 }
 
-static hbp_status fail(const hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
-                       const char *wrong)
+static hbp_status fail_column(const hbp__zip *zip, const hbp__file_bytes *file, int64_t offset,
+                              const char *what, const char *wrong)
 {
     char text[128];
     snprintf(text, sizeof text, "%s%s", what, wrong);
@@ -118,14 +118,15 @@ hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_
     int whole;
     const msgpack_object *data = hbp__unpack_find(map, "data");
     if (!hbp__unpack_i64(map, "bytes", &raw) || raw < columns || raw > columns + HBP__COLUMNS_OVERHEAD)
-        return fail(zip, file, offset, what, "'s bytes are not those of its rows");
+        return fail_column(zip, file, offset, what, "'s bytes are not those of its rows");
     if (!data || data->type != MSGPACK_OBJECT_BIN || !hbp__unpack_i64(map, "crc32", &crc))
-        return fail(zip, file, offset, what, " lacks 'data' or 'crc32'");
+        return fail_column(zip, file, offset, what, " lacks 'data' or 'crc32'");
     const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
     if (columns / HBP__INFLATE_RATIO > data->via.bin.size)
-        return fail(zip, file, offset, what, " is smaller than its rows");
+        return fail_column(zip, file, offset, what, " is smaller than its rows");
     if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
-        return fail(zip, file, offset, what, "'s CRC-32 differs");
+        return fail_column(zip, file, offset, what, "'s CRC-32 differs");
     HBP__TRY(hbp__zip_inflate(zip, bytes, data->via.bin.size, (uint64_t)raw, to, what, &whole));
-    return whole ? HBP_OK : fail(zip, file, offset, what, "'s columns do not decompress to what it says");
+    return whole ? HBP_OK
+                 : fail_column(zip, file, offset, what, "'s columns do not decompress to what it says");
 }

@@ -1,9 +1,13 @@
+/* A graph's file, JSON or msgpack, read into a tree and from there into a graph. Every failure names its
+ * place. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/nearest.h"
-#include "io/file/whole_file.h"
+#include "data/graph/graph.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/graph/graph_file.h"
 #include "io/json/json_tree.h"
 #include "io/msgpack/msgpack_tree.h"
@@ -73,7 +77,7 @@ static hbp_status check_keys(hbp_context *context, const char *place, const json
 }
 
 /* What a value is, for messages. */
-static const char *describe(const json_t *value)
+static const char *describe_value(const json_t *value)
 {
     switch (value ? (int)json_typeof(value) : -1) {
     case JSON_OBJECT:
@@ -103,7 +107,7 @@ static hbp_status read_whole(hbp_context *context, const char *place, const char
                          real);
     if (!whole)
         return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %s; it must be a whole number", place, key,
-                         describe(value));
+                         describe_value(value));
     int64_t number = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
     if (number < least || number > most)
         return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %lld; it must lie in %lld..%lld", place, key,
@@ -119,7 +123,7 @@ static hbp_status read_text(hbp_context *context, const char *place, const char 
     *out = json_string_value(value);
     if (value && !*out)
         return hbp__fail(context, HBP_E_FORMAT, "%s: '%s' is %s; it must be text", place, key,
-                         describe(value));
+                         describe_value(value));
     return HBP_OK;
 }
 
@@ -134,7 +138,7 @@ static hbp_status read_point(hbp_context *context, const char *place, const json
     const json_t *time = json_array_get(point, 1);
     if (!json_is_number(time))
         return hbp__fail(context, HBP_E_FORMAT, "%s: the time is %s; it must be a number", place,
-                         describe(time));
+                         describe_value(time));
     if (json_number_value(time) < 0)
         return hbp__fail(context, HBP_E_FORMAT, "%s: the time is %.17g; it must not be negative", place,
                          json_number_value(time));
@@ -212,8 +216,8 @@ static hbp_status add_profile(reading *r, const char *place, const json_t *value
     if (status == HBP_OK)
         status = fill_points(context, place, points, scale, gpus, ns);
     if (status == HBP_OK)
-        status = hbp__blame_file(context, place,
-                                 hbp_graph_add_profile(context, r->graph, gpus, ns, (int64_t)count, profile));
+        status = hbp__blame_file(
+            context, place, hbp__graph_add_profile(context, r->graph, gpus, ns, (int64_t)count, profile));
     hbp__delete(&context->memory, gpus);
     hbp__delete(&context->memory, ns);
     return status;
@@ -223,7 +227,7 @@ static hbp_status read_profiles(reading *r, const json_t *profiles)
 {
     if (profiles && !json_is_object(profiles))
         return hbp__fail(r->context, HBP_E_FORMAT, "'profiles' is %s; it must be a map of profiles by name",
-                         describe(profiles));
+                         describe_value(profiles));
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)profiles, name, value)
@@ -354,7 +358,8 @@ static hbp_status read_operator(reading *r, int64_t index, const json_t *entry)
     hbp_operator_init(&o, sizeof o);
     snprintf(place, sizeof place, "operators[%lld]", (long long)index);
     if (!json_is_object(entry))
-        return hbp__fail(r->context, HBP_E_FORMAT, "%s is %s; it must be a map", place, describe(entry));
+        return hbp__fail(r->context, HBP_E_FORMAT, "%s is %s; it must be a map", place,
+                         describe_value(entry));
     HBP__TRY(read_text(r->context, place, "name", json_object_get(entry, "name"), &o.name));
     if (o.name) {
         hbp__printable(printable, sizeof printable, o.name);
@@ -371,8 +376,8 @@ static hbp_status read_operator(reading *r, int64_t index, const json_t *entry)
     if (o.name && (hbp__names_find(others, o.name) >= 0 || hbp__names_find(&r->chains, o.name) >= 0))
         return hbp__fail(r->context, HBP_E_FORMAT, "%s: the name is taken by an operator or a chain before",
                          place);
-    HBP__TRY(
-        hbp__blame_file(r->context, place, hbp_graph_add_operators(r->context, r->graph, &o, count, &first)));
+    HBP__TRY(hbp__blame_file(r->context, place,
+                             hbp__graph_add_operators(r->context, r->graph, &o, count, &first)));
     if (o.name && count > 1)
         return add_chain(r, o.name, (chain){first, (int32_t)count});
     return HBP_OK;
@@ -384,7 +389,7 @@ static hbp_status find_operator(reading *r, const char *place, const json_t *val
     const char *name = json_string_value(value);
     if (!name)
         return hbp__fail(r->context, HBP_E_FORMAT, "%s: '%s' is %s; it must be an operator's name", place,
-                         from ? "from" : "to", describe(value));
+                         from ? "from" : "to", describe_value(value));
     *out = hbp__names_find(&r->graph->operator_names, name);
     int32_t c = *out < 0 ? hbp__names_find(&r->chains, name) : -1;
     if (c >= 0)
@@ -409,14 +414,15 @@ static hbp_status read_edge(reading *r, int64_t index, const json_t *entry)
     HBP__TRY(find_operator(r, place, json_array_get(entry, 1), 0, &to));
     if (parts == 3)
         HBP__TRY(read_whole(r->context, place, "bytes", json_array_get(entry, 2), 0, INT64_MAX, &bytes));
-    return hbp__blame_file(r->context, place, hbp_graph_add_edge(r->context, r->graph, from, to, bytes));
+    return hbp__blame_file(r->context, place, hbp__graph_add_edge(r->context, r->graph, from, to, bytes));
 }
 
 static hbp_status read_list(reading *r, const char *key, const json_t *list, int needed,
                             hbp_status (*read)(reading *r, int64_t index, const json_t *entry))
 {
     if (!json_is_array(list) && (list || needed))
-        return hbp__fail(r->context, HBP_E_FORMAT, "'%s' is %s; it must be a list", key, describe(list));
+        return hbp__fail(r->context, HBP_E_FORMAT, "'%s' is %s; it must be a list", key,
+                         describe_value(list));
     int64_t count = (int64_t)json_array_size(list);
     for (int64_t i = 0; i < count; i++) {
         if (i % TICK == TICK - 1)
@@ -459,7 +465,7 @@ hbp_status hbp__graph_read(hbp_context *context, const char *name, const char *d
         HBP__TRY(hbp__msgpack_tree(context, name, data, bytes, &root));
     else
         HBP__TRY(hbp__json_tree_of(context, name, data, bytes, HBP__GRAPH_MOST, &root));
-    hbp_status status = hbp_graph_create(context, &r.graph);
+    hbp_status status = hbp__graph_create(context, &r.graph);
     if (status == HBP_OK)
         status = hbp__blame_file(context, name, read_graph(&r, root));
     json_decref(root);

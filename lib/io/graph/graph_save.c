@@ -1,3 +1,4 @@
+/* A graph as JSON or msgpack; what reading fills in by itself is left out. */
 #include <stdio.h>
 #include <string.h>
 

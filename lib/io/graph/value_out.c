@@ -6,7 +6,7 @@
 
 #define OUTER 2 /* depths whose values have lines of their own */
 
-static void put(hbp__value_out *out, const char *text, size_t bytes)
+static void put_bytes(hbp__value_out *out, const char *text, size_t bytes)
 {
     uint8_t *at = hbp__buffer_extend(&out->buffer, bytes);
     if (at && bytes)
@@ -15,7 +15,7 @@ static void put(hbp__value_out *out, const char *text, size_t bytes)
 
 static void put_line(hbp__value_out *out)
 {
-    put(out, "\n                ", 1 + 2 * (size_t)out->depth);
+    put_bytes(out, "\n                ", 1 + 2 * (size_t)out->depth);
 }
 
 /* Before a key, or a value in a list: what parts it from the one before. */
@@ -27,7 +27,7 @@ static void begin_item(hbp__value_out *out)
     if (out->left[out->depth - 1] < 0)
         out->left[out->depth - 1] = -out->left[out->depth - 1];
     else
-        put(out, ", ", out->depth > OUTER ? 2 : 1);
+        put_bytes(out, ", ", out->depth > OUTER ? 2 : 1);
     if (out->depth <= OUTER)
         put_line(out);
 }
@@ -47,24 +47,24 @@ static void end_value(hbp__value_out *out)
             continue;
         if (out->depth < OUTER)
             put_line(out);
-        put(out, out->map[out->depth] ? "}" : "]", 1);
+        put_bytes(out, out->map[out->depth] ? "}" : "]", 1);
     }
     if (out->json && !out->depth)
-        put(out, "\n", 1);
+        put_bytes(out, "\n", 1);
 }
 
-static void open(hbp__value_out *out, int64_t count, int map)
+static void open_container(hbp__value_out *out, int64_t count, int map)
 {
     begin_value(out);
     if (out->json) {
-        put(out, map ? "{" : "[", 1);
+        put_bytes(out, map ? "{" : "[", 1);
     } else {
         msgpack_packer packer = hbp__buffer_packer(&out->buffer);
         (map ? msgpack_pack_map : msgpack_pack_array)(&packer, (size_t)count);
     }
     if (!count) {
         if (out->json)
-            put(out, map ? "}" : "]", 1);
+            put_bytes(out, map ? "}" : "]", 1);
         end_value(out);
         return;
     }
@@ -78,12 +78,12 @@ static void open(hbp__value_out *out, int64_t count, int map)
 
 void hbp__value_map(hbp__value_out *out, int64_t count)
 {
-    open(out, count, 1);
+    open_container(out, count, 1);
 }
 
 void hbp__value_list(hbp__value_out *out, int64_t count)
 {
-    open(out, count, 0);
+    open_container(out, count, 0);
 }
 
 static void put_text(hbp__value_out *out, const char *text)
@@ -93,16 +93,16 @@ static void put_text(hbp__value_out *out, const char *text)
         hbp__pack_text(&packer, text);
         return;
     }
-    put(out, "\"", 1);
+    put_bytes(out, "\"", 1);
     for (size_t plain; *text; text += plain) {
         plain = strcspn(text, "\"\\");
-        put(out, text, plain);
+        put_bytes(out, text, plain);
         for (; text[plain] == '"' || text[plain] == '\\'; plain++) {
-            put(out, "\\", 1);
-            put(out, text + plain, 1);
+            put_bytes(out, "\\", 1);
+            put_bytes(out, text + plain, 1);
         }
     }
-    put(out, "\"", 1);
+    put_bytes(out, "\"", 1);
 }
 
 void hbp__value_key(hbp__value_out *out, const char *key)
@@ -110,7 +110,7 @@ void hbp__value_key(hbp__value_out *out, const char *key)
     begin_item(out);
     put_text(out, key);
     if (out->json)
-        put(out, ": ", 2);
+        put_bytes(out, ": ", 2);
 }
 
 void hbp__value_text(hbp__value_out *out, const char *text)
@@ -125,7 +125,7 @@ void hbp__value_i64(hbp__value_out *out, int64_t value)
     begin_value(out);
     if (out->json) {
         char text[32];
-        put(out, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
+        put_bytes(out, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
     } else {
         msgpack_packer packer = hbp__buffer_packer(&out->buffer);
         msgpack_pack_int64(&packer, value);

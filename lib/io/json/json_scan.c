@@ -15,7 +15,7 @@ hbp_status hbp__json_fail(const hbp__json_scan *scan, const char *what)
                      (long long)scan->line, what);
 }
 
-static hbp_status refill(hbp__json_scan *scan)
+static hbp_status refill_block(hbp__json_scan *scan)
 {
     hbp__stream_take(scan->in, scan->used);
     scan->used = scan->shown = 0;
@@ -23,10 +23,10 @@ static hbp_status refill(hbp__json_scan *scan)
 }
 
 /* The next byte or END, without taking it. */
-static inline hbp_status look(hbp__json_scan *scan, int *byte)
+static inline hbp_status look_at_byte(hbp__json_scan *scan, int *byte)
 {
     if (scan->used == scan->shown)
-        HBP__TRY(refill(scan));
+        HBP__TRY(refill_block(scan));
     *byte = scan->used < scan->shown ? scan->data[scan->used] : END;
     return HBP_OK;
 }
@@ -39,14 +39,14 @@ void hbp__json_take(hbp__json_scan *scan)
 hbp_status hbp__json_next(hbp__json_scan *scan, int *byte)
 {
     for (;;) {
-        HBP__TRY(look(scan, byte));
+        HBP__TRY(look_at_byte(scan, byte));
         if (*byte != ' ' && *byte != '\t' && *byte != '\n' && *byte != '\r')
             return HBP_OK;
         hbp__json_take(scan);
     }
 }
 
-static inline void keep(hbp__json_scan *scan, int byte)
+static inline void keep_byte(hbp__json_scan *scan, int byte)
 {
     if (scan->bytes < HBP__JSON_TEXT)
         scan->text[scan->bytes] = (char)byte;
@@ -54,16 +54,16 @@ static inline void keep(hbp__json_scan *scan, int byte)
 }
 
 /* What follows a backslash. A code point past ASCII becomes a byte 1, which no field name holds. */
-static hbp_status escape(hbp__json_scan *scan)
+static hbp_status read_escape(hbp__json_scan *scan)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     int byte;
-    HBP__TRY(look(scan, &byte));
+    HBP__TRY(look_at_byte(scan, &byte));
     if (byte == 'u') {
         unsigned code = 0;
         for (int i = 0; i < 4; i++) {
             hbp__json_take(scan);
-            HBP__TRY(look(scan, &byte));
+            HBP__TRY(look_at_byte(scan, &byte));
             int digit = byte >= '0' && byte <= '9'   ? byte - '0'
                         : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
                         : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10
@@ -72,12 +72,12 @@ static hbp_status escape(hbp__json_scan *scan)
                 return hbp__json_fail(scan, "\\u without four hexadecimal digits");
             code = code << 4 | (unsigned)digit;
         }
-        keep(scan, code < 128 ? (int)code : 1);
+        keep_byte(scan, code < 128 ? (int)code : 1);
     } else {
         const char *known = byte > 0 ? strchr(from, byte) : NULL;
         if (!known)
             return hbp__json_fail(scan, "a string holds an unknown escape");
-        keep(scan, to[known - from]);
+        keep_byte(scan, to[known - from]);
     }
     hbp__json_take(scan);
     return HBP_OK;
@@ -90,16 +90,16 @@ hbp_status hbp__json_string(hbp__json_scan *scan)
     scan->bytes = 0;
     hbp__json_take(scan);
     for (;;) {
-        HBP__TRY(look(scan, &byte));
+        HBP__TRY(look_at_byte(scan, &byte));
         if (byte == END || byte < ' ')
             return hbp__json_fail(scan, "a string does not end on its line");
         hbp__json_take(scan);
         if (byte == '"')
             return HBP_OK;
         if (byte == '\\')
-            HBP__TRY(escape(scan));
+            HBP__TRY(read_escape(scan));
         else
-            keep(scan, byte);
+            keep_byte(scan, byte);
     }
 }
 
@@ -118,17 +118,17 @@ static int is_word(const hbp__json_scan *scan)
     return 0;
 }
 
-static hbp_status scalar(hbp__json_scan *scan)
+static hbp_status step_over_scalar(hbp__json_scan *scan)
 {
     int byte;
-    HBP__TRY(look(scan, &byte));
+    HBP__TRY(look_at_byte(scan, &byte));
     if (byte == '"')
         return hbp__json_string(scan);
     scan->bytes = 0;
     while (is_word_byte(byte)) {
-        keep(scan, byte);
+        keep_byte(scan, byte);
         hbp__json_take(scan);
-        HBP__TRY(look(scan, &byte));
+        HBP__TRY(look_at_byte(scan, &byte));
     }
     if (!scan->bytes)
         return hbp__json_fail(scan, byte == END ? "the file ends within a value" : "a value is missing");
@@ -144,7 +144,7 @@ static hbp_status scalar(hbp__json_scan *scan)
 }
 
 /* A key and its colon. */
-static hbp_status key(hbp__json_scan *scan)
+static hbp_status step_over_key(hbp__json_scan *scan)
 {
     int byte;
     HBP__TRY(hbp__json_next(scan, &byte));
@@ -170,7 +170,7 @@ static hbp_status close_containers(hbp__json_scan *scan, const unsigned char *op
         if (byte == ',') {
             hbp__json_take(scan);
             if (is_object)
-                HBP__TRY(key(scan));
+                HBP__TRY(step_over_key(scan));
             *more = 1;
         } else if (byte == (is_object ? '}' : ']')) {
             hbp__json_take(scan);
@@ -182,7 +182,7 @@ static hbp_status close_containers(hbp__json_scan *scan, const unsigned char *op
 }
 
 /* An array or object without recursion: `open` holds the brackets that are open. */
-static hbp_status container(hbp__json_scan *scan, int opening)
+static hbp_status step_over_container(hbp__json_scan *scan, int opening)
 {
     unsigned char open[HBP__JSON_DEPTH];
     int depth = 0, byte, more;
@@ -191,7 +191,7 @@ static hbp_status container(hbp__json_scan *scan, int opening)
         HBP__TRY(hbp__json_next(scan, &byte));
         elements += depth == 1;
         if (byte != '{' && byte != '[')
-            HBP__TRY(scalar(scan));
+            HBP__TRY(step_over_scalar(scan));
         else {
             if (depth == HBP__JSON_DEPTH)
                 return hbp__json_fail(scan, "values nest deeper than 512");
@@ -201,7 +201,7 @@ static hbp_status container(hbp__json_scan *scan, int opening)
             HBP__TRY(hbp__json_next(scan, &byte));
             if (byte != close) {
                 if (close == '}')
-                    HBP__TRY(key(scan));
+                    HBP__TRY(step_over_key(scan));
                 more = 1;
                 continue;
             }
@@ -217,5 +217,5 @@ hbp_status hbp__json_value(hbp__json_scan *scan)
 {
     int byte;
     HBP__TRY(hbp__json_next(scan, &byte));
-    return byte == '{' || byte == '[' ? container(scan, byte) : scalar(scan);
+    return byte == '{' || byte == '[' ? step_over_container(scan, byte) : step_over_scalar(scan);
 }

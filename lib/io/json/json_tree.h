@@ -1,4 +1,5 @@
-/* Small JSON documents as trees, by Jansson, and what readers of any format say about a bad one. */
+/* Small JSON documents as trees, by Jansson: read within bounds, built, and saved whole, their doubles so
+ * that they are read back bit for bit. */
 #ifndef HBP_IO_JSON_TREE_H
 #define HBP_IO_JSON_TREE_H
 
@@ -23,14 +24,17 @@ hbp_status hbp__json_tree(hbp_context *context, const char *name, const char *te
 hbp_status hbp__json_tree_of(hbp_context *context, const char *name, const char *text, int64_t bytes,
                              int64_t most, json_t **out);
 
-/* After a failed check of what a file says: puts "NAME: " before the message and turns HBP_E_INVALID and
- * HBP_E_OVERFLOW into HBP_E_FORMAT. */
-hbp_status hbp__blame_file(hbp_context *context, const char *name, hbp_status status);
+/* Gives `value` to `parent`, which releases it also on failure; 0 when either is NULL or memory is short. */
+int hbp__json_give(json_t *parent, const char *key, json_t *value);
 
-/* The path's last part. */
-const char *hbp__file_name(const char *path);
+/* The caller's bytes as text; what is not UTF-8 becomes '?'. NULL when memory is short, here and below. */
+json_t *hbp__json_text(const hbp__memory *memory, const char *text);
 
-/* Copies at most room - 1 bytes of foreign text for a message, '?' for what is not printable ASCII. */
-void hbp__printable(char *to, int64_t room, const char *text);
+/* A finite double; whole numbers are written as such. */
+json_t *hbp__json_double(double value);
+
+/* Writes the tree, NULL where building it failed for memory, to `path`, atomically. `what` is for messages,
+ * "a cost". The tree stays the caller's. */
+hbp_status hbp__json_save(hbp_context *context, const json_t *root, const char *what, const char *path);
 
 #endif

@@ -1,6 +1,10 @@
 #include "io/lengths/length_rows.h"
 
+#include <stdio.h>
+
 #include "base/checked.h"
+#include "base/number.h"
+#include "data/lengths/lengths_make.h"
 
 hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__stream *in,
                            const hbp_lengths_read_options *options)
@@ -14,7 +18,7 @@ hbp_status hbp__rows_begin(hbp__length_rows *rows, hbp_context *context, hbp__st
     rows->modality = hbp__new(&context->memory, HBP__ROWS_BATCH, sizeof *rows->modality);
     if (!rows->length || !rows->loss || !rows->tie || !rows->vision || !rows->modality)
         return hbp__fail_memory(context, "rows");
-    return hbp_lengths_builder_create(context, &rows->builder);
+    return hbp__lengths_builder_create(context, &rows->builder);
 }
 
 void hbp__rows_end(hbp__length_rows *rows)
@@ -51,14 +55,21 @@ static hbp_status fail_row(const hbp__length_rows *rows, hbp_status status, int6
                      rows->unit, (long long)number, what, (long long)value, limit);
 }
 
+static hbp_status fail_most(const hbp__length_rows *rows, int64_t number, const char *what, int64_t value,
+                            int64_t most, const char *unit)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, "it is at most %lld%s", (long long)most, unit);
+    return fail_row(rows, HBP_E_OVERFLOW, number, what, value, limit);
+}
+
 static hbp_status check_vision(const hbp__length_rows *rows, int64_t vision, int64_t number)
 {
     if (vision < 0)
         return fail_row(rows, HBP_E_INVALID, number, "the number of vision units", vision,
                         "it is at least 0");
     if (vision > HBP_MAX_VISION)
-        return fail_row(rows, HBP_E_OVERFLOW, number, "the number of vision units", vision,
-                        "it is at most 2147483647");
+        return fail_most(rows, number, "the number of vision units", vision, HBP_MAX_VISION, "");
     return HBP_OK;
 }
 
@@ -73,8 +84,7 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
     if (row->length <= 0)
         return fail_row(rows, HBP_E_INVALID, number, "the length", row->length, "it is at least 1 token");
     if (row->length > HBP_MAX_LENGTH)
-        return fail_row(rows, HBP_E_OVERFLOW, number, "the length", row->length,
-                        "it is at most 2147483647 tokens");
+        return fail_most(rows, number, "the length", row->length, HBP_MAX_LENGTH, " tokens");
     if (rows->has_loss && row->loss < 0)
         return fail_row(rows, HBP_E_INVALID, number, "the number of loss tokens", row->loss,
                         "it is at least 0");
@@ -85,12 +95,15 @@ static hbp_status check_row(const hbp__length_rows *rows, const hbp__length_row 
         return fail_row(rows, HBP_E_INVALID, number, "the tie", row->tie, "it is -1 for free or at least 0");
     if (rows->has_vision)
         HBP__TRY(check_vision(rows, row->vision, number));
-    if (rows->has_modality && (row->modality < 0 || row->modality >= HBP_MAX_MODALITIES))
-        return fail_row(rows, HBP_E_INVALID, number, "the kind", row->modality, "kinds are numbered 0 to 61");
+    if (rows->has_modality && (row->modality < 0 || row->modality >= HBP_MAX_MODALITIES)) {
+        char limit[64];
+        snprintf(limit, sizeof limit, "kinds are numbered 0 to %d", HBP_MAX_MODALITIES - 1);
+        return fail_row(rows, HBP_E_INVALID, number, "the kind", row->modality, limit);
+    }
     return HBP_OK;
 }
 
-static hbp_status flush(hbp__length_rows *rows)
+static hbp_status flush_batch(hbp__length_rows *rows)
 {
     int64_t count = rows->pending;
     rows->pending = 0;
@@ -101,7 +114,7 @@ static hbp_status flush(hbp__length_rows *rows)
         .vision = rows->has_vision || rows->beside ? rows->vision : NULL,
         .modalities = rows->has_modality ? rows->modality : NULL,
     };
-    return hbp_lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
+    return hbp__lengths_builder_append_columns(rows->context, rows->builder, rows->length, &columns, count);
 }
 
 static hbp_status add_unit(const hbp__length_rows *rows, int64_t units)
@@ -153,7 +166,7 @@ hbp_status hbp__rows_add(hbp__length_rows *rows, const hbp__length_row *row, int
     rows->modality[rows->pending] = (int32_t)row->modality;
     if (rows->beside) /* a list that is too short is told of when the rows are counted */
         rows->vision[rows->pending] = at < rows->beside->count ? rows->beside->unit[at] : 0;
-    return ++rows->pending == HBP__ROWS_BATCH ? flush(rows) : HBP_OK;
+    return ++rows->pending == HBP__ROWS_BATCH ? flush_batch(rows) : HBP_OK;
 }
 
 hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
@@ -169,44 +182,25 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out)
                          hbp__stream_name(rows->in), (long long)rows->added, rows->beside->name,
                          (long long)rows->beside->count);
     if (rows->histogram)
-        return hbp_lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
-                                            out);
-    HBP__TRY(flush(rows));
-    return hbp_lengths_builder_finish(rows->context, rows->builder, out);
+        return hbp__lengths_create_histogram(rows->context, rows->bin_length, rows->bin_count, rows->bins,
+                                             out);
+    HBP__TRY(flush_batch(rows));
+    return hbp__lengths_builder_finish(rows->context, rows->builder, out);
 }
 
-static int is_blank(char c)
+const char *hbp__length_name(const hbp__length_rows *rows, int i)
 {
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-int hbp__parse_i64(const char *text, int64_t bytes, int64_t *out)
-{
-    while (bytes && is_blank(*text))
-        text++, bytes--;
-    while (bytes && is_blank(text[bytes - 1]))
-        bytes--;
-    int negative = bytes && *text == '-';
-    if (bytes && (*text == '-' || *text == '+'))
-        text++, bytes--;
-    int64_t value = 0;
-    int fits = 1;
-    for (int64_t i = 0; i < bytes; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return 0;
-        int64_t digit = negative ? '0' - text[i] : text[i] - '0';
-        fits = fits && hbp__mul_i64(value, 10, &value) && hbp__add_i64(value, digit, &value);
-    }
-    if (!bytes)
-        return 0;
-    *out = value;
-    return fits ? 1 : -1;
+    static const char *const names[][4] = {{"length", "len", "tokens", "num_tokens"},
+                                           {"vision", "images", "num_images", "tiles"}};
+    if (rows->options->column)
+        return i == 0 ? rows->options->column : NULL;
+    return i >= 0 && i < (int)(sizeof names[0] / sizeof *names[0]) ? names[rows->list != NULL][i] : NULL;
 }
 
 hbp_status hbp__rows_parse(const hbp__length_rows *rows, const char *name, const char *text, int64_t bytes,
                            int64_t number, int64_t *out)
 {
-    int parsed = hbp__parse_i64(text, bytes, out);
+    int parsed = hbp__read_i64(text, bytes, out);
     if (parsed > 0)
         return HBP_OK;
     char shown[41]; /* what is there, fit to print */

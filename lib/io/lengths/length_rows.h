@@ -69,11 +69,11 @@ hbp_status hbp__rows_finish(hbp__length_rows *rows, hbp_lengths **out);
 
 void hbp__rows_end(hbp__length_rows *rows);
 
-/* Parses a whole number with optional sign and blanks around it, in decimal. 1: *out is set; 0: not a whole
- * number; -1: it does not fit. */
-int hbp__parse_i64(const char *text, int64_t bytes, int64_t *out);
+/* The i-th name, in order of preference, under which a length, or with a list the vision units, is looked
+ * for; NULL after the last. */
+const char *hbp__length_name(const hbp__length_rows *rows, int i);
 
-/* hbp__parse_i64 of a field called `name`, its failures told with the place. */
+/* hbp__read_i64 of a field called `name`, its failures told with the place. */
 hbp_status hbp__rows_parse(const hbp__length_rows *rows, const char *name, const char *text, int64_t bytes,
                            int64_t number, int64_t *out);
 

@@ -1,5 +1,7 @@
+/* Lengths from CSV: columns found by the header's names, or by their place where there is none. */
 #include <string.h>
 
+#include "base/number.h"
 #include "io/lengths/read_lengths.h"
 #include "io/text/fields.h"
 
@@ -122,8 +124,8 @@ static hbp_status wrong_fields(const hbp__length_rows *rows, const hbp__fields *
                      (long long)(before ? fields->index + 1 : c->fields), (long long)c->fields);
 }
 
-static hbp_status parse(const hbp__length_rows *rows, const hbp__fields *fields, const char *name,
-                        int64_t *out)
+static hbp_status parse_field(const hbp__length_rows *rows, const hbp__fields *fields, const char *name,
+                              int64_t *out)
 {
     return hbp__rows_parse(rows, name, fields->text, fields->bytes, fields->line, out);
 }
@@ -134,17 +136,17 @@ static hbp_status read_record(hbp__length_rows *rows, hbp__fields *fields, const
     hbp__length_row row = {.tie = -1};
     for (;;) {
         if (fields->index == c->length && (fields->bytes || !rows->list)) /* no units are 0 of them */
-            HBP__TRY(parse(rows, fields, rows->noun, &row.length));
+            HBP__TRY(parse_field(rows, fields, rows->noun, &row.length));
         if (fields->index == c->count)
-            HBP__TRY(parse(rows, fields, "the count", &row.count));
+            HBP__TRY(parse_field(rows, fields, "the count", &row.count));
         if (fields->index == c->loss)
-            HBP__TRY(parse(rows, fields, "the number of loss tokens", &row.loss));
+            HBP__TRY(parse_field(rows, fields, "the number of loss tokens", &row.loss));
         if (fields->index == c->tie && fields->bytes)
-            HBP__TRY(parse(rows, fields, "the tie", &row.tie));
+            HBP__TRY(parse_field(rows, fields, "the tie", &row.tie));
         if (fields->index == c->vision && fields->bytes)
-            HBP__TRY(parse(rows, fields, "the number of vision units", &row.vision));
+            HBP__TRY(parse_field(rows, fields, "the number of vision units", &row.vision));
         if (fields->index == c->modality)
-            HBP__TRY(parse(rows, fields, "the kind", &row.modality));
+            HBP__TRY(parse_field(rows, fields, "the kind", &row.modality));
         if (fields->index >= c->fields || (fields->last && fields->index + 1 < c->fields))
             return wrong_fields(rows, fields, c);
         if (fields->last)
@@ -162,12 +164,12 @@ static hbp_status read_bare_record(hbp__length_rows *rows, hbp__fields *fields, 
         return hbp__fail(rows->context, HBP_E_FORMAT,
                          "%s, line %lld: a number where the names of columns should be",
                          hbp__stream_name(rows->in), (long long)fields->line);
-    HBP__TRY(parse(rows, fields, rows->noun, &row.length));
+    HBP__TRY(parse_field(rows, fields, rows->noun, &row.length));
     c->length = 0;
     c->fields = 1;
     if (!fields->last) {
         HBP__TRY(hbp__fields_next(fields));
-        HBP__TRY(parse(rows, fields, "the count", &row.count));
+        HBP__TRY(parse_field(rows, fields, "the count", &row.count));
         c->count = 1;
         c->fields = 2;
     }
@@ -202,7 +204,7 @@ hbp_status hbp__read_csv(hbp__length_rows *rows)
         int64_t number;
         if (c.fields)
             HBP__TRY(read_record(rows, &fields, &c));
-        else if (hbp__parse_i64(fields.text, fields.bytes, &number))
+        else if (hbp__read_i64(fields.text, fields.bytes, &number))
             HBP__TRY(read_bare_record(rows, &fields, &c));
         else
             HBP__TRY(read_header(rows, &fields, &c));

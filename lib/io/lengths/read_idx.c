@@ -1,3 +1,4 @@
+/* Lengths from the index of a Megatron or DeepSpeed data set, checked against its own offsets. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,8 +100,8 @@ static hbp_status read_sequence_lengths(hbp__length_rows *rows, index_file *inde
 }
 
 /* Rules out the token sizes under which sequence i, at `offset`, does not end at `end`. */
-static hbp_status narrow(const hbp__length_rows *rows, index_file *index, int64_t i, int64_t offset,
-                         int64_t end, const char *where)
+static hbp_status narrow_item_bytes(const hbp__length_rows *rows, index_file *index, int64_t i,
+                                    int64_t offset, int64_t end, const char *where)
 {
     int64_t should_end = 0;
     int fits = 0;
@@ -147,7 +148,8 @@ static hbp_status check_offsets(hbp__length_rows *rows, index_file *index)
             uint64_t at = little_endian(piece + 8 * i, 8);
             int64_t offset = at > INT64_MAX ? -1 : (int64_t)at;
             if (begin + i > 0)
-                HBP__TRY(narrow(rows, index, begin + i - 1, previous, offset, "the next begins at"));
+                HBP__TRY(
+                    narrow_item_bytes(rows, index, begin + i - 1, previous, offset, "the next begins at"));
             else if (offset != 0)
                 return hbp__fail(rows->context, HBP_E_FORMAT, "%s: sequence 0 begins at byte %lld, not 0",
                                  hbp__stream_name(rows->in), (long long)offset);
@@ -155,9 +157,9 @@ static hbp_status check_offsets(hbp__length_rows *rows, index_file *index)
         }
     }
     int64_t bytes = data_bytes(rows->in);
-    return bytes < 0 || !index->sequences
-               ? HBP_OK
-               : narrow(rows, index, index->sequences - 1, previous, bytes, "the .bin file ends at");
+    return bytes < 0 || !index->sequences ? HBP_OK
+                                          : narrow_item_bytes(rows, index, index->sequences - 1, previous,
+                                                              bytes, "the .bin file ends at");
 }
 
 static hbp_status check_documents(hbp__length_rows *rows, index_file *index)

@@ -1,3 +1,4 @@
+/* Lengths from JSON objects: fields found by name, arrays counted. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -34,7 +35,7 @@ static int is_called(const hbp__json_scan *scan, const wanted *field)
            memcmp(scan->text, field->name, (size_t)scan->bytes) == 0;
 }
 
-static void store(const hbp__json_scan *scan, wanted *field)
+static void store_value(const hbp__json_scan *scan, wanted *field)
 {
     field->kind = scan->kind;
     field->elements = scan->elements;
@@ -60,10 +61,10 @@ static hbp_status read_member(hbp__json_scan *scan, record *r)
     HBP__TRY(hbp__json_value(scan));
     for (int i = 0; i < r->names; i++)
         if (match >> i & 1)
-            store(scan, &r->length[i]);
+            store_value(scan, &r->length[i]);
     for (int i = 0; i < r->others; i++)
         if (other >> i & 1)
-            store(scan, r->other[i]);
+            store_value(scan, r->other[i]);
     return HBP_OK;
 }
 

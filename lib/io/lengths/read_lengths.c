@@ -53,15 +53,6 @@ void hbp_lengths_read_options_init(hbp_lengths_read_options *options, uint32_t s
     hbp__struct_init(options, struct_size);
 }
 
-const char *hbp__length_name(const hbp__length_rows *rows, int i)
-{
-    static const char *const names[][4] = {{"length", "len", "tokens", "num_tokens"},
-                                           {"vision", "images", "num_images", "tiles"}};
-    if (rows->options->column)
-        return i == 0 ? rows->options->column : NULL;
-    return i >= 0 && i < (int)COUNT_OF(names[0]) ? names[rows->list != NULL][i] : NULL;
-}
-
 static reader by_name(const hbp__stream *in)
 {
     const char *name = hbp__stream_name(in);
@@ -106,7 +97,7 @@ static reader by_text(const unsigned char *data, int64_t bytes)
     return read;
 }
 
-static hbp_status choose(hbp_context *context, hbp__stream *in, reader *read)
+static hbp_status choose_reader(hbp_context *context, hbp__stream *in, reader *read)
 {
     const unsigned char *data;
     int64_t bytes;
@@ -138,7 +129,7 @@ static hbp_status find_reader(hbp_context *context, hbp__stream *in, const char 
     if (bytes == 0)
         return hbp__fail(context, HBP_E_FORMAT, "%s is empty", hbp__stream_name(in));
     if (!format)
-        return choose(context, in, read);
+        return choose_reader(context, in, read);
     for (size_t i = 0; i < COUNT_OF(FORMATS); i++)
         if (strcmp(format, FORMATS[i].name) == 0) {
             *read = FORMATS[i].read;

@@ -20,10 +20,6 @@ hbp_status hbp__read_npy(hbp__length_rows *rows);
 /* The index of a Megatron or DeepSpeed data set: a sample is a sequence. */
 hbp_status hbp__read_idx(hbp__length_rows *rows);
 
-/* The i-th name, in order of preference, under which a length, or with a list the vision units, is looked
- * for; NULL after the last. */
-const char *hbp__length_name(const hbp__length_rows *rows, int i);
-
 /* hbp_lengths_read from a stream, and from one of vision units unless that is NULL. */
 hbp_status hbp__lengths_read_stream(hbp_context *context, hbp__stream *in, hbp__stream *vision,
                                     const hbp_lengths_read_options *options, hbp_lengths **out);

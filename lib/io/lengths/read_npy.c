@@ -1,6 +1,8 @@
+/* Lengths from NumPy's .npy: a header in the form of a Python dict, then the items. */
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "io/lengths/read_lengths.h"
 
 #define HEADER_MAX 65536
@@ -83,7 +85,7 @@ static hbp_status parse_shape(const hbp__length_rows *rows, const char *text, np
         text++;
     while (text[digits] >= '0' && text[digits] <= '9')
         digits++;
-    int parsed = hbp__parse_i64(text, digits, &array->count);
+    int parsed = hbp__read_i64(text, digits, &array->count);
     if (!parsed)
         return bad_header(rows, "has a shape that is not understood");
     if (parsed < 0 || array->count > HBP_MAX_SAMPLES)

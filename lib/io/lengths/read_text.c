@@ -1,3 +1,4 @@
+/* Lengths from plain text, one a line. */
 #include "io/lengths/read_lengths.h"
 #include "io/text/fields.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "data/machine/machine.h"
-#include "io/file/whole_file.h"
-#include "io/json/json_save.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 
 #define FORMAT  "hbp-machine"
@@ -62,7 +62,7 @@ static int put_rates(const hbp__memory *memory, json_t *rows, const hbp_machine 
 }
 
 /* NULL when memory is short. */
-static json_t *build(const hbp__memory *memory, const hbp_machine *machine)
+static json_t *build_profile(const hbp__memory *memory, const hbp_machine *machine)
 {
     json_t *root = json_object();
     json_t *fields = json_object();
@@ -90,13 +90,13 @@ hbp_status hbp_machine_save(hbp_context *context, const hbp_machine *machine, co
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, machine, "machine"));
     HBP__TRY(hbp__require(context, path, "path"));
-    json_t *root = build(&context->memory, machine);
+    json_t *root = build_profile(&context->memory, machine);
     hbp_status status = hbp__json_save(context, root, "a machine's profile", path);
     json_decref(root);
     return status;
 }
 
-static hbp_status wrong(hbp_context *context, const char *what)
+static hbp_status fail_profile(hbp_context *context, const char *what)
 {
     return hbp__fail(context, HBP_E_FORMAT, "%s", what);
 }
@@ -177,9 +177,9 @@ static hbp_status read_profile(hbp_context *context, const json_t *root, hbp_mac
     size_t index;
     json_t *row;
     if (!json_is_object(fields) || (rows && !json_is_array(rows)))
-        return wrong(context, "'fields' is no object or 'collectives' no array");
+        return fail_profile(context, "'fields' is no object or 'collectives' no array");
     if (rates && !json_is_array(rates))
-        return wrong(context, "'rates' is no array");
+        return fail_profile(context, "'rates' is no array");
     json_object_foreach(fields, key, field) HBP__TRY(read_field(context, machine, key, field));
     json_array_foreach(rows, index, row) HBP__TRY(read_collective(context, machine, index, row));
     json_array_foreach(rates, index, row) HBP__TRY(read_rate(context, machine, index, row));
@@ -192,9 +192,9 @@ static hbp_status check_header(hbp_context *context, const char *file, const jso
     const json_t *version = json_object_get(root, "version");
     const json_t *name = json_object_get(root, "name");
     if (!json_is_string(format) || strcmp(json_string_value(format), FORMAT) != 0)
-        return wrong(context, "'format' is not \"" FORMAT "\"");
+        return fail_profile(context, "'format' is not \"" FORMAT "\"");
     if (!json_is_integer(version))
-        return wrong(context, "'version' is not a whole number");
+        return fail_profile(context, "'version' is not a whole number");
     if (json_integer_value(version) != VERSION)
         return hbp__fail(context, HBP_E_VERSION,
                          "%.100s: a machine's profile of version %lld; this library reads %d", file,

@@ -54,7 +54,7 @@ static int is_blank(char c)
 }
 
 /* Splits a line at blanks; words past `room` are counted only. */
-static int32_t split(const char *line, int64_t bytes, word *words, int32_t room)
+static int32_t split_words(const char *line, int64_t bytes, word *words, int32_t room)
 {
     int32_t count = 0;
     for (int64_t at = 0; at < bytes;) {
@@ -151,7 +151,7 @@ static hbp_status read_line(hbp_context *context, int64_t line, const char *text
     at += comment;
     while (at < bytes && is_blank(text[at]))
         at++;
-    int32_t count = split(text + at, bytes - at, words, MOST_COLUMNS);
+    int32_t count = split_words(text + at, bytes - at, words, MOST_COLUMNS);
     if (count == 0 || count > MOST_COLUMNS)
         return HBP_OK;
     if (comment) {

@@ -182,7 +182,7 @@ static int32_t first_of(const topology *t, int32_t i)
     return i;
 }
 
-static void join(topology *t, int32_t a, int32_t b)
+static void join_islands(topology *t, int32_t a, int32_t b)
 {
     a = first_of(t, a);
     b = first_of(t, b);
@@ -201,14 +201,14 @@ static int32_t smallest_domain(topology *t)
         if (!t->gpus[i].switched)
             continue;
         if (switched >= 0)
-            join(t, switched, i);
+            join_islands(t, switched, i);
         switched = i;
     }
     for (int32_t i = 0; i < t->link_count; i++) {
         const link *l = &t->links[i];
         for (int32_t j = 0; j < t->gpu_count; j++)
             if (t->gpus[j].host == t->gpus[l->gpu].host && strcmp(t->gpus[j].bus, l->bus) == 0)
-                join(t, l->gpu, j);
+                join_islands(t, l->gpu, j);
     }
     for (int32_t i = 0; i < t->gpu_count; i++)
         size[first_of(t, i)]++;
@@ -237,7 +237,7 @@ static hbp_status count_per_host(hbp_context *context, const topology *t, int32_
 }
 
 /* Nothing here can fail once the counts are known to be sound, so that the machine changes as a whole. */
-static hbp_status apply(hbp_context *context, hbp_machine *machine, topology *t)
+static hbp_status apply_topology(hbp_context *context, hbp_machine *machine, topology *t)
 {
     if (!t->gpu_count)
         return hbp__fail(context, HBP_E_FORMAT, "NCCL topology has no gpu");
@@ -279,7 +279,7 @@ hbp_status hbp_machine_apply_nccl_topology(hbp_context *context, hbp_machine *ma
     hbp_status status = t.gpus && t.links && t.host_names ? hbp__xml_read(&reader, xml, bytes)
                                                           : hbp__fail_memory(context, SOURCE);
     if (status >= 0)
-        status = apply(context, machine, &t);
+        status = apply_topology(context, machine, &t);
     hbp__delete(memory, t.gpus);
     hbp__delete(memory, t.links);
     hbp__delete(memory, t.host_names);

@@ -20,7 +20,18 @@ typedef struct hbp__probe {
 } hbp__probe;
 
 /* Counts a PCI device when it is one of NVIDIA's GPUs; `class_id` has 16 bits. */
-void hbp__probe_add_pci(hbp__probe *probe, uint32_t class_id, uint32_t vendor, uint32_t device);
+static inline void hbp__probe_add_pci(hbp__probe *probe, uint32_t class_id, uint32_t vendor, uint32_t device)
+{
+    enum { NVIDIA = 0x10de, CLASS_DISPLAY = 0x03, CLASS_3D = 0x0302 };
+    if (vendor != NVIDIA || class_id >> 8 != CLASS_DISPLAY)
+        return;
+    int kind = class_id == CLASS_3D ? HBP__GPU_PLAIN : HBP__GPU_DISPLAY;
+    if (!probe->gpus[kind])
+        probe->device[kind] = device;
+    else if (probe->device[kind] != device)
+        probe->device[kind] = 0;
+    probe->gpus[kind]++;
+}
 
 /* Counts what hwloc's XML, version 1 or 2, describes; `probe` is all zero before. */
 hbp_status hbp__probe_xml_data(hbp_context *context, const char *data, int64_t bytes, hbp__probe *probe);

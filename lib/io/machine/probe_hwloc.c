@@ -8,13 +8,10 @@
 #include "data/machine/machine.h"
 #include "io/machine/probe.h"
 
-#define NVIDIA        0x10de
-#define CLASS_DISPLAY 0x03
-#define CLASS_3D      0x0302
-#define MOST_UNITS    4096
-#define MOST_TEXT     1024
-#define MOST_LEVELS   32
-#define SOURCE        "hwloc"
+#define MOST_UNITS  4096
+#define MOST_TEXT   1024
+#define MOST_LEVELS 32
+#define SOURCE      "hwloc"
 
 /* The boards whose numbers the presets give; the PCIe boards of the same chips are slower. */
 static const struct board {
@@ -28,18 +25,6 @@ static const struct board {
     {0x2901, "b200"},    /* B200 */
     {0x2941, "gb200-nvl72"},
 };
-
-void hbp__probe_add_pci(hbp__probe *probe, uint32_t class_id, uint32_t vendor, uint32_t device)
-{
-    if (vendor != NVIDIA || class_id >> 8 != CLASS_DISPLAY)
-        return;
-    int kind = class_id == CLASS_3D ? HBP__GPU_PLAIN : HBP__GPU_DISPLAY;
-    if (!probe->gpus[kind])
-        probe->device[kind] = device;
-    else if (probe->device[kind] != device)
-        probe->device[kind] = 0;
-    probe->gpus[kind]++;
-}
 
 static int64_t count_type(hwloc_topology_t topology, hwloc_obj_type_t type)
 {
@@ -112,7 +97,7 @@ static hbp_status check_synthetic(hbp_context *context, const char *text)
     return HBP_OK;
 }
 
-static void cut(char *from, const char *to)
+static void cut_text(char *from, const char *to)
 {
     memmove(from, to, strlen(to) + 1);
 }
@@ -127,10 +112,10 @@ static void drop_indexes(char *text)
             at--;
         else if (*end == ' ')
             end++;
-        cut(at, end);
+        cut_text(at, end);
         if (at > text && at[-1] == '(' && at[0] == ')') {
             at--;
-            cut(at, at + 2);
+            cut_text(at, at + 2);
         }
     }
 }
@@ -178,7 +163,7 @@ static const struct board *find_board(uint32_t device)
     return NULL;
 }
 
-static hbp_status fill(hbp_context *context, hbp_machine *machine, const hbp__probe *probe)
+static hbp_status fill_machine(hbp_context *context, hbp_machine *machine, const hbp__probe *probe)
 {
     int kind = probe->gpus[HBP__GPU_PLAIN] ? HBP__GPU_PLAIN : HBP__GPU_DISPLAY;
     int64_t gpus = probe->gpus[kind];
@@ -230,7 +215,7 @@ hbp_status hbp_machine_probe(hbp_context *context, int32_t kind, const char *tex
     hbp_machine *machine = hbp__machine_new(context, SOURCE);
     if (!machine)
         return hbp__fail_memory(context, "a machine");
-    hbp_status status = fill(context, machine, &probe);
+    hbp_status status = fill_machine(context, machine, &probe);
     if (status < 0) {
         hbp_machine_free(machine);
         return status;

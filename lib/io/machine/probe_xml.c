@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "io/file/whole_file.h"
+#include "io/file/stream.h"
 #include "io/machine/probe.h"
 #include "io/text/xml_reader.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/model/model.h"
+#include "io/file/file_error.h"
 
 #define NAME "config.json"
 /* What to do instead. */

@@ -2,8 +2,9 @@
 #ifndef HBP_IO_CONFIG_KINDS_H
 #define HBP_IO_CONFIG_KINDS_H
 
+#include <jansson.h>
+
 #include "base/context.h"
-#include "io/json/json_tree.h"
 
 /* HBP_E_FORMAT unless all layers of the model attend to all that came before: encoders, sliding windows,
  * layers without attention and layers that differ are named by the key that tells. `type` is the printable

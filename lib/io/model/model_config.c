@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "data/model/model.h"
-#include "io/file/whole_file.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
 #include "io/json/json_tree.h"
 #include "io/model/config_kinds.h"
 
@@ -16,13 +17,13 @@ typedef struct config {
 } config;
 
 /* The value of a key; NULL where it is absent or null, which Python writes for None. */
-static const json_t *find(const config *c, const char *key)
+static const json_t *find_key(const config *c, const char *key)
 {
     const json_t *value = json_object_get(c->root, key);
     return value && !json_is_null(value) ? value : NULL;
 }
 
-static hbp_status missing(const config *c, const char *key)
+static hbp_status fail_missing(const config *c, const char *key)
 {
     if (json_is_object(json_object_get(c->root, "text_config")))
         return hbp__fail(c->context, HBP_E_FORMAT,
@@ -37,7 +38,7 @@ static hbp_status missing(const config *c, const char *key)
 /* A count; an absent one leaves *to as it is. */
 static hbp_status read_optional(const config *c, const char *key, int32_t *to)
 {
-    const json_t *value = find(c, key);
+    const json_t *value = find_key(c, key);
     if (!value)
         return HBP_OK;
     if (!json_is_integer(value))
@@ -52,12 +53,12 @@ static hbp_status read_optional(const config *c, const char *key, int32_t *to)
 
 static hbp_status read_count(const config *c, const char *key, int32_t *to)
 {
-    return find(c, key) ? read_optional(c, key, to) : missing(c, key);
+    return find_key(c, key) ? read_optional(c, key, to) : fail_missing(c, key);
 }
 
 static hbp_status read_flag(const config *c, const char *key, int32_t *to)
 {
-    const json_t *value = find(c, key);
+    const json_t *value = find_key(c, key);
     if (!value)
         return HBP_OK;
     if (!json_is_boolean(value))
@@ -107,7 +108,7 @@ static hbp_status read_dense_layers(config *c)
     if (every != 1)
         return hbp__fail(c->context, HBP_E_FORMAT, NAME ": 'decoder_sparse_step' is %d; only 1 is known",
                          (int)every);
-    const json_t *dense = find(c, "mlp_only_layers");
+    const json_t *dense = find_key(c, "mlp_only_layers");
     if (!dense)
         return HBP_OK;
     size_t count = json_array_size(dense);
@@ -219,7 +220,7 @@ static hbp_status read_other(config *c)
     static const char *const foreign[] = {"num_experts",     "num_local_experts", "n_routed_experts",
                                           "moe_num_experts", "kv_lora_rank",      "num_experts_per_tok"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (find(c, foreign[i]))
+        if (find_key(c, foreign[i]))
             return hbp__fail(c->context, HBP_E_FORMAT,
                              NAME ": model_type '%s' is not known, and with '%s' it is not read as llama",
                              c->type, foreign[i]);

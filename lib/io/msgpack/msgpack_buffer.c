@@ -39,7 +39,7 @@ uint8_t *hbp__buffer_extend(hbp__buffer *buffer, uint64_t bytes)
     return at;
 }
 
-static int append(void *user, const char *data, size_t bytes)
+static int append_bytes(void *user, const char *data, size_t bytes)
 {
     uint8_t *at = hbp__buffer_extend(user, bytes);
     if (!at)
@@ -52,7 +52,7 @@ static int append(void *user, const char *data, size_t bytes)
 msgpack_packer hbp__buffer_packer(hbp__buffer *buffer)
 {
     msgpack_packer packer;
-    msgpack_packer_init(&packer, buffer, append);
+    msgpack_packer_init(&packer, buffer, append_bytes);
     return packer;
 }
 

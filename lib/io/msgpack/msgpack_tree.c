@@ -3,7 +3,7 @@
 #include <math.h>
 #include <msgpack.h>
 
-#include "io/json/json_tree.h"
+#include "io/file/file_error.h"
 #include "io/msgpack/msgpack_scan.h"
 
 typedef struct reading {
@@ -17,9 +17,9 @@ int hbp__msgpack_map(const char *data, int64_t bytes)
     return (first >= 0x80 && first < 0x90) || first == 0xde || first == 0xdf;
 }
 
-static hbp_status convert(const reading *r, const msgpack_object *from, json_t **out);
+static hbp_status convert_object(const reading *r, const msgpack_object *from, json_t **out);
 
-static hbp_status wrong(const reading *r, const char *what)
+static hbp_status fail_object(const reading *r, const char *what)
 {
     return hbp__fail(r->context, HBP_E_FORMAT, "%.100s has %s", r->name, what);
 }
@@ -27,9 +27,9 @@ static hbp_status wrong(const reading *r, const char *what)
 static hbp_status put_member(const reading *r, json_t *map, const msgpack_object_kv *member)
 {
     if (member->key.type != MSGPACK_OBJECT_STR)
-        return wrong(r, "a key that is no text");
+        return fail_object(r, "a key that is no text");
     json_t *key, *value;
-    HBP__TRY(convert(r, &member->key, &key));
+    HBP__TRY(convert_object(r, &member->key, &key));
     const char *text = json_string_value(key);
     hbp_status status = HBP_OK;
     if (json_object_get(map, text)) {
@@ -39,7 +39,7 @@ static hbp_status put_member(const reading *r, json_t *map, const msgpack_object
                            printable);
     }
     if (status == HBP_OK)
-        status = convert(r, &member->val, &value);
+        status = convert_object(r, &member->val, &value);
     if (status == HBP_OK && json_object_set_new(map, text, value) != 0)
         status = hbp__fail_memory(r->context, "msgpack");
     json_decref(key);
@@ -57,7 +57,7 @@ static hbp_status fill_list(const reading *r, const msgpack_object_array *from, 
 {
     for (uint32_t i = 0; i < from->size; i++) {
         json_t *value;
-        HBP__TRY(convert(r, &from->ptr[i], &value));
+        HBP__TRY(convert_object(r, &from->ptr[i], &value));
         if (json_array_append_new(list, value) != 0)
             return hbp__fail_memory(r->context, "msgpack");
     }
@@ -69,9 +69,9 @@ static hbp_status make_text(const reading *r, const msgpack_object_str *from, js
 {
     for (uint32_t i = 0; i < from->size; i++)
         if (!from->ptr[i])
-            return wrong(r, "a text with a zero byte");
+            return fail_object(r, "a text with a zero byte");
     *out = json_stringn(from->size ? from->ptr : "", from->size);
-    return *out ? HBP_OK : wrong(r, "a text that is not UTF-8");
+    return *out ? HBP_OK : fail_object(r, "a text that is not UTF-8");
 }
 
 /* A value without others in it. */
@@ -86,7 +86,7 @@ static hbp_status convert_plain(const reading *r, const msgpack_object *from, js
         return HBP_OK;
     case MSGPACK_OBJECT_POSITIVE_INTEGER:
         if (from->via.u64 > INT64_MAX)
-            return wrong(r, "a number above 2^63 - 1");
+            return fail_object(r, "a number above 2^63 - 1");
         *out = json_integer((json_int_t)from->via.u64);
         break;
     case MSGPACK_OBJECT_NEGATIVE_INTEGER:
@@ -95,19 +95,19 @@ static hbp_status convert_plain(const reading *r, const msgpack_object *from, js
     case MSGPACK_OBJECT_FLOAT32:
     case MSGPACK_OBJECT_FLOAT64:
         if (!isfinite(from->via.f64))
-            return wrong(r, "a number that is not finite");
+            return fail_object(r, "a number that is not finite");
         *out = json_real(from->via.f64);
         break;
     case MSGPACK_OBJECT_STR:
         return make_text(r, &from->via.str, out);
     default:
-        return wrong(r, "binary data or an extension");
+        return fail_object(r, "binary data or an extension");
     }
     return *out ? HBP_OK : hbp__fail_memory(r->context, "msgpack");
 }
 
 /* As deep as hbp__msgpack_scan let through. */
-static hbp_status convert(const reading *r, const msgpack_object *from, json_t **out)
+static hbp_status convert_object(const reading *r, const msgpack_object *from, json_t **out)
 {
     int map = from->type == MSGPACK_OBJECT_MAP;
     *out = NULL;
@@ -148,9 +148,9 @@ hbp_status hbp__msgpack_tree(hbp_context *context, const char *name, const char 
     if (result == MSGPACK_UNPACK_NOMEM_ERROR)
         status = hbp__fail_memory(context, "msgpack");
     else if (result != MSGPACK_UNPACK_SUCCESS)
-        status = wrong(&r, "bytes that are not msgpack");
+        status = fail_object(&r, "bytes that are not msgpack");
     if (status == HBP_OK)
-        status = convert(&r, &unpacked.data, out);
+        status = convert_object(&r, &unpacked.data, out);
     msgpack_unpacked_destroy(&unpacked);
     return status;
 }

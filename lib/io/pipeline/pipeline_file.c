@@ -5,12 +5,12 @@
 #include "data/pipeline/pipeline_run.h"
 #include "io/table/table_json.h"
 
-static hbp_status check(hbp_context *context, const void *run)
+static hbp_status check_run(hbp_context *context, const void *run)
 {
     return hbp__pipeline_run_check(context, run);
 }
 
-static uint64_t digest(const void *run)
+static uint64_t digest_run(const void *run)
 {
     return hbp__pipeline_run_digest(run);
 }
@@ -21,8 +21,8 @@ const hbp__table_format hbp__pipeline_run_format = {
     .what = "a file of a pipeline's run",
     .version = 1,
     .digest_at = offsetof(hbp_pipeline_run, summary.digest),
-    .check = check,
-    .digest = digest,
+    .check = check_run,
+    .digest = digest_run,
 };
 
 hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
 #include "io/file/file_head.h"

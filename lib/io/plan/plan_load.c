@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "io/file/zipped.h"
 #include "io/msgpack/msgpack_buffer.h"
 #include "io/plan/plan_file.h"
@@ -22,13 +21,14 @@ typedef struct loading {
     hbp__zip zip;
 } loading;
 
-static hbp_status fail(const loading *l, int64_t chunk, const char *what)
+static hbp_status fail_chunk(const loading *l, int64_t chunk, const char *what)
 {
     return hbp__file_fail(l->context, &l->file->source, l->file->chunk[chunk].offset, what);
 }
 
 /* One msgpack object that takes all of `data`, into l->unpacked. */
-static hbp_status unpack(loading *l, int64_t chunk, const uint8_t *data, uint64_t bytes, uint64_t max_objects)
+static hbp_status unpack_chunk(loading *l, int64_t chunk, const uint8_t *data, uint64_t bytes,
+                               uint64_t max_objects)
 {
     return hbp__file_unpack(l->context, &l->file->source, l->file->chunk[chunk].offset, "the chunk", data,
                             bytes, max_objects, &l->unpacked);
@@ -40,24 +40,24 @@ static hbp_status read_columns(loading *l, int64_t chunk)
     const hbp__plan_chunk *row = &l->file->chunk[chunk];
     int64_t columns = hbp__plan_chunk_bytes(&row->rows, l->file->optional), value;
     if (columns > HBP__ZIPPED_MAX_BYTES || row->bytes > 2 * HBP__ZIPPED_MAX_BYTES)
-        return fail(l, chunk, "the chunk is too large");
+        return fail_chunk(l, chunk, "the chunk is too large");
     hbp__buffer_clear(&l->object);
     uint8_t *object = hbp__buffer_extend(&l->object, (uint64_t)row->bytes);
     if (!object)
         return hbp__fail_memory(l->context, "a chunk of a plan file");
     HBP__TRY(hbp__file_read(l->context, &l->file->source, row->offset, row->bytes, object));
-    HBP__TRY(unpack(l, chunk, object, (uint64_t)row->bytes, CHUNK_OBJECTS));
+    HBP__TRY(unpack_chunk(l, chunk, object, (uint64_t)row->bytes, CHUNK_OBJECTS));
     const msgpack_object *map = &l->unpacked.data;
     if (!hbp__unpack_i64(map, "first_step", &value) || value != l->file->start[chunk].steps)
-        return fail(l, chunk, "chunk and index differ in the first step");
+        return fail_chunk(l, chunk, "chunk and index differ in the first step");
 #define SAME(table)                                                                                          \
     if (!hbp__unpack_i64(map, #table, &value) || value != row->rows.table)                                   \
-        return fail(l, chunk, "chunk and index differ in the number of " #table);
+        return fail_chunk(l, chunk, "chunk and index differ in the number of " #table);
     HBP__PLAN_TABLES(SAME)
 #undef SAME
     HBP__TRY(
         hbp__unzip_entries(&l->zip, &l->file->source, row->offset, "the chunk", map, columns, &l->columns));
-    return unpack(l, chunk, l->columns.data, l->columns.bytes, COLUMNS_OBJECTS);
+    return unpack_chunk(l, chunk, l->columns.data, l->columns.bytes, COLUMNS_OBJECTS);
 }
 
 #define unpack_column_int64_t hbp__unpack_column_i64
@@ -65,7 +65,7 @@ static hbp_status read_columns(loading *l, int64_t chunk)
 
 /* A chunk's offsets run from 0 to `total`; the plan's go on from `base`. Wrong ones in between wrap and are
  * found by hbp__plan_check. */
-static int rebase(int64_t *offsets, int64_t rows, int64_t total, int64_t base)
+static int rebase_offsets(int64_t *offsets, int64_t rows, int64_t total, int64_t base)
 {
     if (offsets[0] != 0 || offsets[rows] != total)
         return 0;
@@ -84,17 +84,17 @@ static hbp_status load_chunk(loading *l, int64_t chunk)
     if (plan->name && hbp__plan_chunk_has(rows, HBP__ON_##table) &&                                          \
         !unpack_column_##type(map, #name, rows->table + (extra),                                             \
                               plan->name + (start->table - l->first.table)))                                 \
-        return fail(l, chunk, "the chunk lacks the column '" #name "'");
+        return fail_chunk(l, chunk, "the chunk lacks the column '" #name "'");
     HBP__PLAN_COLUMNS(FILL)
 #undef FILL
     if (!rows->steps)
         return HBP_OK;
     int64_t step = start->steps - l->first.steps, micro_batch = start->micro_batches - l->first.micro_batches;
     int64_t pack = start->packs - l->first.packs, sample = start->samples - l->first.samples;
-    if (!rebase(plan->step_offsets + step, rows->steps, rows->micro_batches, micro_batch) ||
-        !rebase(plan->micro_batch_offsets + micro_batch, rows->micro_batches, rows->packs, pack) ||
-        !rebase(plan->pack_offsets + pack, rows->packs, rows->samples, sample))
-        return fail(l, chunk, "the chunk's offsets do not span its rows");
+    if (!rebase_offsets(plan->step_offsets + step, rows->steps, rows->micro_batches, micro_batch) ||
+        !rebase_offsets(plan->micro_batch_offsets + micro_batch, rows->micro_batches, rows->packs, pack) ||
+        !rebase_offsets(plan->pack_offsets + pack, rows->packs, rows->samples, sample))
+        return fail_chunk(l, chunk, "the chunk's offsets do not span its rows");
     return HBP_OK;
 }
 
@@ -121,7 +121,8 @@ static void set_fields(hbp_plan *plan, const hbp_plan_summary *summary, int64_t 
 }
 
 /* hbp__plan_check, its breach told as the file's fault. */
-static hbp_status check(hbp_context *context, const hbp_plan_file *file, const hbp_plan *plan, int64_t offset)
+static hbp_status check_columns(hbp_context *context, const hbp_plan_file *file, const hbp_plan *plan,
+                                int64_t offset)
 {
     hbp_status status = hbp__plan_check(context, plan);
     if (status != HBP_E_INVALID)
@@ -162,7 +163,7 @@ static hbp_status load_chunks(hbp_context *context, const hbp_plan_file *file, i
     hbp__buffer_free(&l.object);
     hbp__buffer_free(&l.columns);
     if (status == HBP_OK)
-        status = check(context, file, l.plan, file->chunk[first].offset);
+        status = check_columns(context, file, l.plan, file->chunk[first].offset);
     if (status == HBP_OK)
         *out = l.plan;
     else

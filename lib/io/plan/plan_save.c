@@ -1,8 +1,9 @@
+/* A plan written as header, chunks of steps, index and tail, in one pass and bounded memory. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/options.h"
-#include "data/plan/cost_terms.h"
+#include "data/cost/cost.h"
 #include "hbp/plan_file.h"
 #include "hbp/version.h"
 #include "io/file/atomic_file.h"
@@ -114,9 +115,6 @@ static void pack_cost(msgpack_packer *packer, const hbp_cost_terms *t)
 
 static hbp_status write_header(saving *s)
 {
-    hbp_cost_terms terms = {.struct_size = sizeof terms};
-    if (s->options.cost)
-        HBP__TRY(hbp_cost_get_terms(s->context, s->options.cost, &terms));
     hbp_plan_summary summary;
     hbp__plan_summarise(s->plan, &summary);
     msgpack_packer packer = hbp__buffer_packer(&s->object);
@@ -164,7 +162,7 @@ static hbp_status write_header(saving *s)
     msgpack_pack_uint8(&packer, s->plan->sample_loss_tokens != NULL);
     if (s->options.cost) {
         hbp__pack_text(&packer, "cost");
-        pack_cost(&packer, &terms);
+        pack_cost(&packer, &s->options.cost->terms);
     }
     if (s->options.note) {
         hbp__pack_text(&packer, "note");

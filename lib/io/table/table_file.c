@@ -117,7 +117,7 @@ typedef struct loading {
     void *object;
 } loading;
 
-static hbp_status fail(const loading *l, int64_t offset, const char *what)
+static hbp_status fail_at(const loading *l, int64_t offset, const char *what)
 {
     return hbp__file_fail(l->context, l->file, offset, what);
 }
@@ -131,12 +131,12 @@ static hbp_status read_objects(loading *l)
     HBP__TRY(
         hbp__file_version(l->context, file, l->format->name, l->format->what, l->format->version, &version));
     if (file->bytes > 4 * HBP__ZIPPED_MAX_BYTES)
-        return fail(l, 0, "the file is too large");
+        return fail_at(l, 0, "the file is too large");
     l->data = hbp__take(l->context, bytes, 1);
     HBP__TRY(hbp__scratch_check(l->context, l->format->what));
     HBP__TRY(hbp__file_read(l->context, file, 0, file->bytes, l->data));
     if (!hbp__msgpack_scan(l->data, bytes, most, &used))
-        return fail(l, (int64_t)used, "the file is cut off or damaged in its header");
+        return fail_at(l, (int64_t)used, "the file is cut off or damaged in its header");
     l->header = (int64_t)used;
     HBP__TRY(hbp__file_unpack(l->context, file, 0, "the header", l->data, used, most, &l->head));
     return hbp__file_unpack(l->context, file, l->header, "the body", l->data + used, bytes - used,
@@ -148,10 +148,10 @@ static hbp_status check_header_crc(loading *l)
     const msgpack_object *map = &l->body.data;
     int64_t bytes, crc;
     if (!hbp__unpack_i64(map, "header_bytes", &bytes) || bytes != l->header)
-        return fail(l, l->header, "'header_bytes' is not what the header has");
+        return fail_at(l, l->header, "'header_bytes' is not what the header has");
     if (!hbp__unpack_i64(map, "header_crc32", &crc) ||
         (uint64_t)crc != hbp__crc32(l->data, (uint64_t)l->header))
-        return fail(l, 0, "the CRC-32 of the header differs");
+        return fail_at(l, 0, "the CRC-32 of the header differs");
     return HBP_OK;
 }
 
@@ -174,22 +174,22 @@ static hbp_status read_columns(loading *l)
 }
 
 /* What the columns say of each other, a breach told as the file's fault. */
-static hbp_status check(loading *l)
+static hbp_status check_object(loading *l)
 {
     char breach[256];
     uint64_t digest;
     hbp_status status = l->format->check(l->context, l->object);
     if (status == HBP_E_INVALID) {
         snprintf(breach, sizeof breach, "%s", hbp_context_message(l->context));
-        return fail(l, l->header, breach);
+        return fail_at(l, l->header, breach);
     }
     memcpy(&digest, (const char *)l->object + l->format->digest_at, sizeof digest);
     if (status == HBP_OK && l->format->digest(l->object) != digest)
-        return fail(l, 0, "the header's digest is not that of the columns");
+        return fail_at(l, 0, "the header's digest is not that of the columns");
     return status;
 }
 
-static hbp_status load(loading *l)
+static hbp_status load_object(loading *l)
 {
     HBP__TRY(hbp__tick(l->context, "load", 0, 2));
     HBP__TRY(read_objects(l));
@@ -198,7 +198,7 @@ static hbp_status load(loading *l)
     HBP__TRY(hbp__scratch_check(l->context, l->format->table->what));
     memcpy(l->shape, &l->context->memory, sizeof l->context->memory);
     HBP__TRY(read_columns(l));
-    return check(l);
+    return check_object(l);
 }
 
 hbp_status hbp__table_load(hbp_context *context, const hbp__table_format *format, const hbp__file_bytes *file,
@@ -209,7 +209,7 @@ hbp_status hbp__table_load(hbp_context *context, const hbp__table_format *format
     l.columns.memory = context->memory;
     msgpack_unpacked_init(&l.head);
     msgpack_unpacked_init(&l.body);
-    hbp_status status = load(&l);
+    hbp_status status = load_object(&l);
     msgpack_unpacked_destroy(&l.head);
     msgpack_unpacked_destroy(&l.body);
     hbp__zip_close(&l.zip);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "io/file/zipped.h"
 
 /* Names packed between two looks at a request to cancel. */
@@ -76,16 +75,16 @@ void hbp__pack_columns(hbp__buffer *buffer, const hbp__table *table, const void 
     }
 }
 
-static hbp_status fail(const hbp__map_read *from, const char *what)
+static hbp_status fail_entry(const hbp__map_read *from, const char *what)
 {
     return hbp__file_fail(from->context, from->file, from->offset, what);
 }
 
-static hbp_status lacks(const hbp__map_read *from, const char *what, const char *name)
+static hbp_status fail_lacking(const hbp__map_read *from, const char *what, const char *name)
 {
     char text[192];
     snprintf(text, sizeof text, "%s lacks the %s '%s'", from->what, what, name);
-    return fail(from, text);
+    return fail_entry(from, text);
 }
 
 static int unpack_finite(const msgpack_object *map, const char *key, double *out)
@@ -126,7 +125,7 @@ hbp_status hbp__unpack_shape(const hbp__map_read *from, const hbp__table *table,
     char text[192];
     for (int32_t i = 0; i < table->number_count; i++)
         if (!unpack_number(from->map, &table->numbers[i], (char *)shape + table->numbers[i].at))
-            return lacks(from, "number", table->numbers[i].name);
+            return fail_lacking(from, "number", table->numbers[i].name);
     for (int32_t i = 0; i < table->name_count; i++) {
         const hbp__member *list = &table->names[i];
         const msgpack_object *names = hbp__unpack_find(from->map, list->name);
@@ -134,13 +133,13 @@ hbp_status hbp__unpack_shape(const hbp__map_read *from, const hbp__table *table,
             names->via.array.size != hbp__table_rows(shape, list)) {
             snprintf(text, sizeof text, "%s's '%s' are not as many as its '%s'", from->what, list->name,
                      count_name(table, list));
-            return fail(from, text);
+            return fail_entry(from, text);
         }
     }
     *bytes = hbp__table_bytes(table, shape);
     if (*bytes < 0 || *bytes > HBP__ZIPPED_MAX_BYTES) {
         snprintf(text, sizeof text, "%s's tables are too large", from->what);
-        return fail(from, text);
+        return fail_entry(from, text);
     }
     return HBP_OK;
 }
@@ -155,7 +154,7 @@ static hbp_status unpack_list(const hbp__map_read *from, const hbp__memory *memo
         char text[128];
         if (name->type != MSGPACK_OBJECT_STR || memchr(name->via.str.ptr, 0, name->via.str.size)) {
             snprintf(text, sizeof text, "number %u of '%s' is not a name", (unsigned)i, list->name);
-            return fail(from, text);
+            return fail_entry(from, text);
         }
         to[i] = hbp__new_text(memory, name->via.str.ptr, name->via.str.size);
         if (!to[i])
@@ -182,7 +181,7 @@ hbp_status hbp__unpack_columns(const hbp__map_read *from, const hbp__table *tabl
                         ? hbp__unpack_column_i32(from->map, column->name, rows, cells)
                         : hbp__unpack_column_i64(from->map, column->name, rows, cells);
         if (!found)
-            return lacks(from, "column", column->name);
+            return fail_lacking(from, "column", column->name);
     }
     return HBP_OK;
 }

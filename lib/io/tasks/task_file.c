@@ -2,20 +2,20 @@
 
 #include <zlib.h>
 
-#include "data/tasks/task_columns.h"
 #include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
 #include "io/table/table_json.h"
 
 /* Names of MetaOps, tasks and weights in all: unpacked, each takes some memory before it is known to be one.
  */
 #define MOST_NAMES (INT64_C(1) << 22)
 
-static hbp_status check(hbp_context *context, const void *schedule)
+static hbp_status check_schedule(hbp_context *context, const void *schedule)
 {
     return hbp__task_columns_check(context, schedule);
 }
 
-static uint64_t digest(const void *schedule)
+static uint64_t digest_schedule(const void *schedule)
 {
     return hbp__task_schedule_digest(schedule);
 }
@@ -27,8 +27,8 @@ const hbp__table_format hbp__task_format = {
     .version = 1,
     .most_names = MOST_NAMES,
     .digest_at = offsetof(hbp_task_schedule, digest),
-    .check = check,
-    .digest = digest,
+    .check = check_schedule,
+    .digest = digest_schedule,
 };
 
 static hbp_status check_run(hbp_context *context, const void *run)

@@ -5,7 +5,7 @@
 #define END (-1)
 
 /* Makes sure that the next byte is at data[used], or that shown == used: the end. */
-static hbp_status refill(hbp__fields *fields)
+static hbp_status refill_block(hbp__fields *fields)
 {
     if (fields->used < fields->shown)
         return HBP_OK;
@@ -15,19 +15,19 @@ static hbp_status refill(hbp__fields *fields)
 }
 
 /* The next byte or END, without taking it. */
-static hbp_status look(hbp__fields *fields, int *byte)
+static hbp_status look_at_byte(hbp__fields *fields, int *byte)
 {
-    HBP__TRY(refill(fields));
+    HBP__TRY(refill_block(fields));
     *byte = fields->used < fields->shown ? fields->data[fields->used] : END;
     return HBP_OK;
 }
 
-static inline void take(hbp__fields *fields)
+static inline void take_byte(hbp__fields *fields)
 {
     fields->next_line += fields->data[fields->used++] == '\n';
 }
 
-static inline void keep(hbp__fields *fields, int byte)
+static inline void keep_byte(hbp__fields *fields, int byte)
 {
     if (fields->bytes < HBP__FIELD_BYTES)
         fields->text[fields->bytes++] = (char)byte;
@@ -72,7 +72,7 @@ hbp_status hbp__fields_find_delimiter(hbp__fields *fields)
 
 hbp_status hbp__fields_peek(hbp__fields *fields, int *byte)
 {
-    return look(fields, byte);
+    return look_at_byte(fields, byte);
 }
 
 /* From behind an opening quote to behind the closing one. */
@@ -80,32 +80,32 @@ static hbp_status quoted_part(hbp__fields *fields)
 {
     int64_t opened = fields->next_line;
     for (int byte;;) {
-        HBP__TRY(look(fields, &byte));
+        HBP__TRY(look_at_byte(fields, &byte));
         if (byte == END)
             return hbp__fail(fields->context, HBP_E_FORMAT, "%s, line %lld: a quote opens and does not close",
                              hbp__stream_name(fields->in), (long long)opened);
-        take(fields);
+        take_byte(fields);
         if (byte == '"') {
-            HBP__TRY(look(fields, &byte));
+            HBP__TRY(look_at_byte(fields, &byte));
             if (byte != '"')
                 return HBP_OK;
-            take(fields);
+            take_byte(fields);
         }
-        keep(fields, byte);
+        keep_byte(fields, byte);
     }
 }
 
 static hbp_status plain_part(hbp__fields *fields)
 {
     for (;;) {
-        HBP__TRY(refill(fields));
+        HBP__TRY(refill_block(fields));
         if (fields->used == fields->shown)
             return HBP_OK;
         int byte = fields->data[fields->used];
         if (byte == fields->delimiter || byte == '\n')
             return HBP_OK;
-        take(fields);
-        keep(fields, byte);
+        take_byte(fields);
+        keep_byte(fields, byte);
     }
 }
 
@@ -116,27 +116,27 @@ hbp_status hbp__fields_next(hbp__fields *fields)
     fields->line = fields->last ? fields->next_line : fields->line;
     fields->bytes = 0;
     fields->too_long = fields->was_quoted = 0;
-    HBP__TRY(look(fields, &byte));
+    HBP__TRY(look_at_byte(fields, &byte));
     fields->end = fields->last && byte == END;
     if (fields->end)
         return HBP_OK;
     if (fields->quotes && byte == '"') {
-        take(fields);
+        take_byte(fields);
         fields->was_quoted = 1;
         HBP__TRY(quoted_part(fields));
-        HBP__TRY(look(fields, &byte));
+        HBP__TRY(look_at_byte(fields, &byte));
         if (byte == '\r')
-            take(fields);
-        HBP__TRY(look(fields, &byte));
+            take_byte(fields);
+        HBP__TRY(look_at_byte(fields, &byte));
         if (byte != fields->delimiter && byte != '\n' && byte != END)
             return hbp__fail(fields->context, HBP_E_FORMAT, "%s, line %lld: text after a closing quote",
                              hbp__stream_name(fields->in), (long long)fields->next_line);
     } else
         HBP__TRY(plain_part(fields));
-    HBP__TRY(look(fields, &byte));
+    HBP__TRY(look_at_byte(fields, &byte));
     fields->last = byte == END || byte == '\n';
     if (byte != END)
-        take(fields);
+        take_byte(fields);
     if (fields->last && !fields->was_quoted && fields->bytes && fields->text[fields->bytes - 1] == '\r')
         fields->bytes--;
     return HBP_OK;

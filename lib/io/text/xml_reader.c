@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
-
 #define MOST_DEPTH    64
 #define MOST_ELEMENTS 1000000
 
@@ -81,7 +79,7 @@ static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char 
         end_by(xml, hbp__xml_fail(xml, HBP_E_FORMAT, "the DOCTYPE declares something of its own"));
 }
 
-static hbp_status parse(hbp__xml *xml, const char *data, int64_t bytes)
+static hbp_status parse_document(hbp__xml *xml, const char *data, int64_t bytes)
 {
     XML_SetUserData(xml->parser, xml);
     XML_SetElementHandler(xml->parser, on_open, on_close);
@@ -110,7 +108,7 @@ hbp_status hbp__xml_read(hbp__xml *xml, const char *data, int64_t bytes)
     xml->parser = XML_ParserCreate(NULL);
     if (!xml->parser)
         return hbp__fail_memory(xml->context, "XML");
-    hbp_status status = parse(xml, data, bytes);
+    hbp_status status = parse_document(xml, data, bytes);
     XML_ParserFree(xml->parser);
     xml->parser = NULL;
     return status;

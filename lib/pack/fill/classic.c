@@ -9,7 +9,7 @@
 #include "pack/fill/class_fill.h"
 #include "pack/fill/fill.h"
 #include "pack/fill/item_fill.h"
-#include "solve/packing/histogram_pack.h"
+#include "solve/packing/packer.h"
 #include "solve/packing/sequence_pack.h"
 
 enum { FIT_STREAM = 0x636c6173, SHUFFLE_STREAM = 0x72616e64 };

@@ -1,4 +1,5 @@
-/* The published fill (HBP, Algorithms 2, 5 and 6). */
+/* The published fill (HBP, Algorithms 2, 5 and 6): each group by iterative fill, then its gaps with samples
+ * of shorter groups. */
 #include <string.h>
 
 #include "base/rng.h"

@@ -1,5 +1,4 @@
-/* The fill with the fewest packs: each group packed tightly, longest first, its gaps filled from the shorter.
- */
+/* The greedy fill on the histogram: each group's own samples packed tightly, its gaps filled best fit. */
 #include "pack/fill/class_fill.h"
 #include "pack/fill/fill.h"
 #include "solve/packing/packer.h"

@@ -20,7 +20,7 @@
 #include "pack/tuning.h"
 #include "pack/vision/dist_ratio.h"
 #include "pack/vision/vector_fill.h"
-#include "solve/vector/vector_pack.h"
+#include "solve/vector/vectors.h"
 
 enum {
     MOST_PAIRS = 512,

@@ -9,7 +9,7 @@
 #include "base/sort.h"
 #include "data/packs/items.h"
 #include "pack/fill/item_fill.h"
-#include "solve/vector/vector_pack.h"
+#include "solve/vector/vectors.h"
 
 /* The rng's stream of the draws and of the packs' order. */
 #define STREAM         UINT64_C(0x766563746f72)

@@ -1,5 +1,4 @@
-/* hbp_simulate_pipeline and hbp_pipeline_run_validate: stages and micro-batches made into a run, or a run
- * held against them. */
+/* A pipeline run recorded operation by operation, and one held against what it was made from. */
 #include "data/pipeline/pipeline_run.h"
 #include "base/checked.h"
 #include "base/options.h"

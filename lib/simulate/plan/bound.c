@@ -149,7 +149,7 @@ static int64_t least_pack_ns(const bound_problem *p, int64_t length, double *unr
         if (!i || ns < *unrounded) {
             *unrounded = ns;
             least = hbp__cost_pack_ns(p->cost, p->point[i].row, p->point[i].recompute,
-                                      (hbp__load){length, squares, 0});
+                                      (hbp__load){.tokens = length, .squares = squares});
         }
     }
     return least;

@@ -129,7 +129,7 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
     pack->squares = (double)squares;
     for (int64_t i = plan->pack_offsets[index]; plan->sample_vision && i < plan->pack_offsets[index + 1]; i++)
         pack->vision += plan->sample_vision[i];
-    hbp__load load = {pack->padded, pack->squares, pack->vision};
+    hbp__load load = {.tokens = pack->padded, .squares = pack->squares, .vision = pack->vision};
     pack->ns = hbp__cost_pack_ns(cost, row, recompute, load);
     pack->bytes = hbp__cost_pack_bytes(cost, row, recompute, load);
     if (pack->tokens)

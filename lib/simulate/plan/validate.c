@@ -314,7 +314,7 @@ static hbp_status validate_pack(hbp_context *context, const hbp_plan *plan, cons
     if (recompute > cost->terms.layers)
         return hbp__fail(context, HBP_E_INVALID, "pack %lld recomputes %d layers; the model has %d",
                          (long long)p, (int)recompute, (int)cost->terms.layers);
-    hbp__load load = {padded, (double)plan->pack_squares[p], vision};
+    hbp__load load = {.tokens = padded, .squares = (double)plan->pack_squares[p], .vision = vision};
     int64_t bytes = hbp__cost_pack_bytes(cost, row, recompute, load);
     int64_t ns = hbp__cost_pack_ns(cost, row, recompute, load);
     if (bytes > cost->terms.limit_bytes)

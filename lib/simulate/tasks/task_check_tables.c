@@ -4,7 +4,7 @@
 #include "data/tasks/rank_sets.h"
 
 #include "base/scratch.h"
-#include "data/tasks/task_columns.h"
+#include "data/tasks/task_schedule.h"
 #include "simulate/tasks/task_check.h"
 
 static hbp_status breach(const hbp__task_checking *c, const char *row, int64_t index, const char *what,

@@ -1,5 +1,4 @@
-/* hbp_simulate_tasks and hbp_task_run_validate: slices, flows and gradients of a schedule of tasks in time.
- */
+/* A schedule of tasks replayed with its transfers and gradients, and a run held against such a replay. */
 #include "hbp/tasks.h"
 
 #include "base/checked.h"

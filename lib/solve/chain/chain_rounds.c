@@ -1,35 +1,14 @@
-#include "solve/chain/chain_rounds.h"
-
+/* The best partitions when workers take parts in turns: a bound by relaxation, a local search, then a search
+ * of everything under the bound, depth first, which ends early with the work. docs/explanation/pipeline.md
+ * has it. */
 #include <string.h>
 
 #include "base/scratch.h"
 #include "solve/chain/rounds_search.h"
 
 #define TICK_NODES 16384
-#define SHORT_WALK 64 /* passes of so many moves of every cut, about */
-#define LAY_WORK   8  /* what a node of the tree takes, in parts looked at */
-
-int64_t hbp__rounds_value(const hbp__rounds *rounds, const int32_t *cuts, int64_t *load)
-{
-    const hbp__chain *chain = rounds->chain;
-    int64_t sum = 0, most = 0;
-    for (int32_t p = 0; p < chain->parts; p++) {
-        int64_t cost = hbp__chain_cost(chain, p, cuts[p], cuts[p + 1]), *mine = &load[p % rounds->workers];
-        *mine = cost + chain->side[cuts[p]] + chain->side[cuts[p + 1]] + (p < rounds->workers ? 0 : *mine);
-        sum += cost + chain->toll[cuts[p + 1]];
-    }
-    for (int32_t w = 0; w < rounds->workers; w++)
-        most = hbp__max_i64(most, load[w]);
-    return chain->weight * most + sum;
-}
-
-int64_t hbp__rounds_over(const hbp__rounds *rounds, const int32_t *cuts)
-{
-    int64_t over = 0;
-    for (int32_t w = 0; w < rounds->workers && rounds->over; w++)
-        over = hbp__add_saturating(over, rounds->over(rounds->user, cuts, rounds->chain->parts, w));
-    return over;
-}
+#define SHORT_WALK 64 /* passes of so many moves of every cut, about: enough for small chains; chosen */
+#define LAY_WORK   8  /* what a node of the tree takes, in parts looked at; chosen */
 
 /* A state of the search of everything: parts laid so far, with what they come to. */
 typedef struct tree {
@@ -41,21 +20,6 @@ typedef struct tree {
     int64_t nodes;
     int done; /* 0: it ran out of work */
 } tree;
-
-int64_t hbp__rounds_offer(hbp__rounds_search *s, const int32_t *cuts)
-{
-    int64_t over = hbp__rounds_over(s->rounds, cuts);
-    if (over > 0) {
-        if (over < s->nearest_over) {
-            s->nearest_over = over;
-            memcpy(s->nearest, cuts, ((size_t)s->rounds->chain->parts + 1) * sizeof *cuts);
-        }
-        return INT64_MAX;
-    }
-    int64_t value = hbp__rounds_value(s->rounds, cuts, s->load);
-    hbp__cut_list_add(s->list, cuts, value);
-    return value;
-}
 
 /* A lower bound on every partition that begins with the first `parts` parts. */
 static int64_t tree_bound(const tree *t, int32_t parts)
@@ -88,7 +52,7 @@ static int may_win(const tree *t, int32_t parts, int64_t bound)
 }
 
 /* Lays part p of cuts[p] .. cuts[p + 1] and says whether to go on from there. */
-static int lay(tree *t, int32_t p)
+static int lay_part(tree *t, int32_t p)
 {
     hbp__rounds_search *s = t->search;
     const hbp__rounds *rounds = s->rounds;
@@ -114,7 +78,7 @@ static void take_back(tree *t, int32_t p)
 
 /* Tries every end of part p, in ascending order and, for as long as it goes on, of all later parts: depth
  * first, without recursion. */
-static hbp_status grow(tree *t)
+static hbp_status grow_tree(tree *t)
 {
     hbp__rounds_search *s = t->search;
     const hbp__chain *chain = s->rounds->chain;
@@ -135,7 +99,7 @@ static hbp_status grow(tree *t)
             return HBP_OK;
         if (++t->nodes % TICK_NODES == 0)
             HBP__TRY(hbp__tick(s->context, "partition", t->nodes, 0));
-        if (!lay(t, p)) {
+        if (!lay_part(t, p)) {
             take_back(t, p);
             continue;
         }
@@ -165,7 +129,7 @@ static hbp_status search_tree(hbp__rounds_search *s, int64_t work, int *done)
     t.best = &best;
     if (s->list->count)
         hbp__cut_list_add(&best, hbp__cut_list_get(s->list, 0), s->list->value[0]);
-    hbp_status status = grow(&t);
+    hbp_status status = grow_tree(&t);
     *done = t.done;
     if (status >= 0 && t.done)
         s->bound = best.count ? best.value[0] : INT64_MAX;

@@ -1,10 +1,12 @@
+/* The local search of hbp__cut_rounds: single cuts and neighbouring ones are moved while that helps, then a
+ * few at random (iterated local search). A look at a partition is O(parts). */
 #include "solve/chain/rounds_search.h"
 
 #include <string.h>
 
 #include "base/scratch.h"
 
-#define FARTHEST 16 /* moves of one cut go by 1, 2, 4, ... up to that */
+#define FARTHEST 16 /* moves of one cut go by 1, 2, 4, ... up to that; chosen */
 
 /* How good a partition is: what it lacks, its value, and the squares of its loads, so that a search goes on
  * where the largest load does not change. */
@@ -30,7 +32,7 @@ static int is_better(const score *a, const score *b)
     return a->squares < b->squares;
 }
 
-static score judge(const walk *w)
+static score judge_cuts(const walk *w)
 {
     const hbp__rounds *rounds = w->search->rounds;
     score s = {.over = hbp__rounds_over(rounds, w->cuts)};
@@ -49,7 +51,7 @@ static int try_shift(walk *w, int32_t first, int32_t last, int32_t by)
         return 0;
     for (int32_t p = first; p <= last; p++)
         cuts[p] += by;
-    score s = judge(w);
+    score s = judge_cuts(w);
     if (is_better(&s, &w->score)) {
         w->score = s;
         hbp__rounds_offer(w->search, cuts);
@@ -61,7 +63,7 @@ static int try_shift(walk *w, int32_t first, int32_t last, int32_t by)
 }
 
 /* Moves single cuts and neighbouring ones together while that helps. */
-static hbp_status descend(walk *w, int64_t end)
+static hbp_status descend_cuts(walk *w, int64_t end)
 {
     int32_t parts = w->search->rounds->chain->parts, workers = w->search->rounds->workers;
     for (int better = 1; better && *w->search->work > end;) {
@@ -78,7 +80,7 @@ static hbp_status descend(walk *w, int64_t end)
 }
 
 /* Moves a few cuts at random. */
-static void kick(walk *w, hbp__rng *rng)
+static void perturb_cuts(walk *w, hbp__rng *rng)
 {
     int32_t parts = w->search->rounds->chain->parts;
     for (uint32_t i = 0, moves = 1 + hbp__rng_below(rng, 4); i < moves; i++) {
@@ -87,21 +89,21 @@ static void kick(walk *w, hbp__rng *rng)
         if (at > w->cuts[p - 1] && at < w->cuts[p + 1])
             w->cuts[p] = at;
     }
-    w->score = judge(w);
+    w->score = judge_cuts(w);
 }
 
-static hbp_status go_on(walk *w, int64_t end, int32_t *best)
+static hbp_status search_near(walk *w, int64_t end, int32_t *best)
 {
     size_t bytes = ((size_t)w->search->rounds->chain->parts + 1) * sizeof *best;
     hbp__rng rng = hbp__rng_make(0, 0, 0);
-    w->score = judge(w);
+    w->score = judge_cuts(w);
     hbp__rounds_offer(w->search, w->cuts);
-    HBP__TRY(descend(w, end));
+    HBP__TRY(descend_cuts(w, end));
     while (*w->search->work > end && w->search->rounds->chain->parts > 1) {
         score before = w->score;
         memcpy(best, w->cuts, bytes);
-        kick(w, &rng);
-        HBP__TRY(descend(w, end));
+        perturb_cuts(w, &rng);
+        HBP__TRY(descend_cuts(w, end));
         if (is_better(&before, &w->score)) {
             memcpy(w->cuts, best, bytes);
             w->score = before;
@@ -119,7 +121,7 @@ hbp_status hbp__rounds_improve(hbp__rounds_search *search, int64_t work, int32_t
     w.load = hbp__take(search->context, (uint64_t)search->rounds->workers, sizeof *w.load);
     int32_t *best = hbp__take(search->context, (uint64_t)search->rounds->chain->parts + 1, sizeof *best);
     HBP__TRY(hbp__scratch_check(search->context, "the search for cuts"));
-    HBP__TRY(go_on(&w, *search->work - work, best));
+    HBP__TRY(search_near(&w, *search->work - work, best));
     hbp__scratch_release(search->context, mark);
     return HBP_OK;
 }

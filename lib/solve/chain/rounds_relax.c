@@ -1,9 +1,12 @@
+/* The bound of hbp__cut_rounds: Lagrange's relaxation takes a mean of the workers' loads for the largest, and
+ * is solved by a recurrence over cuts, O(parts items^2); the mean's weights follow Polyak's subgradient
+ * steps. */
 #include "solve/chain/rounds_search.h"
 
 #include "base/checked.h"
 #include "base/scratch.h"
 
-#define STEPS 60 /* of the multipliers; most of what they win is won in half as many */
+#define STEPS 60 /* of the multipliers, most of whose gain comes in half as many; chosen */
 
 /* Fills a table from behind, with the part's cost taken `scale` times and its load share[worker] times (NULL:
  * not at all); search->next gets the cuts by which it comes. */
@@ -41,7 +44,7 @@ static hbp_status fill_table(hbp__rounds_search *s, int64_t scale, const int64_t
     return HBP_OK;
 }
 
-static void follow(hbp__rounds_search *s, int32_t *cuts)
+static void follow_table(hbp__rounds_search *s, int32_t *cuts)
 {
     const hbp__chain *chain = s->rounds->chain;
     cuts[0] = 0;
@@ -85,7 +88,7 @@ static void hand_out(hbp__rounds_search *s, const double *wish)
 }
 
 /* Polyak's step towards the loads: a worker above the mean counts more. */
-static void step(hbp__rounds_search *s, const int64_t *load, double gap, double length, double *wish)
+static void step_shares(hbp__rounds_search *s, const int64_t *load, double gap, double length, double *wish)
 {
     int32_t workers = s->rounds->workers;
     double mean = 0, squares = 0;
@@ -119,7 +122,7 @@ static hbp_status run_steps(hbp__rounds_search *s, int64_t end, int64_t *load, i
             for (int32_t w = 0; w < workers; w++)
                 best[w] = s->share[w];
         }
-        follow(s, s->cuts);
+        follow_table(s, s->cuts);
         hbp__rounds_value(s->rounds, s->cuts, load);
         value = hbp__min_i64(value, hbp__rounds_offer(s, s->cuts));
         if (worse && worse % 5 == 0)
@@ -127,7 +130,7 @@ static hbp_status run_steps(hbp__rounds_search *s, int64_t end, int64_t *load, i
         if (*s->work < end || value <= s->bound || s->rounds->chain->weight == 0)
             break;
         double aim = value < INT64_MAX ? (double)value : (double)bound * 1.05;
-        step(s, load, aim - (double)bound, length, wish);
+        step_shares(s, load, aim - (double)bound, length, wish);
         hand_out(s, wish);
     }
     for (int32_t w = 0; w < workers; w++)

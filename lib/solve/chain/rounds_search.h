@@ -1,9 +1,9 @@
-/* The pieces of hbp__cut_rounds: a relaxation, a local search, and a search of everything. */
+/* The inside of hbp__cut_rounds: what its relaxation, its local search and its search of everything share. */
 #ifndef HBP_SOLVE_ROUNDS_SEARCH_H
 #define HBP_SOLVE_ROUNDS_SEARCH_H
 
 #include "base/rng.h"
-#include "solve/chain/chain_rounds.h"
+#include "solve/chain/chain.h"
 
 typedef struct hbp__rounds_search {
     hbp_context *context;
@@ -26,8 +26,8 @@ typedef struct hbp__rounds_search {
  * that the relaxation finds on its way. O(parts items^2) a step. */
 hbp_status hbp__rounds_relax(hbp__rounds_search *search, int64_t work);
 
-/* Moves cuts of `cuts` while that makes the partition better; then kicks it and goes on while there is work.
- * Leaves the best in `cuts`. */
+/* Moves cuts of `cuts` while that makes the partition better; then perturbs it and goes on while there is
+ * work. Leaves the best in `cuts`. */
 hbp_status hbp__rounds_improve(hbp__rounds_search *search, int64_t work, int32_t *cuts);
 
 /* Lists a partition if it has room; else notes how near it is. The value, or INT64_MAX. */

@@ -1,4 +1,6 @@
-#include "solve/packing/coarse.h"
+/* Classes as rows of a linear program: the loss that a row may have is bisected, O(classes log); rows are
+ * drawn from their classes, largest first. */
+#include "solve/packing/tight_parts.h"
 
 #include <string.h>
 
@@ -10,7 +12,8 @@
 
 /* Splits classes into rows that each lose at most `loss`, from the largest down, writing them when `coarse`
  * is not NULL. Returns the number of rows. */
-static int64_t split(const hbp__classes *classes, const int64_t *number, int64_t loss, hbp__coarse *coarse)
+static int64_t split_classes(const hbp__classes *classes, const int64_t *number, int64_t loss,
+                             hbp__coarse *coarse)
 {
     int64_t rows = 0, size = 0, lost = 0;
     for (int64_t c = classes->count - 1; c >= 0; c--) {
@@ -39,7 +42,7 @@ static int64_t split(const hbp__classes *classes, const int64_t *number, int64_t
     return rows;
 }
 
-static void reverse(int64_t *values, int64_t count)
+static void reverse_values(int64_t *values, int64_t count)
 {
     for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
         int64_t swap = values[i];
@@ -56,23 +59,23 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
     int64_t low = 0, high = INT64_MAX / 2;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (split(classes, number, middle, NULL) <= rows)
+        if (split_classes(classes, number, middle, NULL) <= rows)
             high = middle;
         else
             low = middle + 1;
     }
-    int64_t count = split(classes, number, low, NULL);
+    int64_t count = split_classes(classes, number, low, NULL);
     coarse->size = hbp__take(context, (uint64_t)count, 5 * sizeof *coarse->size);
     HBP__TRY(hbp__scratch_check(context, "rows of classes"));
     coarse->number = coarse->size + count;
     coarse->top = coarse->number + count;
     coarse->first = coarse->top + count;
     coarse->left = coarse->first + count;
-    split(classes, number, low, coarse);
-    reverse(coarse->size, count);
-    reverse(coarse->top, count);
-    reverse(coarse->first, count);
-    reverse(coarse->left, count);
+    split_classes(classes, number, low, coarse);
+    reverse_values(coarse->size, count);
+    reverse_values(coarse->top, count);
+    reverse_values(coarse->first, count);
+    reverse_values(coarse->left, count);
     memcpy(coarse->number, coarse->left, (size_t)count * sizeof *coarse->number);
     coarse->rows = (hbp__classes){count, coarse->size, coarse->number, NULL};
     return HBP_OK;
@@ -81,8 +84,8 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
 /* Appends `wanted` items of one row to the runs [at], as the row's classes have them; counts nothing down.
  * Returns the runs there are then, or -1 when there is no room; *times falls to what the first class tried
  * lasts for. */
-static int64_t draw(const hbp__coarse *coarse, const int64_t *number, hbp__run wanted, hbp__run *run,
-                    int64_t at, int64_t *times)
+static int64_t draw_items(const hbp__coarse *coarse, const int64_t *number, hbp__run wanted, hbp__run *run,
+                          int64_t at, int64_t *times)
 {
     int64_t left = wanted.number;
     for (int64_t c = coarse->top[wanted.class_index]; left; c--) {
@@ -106,21 +109,21 @@ hbp_status hbp__coarse_use(hbp_context *context, hbp__coarse *coarse, int64_t ti
     for (int64_t k = 0; k < runs; k++)
         times = hbp__min_i64(times, coarse->left[run[k].class_index] / run[k].number);
     while (*used < times) {
-        int64_t at = 0, alike = times - *used;
+        int64_t at = 0, equal = times - *used;
         for (int64_t k = 0; k < runs && at >= 0; k++)
-            at = draw(coarse, number, run[k], fine, at, &alike);
+            at = draw_items(coarse, number, run[k], fine, at, &equal);
         if (at < 0)
             return HBP_OK;
-        HBP__TRY(hbp__patterns_add(context, patterns, alike, fine, at));
+        HBP__TRY(hbp__patterns_add(context, patterns, equal, fine, at));
         for (int64_t k = 0; k < at; k++)
-            number[fine[k].class_index] -= alike * fine[k].number;
+            number[fine[k].class_index] -= equal * fine[k].number;
         for (int64_t k = 0; k < runs; k++) {
             int64_t row = run[k].class_index;
-            coarse->left[row] -= alike * run[k].number;
+            coarse->left[row] -= equal * run[k].number;
             while (coarse->top[row] > coarse->first[row] && !number[coarse->top[row]])
                 coarse->top[row]--;
         }
-        *used += alike;
+        *used += equal;
     }
     return HBP_OK;
 }

@@ -1,15 +1,15 @@
-#include "solve/packing/cutting_stock.h"
+/* Column generation for the relaxation of cutting stock (Gilmore and Gomory 1961), prices held back from
+ * swinging (Wentges 1997), ended by Farley's bound (1990). O(classes capacity) a round, O(classes^2) a pivot.
+ */
+#include "solve/packing/tight_parts.h"
 
 #include <string.h>
 
 #include "base/scratch.h"
+#include "solve/packing/tight_tuning.h"
 
 /* Reduced costs and pivots below these are taken for zero. */
 #define EPSILON 1e-9
-/* Patterns taken from one round of pricing, at most. */
-#define BATCH 128
-/* The weight of prices in proportion to size, at first. */
-#define FAIR .8
 
 /* The master problem. Rows are classes; the basis starts as one pattern a row, full of that class. */
 typedef struct master {
@@ -30,7 +30,7 @@ typedef struct master {
     int64_t *work; /* operations left */
 } master;
 
-static hbp_status start(master *m)
+static hbp_status start_basis(master *m)
 {
     for (int64_t r = 0; r < m->rows; r++) {
         int64_t fill = m->capacity / m->classes->size[r];
@@ -47,7 +47,7 @@ static hbp_status start(master *m)
 
 /* Brings a column of runs [count] and this reduced cost < 0 into the basis. Returns 0 when nothing limits it.
  */
-static int pivot(master *m, int64_t column, const hbp__run *run, int64_t count, double reduced)
+static int pivot_column(master *m, int64_t column, const hbp__run *run, int64_t count, double reduced)
 {
     int64_t rows = m->rows, leaving = -1;
     memset(m->d, 0, (size_t)rows * sizeof *m->d);
@@ -92,7 +92,7 @@ static int pivot(master *m, int64_t column, const hbp__run *run, int64_t count, 
     return 1;
 }
 
-static double price(const master *m, int64_t column)
+static double price_pattern(const master *m, int64_t column)
 {
     double value = 0;
     for (int64_t k = m->patterns->offsets[column]; k < m->patterns->offsets[column + 1]; k++)
@@ -101,7 +101,7 @@ static double price(const master *m, int64_t column)
 }
 
 /* Pivots among the patterns known and the surpluses until none pays. */
-static hbp_status optimise(master *m)
+static hbp_status optimise_master(master *m)
 {
     for (int64_t done = 0; *m->work > 0; done++) {
         *m->work -= m->rows * m->rows + 4 * m->patterns->count;
@@ -110,7 +110,7 @@ static hbp_status optimise(master *m)
         double best = 1.0 + EPSILON, lowest = -EPSILON;
         int64_t column = -1, surplus = -1;
         for (int64_t c = 0; c < m->patterns->count; c++) {
-            double value = price(m, c);
+            double value = price_pattern(m, c);
             if (value > best) {
                 best = value;
                 column = c;
@@ -124,11 +124,12 @@ static hbp_status optimise(master *m)
         }
         if (surplus >= 0 && -lowest > best - 1.0) {
             hbp__run run = {(int32_t)surplus, -1};
-            if (!pivot(m, -1, &run, 1, lowest))
+            if (!pivot_column(m, -1, &run, 1, lowest))
                 break;
         } else if (column >= 0) {
             int64_t at = m->patterns->offsets[column];
-            if (!pivot(m, column, m->patterns->run + at, m->patterns->offsets[column + 1] - at, 1.0 - best))
+            if (!pivot_column(m, column, m->patterns->run + at, m->patterns->offsets[column + 1] - at,
+                              1.0 - best))
                 break;
         } else {
             break;
@@ -138,7 +139,7 @@ static hbp_status optimise(master *m)
 }
 
 /* best[x]: the value of the best pattern of size at most x at m->price, any number of a class. */
-static void knapsack(master *m)
+static void fill_knapsack(master *m)
 {
     double *best = m->best;
     memset(best, 0, (size_t)(m->capacity + 1) * sizeof *best);
@@ -201,7 +202,7 @@ static hbp_status add_pattern(master *m, int64_t row, int32_t *number, int64_t s
  * the master's. Those prices are feasible and, on data without a quirk, optimal: a weight on them keeps the
  * master's from swinging (Wentges 1997). *least gets a lower bound on packs (Farley 1990): no cover has fewer
  * than its items are worth over the worth of the best pattern. */
-static hbp_status generate(master *m, int32_t *number, double weight, double *least)
+static hbp_status generate_patterns(master *m, int32_t *number, double weight, double *least)
 {
     double worth = 0;
     for (int64_t r = 0; r < m->rows; r++) {
@@ -209,13 +210,13 @@ static hbp_status generate(master *m, int32_t *number, double weight, double *le
         m->price[r] = weight * fair + (1.0 - weight) * m->y[r];
         worth += m->price[r] * (double)m->classes->number[r];
     }
-    knapsack(m);
+    fill_knapsack(m);
     *m->work -= m->rows * m->capacity;
     *least = worth / m->best[m->capacity];
     for (int64_t r = 0; r < m->rows; r++)
         m->value[r] = m->price[r] + m->best[m->capacity - m->classes->size[r]];
     int64_t since = m->patterns->count;
-    for (int64_t k = 0; k < BATCH; k++) {
+    for (int64_t k = 0; k < HBP__TIGHT_BATCH; k++) {
         int64_t top = -1;
         for (int64_t r = 0; r < m->rows; r++)
             if (m->value[r] > 0 && (top < 0 || m->value[r] > m->value[top]))
@@ -228,19 +229,19 @@ static hbp_status generate(master *m, int32_t *number, double weight, double *le
     return HBP_OK;
 }
 
-static hbp_status solve(master *m, int32_t *number, double gap)
+static hbp_status solve_master(master *m, int32_t *number, double gap)
 {
-    double weight = FAIR, bound = 0;
-    HBP__TRY(start(m));
+    double weight = HBP__TIGHT_FAIR, bound = 0;
+    HBP__TRY(start_basis(m));
     while (*m->work > 0) {
         double least;
         int64_t known = m->patterns->count;
-        HBP__TRY(generate(m, number, weight, &least));
+        HBP__TRY(generate_patterns(m, number, weight, &least));
         bound = least > bound ? least : bound;
         if (m->packs - bound < gap)
             break;
         if (m->patterns->count > known) {
-            HBP__TRY(optimise(m));
+            HBP__TRY(optimise_master(m));
         } else if (weight > 0) {
             weight = weight < .1 ? 0 : weight / 2;
         } else {
@@ -270,7 +271,7 @@ hbp_status hbp__relaxation_open(hbp_context *context, const hbp__classes *classe
     m.d = m.y + rows;
     m.value = m.d + rows;
     m.price = m.value + rows;
-    HBP__TRY(solve(&m, number, gap));
+    HBP__TRY(solve_master(&m, number, gap));
     relaxation->rows = m.rows;
     relaxation->uses = m.x;
     relaxation->column = m.basic;

@@ -1,13 +1,13 @@
-#include "solve/packing/glue.h"
+/* Light items glued to others, lightest first, so that no cap on weight binds: O(64 classes), and O(runs^1.5)
+ * to take packs of composites apart. */
+#include "solve/packing/tight_parts.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-
-#define REACH 64 /* light classes that a composite draws from, counted from the first that has items */
-#define SMALL 8  /* partners below this share of a pack come first: composites then stay small */
+#include "solve/packing/tight_tuning.h"
 
 typedef struct gluing {
     hbp_context *context;
@@ -21,33 +21,33 @@ typedef struct gluing {
 } gluing;
 
 /* The size that an item lacks not to be light, in units of 1 / max_weight; negative: has to spare. */
-static int64_t lack(const gluing *g, int64_t c)
+static int64_t lack_of(const gluing *g, int64_t c)
 {
     return hbp__class_weight(g->classes, c) * g->room.capacity - g->classes->size[c] * g->room.max_weight;
 }
 
 static int64_t to_glue(const gluing *g, int64_t c)
 {
-    return lack(g, c) > 0 ? g->left[c] - g->loose[c] : 0;
+    return lack_of(g, c) > 0 ? g->left[c] - g->loose[c] : 0;
 }
 
 /* Glues light items, lightest first, to the items of class `partner`, until either run out or none suits. */
 static hbp_status glue_class(gluing *g, int64_t partner)
 {
-    hbp__run run[REACH + 1];
+    hbp__run run[HBP__GLUE_REACH + 1];
     while (g->left[partner]) {
-        int64_t spare = -lack(g, partner), room = g->room.capacity - g->classes->size[partner];
+        int64_t spare = -lack_of(g, partner), room = g->room.capacity - g->classes->size[partner];
         int64_t runs = 0, times = g->left[partner];
         while (g->next < g->light && !to_glue(g, g->next))
             g->next++;
-        for (int64_t c = g->next; c < hbp__min_i64(g->next + REACH, g->light) && spare > 0; c++) {
+        for (int64_t c = g->next; c < hbp__min_i64(g->next + HBP__GLUE_REACH, g->light) && spare > 0; c++) {
             int64_t has = to_glue(g, c);
             if (!has)
                 continue;
-            int64_t each = hbp__min_i64(hbp__min_i64(spare / lack(g, c), room / g->classes->size[c]), has);
+            int64_t each = hbp__min_i64(hbp__min_i64(spare / lack_of(g, c), room / g->classes->size[c]), has);
             if (!each)
                 continue;
-            spare -= each * lack(g, c);
+            spare -= each * lack_of(g, c);
             room -= each * g->classes->size[c];
             times = hbp__min_i64(times, has / each);
             run[runs++] = (hbp__run){(int32_t)c, (int32_t)each};
@@ -67,15 +67,16 @@ static hbp_status glue_class(gluing *g, int64_t partner)
     return HBP_OK;
 }
 
-/* Partners in the order of their use: from SMALL down, then up. What is not glued is a part by itself. */
+/* Partners in the order of their use: from HBP__GLUE_SMALL down, then up. What is not glued is a part by
+ * itself. */
 static hbp_status glue_all(gluing *g)
 {
-    int64_t small = hbp__classes_from(g->classes, g->room.capacity / SMALL + 1);
+    int64_t small = hbp__classes_from(g->classes, g->room.capacity / HBP__GLUE_SMALL + 1);
     for (int64_t c = small - 1; c >= 0; c--)
-        if (lack(g, c) < 0)
+        if (lack_of(g, c) < 0)
             HBP__TRY(glue_class(g, c));
     for (int64_t c = small; c < g->classes->count; c++)
-        if (lack(g, c) < 0)
+        if (lack_of(g, c) < 0)
             HBP__TRY(glue_class(g, c));
     for (int64_t c = 0; c < g->classes->count; c++) {
         hbp__run one = {(int32_t)c, 1};
@@ -130,7 +131,7 @@ hbp_status hbp__glue_open(hbp_context *context, const hbp__classes *classes, hbp
     HBP__TRY(hbp__scratch_check(context, "items glued together"));
     for (int64_t c = 0; c < classes->count; c++) {
         g.left[c] = classes->number[c];
-        if (lack(&g, c) > 0) {
+        if (lack_of(&g, c) > 0) {
             g.light = c + 1;
             g.loose[c] = loose ? classes->number[c] / loose : 0;
         }
@@ -157,7 +158,7 @@ static int64_t part_runs(const hbp__glued *glued, int64_t c)
 }
 
 /* Adds the runs of glued items to those of a pack. */
-static int64_t unpack(const hbp__glued *glued, hbp__run whole, hbp__run *run, int64_t runs)
+static int64_t unpack_class(const hbp__glued *glued, hbp__run whole, hbp__run *run, int64_t runs)
 {
     const hbp__patterns *parts = &glued->parts;
     int64_t p = glued->part[whole.class_index];
@@ -167,7 +168,7 @@ static int64_t unpack(const hbp__glued *glued, hbp__run whole, hbp__run *run, in
 }
 
 /* Runs descending by class (Shell 1959), a class once. Returns how many. */
-static int64_t tidy(hbp__run *run, int64_t runs)
+static int64_t tidy_runs(hbp__run *run, int64_t runs)
 {
     int64_t kept = 0;
     for (int64_t gap = runs / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
@@ -209,8 +210,8 @@ hbp_status hbp__glue_write(const hbp__glued *glued, const hbp__patterns *packs, 
             room = most;
         }
         for (int64_t k = packs->offsets[p]; k < packs->offsets[p + 1]; k++)
-            runs = unpack(glued, packs->run[k], run, runs);
-        status = hbp__patterns_add(glued->context, patterns, packs->times[p], run, tidy(run, runs));
+            runs = unpack_class(glued, packs->run[k], run, runs);
+        status = hbp__patterns_add(glued->context, patterns, packs->times[p], run, tidy_runs(run, runs));
     }
     hbp__delete(memory, run);
     return status;

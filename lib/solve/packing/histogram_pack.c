@@ -1,4 +1,7 @@
-#include "solve/packing/histogram_pack.h"
+/* Packers of a histogram: best, first and worst fit decreasing, and a spread over a number of packs set
+ * beforehand. */
+#include "base/checked.h"
+#include "solve/packing/packer.h"
 
 hbp_status hbp__classes_fit(hbp_context *context, const hbp__classes *classes, hbp__room room)
 {
@@ -33,5 +36,64 @@ hbp_status hbp__histogram_pack(hbp_context *context, const hbp__classes *classes
     if (status == HBP_OK)
         status = hbp__packer_write(&packer, patterns);
     hbp__packer_close(&packer);
+    return status;
+}
+
+/* Places classes from `*c` down, worst fit until the packs hold `enough`, else all of them; *c gets the next
+ * class. */
+static hbp_status place_down(hbp__packer *packer, const hbp__classes *classes, int64_t enough, int64_t *c)
+{
+    int64_t held = 0;
+    for (; *c >= 0 && held < enough; --*c) {
+        if (*c % 1024 == 0)
+            HBP__TRY(hbp__tick(packer->context, "pack", classes->count - *c, classes->count));
+        HBP__TRY(hbp__packer_place(packer, classes, *c, classes->number[*c], NULL));
+        held += classes->number[*c] * classes->size[*c];
+    }
+    return HBP_OK;
+}
+
+static hbp_status spread_items(hbp_context *context, const hbp__classes *classes, hbp__room room,
+                               int64_t packs, int64_t last, int64_t *c, hbp__patterns *patterns)
+{
+    hbp__packer packer;
+    hbp__packer_open(context, HBP__WORST_FIT, room, &packer);
+    int64_t most = last ? room.capacity - hbp__max_i64(1, room.capacity / last) : INT64_MAX;
+    hbp_status status = hbp__packer_take(&packer, classes, packs, NULL, 0);
+    if (status == HBP_OK)
+        status = place_down(&packer, classes, hbp__mul_saturating(most, packs), c);
+    if (status == HBP_OK)
+        status = hbp__packer_write(&packer, patterns);
+    hbp__packer_close(&packer);
+    return status;
+}
+
+static hbp_status close_gaps(hbp_context *context, const hbp__classes *classes, hbp__room room, int64_t c,
+                             const hbp__patterns *spread, hbp__patterns *patterns)
+{
+    hbp__packer packer;
+    hbp__packer_open(context, HBP__BEST_FIT, room, &packer);
+    hbp_status status = HBP_OK;
+    for (int64_t p = 0; p < spread->count && status == HBP_OK; p++)
+        status = hbp__packer_take(&packer, classes, spread->times[p], spread->run + spread->offsets[p],
+                                  spread->offsets[p + 1] - spread->offsets[p]);
+    if (status == HBP_OK)
+        status = place_down(&packer, classes, INT64_MAX, &c);
+    if (status == HBP_OK)
+        status = hbp__packer_write(&packer, patterns);
+    hbp__packer_close(&packer);
+    return status;
+}
+
+hbp_status hbp__level_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int64_t packs,
+                           int64_t last, hbp__patterns *patterns)
+{
+    hbp__patterns half;
+    hbp__patterns_open(context, &half);
+    int64_t c = classes->count - 1;
+    hbp_status status = spread_items(context, classes, room, packs, last, &c, &half);
+    if (status == HBP_OK)
+        status = close_gaps(context, classes, room, c, &half, patterns);
+    hbp__patterns_close(&half);
     return status;
 }

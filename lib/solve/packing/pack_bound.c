@@ -1,4 +1,6 @@
-#include "solve/packing/pack_bound.h"
+/* Lower bounds on packs: L2 (Martello and Toth 1990), dual feasible functions (Fekete and Schepers 2001;
+ * Carlier, Clautiaux and Moukrim 2007), and the cap on weight. O(classes), for at most 64 parameters each. */
+#include "solve/packing/tight_pack.h"
 
 #include "base/checked.h"
 
@@ -12,7 +14,7 @@ static int add_product(int64_t *sum, int64_t number, int64_t value)
 }
 
 /* Total size and weight over a pack's. */
-static int64_t continuous(const hbp__classes *classes, hbp__room room)
+static int64_t continuous_bound(const hbp__classes *classes, hbp__room room)
 {
     int64_t size = 0, weight = 0, bound = 0;
     for (int64_t c = 0; c < classes->count; c++) {
@@ -28,7 +30,7 @@ static int64_t continuous(const hbp__classes *classes, hbp__room room)
  * in different packs (J2), and items of at least K, at most half (J3) need what room J2 leaves, or packs of
  * their own. K rises through the sizes up to half; J1 grows as J2 shrinks. Sums were checked by `continuous`.
  */
-static int64_t martello_toth(const hbp__classes *classes, int64_t capacity)
+static int64_t martello_toth_bound(const hbp__classes *classes, int64_t capacity)
 {
     int64_t half = hbp__classes_from(classes, capacity / 2 + 1);
     int64_t above = classes->count; /* first class of J1 */
@@ -57,7 +59,7 @@ static int64_t martello_toth(const hbp__classes *classes, int64_t capacity)
 
 /* u^(k): x stays when (k + 1) x / capacity is whole, else becomes floor((k + 1) x / capacity) / k. In units
  * of 1 / (capacity k). */
-static int64_t fekete_schepers(const hbp__classes *classes, int64_t capacity, int64_t k)
+static int64_t fekete_schepers_bound(const hbp__classes *classes, int64_t capacity, int64_t k)
 {
     int64_t sum = 0;
     for (int64_t c = 0; c < classes->count; c++) {
@@ -70,7 +72,7 @@ static int64_t fekete_schepers(const hbp__classes *classes, int64_t capacity, in
 }
 
 /* f_CCM for lambda in [1, capacity / 2]; a full pack is worth 2 floor(capacity / lambda). */
-static int64_t carlier(const hbp__classes *classes, int64_t capacity, int64_t lambda)
+static int64_t carlier_bound(const hbp__classes *classes, int64_t capacity, int64_t lambda)
 {
     int64_t sum = 0, full = capacity / lambda;
     for (int64_t c = 0; c < classes->count; c++) {
@@ -90,7 +92,7 @@ static int64_t carlier(const hbp__classes *classes, int64_t capacity, int64_t la
 /* Items of at least `least` by weight: one above half a pack stands in a pack of its own, whose room takes
  * (capacity - x) / least others at most; what those packs cannot hold needs packs that hold max_weight, or
  * capacity / least items, at most. Sums were checked by `continuous`. */
-static int64_t crowded(const hbp__classes *classes, hbp__room room, int64_t heaviest, int64_t least)
+static int64_t crowded_bound(const hbp__classes *classes, hbp__room room, int64_t heaviest, int64_t least)
 {
     int64_t beside = 0, weight = 0, packs = 0;
     for (int64_t c = hbp__classes_from(classes, least); c < classes->count; c++) {
@@ -109,11 +111,11 @@ int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
 {
     if (!classes->count)
         return 0;
-    int64_t bound = continuous(classes, room);
+    int64_t bound = continuous_bound(classes, room);
     if (!bound)
         return 0;
     if (bound < INT64_MAX / 4 / room.capacity) /* its sums stay below twice the total size */
-        bound = hbp__max_i64(bound, martello_toth(classes, room.capacity));
+        bound = hbp__max_i64(bound, martello_toth_bound(classes, room.capacity));
     int64_t heaviest = 1, items = 0, sum;
     for (int64_t c = 0; c < classes->count; c++) {
         heaviest = hbp__max_i64(heaviest, hbp__class_weight(classes, c));
@@ -121,7 +123,7 @@ int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
     }
     int capped = room.max_weight < INT32_MAX && hbp__mul_i64(items, room.max_weight, &sum);
     for (int64_t k = 1; k <= PARAMETERS; k++)
-        bound = hbp__max_i64(bound, fekete_schepers(classes, room.capacity, k));
+        bound = hbp__max_i64(bound, fekete_schepers_bound(classes, room.capacity, k));
     /* Lambda only matters where it divides a size or what a large item leaves: try sizes spread over the
      * classes. */
     for (int64_t i = 0; i < PARAMETERS; i++) {
@@ -132,10 +134,10 @@ int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room)
             break;
         int64_t x = classes->size[c];
         if (capped)
-            bound = hbp__max_i64(bound, crowded(classes, room, heaviest, x));
+            bound = hbp__max_i64(bound, crowded_bound(classes, room, heaviest, x));
         int64_t lambda = 2 * x > room.capacity ? room.capacity - x + 1 : x;
         if (lambda >= 1 && 2 * lambda <= room.capacity)
-            bound = hbp__max_i64(bound, carlier(classes, room.capacity, lambda));
+            bound = hbp__max_i64(bound, carlier_bound(classes, room.capacity, lambda));
     }
     return bound;
 }

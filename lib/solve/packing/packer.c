@@ -1,3 +1,5 @@
+/* Open packs in a treap (Aragon and Seidel 1989), equal ones as one state: O(log packs) for every run of
+ * items that is placed. */
 #include "solve/packing/packer.h"
 
 #include <string.h>
@@ -26,7 +28,7 @@ void hbp__packer_close(hbp__packer *packer)
 /* --- the treap -------------------------------------------------------------------------------------------
  */
 
-static void update(hbp__pack_state *state, int32_t at)
+static void update_most(hbp__pack_state *state, int32_t at)
 {
     int64_t most = state[at].room;
     if (state[at].left != NONE && state[state[at].left].most_room > most)
@@ -37,37 +39,37 @@ static void update(hbp__pack_state *state, int32_t at)
 }
 
 /* Splits the subtree at `at` into keys below `key` and the rest. */
-static void split(hbp__pack_state *state, int32_t at, uint64_t key, int32_t *below, int32_t *rest)
+static void split_treap(hbp__pack_state *state, int32_t at, uint64_t key, int32_t *below, int32_t *rest)
 {
     if (at == NONE) {
         *below = *rest = NONE;
     } else if (state[at].key < key) {
-        split(state, state[at].right, key, &state[at].right, rest);
+        split_treap(state, state[at].right, key, &state[at].right, rest);
         *below = at;
-        update(state, at);
+        update_most(state, at);
     } else {
-        split(state, state[at].left, key, below, &state[at].left);
+        split_treap(state, state[at].left, key, below, &state[at].left);
         *rest = at;
-        update(state, at);
+        update_most(state, at);
     }
 }
 
-static int32_t merge(hbp__pack_state *state, int32_t a, int32_t b)
+static int32_t merge_treaps(hbp__pack_state *state, int32_t a, int32_t b)
 {
     if (a == NONE || b == NONE)
         return a == NONE ? b : a;
     if (state[a].priority > state[b].priority) {
-        state[a].right = merge(state, state[a].right, b);
-        update(state, a);
+        state[a].right = merge_treaps(state, state[a].right, b);
+        update_most(state, a);
         return a;
     }
-    state[b].left = merge(state, a, state[b].left);
-    update(state, b);
+    state[b].left = merge_treaps(state, a, state[b].left);
+    update_most(state, b);
     return b;
 }
 
 /* Puts a state into the treap, unless no item can ever go there. */
-static void insert(hbp__packer *packer, int32_t id)
+static void insert_state(hbp__packer *packer, int32_t id)
 {
     hbp__pack_state *s = &packer->state[id];
     if (!s->room || !s->weight)
@@ -76,17 +78,17 @@ static void insert(hbp__packer *packer, int32_t id)
     s->left = s->right = NONE;
     s->most_room = s->room;
     int32_t below, rest;
-    split(packer->state, packer->root, s->key, &below, &rest);
-    packer->root = merge(packer->state, merge(packer->state, below, id), rest);
+    split_treap(packer->state, packer->root, s->key, &below, &rest);
+    packer->root = merge_treaps(packer->state, merge_treaps(packer->state, below, id), rest);
 }
 
-static void take_out(hbp__packer *packer, int32_t id)
+static void take_state(hbp__packer *packer, int32_t id)
 {
     uint64_t key = packer->state[id].key;
     int32_t below, middle, rest;
-    split(packer->state, packer->root, key, &below, &rest);
-    split(packer->state, rest, key + 1, &middle, &rest);
-    packer->root = merge(packer->state, below, rest);
+    split_treap(packer->state, packer->root, key, &below, &rest);
+    split_treap(packer->state, rest, key + 1, &middle, &rest);
+    packer->root = merge_treaps(packer->state, below, rest);
 }
 
 /* The state of the least key >= `key` with room for `size`. */
@@ -119,7 +121,7 @@ static int32_t last_below(const hbp__pack_state *state, int32_t at, uint64_t key
 
 /* Where the next item goes; NONE when it fits nowhere. Only items heavier than 1 ever look past the first
  * state. */
-static int32_t find(const hbp__packer *packer, int64_t size, int64_t weight)
+static int32_t find_state(const hbp__packer *packer, int64_t size, int64_t weight)
 {
     const hbp__pack_state *state = packer->state;
     int32_t id;
@@ -175,8 +177,8 @@ static int32_t add_link(hbp__packer *packer, int32_t before, hbp__run run)
 
 /* Gives the first `times` packs of state `id`, which is out of the treap, `each` items of the class and puts
  * them into the treap. The other packs, if any, become state *rest, which is left out of it. */
-static int give(hbp__packer *packer, int32_t id, int64_t times, int64_t each, const hbp__classes *classes,
-                int64_t class_index, int32_t *rest)
+static int give_items(hbp__packer *packer, int32_t id, int64_t times, int64_t each,
+                      const hbp__classes *classes, int64_t class_index, int32_t *rest)
 {
     *rest = NONE;
     if (times < packer->state[id].times) {
@@ -199,39 +201,39 @@ static int give(hbp__packer *packer, int32_t id, int64_t times, int64_t each, co
     s->held = held;
     s->room -= each * classes->size[class_index];
     s->weight -= each * hbp__class_weight(classes, class_index);
-    insert(packer, id);
+    insert_state(packer, id);
     return 1;
 }
 
 /* The most items of the class that one pack of state `id` takes. */
-static int64_t fits(const hbp__packer *packer, int32_t id, int64_t size, int64_t weight)
+static int64_t count_fitting(const hbp__packer *packer, int32_t id, int64_t size, int64_t weight)
 {
     int64_t by_size = packer->state[id].room / size, by_weight = packer->state[id].weight / weight;
     return by_size < by_weight ? by_size : by_weight;
 }
 
-/* Packs `number` items into the packs of state `id`, alike and first in line, and returns how many went
+/* Packs `number` items into the packs of state `id`, equal and first in line, and returns how many went
  * there; 0 when memory is short. Under best and first fit a pack stays first in line until it takes no more,
  * under worst fit the packs take turns. */
 static int64_t place_run(hbp__packer *packer, int32_t id, const hbp__classes *classes, int64_t class_index,
                          int64_t number)
 {
     int64_t size = classes->size[class_index], weight = hbp__class_weight(classes, class_index);
-    int64_t each = packer->rule == HBP__WORST_FIT ? 1 : fits(packer, id, size, weight);
+    int64_t each = packer->rule == HBP__WORST_FIT ? 1 : count_fitting(packer, id, size, weight);
     int64_t times = packer->state[id].times;
     int64_t full = number / each < times ? number / each : times;
     int64_t odd = full < times ? number % each : 0;
     int32_t rest = id;
-    take_out(packer, id);
-    if (full && !give(packer, id, full, each, classes, class_index, &rest))
+    take_state(packer, id);
+    if (full && !give_items(packer, id, full, each, classes, class_index, &rest))
         return 0;
     if (odd) {
         int32_t part = rest;
-        if (!give(packer, part, 1, odd, classes, class_index, &rest))
+        if (!give_items(packer, part, 1, odd, classes, class_index, &rest))
             return 0;
     }
     if (rest != NONE)
-        insert(packer, rest);
+        insert_state(packer, rest);
     return full * each + odd;
 }
 
@@ -256,7 +258,7 @@ hbp_status hbp__packer_place(hbp__packer *packer, const hbp__classes *classes, i
 {
     int64_t size = classes->size[class_index], weight = hbp__class_weight(classes, class_index);
     while (number > 0) {
-        int32_t id = find(packer, size, weight);
+        int32_t id = find_state(packer, size, weight);
         if (id == NONE)
             break;
         int64_t placed = place_run(packer, id, classes, class_index, number);
@@ -274,12 +276,12 @@ hbp_status hbp__packer_place(hbp__packer *packer, const hbp__classes *classes, i
         int32_t rest, id = open_packs(packer, 1);
         if (id == NONE)
             return hbp__fail_memory(packer->context, "open packs");
-        int64_t each = fits(packer, id, size, weight);
+        int64_t each = count_fitting(packer, id, size, weight);
         int64_t times = number >= each ? number / each : 1;
         each = number < each ? number : each;
         packer->opened += times - 1;
         packer->state[id].times = times;
-        if (!give(packer, id, times, each, classes, class_index, &rest))
+        if (!give_items(packer, id, times, each, classes, class_index, &rest))
             return hbp__fail_memory(packer->context, "open packs");
         number -= times * each;
     }
@@ -301,7 +303,7 @@ hbp_status hbp__packer_take(hbp__packer *packer, const hbp__classes *classes, in
         s->room -= run[k].number * classes->size[run[k].class_index];
         s->weight -= run[k].number * hbp__class_weight(classes, run[k].class_index);
     }
-    insert(packer, id);
+    insert_state(packer, id);
     return HBP_OK;
 }
 

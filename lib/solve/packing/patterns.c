@@ -1,3 +1,5 @@
+/* Patterns: growing lists of runs, appended in amortised O(runs), and the check that a packing holds every
+ * item once. */
 #include "solve/packing/patterns.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Next fit O(count), first fit O(count log packs) over a tree of what packs hold, and OmniBal's iterative
+ * sampling and filtering O(count rounds) (arXiv 2407.20761). */
 #include "solve/packing/sequence_pack.h"
 
 #include <string.h>
@@ -69,8 +71,8 @@ static int64_t first_pack(hbp_context *context, open_packs *open, hbp__room room
     return open->count++;
 }
 
-static hbp_status first_fit(hbp_context *context, const hbp__sequence *sequence, hbp__room room,
-                            open_packs *open, uint32_t *pack_of, int64_t packs)
+static hbp_status first_fit_open(hbp_context *context, const hbp__sequence *sequence, hbp__room room,
+                                 open_packs *open, uint32_t *pack_of, int64_t packs)
 {
     for (int64_t i = 0; i < sequence->count; i++) {
         if (i % TICK == 0)
@@ -102,7 +104,7 @@ hbp_status hbp__first_fit(hbp_context *context, const hbp__sequence *sequence, h
             status = hbp__fail_memory(context, "open packs");
     }
     if (status == HBP_OK)
-        status = first_fit(context, sequence, room, &open, pack_of, *packs);
+        status = first_fit_open(context, sequence, room, &open, pack_of, *packs);
     if (status == HBP_OK)
         *packs += open.count;
     hbp__delete(&context->memory, open.weight);

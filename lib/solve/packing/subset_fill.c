@@ -1,10 +1,12 @@
-#include "solve/packing/subset_fill.h"
+/* Minimum bin slack (Gupta and Ho 1999): each pack's subset sum over bit sets, O(capacity / 64 x items tried)
+ * word operations. */
+#include "solve/packing/tight_parts.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "solve/packing/histogram_pack.h"
+#include "solve/packing/packer.h"
 
 /* Words of scratch, at most. */
 #define SCRATCH_WORDS (INT64_C(1) << 21)
@@ -34,22 +36,22 @@ static void add_shifted(uint64_t *to, const uint64_t *from, int64_t shift, int64
     }
 }
 
-static int has(const uint64_t *set, int64_t sum)
+static int has_sum(const uint64_t *set, int64_t sum)
 {
     return (int)(set[sum / 64] >> (sum % 64) & 1);
 }
 
 /* The largest sum in `set` up to `limit`; 0 is always there. */
-static int64_t largest(const uint64_t *set, int64_t limit)
+static int64_t largest_sum(const uint64_t *set, int64_t limit)
 {
-    while (!has(set, limit))
+    while (!has_sum(set, limit))
         limit--;
     return limit;
 }
 
 /* Fills `room` from the classes up to `top`; writes the runs behind the first `runs` and returns how many
  * there are. Stops at the first class that makes an exact fill possible, so that small items are spared. */
-static int64_t fill(subset *s, int64_t top, int64_t room, int64_t runs)
+static int64_t fill_pack(subset *s, int64_t top, int64_t room, int64_t runs)
 {
     int64_t words = room / 64 + 1, stages = 0;
     memset(s->sums, 0, (size_t)words * sizeof *s->sums);
@@ -65,14 +67,14 @@ static int64_t fill(subset *s, int64_t top, int64_t room, int64_t runs)
             add_shifted(after, before, k * size, words);
         *s->work -= words * (times + 1);
         s->stage[stages++] = (int32_t)c;
-        if (has(after, room))
+        if (has_sum(after, room))
             break;
     }
-    int64_t sum = largest(s->sums + stages * s->words, room);
+    int64_t sum = largest_sum(s->sums + stages * s->words, room);
     for (int64_t k = stages - 1; k >= 0; k--) {
         const uint64_t *before = s->sums + k * s->words;
         int32_t times = 0;
-        while (!has(before, sum)) {
+        while (!has_sum(before, sum)) {
             sum -= s->classes->size[s->stage[k]];
             times++;
         }
@@ -87,7 +89,7 @@ static hbp_status pack_one(subset *s, int64_t top, hbp__patterns *patterns)
 {
     s->run[0] = (hbp__run){(int32_t)top, 1};
     s->number[top]--;
-    int64_t runs = fill(s, top, s->capacity - s->classes->size[top], 1);
+    int64_t runs = fill_pack(s, top, s->capacity - s->classes->size[top], 1);
     s->number[top]++;
     if (runs > 1 && s->run[runs - 1].class_index == top) { /* the first class again */
         s->run[0].number += s->run[runs - 1].number;

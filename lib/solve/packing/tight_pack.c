@@ -1,3 +1,6 @@
+/* The search for few packs: fit decreasing; then a relaxation over rows, rounded down, and exact filling of
+ * the rest, over all packs and again over those with most room, as far as the work goes. Under a cap on
+ * weight that binds, the same over composites (tight_parts.h). */
 #include "solve/packing/tight_pack.h"
 
 #include <string.h>
@@ -5,23 +8,9 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/packing/coarse.h"
-#include "solve/packing/cutting_stock.h"
-#include "solve/packing/glue.h"
-#include "solve/packing/histogram_pack.h"
-#include "solve/packing/level_pack.h"
-#include "solve/packing/pack_bound.h"
-#include "solve/packing/subset_fill.h"
-
-#define FIRST_ROWS    128 /* of a relaxation */
-#define MOST_ROWS     1024
-#define FEW_PACKS     8    /* a repair of fewer is not worth its while */
-#define PATIENCE      3    /* passes that may win nothing once rows are at their finest */
-#define MOST_HALVINGS 6    /* of the search for the fewest packs to spread over */
-#define LAST          16   /* the share of the room that closes gaps */
-#define CLOSE         4096 /* a halving that can win less than this share is not worth its while */
-/* Operations of effort 1, at most: .2 to .9 s as measured; each effort more doubles them. */
-#define WORK (INT64_C(1) << 31)
+#include "solve/packing/packer.h"
+#include "solve/packing/tight_parts.h"
+#include "solve/packing/tight_tuning.h"
 
 typedef struct search {
     hbp_context *context;
@@ -100,7 +89,7 @@ static hbp_status try_all(search *s, int64_t rows)
 }
 
 /* Room that pattern p of the best packing leaves. */
-static int64_t slack(const search *s, int64_t p)
+static int64_t pattern_slack(const search *s, int64_t p)
 {
     int64_t left = s->room.capacity;
     for (int64_t k = s->best.offsets[p]; k < s->best.offsets[p + 1]; k++)
@@ -130,7 +119,7 @@ static hbp_status take_apart(search *s, const uint32_t *order, int64_t packs)
 
 /* Packs the `packs` packs with the most room anew. No more packs than before are as good as fewer: the room
  * then gathers in other packs, which gives the next repair a chance. */
-static hbp_status repair(search *s, int64_t packs, int64_t rows)
+static hbp_status repair_packing(search *s, int64_t packs, int64_t rows)
 {
     uint64_t count = (uint64_t)s->best.count;
     int64_t mark = hbp__scratch_mark(s->context);
@@ -138,7 +127,7 @@ static hbp_status repair(search *s, int64_t packs, int64_t rows)
     uint32_t *order = hbp__take(s->context, count, sizeof *order);
     HBP__TRY(hbp__scratch_check(s->context, "the order of packs"));
     for (int64_t p = 0; p < s->best.count; p++) {
-        keys[p] = (uint64_t)(s->room.capacity - slack(s, p));
+        keys[p] = (uint64_t)(s->room.capacity - pattern_slack(s, p));
         order[p] = (uint32_t)p;
     }
     if (!hbp__sort_by_u64(&s->context->memory, keys, order, s->best.count))
@@ -153,25 +142,26 @@ static hbp_status repair(search *s, int64_t packs, int64_t rows)
 /* The search: all packs by a coarse relaxation, then the half of the packs with the most room again, the
  * quarter, ... The fewer items, the less a row loses. When a pass wins nothing, rows become finer; a few such
  * passes with the finest rows end the search. */
-static hbp_status improve(search *s)
+static hbp_status improve_packing(search *s)
 {
-    int64_t rows = FIRST_ROWS, largest = s->best.packs / 2;
-    int32_t patience = PATIENCE;
+    int64_t rows = HBP__TIGHT_FIRST_ROWS, largest = s->best.packs / 2;
+    int32_t patience = HBP__TIGHT_PATIENCE;
     HBP__TRY(try_all(s, rows));
-    while (s->best.packs > s->bound && s->work > 0 && patience > 0 && s->best.packs / 2 >= FEW_PACKS) {
+    while (s->best.packs > s->bound && s->work > 0 && patience > 0 &&
+           s->best.packs / 2 >= HBP__TIGHT_FEW_PACKS) {
         int64_t before = s->best.packs, useless = 1;
-        for (int64_t packs = largest; packs >= FEW_PACKS && s->best.packs > s->bound && s->work > 0;
-             packs /= 2) {
+        for (int64_t packs = largest;
+             packs >= HBP__TIGHT_FEW_PACKS && s->best.packs > s->bound && s->work > 0; packs /= 2) {
             int64_t had = s->best.packs;
-            HBP__TRY(repair(s, packs, rows));
+            HBP__TRY(repair_packing(s, packs, rows));
             /* Sizes that win nothing at the start of a pass are left out of the next one. */
             useless = useless && s->best.packs == had;
             if (useless)
                 largest = packs / 2;
         }
         if (s->best.packs == before) {
-            patience -= rows >= hbp__min_i64(s->classes->count, MOST_ROWS);
-            rows = hbp__min_i64(rows + rows / 2, MOST_ROWS);
+            patience -= rows >= hbp__min_i64(s->classes->count, HBP__TIGHT_MOST_ROWS);
+            rows = hbp__min_i64(rows + rows / 2, HBP__TIGHT_MOST_ROWS);
             largest = s->best.packs / 2;
         }
     }
@@ -231,7 +221,7 @@ static hbp_status search_glued(search *s, const hbp__glued *glued)
         inner.bound = hbp__pack_bound(&heavy, inner.room);
         status = try_rule(&inner, HBP__BEST_FIT);
         if (status == HBP_OK && inner.best.packs > inner.bound)
-            status = improve(&inner);
+            status = improve_packing(&inner);
     }
     if (status == HBP_OK)
         status = place_light(s, glued, &inner.best);
@@ -273,12 +263,13 @@ static hbp_status try_level(search *s, int64_t packs, int64_t last, int *fits)
 }
 
 /* Halves the range between the bound and the best for the fewest packs that items can be spread over. */
-static hbp_status level(search *s, int64_t last)
+static hbp_status level_packing(search *s, int64_t last)
 {
     int64_t failed = s->bound;
     int fits;
     HBP__TRY(try_level(s, s->bound, last, &fits));
-    for (int i = 0; i < MOST_HALVINGS && s->best.packs - failed > 1 + s->bound / CLOSE; i++) {
+    for (int i = 0; i < HBP__LEVEL_HALVINGS && s->best.packs - failed > 1 + s->bound / HBP__LEVEL_CLOSE;
+         i++) {
         int64_t middle = failed + (s->best.packs - failed) / 2;
         HBP__TRY(try_level(s, middle, last, &fits));
         if (!fits)
@@ -291,14 +282,14 @@ static hbp_status level(search *s, int64_t last)
  * are given to long ones first, by gluing or by spreading. */
 static hbp_status search_capped(search *s, int32_t effort)
 {
-    static const int64_t loose[] = {64, 16, 0};
+    static const int64_t loose[] = {HBP__GLUE_LOOSE};
     for (size_t i = 0; i < sizeof loose / sizeof *loose && s->best.packs > s->bound; i++)
         HBP__TRY(try_glue(s, loose[i]));
-    for (int64_t last = 0; last <= LAST && s->best.packs > s->bound; last += LAST)
-        HBP__TRY(level(s, last));
+    for (int64_t last = 0; last <= HBP__LEVEL_LAST && s->best.packs > s->bound; last += HBP__LEVEL_LAST)
+        HBP__TRY(level_packing(s, last));
     if (!effort || s->best.packs <= s->bound)
         return HBP_OK;
-    s->work = WORK << (effort - 1);
+    s->work = HBP__TIGHT_WORK << (effort - 1);
     return try_glue(s, 0);
 }
 
@@ -323,8 +314,8 @@ static hbp_status search_packs(search *s, int32_t effort)
     /* The search knows no weights. */
     if (!effort || s->classes->weight)
         return HBP_OK;
-    s->work = WORK << (effort - 1);
-    return improve(s);
+    s->work = HBP__TIGHT_WORK << (effort - 1);
+    return improve_packing(s);
 }
 
 hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int32_t effort,

@@ -13,4 +13,10 @@
 hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int32_t effort,
                            hbp__patterns *patterns, int64_t *bound);
 
+/* The best of: total size and total weight over a pack's; L2 (Martello and Toth 1990); the dual feasible
+ * functions u^(k) (Fekete and Schepers 2001) and f_CCM (Carlier, Clautiaux and Moukrim 2007); and, below a
+ * cap on weight, how much weight the packs of items above half leave to others; each for at most 64
+ * parameters. No packing has fewer packs. All items must fit a pack. O(classes). */
+int64_t hbp__pack_bound(const hbp__classes *classes, hbp__room room);
+
 #endif

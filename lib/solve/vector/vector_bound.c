@@ -1,23 +1,25 @@
-#include "solve/vector/vector_bound.h"
+/* A lower bound on packs under two capacities: either size alone, weight, and large items of one size with
+ * all that fits beside none of them. O(count) but for the sort. */
+#include "solve/vector/vectors.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/packing/pack_bound.h"
+#include "solve/packing/tight_pack.h"
 
 /* One size in ascending order, with the other of the same items. */
-typedef struct view {
+typedef struct sorted_size {
     const hbp__vectors *vectors;
     const uint32_t *own, *other;
     int64_t capacity, other_capacity;
     uint32_t *order;        /* [count] items by own size */
     int64_t *size, *number; /* [count] classes of positive sizes */
-} view;
+} sorted_size;
 
 /* Classes of the positive own sizes. */
-static hbp_status classes_of(hbp_context *context, view *w, hbp__classes *made)
+static hbp_status classes_of(hbp_context *context, sorted_size *w, hbp__classes *made)
 {
     int64_t classes = 0;
     for (int64_t i = 0; i < w->vectors->count; i++) {
@@ -38,7 +40,7 @@ static hbp_status classes_of(hbp_context *context, view *w, hbp__classes *made)
 /* Large items and those that none of them stands with. As the threshold falls from the largest size to half
  * of the capacity, order[from, count) are large, and order[low, from), which exclude them, lose items at both
  * ends. */
-static hbp_status large_and_others(hbp_context *context, const view *w, int64_t *bound)
+static hbp_status large_and_others(hbp_context *context, const sorted_size *w, int64_t *bound)
 {
     int64_t count = w->vectors->count, half = w->capacity / 2, other_half = w->other_capacity / 2;
     int64_t from = count, low = 0, best = 0;
@@ -67,7 +69,7 @@ static hbp_status large_and_others(hbp_context *context, const view *w, int64_t 
     return HBP_OK;
 }
 
-static hbp_status sort_view(hbp_context *context, view *w, uint64_t *keys)
+static hbp_status sort_size(hbp_context *context, sorted_size *w, uint64_t *keys)
 {
     int64_t count = w->vectors->count;
     int ascending = 1;
@@ -80,14 +82,14 @@ static hbp_status sort_view(hbp_context *context, view *w, uint64_t *keys)
     return ascending ? HBP_OK : hbp__order_by_u64(context, keys, w->order, count, "the sizes of items");
 }
 
-static hbp_status bound_view(hbp_context *context, view *w, int64_t *bound)
+static hbp_status bound_size(hbp_context *context, sorted_size *w, int64_t *bound)
 {
     int64_t mark = hbp__scratch_mark(context);
     uint64_t rows = (uint64_t)w->vectors->count;
     w->order = hbp__take(context, rows, sizeof *w->order);
     w->size = hbp__take(context, rows, 2 * sizeof *w->size); /* first the keys */
     HBP__TRY(hbp__scratch_check(context, "the sizes of items"));
-    HBP__TRY(sort_view(context, w, (uint64_t *)w->size));
+    HBP__TRY(sort_size(context, w, (uint64_t *)w->size));
     hbp__classes classes;
     w->number = w->size + rows;
     HBP__TRY(classes_of(context, w, &classes));
@@ -99,22 +101,22 @@ static hbp_status bound_view(hbp_context *context, view *w, int64_t *bound)
 
 hbp_status hbp__vector_bound(hbp_context *context, const hbp__vectors *vectors, int64_t *bound)
 {
-    view a = {.vectors = vectors,
-              .own = vectors->a,
-              .other = vectors->b,
-              .capacity = vectors->capacity_a,
-              .other_capacity = vectors->capacity_b};
-    view b = {.vectors = vectors,
-              .own = vectors->b,
-              .other = vectors->a,
-              .capacity = vectors->capacity_b,
-              .other_capacity = vectors->capacity_a};
+    sorted_size a = {.vectors = vectors,
+                     .own = vectors->a,
+                     .other = vectors->b,
+                     .capacity = vectors->capacity_a,
+                     .other_capacity = vectors->capacity_b};
+    sorted_size b = {.vectors = vectors,
+                     .own = vectors->b,
+                     .other = vectors->a,
+                     .capacity = vectors->capacity_b,
+                     .other_capacity = vectors->capacity_a};
     int64_t weight = 0;
     for (int64_t i = 0; i < vectors->count; i++)
         weight += hbp__vector_weight(vectors, i);
     *bound = hbp__max_i64(vectors->count > 0, hbp__ceil_div(weight, vectors->max_weight));
     HBP__TRY(hbp__tick(context, "bound", 0, 2));
-    HBP__TRY(bound_view(context, &a, bound));
+    HBP__TRY(bound_size(context, &a, bound));
     HBP__TRY(hbp__tick(context, "bound", 1, 2));
-    return bound_view(context, &b, bound);
+    return bound_size(context, &b, bound);
 }

@@ -4,17 +4,8 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "solve/packing/tight_pack.h"
-#include "solve/vector/vector_mix.h"
 #include "solve/vector/vector_run.h"
-
-/* Capacity times values up to which patterns are tried at effort 1: finding them takes tables of the
- * capacity. */
-#define MOST_CELLS (INT64_C(1) << 24)
-/* Comparisons of patterns at effort 1. */
-#define MIX_WORK (INT64_C(1) << 24)
-
-/* Classes of more values are packed by one size alone, where that is the one that matters. */
-#define MOST_CLASSES 4096
+#include "solve/vector/vector_tuning.h"
 
 /* The classes of one size. */
 typedef struct few {
@@ -89,7 +80,7 @@ static hbp_status sort_items(hbp__vector_run *r, few *f, int64_t *rest)
 }
 
 /* Gives the patterns' packs items of their classes: they are the first packs of the trial. */
-static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
+static hbp_status draw_items(hbp__vector_run *r, few *f, const hbp__patterns *patterns)
 {
     const hbp__vectors *v = r->vectors;
     int64_t pack = 0;
@@ -111,25 +102,25 @@ static hbp_status draw(hbp__vector_run *r, few *f, const hbp__patterns *patterns
     return HBP_OK;
 }
 
-/* Makes patterns of few classes alike. */
-static hbp_status mix(hbp__vector_run *r, const few *f, hbp__patterns *patterns)
+/* Balances patterns of few classes. */
+static hbp_status mix_classes(hbp__vector_run *r, const few *f, hbp__patterns *patterns)
 {
     hbp__mix_class classes[HBP__MIX_CLASSES];
     for (int64_t c = 0; c < f->count; c++)
         classes[c] = (hbp__mix_class){f->size[c], f->sum[c] / f->number[c]};
-    int64_t work = MIX_WORK << (r->effort - 1);
-    return hbp__mix_even(r->context, classes, f->count, (hbp__mix_room){f->capacity, f->other_capacity},
-                         &work, patterns);
+    int64_t work = HBP__VECTOR_MIX_WORK << (r->effort - 1);
+    return hbp__mix_balance(r->context, classes, f->count, (hbp__mix_room){f->capacity, f->other_capacity},
+                            &work, patterns);
 }
 
 static hbp_status use_patterns(hbp__vector_run *r, few *f, hbp__patterns *patterns)
 {
     if (f->count <= HBP__MIX_CLASSES)
-        HBP__TRY(mix(r, f, patterns));
+        HBP__TRY(mix_classes(r, f, patterns));
     r->trial.packs = hbp__max_i64(patterns->packs, r->bound);
     int64_t rest;
     HBP__TRY(sort_items(r, f, &rest));
-    HBP__TRY(draw(r, f, patterns));
+    HBP__TRY(draw_items(r, f, patterns));
     if (rest) {
         HBP__TRY(hbp__vector_run_sort_down(r, r->list, rest));
         HBP__TRY(hbp__vector_run_spread(r, rest));
@@ -141,7 +132,7 @@ static hbp_status pack_classes(hbp__vector_run *r, few *f)
 {
     int found;
     HBP__TRY(find_classes(r->context, r->vectors, f, &found));
-    if (!found || f->capacity > (MOST_CELLS << (r->effort - 1)) / f->count)
+    if (!found || f->capacity > (HBP__VECTOR_MOST_CELLS << (r->effort - 1)) / f->count)
         return HBP_OK;
     hbp__classes classes = {f->count, f->size, f->number, NULL};
     hbp__room room = {f->capacity, r->vectors->max_weight};
@@ -166,7 +157,7 @@ hbp_status hbp__vector_run_patterns(hbp__vector_run *r, int second, int many)
              .other = second ? v->a : v->b,
              .capacity = second ? v->capacity_b : v->capacity_a,
              .other_capacity = second ? v->capacity_a : v->capacity_b,
-             .room = many ? MOST_CLASSES : HBP__MIX_CLASSES};
+             .room = many ? HBP__VECTOR_MOST_CLASSES : HBP__MIX_CLASSES};
     f.size = hbp__take(r->context, 4 * (uint64_t)f.room + 1, sizeof *f.size);
     f.by_class = hbp__take(r->context, (uint64_t)v->count, sizeof *f.by_class);
     HBP__TRY(hbp__scratch_check(r->context, "vector packing"));

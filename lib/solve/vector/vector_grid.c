@@ -1,15 +1,15 @@
-#include "solve/vector/vector_grid.h"
+/* Packs by their room on a grid of 64 x 64 cells with a bit each: best fit and dot-product placement in O(64)
+ * an item. */
+#include "solve/vector/vector_run.h"
 
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/checked.h"
+#include "solve/vector/vector_tuning.h"
 
-#define SIDE HBP__GRID_SIDE
-#define NONE UINT32_MAX
-/* Packs of one cell that are looked at, and cells whose packs may or may not fit, for one item. */
-#define LOOK         8
-#define TRIES        6
+#define SIDE         HBP__GRID_SIDE
+#define NONE         UINT32_MAX
 #define ITEMS_A_TICK 16384
 
 hbp_status hbp__vector_grid_open(hbp_context *context, const hbp__vectors *vectors, hbp__vector_grid *grid)
@@ -44,7 +44,7 @@ static inline int64_t cell_of(uint64_t times, int64_t room)
 }
 
 /* Enters a pack into its cell, unless it is full by weight or past a capacity. */
-static void enter(hbp__vector_grid *grid, uint32_t pack)
+static void enter_pack(hbp__vector_grid *grid, uint32_t pack)
 {
     const hbp__vectors *v = grid->vectors;
     const hbp__vector_load *load = &grid->load[pack];
@@ -72,7 +72,7 @@ hbp_status hbp__vector_grid_add(hbp__vector_grid *grid, hbp__vector_load load)
         grid->pack_room = (int64_t)room;
     }
     grid->load[grid->packs] = load;
-    enter(grid, (uint32_t)grid->packs++);
+    enter_pack(grid, (uint32_t)grid->packs++);
     return HBP_OK;
 }
 
@@ -82,7 +82,7 @@ typedef struct entrant {
     int64_t row, column; /* packs of smaller cells do not hold it, of larger ones do */
 } entrant;
 
-static int fits(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
+static int pack_holds(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
 {
     const hbp__vectors *v = grid->vectors;
     const hbp__vector_load *load = &grid->load[pack];
@@ -91,12 +91,12 @@ static int fits(const hbp__vector_grid *grid, uint32_t pack, const entrant *e)
 }
 
 /* A pack of the cell that holds the item, among the first few; *before gets the one before it in the list. */
-static uint32_t look(const hbp__vector_grid *grid, int64_t cell, const entrant *e, uint32_t *before)
+static uint32_t look_in_cell(const hbp__vector_grid *grid, int64_t cell, const entrant *e, uint32_t *before)
 {
     uint32_t pack = grid->head[cell];
     *before = NONE;
-    for (int32_t k = 0; k < LOOK && pack != NONE; k++) {
-        if (fits(grid, pack, e))
+    for (int32_t k = 0; k < HBP__GRID_LOOK && pack != NONE; k++) {
+        if (pack_holds(grid, pack, e))
             return pack;
         *before = pack;
         pack = grid->next[pack];
@@ -104,7 +104,7 @@ static uint32_t look(const hbp__vector_grid *grid, int64_t cell, const entrant *
     return NONE;
 }
 
-static void leave(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t before)
+static void leave_cell(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t before)
 {
     if (before != NONE) {
         grid->next[before] = grid->next[pack];
@@ -118,7 +118,7 @@ static void leave(hbp__vector_grid *grid, int64_t cell, uint32_t pack, uint32_t 
 /* The pack that is left with the least room, in shares of the capacities, taken out of its cell; NONE. */
 static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
 {
-    int64_t best = INT64_MAX, cell = -1, tries = TRIES;
+    int64_t best = INT64_MAX, cell = -1, tries = HBP__GRID_TRIES;
     uint32_t pack = NONE, before = NONE;
     for (int64_t row = e->row; row < SIDE; row++) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
@@ -128,7 +128,7 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
                 break;
             if ((row == e->row || column == e->column) && tries-- <= 0)
                 continue;
-            uint32_t b, p = look(grid, row * SIDE + column, e, &b);
+            uint32_t b, p = look_in_cell(grid, row * SIDE + column, e, &b);
             if (p != NONE) {
                 best = row + column;
                 cell = row * SIDE + column;
@@ -141,12 +141,12 @@ static uint32_t take_tight(hbp__vector_grid *grid, const entrant *e)
             break;
     }
     if (pack != NONE)
-        leave(grid, cell, pack, before);
+        leave_cell(grid, cell, pack, before);
     return pack;
 }
 
 /* The pack with the largest product of its room with the item, taken out of its cell; NONE. */
-static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
+static uint32_t take_balanced(hbp__vector_grid *grid, const entrant *e)
 {
     int64_t by_row = e->a * grid->scale.a, by_column = e->b * grid->scale.b;
     int64_t best = -1, cell = -1;
@@ -162,19 +162,19 @@ static uint32_t take_even(hbp__vector_grid *grid, const entrant *e)
     }
     uint32_t pack = NONE, before = NONE;
     if (cell >= 0)
-        pack = look(grid, cell, e, &before);
-    int64_t tries = TRIES;
+        pack = look_in_cell(grid, cell, e, &before);
+    int64_t tries = HBP__GRID_TRIES;
     for (int64_t row = SIDE - 1; row >= e->row && pack == NONE && tries > 0; row--) {
         uint64_t bits = grid->bits[row] >> e->column << e->column;
         for (; bits && pack == NONE && tries > 0; tries--) {
             int64_t column = hbp__highest_bit(bits);
             cell = row * SIDE + column;
             bits ^= UINT64_C(1) << column;
-            pack = look(grid, cell, e, &before);
+            pack = look_in_cell(grid, cell, e, &before);
         }
     }
     if (pack != NONE)
-        leave(grid, cell, pack, before);
+        leave_cell(grid, cell, pack, before);
     return pack;
 }
 
@@ -190,9 +190,9 @@ hbp_status hbp__vector_place(hbp__vector_grid *grid, hbp__place_rule rule, uint3
         entrant e = {v->a[item], v->b[item], hbp__vector_weight(v, item), 0, 0};
         e.row = cell_of(grid->times_a, e.a);
         e.column = cell_of(grid->times_b, e.b);
-        uint32_t pack = rule == HBP__PLACE_TIGHT ? take_tight(grid, &e) : take_even(grid, &e);
+        uint32_t pack = rule == HBP__PLACE_TIGHT ? take_tight(grid, &e) : take_balanced(grid, &e);
         if (pack == NONE) {
-            if (rule == HBP__PLACE_EVEN) {
+            if (rule == HBP__PLACE_BALANCED) {
                 order[(*left)++] = item;
                 continue;
             }
@@ -204,7 +204,7 @@ hbp_status hbp__vector_place(hbp__vector_grid *grid, hbp__place_rule rule, uint3
         grid->load[pack].a += e.a;
         grid->load[pack].b += e.b;
         grid->load[pack].weight += e.weight;
-        enter(grid, pack);
+        enter_pack(grid, pack);
     }
     return HBP_OK;
 }

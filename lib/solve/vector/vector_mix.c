@@ -1,16 +1,12 @@
-#include "solve/vector/vector_mix.h"
+/* Exchanges between patterns of few classes until none helps: O(sets^2) for each pair of patterns, 24 passes
+ * at most. */
+#include "solve/vector/vector_run.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
-
-/* Patterns that are kept apart, at most: each pair of them is compared. */
-#define MOST_PATTERNS 256
-/* Sets of items of one pattern that may change hands. */
-#define MOST_SETS 160
-/* Passes over all pairs. */
-#define PASSES 24
+#include "solve/vector/vector_tuning.h"
 
 /* Packs that hold items[c] of each class. */
 typedef struct kind {
@@ -33,14 +29,14 @@ typedef struct mixing {
     hbp__mix_room room;
     int64_t factor_first, factor_second; /* capacities in one unit */
     int64_t *work;
-    kind *kind; /* [MOST_PATTERNS + 2] */
+    kind *kind; /* [HBP__MIX_PATTERNS + 2] */
     int64_t kinds;
-    set *give, *take; /* [MOST_SETS] */
+    set *give, *take; /* [HBP__MIX_SETS] */
 } mixing;
 
 static void add_set(set *sets, int64_t *count, set s)
 {
-    if (*count < MOST_SETS)
+    if (*count < HBP__MIX_SETS)
         sets[(*count)++] = s;
 }
 
@@ -70,7 +66,7 @@ static int64_t list_sets(const mixing *m, const kind *k, set *sets)
 }
 
 /* How unlike two packs are whose sizes differ by so much. */
-static int64_t unlike(const mixing *m, int64_t first, int64_t second)
+static int64_t imbalance_of(const mixing *m, int64_t first, int64_t second)
 {
     int64_t a = first * m->factor_first, b = second * m->factor_second;
     a = hbp__min_i64(a < 0 ? -a : a, INT64_C(1) << 30);
@@ -94,7 +90,7 @@ static void add_kind(mixing *m, const kind *k, int64_t times)
     m->kind[m->kinds++].times = times;
 }
 
-static void change(kind *k, const set *out, const set *in)
+static void change_items(kind *k, const set *out, const set *in)
 {
     k->items[out->class_one] -= out->one;
     k->items[out->class_two] -= out->two;
@@ -110,14 +106,14 @@ static int mix_pair(mixing *m, int64_t p, int64_t q)
     kind one = m->kind[p], two = m->kind[q];
     int64_t first = one.first - two.first, second = one.second - two.second;
     int64_t gives = list_sets(m, &one, m->give), takes = list_sets(m, &two, m->take);
-    int64_t best = unlike(m, first, second), give = -1, take = -1;
+    int64_t best = imbalance_of(m, first, second), give = -1, take = -1;
     *m->work -= gives * takes;
     for (int64_t i = 0; i < gives; i++) {
         for (int64_t j = 0; j < takes; j++) {
             int64_t da = m->give[i].first - m->take[j].first, db = m->give[i].second - m->take[j].second;
             if (one.first - da > m->room.first || two.first + da > m->room.first)
                 continue;
-            int64_t cost = unlike(m, first - 2 * da, second - 2 * db);
+            int64_t cost = imbalance_of(m, first - 2 * da, second - 2 * db);
             if (cost < best) {
                 best = cost;
                 give = i;
@@ -131,8 +127,8 @@ static int mix_pair(mixing *m, int64_t p, int64_t q)
     set out = m->give[give], in = m->take[take];
     m->kind[p].times -= times;
     m->kind[q].times -= times;
-    change(&one, &out, &in);
-    change(&two, &in, &out);
+    change_items(&one, &out, &in);
+    change_items(&two, &in, &out);
     add_kind(m, &one, times);
     add_kind(m, &two, times);
     int64_t kept = 0;
@@ -144,15 +140,15 @@ static int mix_pair(mixing *m, int64_t p, int64_t q)
     return 1;
 }
 
-static hbp_status mix(mixing *m)
+static hbp_status mix_patterns(mixing *m)
 {
     int changed = 1;
-    for (int32_t pass = 0; pass < PASSES && changed; pass++) {
+    for (int32_t pass = 0; pass < HBP__MIX_PASSES && changed; pass++) {
         changed = 0;
         for (int64_t p = 0; p < m->kinds; p++) {
-            HBP__TRY(hbp__tick(m->context, "mix patterns", pass, PASSES));
+            HBP__TRY(hbp__tick(m->context, "mix patterns", pass, HBP__MIX_PASSES));
             for (int64_t q = 0; q < p && p < m->kinds; q++) {
-                if (*m->work <= 0 || m->kinds > MOST_PATTERNS - 2)
+                if (*m->work <= 0 || m->kinds > HBP__MIX_PATTERNS - 2)
                     return HBP_OK;
                 changed |= mix_pair(m, p, q);
             }
@@ -190,22 +186,22 @@ static hbp_status write_patterns(const mixing *m, hbp__patterns *patterns)
     return HBP_OK;
 }
 
-hbp_status hbp__mix_even(hbp_context *context, const hbp__mix_class *classes, int64_t count,
-                         hbp__mix_room room, int64_t *work, hbp__patterns *patterns)
+hbp_status hbp__mix_balance(hbp_context *context, const hbp__mix_class *classes, int64_t count,
+                            hbp__mix_room room, int64_t *work, hbp__patterns *patterns)
 {
-    if (patterns->count > MOST_PATTERNS - 2 || patterns->count < 2)
+    if (patterns->count > HBP__MIX_PATTERNS - 2 || patterns->count < 2)
         return HBP_OK;
     int64_t mark = hbp__scratch_mark(context);
     mixing m = {context, classes, count, room, 0, 0, work, NULL, 0, NULL, NULL};
     int64_t most = hbp__max_i64(hbp__max_i64(room.first, room.second), INT64_C(1) << 20);
     m.factor_first = most / room.first;
     m.factor_second = most / room.second;
-    m.kind = hbp__take(context, MOST_PATTERNS, sizeof *m.kind);
-    m.give = hbp__take(context, MOST_SETS, 2 * sizeof *m.give);
+    m.kind = hbp__take(context, HBP__MIX_PATTERNS, sizeof *m.kind);
+    m.give = hbp__take(context, HBP__MIX_SETS, 2 * sizeof *m.give);
     HBP__TRY(hbp__scratch_check(context, "kinds of packs"));
-    m.take = m.give + MOST_SETS;
+    m.take = m.give + HBP__MIX_SETS;
     read_patterns(&m, patterns);
-    HBP__TRY(mix(&m));
+    HBP__TRY(mix_patterns(&m));
     HBP__TRY(write_patterns(&m, patterns));
     hbp__scratch_release(context, mark);
     return HBP_OK;

@@ -1,50 +1,37 @@
-/* Input: items of two sizes, capacities. Output: which pack holds which item, few packs, all alike.
+/* Input: items of two sizes, capacities. Output: which pack holds which item, few packs, all balanced.
  *
  * Ways to pack, of which the one with the fewest packs stays:
  *   1. patterns: where a size takes few values, the packs of that size alone are found as patterns
  *      (tight_pack), which are then mixed (vector_mix), and items are drawn for them; from effort 2 on also
  *      where it takes few thousand;
- *   2. even: the number of packs is given, items are spread in descending order over all of them;
+ *   2. balanced: the number of packs is given, items are spread in descending order over all of them;
  *   3. best fit decreasing over both sizes (vector_grid);
  *   4. next fit and, of few items, first fit decreasing, so that no packing has more packs than those.
- * Packs past a capacity are mended by exchanges (vector_even); what they cannot mend is taken out and put
- * where there is room. The exchanges also make the packs alike in the end.
+ * Packs past a capacity are mended by exchanges (vector_balance); what they cannot mend is taken out and put
+ * where there is room. The exchanges also balance the packs in the end.
  *
  * Complexity: O(n log n). Lower bound: vector_bound. Oracle: brute force (tests/solve/test_vector_pack.c). */
-#include "solve/vector/vector_pack.h"
+#include "solve/vector/vectors.h"
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/vector/vector_bound.h"
-#include "solve/vector/vector_even.h"
 #include "solve/vector/vector_run.h"
-
-/* Rounds of exchanges in the end, at effort 1. */
-#define LAST_ROUNDS 8
-/* An even packing begins with a share of 1/(EASE items of a pack) more packs than the bound. */
-#define EASE 64
-/* Few items are packed in every way. Of many, at effort 1, a packing with a share of 1/CLOSE more packs than
- * the bound is good enough, and one with 1/NEAR more so that best fit decreasing is not tried. */
-#define FEW_ITEMS   2048
-#define FEW_TRIES   8
-#define CLOSE       1024
-#define NEAR        128
-#define MANY_A_PACK 4
+#include "solve/vector/vector_tuning.h"
 
 static int is_done(const hbp__vector_run *r)
 {
     return r->best.packs && r->best.packs <= r->bound;
 }
 
-/* Even packings between the bound and the best: with a little room to spare, which makes it easy; then, as
- * far as `tries` allow, halfway between what failed and what was found. */
-static hbp_status search_even(hbp__vector_run *r, int64_t tries)
+/* Balanced packings between the bound and the best: with a little room to spare, which makes it easy; then,
+ * as far as `tries` allow, halfway between what failed and what was found. */
+static hbp_status search_balanced(hbp__vector_run *r, int64_t tries)
 {
     int64_t low = r->bound - 1;
-    int64_t packs = r->bound + r->bound / EASE * r->bound / r->vectors->count;
+    int64_t packs = r->bound + r->bound / HBP__VECTOR_EASE * r->bound / r->vectors->count;
     for (; tries > 0 && !is_done(r); tries--) {
-        HBP__TRY(hbp__vector_run_even(r, packs));
+        HBP__TRY(hbp__vector_run_balanced(r, packs));
         if (r->best.packs > packs)
             low = packs;
         if (r->best.packs <= low + 1)
@@ -77,7 +64,7 @@ static hbp_status try_all(hbp__vector_run *r)
 {
     HBP__TRY(hbp__vector_run_tight(r));
     if (!is_done(r))
-        HBP__TRY(search_even(r, FEW_TRIES));
+        HBP__TRY(search_balanced(r, HBP__VECTOR_FEW_TRIES));
     if (is_done(r))
         return HBP_OK;
     for (int64_t i = 0; i < r->vectors->count; i++) /* first fit decreasing, equal ones as numbered */
@@ -87,17 +74,18 @@ static hbp_status try_all(hbp__vector_run *r)
 }
 
 /* Packs many items in the way that suits them, and if that is not near the bound in the others. Packs of
- * fewer than MANY_A_PACK items are best filled tightly: an even spread has too few items to choose from. */
+ * fewer than HBP__VECTOR_MANY_A_PACK items are best filled tightly: a balanced spread has too few items to
+ * choose from. */
 static hbp_status try_some(hbp__vector_run *r)
 {
-    int is_large = r->bound > r->vectors->count / MANY_A_PACK;
-    if (r->effort == 1 && is_near(r, CLOSE))
+    int is_large = r->bound > r->vectors->count / HBP__VECTOR_MANY_A_PACK;
+    if (r->effort == 1 && is_near(r, HBP__VECTOR_CLOSE))
         return HBP_OK;
     if (!is_large || r->effort > 1)
-        HBP__TRY(search_even(r, 2 * r->effort - 1));
+        HBP__TRY(search_balanced(r, 2 * r->effort - 1));
     if (!is_done(r) && r->effort > 1)
         HBP__TRY(hbp__vector_run_patterns(r, larger_size(r), 1));
-    if (!is_done(r) && (r->effort > 1 || !is_near(r, NEAR)))
+    if (!is_done(r) && (r->effort > 1 || !is_near(r, HBP__VECTOR_NEAR)))
         HBP__TRY(hbp__vector_run_tight(r));
     return HBP_OK;
 }
@@ -117,12 +105,13 @@ static hbp_status pack_all(hbp__vector_run *r)
     if (!is_done(r))
         HBP__TRY(hbp__vector_run_patterns(r, 1, 0));
     if (!is_done(r))
-        HBP__TRY(v->count <= FEW_ITEMS ? try_all(r) : try_some(r));
+        HBP__TRY(v->count <= HBP__VECTOR_FEW_ITEMS ? try_all(r) : try_some(r));
     if (!is_done(r))
         HBP__TRY(hbp__vector_run_plain(r, NULL, 1));
     int64_t over;
-    return r->best_is_even ? HBP_OK
-                           : hbp__vector_even(r->context, v, &r->best, LAST_ROUNDS * r->effort, &over);
+    return r->best_is_balanced
+               ? HBP_OK
+               : hbp__vector_balance(r->context, v, &r->best, HBP__VECTOR_LAST_ROUNDS * r->effort, &over);
 }
 
 hbp_status hbp__vector_pack(hbp_context *context, const hbp__vectors *vectors, int32_t effort, hbp__rng *rng,

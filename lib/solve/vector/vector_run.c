@@ -1,3 +1,5 @@
+/* The trials of hbp__vector_pack: spread, best fit, first and next fit, and how a trial past a capacity is
+ * repaired. O(count log count) each but first fit, O(count packs). */
 #include "solve/vector/vector_run.h"
 
 #include <string.h>
@@ -5,13 +7,11 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "solve/vector/vector_even.h"
-#include "solve/vector/vector_grid.h"
+#include "solve/vector/vector_tuning.h"
+#include "solve/vector/vectors.h"
 
 #define WHAT "vector packing"
 
-/* Rounds of exchanges for packs that are past a capacity, at effort 1. */
-#define MEND_ROUNDS  12
 #define ITEMS_A_TICK 4096
 /* Packs looked at between two looks at a request to cancel. */
 #define PACKS_A_TICK (INT64_C(1) << 20)
@@ -55,7 +55,7 @@ hbp_status hbp__vector_run_clear(hbp__vector_run *r, int64_t packs)
     return hbp__zero(r->context, r->load, (uint64_t)packs * sizeof *r->load);
 }
 
-static hbp_status measure(hbp__vector_run *r)
+static hbp_status measure_loads(hbp__vector_run *r)
 {
     const hbp__vectors *v = r->vectors;
     HBP__TRY(hbp__vector_run_clear(r, r->trial.packs));
@@ -110,7 +110,7 @@ static int64_t take_out(const hbp__vector_run *r, hbp__vector_load *load, uint32
 static hbp_status take_out_all(hbp__vector_run *r, int64_t *count)
 {
     int64_t mark = hbp__scratch_mark(r->context), held = 0;
-    HBP__TRY(measure(r));
+    HBP__TRY(measure_loads(r));
     for (int64_t i = 0; i < r->vectors->count; i++) {
         HBP__TRY(hbp__tick_row(r->context, "pack", i, r->vectors->count));
         if (is_over(r, &r->load[r->trial.pack_of[i]]))
@@ -171,10 +171,10 @@ static hbp_status place_rest(hbp__vector_run *r, int64_t count)
 }
 
 /* Numbers the packs of the trial that hold something; keeps it if it is better than the best. */
-static hbp_status keep_better(hbp__vector_run *r, int is_even)
+static hbp_status keep_better(hbp__vector_run *r, int is_balanced)
 {
     int64_t packs = 0;
-    HBP__TRY(measure(r));
+    HBP__TRY(measure_loads(r));
     for (int64_t p = 0; p < r->trial.packs; p++)
         r->load[p].weight = r->load[p].weight ? packs++ : -1;
     for (int64_t i = 0; i < r->vectors->count; i++) {
@@ -184,7 +184,7 @@ static hbp_status keep_better(hbp__vector_run *r, int is_even)
     r->trial.packs = packs;
     if (r->best.packs && r->best.packs <= packs)
         return HBP_OK;
-    r->best_is_even = is_even;
+    r->best_is_balanced = is_balanced;
     hbp__vector_packing swap = r->best;
     r->best = r->trial;
     r->trial = swap;
@@ -194,7 +194,8 @@ static hbp_status keep_better(hbp__vector_run *r, int is_even)
 hbp_status hbp__vector_run_mend(hbp__vector_run *r)
 {
     int64_t over = 0, out = 0;
-    HBP__TRY(hbp__vector_even(r->context, r->vectors, &r->trial, MEND_ROUNDS * r->effort, &over));
+    HBP__TRY(
+        hbp__vector_balance(r->context, r->vectors, &r->trial, HBP__VECTOR_MEND_ROUNDS * r->effort, &over));
     if (over) {
         HBP__TRY(take_out_all(r, &out));
         HBP__TRY(place_rest(r, out));
@@ -224,7 +225,7 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     if (status == HBP_OK)
         status = add_packs(r, &grid);
     if (status == HBP_OK)
-        status = hbp__vector_place(&grid, HBP__PLACE_EVEN, r->list, count, r->trial.pack_of, &left);
+        status = hbp__vector_place(&grid, HBP__PLACE_BALANCED, r->list, count, r->trial.pack_of, &left);
     if (status == HBP_OK)
         status = hbp__copy(r->context, r->load, grid.load, (uint64_t)r->trial.packs * sizeof *r->load);
     hbp__vector_grid_close(&grid);
@@ -249,7 +250,7 @@ hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
     return HBP_OK;
 }
 
-hbp_status hbp__vector_run_even(hbp__vector_run *r, int64_t packs)
+hbp_status hbp__vector_run_balanced(hbp__vector_run *r, int64_t packs)
 {
     HBP__TRY(hbp__copy(r->context, r->list, r->down, (uint64_t)r->vectors->count * sizeof *r->list));
     HBP__TRY(hbp__vector_run_clear(r, packs));

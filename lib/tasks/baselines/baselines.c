@@ -1,3 +1,4 @@
+/* Sequential, uniform and Optimus (Spindle, section 5.1) over tasks that run as a whole. */
 #include "tasks/baselines/baselines.h"
 
 #include "base/scratch.h"

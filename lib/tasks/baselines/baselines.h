@@ -1,4 +1,4 @@
-/* Ways to run many tasks that Spindle is compared with (section 5.1). Tasks with edges between them count as
+/* Methods that Spindle is compared with (section 5.1). Tasks with edges between them count as
  * one. */
 #ifndef HBP_TASKS_BASELINES_H
 #define HBP_TASKS_BASELINES_H

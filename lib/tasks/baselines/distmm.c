@@ -1,3 +1,5 @@
+/* DistMM: each job in turn, by the published waves of its own MetaOps. O(MetaOps + edges) beside the waves.
+ */
 #include "base/scratch.h"
 #include "tasks/baselines/baselines.h"
 #include "tasks/baselines/jobs.h"
@@ -77,22 +79,29 @@ static void fill_part(part *p, const hbp__task_problem *whole, const int32_t *me
     fill_edges(p, whole->meta, meta_op, count);
 }
 
-/* Appends the waves of a job behind all that is there. */
-static hbp_status add_job(hbp_context *context, const part *p, const int32_t *meta_op,
-                          hbp__task_slices *slices)
+/* Appends slices of a part behind all that is there. */
+static hbp_status append_slices(hbp_context *context, const hbp__task_slices *own, const int32_t *meta_op,
+                                hbp__task_slices *slices)
 {
-    hbp__task_slices own = {.memory = context->memory};
-    hbp_status status = hbp__plan_waves(context, &p->problem, &own);
     int32_t wave = slices->waves;
     int64_t now = slices->makespan_ns;
-    for (int64_t s = 0; status == HBP_OK && s < own.count; s++) {
-        hbp__task_slice slice = own.slice[s];
+    for (int64_t s = 0; s < own->count; s++) {
+        hbp__task_slice slice = own->slice[s];
         slice.meta_op = meta_op[slice.meta_op];
         slice.wave += wave;
         slice.start_ns += now;
         slice.end_ns += now;
-        status = hbp__task_slices_add(context, slices, &slice);
+        HBP__TRY(hbp__task_slices_add(context, slices, &slice));
     }
+    return HBP_OK;
+}
+
+static hbp_status add_waves(hbp_context *context, const part *p, const int32_t *meta_op,
+                            hbp__task_slices *slices)
+{
+    hbp__task_slices own = {.memory = context->memory};
+    HBP__TRY(hbp__plan_waves(context, &p->problem, &own));
+    hbp_status status = append_slices(context, &own, meta_op, slices);
     hbp__task_slices_close(&own);
     return status;
 }
@@ -107,7 +116,7 @@ hbp_status hbp__plan_distmm(hbp_context *context, const hbp__task_problem *probl
     for (int32_t j = 0; j < jobs.count; j++) {
         const int32_t *meta_op = jobs.meta_op + jobs.first[j];
         fill_part(&p, problem, meta_op, jobs.first[j + 1] - jobs.first[j]);
-        HBP__TRY(add_job(context, &p, meta_op, slices));
+        HBP__TRY(add_waves(context, &p, meta_op, slices));
     }
     hbp__scratch_release(context, mark);
     return HBP_OK;

@@ -1,28 +1,19 @@
+/* Tasks that edges join as jobs, their times by GPUs, and longest-first list scheduling of all (LPT, Graham
+ * 1969). O(J (log J + N)) and the slices. */
 #include "tasks/baselines/jobs.h"
 
 #include "base/scratch.h"
 #include "base/sort.h"
-
-/* The least task that `task` is joined with, by halved paths. */
-static int32_t root_of(int32_t *parent, int32_t task)
-{
-    while (parent[task] != task) {
-        parent[task] = parent[parent[task]];
-        task = parent[task];
-    }
-    return task;
-}
+#include "solve/union_find.h"
 
 static void join_tasks(const hbp__task_problem *problem, int32_t *parent)
 {
     const hbp__meta_graph *meta = problem->meta;
     for (int32_t t = 0; t < problem->graph->tasks.count; t++)
         parent[t] = t;
-    for (int64_t e = 0; e < meta->edge_count; e++) {
-        int32_t a = root_of(parent, meta->meta_op[meta->edges[e].from].task);
-        int32_t b = root_of(parent, meta->meta_op[meta->edges[e].to].task);
-        parent[a > b ? a : b] = a > b ? b : a;
-    }
+    for (int64_t e = 0; e < meta->edge_count; e++)
+        hbp__join_sets(parent, meta->meta_op[meta->edges[e].from].task,
+                       meta->meta_op[meta->edges[e].to].task);
 }
 
 hbp_status hbp__jobs_open(hbp_context *context, const hbp__task_problem *problem, hbp__jobs *jobs)
@@ -38,7 +29,7 @@ hbp_status hbp__jobs_open(hbp_context *context, const hbp__task_problem *problem
     HBP__TRY(hbp__scratch_check(context, "tasks as a whole"));
     join_tasks(problem, parent);
     for (int32_t t = 0; t < tasks; t++)
-        number[t] = parent[t] == t ? jobs->count++ : number[root_of(parent, t)];
+        number[t] = parent[t] == t ? jobs->count++ : number[hbp__set_of(parent, t)];
     /* Counted two places on, so that first[j + 1] is where job j goes on while it is filled. */
     for (int32_t m = 0; m < meta->count; m++)
         jobs->first[number[meta->meta_op[m].task] + 2]++;

@@ -1,4 +1,4 @@
-/* Tasks that run as a whole: what the ways that Spindle is compared with share. */
+/* Tasks that run as a whole: what the methods that Spindle is compared with share. */
 #ifndef HBP_TASKS_JOBS_H
 #define HBP_TASKS_JOBS_H
 

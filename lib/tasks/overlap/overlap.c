@@ -1,3 +1,4 @@
+/* Slices without barriers: room for the lists, first schedules, the search, and its best list as slices. */
 #include "tasks/overlap/overlap.h"
 
 #include "base/checked.h"
@@ -19,7 +20,7 @@ static hbp_status count_room(hbp_context *context, const hbp__task_problem *prob
     return HBP_OK;
 }
 
-static hbp_status write_slices(hbp_context *context, const hbp__placer *p, const hbp__list *best,
+static hbp_status write_slices(hbp_context *context, const hbp__scheduler *p, const hbp__piece_list *best,
                                hbp__task_slices *slices)
 {
     int32_t *first = p->left;
@@ -39,14 +40,15 @@ static hbp_status write_slices(hbp_context *context, const hbp__placer *p, const
     return hbp__task_waves(context, p->problem, slices, NULL);
 }
 
-static hbp_status search(hbp_context *context, hbp__placer *placer, const hbp__task_slices *const *given,
-                         int32_t givens, int64_t bound_ns, int32_t effort, hbp__list *best)
+static hbp_status seed_and_search(hbp_context *context, hbp__scheduler *scheduler,
+                                  const hbp__task_slices *const *given, int32_t givens, int64_t bound_ns,
+                                  int32_t effort, hbp__piece_list *best)
 {
-    hbp__list spare;
-    HBP__TRY(hbp__list_open(context, placer, best));
-    HBP__TRY(hbp__list_open(context, placer, &spare));
-    HBP__TRY(hbp__overlap_seeds(context, placer, given, givens, bound_ns, best, &spare));
-    return hbp__overlap_improve(context, placer, bound_ns, effort, best);
+    hbp__piece_list spare;
+    HBP__TRY(hbp__pieces_open(context, scheduler, best));
+    HBP__TRY(hbp__pieces_open(context, scheduler, &spare));
+    HBP__TRY(hbp__overlap_seeds(context, scheduler, given, givens, bound_ns, best, &spare));
+    return hbp__overlap_improve(context, scheduler, bound_ns, effort, best);
 }
 
 hbp_status hbp__plan_overlap(hbp_context *context, const hbp__task_problem *problem,
@@ -55,13 +57,13 @@ hbp_status hbp__plan_overlap(hbp_context *context, const hbp__task_problem *prob
 {
     int32_t room = 0;
     HBP__TRY(count_room(context, problem, given, givens, &room));
-    hbp__placer placer;
-    hbp__list best;
+    hbp__scheduler scheduler;
+    hbp__piece_list best;
     int64_t mark = hbp__scratch_mark(context);
-    HBP__TRY(hbp__placer_open(context, problem, room, &placer));
-    HBP__TRY(search(context, &placer, given, givens, bound_ns, effort, &best));
+    HBP__TRY(hbp__scheduler_open(context, problem, room, &scheduler));
+    HBP__TRY(seed_and_search(context, &scheduler, given, givens, bound_ns, effort, &best));
     hbp__task_slices made = {.memory = context->memory};
-    hbp_status status = write_slices(context, &placer, &best, &made);
+    hbp_status status = write_slices(context, &scheduler, &best, &made);
     if (status != HBP_OK) {
         hbp__task_slices_close(&made);
         return status;

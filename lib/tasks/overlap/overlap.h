@@ -2,7 +2,7 @@
 #ifndef HBP_TASKS_OVERLAP_H
 #define HBP_TASKS_OVERLAP_H
 
-#include "tasks/waves/allocate.h"
+#include "tasks/problem.h"
 
 /* Makes slices whose makespan is at most that of each of `given` [givens], schedules of the same problem
  * (published waves among them), and as near to bound_ns as `effort` (1..9) gets. Waves are numbered by

@@ -1,21 +1,13 @@
 /* Slices on a board of ranks: who holds what, what flows between them, and what it costs to exchange ranks.
- * Every way of placing slices works on one. */
+ * Every method of placement works on one. */
 #ifndef HBP_TASKS_PLACE_BOARD_H
 #define HBP_TASKS_PLACE_BOARD_H
 
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "tasks/problem.h"
-
-/* A byte that leaves its NVLink domain weighs as much as so many that stay inside: about what separates the
- * two links' speeds. */
-#define HBP__CROSSING 8
-/* A byte of gradients, and of what a slice's GPUs hand one another, weighs as much as a 24th of one that goes
- * from slice to slice. A larger share makes steps of the preset workloads up to 1.5 % shorter, but then more
- * than a third of what crosses domains on consecutive ranks does. */
-#define HBP__GRADIENT_PART 24
-/* Fetching a state is paid once in so many steps. */
-#define HBP__KEEP_STEPS 64
+#include "tasks/tuning.h"
 
 /* An output handed from one slice to another. */
 typedef struct hbp__board_flow {
@@ -29,9 +21,9 @@ typedef struct hbp__board_flow {
 typedef struct hbp__bundle {
     int64_t first; /* in users */
     int64_t end;
-    int64_t gradient;   /* bytes, scaled */
-    int64_t keep_first; /* in keeps */
-    int64_t keep_end;
+    int64_t gradient;    /* bytes, scaled */
+    int64_t reuse_first; /* in reuses */
+    int64_t reuse_end;
     int64_t cost;
     int32_t is_uniform; /* all its operators' states have the same sizes */
 } hbp__bundle;
@@ -44,16 +36,16 @@ typedef struct hbp__user {
 } hbp__user;
 
 /* Of a slice: a bundle, and the bytes as in hbp__user. */
-typedef struct hbp__share {
+typedef struct hbp__slice_bundle {
     int32_t bundle;
     int64_t bytes;
-} hbp__share;
+} hbp__slice_bundle;
 
 /* States that ranks of a group of the schedule before held. */
-typedef struct hbp__keep {
+typedef struct hbp__reuse {
     int32_t group;
-    int64_t bytes; /* scaled, and divided by HBP__KEEP_STEPS */
-} hbp__keep;
+    int64_t bytes; /* scaled, and divided by HBP__REUSE_STEPS */
+} hbp__reuse;
 
 typedef struct hbp__board {
     hbp_context *context;
@@ -89,15 +81,15 @@ typedef struct hbp__board {
     int64_t *own_gradient; /* [count] gradients of those weights, scaled */
     int64_t *own_span;     /* [count] what a slice pays for a domain more, scaled */
     int64_t *own_cost;     /* [count] domains that it spans, less what it keeps */
-    int64_t *keep_first;   /* [count + 1] keeps of a slice's own weights */
-    hbp__keep *keep;
-    int64_t keeps;
+    int64_t *reuse_first;  /* [count + 1] reuses of a slice's own weights */
+    hbp__reuse *reuse;
+    int64_t reuses;
     uint64_t *group_set; /* [groups x words] ranks of groups of the schedule before */
     hbp__bundle *bundle; /* [bundles] */
     int32_t bundles;
     hbp__user *user;
     int64_t *share_first; /* [count + 1] share[share_first[s] ..]: bundles of a slice */
-    hbp__share *share;
+    hbp__slice_bundle *share;
 
     /* What costs count: flows always; the rest when nonzero. */
     int32_t counts_weights;
@@ -180,6 +172,9 @@ int32_t hbp__board_try(hbp__board *board, const hbp__exchange *exchange, int32_t
 /* The same, kept in any case as long as over_bytes does not grow. */
 int32_t hbp__board_force(hbp__board *board, const hbp__exchange *exchange, int32_t s, int32_t reach);
 
+/* place_cost.c: divides bytes so that no cost overflows, and finds least_cost. For hbp__board_open. */
+void hbp__board_scale(hbp__board *board);
+
 /* Cost parts, for hbp__board_measure and moves. */
 int64_t hbp__board_cost_flow(const hbp__board *board, const hbp__board_flow *flow);
 int64_t hbp__board_cost_bundle(hbp__board *board, const hbp__bundle *bundle);
@@ -212,12 +207,6 @@ static inline int32_t hbp__count_bits(uint64_t word)
     word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
     word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
     return (int32_t)(word * UINT64_C(0x0101010101010101) >> 56);
-}
-
-/* Number of the lowest bit set in `word`, which is not 0. */
-static inline int32_t hbp__lowest_bit(uint64_t word)
-{
-    return hbp__count_bits((word & (~word + 1)) - 1);
 }
 
 static inline int32_t hbp__count_common(const uint64_t *a, const uint64_t *b, int64_t words)

@@ -1,4 +1,6 @@
-#include "tasks/place/place_greedy.h"
+/* Slices placed one after another on the free ranks that suit each best, domain by domain. O(slices x (ranks
+ * x log domain_gpus + overlapping slices x words)). */
+#include "tasks/place/place_methods.h"
 
 #include <string.h>
 
@@ -88,11 +90,12 @@ static int64_t add_flows(greedy *g, int32_t s, int sign, int64_t *sum)
     return bytes;
 }
 
-static void add_keeps(greedy *g, int64_t begin, int64_t end)
+static void add_reuses(greedy *g, int64_t begin, int64_t end)
 {
     const hbp__board *board = g->board;
     for (int64_t i = begin; i < end; i++)
-        add_to(board, board->group_set + board->keep[i].group * board->words, board->keep[i].bytes, g->score);
+        add_to(board, board->group_set + board->reuse[i].group * board->words, board->reuse[i].bytes,
+               g->score);
 }
 
 /* Ranks that hold weights of slice s save a gradient's way; what was there before need not be fetched. */
@@ -101,7 +104,7 @@ static void add_weights(greedy *g, int32_t s)
     const hbp__board *board = g->board;
     if (!board->counts_weights)
         return;
-    add_keeps(g, board->keep_first[s], board->keep_first[s + 1]);
+    add_reuses(g, board->reuse_first[s], board->reuse_first[s + 1]);
     for (int64_t i = board->share_first[s]; i < board->share_first[s + 1]; i++) {
         const hbp__bundle *bundle = &board->bundle[board->share[i].bundle];
         memset(g->joint, 0, (size_t)board->words * sizeof *g->joint);
@@ -111,12 +114,12 @@ static void add_weights(greedy *g, int32_t s)
                 g->joint[w] |= set[w];
         }
         add_to(board, g->joint, bundle->gradient, g->score);
-        add_keeps(g, bundle->keep_first, bundle->keep_end);
+        add_reuses(g, bundle->reuse_first, bundle->reuse_end);
     }
 }
 
 /* Whether rank a suits better than b. */
-static int is_better(const greedy *g, int32_t a, int32_t b)
+static int suits_better(const greedy *g, int32_t a, int32_t b)
 {
     int64_t limit = g->board->problem->limit_bytes;
     int fits_a = g->after[a] <= limit, fits_b = g->after[b] <= limit;
@@ -138,7 +141,8 @@ static void sort_free(greedy *g, int32_t begin, int32_t end)
             int32_t middle = low + width < count ? low + width : count;
             int32_t high = middle + width < count ? middle + width : count;
             for (int32_t i = low, j = middle, k = low; k < high; k++)
-                to[k] = j == high || (i < middle && !is_better(g, from[j], from[i])) ? from[i++] : from[j++];
+                to[k] =
+                    j == high || (i < middle && !suits_better(g, from[j], from[i])) ? from[i++] : from[j++];
         }
         memcpy(from, to, (size_t)count * sizeof *from);
     }
@@ -189,7 +193,7 @@ static int64_t gain_of(const greedy *g, int32_t s, int32_t d, int32_t takes)
 
 /* Domain after domain: the one that saves most for each rank taken, less what it costs to open another one
  * for the rest; of equals the one that is filled up best. */
-static void choose(greedy *g, int32_t s)
+static void choose_ranks(greedy *g, int32_t s)
 {
     const hbp__board *board = g->board;
     int32_t chosen = 0, gpus = board->slice[s].gpus;
@@ -222,7 +226,7 @@ static void choose(greedy *g, int32_t s)
     }
 }
 
-static void place(greedy *g, int32_t s)
+static void place_slice(greedy *g, int32_t s)
 {
     hbp__board *board = g->board;
     int32_t gpus = board->slice[s].gpus;
@@ -241,12 +245,12 @@ static void place(greedy *g, int32_t s)
     }
     if (g->how == HBP__GREEDY_FLOWS || g->how == HBP__GREEDY_BACKWARD) {
         for (int32_t r = 0; r < board->gpus; r++)
-            g->score[r] = -(g->claim[r] / 4);
+            g->score[r] = -(g->claim[r] / HBP__PLACE_CLAIM);
         add_flows(g, s, 1, g->score);
         add_weights(g, s);
         for (int32_t d = 0; d < board->domains; d++)
             sort_free(g, g->begin[d], g->begin[d + 1]);
-        choose(g, s);
+        choose_ranks(g, s);
     } else {
         if (weighs)
             sort_free(g, 0, count);
@@ -259,7 +263,7 @@ static void place(greedy *g, int32_t s)
     g->placed[s] = 1;
 }
 
-static int64_t moment(const greedy *g, int32_t i)
+static int64_t moment_of(const greedy *g, int32_t i)
 {
     const hbp__task_slice *slice = &g->board->slice[g->order[i]];
     return g->how == HBP__GREEDY_BACKWARD ? slice->end_ns : slice->start_ns;
@@ -267,7 +271,7 @@ static int64_t moment(const greedy *g, int32_t i)
 
 /* Of order[begin .. end), which start together: the one with most bytes to it first, then the largest; what
  * they would like is counted so that they leave it to one another. */
-static void arrange(greedy *g, int32_t begin, int32_t end)
+static void arrange_together(greedy *g, int32_t begin, int32_t end)
 {
     for (int32_t i = begin; i < end; i++)
         g->key[g->order[i]] = add_flows(g, (int32_t)g->order[i], 1, g->claim);
@@ -285,7 +289,7 @@ static void arrange(greedy *g, int32_t begin, int32_t end)
     }
 }
 
-static hbp_status run(greedy *g)
+static hbp_status run_greedy(greedy *g)
 {
     hbp__board *board = g->board;
     int flows = g->how == HBP__GREEDY_FLOWS || g->how == HBP__GREEDY_BACKWARD;
@@ -294,15 +298,15 @@ static hbp_status run(greedy *g)
         if (i % TICK_SLICES == 0)
             HBP__TRY(hbp__tick(board->context, "place slices", i, board->count));
         if (flows && i == end) {
-            while (end < board->count && moment(g, end) == moment(g, i))
+            while (end < board->count && moment_of(g, end) == moment_of(g, i))
                 end++;
-            arrange(g, i, end);
+            arrange_together(g, i, end);
         }
         int32_t s = (int32_t)g->order[i];
         if (flows)
             add_flows(g, s, -1,
                       g->claim); /* slices placed since end when this one starts: none flows to it */
-        place(g, s);
+        place_slice(g, s);
     }
     hbp__board_measure(board);
     return HBP_OK;
@@ -313,7 +317,7 @@ hbp_status hbp__board_greedy(hbp__board *board, int32_t how)
     greedy g;
     int64_t mark = hbp__scratch_mark(board->context);
     HBP__TRY(take_greedy(board, how, &g));
-    HBP__TRY(run(&g));
+    HBP__TRY(run_greedy(&g));
     hbp__scratch_release(board->context, mark);
     return HBP_OK;
 }

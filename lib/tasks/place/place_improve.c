@@ -1,4 +1,6 @@
-#include "tasks/place/place_improve.h"
+/* Exchanges of ranks from the neighbourhood that pays most for its work to the one that pays least, then
+ * perturbation and descent (iterated local search), both until their counted work is spent. */
+#include "tasks/place/place_methods.h"
 
 #include <string.h>
 
@@ -10,10 +12,6 @@ enum { STREAM_PLACE = 0x706c6163 };
 
 /* Exchanges between two looks at whether to go on. */
 #define TICK_TRIES 4096
-/* Single pairs tried of a flow whose ranks cannot all be brought together. */
-#define MOST_PAIRS 8
-/* Random exchanges before the placement is improved again. */
-#define KICKS 3
 
 /* Neighbourhoods, the one that pays most for its work first; each is searched when those before it have
  * nothing left. */
@@ -93,7 +91,7 @@ static int is_spent(const improving *v)
     return board->work >= v->end || (board->cost <= board->least_cost && !board->over_bytes);
 }
 
-static int try(improving *v, int32_t at, int32_t pairs, int32_t s, int32_t reach)
+static int try_exchange(improving *v, int32_t at, int32_t pairs, int32_t s, int32_t reach)
 {
     v->tries++;
     hbp__exchange x = {v->first + at, v->second + at, pairs};
@@ -105,7 +103,7 @@ static int try_reaches(improving *v, int32_t at, int32_t pairs, int32_t s)
     int32_t begin = v->level == LEVEL_REST ? HBP__REACH_ONE + 1 : HBP__REACH_ONE;
     int32_t end = v->level == LEVEL_SLICES ? HBP__REACH_ONE + 1 : HBP__REACHES;
     for (int32_t reach = begin; reach < end; reach++)
-        if (try(v, at, pairs, s, reach))
+        if (try_exchange(v, at, pairs, s, reach))
             return 1;
     return 0;
 }
@@ -116,12 +114,12 @@ static int32_t list_apart(const hbp__board *board, const uint64_t *a, const uint
     int32_t count = 0;
     for (int64_t w = 0; w < board->words; w++)
         for (uint64_t word = a[w] & ~b[w]; word; word &= word - 1)
-            ranks[count++] = (int32_t)(w * 64) + hbp__lowest_bit(word);
+            ranks[count++] = (int32_t)(w * 64 + hbp__lowest_bit(word));
     return count;
 }
 
 /* Pairs each rank of `some` with one of `others`, first those of one domain; returns how many of these. */
-static int32_t pair(improving *v, int32_t somes, int32_t others, int32_t *pairs)
+static int32_t pair_ranks(improving *v, int32_t somes, int32_t others, int32_t *pairs)
 {
     int32_t domain_gpus = v->board->domain_gpus, count = 0;
     memset(v->paired, 0, (size_t)v->board->gpus);
@@ -151,13 +149,13 @@ static int32_t pair(improving *v, int32_t somes, int32_t others, int32_t *pairs)
 }
 
 /* Brings the ranks of slices t and s together, by moving either. */
-static int align(improving *v, int32_t s, int32_t t)
+static int align_slices(improving *v, int32_t s, int32_t t)
 {
     hbp__board *board = v->board;
     const uint64_t *mine = hbp__board_set(board, s), *theirs = hbp__board_set(board, t);
     int32_t somes = list_apart(board, mine, theirs, v->some);
     int32_t others = list_apart(board, theirs, mine, v->others), pairs;
-    int32_t same = pair(v, somes, others, &pairs);
+    int32_t same = pair_ranks(v, somes, others, &pairs);
     board->work += 2 * board->words + pairs;
     if (!pairs)
         return 0;
@@ -168,12 +166,12 @@ static int align(improving *v, int32_t s, int32_t t)
                (try_reaches(v, 0, same, s) || try_reaches(v, 0, same, t) ||
                 try_reaches(v, same, pairs - same, s) || try_reaches(v, same, pairs - same, t));
     }
-    for (int32_t i = 0; pairs > 1 && i < pairs && i < MOST_PAIRS; i++)
+    for (int32_t i = 0; pairs > 1 && i < pairs && i < HBP__PLACE_PAIRS; i++)
         if (try_reaches(v, i, 1, s) || try_reaches(v, i, 1, t))
             return 1;
     /* Other partners: a rank that only one of them has may be dearer to others than the next. */
-    for (int32_t i = 0; i < somes && i < MOST_PAIRS; i++)
-        for (int32_t j = 0; j < others && j < MOST_PAIRS; j++) {
+    for (int32_t i = 0; i < somes && i < HBP__PLACE_PAIRS; i++)
+        for (int32_t j = 0; j < others && j < HBP__PLACE_PAIRS; j++) {
             v->first[0] = v->some[i];
             v->second[0] = v->others[j];
             if (try_reaches(v, 0, 1, s) || try_reaches(v, 0, 1, t))
@@ -183,7 +181,7 @@ static int align(improving *v, int32_t s, int32_t t)
 }
 
 /* Ranks of slice s in domain x against others' in domain y, as many as can be. */
-static int shift(improving *v, int32_t s, int32_t x, int32_t y)
+static int shift_ranks(improving *v, int32_t s, int32_t x, int32_t y)
 {
     hbp__board *board = v->board;
     const uint64_t *set = hbp__board_set(board, s);
@@ -221,7 +219,7 @@ static int swap_domains(improving *v, int32_t s, int32_t x, int32_t y)
 
 /* Moves slice s out of each of its domains into those of slice t, which it has a flow with, or shares weights
  * with, or its own. */
-static int gather(improving *v, int32_t s, int32_t t)
+static int gather_slice(improving *v, int32_t s, int32_t t)
 {
     hbp__board *board = v->board;
     const int32_t *mine = hbp__board_domains(board, s), *theirs = hbp__board_domains(board, t);
@@ -229,13 +227,13 @@ static int gather(improving *v, int32_t s, int32_t t)
     for (int32_t x = 0; x < board->domains; x++)
         for (int32_t y = 0; mine[x] && y < board->domains; y++)
             if (y != x && theirs[y])
-                if ((v->level < LEVEL_ALL ? shift(v, s, x, y) : s != t && swap_domains(v, s, x, y)) ||
+                if ((v->level < LEVEL_ALL ? shift_ranks(v, s, x, y) : s != t && swap_domains(v, s, x, y)) ||
                     is_spent(v))
                     return 1;
     return 0;
 }
 
-static hbp_status tick(improving *v, int64_t *ticked)
+static hbp_status tick_tries(improving *v, int64_t *ticked)
 {
     if (v->tries - *ticked < TICK_TRIES)
         return HBP_OK;
@@ -258,10 +256,10 @@ static hbp_status pass_flows(improving *v, int64_t *ticked, int *better)
         const hbp__board_flow *flow = &board->flow[v->order[i]];
         if (flow->cost <= 0 || !is_stale(v, tried[v->order[i]], flow->from, flow->to))
             continue;
-        HBP__TRY(tick(v, ticked));
-        int found = align(v, flow->to, flow->from);
+        HBP__TRY(tick_tries(v, ticked));
+        int found = align_slices(v, flow->to, flow->from);
         if (board->domains > 1)
-            found |= gather(v, flow->to, flow->from) || gather(v, flow->from, flow->to);
+            found |= gather_slice(v, flow->to, flow->from) || gather_slice(v, flow->from, flow->to);
         *better |= found;
         if (!found)
             tried[v->order[i]] = board->changes;
@@ -278,8 +276,8 @@ static hbp_status pass_weights(improving *v, int64_t *ticked, int *better)
     for (int32_t s = 0; s < board->count && board->domains > 1 && !is_spent(v); s++) {
         if (board->own_cost[s] <= 0 || !is_stale(v, slice_tried[s], s, s))
             continue;
-        HBP__TRY(tick(v, ticked));
-        if (gather(v, s, s))
+        HBP__TRY(tick_tries(v, ticked));
+        if (gather_slice(v, s, s))
             *better = 1;
         else
             slice_tried[s] = board->changes;
@@ -289,8 +287,9 @@ static hbp_status pass_weights(improving *v, int64_t *ticked, int *better)
             int32_t s = board->user[u - 1].slice, t = board->user[u].slice;
             if (!board->counts_weights || !is_stale(v, user_tried[u], s, t))
                 continue;
-            HBP__TRY(tick(v, ticked));
-            if (align(v, s, t) || (board->domains > 1 && (gather(v, s, t) || gather(v, t, s))))
+            HBP__TRY(tick_tries(v, ticked));
+            if (align_slices(v, s, t) ||
+                (board->domains > 1 && (gather_slice(v, s, t) || gather_slice(v, t, s))))
                 *better = 1;
             else
                 user_tried[u] = board->changes;
@@ -306,7 +305,7 @@ static hbp_status pass_bytes(improving *v, int64_t *ticked, int *better)
     for (int32_t r = 0; r < board->gpus && board->over_bytes && !is_spent(v); r++)
         for (int32_t q = 0; q < board->gpus && board->rank_bytes[r] > limit && !is_spent(v); q++)
             for (int32_t s = 0; s < board->count && q != r && board->rank_bytes[q] < limit; s++) {
-                HBP__TRY(tick(v, ticked));
+                HBP__TRY(tick_tries(v, ticked));
                 v->first[0] = r;
                 v->second[0] = q;
                 if (hbp__has_rank(hbp__board_set(board, s), r) && try_reaches(v, 0, 1, s))
@@ -326,7 +325,7 @@ static hbp_status try_pairs(improving *v, int32_t s, int64_t *ticked, int *bette
                 return HBP_OK;
             if (hbp__has_rank(set, q))
                 continue;
-            HBP__TRY(tick(v, ticked));
+            HBP__TRY(tick_tries(v, ticked));
             v->first[0] = r;
             v->second[0] = q;
             *better |= try_reaches(v, 0, 1, s);
@@ -350,7 +349,7 @@ static hbp_status pass_pairs(improving *v, int64_t *ticked, int *better)
     return HBP_OK;
 }
 
-static hbp_status improve(improving *v, int32_t levels, int64_t *ticked)
+static hbp_status improve_levels(improving *v, int32_t levels, int64_t *ticked)
 {
     for (v->level = 0; v->level < levels && !is_spent(v);) {
         int better = 0;
@@ -369,7 +368,7 @@ hbp_status hbp__board_improve(hbp__board *board, int64_t work)
     improving v;
     int64_t mark = hbp__scratch_mark(board->context), ticked = 0;
     HBP__TRY(take_improving(board, work, &v));
-    HBP__TRY(improve(&v, LEVELS, &ticked));
+    HBP__TRY(improve_levels(&v, LEVELS, &ticked));
     hbp__scratch_release(board->context, mark);
     return HBP_OK;
 }
@@ -383,10 +382,10 @@ static int32_t draw_rank(const hbp__board *board, hbp__rng *rng, const uint64_t 
 }
 
 /* Exchanges that keep ranks or domains whole, of a slice drawn at random with a flow that costs. */
-static void kick(improving *v, hbp__rng *rng)
+static void perturb_once(improving *v, hbp__rng *rng)
 {
     hbp__board *board = v->board;
-    for (int32_t i = 0; i < KICKS; i++) {
+    for (int32_t i = 0; i < HBP__PLACE_KICKS; i++) {
         int32_t s = (int32_t)hbp__rng_below(rng, (uint64_t)board->count);
         int32_t r = draw_rank(board, rng, hbp__board_set(board, s));
         int32_t q = (int32_t)hbp__rng_below(rng, (uint64_t)board->gpus);
@@ -411,7 +410,7 @@ static hbp_status take_memo(const hbp__board *board, memo *m)
 }
 
 /* Copies slices that have changed since the memo was written, or all; from the board to the memo or back. */
-static void copy(hbp__board *board, memo *m, int back)
+static void copy_changed(hbp__board *board, memo *m, int back)
 {
     size_t set_bytes = (size_t)board->words * sizeof *m->set;
     size_t domain_bytes = (size_t)board->domains * sizeof *m->in_domain;
@@ -431,10 +430,10 @@ static void copy(hbp__board *board, memo *m, int back)
     board->work += board->count + board->flows + board->bundles + board->gpus;
 }
 
-static void remember(hbp__board *board, memo *m)
+static void remember_placement(hbp__board *board, memo *m)
 {
     int64_t *at = m->costs;
-    copy(board, m, 0);
+    copy_changed(board, m, 0);
     for (int64_t f = 0; f < board->flows; f++)
         *at++ = board->flow[f].cost;
     for (int32_t k = 0; k < board->bundles; k++)
@@ -446,10 +445,10 @@ static void remember(hbp__board *board, memo *m)
     m->over_bytes = board->over_bytes;
 }
 
-static void go_back(hbp__board *board, memo *m)
+static void restore_placement(hbp__board *board, memo *m)
 {
     const int64_t *at = m->costs;
-    copy(board, m, 1);
+    copy_changed(board, m, 1);
     for (int64_t f = 0; f < board->flows; f++)
         board->flow[f].cost = *at++;
     for (int32_t k = 0; k < board->bundles; k++)
@@ -466,29 +465,29 @@ static void go_back(hbp__board *board, memo *m)
     m->changes = board->changes;
 }
 
-static int is_better(const hbp__board *board, const memo *m)
+static int beats_memo(const hbp__board *board, const memo *m)
 {
     return board->over_bytes < m->over_bytes || (board->over_bytes == m->over_bytes && board->cost < m->cost);
 }
 
-static hbp_status wander(improving *v, uint64_t seed, memo *best)
+static hbp_status perturb_and_improve(improving *v, uint64_t seed, memo *best)
 {
     hbp__board *board = v->board;
     hbp__rng rng = hbp__rng_make(seed, 0, STREAM_PLACE);
     int64_t ticked = 0;
-    remember(board, best);
+    remember_placement(board, best);
     while (!is_spent(v)) {
-        kick(v, &rng);
-        HBP__TRY(improve(v, LEVEL_SLICES + 1, &ticked));
-        if (is_better(board, best))
-            remember(board, best);
+        perturb_once(v, &rng);
+        HBP__TRY(improve_levels(v, LEVEL_SLICES + 1, &ticked));
+        if (beats_memo(board, best))
+            remember_placement(board, best);
         else
-            go_back(board, best);
+            restore_placement(board, best);
     }
     return HBP_OK;
 }
 
-hbp_status hbp__board_wander(hbp__board *board, uint64_t seed, int64_t work)
+hbp_status hbp__board_perturb(hbp__board *board, uint64_t seed, int64_t work)
 {
     if (board->gpus < 2 || !board->count)
         return HBP_OK;
@@ -497,7 +496,7 @@ hbp_status hbp__board_wander(hbp__board *board, uint64_t seed, int64_t work)
     int64_t mark = hbp__scratch_mark(board->context);
     HBP__TRY(take_improving(board, work, &v));
     HBP__TRY(take_memo(board, &best));
-    HBP__TRY(wander(&v, seed, &best));
+    HBP__TRY(perturb_and_improve(&v, seed, &best));
     hbp__scratch_release(board->context, mark);
     return HBP_OK;
 }

@@ -1,4 +1,6 @@
-#include "tasks/place/place_memory.h"
+/* Depth-first search for a placement within the limit of memory: candidates by fewest bytes, ranks that hold
+ * the same once. Exponential, and cut off after a number of slices placed. */
+#include "tasks/place/place_methods.h"
 
 #include <string.h>
 
@@ -67,7 +69,7 @@ static int is_before(const tracking *t, int32_t a, int32_t b)
     return a < b;
 }
 
-static void sift(const tracking *t, int32_t *rank, int32_t root, int32_t count)
+static void sift_candidates(const tracking *t, int32_t *rank, int32_t root, int32_t count)
 {
     for (int32_t child = 2 * root + 1; child < count; child = 2 * root + 1) {
         child += child + 1 < count && is_before(t, rank[child], rank[child + 1]);
@@ -84,17 +86,17 @@ static void sift(const tracking *t, int32_t *rank, int32_t root, int32_t count)
 static void sort_candidates(const tracking *t, int32_t *rank, int32_t count)
 {
     for (int32_t i = count / 2; i-- > 0;)
-        sift(t, rank, i, count);
+        sift_candidates(t, rank, i, count);
     for (int32_t end = count; end-- > 1;) {
         int32_t top = rank[0];
         rank[0] = rank[end];
         rank[end] = top;
-        sift(t, rank, 0, end);
+        sift_candidates(t, rank, 0, end);
     }
 }
 
 /* Lists the candidates of order[i]. Returns whether there are enough. */
-static hbp_status list(tracking *t, int32_t i, int *enough)
+static hbp_status list_candidates(tracking *t, int32_t i, int *enough)
 {
     hbp__board *board = t->board;
     int32_t s = (int32_t)board->order[i], fitting = 0;
@@ -131,13 +133,13 @@ static hbp_status list(tracking *t, int32_t i, int *enough)
 }
 
 /* Word that stands for slice s in a rank's history. */
-static uint64_t mark(int32_t s)
+static uint64_t mark_of(int32_t s)
 {
     uint64_t state = (uint64_t)s + 1;
     return hbp__splitmix64(&state);
 }
 
-static void put(tracking *t, int32_t i)
+static void put_slice(tracking *t, int32_t i)
 {
     hbp__board *board = t->board;
     int32_t s = (int32_t)board->order[i];
@@ -147,11 +149,11 @@ static void put(tracking *t, int32_t i)
         board->rank_bytes[t->chosen[j]] += hbp__board_added(board, s, t->chosen[j]);
     hbp__board_put(board, s, t->chosen);
     for (int32_t j = 0; j < board->slice[s].gpus; j++)
-        t->history[t->chosen[j]] ^= mark(s);
+        t->history[t->chosen[j]] ^= mark_of(s);
     t->rest -= t->least[s];
 }
 
-static void take(tracking *t, int32_t i)
+static void take_slice(tracking *t, int32_t i)
 {
     hbp__board *board = t->board;
     int32_t s = (int32_t)board->order[i];
@@ -159,7 +161,7 @@ static void take(tracking *t, int32_t i)
         int32_t r = t->rank[t->begin[i] + t->pick[t->pick_at[i] + j]];
         hbp__flip_rank(hbp__board_set(board, s), r);
         hbp__board_domains(board, s)[r / board->domain_gpus]--;
-        t->history[r] ^= mark(s);
+        t->history[r] ^= mark_of(s);
     }
     for (int32_t j = 0; j < board->slice[s].gpus; j++) {
         int32_t r = t->rank[t->begin[i] + t->pick[t->pick_at[i] + j]];
@@ -170,7 +172,7 @@ static void take(tracking *t, int32_t i)
 
 /* The next set of candidates of order[i], in lexicographic order of indices, that differs in what its ranks
  * hold: of equal candidates, which lie side by side, the first are taken. Returns 0 after the last. */
-static int next(tracking *t, int32_t i)
+static int next_choice(tracking *t, int32_t i)
 {
     const hbp__board *board = t->board;
     int32_t gpus = board->slice[board->order[i]].gpus, count = t->count[i];
@@ -190,7 +192,7 @@ static int next(tracking *t, int32_t i)
     return 0;
 }
 
-static hbp_status search(tracking *t, int32_t *found)
+static hbp_status search_choices(tracking *t, int32_t *found)
 {
     hbp__board *board = t->board;
     int32_t i = 0;
@@ -202,21 +204,21 @@ static hbp_status search(tracking *t, int32_t *found)
             return HBP_OK;
         }
         int enough = 0;
-        HBP__TRY(list(t, i, &enough));
+        HBP__TRY(list_candidates(t, i, &enough));
         if (enough) {
             for (int32_t j = 0; j < board->slice[board->order[i]].gpus; j++)
                 t->pick[t->pick_at[i] + j] = j;
-            put(t, i++);
+            put_slice(t, i++);
             continue;
         }
         int more = 0;
         while (!more && i > 0) {
-            take(t, --i);
-            more = next(t, i);
+            take_slice(t, --i);
+            more = next_choice(t, i);
         }
         if (!more)
             return HBP_OK;
-        put(t, i++);
+        put_slice(t, i++);
     }
     return HBP_OK;
 }
@@ -228,7 +230,7 @@ hbp_status hbp__board_backtrack(hbp__board *board, int64_t nodes, int32_t *found
     *found = 0;
     hbp__board_clear(board);
     HBP__TRY(take_tracking(board, nodes, &t));
-    hbp_status status = search(&t, found);
+    hbp_status status = search_choices(&t, found);
     hbp__delete(&board->context->memory, t.rank);
     HBP__TRY(status);
     *tight = t.tight;

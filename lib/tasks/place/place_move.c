@@ -5,7 +5,7 @@
 
 /* Whether an exchange changes the ranks of slice s: it runs on exactly one rank of a pair. `touched` has all
  * ranks of the exchange. */
-static int32_t changes(hbp__board *board, const hbp__exchange *x, const uint64_t *touched, int32_t s)
+static int32_t changes_slice(hbp__board *board, const hbp__exchange *x, const uint64_t *touched, int32_t s)
 {
     const uint64_t *set = hbp__board_set(board, s);
     if (x->pairs == 1)
@@ -23,7 +23,7 @@ static int32_t changes(hbp__board *board, const hbp__exchange *x, const uint64_t
 
 /* Slices that change, in board->moved; returns how many. A slice that overlaps one of them and changes as
  * well has to follow; one that runs on both or none of each pair is in nobody's way. */
-static int32_t collect(hbp__board *board, const hbp__exchange *x, int32_t seed, int32_t reach)
+static int32_t collect_moved(hbp__board *board, const hbp__exchange *x, int32_t seed, int32_t reach)
 {
     uint64_t *touched = board->mask;
     if (x->pairs > 1) {
@@ -39,7 +39,7 @@ static int32_t collect(hbp__board *board, const hbp__exchange *x, int32_t seed, 
     int32_t end = reach == HBP__REACH_AFTER ? board->count : board->at[seed] + 1;
     for (int32_t i = begin; i < end; i++) {
         int32_t s = (int32_t)board->order[i];
-        if (changes(board, x, touched, s)) {
+        if (changes_slice(board, x, touched, s)) {
             board->seen[s] = stamp;
             board->moved[count++] = s;
         }
@@ -52,7 +52,7 @@ static int32_t collect(hbp__board *board, const hbp__exchange *x, int32_t seed, 
         for (int32_t j = low; j < high; j++) {
             int32_t t = (int32_t)board->order[j];
             if (board->seen[t] != stamp && board->slice[t].end_ns > slice->start_ns &&
-                changes(board, x, touched, t)) {
+                changes_slice(board, x, touched, t)) {
                 board->seen[t] = stamp;
                 board->moved[count++] = t;
             }
@@ -62,7 +62,7 @@ static int32_t collect(hbp__board *board, const hbp__exchange *x, int32_t seed, 
 }
 
 /* Flows and bundles that the moved slices have a part in, each once. */
-static void hit(hbp__board *board, int32_t moved, int64_t *flows, int32_t *bundles)
+static void collect_hit(hbp__board *board, int32_t moved, int64_t *flows, int32_t *bundles)
 {
     *flows = 0;
     *bundles = 0;
@@ -112,7 +112,7 @@ static void count_bytes(hbp__board *board, const hbp__exchange *x, int32_t moved
     }
 }
 
-static int64_t over_bytes(const hbp__board *board, const hbp__exchange *x)
+static int64_t exchange_over(const hbp__board *board, const hbp__exchange *x)
 {
     int64_t over = 0, limit = board->problem->limit_bytes;
     for (int32_t i = 0; i < x->pairs; i++) {
@@ -160,7 +160,7 @@ static void restore_costs(hbp__board *board, int32_t moved, int64_t flows, int32
         board->own_cost[board->moved[i]] = *old++;
 }
 
-static void keep(hbp__board *board, int32_t moved, int64_t change)
+static void keep_exchange(hbp__board *board, int32_t moved, int64_t change)
 {
     board->cost += change;
     board->changes++;
@@ -169,13 +169,14 @@ static void keep(hbp__board *board, int32_t moved, int64_t change)
 }
 
 /* Bytes are looked at only when the cost does not settle it already. */
-static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, int32_t reach, int32_t forced)
+static int32_t judge_exchange(hbp__board *board, const hbp__exchange *x, int32_t seed, int32_t reach,
+                              int32_t forced)
 {
-    int32_t moved = collect(board, x, seed, reach), bundles;
+    int32_t moved = collect_moved(board, x, seed, reach), bundles;
     int64_t flows;
     if (!moved)
         return 0;
-    hit(board, moved, &flows, &bundles);
+    collect_hit(board, moved, &flows, &bundles);
     for (int32_t i = 0; i < moved; i++)
         exchange_ranks(board, x, board->moved[i]);
     board->work += (int64_t)moved * x->pairs;
@@ -183,7 +184,7 @@ static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, in
     int32_t taken = 0;
     if (board->problem->limit_bytes == INT64_MAX) {
         if (forced || change < 0) {
-            keep(board, moved, change);
+            keep_exchange(board, moved, change);
             return 1;
         }
     } else if (forced || change < 0 || over > 0) {
@@ -194,17 +195,17 @@ static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, in
             board->old_bytes[2 * i] = board->rank_bytes[x->first[i]];
             board->old_bytes[2 * i + 1] = board->rank_bytes[x->second[i]];
         }
-        over -= over_bytes(board, x);
+        over -= exchange_over(board, x);
         count_bytes(board, x, moved, bundles, -1);
         for (int32_t i = 0; i < moved; i++)
             exchange_ranks(board, x, board->moved[i]);
         count_bytes(board, x, moved, bundles, 1);
-        over += over_bytes(board, x);
+        over += exchange_over(board, x);
         board->work += (int64_t)4 * x->pairs * (moved + 4 * bundles);
         taken = over < board->over_bytes || (over == board->over_bytes && (forced || change < 0));
         if (taken) {
             board->over_bytes = over;
-            keep(board, moved, change);
+            keep_exchange(board, moved, change);
             return 1;
         }
         for (int32_t i = 0; i < x->pairs; i++) {
@@ -220,10 +221,10 @@ static int32_t judge(hbp__board *board, const hbp__exchange *x, int32_t seed, in
 
 int32_t hbp__board_try(hbp__board *board, const hbp__exchange *exchange, int32_t s, int32_t reach)
 {
-    return judge(board, exchange, s, reach, 0);
+    return judge_exchange(board, exchange, s, reach, 0);
 }
 
 int32_t hbp__board_force(hbp__board *board, const hbp__exchange *exchange, int32_t s, int32_t reach)
 {
-    return judge(board, exchange, s, reach, 1);
+    return judge_exchange(board, exchange, s, reach, 1);
 }

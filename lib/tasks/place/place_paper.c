@@ -1,4 +1,6 @@
-#include "tasks/place/place_paper.h"
+/* Placement as Spindle's released code does it: hill climbing over the order of slices that start together. A
+ * round is O(slices^3). */
+#include "tasks/place/place_methods.h"
 
 #include <string.h>
 
@@ -7,8 +9,6 @@
 
 /* 1 in the prices of orders. */
 #define ONE (INT64_C(1) << 32)
-/* Orders priced for one set of slices, in slices looked at. */
-#define MOST_LOOKS (INT64_C(1) << 22)
 
 typedef struct climb {
     hbp__board *board;
@@ -64,7 +64,7 @@ static hbp_status count_same(climb *c)
     return HBP_OK;
 }
 
-static int64_t price(climb *c, const int32_t *order)
+static int64_t price_order(climb *c, const int32_t *order)
 {
     int64_t sum = 0;
     int32_t at = 0;
@@ -80,9 +80,9 @@ static int64_t price(climb *c, const int32_t *order)
 }
 
 /* Takes the trial when it is cheaper. */
-static int settle(climb *c, int64_t *best)
+static int settle_order(climb *c, int64_t *best)
 {
-    int64_t cost = price(c, c->trial);
+    int64_t cost = price_order(c, c->trial);
     if (cost >= *best)
         return 0;
     *best = cost;
@@ -90,7 +90,7 @@ static int settle(climb *c, int64_t *best)
     return 1;
 }
 
-static int step(climb *c, int64_t *best)
+static int step_order(climb *c, int64_t *best)
 {
     size_t bytes = (size_t)c->count * sizeof *c->order;
     for (int32_t i = 0; i < c->count; i++)
@@ -98,12 +98,12 @@ static int step(climb *c, int64_t *best)
             memcpy(c->trial, c->order, bytes);
             c->trial[i] = c->order[j];
             c->trial[j] = c->order[i];
-            if (settle(c, best))
+            if (settle_order(c, best))
                 return 1;
         }
     for (int32_t i = 0; i < c->count; i++)
         for (int32_t j = 0; j < c->count; j++) {
-            if (j == i || c->looks > MOST_LOOKS)
+            if (j == i || c->looks > HBP__PLACE_PAPER_LOOKS)
                 continue;
             memcpy(c->trial, c->order, bytes);
             if (i < j)
@@ -111,14 +111,14 @@ static int step(climb *c, int64_t *best)
             else
                 memmove(c->trial + j + 1, c->order + j, (size_t)(i - j) * sizeof *c->order);
             c->trial[j] = c->order[i];
-            if (settle(c, best))
+            if (settle_order(c, best))
                 return 1;
         }
     return 0;
 }
 
 /* Places board->order[begin .. end), which start together. */
-static hbp_status place(climb *c, int32_t begin, int32_t end)
+static hbp_status place_together(climb *c, int32_t begin, int32_t end)
 {
     hbp__board *board = c->board;
     c->of = board->order + begin;
@@ -132,8 +132,8 @@ static hbp_status place(climb *c, int32_t begin, int32_t end)
     HBP__TRY(count_same(c));
     for (int32_t i = 0; i < c->count; i++)
         c->order[i] = i;
-    int64_t best = price(c, c->order);
-    while (c->looks < MOST_LOOKS && step(c, &best))
+    int64_t best = price_order(c, c->order);
+    while (c->looks < HBP__PLACE_PAPER_LOOKS && step_order(c, &best))
         ;
     for (int32_t i = 0, at = 0; i < c->count; i++) {
         int32_t s = (int32_t)c->of[c->order[i]];
@@ -155,7 +155,7 @@ static hbp_status place_all(climb *c)
                board->slice[board->order[end]].start_ns == board->slice[board->order[i]].start_ns)
             end++;
         HBP__TRY(hbp__tick(board->context, "place slices", i, board->count));
-        HBP__TRY(place(c, i, end));
+        HBP__TRY(place_together(c, i, end));
     }
     return HBP_OK;
 }

@@ -40,13 +40,13 @@ static hbp_status take_weights(hbp__board *board, const hbp_task_schedule *previ
     board->own_gradient = hbp__take_zero(context, count, sizeof *board->own_gradient);
     board->own_span = hbp__take_zero(context, count, sizeof *board->own_span);
     board->share_first = hbp__take_zero(context, count + 2, sizeof *board->share_first);
-    board->keep_first = hbp__take_zero(context, count + 1, sizeof *board->keep_first);
+    board->reuse_first = hbp__take_zero(context, count + 1, sizeof *board->reuse_first);
     board->bundle = hbp__take(context, parameters, sizeof *board->bundle);
     board->user = hbp__take(context, entries, sizeof *board->user);
     board->share = hbp__take(context, entries, sizeof *board->share);
     if (previous) {
         uint64_t words = (uint64_t)board->words;
-        board->keep = hbp__take(context, parameters, sizeof *board->keep);
+        board->reuse = hbp__take(context, parameters, sizeof *board->reuse);
         board->group_set =
             hbp__take_zero(context, (uint64_t)previous->groups, words * sizeof *board->group_set);
     }
@@ -55,7 +55,7 @@ static hbp_status take_weights(hbp__board *board, const hbp_task_schedule *previ
 
 /* Counting sort of the slices of every set of weights; a slice that runs one twice takes the larger states.
  */
-static hbp_status gather(weighing *w, uint64_t parameters, uint64_t entries)
+static hbp_status gather_entries(weighing *w, uint64_t parameters, uint64_t entries)
 {
     hbp__board *board = w->board;
     hbp_context *context = board->context;
@@ -86,7 +86,7 @@ static hbp_status gather(weighing *w, uint64_t parameters, uint64_t entries)
 }
 
 /* Entries of weights p without repetition, in place; returns how many. */
-static int64_t distinct(weighing *w, int32_t p)
+static int64_t distinct_entries(weighing *w, int32_t p)
 {
     entry *e = w->entry + w->first[p];
     int64_t count = 0;
@@ -151,11 +151,11 @@ static hbp_status read_sizes(weighing *w, sizes **out)
     return HBP_OK;
 }
 
-static void divide(weighing *w, const sizes *z)
+static void divide_weights(weighing *w, const sizes *z)
 {
     hbp__board *board = w->board;
     for (int32_t p = 0; p < w->graph->parameters.count; p++) {
-        int64_t count = distinct(w, p);
+        int64_t count = distinct_entries(w, p);
         const entry *e = w->entry + w->first[p];
         w->owner[p] = -1;
         w->kept_bytes[p] = 0;
@@ -184,11 +184,11 @@ static void divide(weighing *w, const sizes *z)
         first[s + 2] += first[s + 1];
     for (int32_t k = 0; k < board->bundles; k++)
         for (int64_t u = board->bundle[k].first; u < board->bundle[k].end; u++)
-            board->share[first[board->user[u].slice + 1]++] = (hbp__share){k, board->user[u].bytes};
+            board->share[first[board->user[u].slice + 1]++] = (hbp__slice_bundle){k, board->user[u].bytes};
 }
 
 /* Group of the schedule before that held weights p of this graph; -1 for none. */
-static void match(const weighing *w, const hbp_task_schedule *previous, int32_t *group)
+static void match_groups(const weighing *w, const hbp_task_schedule *previous, int32_t *group)
 {
     for (int32_t p = 0; p < w->graph->parameters.count; p++)
         group[p] = -1;
@@ -200,18 +200,18 @@ static void match(const weighing *w, const hbp_task_schedule *previous, int32_t 
     }
 }
 
-static void add_keep(hbp__board *board, int64_t begin, int32_t group, int64_t bytes)
+static void add_reuse(hbp__board *board, int64_t begin, int32_t group, int64_t bytes)
 {
-    for (int64_t i = begin; i < board->keeps; i++)
-        if (board->keep[i].group == group) {
-            board->keep[i].bytes = hbp__add_saturating(board->keep[i].bytes, bytes);
+    for (int64_t i = begin; i < board->reuses; i++)
+        if (board->reuse[i].group == group) {
+            board->reuse[i].bytes = hbp__add_saturating(board->reuse[i].bytes, bytes);
             return;
         }
-    board->keep[board->keeps++] = (hbp__keep){group, bytes};
+    board->reuse[board->reuses++] = (hbp__reuse){group, bytes};
 }
 
 /* Sorted by owner: slices, then bundles. `first` and `sorted`: counting sort. */
-static void list_keeps(weighing *w, const int32_t *group, int64_t *first, int32_t *sorted)
+static void list_reuses(weighing *w, const int32_t *group, int64_t *first, int32_t *sorted)
 {
     hbp__board *board = w->board;
     int32_t owners = board->count + board->bundles;
@@ -224,21 +224,21 @@ static void list_keeps(weighing *w, const int32_t *group, int64_t *first, int32_
         if (w->owner[p] >= 0 && group[p] >= 0)
             sorted[first[w->owner[p] + 1]++] = p;
     for (int32_t o = 0; o < owners; o++) {
-        int64_t begin = board->keeps;
+        int64_t begin = board->reuses;
         for (int64_t i = first[o]; i < first[o + 1]; i++)
-            add_keep(board, begin, group[sorted[i]], w->kept_bytes[sorted[i]]);
-        for (int64_t i = begin; i < board->keeps; i++)
-            board->keep[i].bytes /= HBP__KEEP_STEPS;
+            add_reuse(board, begin, group[sorted[i]], w->kept_bytes[sorted[i]]);
+        for (int64_t i = begin; i < board->reuses; i++)
+            board->reuse[i].bytes /= HBP__REUSE_STEPS;
         if (o < board->count) {
-            board->keep_first[o + 1] = board->keeps;
+            board->reuse_first[o + 1] = board->reuses;
         } else {
-            board->bundle[o - board->count].keep_first = begin;
-            board->bundle[o - board->count].keep_end = board->keeps;
+            board->bundle[o - board->count].reuse_first = begin;
+            board->bundle[o - board->count].reuse_end = board->reuses;
         }
     }
 }
 
-static hbp_status remember(weighing *w, const hbp_task_schedule *previous)
+static hbp_status read_previous(weighing *w, const hbp_task_schedule *previous)
 {
     hbp__board *board = w->board;
     hbp_context *context = board->context;
@@ -252,8 +252,8 @@ static hbp_status remember(weighing *w, const hbp_task_schedule *previous)
         for (int64_t i = previous->group_offsets[g]; i < previous->group_offsets[g + 1]; i++)
             if (previous->group_ranks[i] >= 0 && previous->group_ranks[i] < board->gpus)
                 hbp__flip_rank(board->group_set + g * board->words, previous->group_ranks[i]);
-    match(w, previous, group);
-    list_keeps(w, group, first, sorted);
+    match_groups(w, previous, group);
+    list_reuses(w, group, first, sorted);
     return HBP_OK;
 }
 
@@ -266,11 +266,11 @@ hbp_status hbp__board_weigh(hbp__board *board, const hbp_task_schedule *previous
     HBP__TRY(take_weights(board, previous, parameters, entries));
     int64_t mark = hbp__scratch_mark(board->context);
     sizes *z;
-    HBP__TRY(gather(&w, parameters, entries));
+    HBP__TRY(gather_entries(&w, parameters, entries));
     HBP__TRY(read_sizes(&w, &z));
-    divide(&w, z);
+    divide_weights(&w, z);
     if (previous)
-        HBP__TRY(remember(&w, previous));
+        HBP__TRY(read_previous(&w, previous));
     hbp__scratch_release(board->context, mark);
     return HBP_OK;
 }

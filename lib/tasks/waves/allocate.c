@@ -1,4 +1,7 @@
-#include "tasks/waves/allocate.h"
+/* Resource allocation of a level (Spindle, section 3.3): Theorem 1's share n* for each MetaOp, bi-point
+ * discretisation to the two valid sizes around it, rounding to whole operators. O(MetaOps x sizes) beside the
+ * shares. */
+#include "tasks/waves/level_waves.h"
 
 #include "base/scratch.h"
 

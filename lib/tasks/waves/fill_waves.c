@@ -1,3 +1,5 @@
+/* Waves of a level as published (Spindle, section 3.4): first fit of the allocated tuples, left-over GPUs to
+ * what has most time left, each wave about as long as its shortest item. O(tuples^2) a level. */
 #include "tasks/waves/level_waves.h"
 
 #include "base/checked.h"
@@ -27,7 +29,7 @@ static void sort_pool(filling *f)
 }
 
 /* First fit in the pool's order, one tuple of a MetaOp. Returns the devices that are left over. */
-static int32_t choose(filling *f, hbp__wave_item *wave, int32_t *number)
+static int32_t choose_items(filling *f, hbp__wave_item *wave, int32_t *number)
 {
     int32_t free = f->waves->problem->gpus;
     f->round++;
@@ -47,7 +49,7 @@ static int32_t choose(filling *f, hbp__wave_item *wave, int32_t *number)
 
 /* Left-over devices to the item with the most remaining time whose next size fits, as long as there is one.
  */
-static void extend(const filling *f, hbp__wave_item *wave, int32_t number, int32_t free)
+static void extend_items(const filling *f, hbp__wave_item *wave, int32_t number, int32_t free)
 {
     const hbp__task_problem *problem = f->waves->problem;
     for (;;) {
@@ -67,16 +69,16 @@ static void extend(const filling *f, hbp__wave_item *wave, int32_t number, int32
 }
 
 /* How long a wave is: about its shortest item, in whole operators of each; at least one of each. */
-static int64_t stage_of(const hbp__wave_item *wave, int32_t number)
+static int64_t wave_length(const hbp__wave_item *wave, int32_t number)
 {
-    int64_t least = INT64_MAX, stage = 0;
+    int64_t least = INT64_MAX, length = 0;
     for (int32_t i = 0; i < number; i++)
         least = hbp__min_i64(least, hbp__wave_item_time(&wave[i]));
     for (int32_t i = 0; i < number; i++) {
         int64_t each = wave[i].each_ns, times = least / each + (least % each >= each - least % each);
-        stage = hbp__max_i64(stage, hbp__max_i64(times, 1) * each);
+        length = hbp__max_i64(length, hbp__max_i64(times, 1) * each);
     }
-    return stage;
+    return length;
 }
 
 /* What a wave does not run goes back to the pool on the size that it was allocated. */
@@ -86,11 +88,11 @@ static hbp_status run_wave(filling *f)
     int32_t number, kept = 0;
     HBP__TRY(hbp__level_waves_reserve(f->context, f->waves, f->left, &wave));
     sort_pool(f);
-    int32_t free = choose(f, wave, &number);
-    extend(f, wave, number, free);
-    int64_t stage = stage_of(wave, number);
+    int32_t free = choose_items(f, wave, &number);
+    extend_items(f, wave, number, free);
+    int64_t length = wave_length(wave, number);
     for (int32_t i = 0; i < number; i++) {
-        wave[i].count = (int32_t)hbp__min_i64(wave[i].count, stage / wave[i].each_ns);
+        wave[i].count = (int32_t)hbp__min_i64(wave[i].count, length / wave[i].each_ns);
         f->pool[f->chosen[i]].count -= wave[i].count;
     }
     for (int32_t i = 0; i < f->left; i++)
@@ -102,7 +104,7 @@ static hbp_status run_wave(filling *f)
 }
 
 /* The shortest item of a wave ends with it, so there are at most as many waves as tuples. */
-static hbp_status fill(filling *f)
+static hbp_status fill_level(filling *f)
 {
     hbp__level_waves *w = f->waves;
     HBP__TRY(
@@ -131,7 +133,7 @@ hbp_status hbp__fill_waves(hbp_context *context, hbp__level_waves *waves)
     f.round_of = hbp__take_zero(context, own, sizeof *f.round_of);
     HBP__TRY(hbp__scratch_check(context, "waves"));
     hbp__level_waves_clear(waves);
-    HBP__TRY(fill(&f));
+    HBP__TRY(fill_level(&f));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -1,8 +1,11 @@
+/* Waves of a level while they are made: O(1) to add an item, and a wave that repeats the one before is joined
+ * to it. */
 #include "tasks/waves/level_waves.h"
 
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/scratch.h"
 
 hbp_status hbp__level_waves_open(hbp_context *context, const hbp__task_problem *problem, int32_t level,
                                  hbp__level_waves *waves)
@@ -12,12 +15,9 @@ hbp_status hbp__level_waves_open(hbp_context *context, const hbp__task_problem *
                                 .base = problem->meta->level_first[level],
                                 .end = problem->meta->level_first[level + 1]};
     uint64_t own = (uint64_t)(waves->end - waves->base);
-    waves->first = hbp__new(&waves->memory, 2 * own + 1, sizeof *waves->first);
-    waves->last = hbp__new(&waves->memory, own, sizeof *waves->last);
-    if (!waves->first || !waves->last) {
-        hbp__level_waves_close(waves);
-        return hbp__fail_memory(context, "waves");
-    }
+    waves->first = hbp__take(context, 2 * own + 1, sizeof *waves->first);
+    waves->last = hbp__take(context, own, sizeof *waves->last);
+    HBP__TRY(hbp__scratch_check(context, "waves"));
     hbp__level_waves_clear(waves);
     return HBP_OK;
 }
@@ -25,9 +25,7 @@ hbp_status hbp__level_waves_open(hbp_context *context, const hbp__task_problem *
 void hbp__level_waves_close(hbp__level_waves *waves)
 {
     hbp__delete(&waves->memory, waves->item);
-    hbp__delete(&waves->memory, waves->first);
-    hbp__delete(&waves->memory, waves->last);
-    *waves = (hbp__level_waves){.memory = waves->memory};
+    waves->item = NULL;
 }
 
 void hbp__level_waves_clear(hbp__level_waves *waves)
@@ -63,7 +61,7 @@ static int64_t longest_of(const hbp__level_waves *w, int32_t wave)
     return longest;
 }
 
-static int repeats(const hbp__level_waves *w, int32_t number)
+static int repeats_last(const hbp__level_waves *w, int32_t number)
 {
     const hbp__wave_item *now = w->item + w->used;
     if (!w->count || w->used - w->first[w->count - 1] != number)
@@ -79,7 +77,7 @@ static int repeats(const hbp__level_waves *w, int32_t number)
 void hbp__level_waves_push(hbp__level_waves *waves, int32_t number)
 {
     hbp__wave_item *now = waves->item + waves->used;
-    if (repeats(waves, number)) {
+    if (repeats_last(waves, number)) {
         waves->length_ns -= longest_of(waves, waves->count - 1);
         for (int32_t i = 0; i < number; i++)
             waves->item[waves->last[now[i].meta_op - waves->base]].count += now[i].count;

@@ -1,10 +1,40 @@
-/* Waves of one level while they are made, and the two ways to make them. */
+/* The inside of hbp__plan_waves: how many GPUs each MetaOp of a level gets (Spindle, section 3.3), a level's
+ * waves while they are made, and the two rules that make them (section 3.4). */
 #ifndef HBP_TASKS_LEVEL_WAVES_H
 #define HBP_TASKS_LEVEL_WAVES_H
 
 #include <stdint.h>
 
-#include "tasks/waves/allocate.h"
+#include "tasks/problem.h"
+
+/* `count` operators of a MetaOp on `gpus` GPUs. */
+typedef struct hbp__tuple {
+    int32_t meta_op;
+    int32_t gpus;
+    int32_t count;
+} hbp__tuple;
+
+/* Two valid sizes around the share n* and how many operators run on each, before rounding: low + high = L and
+ * T(high) high_count + T(low) low_count = C*. low_gpus 0 is padding that runs nothing: n* lies below the
+ * least size. */
+typedef struct hbp__two_points {
+    int32_t high_gpus;
+    int32_t low_gpus;
+    double high_count;
+    double low_count;
+} hbp__two_points;
+
+hbp__two_points hbp__two_points_of(const hbp__curve *curve, int32_t operators, double optimum_ns,
+                                   double share);
+
+/* Rounds: exactly L operators in all; at most two tuples, the one of more GPUs first; returns how many. */
+int32_t hbp__round_tuples(const hbp__two_points *points, int32_t operators, int32_t meta_op,
+                          hbp__tuple tuple[2]);
+
+/* Both for the MetaOps [first, end) of `problem` run side by side on N GPUs: *optimum_ns is C*; `tuples` gets
+ * at most 2 (end - first), *count of them, by MetaOp. */
+hbp_status hbp__allocate_level(hbp_context *context, const hbp__task_problem *problem, int32_t first,
+                               int32_t end, double *optimum_ns, hbp__tuple *tuples, int32_t *count);
 
 /* Operators of a MetaOp in a wave. */
 typedef struct hbp__wave_item {
@@ -30,9 +60,12 @@ typedef struct hbp__level_waves {
     double optimum_ns; /* C*; by hbp__fill_waves */
 } hbp__level_waves;
 
+/* No waves yet. In scratch, but for the items, which grow: close releases them. */
 hbp_status hbp__level_waves_open(hbp_context *context, const hbp__task_problem *problem, int32_t level,
                                  hbp__level_waves *waves);
 void hbp__level_waves_close(hbp__level_waves *waves);
+
+/* Takes all waves out. */
 void hbp__level_waves_clear(hbp__level_waves *waves);
 
 /* Room for a wave of `most` items; *item is where to write them. */

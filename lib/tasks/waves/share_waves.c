@@ -1,18 +1,12 @@
+/* Waves of a level with the resources allocated anew for each (Theorem 1 of Spindle on what is left), which
+ * end where wave and rest come to least. A wave is O(ends tried x MetaOps). */
 #include "tasks/waves/level_waves.h"
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "tasks/tuning.h"
 
-/* Ends of a wave that are tried: fewer where a level is wide, so that all of them take about as long. */
-#define TRIED_WORK  2000000
-#define LEAST_TRIED 6
-
-/* MetaOps whose ends are tried, times those of the level: on many GPUs more run than can be looked at. */
-#define ENDING_WORK  800000
-#define LEAST_ENDING 32
-
-#define TOLERANCE 1e-4 /* of the optimum of what a wave leaves */
-#define EXACT     1e-9 /* shares nearer than this to a size are that size */
+#define EXACT 1e-9 /* shares nearer than this to a size are that size */
 
 typedef struct sharing {
     hbp_context *context;
@@ -30,7 +24,7 @@ typedef struct sharing {
 } sharing;
 
 /* The item on its size, or a smaller one that fits; on none. */
-static void seat(const sharing *s, int32_t i, int32_t size, int32_t *free)
+static void seat_item(const sharing *s, int32_t i, int32_t size, int32_t *free)
 {
     const hbp__curve *c = s->curves[i];
     while (size >= 0 && c->size[size] > *free)
@@ -64,7 +58,7 @@ static void choose_sizes(sharing *s)
         if (s->rule->nearest && size >= 0 && size + 1 < c->sizes &&
             2 * share > (double)c->size[size] + c->size[size + 1])
             size++;
-        seat(s, i, size, &free);
+        seat_item(s, i, size, &free);
     }
     for (;;) {
         int32_t most = -1;
@@ -77,12 +71,12 @@ static void choose_sizes(sharing *s)
         if (most < 0)
             return;
         free += s->item[most].gpus;
-        seat(s, most, s->item[most].size + 1, &free);
+        seat_item(s, most, s->item[most].size + 1, &free);
     }
 }
 
 /* What the wave and the rest come to when the wave ends at `end_ns`. */
-static int64_t price(sharing *s, int64_t end_ns, double now)
+static int64_t price_end(sharing *s, int64_t end_ns, double now)
 {
     int64_t longest = 0;
     int32_t rest = 0;
@@ -100,7 +94,7 @@ static int64_t price(sharing *s, int64_t end_ns, double now)
     if (!rest)
         return longest;
     double after = hbp__relax_near(s->curves2, s->left2, rest, s->waves->problem->gpus, now - (double)longest,
-                                   TOLERANCE);
+                                   HBP__WAVE_END_TOLERANCE);
     return hbp__add_saturating(longest, hbp__round_i64(after * s->rule->rest));
 }
 
@@ -123,7 +117,8 @@ static int32_t list_ending(sharing *s)
  * every k-th of the rest. */
 static int32_t thin_ending(sharing *s, int32_t count)
 {
-    int64_t most = hbp__max_i64(ENDING_WORK / s->active, LEAST_ENDING), k = hbp__ceil_div(count, most);
+    int64_t most = hbp__max_i64(HBP__WAVE_ENDING_WORK / s->active, HBP__WAVE_ENDING_LEAST),
+            k = hbp__ceil_div(count, most);
     int32_t slowest = 0, kept = 0;
     if (k < 2)
         return count;
@@ -143,7 +138,7 @@ static int32_t thin_ending(sharing *s, int32_t count)
 static int64_t choose_end(sharing *s, double now)
 {
     int64_t least = 0, ends = 0, best = 0, best_price = INT64_MAX;
-    int64_t most = hbp__max_i64(TRIED_WORK / ((int64_t)s->active * s->active), LEAST_TRIED);
+    int64_t most = hbp__max_i64(HBP__WAVE_END_WORK / ((int64_t)s->active * s->active), HBP__WAVE_END_LEAST);
     int partly = s->unfinished < s->waves->end - s->waves->base;
     int32_t count = thin_ending(s, list_ending(s));
     for (int32_t e = 0; e < count; e++) {
@@ -157,7 +152,7 @@ static int64_t choose_end(sharing *s, double now)
             int64_t end = left * s->item[i].each_ns;
             if (end < least)
                 break;
-            int64_t its = price(s, end, now);
+            int64_t its = price_end(s, end, now);
             if (its < best_price) {
                 best_price = its;
                 best = end;
@@ -205,7 +200,7 @@ static hbp_status run_wave(sharing *s)
     return HBP_OK;
 }
 
-static hbp_status share(sharing *s)
+static hbp_status share_level(sharing *s)
 {
     const hbp__level_waves *w = s->waves;
     s->active = w->end - w->base;
@@ -235,7 +230,7 @@ hbp_status hbp__share_waves(hbp_context *context, const hbp__wave_rule *rule, hb
     s.ending = hbp__take(context, own, sizeof *s.ending);
     HBP__TRY(hbp__scratch_check(context, "waves"));
     hbp__level_waves_clear(waves);
-    HBP__TRY(share(&s));
+    HBP__TRY(share_level(&s));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef HBP_TASKS_WAVES_H
 #define HBP_TASKS_WAVES_H
 
-#include "tasks/waves/allocate.h"
+#include "tasks/problem.h"
 
 /* Level by level, each by the rule of the paper (hbp__fill_waves) or, where that is shorter, with shares of
  * what is left for every wave (hbp__share_waves). Slices of a wave start together; the next wave starts when
