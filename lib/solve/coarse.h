@@ -6,7 +6,6 @@
 #include "solve/patterns.h"
 
 typedef struct hbp__coarse {
-    const hbp__classes *classes;
     hbp__classes rows;
     int64_t *size, *number; /* [rows] */
     int64_t *top;           /* [rows] the largest class of the row that has items left */
