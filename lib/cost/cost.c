@@ -1,3 +1,4 @@
+/* A cost as an object: made from terms, which are checked here, and what it says of itself. */
 #include "cost/cost.h"
 
 #include <math.h>

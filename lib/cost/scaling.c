@@ -1,3 +1,4 @@
+/* Curves of operators: from profiles, and narrowed to a range of sizes. */
 #include "cost/scaling.h"
 
 #include <string.h>
@@ -258,7 +259,7 @@ static hbp_status check_sum(const builder *b)
     return HBP_OK;
 }
 
-static hbp_status build(builder *b)
+static hbp_status build_curves(builder *b)
 {
     hbp__scaling *s = b->scaling;
     uint64_t most = (uint64_t)b->meta->count;
@@ -291,7 +292,7 @@ hbp_status hbp__scaling_open(hbp_context *context, const hbp_graph *graph, const
 {
     *scaling = (hbp__scaling){.memory = context->memory, .gpus = gpus};
     builder b = {.context = context, .graph = graph, .meta = meta, .scaling = scaling};
-    hbp_status status = build(&b);
+    hbp_status status = build_curves(&b);
     hbp__delete(&context->memory, b.layout);
     hbp__delete(&context->memory, b.first_of);
     hbp__delete(&context->memory, b.slot);
@@ -352,8 +353,8 @@ static int32_t keep_sizes(const hbp__curve *from, const hbp__size_range *range, 
     return kept;
 }
 
-static hbp_status narrow(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
-                         const hbp__size_range *range, hbp__scaling *to)
+static hbp_status narrow_curves(hbp_context *context, const hbp__meta_graph *meta, const hbp__scaling *from,
+                                const hbp__size_range *range, hbp__scaling *to)
 {
     int64_t sizes = 0;
     for (int32_t i = 0; i < from->count; i++)
@@ -386,7 +387,7 @@ hbp_status hbp__scaling_narrow(hbp_context *context, const hbp__meta_graph *meta
                                const hbp__size_range *range, hbp__scaling *to)
 {
     *to = (hbp__scaling){.memory = context->memory, .gpus = from->gpus};
-    hbp_status status = narrow(context, meta, from, range, to);
+    hbp_status status = narrow_curves(context, meta, from, range, to);
     if (status < 0)
         hbp__scaling_close(to);
     return status;

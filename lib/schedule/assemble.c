@@ -212,7 +212,7 @@ static hbp_status check_memory(const assembly *a)
     return HBP_OK;
 }
 
-static hbp_status assemble(assembly *a, const hbp_balance_options *options)
+static hbp_status assemble_plan(assembly *a, const hbp_balance_options *options)
 {
     hbp_context *context = a->context;
     uint8_t *used = hbp__take_zero(context, (uint64_t)a->packs->count, sizeof *used);
@@ -239,7 +239,7 @@ hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp
                   .batches = batches,
                   .steps = steps};
     int64_t mark = hbp__scratch_mark(context);
-    hbp_status status = assemble(&a, options);
+    hbp_status status = assemble_plan(&a, options);
     if (status < 0) {
         hbp_plan_free(a.writer.plan);
         return status;

@@ -1,3 +1,4 @@
+/* hbp_balance_attention: checks the options and what belongs together, then micro-batches, steps, plan. */
 #include "schedule/balance.h"
 
 #include "base/options.h"

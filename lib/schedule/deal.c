@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "data/packs/groups.h"
+#include "schedule/tuning.h"
 
 /* The group whose count of steps so far lags most behind its share: (done + 1/2) / count least, by
  * cross-multiplication; ties to the lower group. A group's k-th step so falls due at the middle of its k-th
@@ -38,8 +39,8 @@ void hbp__interleave(const int64_t *count, int64_t groups, int64_t curriculum, i
 /* Fractions of the sorted things are compared in units of 1 / 2^40. */
 #define WHOLE (INT64_C(1) << 40)
 
-hbp_status hbp__deal_stretches(hbp_context *context, int64_t first, int64_t count, int64_t size, hbp__rng *rng,
-                            uint32_t *rows)
+hbp_status hbp__deal_stretches(hbp_context *context, int64_t first, int64_t count, int64_t size,
+                               hbp__rng *rng, uint32_t *rows)
 {
     int64_t mark = hbp__scratch_mark(context);
     uint32_t *slot = hbp__take(context, (uint64_t)count, sizeof *slot);
@@ -60,9 +61,6 @@ hbp_status hbp__deal_stretches(hbp_context *context, int64_t first, int64_t coun
     return HBP_OK;
 }
 
-/* Up to so many bins are sorted by insertion. */
-#define FEW_BINS 32
-
 static void sort_few(const int64_t *key, uint32_t *order, int64_t count)
 {
     for (int64_t i = 1; i < count; i++) {
@@ -77,7 +75,7 @@ static void sort_few(const int64_t *key, uint32_t *order, int64_t count)
 /* Puts bins in ascending order of `key`; stable. */
 static hbp_status sort_bins(hbp_context *context, const int64_t *key, uint32_t *order, int64_t bins)
 {
-    if (bins > FEW_BINS)
+    if (bins > HBP__DEAL_FEW_BINS)
         return hbp__order_by_i64(context, key, order, bins, "the steps");
     sort_few(key, order, bins);
     return HBP_OK;
@@ -103,7 +101,7 @@ static hbp_status deal_rows(hbp_context *context, const int64_t *weight, const i
 }
 
 hbp_status hbp__deal_strata(hbp_context *context, const int64_t *weight, const int64_t *tokens, int64_t count,
-                         int64_t bins, hbp__rng *rng, uint32_t *bin)
+                            int64_t bins, hbp__rng *rng, uint32_t *bin)
 {
     int64_t mark = hbp__scratch_mark(context);
     uint32_t *order = hbp__take(context, (uint64_t)count, sizeof *order);

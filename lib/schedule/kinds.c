@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/tuning.h"
 
 /* Samples between two reports of progress. */
 #define SAMPLES_A_TICK 65536
@@ -27,19 +28,6 @@ hbp_status hbp__packs_kinds(hbp_context *context, const hbp_packs *packs, uint64
 }
 
 enum { STREAM_KINDS = 0x6b696e64 };
-
-/* To exchange a sample, a pack looks at so many others drawn at random, or until it has so many to choose
- * from, and in each pack at so many samples. */
-enum { PROBES = 256, CHOICES = 24, LOOKS = 32 };
-/* A pack that needs more exchanges than this for another set of kinds keeps its own. */
-#define MAX_STEPS 6
-/* Packs of a set tried for each that should leave it. */
-#define TRIES 32
-/* Packs looked at in a round over a group: so many, and so many for each of its packs; and at most so many
- * for one that should change its set. */
-enum { LOOKS_A_ROUND = 1 << 18, LOOKS_A_PACK = 64, LOOKS_A_CHANGE = 1 << 13 };
-/* Rounds of choosing which sets give and which take. */
-#define MAX_ROUNDS 4
 
 /* An exchange of the samples at two places, of two packs. */
 typedef struct swap {
@@ -68,7 +56,7 @@ typedef struct evening {
     int64_t width;
     int64_t capacity;
     hbp__rng rng;
-    swap done[2 * MAX_STEPS]; /* exchanges that may have to be taken back */
+    swap done[2 * HBP__KINDS_EXCHANGES]; /* exchanges that may have to be taken back */
     int64_t steps;
     int64_t probes; /* left in the round */
     int64_t now;    /* of them left to this change */
@@ -92,7 +80,7 @@ static int is_tied(const hbp_packs *packs, int64_t at)
 }
 
 /* Sets the sums of a pack and its kinds. */
-static void measure(evening *e, uint32_t p)
+static void measure_pack(evening *e, uint32_t p)
 {
     hbp_packs *packs = e->packs;
     int64_t tokens = 0, padded = 0, squares = 0, vision = 0;
@@ -123,8 +111,8 @@ static void apply(evening *e, const swap *s)
         packs->brief[s->i] = packs->brief[s->j];
         packs->brief[s->j] = brief;
     }
-    measure(e, s->p);
-    measure(e, s->q);
+    measure_pack(e, s->p);
+    measure_pack(e, s->q);
 }
 
 /* Kinds that a pack has in one sample only, and its padded tokens before its own padding. */
@@ -203,8 +191,8 @@ static int64_t look(const evening *e, swap s, uint64_t wanted, const profile *of
     int64_t first_p = packs->offsets[s.p], count_p = packs->offsets[s.p + 1] - first_p;
     int64_t first_q = packs->offsets[s.q], count_q = packs->offsets[s.q + 1] - first_q, found = 0;
     profile of_q = profile_of(e, s.q);
-    for (int64_t i = 0; i < hbp__min_i64(LOOKS, count_p); i++)
-        for (int64_t j = 0; j < hbp__min_i64(LOOKS, count_q); j++) {
+    for (int64_t i = 0; i < hbp__min_i64(HBP__KINDS_LOOKS, count_p); i++)
+        for (int64_t j = 0; j < hbp__min_i64(HBP__KINDS_LOOKS, count_q); j++) {
             s.i = first_p + (i + turn) % count_p;
             s.j = first_q + (j + turn) % count_q;
             uint64_t out = kind_bit(e, s.i), in = kind_bit(e, s.j);
@@ -233,14 +221,15 @@ static void take_back(evening *e, int64_t steps)
 static int convert(evening *e, uint32_t p, uint64_t wanted)
 {
     int64_t steps = e->steps;
-    if (distance(e, p, wanted) > MAX_STEPS ||
+    if (distance(e, p, wanted) > HBP__KINDS_EXCHANGES ||
         e->packs->offsets[p + 1] - e->packs->offsets[p] < apart(wanted, 0))
         return 0;
     while (e->kinds[p] != wanted) {
         profile of_p = profile_of(e, p);
         swap best = {.change = -1};
         int64_t found = 0;
-        for (int64_t probe = 0; probe < PROBES && found < CHOICES && e->now > 0; probe++) {
+        for (int64_t probe = 0; probe < HBP__KINDS_PROBES && found < HBP__KINDS_CHOICES && e->now > 0;
+             probe++) {
             e->now--;
             uint64_t draw = hbp__rng_next(&e->rng);
             int64_t at = e->first + (int64_t)((draw >> 32) % (uint64_t)(e->end - e->first));
@@ -284,12 +273,12 @@ static void choose_wanted(evening *e)
     }
 }
 
-/* Brings one of the packs that began in the set to another set; 0 when TRIES of them fail. */
+/* Brings one of the packs that began in the set to another set; 0 when HBP__KINDS_TRIES of them fail. */
 static int convert_one(evening *e, const set *from, uint64_t wanted)
 {
     int64_t count = from->end - from->first, turn = hbp__rng_below(&e->rng, (uint64_t)count);
     int tries = 0;
-    for (int64_t i = 0; i < count && tries < TRIES; i++) {
+    for (int64_t i = 0; i < count && tries < HBP__KINDS_TRIES; i++) {
         uint32_t p = e->sorted[from->first + (i + turn) % count];
         if (e->kinds[p] != from->kinds)
             continue;
@@ -380,15 +369,15 @@ static hbp_status even_group(evening *e)
 {
     int64_t packs = e->end - e->first, least = hbp__round_up(packs, e->width) - packs;
     HBP__TRY(list_sets(e));
-    for (int round = 0; round < MAX_ROUNDS && dummies_of(e) > least; round++) {
+    for (int round = 0; round < HBP__KINDS_ROUNDS && dummies_of(e) > least; round++) {
         choose_wanted(e);
-        e->probes = LOOKS_A_ROUND + LOOKS_A_PACK * packs;
+        e->probes = HBP__KINDS_LOOKS_A_ROUND + HBP__KINDS_LOOKS_A_PACK * packs;
         e->hops = round > 0;
         for (int64_t i = 0; i < e->count; i++) {
             set *s = &e->sets[i];
             HBP__TRY(hbp__tick(e->context, "kinds", i, e->count));
             for (int gave = 1; gave && s->count > s->wanted;) {
-                int64_t most = hbp__min_i64(e->probes, LOOKS_A_CHANGE);
+                int64_t most = hbp__min_i64(e->probes, HBP__KINDS_LOOKS_A_CHANGE);
                 e->now = most;
                 gave = give(e, s);
                 e->probes -= most - e->now;

@@ -58,7 +58,7 @@ static void load_add(load *l, int64_t i, int64_t weight, int64_t tokens)
 }
 
 /* Micro-batch m into row i; whether it holds packs of the shortest group alone. */
-static int weigh(const mixer *x, int64_t m, load *l, int64_t i)
+static int weigh_batch(const mixer *x, int64_t m, load *l, int64_t i)
 {
     const hbp__micro_batches *b = x->batches;
     int is_short = 1;
@@ -113,7 +113,7 @@ static hbp_status list_batches(mixer *x)
     load_take(context, count, &all);
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     for (int64_t m = 0; m < count; m++) {
-        int is_short = weigh(x, m, &all, m);
+        int is_short = weigh_batch(x, m, &all, m);
         x->batch[is_short ? low++ : --high] = (uint32_t)m;
         if (is_short)
             longest = hbp__max_i64(longest, all.tokens[m]);
@@ -331,7 +331,7 @@ static hbp_status finish_steps(mixer *x, hbp__steps *steps)
     return HBP_OK;
 }
 
-static hbp_status run(mixer *x, int one_step, hbp__steps *steps)
+static hbp_status mix_steps(mixer *x, int one_step, hbp__steps *steps)
 {
     HBP__TRY(list_batches(x));
     int drops = x->options->drop_last && !one_step;
@@ -361,7 +361,7 @@ hbp_status hbp__mix_steps_open(hbp_context *context, const hbp_packs *packs,
     memset(steps, 0, sizeof *steps);
     steps->memory = context->memory;
     int64_t mark = hbp__scratch_mark(context);
-    HBP__TRY(run(&x, one_step, steps));
+    HBP__TRY(mix_steps(&x, one_step, steps));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -1,3 +1,4 @@
+/* Items into classes of one size, and patterns of classes back into packs of items. */
 #include "pack/fill/class_fill.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Next fit, first fit, best fit and the like: one rule each, on the histogram or on samples in a row. */
 #include "pack/fill/classic.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* One run after the other to the packs of a bin, least loaded first. */
 #include "pack/fill/deal.h"
 
 #include "base/checked.h"

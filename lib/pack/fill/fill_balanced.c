@@ -25,18 +25,8 @@
 #include "pack/fill/fill.h"
 #include "pack/fill/item_fill.h"
 #include "pack/fill/spread.h"
+#include "pack/tuning.h"
 #include "solve/gap_index.h"
-
-/* Bins narrower than this hold too few items for their packs to come out alike. */
-#define MIN_WIDTH 16
-/* Wider bins are not worth it when there are fewer of them: a group is rounded up to whole bins. */
-#define MIN_BINS 32
-/* Past so many times the least number of bins, what does not fit gets packs of its own. */
-#define MOST_BINS 3
-/* Steps of the search for the fewest bins, once some number of them suffices. */
-#define MAX_HALVINGS 6
-/* Share of a pack's capacity that the number of bins leaves free, so that the last small runs find room. */
-#define SLACK 4096
 
 /* Items to spread and deal, and where each went. */
 typedef struct source {
@@ -184,18 +174,18 @@ static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t c
 static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
 {
     int64_t least, mark = hbp__scratch_mark(b->context);
-    HBP__TRY(least_packs(b, capacity - capacity / SLACK, max_members, &least));
+    HBP__TRY(least_packs(b, capacity - capacity / HBP__FILL_SLACK, max_members, &least));
     least = hbp__ceil_div(least, b->width);
     int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
     int placed = 0;
     HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
-    while (!placed && count < MOST_BINS * least) {
+    while (!placed && count < HBP__FILL_MOST_BINS * least) {
         failed = count;
         count += stride;
         stride *= 2;
         HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
     }
-    for (int halving = 0; placed && halving < MAX_HALVINGS && count - failed > 1; halving++) {
+    for (int halving = 0; placed && halving < HBP__FILL_MAX_HALVINGS && count - failed > 1; halving++) {
         int64_t middle = failed + (count - failed) / 2;
         HBP__TRY(try_spread(b, mark, middle, capacity, max_members, &placed));
         if (placed)
@@ -435,12 +425,12 @@ static void compact(balanced *b)
         memset(b->taken, 0, (size_t)kept);
 }
 
-/* Packs of a bin: those of a micro-batch, doubled until they are MIN_WIDTH while rounding `least` packs up to
- * whole bins still adds little. */
+/* Packs of a bin: those of a micro-batch, doubled until they are HBP__FILL_MIN_WIDTH while rounding `least`
+ * packs up to whole bins still adds little. */
 static int64_t bin_width(int64_t packs, int64_t least)
 {
     int64_t width = packs;
-    while (width < MIN_WIDTH && least >= 2 * width * MIN_BINS)
+    while (width < HBP__FILL_MIN_WIDTH && least >= 2 * width * HBP__FILL_MIN_BINS)
         width *= 2;
     return width;
 }
@@ -489,7 +479,7 @@ static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_
     return HBP_OK;
 }
 
-static hbp_status fill(balanced *b, const hbp_lengths *lengths)
+static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
 {
     const hbp_groups *groups = b->groups;
     const hbp_fill_options *options = &b->options;
@@ -518,7 +508,7 @@ hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, 
     b.context = context;
     b.groups = groups;
     b.options = *options;
-    hbp_status status = fill(&b, lengths);
+    hbp_status status = fill_all(&b, lengths);
     hbp__items_close(&b.items);
     if (status == HBP_OK)
         *out = b.packs;

@@ -1,5 +1,5 @@
-/* The greedy fill as published: each group by iterative fill, then its gaps with samples of shorter groups.
- */
+/* The published fill (HBP, Algorithms 2, 5 and 6): each group by iterative fill, then its gaps with samples
+ * of shorter groups. */
 #include <string.h>
 
 #include "base/rng.h"
@@ -152,7 +152,7 @@ static hbp_status greedy_fill(paper *p, int64_t g, int64_t first)
     return HBP_OK;
 }
 
-static hbp_status fill(paper *p, const hbp_lengths *lengths, hbp_packs **out)
+static hbp_status fill_groups(paper *p, const hbp_lengths *lengths, hbp_packs **out)
 {
     int64_t last = p->groups->count - 1;
     hbp__fill_limits(p->groups, p->options, p->capacity, p->largest);
@@ -179,7 +179,7 @@ hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, con
     p.options = options;
     p.items.memory = p.sizes.memory = context->memory;
     p.max_samples = options->max_samples ? options->max_samples : INT64_MAX;
-    hbp_status status = fill(&p, lengths, out);
+    hbp_status status = fill_groups(&p, lengths, out);
     if (status == HBP_OK)
         (*out)->groups = groups->count;
     paper_close(&p);

@@ -6,23 +6,7 @@
 #include "base/scratch.h"
 #include "pack/fill/fill.h"
 #include "pack/fill/score.h"
-
-/* A tight fill is tried when it could save at least this share of the time. */
-#define WORTH_IT 200
-
-void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
-                      int64_t *largest)
-{
-    for (int64_t g = 0; g < groups->count; g++) {
-        capacity[g] = groups->pack_length[g] / options->pack_multiple * options->pack_multiple;
-        largest[g] =
-            hbp__min_i64(capacity[g], hbp__round_up(groups->threshold[g], options->sequence_multiple));
-        if (g && largest[g] < largest[g - 1])
-            largest[g] = largest[g - 1];
-    }
-    int64_t last = groups->count - 1;
-    largest[last] = capacity[last];
-}
+#include "pack/tuning.h"
 
 static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
 {
@@ -39,25 +23,6 @@ static hbp_status check_options(hbp_context *context, hbp_fill_options *options)
         options->sequence_multiple = 1;
     if (!options->pack_multiple)
         options->pack_multiple = 1;
-    return HBP_OK;
-}
-
-hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
-                             hbp_packs *packs)
-{
-    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS], tokens[HBP__MAX_GROUPS] = {0};
-    hbp__fill_limits(groups, options, capacity, largest);
-    packs->sequence_multiple = options->sequence_multiple;
-    packs->pack_multiple = 1; /* first without the packs' own padding, which another packing may not need */
-    HBP__TRY(hbp__packs_measure(context, packs));
-    packs->pack_multiple = options->pack_multiple;
-    for (int64_t p = 0; p < packs->count; p++) {
-        tokens[packs->group[p]] += packs->padded[p];
-        packs->padded[p] = hbp__round_up(packs->padded[p], packs->pack_multiple);
-    }
-    packs->groups = groups->count;
-    for (int64_t g = 0; g < groups->count; g++)
-        packs->bound[g] = hbp__max_i64(packs->bound[g], hbp__ceil_div(tokens[g], capacity[g]));
     return HBP_OK;
 }
 
@@ -104,7 +69,7 @@ static hbp_status balanced_or_tight(hbp_context *context, const hbp_lengths *len
     HBP__TRY(run_fill(context, hbp__fill_balanced, lengths, groups, options, &balanced));
     int64_t balanced_ns = 0, tight_ns = INT64_MAX;
     hbp_status status = hbp__packs_score(context, balanced, groups, 0, &balanced_ns);
-    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / WORTH_IT) {
+    if (status >= 0 && possible_saving(balanced, groups) > (double)balanced_ns / HBP__FILL_WORTH_TIGHT) {
         status = run_fill(context, hbp__fill_tight, lengths, groups, &tight_options, &tight);
         if (status >= 0)
             status = hbp__packs_score(context, tight, groups, 0, &tight_ns);

@@ -1,3 +1,4 @@
+/* Samples of items to packs, once each item has its pack; what linked samples forbid. */
 #include "pack/fill/item_fill.h"
 
 #include "base/scratch.h"

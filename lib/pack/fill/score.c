@@ -1,3 +1,4 @@
+/* The sum of slowest packs, each group sorted by time. */
 #include "pack/fill/score.h"
 
 #include "base/checked.h"

@@ -1,11 +1,10 @@
+/* Worst fit decreasing of runs over bins, by a heap; the last runs best fit. */
 #include "pack/fill/spread.h"
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "pack/tuning.h"
 #include "solve/gap_index.h"
-
-/* Share of all room that the last runs fill, best fit. */
-#define TAIL 16
 
 hbp_status hbp__bins_open(hbp_context *context, int64_t count, int64_t width, int64_t capacity,
                           int64_t max_items, hbp__bins *bins)
@@ -66,13 +65,14 @@ static int64_t run_tokens(const hbp__listing *listing, int64_t first, int64_t en
     return total;
 }
 
-/* Runs [0, head) go worst fit, the rest are the tail: as many of the last runs as fit a TAIL-th of the room.
+/* Runs [0, head) go worst fit, the rest are the tail: as many of the last runs as fit a HBP__FILL_TAIL-th of
+ * the room.
  */
 static int64_t find_head(const hbp__bins *bins, const hbp__listing *listing, int64_t runs)
 {
     int64_t left = 0, head = runs;
     for (int64_t b = 0; b < bins->count; b++)
-        left += bins->gap[b] / TAIL;
+        left += bins->gap[b] / HBP__FILL_TAIL;
     while (head > 0) {
         int64_t first = (head - 1) * bins->width, end = hbp__min_i64(first + bins->width, listing->count);
         left -= run_tokens(listing, first, end);
@@ -83,7 +83,7 @@ static int64_t find_head(const hbp__bins *bins, const hbp__listing *listing, int
     return head;
 }
 
-static void put(hbp__bins *bins, uint32_t b, int64_t total)
+static void put_run(hbp__bins *bins, uint32_t b, int64_t total)
 {
     bins->gap[b] -= total;
     bins->room[b]--;
@@ -104,7 +104,7 @@ static hbp_status spread_head(hbp__bins *bins, const hbp__listing *listing, int6
             continue;
         }
         bin_of[run] = b;
-        put(bins, b, run_tokens(listing, first, end));
+        put_run(bins, b, run_tokens(listing, first, end));
         sift_down(bins, 0);
     }
     return HBP_OK;
@@ -133,7 +133,7 @@ static hbp_status spread_tail(hbp__bins *bins, const hbp__listing *listing, int6
             *lost += end - first;
             continue;
         }
-        put(bins, b, run_tokens(listing, first, end));
+        put_run(bins, b, run_tokens(listing, first, end));
         index_bin(bins, index, b);
     }
     return HBP_OK;

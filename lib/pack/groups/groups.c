@@ -1,3 +1,5 @@
+/* hbp_plan_groups: checks the options, ranks the published hierarchy, the optimal ones and single levels, and
+ * keeps the best with a table of all. hbp_groups_create: groups given by hand. */
 #include "hbp/groups.h"
 
 #include <string.h>
@@ -6,16 +8,7 @@
 #include "base/scratch.h"
 #include "hbp/sp.h"
 #include "pack/groups/hierarchy.h"
-
-/* Rows of the table of hierarchies. */
-#define MAX_CANDIDATES 40
-/* Of the optimum's: the rest is the paper's and single levels. */
-#define MOST_OPTIMA 28
-/* Percent of tokens_per_step that a step may lack, unless the caller says otherwise. */
-#define DEFAULT_SLACK 25
-/* One more level must save this share of the epoch: it costs communicators, a last step that is not full, and
- * steps that look less like the data. */
-#define LEVEL_SHARE 1000
+#include "pack/tuning.h"
 
 /* Tokens of the longest item: a sample, or tied samples together, each padded. O(samples) with ties, else
  * O(1). */
@@ -152,8 +145,8 @@ hbp_status hbp__groups_lengths(hbp_context *context, const hbp_lengths *lengths,
 
 /* Fills in the defaults but for tokens_per_step, and refuses lengths past max_length. `limits` gets what
  * levels may be. */
-static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
-                          hbp_groups_options *options, hbp__level_limits *limits, int64_t *longest)
+static hbp_status resolve_options(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                  hbp_groups_options *options, hbp__level_limits *limits, int64_t *longest)
 {
     int64_t max_length = options->max_length; /* as given */
     HBP__TRY(hbp__groups_lengths(context, lengths, options, longest));
@@ -168,7 +161,7 @@ static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, cons
     if (!options->max_groups)
         options->max_groups = 6;
     if (!options->step_slack)
-        options->step_slack = DEFAULT_SLACK;
+        options->step_slack = HBP__GROUPS_SLACK;
     limits->tokens_per_step = options->tokens_per_step;
     limits->pack_multiple = multiple;
     limits->step_slack = hbp__max_i64(0, options->step_slack);
@@ -183,8 +176,8 @@ static hbp_status resolve(hbp_context *context, const hbp_lengths *lengths, cons
 }
 
 /* `estimator` tells what the groups hold; NULL for groups made without data. */
-static void store(const hbp_cost *cost, int64_t tokens_per_step, const hbp__estimator *estimator,
-                  const hbp__hierarchy *hierarchy, hbp_groups *groups)
+static void store_levels(const hbp_cost *cost, int64_t tokens_per_step, const hbp__estimator *estimator,
+                         const hbp__hierarchy *hierarchy, hbp_groups *groups)
 {
     groups->count = hierarchy->count;
     groups->tokens_per_step = tokens_per_step;
@@ -237,9 +230,9 @@ static void rank_candidate(hbp__hierarchy *list, int64_t *count, const hbp__hier
     int64_t at = *count;
     while (at > 0 && rank_ns(&list[at - 1], charge) > rank_ns(candidate, charge))
         at--;
-    if (*count == MAX_CANDIDATES)
+    if (*count == HBP__GROUPS_CANDIDATES)
         --*count;
-    if (at >= MAX_CANDIDATES)
+    if (at >= HBP__GROUPS_CANDIDATES)
         return;
     memmove(list + at + 1, list + at, (size_t)(*count - at) * sizeof *list);
     list[at] = *candidate;
@@ -308,12 +301,12 @@ static hbp_status rank_all(hbp_context *context, const hbp__estimator *estimator
     hbp_status paper_status = hbp__groups_paper(context, estimator, &published, &paper);
     if (options->mode == HBP_GROUPS_PAPER || paper_status != HBP_E_INFEASIBLE)
         HBP__TRY(paper_status);
-    context->message[0] = '\0';
-    int64_t optima = MOST_OPTIMA;
-    hbp__hierarchy *optimal = list + MAX_CANDIDATES + 1;
+    hbp__forgive(context);
+    int64_t optima = HBP__GROUPS_OPTIMA;
+    hbp__hierarchy *optimal = list + HBP__GROUPS_CANDIDATES + 1;
     HBP__TRY(hbp__groups_optimal(context, estimator, limits, options->max_groups, optimal, &optima));
     HBP__TRY(hbp__tick(context, "groups", 1, 2));
-    int64_t charge = optima ? optimal[0].epoch_ns / LEVEL_SHARE : 0;
+    int64_t charge = optima ? optimal[0].epoch_ns / HBP__GROUPS_LEVEL_SHARE : 0;
     for (int64_t i = 0; i < optima; i++)
         rank_candidate(list, count, &optimal[i], charge);
     if (paper_status == HBP_OK && (options->mode == HBP_GROUPS_PAPER || paper.count <= options->max_groups))
@@ -352,9 +345,9 @@ static void write_candidate(const hbp__estimator *estimator, const hbp__hierarch
     hbp__groups_describe(c->pack_length, c->sp, c->count, groups->candidate_text[i]);
 }
 
-static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
-                         const hbp__level_limits *limits, const hbp_groups_options *options,
-                         hbp__hierarchy *list, hbp_groups **out)
+static hbp_status choose_hierarchy(hbp_context *context, const hbp__estimator *estimator,
+                                   const hbp__level_limits *limits, const hbp_groups_options *options,
+                                   hbp__hierarchy *list, hbp_groups **out)
 {
     int64_t count = 0;
     HBP__TRY(rank_all(context, estimator, limits, options, list, &count));
@@ -363,7 +356,7 @@ static hbp_status choose(hbp_context *context, const hbp__estimator *estimator,
     hbp_groups *groups = hbp__groups_new(&context->memory, count);
     if (!groups)
         return hbp__fail_memory(context, "the groups");
-    store(estimator->cost, limits->tokens_per_step, estimator, &list[0], groups);
+    store_levels(estimator->cost, limits->tokens_per_step, estimator, &list[0], groups);
     /* The others by their times alone: what is charged for levels only decides which is chosen. */
     for (int64_t i = 2; i < count; i++) {
         hbp__hierarchy one = list[i];
@@ -388,16 +381,16 @@ static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, 
     int64_t longest;
     const hbp_cost capped = hbp__cost_capped(cost, all.tokens_per_rank);
     hbp__level_limits limits;
-    HBP__TRY(resolve(context, lengths, &capped, &all, &limits, &longest));
+    HBP__TRY(resolve_options(context, lengths, &capped, &all, &limits, &longest));
     HBP__TRY(hbp__tick(context, "groups", 0, 2));
     if (!limits.tokens_per_step)
         HBP__TRY(hbp__groups_step_tokens(context, lengths, &capped, &all, &limits, longest,
                                          &limits.tokens_per_step));
     hbp__estimator estimator;
     HBP__TRY(hbp__estimator_open(context, lengths, &capped, all.sequence_multiple, &estimator));
-    hbp__hierarchy *list = hbp__take(context, MAX_CANDIDATES + 1 + MOST_OPTIMA, sizeof *list);
+    hbp__hierarchy *list = hbp__take(context, HBP__GROUPS_CANDIDATES + 1 + HBP__GROUPS_OPTIMA, sizeof *list);
     HBP__TRY(hbp__scratch_check(context, "the table of hierarchies"));
-    return choose(context, &estimator, &limits, &all, list, out);
+    return choose_hierarchy(context, &estimator, &limits, &all, list, out);
 }
 
 hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
@@ -423,7 +416,7 @@ hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, con
                               c->recompute[g],    cost->terms.ranks / c->sp[g],
                               c->micro_batches[g]};
     }
-    store(cost, groups->tokens_per_step, NULL, &hierarchy, made);
+    store_levels(cost, groups->tokens_per_step, NULL, &hierarchy, made);
     memcpy(made->tokens, c->tokens, sizeof c->tokens);
     made->candidate[0] = *c;
     made->candidate_ns[0] = c->epoch_ns;
@@ -512,7 +505,7 @@ hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t
     hbp_groups *groups = hbp__groups_new(&context->memory, 1);
     if (!groups)
         return hbp__fail_memory(context, "the groups");
-    store(cost, step_tokens, NULL, &hierarchy, groups);
+    store_levels(cost, step_tokens, NULL, &hierarchy, groups);
     hbp__groups_describe(groups->pack_length, groups->sp, count, groups->candidate_text[0]);
     *out = groups;
     return HBP_OK;

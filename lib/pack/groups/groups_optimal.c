@@ -17,9 +17,7 @@
 
 #include "base/scratch.h"
 #include "pack/groups/level_list.h"
-
-/* Paths kept of each number of edges to each threshold. */
-#define PATHS 8
+#include "pack/tuning.h"
 
 typedef struct level_set {
     uint64_t word[HBP__MAX_LEVELS / 64];
@@ -36,7 +34,7 @@ typedef struct edge {
 /* Paths of k edges to a threshold, best first: after the best those that lack a level that all the better
  * ones have, so that for any level the best path without it is there. */
 typedef struct ends {
-    edge end[PATHS];
+    edge end[HBP__GROUPS_PATHS];
     int count;
     int is_full; /* no level is in all of them: a worse one adds nothing */
 } ends;
@@ -53,7 +51,7 @@ static int has_level(const level_set *set, int64_t level)
     return set->word[level / 64] >> (level % 64) & 1;
 }
 
-/* Puts a path among the best. O(PATHS). */
+/* Puts a path among the best. O(HBP__GROUPS_PATHS). */
 static void improve(ends *best, const edge *e)
 {
     const ends old = *best;
@@ -61,7 +59,7 @@ static void improve(ends *best, const edge *e)
     int is_in = 0;
     memset(&common, 0xff, sizeof common);
     best->count = best->is_full = 0;
-    for (int i = 0; i + is_in <= old.count && best->count < PATHS && !best->is_full;) {
+    for (int i = 0; i + is_in <= old.count && best->count < HBP__GROUPS_PATHS && !best->is_full;) {
         int is_next = !is_in && (i == old.count || e->ns < old.end[i].ns);
         const edge *next = is_next ? e : &old.end[i];
         uint64_t lacks = 0, left = 0;

@@ -5,6 +5,7 @@
  * l_max}; l_max / sp_max is dropped when it is below l_best. */
 #include "hbp/sp.h"
 #include "pack/groups/hierarchy.h"
+#include "parallel/choose_sp.h"
 
 /* Adds a level for packs of `length` on `sp` ranks, in ascending order, unless its length is there already.
  */
@@ -36,28 +37,40 @@ static double short_squares_per_token(const hbp__estimator *estimator, int64_t m
     return bin ? estimator->squares_before[bin] / (double)estimator->tokens_before[bin] : (double)min_length;
 }
 
-/* hbp_choose_sp among the degrees that the limits allow packs of `length` tokens: the larger ones, so a rear
- * part of the tables. */
-static hbp_status choose_sp(hbp_context *context, const hbp__estimator *estimator,
-                            const hbp__level_limits *limits, int64_t length, const hbp_sp_options *options,
-                            hbp_sp_choice *choice)
+/* The degrees that the limits allow packs of `length` tokens are the larger ones: a rear part of the tables,
+ * which *rear borrows. 0 when there are none. */
+static int allowed_degrees(const hbp__estimator *estimator, const hbp__level_limits *limits, int64_t length,
+                           hbp_cost *rear)
 {
-    hbp_cost rear = *estimator->cost; /* borrows the tables */
     hbp__level level;
-    while (rear.terms.degrees &&
-           !hbp__level_allow(estimator->cost, limits, rear.degree[0], length, 0, &level)) {
-        rear.terms.degrees--;
-        rear.degree++;
-        rear.sp_latency_ns++;
-        rear.sp_ns_per_token++;
+    *rear = *estimator->cost;
+    while (rear->terms.degrees &&
+           !hbp__level_allow(estimator->cost, limits, rear->degree[0], length, 0, &level)) {
+        rear->terms.degrees--;
+        rear->degree++;
+        rear->sp_latency_ns++;
+        rear->sp_ns_per_token++;
     }
-    int32_t widest = estimator->cost->terms.degrees - 1;
-    if (!rear.terms.degrees && hbp__cost_fewest_layers(estimator->cost, widest, length, 0) >= 0)
-        return hbp__fail(context, HBP_E_INFEASIBLE,
-                         "groups: a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
-                         "(%lld tokens) or a rank may hold",
-                         (long long)length, (int)rear.degree[-1], (long long)limits->tokens_per_step);
-    return hbp_choose_sp(context, rear.terms.degrees ? &rear : estimator->cost, length, options, choice);
+    return rear->terms.degrees > 0;
+}
+
+/* The degree of the longest packs, which there must be. */
+static hbp_status choose_longest(hbp_context *context, const hbp__estimator *estimator,
+                                 const hbp__level_limits *limits, const hbp_sp_options *options,
+                                 hbp_sp_choice *choice)
+{
+    const hbp_cost *cost = estimator->cost;
+    int64_t length = limits->max_length;
+    int32_t widest = cost->terms.degrees - 1;
+    hbp_cost rear;
+    if (allowed_degrees(estimator, limits, length, &rear))
+        return hbp__choose_sp(context, &rear, length, options, choice);
+    if (hbp__cost_fewest_layers(cost, widest, length, 0) < 0)
+        return hbp__choose_sp(context, cost, length, options, choice);
+    return hbp__fail(context, HBP_E_INFEASIBLE,
+                     "groups: a pack of %lld tokens on every SP group of %d rank(s) passes what a step "
+                     "(%lld tokens) or a rank may hold",
+                     (long long)length, (int)cost->degree[widest], (long long)limits->tokens_per_step);
 }
 
 hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimator,
@@ -70,15 +83,17 @@ hbp_status hbp__groups_paper(hbp_context *context, const hbp__estimator *estimat
     options.tokens_per_step = limits->tokens_per_step;
     options.squares_per_token = short_squares_per_token(estimator, min_length);
     hbp_sp_choice best, choice, longest;
-    best.struct_size = choice.struct_size = longest.struct_size = sizeof choice;
-    HBP__TRY(choose_sp(context, estimator, limits, max_length, &options, &longest));
+    HBP__TRY(choose_longest(context, estimator, limits, &options, &longest));
     best = longest;
     int64_t best_length = max_length;
     for (int64_t length = hbp__min_i64(min_length, max_length); length < max_length; length *= 2) {
-        hbp_status status = choose_sp(context, estimator, limits, length, &options, &choice);
-        if (status == HBP_E_INFEASIBLE)
+        hbp_cost rear;
+        int fits;
+        if (!allowed_degrees(estimator, limits, length, &rear))
             continue;
-        HBP__TRY(status);
+        HBP__TRY(hbp__find_sp(context, &rear, length, &options, &choice, &fits));
+        if (!fits)
+            continue;
         if (choice.step_ns < best.step_ns) {
             best = choice;
             best_length = length;

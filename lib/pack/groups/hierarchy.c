@@ -1,12 +1,11 @@
+/* Sums over the histogram, and what a level and a hierarchy take by them. */
 #include "pack/groups/hierarchy.h"
 
 #include <string.h>
 
 #include "base/scratch.h"
 #include "data/packs/items.h"
-
-/* Of so many items in a pack, sizes no longer matter. */
-#define MANY 8
+#include "pack/tuning.h"
 
 /* Mean squares of the items in bin `b`. */
 static double bin_square(const hbp__estimator *e, int64_t b)
@@ -196,7 +195,7 @@ static int64_t least_packs(const hbp__estimator *e, int64_t low, int64_t high, i
 static double filler_tokens(const hbp__estimator *e, int64_t low, int64_t room, int64_t packs)
 {
     int64_t share = room / packs, fit = share / e->size[0];
-    if (fit < MANY)
+    if (fit < HBP__GROUPS_MANY_ITEMS)
         share = fit * e->size[0];
     return (double)hbp__min_i64(share * packs, e->padded_before[low]);
 }

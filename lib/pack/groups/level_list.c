@@ -1,13 +1,8 @@
+/* Candidate levels of every degree and number of micro-batches, their thresholds, and what is left out. */
 #include "pack/groups/level_list.h"
+#include "pack/tuning.h"
 
 #include <string.h>
-
-/* Micro-batches of a step up to here are tried one by one, more of them in steps of a quarter. */
-#define FEW_MICRO_BATCHES 12
-/* Where the data make so many micro-batches, whether the last of them is full no longer matters. */
-#define MANY_MICRO_BATCHES 64
-/* A threshold is left out where this share of the tokens and of the squares stays undivided. */
-#define SMALL_SHARE 32
 
 typedef struct listing {
     const hbp__estimator *estimator;
@@ -91,7 +86,7 @@ static void list_levels(const listing *l)
     add_longest(l, limits->tokens_per_step - limits->tokens_per_step / 100 * limits->step_slack);
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         int32_t sp = cost->degree[row];
-        for (int64_t m = 1; m > 0; m += m < FEW_MICRO_BATCHES ? 1 : m / 4) {
+        for (int64_t m = 1; m > 0; m += m < HBP__GROUPS_FEW_BATCHES ? 1 : m / 4) {
             int64_t length = limits->tokens_per_step / (cost->terms.ranks / sp) / m;
             length = length / limits->pack_multiple * limits->pack_multiple;
             if (length < limits->min_length || length < 1)
@@ -136,8 +131,10 @@ static void list_thresholds(const listing *l)
 /* Whether the items in bins [low, high) are a small share of all, by tokens and by squares. */
 static int is_small(const hbp__estimator *e, int64_t low, int64_t high)
 {
-    return (e->padded_before[high] - e->padded_before[low]) * SMALL_SHARE < e->padded_before[e->bins] &&
-           (e->squares_before[high] - e->squares_before[low]) * SMALL_SHARE < e->squares_before[e->bins];
+    return (e->padded_before[high] - e->padded_before[low]) * HBP__GROUPS_THRESHOLD_SHARE <
+               e->padded_before[e->bins] &&
+           (e->squares_before[high] - e->squares_before[low]) * HBP__GROUPS_THRESHOLD_SHARE <
+               e->squares_before[e->bins];
 }
 
 static void thin_thresholds(const listing *l)
@@ -175,7 +172,7 @@ static void thin_levels(const listing *l)
     for (int64_t i = 0; i < list->levels; i++) {
         const hbp__level *level = &list->level[i];
         is_beaten[i] = 0;
-        if (e->padded_before[e->bins] / level->packs / level->pack_length < MANY_MICRO_BATCHES)
+        if (e->padded_before[e->bins] / level->packs / level->pack_length < HBP__GROUPS_MANY_BATCHES)
             continue;
         for (int64_t k = 0; k < list->levels; k++)
             is_beaten[i] |= list->level[k].sp == level->sp &&

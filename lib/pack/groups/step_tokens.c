@@ -1,5 +1,6 @@
 /* The tokens of a step where the caller gives none. */
 #include "pack/groups/hierarchy.h"
+#include "pack/tuning.h"
 
 /* Packs of `length` tokens, one on every SP group of the degree with the least time: *packs of them. 0 when
  * no degree holds one. Degrees that stay on fast links come first: a better network should not make steps
@@ -24,12 +25,9 @@ static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, in
     return best_ns >= 0;
 }
 
-/* What a pack pays once need be no less than this share of its time. */
-#define SMALL_SHARE 20
-
 /* Tokens on a rank at which a token takes least: what a pack pays once is then shared by many, and no more
  * layers are recomputed than that is worth. Those are capacities: between two of them every token more is a
- * gain, until what is paid once is a SMALL_SHARE of the time. */
+ * gain, until what is paid once is a HBP__STEP_ONCE_SHARE of the time. */
 static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *limits)
 {
     double best_ns = -1;
@@ -48,7 +46,7 @@ static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *l
             double ns = (double)sp * hbp__cost_ns(cost, row, c, tokens, 0, 0) / tokens;
             if (best_ns < 0 || ns < best_ns) {
                 double once = hbp__cost_ns(cost, row, c, 0, 0, 0), each = ns / (double)sp - once / tokens;
-                double enough = (SMALL_SHARE - 1) * once;
+                double enough = (HBP__STEP_ONCE_SHARE - 1) * once;
                 best_ns = ns;
                 best = enough < each * tokens ? hbp__round_i64(enough / each) / sp : length / sp;
             }
@@ -73,13 +71,6 @@ static double token_ns(const hbp_cost *cost, const hbp__level_limits *limits, in
     return best_ns;
 }
 
-/* Up to so many micro-batches of longest packs, a step holds whole ones of them: a part would be left over.
- */
-#define FEW_BATCHES 3
-
-/* Percent that a token may take longer than it need for a step to stay as small as longest packs make it. */
-#define MOST_LOSS 1
-
 /* The larger of a micro-batch of longest packs and the best tokens of all ranks; few of the former are made
  * whole, to the nearest number. A step of longest packs that is no whole number of micro-batches of the best
  * tokens, nor within the slack of one, nor cut well by another number, is made one. */
@@ -88,13 +79,13 @@ static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limi
 {
     int64_t all = hbp__mul_saturating(best, cost->terms.ranks);
     if (all > batch)
-        return all / batch < FEW_BATCHES ? (all + batch / 2) / batch * batch : all;
+        return all / batch < HBP__STEP_WHOLE ? (all + batch / 2) / batch * batch : all;
     if (best < 1)
         return batch;
     int64_t fewer = batch / all, rank_tokens = hbp__ceil_div(batch, cost->terms.ranks);
     if (fewer * all >= batch - batch / 100 * limits->step_slack)
         return batch;
-    double least = token_ns(cost, limits, best) * (100 + MOST_LOSS) / 100;
+    double least = token_ns(cost, limits, best) * (100 + HBP__STEP_MOST_LOSS) / 100;
     for (int64_t count = fewer; count <= fewer + 1; count++) {
         double ns = token_ns(cost, limits, hbp__ceil_div(rank_tokens, count));
         if (ns >= 0 && ns <= least)

@@ -36,8 +36,8 @@ static int64_t tokens_per_unit(const hbp_lengths *lengths)
 }
 
 /* What packs come to under the budgets in *b; *samples is how many they hold. */
-static hbp_status measure(hbp_context *context, const hbp_lengths *lengths,
-                          const hbp_budgets_options *options, hbp_budgets *b, int64_t *samples)
+static hbp_status measure_pair(hbp_context *context, const hbp_lengths *lengths,
+                               const hbp_budgets_options *options, hbp_budgets *b, int64_t *samples)
 {
     hbp_iterative_fill_options fill = {.struct_size = sizeof fill,
                                        .mode = HBP_ISF_REFERENCE,
@@ -86,8 +86,8 @@ static int is_better(const hbp_budgets *a, const hbp_budgets *b)
 /* Pairs past a limit are passed over, from above or by ending the way up. The published search goes on for
  * ever where this one ends: upwards once one pack holds everything, downwards once packs hold fewer than
  * `samples` (budgets below would be met by leaving most samples out). */
-static hbp_status walk(hbp_context *context, const hbp_lengths *lengths, const hbp_budgets_options *options,
-                       int64_t unit, hbp_budgets *best)
+static hbp_status walk_line(hbp_context *context, const hbp_lengths *lengths,
+                            const hbp_budgets_options *options, int64_t unit, hbp_budgets *best)
 {
     int64_t tokens = START_TOKENS, vision = START_TOKENS / unit;
     int32_t tried = 0, is_down = 0;
@@ -100,7 +100,7 @@ static hbp_status walk(hbp_context *context, const hbp_lengths *lengths, const h
             is_down = 1;
         } else {
             tried++;
-            HBP__TRY(measure(context, lengths, options, &here, &samples));
+            HBP__TRY(measure_pair(context, lengths, options, &here, &samples));
             int is_few = samples < here.packs * options->samples || !here.packs;
             int is_many = samples > here.packs * ((int64_t)options->samples + 1);
             if (!is_few && !is_many && (!best->packs || is_better(&here, best)))
@@ -130,7 +130,7 @@ hbp_status hbp__budgets_line(hbp_context *context, const hbp_lengths *lengths,
             "budgets: %lld tokens are fewer than %d for each of %lld vision units; the line has no "
             "direction",
             (long long)lengths->tokens, UNIT_MULTIPLE - 1, (long long)lengths->vision_sum);
-    HBP__TRY(walk(context, lengths, options, unit, &best));
+    HBP__TRY(walk_line(context, lengths, options, unit, &best));
     if (!best.packs)
         return hbp__fail(
             context, HBP_E_INFEASIBLE,

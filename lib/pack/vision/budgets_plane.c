@@ -8,7 +8,7 @@
  *   2. around the best pairs, the token budget in halving steps, and where vision budgets were left out, the
  *      vision budget;
  *   3. the best few, each of another vision budget, filled with all samples.
- * O(pairs) fills of at most PART samples and FINALISTS of all. */
+ * O(pairs) fills of at most HBP__BUDGETS_PART samples and HBP__BUDGETS_FINALISTS of all. */
 #include "pack/vision/budgets.h"
 
 #include <string.h>
@@ -17,17 +17,13 @@
 #include "base/scratch.h"
 #include "data/packs/items.h"
 #include "data/packs/packs.h"
+#include "pack/tuning.h"
 #include "pack/vision/dist_ratio.h"
 #include "pack/vision/vector_fill.h"
 #include "solve/vector/vectors.h"
 
 enum {
-    PART = 8192,   /* samples, or tied samples, that pairs are tried with */
-    COLUMNS = 24,  /* vision budgets of the first round */
-    HELD = 4,      /* numbers of samples a pack where there is one vision budget */
-    FINALISTS = 4, /* pairs that are refined, and pairs that are filled with all samples */
     MOST_PAIRS = 512,
-    COMPARED = 1 << 17, /* samples up to which all of those are filled, else the first that holds enough */
     HOPELESS = 8 /* score of a pair under which packs hold too few samples or too many; others are below 4 */
 };
 
@@ -61,7 +57,8 @@ static int holds_enough(const plane *p, int64_t samples, int64_t packs)
 }
 
 /* What packs of these loads come to. */
-static void judge(const plane *p, const int64_t *vision, const int64_t *tokens, int64_t packs, hbp_budgets *b)
+static void judge_packs(const plane *p, const int64_t *vision, const int64_t *tokens, int64_t packs,
+                        hbp_budgets *b)
 {
     double sum_vision = 0, sum_tokens = 0, count = (double)packs;
     for (int64_t k = 0; k < packs; k++) {
@@ -80,7 +77,7 @@ static void judge(const plane *p, const int64_t *vision, const int64_t *tokens, 
 /* A sample of the items, every so many of them in the order of tokens. */
 static hbp_status take_items(plane *p, const hbp__items *items)
 {
-    p->part = hbp__min_i64(PART, items->count);
+    p->part = hbp__min_i64(HBP__BUDGETS_PART, items->count);
     uint64_t rows = (uint64_t)p->part;
     p->vision = hbp__take_zero(p->context, rows, sizeof *p->vision);
     p->tokens = hbp__take(p->context, rows, sizeof *p->tokens);
@@ -135,7 +132,7 @@ static hbp_status try_pair(plane *p, int64_t vision, int64_t tokens, int64_t *at
         length[p->pack_of[i]] += p->tokens[i];
     }
     hbp_budgets b = {.max_vision = vision, .max_tokens = tokens};
-    judge(p, held, length, packing.packs, &b);
+    judge_packs(p, held, length, packing.packs, &b);
     int fits = holds_enough(p, p->part_samples, packing.packs);
     double average = (double)p->part_samples / (double)packing.packs;
     p->pair[p->pairs] = (pair){vision, tokens, fits ? b.score : HOPELESS, average};
@@ -163,8 +160,8 @@ static hbp_status try_column(plane *p, int64_t vision, double held)
 static hbp_status try_columns(plane *p, int64_t vision)
 {
     double least = p->options->samples, most = p->options->most_samples;
-    for (int k = 0; k <= HELD; k++)
-        HBP__TRY(try_column(p, vision, least + (most - least) * k / HELD));
+    for (int k = 0; k <= HBP__BUDGETS_HELD; k++)
+        HBP__TRY(try_column(p, vision, least + (most - least) * k / HBP__BUDGETS_HELD));
     return HBP_OK;
 }
 
@@ -178,7 +175,7 @@ static hbp_status scan(plane *p, int64_t *step)
     double mean = (double)l->vision_sum / (double)l->count;
     int64_t high = hbp__min_i64(p->most_vision, (int64_t)(mean * (most_samples + .1)) + 1);
     int64_t low = hbp__max_i64(p->least_vision, (int64_t)(mean * samples));
-    *step = hbp__max_i64(1, (high - low) / COLUMNS);
+    *step = hbp__max_i64(1, (high - low) / HBP__BUDGETS_COLUMNS);
     if (low > high)
         return try_columns(p, hbp__max_i64(p->least_vision, high));
     for (int64_t vision = low; vision <= high; vision += *step) {
@@ -242,7 +239,7 @@ static hbp_status fill_all(plane *p, const pair *q, hbp_budgets *b)
     hbp_packs *packs = NULL;
     HBP__TRY(hbp__vector_fill(p->context, p->lengths, &fill, &packs));
     *b = (hbp_budgets){.max_vision = q->vision, .max_tokens = q->tokens};
-    judge(p, packs->vision, packs->padded, packs->count, b);
+    judge_packs(p, packs->vision, packs->padded, packs->count, b);
     b->samples_per_pack = (double)p->lengths->count / (double)packs->count;
     if (!holds_enough(p, p->lengths->count, packs->count))
         b->packs = 0;
@@ -250,12 +247,12 @@ static hbp_status fill_all(plane *p, const pair *q, hbp_budgets *b)
     return HBP_OK;
 }
 
-/* The best pairs, each of another vision budget, into best [FINALISTS]; returns how many. */
+/* The best pairs, each of another vision budget, into best [HBP__BUDGETS_FINALISTS]; returns how many. */
 static int64_t list_best(plane *p, pair *best)
 {
     int64_t count = 0;
     sort_pairs(p);
-    for (int64_t i = 0; i < p->pairs && count < FINALISTS && p->pair[i].score < HOPELESS; i++) {
+    for (int64_t i = 0; i < p->pairs && count < HBP__BUDGETS_FINALISTS && p->pair[i].score < HOPELESS; i++) {
         int64_t k = 0;
         while (k < count && best[k].vision != p->pair[i].vision)
             k++;
@@ -265,9 +262,9 @@ static int64_t list_best(plane *p, pair *best)
     return count;
 }
 
-static hbp_status search(plane *p, hbp_budgets *out)
+static hbp_status search_plane(plane *p, hbp_budgets *out)
 {
-    pair best[FINALISTS];
+    pair best[HBP__BUDGETS_FINALISTS];
     int64_t step;
     HBP__TRY(take_part(p));
     HBP__TRY(scan(p, &step));
@@ -280,7 +277,7 @@ static hbp_status search(plane *p, hbp_budgets *out)
         HBP__TRY(fill_all(p, &best[k], &b));
         if (b.packs && (!out->packs || b.score < out->score))
             *out = b;
-        if (out->packs && p->lengths->count > COMPARED)
+        if (out->packs && p->lengths->count > HBP__BUDGETS_COMPARED)
             break;
     }
     out->considered = (int32_t)p->pairs;
@@ -342,7 +339,7 @@ hbp_status hbp__budgets_plane(hbp_context *context, const hbp_lengths *lengths,
     p->least_tokens = lengths->bin_length[lengths->bins - 1];
     p->most_tokens = options->max_tokens;
     hbp_budgets best = {.packs = 0};
-    HBP__TRY(search(p, &best));
+    HBP__TRY(search_plane(p, &best));
     if (!best.packs)
         return fail(p);
     *out = best;

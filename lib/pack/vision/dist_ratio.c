@@ -1,3 +1,4 @@
+/* OmniBal's DistRatio of packs in the order that they stand in. */
 #include "pack/vision/dist_ratio.h"
 
 #include "base/checked.h"

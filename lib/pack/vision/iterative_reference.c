@@ -102,7 +102,7 @@ static hbp_status reserve_dropped(const filling *f, int64_t count)
     return HBP_OK;
 }
 
-static void drop(const filling *f, int64_t index, int32_t reason)
+static void drop_sample(const filling *f, int64_t index, int32_t reason)
 {
     f->packs->dropped_sample[f->packs->dropped] = (uint32_t)index;
     f->packs->dropped_reason[f->packs->dropped++] = reason;
@@ -124,7 +124,8 @@ static hbp_status gather_all(filling *f, int64_t *over)
     for (int64_t i = 0; i < lengths->count; i++) {
         int64_t tokens = tokens_of(f, f->waiting[i]);
         if (is_over(f, tokens, vision_of(f, f->waiting[i])))
-            drop(f, i, tokens > f->options->max_tokens ? HBP_DROPPED_OVERLONG : HBP_DROPPED_OVERVISION);
+            drop_sample(f, i,
+                        tokens > f->options->max_tokens ? HBP_DROPPED_OVERLONG : HBP_DROPPED_OVERVISION);
     }
     return HBP_OK;
 }
@@ -183,7 +184,7 @@ static hbp_status lose(const filling *f, int64_t first, int64_t end)
 {
     HBP__TRY(reserve_dropped(f, end - first));
     for (int64_t i = first; i < end; i++)
-        drop(f, index_of(f, f->waiting[i]), HBP_DROPPED_LOST);
+        drop_sample(f, index_of(f, f->waiting[i]), HBP_DROPPED_LOST);
     return HBP_OK;
 }
 

@@ -47,7 +47,7 @@ static long long id_of(const vector_fill *f, int64_t sample)
     return (long long)(f->lengths->origin ? f->lengths->origin[sample] : sample);
 }
 
-static hbp_status refuse(const vector_fill *f, int64_t count, int64_t first)
+static hbp_status refuse_item(const vector_fill *f, int64_t count, int64_t first)
 {
     int is_long = reason_of(f, first) == HBP_DROPPED_OVERLONG;
     int64_t size = is_long ? hbp__round_up(hbp__lengths_get(f->lengths, first), f->options->sequence_multiple)
@@ -98,7 +98,7 @@ static hbp_status find_over(vector_fill *f)
             first = i;
     }
     if (f->options->over_long == HBP_OVERLONG_ERROR)
-        return refuse(f, f->dropped, first);
+        return refuse_item(f, f->dropped, first);
     if (lengths->tie)
         HBP__TRY(drop_tied(f));
     if (f->dropped == lengths->count)
@@ -198,7 +198,7 @@ static hbp_status name_packs(vector_fill *f, int64_t count, int64_t bound, hbp_p
     return status;
 }
 
-static hbp_status run(vector_fill *f, hbp_packs **out)
+static hbp_status fill_vectors(vector_fill *f, hbp_packs **out)
 {
     const hbp_iterative_fill_options *o = f->options;
     HBP__TRY(find_over(f));
@@ -233,7 +233,7 @@ hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
     vector_fill f = {.context = context, .lengths = lengths, .options = options};
     f.max_tokens = options->max_tokens / options->pack_multiple * options->pack_multiple;
     f.items.memory = context->memory;
-    hbp_status status = run(&f, out);
+    hbp_status status = fill_vectors(&f, out);
     hbp__items_close(&f.items);
     return hbp__leave(context, mark, status);
 }

@@ -1,3 +1,4 @@
+/* A schedule walked through: when each operation begins, once all it waits for has ended. */
 #include "simulate/pipeline/pipeline.h"
 
 #include "base/checked.h"

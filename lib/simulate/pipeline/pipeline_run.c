@@ -56,8 +56,8 @@ static void record(void *user, int64_t row, const hbp__operation_run *o)
     run->operation_ends[row] = o->end_ns;
 }
 
-static hbp_status simulate(hbp_context *context, hbp__schedule *schedule, const hbp__stage_times *times,
-                           const int32_t *order, hbp_pipeline_run **out)
+static hbp_status simulate_run(hbp_context *context, hbp__schedule *schedule, const hbp__stage_times *times,
+                               const int32_t *order, hbp_pipeline_run **out)
 {
     hbp_pipeline_run *run = NULL;
     HBP__TRY(hbp__pipeline_run_new(context, schedule->stages, schedule->chunks / schedule->stages,
@@ -89,7 +89,7 @@ static hbp_status run_pipeline(hbp_context *context, const hbp_layers *layers, c
         if (order)
             status = check_order(context, order, p.micro_batches);
         if (status >= 0)
-            status = simulate(context, &schedule, &times, order, out);
+            status = simulate_run(context, &schedule, &times, order, out);
         hbp__schedule_close(&schedule);
     }
     hbp__stage_times_close(&times);
@@ -122,8 +122,8 @@ static hbp_status check_option(hbp_context *context, const char *name, int32_t v
                                        (int)of_run);
 }
 
-static hbp_status compare(hbp_context *context, const hbp_pipeline_run *run, const hbp_layers *layers,
-                          const int32_t *cuts, const hbp_pipeline_options *pipeline)
+static hbp_status compare_run(hbp_context *context, const hbp_pipeline_run *run, const hbp_layers *layers,
+                              const int32_t *cuts, const hbp_pipeline_options *pipeline)
 {
     const hbp_pipeline_summary *s = &run->summary;
     hbp_pipeline_options p;
@@ -149,7 +149,7 @@ static hbp_status validate(hbp_context *context, const hbp_pipeline_run *run, co
     HBP__TRY(hbp__pipeline_run_check(context, run));
     if (hbp__pipeline_run_digest(run) != run->summary.digest)
         return hbp__fail(context, HBP_E_INVALID, "the digest is not that of the operations");
-    return layers ? compare(context, run, layers, cuts, pipeline) : HBP_OK;
+    return layers ? compare_run(context, run, layers, cuts, pipeline) : HBP_OK;
 }
 
 hbp_status hbp_pipeline_run_validate(hbp_context *context, const hbp_pipeline_run *run,

@@ -82,7 +82,7 @@ static void sum_add(bound_sum *sum, double term)
 
 /* F(theta): ns of all micro-batches, with share theta of the packs' own time charged to tokens and the rest
  * to the steps. O(bins x lines), where few lines survive. */
-static hbp_status area(hbp_context *context, const bound_problem *p, double theta, double *ns)
+static hbp_status sum_area(hbp_context *context, const bound_problem *p, double theta, double *ns)
 {
     bound_sum sum = {p->vision_ns, 0};
     int64_t next = 0, fronts = 0, actives = 0;
@@ -118,7 +118,7 @@ static hbp_status area(hbp_context *context, const bound_problem *p, double thet
 static hbp_status greatest_area(hbp_context *context, const bound_problem *p, double *ns)
 {
     double best = 1;
-    HBP__TRY(area(context, p, best, ns));
+    HBP__TRY(sum_area(context, p, best, ns));
     if (!(p->pack_ns > 0) || p->steps < 1)
         return HBP_OK;
     for (double stride = 1; stride >= 0.125; stride /= 2) {
@@ -127,7 +127,7 @@ static hbp_status greatest_area(hbp_context *context, const bound_problem *p, do
             double theta = centre + side * stride, here;
             if (theta < 0 || theta > 1)
                 continue;
-            HBP__TRY(area(context, p, theta, &here));
+            HBP__TRY(sum_area(context, p, theta, &here));
             if (here > *ns) {
                 *ns = here;
                 best = theta;
@@ -217,7 +217,7 @@ static int64_t round_up_i64(double x)
     return floor + ((double)floor < x);
 }
 
-static hbp_status solve(hbp_context *context, bound_problem *p, int64_t *bound_ns)
+static hbp_status solve_bound(hbp_context *context, bound_problem *p, int64_t *bound_ns)
 {
     const hbp_cost_terms *t = &p->cost->terms;
     HBP__TRY(list_points(context, p));
@@ -255,7 +255,7 @@ hbp_status hbp__bound(hbp_context *context, const hbp_cost *cost, int64_t bins, 
     bound_problem problem = {.cost = cost, .bins = bins, .length = length, .count = count, .steps = steps};
     problem.vision_ns = cost->terms.ns_per_vision * (double)vision;
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, solve(context, &problem, bound_ns));
+    return hbp__leave(context, mark, solve_bound(context, &problem, bound_ns));
 }
 
 /* Lengths up to this are counted in a table; longer samples are few, so they are sorted. */

@@ -1,3 +1,4 @@
+/* Quantiles and variation of what steps hold. */
 #include "simulate/plan/metrics.h"
 
 #include <math.h>

@@ -93,7 +93,7 @@ static double communication_ns(const hbp_cost *cost, int32_t row, int32_t recomp
 }
 
 /* Rounds *tokens up to a multiple; 0 when that is too large. */
-static int pad(int64_t *tokens, int64_t multiple)
+static int pad_tokens(int64_t *tokens, int64_t multiple)
 {
     return hbp__mul_i64(hbp__ceil_div(*tokens, multiple), multiple, tokens);
 }
@@ -119,12 +119,12 @@ static hbp_status measure_pack(hbp_context *context, const replay *r, int64_t in
                              (long long)i, (long long)tokens);
         pack->tokens += tokens;
         int64_t padded = tokens;
-        if (!pad(&padded, multiple) || !hbp__add_i64(pack->padded, padded, &pack->padded))
+        if (!pad_tokens(&padded, multiple) || !hbp__add_i64(pack->padded, padded, &pack->padded))
             return too_large(context, "the sum of padded tokens", index);
         if (!hbp__add_i64(squares, tokens * tokens, &squares))
             return too_large(context, "the sum of squared lengths", index);
     }
-    if (!pad(&pack->padded, hbp__plan_pack_multiple(plan, plan->pack_sp[index])))
+    if (!pad_tokens(&pack->padded, hbp__plan_pack_multiple(plan, plan->pack_sp[index])))
         return too_large(context, "the sum of padded tokens", index);
     pack->squares = (double)squares;
     for (int64_t i = plan->pack_offsets[index]; plan->sample_vision && i < plan->pack_offsets[index + 1]; i++)
@@ -290,8 +290,8 @@ static hbp_status check_arguments(hbp_context *context, const hbp_plan *plan, co
     return HBP_OK;
 }
 
-static hbp_status simulate(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
-                           const hbp_simulate_options *options, hbp_report *report)
+static hbp_status simulate_plan(hbp_context *context, const hbp_plan *plan, const hbp_cost *cost,
+                                const hbp_simulate_options *options, hbp_report *report)
 {
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, cost, "cost"));
@@ -323,5 +323,5 @@ hbp_status hbp_simulate(hbp_context *context, const hbp_plan *plan, const hbp_co
 {
     HBP__TRY(hbp__enter(context));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, simulate(context, plan, cost, options, report));
+    return hbp__leave(context, mark, simulate_plan(context, plan, cost, options, report));
 }

@@ -45,7 +45,7 @@ static hbp__load load_of(const hbp_timeline *t, int64_t i)
     return (hbp__load){.tokens = t->tokens[i], .squares = (double)t->sum_squares[i]};
 }
 
-static hbp_status predict(comparing *c)
+static hbp_status predict_rows(comparing *c)
 {
     const hbp_timeline *t = c->timeline;
     const hbp_cost *cost = c->cost;
@@ -187,7 +187,7 @@ static hbp_status compare_by_clocks(comparing *c)
     return compare_steps(c, clocks);
 }
 
-static hbp_status compare(comparing *c, hbp_timeline_report *report)
+static hbp_status compare_rows(comparing *c, hbp_timeline_report *report)
 {
     uint64_t rows = (uint64_t)c->timeline->count;
     c->predicted = hbp__take(c->context, rows, sizeof *c->predicted);
@@ -196,7 +196,7 @@ static hbp_status compare(comparing *c, hbp_timeline_report *report)
     if (!hbp__relative_errors_begin(&c->context->memory, c->timeline->count, &c->errors))
         return hbp__fail_memory(c->context, "rows of a timeline");
     c->report = (hbp_timeline_report){.struct_size = sizeof c->report, .ranks = c->timeline->ranks};
-    HBP__TRY(predict(c));
+    HBP__TRY(predict_rows(c));
     HBP__TRY(compare_packs(c));
     HBP__TRY(compare_bytes(c));
     HBP__TRY(sort_rows(c));
@@ -211,7 +211,7 @@ static hbp_status compare_timeline(hbp_context *context, const hbp_timeline *tim
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, report, "report"));
     comparing c = {.context = context, .timeline = timeline, .cost = cost};
-    hbp_status status = compare(&c, report);
+    hbp_status status = compare_rows(&c, report);
     hbp__relative_errors_end(&context->memory, &c.errors);
     return status;
 }

@@ -76,7 +76,7 @@ static int64_t least_area(const hbp__curve *c)
     return c->size[c->hull[0]] * c->time_ns[c->hull[0]];
 }
 
-static int64_t area(const bounder *b)
+static int64_t sum_area(const bounder *b)
 {
     int64_t sum = 0;
     for (int32_t m = 0; m < b->meta->count; m++)
@@ -183,7 +183,7 @@ static hbp_status bound_by_rules(hbp_context *context, bounder *b, int64_t *boun
 static hbp_status bound_tasks(hbp_context *context, bounder *b, hbp__task_bounds *bounds, int64_t *level_ns)
 {
     bounds->critical_path_ns = critical_path(b);
-    bounds->area_ns = area(b);
+    bounds->area_ns = sum_area(b);
     bounds->relaxed_ns = relaxed(b, level_ns);
     bounds->bound_ns = hbp__max_i64(bounds->critical_path_ns, bounds->area_ns);
     return bound_by_rules(context, b, &bounds->bound_ns);

@@ -290,9 +290,9 @@ hbp_status hbp_simulate_tasks(hbp_context *context, const hbp_graph *graph, cons
     return hbp__leave(context, mark, simulate_tasks(context, graph, machine, schedule, options, out));
 }
 
-static hbp_status compare(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
-                          const hbp_machine *machine, const hbp_task_schedule *schedule,
-                          const hbp_task_run_options *options)
+static hbp_status compare_run(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
+                              const hbp_machine *machine, const hbp_task_schedule *schedule,
+                              const hbp_task_run_options *options)
 {
     hbp_task_run *again = NULL;
     if (run->summary.schedule_digest != schedule->digest || run->slices != schedule->slices)
@@ -314,7 +314,7 @@ static hbp_status validate(hbp_context *context, const hbp_task_run *run, const 
     HBP__TRY(hbp__task_run_check(context, run));
     if (hbp__task_run_digest(run) != run->summary.digest)
         return hbp__fail(context, HBP_E_INVALID, "the digest is not that of the slices");
-    return schedule ? compare(context, run, graph, machine, schedule, options) : HBP_OK;
+    return schedule ? compare_run(context, run, graph, machine, schedule, options) : HBP_OK;
 }
 
 hbp_status hbp_task_run_validate(hbp_context *context, const hbp_task_run *run, const hbp_graph *graph,
