@@ -7,8 +7,8 @@
  * 3.2), and of tokens and of squares HBP's DBR and ABR. */
 static inline double hbp__imbalance(double most, double sum, double ranks)
 {
-    double whole = most * ranks;
-    return most > 0 && sum < whole ? (whole - sum) / whole : 0;
+    double share = most > 0 ? 1 - sum / (most * ranks) : 0;
+    return share > 0 ? share : 0;
 }
 
 #endif
