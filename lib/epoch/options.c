@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "base/checked.h"
 #include "cost/cost.h"
+#include "data/lengths/lengths_make.h"
 #include "data/packs/padding.h"
 #include "epoch/epoch.h"
 
@@ -220,5 +221,5 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
     *limited = NULL;
     if (!options->max_length || lengths->bin_length[lengths->bins - 1] <= options->max_length)
         return HBP_OK;
-    return hbp_lengths_limit(context, lengths, options->max_length, options->over_long, limited);
+    return hbp__lengths_limit(context, lengths, options->max_length, options->over_long, limited);
 }

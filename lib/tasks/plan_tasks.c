@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "data/graph/graph_check.h"
 #include "data/machine/machine.h"
 #include "tasks/planning.h"
 #include "tasks/tuning.h"
@@ -215,7 +216,7 @@ static hbp_status plan_tasks(hbp_context *context, const hbp_graph *graph, const
     p.meta.memory = context->memory;
     HBP__TRY(read_options(&p, options));
     HBP__TRY(read_machine(&p));
-    HBP__TRY(hbp_graph_check(context, graph));
+    HBP__TRY(hbp__graph_check(context, graph));
     hbp_task_schedule *schedule = NULL;
     hbp_status status = plan_graph(&p, &schedule);
     hbp__meta_graph_close(&p.meta);

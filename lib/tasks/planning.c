@@ -7,6 +7,8 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "data/machine/machine.h"
+#include "data/tasks/task_run.h"
+#include "simulate/tasks/task_check.h"
 #include "tasks/baselines/baselines.h"
 #include "tasks/place/place.h"
 #include "tasks/tuning.h"
@@ -99,12 +101,10 @@ static int64_t fetch_time(const hbp__planning *p, int64_t bytes)
 static hbp_status run_time(hbp__planning *p, const hbp_task_schedule *schedule, int64_t *ns)
 {
     hbp_task_run *run = NULL;
-    hbp_task_run_summary summary = {.struct_size = sizeof summary};
     HBP__TRY(hbp_simulate_tasks(p->context, p->graph, p->machine, schedule, NULL, &run));
-    hbp_status status = hbp_task_run_get_summary(p->context, run, &summary);
+    *ns = hbp__add_saturating(run->summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
     hbp_task_run_free(run);
-    *ns = hbp__add_saturating(summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
-    return status;
+    return HBP_OK;
 }
 
 hbp_status hbp__planning_keep(hbp__planning *p, hbp_task_schedule *schedule, int32_t published,
@@ -145,7 +145,9 @@ hbp_status hbp__planning_reuse(hbp__planning *p, hbp_task_schedule **out)
         previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus ||
         previous->summary.peak_bytes > p->limit_bytes)
         return HBP_OK;
-    hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
+    int64_t mark = hbp__scratch_mark(p->context);
+    hbp_status status =
+        hbp__leave(p->context, mark, hbp__task_check(p->context, previous, p->graph, p->machine));
     if (status == HBP_E_INVALID)
         return hbp__forgive(p->context); /* a schedule that no planner made */
     HBP__TRY(status);

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "data/lengths/lengths.h"
+#include "data/machine/machine.h"
 #include "data/model/vlm.h"
 #include "vlm/vlm.h"
 
@@ -156,8 +157,7 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
                          (long long)lengths->count);
     if (!o->layers)
         HBP__TRY(check_projected(context, lengths, vlm));
-    hbp_machine_fields_init(&run->fields, sizeof run->fields);
-    HBP__TRY(hbp_machine_get_fields(context, machine, &run->fields));
+    run->fields = machine->fields;
     HBP__TRY(place_replicas(run));
     int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes;
     run->limit_bytes = run->fields.hbm_bytes - reserve;

@@ -23,26 +23,17 @@ typedef struct search {
     hbp__shortage shortage; /* of the last cuts that did not fit */
 } search;
 
-static hbp_status stages_new(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
+static hbp_status take_stages(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
 {
-    *out = (hbp__vlm_stages){.memory = run->context->memory};
+    hbp_context *context = run->context;
+    *out = (hbp__vlm_stages){.ns = INT64_MAX};
     out->chunks = run->options.pipeline_stages * run->options.virtual_stages;
     out->layers = layers->count;
-    out->cuts = hbp__new_zero(&out->memory, (uint64_t)out->chunks + 1, sizeof *out->cuts);
-    out->choices = hbp__new_zero(&out->memory, (uint64_t)layers->count, sizeof *out->choices);
-    out->bytes = hbp__new_zero(&out->memory, (uint64_t)run->options.pipeline_stages, sizeof *out->bytes);
-    out->ns = INT64_MAX;
+    out->cuts = hbp__take_zero(context, (uint64_t)out->chunks + 1, sizeof *out->cuts);
+    out->choices = hbp__take_zero(context, (uint64_t)layers->count, sizeof *out->choices);
+    out->bytes = hbp__take_zero(context, (uint64_t)run->options.pipeline_stages, sizeof *out->bytes);
     hbp_recompute_report_init(&out->report, sizeof out->report);
-    return out->cuts && out->choices && out->bytes ? HBP_OK : hbp__fail_memory(run->context, "stages");
-}
-
-void hbp__vlm_stages_close(hbp__vlm_stages *stages)
-{
-    hbp__delete(&stages->memory, stages->cuts);
-    hbp__delete(&stages->memory, stages->choices);
-    hbp__delete(&stages->memory, stages->bytes);
-    stages->cuts = stages->choices = NULL;
-    stages->bytes = NULL;
+    return hbp__scratch_check(context, "stages");
 }
 
 /* The `count` largest of the plan's values, descending. */
@@ -398,45 +389,38 @@ hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
                                 int64_t *bytes)
 {
     hbp__vlm_pipeline pipeline;
+    int64_t mark = hbp__scratch_mark(run->context);
     HBP__TRY(hbp__vlm_pipeline_open(run, most_micro_batches(data), &pipeline));
-    hbp_status status = set_byte_scales(run, data, reference, &pipeline);
-    if (status >= 0)
-        status = measure_bytes(run, reference, &pipeline.options, stages, bytes);
-    hbp__vlm_pipeline_close(&pipeline);
-    return status;
+    HBP__TRY(set_byte_scales(run, data, reference, &pipeline));
+    HBP__TRY(measure_bytes(run, reference, &pipeline.options, stages, bytes));
+    hbp__scratch_release(run->context, mark);
+    return HBP_OK;
+}
+
+static hbp_status search_stages(search *s, const hbp_plan *data, const hbp__vlm_reference *reference,
+                                int32_t micro_batches)
+{
+    hbp_context *context = s->run->context;
+    HBP__TRY(take_stages(s->run, s->layers, &s->now));
+    HBP__TRY(take_stages(s->run, s->layers, &s->here));
+    HBP__TRY(hbp__vlm_pipeline_open(s->run, micro_batches, &s->pipeline));
+    s->before = hbp__take(context, (uint64_t)s->layers->count, sizeof *s->before);
+    HBP__TRY(hbp__scratch_check(context, "stages"));
+    HBP__TRY(set_scales(s, data, reference));
+    HBP__TRY(find_stages(s));
+    return measure_bytes(s->run, reference, &s->pipeline.options, s->best, s->best->bytes);
 }
 
 hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages)
 {
+    const hbp_vlm_options *o = &run->options;
     int32_t most = most_micro_batches(data);
     search s = {.run = run, .layers = reference->layers, .best = stages};
+    HBP__TRY(take_stages(run, s.layers, stages));
     int64_t mark = hbp__scratch_mark(run->context);
-    hbp_status status = stages_new(run, s.layers, stages);
-    if (status >= 0)
-        status = stages_new(run, s.layers, &s.now);
-    if (status >= 0)
-        status = stages_new(run, s.layers, &s.here);
-    if (status >= 0)
-        status = hbp__vlm_pipeline_open(run, most, &s.pipeline);
-    if (status >= 0)
-        status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
-                                    most, &s.schedule);
-    if (status >= 0) {
-        s.before = hbp__take(run->context, (uint64_t)s.layers->count, sizeof *s.before);
-        status = hbp__scratch_check(run->context, "stages");
-    }
-    if (status >= 0)
-        status = set_scales(&s, data, reference);
-    if (status >= 0)
-        status = find_stages(&s);
-    if (status >= 0)
-        status = measure_bytes(run, reference, &s.pipeline.options, stages, stages->bytes);
+    HBP__TRY(hbp__schedule_open(run->context, o->pipeline_stages, o->virtual_stages, most, &s.schedule));
+    hbp_status status = search_stages(&s, data, reference, most);
     hbp__schedule_close(&s.schedule);
-    hbp__vlm_pipeline_close(&s.pipeline);
-    hbp__vlm_stages_close(&s.here);
-    hbp__vlm_stages_close(&s.now);
-    if (status < 0)
-        hbp__vlm_stages_close(stages);
     return hbp__leave(run->context, mark, status);
 }

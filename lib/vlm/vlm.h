@@ -62,9 +62,8 @@ double hbp__vlm_token_time_scale(const hbp__vlm_reference *reference, const hbp_
 /* Packs, padded or not, by the method that the options say. `length` [packs] is what each pack is padded to
  * in data that are padded, else NULL. */
 typedef struct hbp__vlm_packs {
-    hbp__memory memory;
     hbp_packs *packs;
-    int64_t *length;
+    int64_t *length;    /* scratch */
     int64_t max_vision; /* Q_v and Q_t; 0 in padded data */
     int64_t max_tokens;
 } hbp__vlm_packs;
@@ -87,9 +86,8 @@ hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
 /* Row p of the data plan. */
 hbp__vlm_size hbp__vlm_row_size(const hbp__vlm_run *run, const hbp_plan *data, int64_t p);
 
-/* Cuts, and what each layer recomputes under them. */
+/* Cuts, and what each layer recomputes under them; in scratch. */
 typedef struct hbp__vlm_stages {
-    hbp__memory memory;
     int32_t chunks;
     int32_t layers;
     int32_t *cuts;    /* [chunks + 1] */
@@ -104,7 +102,6 @@ typedef struct hbp__vlm_stages {
  * largest packs of all, so that every step fits. */
 hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages);
-void hbp__vlm_stages_close(hbp__vlm_stages *stages);
 
 /* Of cuts and choices, [stages] each: the mean time for a micro-batch; the bytes that no step needs more of.
  */
@@ -114,9 +111,8 @@ hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
                                 int64_t *bytes);
 
-/* Pipeline options of a step: four arrays of scales [M] with memory of their own. */
+/* Pipeline options of a step, and their scales; in scratch. */
 typedef struct hbp__vlm_pipeline {
-    hbp__memory memory;
     hbp_pipeline_options options;
     double *scale; /* [4 M] vision bytes, token bytes, vision time, token time */
     int64_t *limit;
@@ -124,7 +120,6 @@ typedef struct hbp__vlm_pipeline {
 
 hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches,
                                   hbp__vlm_pipeline *pipeline);
-void hbp__vlm_pipeline_close(hbp__vlm_pipeline *pipeline);
 
 /* Sets micro-batch m's four scales. */
 void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference *reference, int32_t m,

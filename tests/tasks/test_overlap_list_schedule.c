@@ -108,4 +108,5 @@ START_TEST(memory_may_run_out)
 }
 END_TEST
 
-TEST_MAIN("overlap_list_schedule", everything_runs_once_and_in_time, two_alike_share_evenly, memory_may_run_out)
+TEST_MAIN("overlap_list_schedule", everything_runs_once_and_in_time, two_alike_share_evenly,
+          memory_may_run_out)

@@ -295,5 +295,24 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 }
 END_TEST
 
+static hbp_status place_nowhere(hbp_context *context, void *user)
+{
+    hbp_status status = place_again(context, user);
+    ck_assert_int_lt(status, 0);
+    return status == HBP_E_INFEASIBLE ? HBP_OK : status;
+}
+
+/* A slice that no rank holds is not what is told where an allocation failed before. */
+START_TEST_IN_CONTEXT(too_little_of_either_memory)
+{
+    place_case c;
+    open_pair(context, 60, 59, &c);
+    for (int32_t how = 0; how < 3; how++)
+        failing_sweep(place_nowhere, &(failing_place){&c, how, 59});
+    close_case(&c);
+}
+END_TEST
+
 TEST_MAIN("place", tiny_against_all_placements, random_slices_are_placed, placing_is_deterministic,
-          memory_beats_flows, messages, no_slices_need_nothing, failing_allocations_and_cancel)
+          memory_beats_flows, messages, no_slices_need_nothing, failing_allocations_and_cancel,
+          too_little_of_either_memory)

@@ -2,7 +2,6 @@
 #ifndef HBP_TESTS_WAVED_H
 #define HBP_TESTS_WAVED_H
 
-#include "base/scratch.h"
 #include "graphs.h"
 #include "tasks/planned.h"
 #include "tasks/waves/level_waves.h"
@@ -57,13 +56,12 @@ static inline hbp_status make_level(hbp_context *context, void *user)
 {
     const swept *s = user;
     hbp__level_waves w;
-    int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__level_waves_open(context, &s->p->problem, 0, &w);
-    if (status >= 0) {
-        status = s->make(context, &w);
-        hbp__level_waves_close(&w);
-    }
-    return hbp__leave(context, mark, status);
+    if (status < 0)
+        return status;
+    status = s->make(context, &w);
+    hbp__level_waves_close(&w);
+    return status;
 }
 
 /* Failing allocations and cancelling. */

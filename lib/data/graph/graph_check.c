@@ -206,9 +206,17 @@ static hbp_status check_graph(hbp_context *context, const hbp_graph *graph)
     return HBP_OK;
 }
 
+hbp_status hbp__graph_check(hbp_context *context, const hbp_graph *graph)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    HBP__TRY(check_graph(context, graph));
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}
+
 hbp_status hbp_graph_check(hbp_context *context, const hbp_graph *graph)
 {
     HBP__TRY(hbp__enter(context));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, check_graph(context, graph));
+    return hbp__leave(context, mark, hbp__graph_check(context, graph));
 }

@@ -361,11 +361,9 @@ static hbp_status limit_overlong(limiting *l, hbp_lengths **out)
     return status;
 }
 
-hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
-                             int32_t policy, hbp_lengths **out)
+hbp_status hbp__lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
+                              int32_t policy, hbp_lengths **out)
 {
-    HBP__ENTER_OUT(context, out);
-    HBP__TRY(hbp__require(context, lengths, "lengths"));
     if (max_length < 1)
         return hbp__fail(context, HBP_E_INVALID, "max_length is %lld; it is at least 1",
                          (long long)max_length);
@@ -388,4 +386,12 @@ hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, i
     hbp__delete(&context->memory, l.tie_tokens);
     hbp__delete(&context->memory, l.tie_over);
     return status;
+}
+
+hbp_status hbp_lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
+                             int32_t policy, hbp_lengths **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    return hbp__lengths_limit(context, lengths, max_length, policy, out);
 }

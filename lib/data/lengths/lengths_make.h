@@ -51,5 +51,7 @@ hbp_status hbp__lengths_builder_append_columns(hbp_context *context, hbp_lengths
 hbp_status hbp__lengths_builder_finish(hbp_context *context, hbp_lengths_builder *builder, hbp_lengths **out);
 hbp_status hbp__lengths_create_histogram(hbp_context *context, const int64_t *lengths, const int64_t *counts,
                                          int64_t bins, hbp_lengths **out);
+hbp_status hbp__lengths_limit(hbp_context *context, const hbp_lengths *lengths, int64_t max_length,
+                              int32_t policy, hbp_lengths **out);
 
 #endif

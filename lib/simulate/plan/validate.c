@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "cost/cost.h"
 #include "data/lengths/lengths.h"
+#include "data/lengths/lengths_make.h"
 #include "data/plan/lockstep.h"
 
 #define TICK_ROWS 32768
@@ -298,7 +299,7 @@ static hbp_status validate_lengths(hbp_context *context, const hbp_plan *plan, c
     int32_t policy = 0;
     hbp_lengths *limited = NULL;
     HBP__TRY(find_limit(context, plan, lengths, &limit, &policy));
-    HBP__TRY(hbp_lengths_limit(context, lengths, limit, policy, &limited));
+    HBP__TRY(hbp__lengths_limit(context, lengths, limit, policy, &limited));
     hbp_status status = check_lengths(context, plan, limited);
     hbp_lengths_free(limited);
     return status;

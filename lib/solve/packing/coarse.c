@@ -55,7 +55,6 @@ hbp_status hbp__coarse_open(hbp_context *context, const hbp__classes *classes, c
                             int64_t rows, hbp__coarse *coarse)
 {
     memset(coarse, 0, sizeof *coarse);
-    coarse->classes = classes;
     int64_t low = 0, high = INT64_MAX / 2;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;

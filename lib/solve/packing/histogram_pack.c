@@ -20,39 +20,39 @@ hbp_status hbp__classes_fit(hbp_context *context, const hbp__classes *classes, h
     return HBP_OK;
 }
 
-hbp_status hbp__histogram_pack(hbp_context *context, const hbp__classes *classes, hbp__room room,
-                               hbp__pack_rule rule, hbp__patterns *patterns)
-{
-    HBP__TRY(hbp__classes_fit(context, classes, room));
-    hbp__packer packer;
-    hbp__packer_open(context, rule, room, &packer);
-    hbp_status status = HBP_OK;
-    for (int64_t c = classes->count - 1; c >= 0 && status == HBP_OK; c--) {
-        if (c % 1024 == 0)
-            status = hbp__tick(context, "pack", classes->count - c, classes->count);
-        if (status == HBP_OK)
-            status = hbp__packer_place(&packer, classes, c, classes->number[c], NULL);
-    }
-    if (status == HBP_OK)
-        status = hbp__packer_write(&packer, patterns);
-    hbp__packer_close(&packer);
-    return status;
-}
-
-/* Places classes from `*c` down, worst fit until the packs hold `enough`, else all of them; *c gets the next
- * class. */
+/* Places classes from `*c` down until the packs hold `enough`, else all of them; *c gets the next class. */
 static hbp_status place_down(hbp__packer *packer, const hbp__classes *classes, int64_t enough, int64_t *c)
 {
     int64_t held = 0;
-    for (; *c >= 0 && held < enough; --*c) {
+    for (; *c >= 0 && (enough == INT64_MAX || held < enough); --*c) {
         if (*c % 1024 == 0)
             HBP__TRY(hbp__tick(packer->context, "pack", classes->count - *c, classes->count));
         HBP__TRY(hbp__packer_place(packer, classes, *c, classes->number[*c], NULL));
-        held += classes->number[*c] * classes->size[*c];
+        held = hbp__add_saturating(held, hbp__mul_saturating(classes->number[*c], classes->size[*c]));
     }
     return HBP_OK;
 }
 
+static hbp_status place_and_write(hbp__packer *packer, const hbp__classes *classes, int64_t enough,
+                                  int64_t *c, hbp__patterns *patterns)
+{
+    HBP__TRY(place_down(packer, classes, enough, c));
+    return hbp__packer_write(packer, patterns);
+}
+
+hbp_status hbp__histogram_pack(hbp_context *context, const hbp__classes *classes, hbp__room room,
+                               hbp__pack_rule rule, hbp__patterns *patterns)
+{
+    int64_t c = classes->count - 1;
+    HBP__TRY(hbp__classes_fit(context, classes, room));
+    hbp__packer packer;
+    hbp__packer_open(context, rule, room, &packer);
+    hbp_status status = place_and_write(&packer, classes, INT64_MAX, &c, patterns);
+    hbp__packer_close(&packer);
+    return status;
+}
+
+/* Worst fit over `packs` packs until all but a share of the room is taken. */
 static hbp_status spread_items(hbp_context *context, const hbp__classes *classes, hbp__room room,
                                int64_t packs, int64_t last, int64_t *c, hbp__patterns *patterns)
 {
@@ -61,26 +61,20 @@ static hbp_status spread_items(hbp_context *context, const hbp__classes *classes
     int64_t most = last ? room.capacity - hbp__max_i64(1, room.capacity / last) : INT64_MAX;
     hbp_status status = hbp__packer_take(&packer, classes, packs, NULL, 0);
     if (status == HBP_OK)
-        status = place_down(&packer, classes, hbp__mul_saturating(most, packs), c);
-    if (status == HBP_OK)
-        status = hbp__packer_write(&packer, patterns);
+        status = place_and_write(&packer, classes, hbp__mul_saturating(most, packs), c, patterns);
     hbp__packer_close(&packer);
     return status;
 }
 
+/* Best fit of what is left beside what has been spread. */
 static hbp_status close_gaps(hbp_context *context, const hbp__classes *classes, hbp__room room, int64_t c,
                              const hbp__patterns *spread, hbp__patterns *patterns)
 {
     hbp__packer packer;
     hbp__packer_open(context, HBP__BEST_FIT, room, &packer);
-    hbp_status status = HBP_OK;
-    for (int64_t p = 0; p < spread->count && status == HBP_OK; p++)
-        status = hbp__packer_take(&packer, classes, spread->times[p], spread->run + spread->offsets[p],
-                                  spread->offsets[p + 1] - spread->offsets[p]);
+    hbp_status status = hbp__packer_take_all(&packer, classes, spread);
     if (status == HBP_OK)
-        status = place_down(&packer, classes, INT64_MAX, &c);
-    if (status == HBP_OK)
-        status = hbp__packer_write(&packer, patterns);
+        status = place_and_write(&packer, classes, INT64_MAX, &c, patterns);
     hbp__packer_close(&packer);
     return status;
 }

@@ -307,6 +307,15 @@ hbp_status hbp__packer_take(hbp__packer *packer, const hbp__classes *classes, in
     return HBP_OK;
 }
 
+hbp_status hbp__packer_take_all(hbp__packer *packer, const hbp__classes *classes,
+                                const hbp__patterns *patterns)
+{
+    for (int64_t p = 0; p < patterns->count; p++)
+        HBP__TRY(hbp__packer_take(packer, classes, patterns->times[p], patterns->run + patterns->offsets[p],
+                                  patterns->offsets[p + 1] - patterns->offsets[p]));
+    return HBP_OK;
+}
+
 hbp_status hbp__packer_write(hbp__packer *packer, hbp__patterns *patterns)
 {
     hbp__run *run = NULL;

@@ -60,6 +60,10 @@ hbp_status hbp__packer_place(hbp__packer *packer, const hbp__classes *classes, i
 hbp_status hbp__packer_take(hbp__packer *packer, const hbp__classes *classes, int64_t times,
                             const hbp__run *run, int64_t runs);
 
+/* Takes over the packs of all patterns. */
+hbp_status hbp__packer_take_all(hbp__packer *packer, const hbp__classes *classes,
+                                const hbp__patterns *patterns);
+
 /* Appends the packs that hold anything to `patterns`, in order of opening as far as equal packs stand
  * together.
  */

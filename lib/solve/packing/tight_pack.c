@@ -171,6 +171,22 @@ static hbp_status improve_packing(search *s)
 /* --- a cap on weight -------------------------------------------------------------------------------------
  */
 
+/* The light classes best fit into what the packer holds; all packs to `packs`, and as what they are made of
+ * to the trial. */
+static hbp_status pack_light(search *s, const hbp__glued *glued, const hbp__patterns *heavy,
+                             hbp__packer *packer, hbp__patterns *packs)
+{
+    HBP__TRY(hbp__packer_take_all(packer, &glued->classes, heavy));
+    for (int64_t c = glued->classes.count - 1; c >= 0; c--)
+        if (hbp__glue_is_light(glued, s->room, c))
+            HBP__TRY(hbp__packer_place(packer, &glued->classes, c, glued->number[c], NULL));
+    HBP__TRY(hbp__packer_write(packer, packs));
+    hbp__patterns_clear(&s->trial);
+    HBP__TRY(hbp__glue_write(glued, packs, &s->trial));
+    keep_better(s, 1);
+    return HBP_OK;
+}
+
 /* The trial becomes `heavy`, packs of what is not light, with the light classes placed best fit. */
 static hbp_status place_light(search *s, const hbp__glued *glued, const hbp__patterns *heavy)
 {
@@ -178,26 +194,24 @@ static hbp_status place_light(search *s, const hbp__glued *glued, const hbp__pat
     hbp__packer packer;
     hbp__patterns_open(s->context, &packs);
     hbp__packer_open(s->context, HBP__BEST_FIT, s->room, &packer);
-    hbp_status status = HBP_OK;
-    for (int64_t p = 0; p < heavy->count && status == HBP_OK; p++)
-        status = hbp__packer_take(&packer, &glued->classes, heavy->times[p], heavy->run + heavy->offsets[p],
-                                  heavy->offsets[p + 1] - heavy->offsets[p]);
-    for (int64_t c = glued->classes.count - 1; c >= 0 && status == HBP_OK; c--)
-        if (hbp__glue_is_light(glued, s->room, c))
-            status = hbp__packer_place(&packer, &glued->classes, c, glued->number[c], NULL);
-    if (status == HBP_OK)
-        status = hbp__packer_write(&packer, &packs);
-    hbp__patterns_clear(&s->trial);
-    if (status == HBP_OK)
-        status = hbp__glue_write(glued, &packs, &s->trial);
-    if (status == HBP_OK)
-        keep_better(s, 1);
+    hbp_status status = pack_light(s, glued, heavy, &packer, &packs);
     hbp__packer_close(&packer);
     hbp__patterns_close(&packs);
     return status;
 }
 
 /* The search, by size alone, over what is not light. */
+static hbp_status search_heavy(search *s, const hbp__glued *glued, search *inner, int64_t items)
+{
+    if (items) {
+        inner->bound = hbp__pack_bound(inner->classes, inner->room);
+        HBP__TRY(try_rule(inner, HBP__BEST_FIT));
+        if (inner->best.packs > inner->bound)
+            HBP__TRY(improve_packing(inner));
+    }
+    return place_light(s, glued, &inner->best);
+}
+
 static hbp_status search_glued(search *s, const hbp__glued *glued)
 {
     int64_t mark = hbp__scratch_mark(s->context);
@@ -216,39 +230,35 @@ static hbp_status search_glued(search *s, const hbp__glued *glued)
         number[c] = hbp__glue_is_light(glued, s->room, c) ? 0 : glued->number[c];
         items += number[c];
     }
-    hbp_status status = HBP_OK;
-    if (items) {
-        inner.bound = hbp__pack_bound(&heavy, inner.room);
-        status = try_rule(&inner, HBP__BEST_FIT);
-        if (status == HBP_OK && inner.best.packs > inner.bound)
-            status = improve_packing(&inner);
-    }
-    if (status == HBP_OK)
-        status = place_light(s, glued, &inner.best);
+    hbp_status status = search_heavy(s, glued, &inner, items);
     hbp__patterns_close(&inner.best);
     hbp__patterns_close(&inner.trial);
     return hbp__leave(s->context, mark, status);
+}
+
+/* Best fit decreasing of composites and single items. */
+static hbp_status pack_glued(search *s, const hbp__glued *glued)
+{
+    hbp__patterns packs;
+    hbp__patterns_open(s->context, &packs);
+    hbp__patterns_clear(&s->trial);
+    hbp_status status = hbp__histogram_pack(s->context, &glued->classes, s->room, HBP__BEST_FIT, &packs);
+    if (status == HBP_OK)
+        status = hbp__glue_write(glued, &packs, &s->trial);
+    hbp__patterns_close(&packs);
+    HBP__TRY(status);
+    keep_better(s, 1);
+    return HBP_OK;
 }
 
 /* Best fit decreasing with a share of the light items glued, or with `work` the search with all of them. */
 static hbp_status try_glue(search *s, int64_t loose)
 {
     hbp__glued glued;
-    hbp__patterns packs;
     int64_t mark = hbp__scratch_mark(s->context);
-    hbp__patterns_open(s->context, &packs);
     hbp_status status = hbp__glue_open(s->context, s->classes, s->room, loose, &glued);
-    if (status == HBP_OK && s->work) {
-        status = search_glued(s, &glued);
-    } else if (status == HBP_OK) {
-        status = hbp__histogram_pack(s->context, &glued.classes, s->room, HBP__BEST_FIT, &packs);
-        hbp__patterns_clear(&s->trial);
-        if (status == HBP_OK)
-            status = hbp__glue_write(&glued, &packs, &s->trial);
-        if (status == HBP_OK)
-            keep_better(s, 1);
-    }
-    hbp__patterns_close(&packs);
+    if (status == HBP_OK)
+        status = s->work ? search_glued(s, &glued) : pack_glued(s, &glued);
     hbp__glue_close(&glued);
     return hbp__leave(s->context, mark, status);
 }
@@ -318,6 +328,15 @@ static hbp_status search_packs(search *s, int32_t effort)
     return improve_packing(s);
 }
 
+static hbp_status search_and_write(search *s, int32_t effort, hbp__patterns *patterns)
+{
+    HBP__TRY(search_packs(s, effort));
+    for (int64_t p = 0; p < s->best.count; p++)
+        HBP__TRY(hbp__patterns_add(s->context, patterns, s->best.times[p], s->best.run + s->best.offsets[p],
+                                   s->best.offsets[p + 1] - s->best.offsets[p]));
+    return HBP_OK;
+}
+
 hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hbp__room room, int32_t effort,
                            hbp__patterns *patterns, int64_t *bound)
 {
@@ -331,10 +350,7 @@ hbp_status hbp__tight_pack(hbp_context *context, const hbp__classes *classes, hb
     HBP__TRY(hbp__scratch_check(context, "items to pack"));
     hbp__patterns_open(context, &s.best);
     hbp__patterns_open(context, &s.trial);
-    hbp_status status = search_packs(&s, effort);
-    for (int64_t p = 0; p < s.best.count && status == HBP_OK; p++)
-        status = hbp__patterns_add(context, patterns, s.best.times[p], s.best.run + s.best.offsets[p],
-                                   s.best.offsets[p + 1] - s.best.offsets[p]);
+    hbp_status status = search_and_write(&s, effort, patterns);
     hbp__patterns_close(&s.best);
     hbp__patterns_close(&s.trial);
     return hbp__leave(context, mark, status);

@@ -36,7 +36,6 @@ hbp_status hbp__glue_write(const hbp__glued *glued, const hbp__patterns *packs, 
 /* Neighbouring classes taken together as one row of the size of the largest, so that a linear program stays
  * small. */
 typedef struct hbp__coarse {
-    const hbp__classes *classes;
     hbp__classes rows;
     int64_t *size, *number; /* [rows] */
     int64_t *top;           /* [rows] the largest class of the row that has items left */

@@ -157,12 +157,11 @@ static hbp_status add_packs(const hbp__vector_run *r, hbp__vector_grid *grid)
 /* Places r->list[0..count) where there is room beside the other items, in new packs where there is none. */
 static hbp_status place_rest(hbp__vector_run *r, int64_t count)
 {
-    HBP__TRY(hbp__vector_run_sort_down(r, r->list, count));
+    int64_t left;
     hbp__vector_grid grid;
-    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
-    if (status == HBP_OK)
-        status = add_packs(r, &grid);
-    int64_t left = 0;
+    HBP__TRY(hbp__vector_run_sort_down(r, r->list, count));
+    HBP__TRY(hbp__vector_grid_open(r->context, r->vectors, &grid));
+    hbp_status status = add_packs(r, &grid);
     if (status == HBP_OK)
         status = hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, count, r->trial.pack_of, &left);
     r->trial.packs = grid.packs;
@@ -208,26 +207,29 @@ hbp_status hbp__vector_run_tight(hbp__vector_run *r)
     hbp__vector_grid grid;
     int64_t left;
     HBP__TRY(hbp__copy(r->context, r->list, r->down, (uint64_t)r->vectors->count * sizeof *r->list));
-    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
-    if (status == HBP_OK)
-        status =
-            hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, r->vectors->count, r->trial.pack_of, &left);
+    HBP__TRY(hbp__vector_grid_open(r->context, r->vectors, &grid));
+    hbp_status status =
+        hbp__vector_place(&grid, HBP__PLACE_TIGHT, r->list, r->vectors->count, r->trial.pack_of, &left);
     r->trial.packs = grid.packs;
     hbp__vector_grid_close(&grid);
-    return status == HBP_OK ? keep_better(r, 0) : status;
+    HBP__TRY(status);
+    return keep_better(r, 0);
+}
+
+/* Spreads over the packs of the trial what finds room; *left counts the rest, at the front of r->list. */
+static hbp_status spread_fitting(hbp__vector_run *r, hbp__vector_grid *grid, int64_t count, int64_t *left)
+{
+    HBP__TRY(add_packs(r, grid));
+    HBP__TRY(hbp__vector_place(grid, HBP__PLACE_BALANCED, r->list, count, r->trial.pack_of, left));
+    return hbp__copy(r->context, r->load, grid->load, (uint64_t)r->trial.packs * sizeof *r->load);
 }
 
 hbp_status hbp__vector_run_spread(hbp__vector_run *r, int64_t count)
 {
     hbp__vector_grid grid;
     int64_t left = 0;
-    hbp_status status = hbp__vector_grid_open(r->context, r->vectors, &grid);
-    if (status == HBP_OK)
-        status = add_packs(r, &grid);
-    if (status == HBP_OK)
-        status = hbp__vector_place(&grid, HBP__PLACE_BALANCED, r->list, count, r->trial.pack_of, &left);
-    if (status == HBP_OK)
-        status = hbp__copy(r->context, r->load, grid.load, (uint64_t)r->trial.packs * sizeof *r->load);
+    HBP__TRY(hbp__vector_grid_open(r->context, r->vectors, &grid));
+    hbp_status status = spread_fitting(r, &grid, count, &left);
     hbp__vector_grid_close(&grid);
     HBP__TRY(status);
     if (!left)

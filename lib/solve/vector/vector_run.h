@@ -27,7 +27,7 @@ typedef enum hbp__place_rule {
     HBP__PLACE_BALANCED /* where the room is largest along the item (dot product); else nowhere */
 } hbp__place_rule;
 
-/* A grid with no packs. Close in any case. */
+/* A grid with no packs; close it where this succeeds. */
 hbp_status hbp__vector_grid_open(hbp_context *context, const hbp__vectors *vectors, hbp__vector_grid *grid);
 void hbp__vector_grid_close(hbp__vector_grid *grid);
 
