@@ -361,7 +361,6 @@ static hbp_status partition_layers(hbp_context *context, const hbp_layers *layer
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     HBP__TRY(check_options(&p));
-    p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
     hbp_status status = plan(&p, layers);
     if (status >= 0) {
         *out = p.partition;
