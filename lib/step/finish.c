@@ -70,7 +70,7 @@ static void write_samples(finish *f, int64_t group)
     const hbp_lengths *lengths = f->step->lengths;
     hbp_plan *plan = f->plan;
     for (int64_t i = f->begin[group]; i < f->begin[group + 1]; i++) {
-        int64_t item = f->step->count - 1 - (int64_t)f->member[i];
+        int64_t item = hbp__step_item(f->step, (int64_t)f->member[i]);
         uint32_t sample = f->step->items.sample[item];
         while (sample != HBP__NO_SAMPLE) {
             int64_t at = f->sample++;
@@ -106,17 +106,18 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
         loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
     }
     padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, cost->degree[row]));
+    hbp__load load = {.tokens = padded, .squares = (double)squares};
+    for (int64_t i = first; plan->sample_vision && i < f->sample; i++)
+        load.vision += plan->sample_vision[i];
     if (group != NOBODY) {
-        const hbp__step_degree *degree = &step->degree[f->solution->degree[group]];
-        const hbp__point *way = hbp__step_find_way(degree, padded);
+        int32_t j = f->solution->degree[group];
+        const hbp__point *way = hbp__step_way_of(step, j, load);
         recompute = way->recompute;
-        capacity = way->capacity;
+        capacity = hbp__step_vision_capacity(step, j, way, load.vision);
     }
     if (plan->pack_vision) {
-        plan->pack_vision[at] = 0;
-        for (int64_t i = first; i < f->sample; i++)
-            plan->pack_vision[at] += plan->sample_vision[i];
-        plan->pack_vision_capacity[at] = INT64_MAX;
+        plan->pack_vision[at] = load.vision;
+        plan->pack_vision_capacity[at] = step->most_vision;
     }
     plan->pack_offsets[at + 1] = f->sample;
     plan->pack_ranks[at] = rank;
@@ -127,7 +128,6 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
     plan->pack_padded_tokens[at] = padded;
     plan->pack_squares[at] = squares;
     plan->pack_loss_tokens[at] = loss;
-    hbp__load load = {.tokens = padded, .squares = (double)squares};
     plan->pack_ns[at] = hbp__cost_pack_ns(cost, row, recompute, load);
     plan->pack_bytes[at] = hbp__cost_pack_bytes(cost, row, recompute, load);
     return plan->pack_sp[at];
