@@ -17,17 +17,19 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
     const hbp__step *step = b->step;
     int64_t best = HBP__NONE;
     double best_over = (double)INFINITY, best_rank = (double)INFINITY;
+    const double square = step->squares[k];
+    const int64_t more = hbp__step_samples(step, k), most = step->most_samples, *vision = step->vision;
     for (int64_t g = 0; g < b->trial.groups[0]; g++) {
         const hbp__step_group *group = &b->trial.group[g];
         const hbp__step_degree *d = &step->degree[group->degree];
         int64_t tokens = group->load.tokens + d->tokens[k];
-        int64_t samples = group->load.samples + hbp__step_samples(step, k);
-        double squares = group->load.squares + step->squares[k], past = 0;
+        int64_t samples = group->load.samples + more;
+        double squares = group->load.squares + square, past = 0;
         const hbp__point *way = &d->way[0];
         if (tokens > d->plain)
             way = tokens > d->capacity ? &d->way[d->ways - 1] : way_of(step, group, k);
         double time = way->constant + way->linear * (double)tokens + way->square * squares;
-        if (step->vision) {
+        if (vision) {
             hbp__load load = hbp__step_load_with(step, group->degree, group->load, k);
             time += way->vision * (double)load.vision;
             past = goal * hbp__step_vision_excess(step, group->degree, load) * d->degree;
@@ -35,8 +37,8 @@ static int64_t choose(const hbp__step_builder *b, int64_t k, double goal, int le
         double over = time > goal ? (time - goal) * d->degree : 0;
         if (tokens > d->capacity)
             over += goal * (double)(tokens - d->capacity) / (double)d->capacity * d->degree;
-        if (samples > step->most_samples)
-            over += goal * (double)(samples - step->most_samples) / (double)step->most_samples * d->degree;
+        if (samples > most)
+            over += goal * (double)(samples - most) / (double)most * d->degree;
         over += past;
         double rank = level || over > 0 ? time : (double)(group->degree + 1) * goal - time;
         if (over < best_over || (over == best_over && rank < best_rank)) {

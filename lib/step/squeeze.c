@@ -67,6 +67,13 @@ static double time_of(const hbp__step_squeezer *q, int32_t g, const hbp__step_me
     return time_over(step, group->degree, load, goal);
 }
 
+/* Time of a group that recomputes the fewest layers and has no vision units. */
+static inline double plain_time(const hbp__step_degree *d, int64_t tokens, double squares)
+{
+    tokens = hbp__round_up(tokens, d->pack_multiple);
+    return d->constant + d->linear * (double)tokens + d->square * squares;
+}
+
 /* The same. What takes nearly all calls stands first: the group holds that with the fewest layers recomputed.
  */
 static inline double time_with(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
@@ -91,8 +98,7 @@ static inline double time_with(const hbp__step_squeezer *q, int32_t g, const hbp
     }
     if (tokens <= 0 || tokens > d->plain || samples > q->step->most_samples)
         return time_of(q, g, in, out, goal);
-    tokens = hbp__round_up(tokens, d->pack_multiple);
-    return d->constant + d->linear * (double)tokens + d->square * squares;
+    return plain_time(d, tokens, squares);
 }
 
 /* Time of group g as it is. */
@@ -220,13 +226,22 @@ static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64
         }
         if (best.gain >= here)
             return best;
+        /* What is left of the group without it. */
+        const hbp__step_degree *d = &q->step->degree[q->group[from].degree];
+        const int64_t *column = d->tokens, most = q->step->most_samples, plain = d->plain;
+        int64_t tokens = q->group[from].load.tokens - column[mine->k];
+        int64_t samples = q->group[from].load.samples - mine->samples;
+        double squares = q->group[from].load.squares - mine->squares;
         for (int64_t b = 0; b < q->count; b++) {
             const hbp__step_member *other = &q->member[b];
             int32_t g = other->where;
             if (other->weight >= mine->weight || g == from || other->quiet_until > turn)
                 continue;
-            double rest = time_with(q, from, other, mine, goal);
-            double left = over(q, from, rest, goal);
+            int64_t there = tokens + column[other->k];
+            double rest = there > 0 && there <= plain && samples + other->samples <= most
+                              ? plain_time(d, there, squares + other->squares)
+                              : time_of(q, from, other, mine, goal);
+            double left = rest > goal ? (rest - goal) * d->degree : 0;
             if (here - left <= best.gain)
                 continue;
             double time = time_with(q, g, mine, other, goal);
