@@ -547,8 +547,8 @@ END_TEST
 TEST_MAIN_WITH("plan_step", traps_on, NULL, lockstep_sets_refuse_times_past_all_numbers_alike,
                a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
                options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused,
-               arguments_are_required, vision_units_come_along,
-               older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
-               a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, odd_steps_are_planned,
-               nothing_is_left_behind, progress_may_cancel, a_time_limit_gives_a_plan,
-               every_run_gives_the_same_plan, defaults_are_what_they_say)
+               arguments_are_required, vision_units_come_along, older_and_newer_callers_are_understood,
+               modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
+               limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind,
+               progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
+               defaults_are_what_they_say)
