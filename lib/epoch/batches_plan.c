@@ -148,7 +148,8 @@ static int32_t composition_of(const planning *p)
     int64_t even = 0, all = 0;
     for (int64_t i = 0; i < p->batches->steps; i++) {
         all += p->part[i]->steps;
-        even += p->part[i]->composition != HBP_COMPOSITION_HIERARCHY ? p->part[i]->steps : 0;
+        int32_t own = p->part[i]->composition;
+        even += own == HBP_COMPOSITION_STRATIFIED || own == HBP_COMPOSITION_RANDOM ? p->part[i]->steps : 0;
     }
     return 2 * even > all ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_HIERARCHY;
 }
