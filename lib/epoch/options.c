@@ -94,6 +94,7 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
     step->max_samples = options->max_samples;
     step->equal_samples = options->equal_samples;
     step->sequence_tokens_per_rank = options->sequence_tokens_per_rank;
+    step->max_vision = options->max_vision;
 }
 
 /* One contract: what a step holds is asked for in one way. */
@@ -155,7 +156,6 @@ static hbp_status check_steps(hbp_context *context, const hbp_epoch_options *o)
                          : o->groups                                   ? "given groups"
                          : o->window_samples                           ? "window_samples"
                          : o->modality_order                           ? "modality_order"
-                         : o->max_vision                               ? "max_vision"
                                                                        : NULL;
     if (groups && (o->micro_batches_per_step || o->equal_samples))
         return hbp__fail(context, HBP_E_INVALID,
@@ -205,13 +205,19 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
     return check_steps(context, options);
 }
 
+int hbp__epoch_counts_vision(const hbp__epoch *epoch)
+{
+    return epoch->options.max_vision > 0 ||
+           (epoch->lengths->vision_sum > 0 && hbp__cost_charges_vision(epoch->cost));
+}
+
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way)
 {
     if (epoch->lengths->vision_sum == 0 || !hbp__cost_charges_vision(epoch->cost))
         return HBP_OK;
     return hbp__fail(epoch->context, HBP_E_INVALID,
-                     "%s: the cost charges vision units and the lengths have %lld; set max_vision, the most "
-                     "that a pack may hold (hbp_choose_budgets finds one), in hbp_plan_epoch",
+                     "%s: the cost charges vision units and the lengths have %lld, which this way does not "
+                     "count; hbp_plan_epoch in mode default does",
                      way, (long long)epoch->lengths->vision_sum);
 }
 

@@ -23,7 +23,8 @@ typedef hbp__bound_kind kind;
 /* Whether two sequences are the same to every bound. */
 static int are_alike(const hbp__step *step, int64_t k, int64_t other)
 {
-    int alike = step->squares[k] == step->squares[other];
+    int alike = step->squares[k] == step->squares[other] &&
+                hbp__step_vision(step, k) == hbp__step_vision(step, other);
     for (int32_t j = 0; j < step->degrees && alike; j++)
         alike = step->degree[j].tokens[k] == step->degree[j].tokens[other];
     return alike;

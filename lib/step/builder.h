@@ -16,17 +16,33 @@
 #define HBP__STEP_CUTS  32
 #define HBP__STEP_AHEAD 12
 
-/* Sequences yet to be placed, in descending order of tokens, and sums over those before each. */
+/* Sequences yet to be placed, in descending order of weight, and sums over those before each. */
 typedef struct hbp__step_pool {
     int64_t count;
     int64_t *member;        /* [count] */
     double *tokens_before;  /* [count + 1] */
     double *squares_before; /* [count + 1] */
+    double *vision_before;  /* [count + 1]; NULL: vision units do not count */
     hbp_status status;      /* HBP_E_CANCELLED once a sum was asked to stop; hbp__step_status knows */
 } hbp__step_pool;
 
-/* Sums over `pool->member` [count] into the other two. */
+/* Sums over `pool->member` [count] into the others. */
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *pool);
+
+/* Vision units of rows [first, end). */
+static inline double hbp__step_pool_vision(const hbp__step_pool *pool, int64_t first, int64_t end)
+{
+    return pool->vision_before ? pool->vision_before[end] - pool->vision_before[first] : 0;
+}
+
+/* Tokens of rows [first, end), vision units counted by the memory that they take at least on any degree. */
+static inline double hbp__step_pool_room(const hbp__step *step, const hbp__step_pool *pool, int64_t first,
+                                         int64_t end)
+{
+    double tokens = pool->tokens_before[end] - pool->tokens_before[first];
+    return pool->vision_before ? tokens + step->vision_tokens * hbp__step_pool_vision(pool, first, end)
+                               : tokens;
+}
 
 /* About the least makespan of one micro-batch with pool rows [first, end): no less than the longest takes
  * alone, nor than all take at the least degrees that this makespan allows, spread over the ranks. INFINITY
@@ -155,7 +171,9 @@ double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_
 /* A sequence of the micro-batch that is squeezed. */
 typedef struct hbp__step_member {
     int64_t k;
-    hbp__load load;      /* its tokens the least of any degree */
+    int64_t weight;
+    double squares;
+    int64_t samples;
     int64_t quiet_until; /* not to be moved before */
     int32_t where;       /* its group, in the micro-batch */
 } hbp__step_member;

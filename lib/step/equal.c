@@ -74,7 +74,8 @@ static double time_of(const equal *e, hbp__load load)
 static double weight(const equal *e, int64_t k)
 {
     const hbp__step_degree *d = &e->step->degree[e->j];
-    return d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+    double ns = d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+    return e->step->vision ? ns + d->way[0].vision * (double)e->step->vision[k] : ns;
 }
 
 /* Members stay in descending order of their numbers, so the shortest is first. O(1) while sequences come

@@ -18,7 +18,8 @@ static double least_added(const hbp__step *step, int32_t j, hbp__load load)
 {
     const hbp__point *way = &step->degree[j].way[0];
     int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
-    return way->linear * (double)tokens + way->square * load.squares;
+    double ns = way->linear * (double)tokens + way->square * load.squares;
+    return step->vision ? ns + way->vision * (double)load.vision : ns;
 }
 
 static hbp_status set_tables(hbp__step_filler *f)
@@ -111,7 +112,7 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 {
     hbp__load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
     double time = hbp__step_group_time(v->step, v->degree, load);
-    if (!(time <= v->makespan))
+    if (!(time <= v->makespan) || (v->step->vision && !hbp__step_holds(v->step, v->degree, load)))
         return 0;
     if (load.samples > v->step->most_samples) {
         v->capped = 1;
@@ -152,7 +153,7 @@ static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit
 
 /* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
  * memory holds, or what the way that this asks for has time for. O(log ways). */
-static double token_room(const hbp__step *step, int32_t j, const hbp__step_group *group, double makespan)
+static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
 {
     const hbp__step_degree *d = &step->degree[j];
     int32_t low = 0,
@@ -161,16 +162,27 @@ static double token_room(const hbp__step *step, int32_t j, const hbp__step_group
         int32_t middle = low + (high - low) / 2;
         const hbp__point *way = &d->way[middle];
         double least = (double)way[-1].capacity;
-        if (way->constant + way->linear * least + way->square * group->load.squares <= makespan)
+        if (way->constant + way->linear * least + way->square * load->squares <= makespan)
             low = middle;
         else
             high = middle;
     }
     const hbp__point *way = &d->way[low];
-    double left = makespan - way->constant - way->square * group->load.squares, room = (double)way->capacity;
+    double left = makespan - way->constant - way->square * load->squares, room = (double)way->capacity;
     if (left < way->linear * room)
         room = left / way->linear * (1 + 1e-9) + 1;
-    return room - (double)group->load.tokens;
+    return room - (double)load->tokens;
+}
+
+/* The same where the group's vision units have their time, at least, and their memory. */
+static double vision_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    double vision = (double)load->vision,
+           room = token_room(step, j, load, makespan - d->way[0].vision * vision);
+    double memory =
+        (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
+    return hbp__min_f64(room, memory - (double)load->tokens);
 }
 
 /* State of one filling. */
@@ -201,8 +213,10 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     fill->board->home[k] = g;
     int is_full = group->load.samples == step->most_samples;
     fill->capped |= is_full;
+    double (*room_of)(const hbp__step *, int32_t, const hbp__load *, double) =
+        step->vision ? vision_room : token_room;
     shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
-              is_full ? -1 : token_room(step, j, group, fill->makespan));
+              is_full ? -1 : room_of(step, j, &group->load, fill->makespan));
     fill->is_stale = 1;
 }
 
@@ -292,7 +306,7 @@ static void refresh(filling *fill)
 }
 
 /* Whether a sequence surely finds no room: no group can be added and none has enough left. */
-static int is_full(filling *fill, int64_t k)
+static inline int is_full(filling *fill, int64_t k)
 {
     if (fill->ranks)
         return 0;
@@ -317,7 +331,9 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
         int64_t k = pool->member[i];
         if (f->status >= 0)
             f->status = hbp__tick_row(f->step->context, "step", i, pool->count);
-        if (f->status < 0 || (i % 16 == 15 && is_full(fill, pool->member[pool->count - 1]))) {
+        /* The last needs least, unless vision units count. */
+        if (f->status < 0 ||
+            (i % 16 == 15 && !f->step->vision && is_full(fill, pool->member[pool->count - 1]))) {
             memcpy(f->left + *left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
             *left += pool->count - i;
             break;

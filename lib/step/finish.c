@@ -65,7 +65,7 @@ static void write_samples(finish *f, int64_t group)
 {
     const hbp__items *items = &f->step->items;
     for (int64_t i = f->begin[group]; i < f->begin[group + 1]; i++) {
-        uint32_t sample = items->sample[f->step->count - 1 - (int64_t)f->member[i]];
+        uint32_t sample = items->sample[hbp__step_item(f->step, (int64_t)f->member[i])];
         for (; sample != HBP__NO_SAMPLE; sample = items->next ? items->next[sample] : HBP__NO_SAMPLE)
             hbp__write_samples(&f->writer, &sample, NULL, 1);
     }
@@ -74,16 +74,18 @@ static void write_samples(finish *f, int64_t group)
 /* The next row of the packs: `group`, or a dummy, from `rank` on. Returns its ranks. */
 static int32_t write_pack(finish *f, int64_t group, int32_t rank)
 {
-    hbp__pack_place place = {.rank = rank, .sp = f->step->cost->degree[0], .vision_capacity = INT64_MAX};
+    const hbp__step *step = f->step;
+    hbp__pack_place place = {.rank = rank, .sp = step->cost->degree[0], .vision_capacity = step->most_vision};
     hbp__pack_sums sums = {0};
     if (group != NOBODY) {
-        const hbp__step_degree *degree = &f->step->degree[f->solution->degree[group]];
+        int32_t j = f->solution->degree[group];
         write_samples(f, group);
-        sums = hbp__written_sums(&f->writer, degree->degree);
-        const hbp__point *point = hbp__step_find_way(degree, sums.padded);
-        place.sp = degree->degree;
+        place.sp = step->degree[j].degree;
+        sums = hbp__written_sums(&f->writer, place.sp);
+        hbp__load load = {.tokens = sums.padded, .squares = (double)sums.squares, .vision = sums.vision};
+        const hbp__point *point = hbp__step_way_of(step, j, load);
         place.recompute = point->recompute;
-        place.capacity = point->capacity;
+        place.capacity = hbp__step_vision_capacity(step, j, point, load.vision);
     }
     hbp__write_pack(&f->writer, &place, &sums);
     return place.sp;

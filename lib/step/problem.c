@@ -78,6 +78,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple_per_sp, 0, HBP_MAX_LENGTH);
     HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_samples, 0, INT32_MAX);
     HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_vision, 0, HBP_MAX_VISION);
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
@@ -106,6 +107,7 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     if (!o->pack_multiple)
         o->pack_multiple = 1;
     step->most_samples = o->max_samples ? o->max_samples : INT64_MAX;
+    step->most_vision = o->max_vision ? o->max_vision : INT64_MAX;
     if (o->time_limit_ms) {
         int64_t now = now_ns();
         step->deadline_ns = hbp__add_saturating(now, o->time_limit_ms * NS_PER_MS);
@@ -130,6 +132,18 @@ static int64_t sequence_multiple_of(const hbp_step_options *o, int32_t degree)
     return hbp__padding_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, degree);
 }
 
+/* Whether vision units count: where they cost something, or their number is limited. */
+static int counts_vision(const hbp__step *step)
+{
+    return step->lengths && step->lengths->vision_sum > 0 &&
+           (hbp__cost_charges_vision(step->cost) || step->options.max_vision > 0);
+}
+
+static int counts_vision_bytes(const hbp__step *step)
+{
+    return counts_vision(step) && step->cost->terms.vision_bytes > 0;
+}
+
 /* The points of a degree that the options allow. */
 static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *points)
 {
@@ -140,14 +154,24 @@ static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *point
                               .most = most_tokens(o, degree),
                               .multiple = pack_multiple_of(o, degree)};
     range.stride = (range.last - range.first) / (HBP__STEP_WAYS - 2) + 1;
-    return hbp__points_list(step->cost, row, &range, points);
+    if (!counts_vision_bytes(step))
+        return hbp__points_list(step->cost, row, &range, points);
+    /* Beside vision units memory may ask for more layers than the caps of tokens do. */
+    hbp_cost uncapped = *step->cost;
+    uncapped.tokens_per_rank = 0;
+    range.most = HBP_MAX_LENGTH;
+    return hbp__points_list(&uncapped, row, &range, points);
 }
 
 /* Sets what finds a way by its tokens. */
-static void index_ways(hbp__step_degree *degree)
+static void index_ways(const hbp__step *step, hbp__step_degree *degree)
 {
     int32_t way = 0;
-    degree->capacity = degree->way[degree->ways - 1].capacity;
+    degree->capacity = hbp__min_i64(degree->way[degree->ways - 1].capacity, degree->most);
+    degree->plain = counts_vision(step) ? -1 : degree->way[0].capacity;
+    degree->constant = degree->way[0].constant;
+    degree->linear = degree->way[0].linear;
+    degree->square = degree->way[0].square;
     /* A degree that holds nothing has one slot, which nothing asks for. */
     degree->slots_per_token = degree->capacity ? (double)HBP__STEP_SLOTS / (double)degree->capacity : 0;
     for (int32_t slot = 0; slot <= HBP__STEP_SLOTS; slot++) {
@@ -171,6 +195,13 @@ static int is_used(const hbp__step *step, int32_t row)
     return d >= o->min_sp && d <= o->max_sp && (o->degrees != HBP_STEP_POWERS_OF_TWO || is_power_of_two(d));
 }
 
+/* Tokens that take the memory of a vision unit. */
+static double vision_tokens(const hbp__step *step, const hbp__point *way)
+{
+    double per_token = hbp__cost_bytes_per_token(step->cost, way->row, way->recompute);
+    return counts_vision_bytes(step) && per_token > 0 ? step->cost->terms.vision_bytes / per_token : 0;
+}
+
 static hbp_status list_degrees(hbp__step *step)
 {
     const hbp_cost *cost = step->cost;
@@ -189,6 +220,7 @@ static hbp_status list_degrees(hbp__step *step)
                          "the cost has no SP degree in min_sp..max_sp, which is %d..%d%s", (int)o->min_sp,
                          (int)o->max_sp, o->degrees == HBP_STEP_POWERS_OF_TWO ? ", and a power of two" : "");
     step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
+    uint8_t *first = hbp__take(step->context, (uint64_t)count * (HBP__STEP_SLOTS + 1), sizeof *first);
     HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
     step->chain = 1;
     hbp__point *next = step->way;
@@ -202,9 +234,17 @@ static hbp_status list_degrees(hbp__step *step)
                                      .row = rows[i],
                                      .ways = ways,
                                      .way = next,
+                                     .first = first + i * (HBP__STEP_SLOTS + 1),
                                      .sequence_multiple = sequence_multiple_of(o, d),
                                      .pack_multiple = pack_multiple_of(o, d)};
-        index_ways(degree);
+        degree->most = hbp__min_i64(most_tokens(o, d), hbp__cost_most_tokens(cost, d));
+        degree->most -= degree->most % degree->pack_multiple;
+        if (!degree->most)
+            continue;
+        degree->vision_tokens = vision_tokens(step, &next[ways - 1]);
+        step->vision_tokens =
+            step->degrees ? hbp__min_f64(step->vision_tokens, degree->vision_tokens) : degree->vision_tokens;
+        index_ways(step, degree);
         if (step->degrees && degree->degree % degree[-1].degree)
             step->chain = 0;
         step->degrees++;
@@ -219,7 +259,7 @@ static int64_t padded_tokens(const hbp__step *step, int64_t k, int64_t multiple)
 {
     const hbp__items *items = &step->items;
     int64_t tokens = 0;
-    for (uint32_t s = items->sample[step->count - 1 - k]; s != HBP__NO_SAMPLE;
+    for (uint32_t s = items->sample[hbp__step_item(step, k)]; s != HBP__NO_SAMPLE;
          s = items->next ? items->next[s] : HBP__NO_SAMPLE)
         tokens += hbp__round_up(hbp__lengths_get(step->lengths, s), multiple);
     return tokens;
@@ -231,7 +271,7 @@ void hbp__step_set_columns(hbp__step *step)
         hbp__step_degree *degree = &step->degree[j];
         degree->tokens = step->padded ? step->padded + j * step->count : step->tokens;
         degree->longest = step->count ? degree->tokens[0] : 0;
-        for (int64_t k = 1; step->padded && k < step->count; k++)
+        for (int64_t k = 1; (step->padded || step->vision) && k < step->count; k++)
             degree->longest = hbp__max_i64(degree->longest, degree->tokens[k]);
     }
 }
@@ -255,7 +295,7 @@ static hbp_status list_columns(hbp__step *step)
         HBP__TRY(hbp__scratch_check(context, "the sequences"));
         for (int64_t k = 0; k < step->count; k++) {
             HBP__TRY(hbp__tick_row(context, "sequences", k, step->count));
-            step->samples[k] = (int32_t)hbp__items_members(&step->items, step->count - 1 - k);
+            step->samples[k] = (int32_t)hbp__items_members(&step->items, hbp__step_item(step, k));
         }
     }
     hbp__step_set_columns(step);
@@ -282,25 +322,35 @@ int64_t hbp__step_find_unheld(const hbp__step *step)
     for (int64_t k = 0; k < step->count; k++) {
         int32_t j = 0;
         while (j < step->degrees && (step->degree[j].tokens[k] > hbp__step_sequence_most(step, j) ||
-                                     hbp__step_samples(step, k) > step->most_samples))
+                                     !hbp__step_holds_alone(step, j, k)))
             j++;
         if (j == step->degrees)
             return k;
-        if (!step->padded && !step->samples)
+        if (!step->padded && !step->samples && !step->vision)
             break; /* the longest */
     }
     return step->count;
 }
 
-int64_t hbp__step_fewest_for_samples(const hbp__step *step)
+int64_t hbp__step_fewest_for_caps(const hbp__step *step)
 {
-    int64_t samples = 0;
-    if (step->most_samples == INT64_MAX)
+    int64_t samples = 0, vision = 0, groups = step->ranks / step->degree[0].degree;
+    if (step->most_samples == INT64_MAX && step->most_vision == INT64_MAX)
         return 1;
-    for (int64_t k = 0; k < step->count; k++)
+    for (int64_t k = 0; k < step->count; k++) {
         samples += hbp__step_samples(step, k);
-    int64_t groups = step->ranks / step->degree[0].degree;
-    return hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
+        vision += hbp__step_vision(step, k);
+    }
+    samples = hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
+    return hbp__max_i64(samples, hbp__ceil_div(vision, hbp__mul_saturating(groups, step->most_vision)));
+}
+
+int hbp__step_holds_each(const hbp__step *step, int32_t j)
+{
+    int64_t k = step->vision ? 0 : step->count;
+    while (k < step->count && hbp__step_holds_alone(step, j, k))
+        k++;
+    return k == step->count && step->degree[j].capacity >= step->degree[j].longest;
 }
 
 /* The least tokens of a rank and of a pack with which memory has a group for every sequence, each
@@ -340,7 +390,7 @@ static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *leng
 /* Says that sequence k has more samples than a pack may hold. */
 static hbp_status refuse_members(const hbp__step *step, int64_t k)
 {
-    int64_t item = step->count - 1 - k, sample = step->items.sample[item], most = 0;
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, hbp__items_members(&step->items, i));
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
@@ -348,6 +398,36 @@ static hbp_status refuse_members(const hbp__step *step, int64_t k)
                      (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
                      (long long)hbp__items_members(&step->items, item), (long long)step->most_samples,
                      (long long)most);
+}
+
+/* Whether some group would hold sequence k without its vision units. */
+static int holds_tokens(const hbp__step *step, int64_t k)
+{
+    int32_t j = 0;
+    while (j < step->degrees && step->degree[j].tokens[k] > hbp__step_sequence_most(step, j))
+        j++;
+    return j < step->degrees;
+}
+
+/* Says that it is the vision units of sequence k for which no group has room. */
+static hbp_status refuse_vision(const hbp__step *step, int64_t k)
+{
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
+    const char *tied = hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "";
+    sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
+    for (int64_t i = 0; i < step->count; i++)
+        most = hbp__max_i64(most, step->vision[i]);
+    if (step->vision[k] > step->most_vision)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                         "sample %lld%s has %lld vision units; max_vision is %lld (%lld would do)",
+                         (long long)sample, tied, (long long)step->vision[k], (long long)step->most_vision,
+                         (long long)most);
+    return hbp__fail(
+        step->context, HBP_E_INFEASIBLE,
+        "sample %lld%s has %lld tokens with padding and %lld vision units; no SP group has memory "
+        "for both",
+        (long long)sample, tied, (long long)step->degree[step->degrees - 1].tokens[k],
+        (long long)step->vision[k]);
 }
 
 /* Says that no group holds sequence k, or one that memory has no group for, and which option it is that keeps
@@ -359,8 +439,10 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     for (int32_t j = 0; j < step->degrees; j++)
         holds = hbp__max_i64(holds, hbp__step_sequence_most(step, j));
     char why[256] = "";
-    if (hbp__items_members(&step->items, step->count - 1 - k) > step->most_samples)
+    if (hbp__items_members(&step->items, hbp__step_item(step, k)) > step->most_samples)
         return refuse_members(step, k);
+    if (hbp__step_vision(step, k) > 0 && holds_tokens(step, k))
+        return refuse_vision(step, k);
     const struct {
         const char *name;
         int64_t value;
@@ -371,7 +453,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     int64_t lost = cap[0].value || cap[1].value || cap[2].value ? find_caps(step, &per_rank, &length) : k;
     int is_capped = lost == step->count;
     k = is_capped ? k : lost;
-    int64_t item = step->count - 1 - k, sample = step->items.sample[item];
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item];
     int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
     sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
     for (int i = 0; i < 3 && is_capped; i++)
@@ -389,7 +471,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
                      (long long)tokens, (long long)holds, why);
 }
 
-/* Sequences in descending order of tokens, from the items, which ascend. */
+/* Sequences in descending order of tokens, from the items, which ascend; vision units change the order. */
 static hbp_status list_sequences(hbp__step *step)
 {
     HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple, INT64_MAX, 0, 0,
@@ -405,6 +487,9 @@ static hbp_status list_sequences(hbp__step *step)
         step->squares[i] = (double)hbp__items_exact_squares(&step->items, item);
         step->total_tokens += step->tokens[i];
     }
+    step->weight = step->tokens;
+    if (counts_vision(step))
+        HBP__TRY(hbp__step_list_vision(step));
     HBP__TRY(list_columns(step));
     int64_t unheld = hbp__step_find_unheld(step);
     return unheld < step->count ? refuse(step, unheld) : HBP_OK;
@@ -430,7 +515,7 @@ void hbp__step_trim(hbp__step *step)
             unit = common_divisor(degree->tokens[i], unit);
         for (int32_t i = 0; i < degree->ways; i++, way++)
             way->capacity -= unit ? way->capacity % unit : 0;
-        index_ways(degree);
+        index_ways(step, degree);
     }
 }
 

@@ -33,12 +33,12 @@ static double reach(const relax_degree *d, double makespan)
     return longest < d->capacity ? longest : d->capacity;
 }
 
-/* First row in [low, high) whose sequence has at most `tokens`. */
+/* First row in [low, high) whose sequence weighs at most `tokens`. */
 static int64_t find_row(const relaxation *r, int64_t low, int64_t high, double tokens)
 {
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if ((double)r->step->tokens[r->pool->member[middle]] > tokens)
+        if ((double)r->step->weight[r->pool->member[middle]] > tokens)
             low = middle + 1;
         else
             high = middle;
@@ -58,7 +58,10 @@ static double area(const relaxation *r, double makespan)
         int64_t from = find_row(r, r->first, end, reach(d, makespan));
         double tokens = pool->tokens_before[end] - pool->tokens_before[from];
         double squares = pool->squares_before[end] - pool->squares_before[from];
-        sum += d->ranks * (d->way->linear * tokens + d->way->square * squares);
+        double ns = d->way->linear * tokens + d->way->square * squares;
+        if (pool->vision_before)
+            ns += d->way->vision * hbp__step_pool_vision(pool, from, end);
+        sum += d->ranks * ns;
         end = from;
     }
     return end > r->first ? (double)INFINITY : sum;
@@ -73,15 +76,16 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
     if (first == end)
         return r.fixed;
     int64_t longest = pool->member[first];
-    double per_rank = (pool->tokens_before[end] - pool->tokens_before[first]) / ranks;
+    double per_rank = hbp__step_pool_room(step, pool, first, end) / ranks;
     for (int32_t j = 0; j < step->degrees; j++) {
         const hbp__step_degree *d = &step->degree[j];
         double fill = per_rank * d->degree;
         int fits = fill <= (double)d->capacity * density;
         const hbp__point *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
         r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
-        if (fits && step->tokens[longest] <= d->capacity) {
-            double alone = hbp__step_group_time(step, j, hbp__step_load_least(step, longest));
+        hbp__load load = hbp__step_load_least(step, longest);
+        if (fits && hbp__step_holds(step, j, load)) {
+            double alone = hbp__step_group_time(step, j, load);
             least = alone < least ? alone : least;
         }
     }

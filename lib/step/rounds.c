@@ -14,7 +14,9 @@
 
 int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j)
 {
-    return round->step->degree[j].tokens[sequence] <= round->limit[j];
+    const hbp__step *step = round->step;
+    return step->degree[j].tokens[sequence] <= round->limit[j] &&
+           (!step->vision || hbp__step_holds_alone(step, j, sequence));
 }
 
 int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_t group)
@@ -101,8 +103,10 @@ static int64_t tokens_at(const hbp__step_round *round, int64_t group, int32_t j)
 /* Whether step->degree[j] holds a group: its tokens at once, or where it is cut each of its sequences. */
 static int holds_group(const hbp__step_round *round, int64_t group, int32_t j, int64_t tokens)
 {
+    hbp__load load = round->load[group];
+    load.tokens = tokens;
     if (!round->cuts)
-        return tokens <= round->limit[j];
+        return tokens <= round->limit[j] && hbp__step_holds(round->step, j, load);
     for (int64_t i = 0; i < round->lefts; i++)
         if (round->group[round->left[i]] == group && !hbp__step_round_holds(round, round->left[i], j))
             return 0;

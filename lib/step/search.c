@@ -321,7 +321,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
-    s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
+    s->least = hbp__max_i64(s->least, hbp__step_fewest_for_caps(step));
     s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
     s->most = hbp__min_i64(2 * s->most + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));

@@ -1,7 +1,7 @@
 /* The problem of one step, a solution of it, and the way from one to a plan.
  *
  * Sequences (samples, or samples tied together) go to SP groups, groups to micro-batches. A group of degree d
- * with S padded tokens and the sum of squares Q recomputes the fewest layers that fit. */
+ * with S padded tokens, the sum of squares Q and V vision units recomputes the fewest layers that fit. */
 #ifndef HBP_STEP_STEP_H
 #define HBP_STEP_STEP_H
 
@@ -21,18 +21,25 @@
 /* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
 #define HBP__STEP_SLOTS 128
 
+/* 128 bytes: the innermost loops look degrees up. */
 typedef struct hbp__step_degree {
     int32_t degree;
     int32_t row; /* in the cost's tables */
     int32_t ways;
     const hbp__point *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
-    int64_t capacity;      /* of the last way */
+    int64_t most;          /* tokens that the options allow; ways hold no more unless vision units count */
+    int64_t capacity;      /* of the last way, or `most` */
+    int64_t plain;         /* of the first way, which runs what is up to it; -1: vision units count */
+    double constant;       /* of the first way */
+    double linear;
+    double square;
+    double vision_tokens; /* tokens that take the memory of a vision unit, in the last way */
     double slots_per_token;
-    uint8_t first[HBP__STEP_SLOTS + 1]; /* the first way that may hold tokens of the slot */
-    int64_t sequence_multiple;          /* what samples are padded to in its groups */
-    int64_t pack_multiple;              /* what the sum of a group is padded to; divides every capacity */
-    const int64_t *tokens;              /* [count] padded tokens of the sequences in its groups */
-    int64_t longest;                    /* of `tokens` */
+    uint8_t *first;            /* [HBP__STEP_SLOTS + 1] the first way that may hold tokens of the slot */
+    int64_t sequence_multiple; /* what samples are padded to in its groups */
+    int64_t pack_multiple;     /* what the sum of a group is padded to; divides every capacity */
+    const int64_t *tokens;     /* [count] padded tokens of the sequences in its groups */
+    int64_t longest;           /* of `tokens` */
 } hbp__step_degree;
 
 typedef struct hbp__step {
@@ -41,14 +48,19 @@ typedef struct hbp__step {
     const hbp_lengths *lengths;
     hbp_step_options options; /* every default filled in */
     hbp__items items;
-    int64_t count;        /* sequences */
-    int64_t *tokens;      /* [count] descending: padded tokens, the least of any degree */
-    double *squares;      /* [count] sums of squared lengths */
-    int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
-    int32_t *samples;     /* [count] samples of each; NULL: one each, or they do not count */
-    int64_t *vision;      /* [count] vision units of each; NULL: none, or they do not count */
+    int64_t count;    /* sequences */
+    int64_t *tokens;  /* [count] padded tokens, the least of any degree */
+    double *squares;  /* [count] sums of squared lengths */
+    int64_t *padded;  /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
+    int32_t *samples; /* [count] samples of each; NULL: one each, or they do not count */
+    int64_t *vision;  /* [count] vision units of each; NULL: none, or they do not count */
+    uint32_t *order;  /* [count] the item of each; NULL: the last item is the first */
+    int64_t *weight;  /* [count] descending: tokens of a sample that takes as long by itself; `tokens` where
+                         vision units do not count */
     int64_t most_samples; /* of a group */
-    int64_t total_tokens;
+    int64_t most_vision;  /* of a group */
+    double vision_tokens; /* the least of the degrees' */
+    int64_t total_tokens; /* sum of hbp__step_room */
     int32_t ranks;
     int32_t domain;
     int32_t degrees;
@@ -81,8 +93,11 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
 /* The first sequence that no group holds; `count` when there is none. O(count degrees). */
 int64_t hbp__step_find_unheld(const hbp__step *step);
 
-/* The fewest micro-batches whose groups hold so many samples. O(count). */
-int64_t hbp__step_fewest_for_samples(const hbp__step *step);
+/* The fewest micro-batches whose groups hold so many samples and vision units. O(count). */
+int64_t hbp__step_fewest_for_caps(const hbp__step *step);
+
+/* Whether each sequence alone is held by a group of step->degree[j]. O(count) where vision units count. */
+int hbp__step_holds_each(const hbp__step *step, int32_t j);
 
 /* Takes off each capacity what no group of these sequences can use: all hold multiples of the sequences'
  * common divisor. */
@@ -100,6 +115,12 @@ static inline int64_t hbp__step_capacity(const hbp__step *step)
     return most;
 }
 
+/* The item that sequence k is. */
+static inline int64_t hbp__step_item(const hbp__step *step, int64_t k)
+{
+    return step->order ? (int64_t)step->order[k] : step->count - 1 - k;
+}
+
 /* Samples and vision units of sequence k, as far as they count. */
 static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
 {
@@ -109,6 +130,14 @@ static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
 static inline int64_t hbp__step_vision(const hbp__step *step, int64_t k)
 {
     return step->vision ? step->vision[k] : 0;
+}
+
+/* Tokens of sequence k, its vision units counted by those that take as much memory, at least. */
+static inline int64_t hbp__step_room(const hbp__step *step, int64_t k)
+{
+    if (!step->vision)
+        return step->tokens[k];
+    return step->tokens[k] + (int64_t)(step->vision_tokens * (double)step->vision[k]);
 }
 
 /* Sequence k alone in a group of step->degree[j]. */
@@ -143,10 +172,14 @@ static inline hbp__load hbp__step_load_without(const hbp__step *step, int32_t j,
     return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), -1);
 }
 
+/* Whether a group of step->degree[j] holds a load whose tokens and samples it holds. O(1). */
+int hbp__step_holds_vision(const hbp__step *step, int32_t j, hbp__load load);
+
 /* Whether a group of step->degree[j] holds the load. */
 static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__load load)
 {
-    return load.tokens <= step->degree[j].capacity && load.samples <= step->most_samples;
+    return load.tokens <= step->degree[j].capacity && load.samples <= step->most_samples &&
+           (!step->vision || hbp__step_holds_vision(step, j, load));
 }
 
 /* The same of sequence k alone. */
@@ -168,13 +201,42 @@ static inline const hbp__point *hbp__step_find_way(const hbp__step_degree *degre
     return way;
 }
 
+/* The way in which a group of step->degree[j] runs a load, its tokens with the pack's padding: the first that
+ * holds it, else the last. O(1), mostly; O(log ways) with vision units. */
+const hbp__point *hbp__step_find_vision_way(const hbp__step *step, int32_t j, hbp__load load);
+
+static inline const hbp__point *hbp__step_way_of(const hbp__step *step, int32_t j, hbp__load load)
+{
+    return step->vision ? hbp__step_find_vision_way(step, j, load)
+                        : hbp__step_find_way(&step->degree[j], load.tokens);
+}
+
+/* How far a load is past what a group of step->degree[j] holds of vision units, as a share of it: by their
+ * number, and by the memory that they leave for tokens. */
+double hbp__step_vision_excess(const hbp__step *step, int32_t j, hbp__load load);
+
+/* The most tokens that a way holds beside so many vision units, as the options allow. */
+int64_t hbp__step_vision_capacity(const hbp__step *step, int32_t j, const hbp__point *way, int64_t vision);
+
+/* Gives an opened problem's sequences their vision units, and puts the one that takes longest first.
+ * O(count). */
+hbp_status hbp__step_list_vision(hbp__step *step);
+
+/* Rank-time of sequence k in a well filled pack of step->degree[j], which holds it. */
+double hbp__step_rank_time(const hbp__step *step, int32_t j, int64_t k);
+
+/* hbp__step_group_time where vision units count, of tokens with the pack's padding. */
+double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load);
+
 /* Predicted ns of a group of step->degree[j], unrounded, for search; the load, of > 0 tokens, fits. Padding
  * of the pack is counted. */
 static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__load load)
 {
-    int64_t tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
-    const hbp__point *way = hbp__step_find_way(&step->degree[j], tokens);
-    return way->constant + way->linear * (double)tokens + way->square * load.squares;
+    load.tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
+    if (step->vision)
+        return hbp__step_vision_time(step, j, load);
+    const hbp__point *way = hbp__step_find_way(&step->degree[j], load.tokens);
+    return way->constant + way->linear * (double)load.tokens + way->square * load.squares;
 }
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
@@ -183,10 +245,10 @@ static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__
 {
     const hbp__step_degree *degree = &step->degree[j];
     int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
-    if (tokens > degree->capacity || load.samples > step->most_samples)
-        return INT64_MAX;
     load.tokens = tokens;
-    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
+    if (!hbp__step_holds(step, j, load))
+        return INT64_MAX;
+    int32_t recompute = tokens ? hbp__step_way_of(step, j, load)->recompute : 0;
     return hbp__cost_pack_ns(step->cost, degree->row, recompute, load);
 }
 
