@@ -1,5 +1,5 @@
-/* Files of one object (io/table_file.h) as bytes, and the harm that is done to them: whatever the object, a
- * reader finds it, takes little memory and leaves nothing behind. */
+/* Files of one object (io/table/table_file.h) as bytes, and the harm that is done to them: whatever the
+ * object, a reader finds it, takes little memory and leaves nothing behind. */
 #ifndef HBP_TESTS_TABLE_FILES_H
 #define HBP_TESTS_TABLE_FILES_H
 
@@ -8,7 +8,7 @@
 #include "keep.h"
 #include "reseal.h"
 
-#include "io/table_file.h"
+#include "io/table/table_file.h"
 
 /* Saves the object at a level of zlib and returns the file's bytes; the test frees them. */
 static inline uint8_t *table_saved(hbp_context *context, const hbp__table_format *format, const void *object,

@@ -155,7 +155,7 @@ static const option options[] = {
     {"samples", KIND_INTEGER, AT(samples), CLI_VLM, "N", "samples of a micro-batch (default 4)", 0},
     {"max-tokens", KIND_TOKENS, AT(max_tokens), CLI_VLM, "TOKENS", "most tokens of a pack (default: chosen)",
      0},
-    {"max-vision", KIND_LONG, AT(max_vision), CLI_VLM | CLI_PLAN, "N",
+    {"max-vision", KIND_LONG, AT(max_vision), CLI_VLM | CLI_PLAN | CLI_STEP, "N",
      "most vision units of a pack (vlm: default chosen)", 0},
     {"modality-order", KIND_FLAG, AT(modality_order), CLI_VLM | CLI_PLAN, "",
      "all packs of a micro-batch hold the same kinds of samples", 0},

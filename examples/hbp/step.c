@@ -171,6 +171,7 @@ static int read_options(cli *c, hbp_step_options *options)
     options->equal_samples = (int32_t)c->equal_samples;
     options->sequence_multiple_per_sp = c->sequence_multiple_per_sp;
     options->pack_multiple_per_sp = c->pack_multiple_per_sp;
+    options->max_vision = c->max_vision;
     if ((c->batch || c->skip) && (c->tie_column || c->loss_column))
         return cli_usage(
             "--batch and --skip keep neither loss tokens nor ties: leave --loss-column and --tie-column out");

@@ -78,9 +78,10 @@ typedef struct hbp_epoch_options {
                                samples alone may keep steps of the hierarchy */
     int32_t modality_order; /* as in hbp_balance_options; packs exchange samples first, so that fewer dummies
                                are needed. Compositions auto and hierarchy, which are one then */
-    int64_t max_vision;     /* > 0: a pack holds at most so many vision units; the epoch is then of one group,
-                               filled by hbp_iterative_fill and balanced in both sizes. Needed where the cost
-                               charges vision units and the lengths have some */
+    int64_t max_vision;     /* the most vision units of a pack; 0: what memory holds. Where vision units count
+                               (the cost charges them, or this is set) steps are planned one by one, or an epoch
+                               with max_vision is of one group, filled by hbp_iterative_fill and balanced in both
+                               sizes (docs: vision) */
     int32_t composition;    /* HBP_COMPOSITION_* */
     int32_t threads; /* that plan steps side by side; 0: 1. The same plan for any number. With more than one
                         the context's allocator is called from all of them */

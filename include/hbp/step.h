@@ -74,6 +74,7 @@ typedef struct hbp_step_options {
     int64_t sequence_tokens_per_rank; /* hybrid CP: a sample's degree is the least at which a rank has at most
                                          so many of its padded tokens, as with Megatron's
                                          max_seqlen_per_dp_cp_rank; 0: at which a pack of it fits */
+    int64_t max_vision;               /* the most vision units of a pack; 0: what memory holds */
 } hbp_step_options;
 
 HBP_API void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size);
@@ -88,8 +89,8 @@ HBP_API const char *hbp_step_mode_name(int32_t mode);
  * samples to spread (docs: step). Returns HBP_NOT_PROVEN with a plan when the exact solver stops before its
  * proof (which holds to a few ns in a ms); HBP_E_INFEASIBLE names a sequence that no group can hold and the
  * tokens that would fit; HBP_E_INVALID for options without sense, degrees that the cost does not have, or
- * vision units that the cost charges (hbp_plan_epoch plans for them); HBP_E_SOLVER when HBP_STEP_EXACT finds
- * no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
+ * vision units that count (the cost charges them, or max_vision is set) in mode paper and for HBP_STEP_EXACT;
+ * HBP_E_SOLVER when HBP_STEP_EXACT finds no solver or it fails; HBP_E_CANCELLED. Thread: one per context. */
 HBP_API hbp_status hbp_plan_step(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                                  const hbp_step_options *options, hbp_plan **out);
 

@@ -1,4 +1,4 @@
-/* The inside of a cost, and the functions that everything above evaluates it with. */
+/* The functions that everything above evaluates a cost with; what one is says data/cost/cost.h. */
 #ifndef HBP_COST_COST_H
 #define HBP_COST_COST_H
 
@@ -6,39 +6,20 @@
 
 #include "base/checked.h"
 #include "base/context.h"
-#include "data/cost_terms.h"
+#include "data/cost/cost.h"
 #include "hbp/cost.h"
 
-/* Every term has a source. */
-enum {
-#define HBP__COST_INDEX(name) HBP__COST_##name,
-    HBP__COST_TERMS(HBP__COST_INDEX)
-#undef HBP__COST_INDEX
-        HBP__COST_TERM_COUNT
-};
-
-#define HBP__COST_SOURCE_BYTES 64
-#define HBP__COST_NAME_BYTES   256
-
-struct hbp_cost {
-    hbp__memory memory;
-    hbp_cost_terms terms; /* its tables point to the three below */
-    int32_t *degree;      /* [terms.degrees] */
-    double *sp_latency_ns;
-    double *sp_ns_per_token;
-    int32_t heads; /* 0 when made from terms: then every listed degree is legal */
-    int32_t kv_heads;
-    int32_t zero_stage;
-    int64_t tokens_per_rank; /* the most padded tokens that a planner may put on a rank; 0: what memory holds.
-                                Neither a term nor in files: see hbp__cost_capped */
-    char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
-    char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
-    char machine_name[HBP__COST_NAME_BYTES];
-};
+/* What a pack carries. */
+typedef struct hbp__load {
+    int64_t tokens;  /* S: with padding */
+    double squares;  /* Q: of the samples' lengths without it */
+    int64_t vision;  /* V: vision units */
+    int64_t samples; /* which cost nothing, but may be capped; 0: not counted */
+} hbp__load;
 
 /* A shallow copy of `cost`, never to be freed, under which no pack holds more than `tokens_per_rank` padded
- * tokens times its degree; 0: as the cost itself. hbp_cost_predict_capacity and hbp_cost_predict_recompute
- * keep to it, and so do all planners that are given the copy. */
+ * tokens times its degree; 0: as the cost itself. hbp__cost_capacity and hbp__cost_fewest_layers keep to it
+ * (cost/point.h), and so do all planners that are given the copy. */
 static inline hbp_cost hbp__cost_capped(const hbp_cost *cost, int64_t tokens_per_rank)
 {
     hbp_cost capped = *cost;
@@ -72,17 +53,20 @@ static inline int32_t hbp__cost_row(const hbp_cost *cost, int32_t sp)
     return -1;
 }
 
-/* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`; ns, unrounded. */
+/* T of cost.h for the degree in table row `row`; S `tokens`, Q `squares`, V `vision`; ns, unrounded. */
 static inline double hbp__cost_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double tokens,
-                                  double squares)
+                                  double squares, double vision)
 {
     const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers;
+    double share = (double)recompute / (double)t->layers, degree = (double)cost->degree[row];
     double compute = t->ns_per_token * tokens * (1 + t->recompute_linear * share) +
                      t->ns_per_token_squared * squares * (1 + t->recompute_attention * share);
     double communication = (cost->sp_latency_ns[row] + cost->sp_ns_per_token[row] * tokens) *
                            (1 + t->recompute_communication * share);
-    return compute / (double)cost->degree[row] + communication + t->pack_ns;
+    double ns = compute / degree + communication + t->pack_ns;
+    if (vision > 0)
+        ns += t->ns_per_vision * vision * (1 + t->recompute_vision * share) / degree;
+    return ns;
 }
 
 /* What a dummy takes; a rank that may skip the micro-batch takes nothing. */
@@ -91,31 +75,13 @@ static inline int64_t hbp__cost_dummy_ns(const hbp_cost *cost)
     return cost->terms.uneven_micro_batches ? 0 : hbp__round_i64(cost->terms.pack_ns);
 }
 
-/* The same in integer ns; 0 tokens are a dummy. */
-static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute, int64_t tokens,
-                                        double squares)
+/* T of a pack in integer ns, as plans record it; an empty one is a dummy. */
+static inline int64_t hbp__cost_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute, hbp__load load)
 {
-    if (!tokens)
+    if (!load.tokens && !load.vision)
         return hbp__cost_dummy_ns(cost);
-    return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares));
-}
-
-/* What `vision` vision units add to T; ns, unrounded. */
-static inline double hbp__cost_vision_ns(const hbp_cost *cost, int32_t row, int32_t recompute, double vision)
-{
-    const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers;
-    return t->ns_per_vision * vision * (1 + t->recompute_vision * share) / (double)cost->degree[row];
-}
-
-/* hbp__cost_pack_ns of a pack that holds vision units as well; the very same without any. */
-static inline int64_t hbp__cost_vision_pack_ns(const hbp_cost *cost, int32_t row, int32_t recompute,
-                                               int64_t tokens, double squares, int64_t vision)
-{
-    if (!vision)
-        return hbp__cost_pack_ns(cost, row, recompute, tokens, squares);
-    return hbp__round_i64(hbp__cost_ns(cost, row, recompute, (double)tokens, squares) +
-                          hbp__cost_vision_ns(cost, row, recompute, (double)vision));
+    return hbp__round_i64(
+        hbp__cost_ns(cost, row, recompute, (double)load.tokens, load.squares, (double)load.vision));
 }
 
 /* Whether vision units take time or memory. */
@@ -135,22 +101,14 @@ static inline double hbp__cost_bytes_per_token(const hbp_cost *cost, int32_t row
 
 /* Peak bytes per rank of a pack, rounded. */
 static inline int64_t hbp__cost_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute,
-                                           int64_t tokens)
+                                           hbp__load load)
 {
-    return hbp__round_i64(cost->terms.static_bytes + hbp__cost_bytes_per_token(cost, row, recompute) *
-                                                         (double)tokens / (double)cost->degree[row]);
-}
-
-/* The same of a pack that holds vision units as well. */
-static inline int64_t hbp__cost_vision_pack_bytes(const hbp_cost *cost, int32_t row, int32_t recompute,
-                                                  int64_t tokens, int64_t vision)
-{
-    if (!vision)
-        return hbp__cost_pack_bytes(cost, row, recompute, tokens);
     const double degree = (double)cost->degree[row];
-    return hbp__round_i64(cost->terms.static_bytes +
-                          hbp__cost_bytes_per_token(cost, row, recompute) * (double)tokens / degree +
-                          cost->terms.vision_bytes * (double)vision / degree);
+    double bytes = cost->terms.static_bytes +
+                   hbp__cost_bytes_per_token(cost, row, recompute) * (double)load.tokens / degree;
+    if (load.vision)
+        bytes += cost->terms.vision_bytes * (double)load.vision / degree;
+    return hbp__round_i64(bytes);
 }
 
 #endif

@@ -267,9 +267,9 @@ static hbp_status find_errors(const fit *f, const hbp_cost *cost, int bytes, hbp
         HBP__TRY(tick(f, i));
         int32_t row = hbp__cost_row(cost, m->sp[i]);
         double measured = (double)(bytes ? m->peak_bytes[i] : m->time_ns[i]);
-        int64_t predicted =
-            bytes ? hbp__cost_pack_bytes(cost, row, m->recompute[i], m->tokens[i])
-                  : hbp__cost_pack_ns(cost, row, m->recompute[i], m->tokens[i], (double)m->sum_squares[i]);
+        hbp__load load = {.tokens = m->tokens[i], .squares = (double)m->sum_squares[i]};
+        int64_t predicted = bytes ? hbp__cost_pack_bytes(cost, row, m->recompute[i], load)
+                                  : hbp__cost_pack_ns(cost, row, m->recompute[i], load);
         hbp__relative_errors_add(e, (double)predicted, measured);
     }
     return hbp__relative_errors_sort(f->context, e, "a fit's errors");
@@ -396,9 +396,7 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
 {
     HBP__TRY(hbp__require(context, given, "measurements"));
     HBP__TRY(hbp__options_read(context, m, sizeof *m, given, "hbp_measurements"));
-    if (m->count < 1 || m->count > HBP_MAX_SAMPLES)
-        return hbp__fail(context, HBP_E_INVALID, "measurements.count is %lld; it must lie in 1..%lld",
-                         (long long)m->count, (long long)HBP_MAX_SAMPLES);
+    HBP__CHECK_RANGE(context, "measurements.", m, count, 1, HBP_MAX_SAMPLES);
     HBP__TRY(hbp__require(context, m->sp, "measurements.sp"));
     HBP__TRY(hbp__require(context, m->recompute, "measurements.recompute"));
     HBP__TRY(hbp__require(context, m->tokens, "measurements.tokens"));

@@ -6,6 +6,7 @@
 #include "cost/cost.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
+#include "schedule/deal.h"
 #include "schedule/mix.h"
 
 enum { STREAM_DEAL = 0x73747261, STREAM_ORDER = 0x7374726f };
@@ -20,10 +21,20 @@ typedef struct dealing {
     uint32_t *bin;   /* [count] */
 } dealing;
 
-double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares)
+double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares, double vision)
 {
     const hbp_cost_terms *t = &epoch->cost->terms;
-    return t->ns_per_token * tokens + t->ns_per_token_squared * squares;
+    double ns = t->ns_per_token * tokens + t->ns_per_token_squared * squares;
+    return vision > 0 ? ns + t->ns_per_vision * vision : ns;
+}
+
+static double vision_of(const hbp__items *items, int64_t item)
+{
+    int64_t vision = 0;
+    for (uint32_t s = items->sample[item]; items->lengths->vision && s != HBP__NO_SAMPLE;
+         s = items->next ? items->next[s] : HBP__NO_SAMPLE)
+        vision += items->lengths->vision[s];
+    return (double)vision;
 }
 
 /* Lists what the curriculum left, in the order drawn but for the last `rest` single samples of it. */
@@ -45,9 +56,9 @@ static hbp_status list_units(const hbp__epoch *epoch, int64_t rest, dealing *d)
         int64_t tokens = u->items.size[item];
         d->unit[d->count] = item;
         d->tokens[d->count] = tokens;
-        d->weight[d->count++] =
-            hbp__round_i64(hbp__epoch_work(epoch, (double)hbp__round_up(tokens, multiple),
-                                           (double)hbp__items_exact_squares(&u->items, item)));
+        d->weight[d->count++] = hbp__round_i64(
+            hbp__epoch_work(epoch, (double)hbp__round_up(tokens, multiple),
+                            (double)hbp__items_exact_squares(&u->items, item), vision_of(&u->items, item)));
     }
     return HBP_OK;
 }
@@ -115,7 +126,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
                          (long long)samples, (long long)o->samples_per_step);
     HBP__TRY(list_units(epoch, rest, d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
-    HBP__TRY(hbp__mix_deal(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
+    HBP__TRY(hbp__deal_strata(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
     HBP__TRY(append(epoch, d, steps, b));
     if (rest)
         HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));

@@ -1,6 +1,6 @@
 /* What steps planned one by one would take, from some of them. */
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 
 /* Of so few steps that of the longest sample is planned as well. */
@@ -14,9 +14,9 @@ static double work_of_all(const hbp__epoch *epoch)
     for (int64_t b = 0; b < epoch->lengths->bins; b++) {
         double length = (double)epoch->lengths->bin_length[b], count = (double)epoch->lengths->bin_count[b];
         double padded = (double)hbp__round_up(epoch->lengths->bin_length[b], multiple);
-        work += hbp__epoch_work(epoch, padded * count, length * length * count);
+        work += hbp__epoch_work(epoch, padded * count, length * length * count, 0);
     }
-    return work;
+    return work + hbp__epoch_work(epoch, 0, 0, (double)epoch->lengths->vision_sum);
 }
 
 /* The step of the longest sample: it may take far longer than its work says. */
@@ -39,7 +39,8 @@ static hbp_status add_step(const hbp__epoch *epoch, const hbp__batches *b, int64
     hbp_plan *plan = NULL;
     HBP__TRY(hbp__batches_plan_step(epoch, epoch->context, b, step, &plan));
     for (int64_t p = 0; p < plan->packs; p++)
-        *work += hbp__epoch_work(epoch, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p]);
+        *work += hbp__epoch_work(epoch, (double)plan->pack_padded_tokens[p], (double)plan->pack_squares[p],
+                                 plan->pack_vision ? (double)plan->pack_vision[p] : 0);
     *total += (double)plan->step_ns[0];
     hbp_plan_free(plan);
     return HBP_OK;

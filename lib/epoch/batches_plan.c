@@ -2,11 +2,11 @@
 #include "base/checked.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "data/lengths_subset.h"
-#include "data/plan.h"
+#include "cost/plan_writer.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/batches.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 #include "step/step.h"
 
 typedef struct planning {
@@ -49,6 +49,19 @@ static hbp_status plan_step(hbp_context *context, void *user, int64_t step)
     return hbp__batches_plan_step(p->epoch, context, p->batches, step, &p->part[step]);
 }
 
+/* A window where vision units count. */
+static hbp_status plan_vision_window(planning *p, const hbp_lengths *lengths, uint64_t seed, hbp_plan **out)
+{
+    hbp__epoch window = *p->epoch;
+    window.lengths = lengths;
+    window.options.seed = seed;
+    window.options.window_samples = 0;
+    window.options.curriculum_steps = hbp__max_i64(0, window.options.curriculum_steps - p->planned);
+    HBP__TRY(hbp__epoch_vision(&window, out));
+    p->planned += (*out)->steps;
+    return HBP_OK;
+}
+
 /* One batch by the groups of the epoch. */
 static hbp_status plan_by_groups(planning *p, int64_t step)
 {
@@ -64,6 +77,11 @@ static hbp_status plan_by_groups(planning *p, int64_t step)
     hbp_lengths *subset = NULL;
     hbp_packs *packs = NULL;
     hbp_status status = make_subset(epoch, context, p->batches, step, &subset);
+    if (status >= 0 && hbp__epoch_counts_vision(epoch)) {
+        status = plan_vision_window(p, subset, fill.seed, &p->part[step]);
+        hbp_lengths_free(subset);
+        return status;
+    }
     if (status >= 0)
         status = hbp__epoch_fill(epoch, subset, epoch->groups, &fill, &packs);
     if (status >= 0 && balance.modality_order)
@@ -99,15 +117,8 @@ static hbp_status list_left_over(planning *p, int64_t *parts)
         hbp__plan_new(&p->epoch->context->memory, 0, 0, 0, 0, left, lengths->first ? HBP__PLAN_PIECES : 0);
     if (!rest)
         return hbp__fail_memory(p->epoch->context, "the samples left over");
-    for (int64_t i = 0; i < left; i++) {
-        uint32_t piece = b->sample[first + i];
-        rest->dropped_ids[i] = lengths->origin ? lengths->origin[piece] : piece;
-        rest->dropped_reasons[i] = HBP_DROPPED_LEFTOVER;
-        if (rest->dropped_tokens) {
-            rest->dropped_first_tokens[i] = lengths->first[piece];
-            rest->dropped_tokens[i] = (int32_t)hbp__lengths_get(lengths, piece);
-        }
-    }
+    for (int64_t i = 0; i < left; i++)
+        hbp__plan_write_drop(rest, i, lengths, b->sample[first + i], HBP_DROPPED_LEFTOVER);
     p->part[(*parts)++] = rest;
     return HBP_OK;
 }
@@ -130,7 +141,8 @@ static int32_t composition_of(const planning *p)
     int64_t even = 0, all = 0;
     for (int64_t i = 0; i < p->batches->steps; i++) {
         all += p->part[i]->steps;
-        even += p->part[i]->composition == HBP_COMPOSITION_STRATIFIED ? p->part[i]->steps : 0;
+        int32_t own = p->part[i]->composition;
+        even += own == HBP_COMPOSITION_STRATIFIED || own == HBP_COMPOSITION_RANDOM ? p->part[i]->steps : 0;
     }
     return 2 * even > all ? HBP_COMPOSITION_STRATIFIED : HBP_COMPOSITION_HIERARCHY;
 }

@@ -15,9 +15,9 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "cost/cost.h"
+#include "cost/point.h"
 #include "epoch/epoch.h"
-#include "simulate/bound.h"
+#include "simulate/plan/bound.h"
 
 /* The longest samples looked at, and the pairs tried. */
 #define MOST_LONG  16
@@ -38,10 +38,11 @@ static int64_t alone_ns(const hbp_cost *cost, int64_t length)
 {
     int64_t least = -1;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        int32_t layers = hbp_cost_predict_recompute(cost, cost->degree[row], length);
+        int32_t layers = hbp__cost_fewest_layers(cost, row, length, 0);
         if (layers < 0)
             continue;
-        int64_t ns = hbp__cost_pack_ns(cost, row, layers, length, (double)length * (double)length);
+        hbp__load load = {.tokens = length, .squares = (double)length * (double)length};
+        int64_t ns = hbp__cost_pack_ns(cost, row, layers, load);
         least = least < 0 || ns < least ? ns : least;
     }
     return least;

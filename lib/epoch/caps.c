@@ -1,11 +1,11 @@
 /* Caps against the longest sample, before any step is planned.
  *
  * Padding to a multiple never makes a longer sample the shorter one, so without links the longest sample
- * tells for all; linked samples are held against the caps one group of them after the other. O(samples), with
- * links O(samples log samples). */
+ * tells for all; linked samples, and those with vision units, are held against the caps one after the other.
+ * O(samples), with links O(samples log samples). */
 #include "base/scratch.h"
-#include "data/lengths_make.h"
-#include "data/lengths_subset.h"
+#include "data/lengths/lengths_make.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/epoch.h"
 #include "step/step.h"
 
@@ -30,7 +30,7 @@ hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch)
     hbp_step_options options;
     hbp__step step;
     hbp__epoch_step_options(&epoch->options, &options);
-    if (!epoch->lengths->tie) {
+    if (!epoch->lengths->tie && !hbp__epoch_counts_vision(epoch)) {
         uint32_t sample;
         HBP__TRY(find_longest(context, epoch->lengths, &sample));
         HBP__TRY(hbp__lengths_subset(context, epoch->lengths, &sample, 1, &longest));

@@ -4,13 +4,13 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
-#include "pack/hierarchy.h"
-#include "pack/score.h"
+#include "pack/fill/score.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
 /* Other hierarchies are filled while their number times the samples stays below this, but no more of them. */
 #define SAMPLES_TO_FILL (INT64_C(1) << 20)
@@ -280,14 +280,28 @@ static hbp_status plan_windows(hbp__epoch *epoch, hbp_plan **out)
     return status;
 }
 
+/* The same where vision units count. */
+static hbp_status plan_vision_windows(hbp__epoch *epoch, hbp_plan **out)
+{
+    hbp__batches batches = {.steps = 0};
+    hbp_status status = hbp__batches_cut(epoch, &batches);
+    if (status >= 0)
+        status = hbp__batches_plan_by_groups(epoch, &batches, 0, out);
+    hbp__batches_close(&batches);
+    return status;
+}
+
 static hbp_status plan_contract(hbp__epoch *epoch, hbp_plan **out)
 {
     const hbp_epoch_options *o = &epoch->options;
     int64_t room = HBP__MEND_SAMPLES;
     if (o->mode == HBP_EPOCH_DEFAULT)
         HBP__TRY(hbp__units_check_tokens(epoch));
-    if (o->max_vision)
-        return hbp__epoch_vision(epoch, out);
+    if (hbp__epoch_counts_vision(epoch)) {
+        HBP__TRY(hbp__epoch_check_vision_options(epoch));
+        if (!o->samples_per_step && !o->batches && o->composition != HBP_COMPOSITION_RANDOM)
+            return o->window_samples ? plan_vision_windows(epoch, out) : hbp__epoch_vision(epoch, out);
+    }
     if (o->samples_per_step || o->batches || o->composition == HBP_COMPOSITION_RANDOM)
         return hbp__epoch_plan_batches(epoch, out);
     /* What is chosen is kept like what is asked for: a step must have room for a multiple. */
@@ -311,8 +325,6 @@ static hbp_status plan_epoch(hbp_context *context, const hbp_lengths *lengths, c
     HBP__TRY(hbp__epoch_check(context, &epoch.options));
     const hbp_cost capped = hbp__cost_capped(cost, epoch.options.tokens_per_rank);
     epoch.cost = &capped;
-    if (!epoch.options.max_vision)
-        HBP__TRY(hbp__epoch_check_vision(&epoch, "epoch"));
     epoch.groups = epoch.options.groups;
     hbp_lengths *limited = NULL;
     HBP__TRY(hbp__epoch_limit(context, lengths, &epoch.options, &limited));

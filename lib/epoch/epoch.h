@@ -3,9 +3,9 @@
 #define HBP_EPOCH_EPOCH_H
 
 #include "base/context.h"
-#include "data/groups.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "hbp/epoch.h"
 #include "hbp/step.h"
 
@@ -60,8 +60,11 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
  * planner would the step that holds it: one message says what would do for all samples. */
 hbp_status hbp__epoch_check_caps(const hbp__epoch *epoch);
 
-/* Refuses vision units that the cost charges where max_vision does not limit them: no other way of planning
- * counts them. `way` begins the message. */
+/* Whether vision units count: the cost charges them, or max_vision limits them. */
+int hbp__epoch_counts_vision(const hbp__epoch *epoch);
+
+/* Refuses vision units that the cost charges, for ways of planning that count none. `way` begins the message.
+ */
 hbp_status hbp__epoch_check_vision(const hbp__epoch *epoch, const char *way);
 
 /* The lengths under max_length: a limited data set of the caller's, or NULL in *limited when there is nothing
@@ -72,7 +75,11 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
 /* Steps whose samples are drawn, dealt or given before they are planned. */
 hbp_status hbp__epoch_plan_batches(hbp__epoch *epoch, hbp_plan **out);
 
-/* Plans under max_vision. */
+/* Refuses what no way of planning has where vision units count. */
+hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch);
+
+/* Plans where vision units count and a step holds tokens_per_step tokens, or as many as suit it: the packs
+ * and micro-batches of one group (docs: vision), or steps planned one by one, whichever are faster. */
 hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out);
 
 /* Whether steps may hold packs of several groups: not in mode paper, in composition hierarchy or under an
@@ -148,7 +155,7 @@ hbp_status hbp__epoch_choose_tokens(const hbp__epoch *epoch, int64_t *tokens);
 hbp_status hbp__epoch_shortest(const hbp__epoch *epoch, int64_t *tokens);
 
 /* A measure of what samples cost: rank-time at degree 1 without what packs pay once, in ns. */
-double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares);
+double hbp__epoch_work(const hbp__epoch *epoch, double tokens, double squares, double vision);
 
 /* Joins plans of parts of `lengths` end to end: steps keep their order, dropped samples add up, fields that
  * all parts share are the first one's. Not sealed yet. O(samples). */

@@ -5,12 +5,34 @@
 #include "epoch/epoch.h"
 #include "hbp/iterative_fill.h"
 #include "hbp/sp.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
-/* Refuses options that ask for what an epoch under two budgets has not. */
-static hbp_status check(const hbp__epoch *epoch)
+/* Whether the packs and steps of groups are asked for. */
+static const char *name_groups(const hbp_epoch_options *o)
+{
+    return o->modality_order                             ? "modality_order"
+           : o->groups                                   ? "given groups"
+           : o->composition == HBP_COMPOSITION_HIERARCHY ? "composition hierarchy"
+                                                         : NULL;
+}
+
+/* Whether steps must be planned one by one: one group of packs has none of these. */
+static const char *name_steps(const hbp_epoch_options *o)
+{
+    return o->samples_per_step                                      ? "samples_per_step"
+           : o->batches                                             ? "batches"
+           : o->composition == HBP_COMPOSITION_RANDOM               ? "composition random"
+           : o->curriculum_steps                                    ? "curriculum_steps"
+           : o->micro_batches_per_step                              ? "micro_batches_per_step"
+           : o->equal_samples                                       ? "equal_samples"
+           : o->sequence_multiple_per_sp || o->pack_multiple_per_sp ? "padding by a pack's degree"
+           : !o->max_vision                                         ? "max_vision 0"
+                                                                    : NULL;
+}
+
+hbp_status hbp__epoch_check_vision_options(const hbp__epoch *epoch)
 {
     hbp_context *context = epoch->context;
     const hbp_epoch_options *o = &epoch->options;
@@ -18,35 +40,23 @@ static hbp_status check(const hbp__epoch *epoch)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: max_vision is %lld, but the lengths have no vision units",
                          (long long)o->max_vision);
-    if (o->mode != HBP_EPOCH_DEFAULT)
+    if (o->mode != HBP_EPOCH_DEFAULT && o->max_vision)
         return hbp__fail(context, HBP_E_INVALID,
                          "epoch: max_vision %lld is for the default mode; mode %s has a hierarchy of groups",
                          (long long)o->max_vision, "paper");
+    if (o->mode != HBP_EPOCH_DEFAULT)
+        return hbp__epoch_check_vision(epoch, "epoch: mode paper");
     if (o->max_groups > 1 || (o->groups && o->groups->count > 1))
         return hbp__fail(context, HBP_E_INVALID, "epoch: %lld groups; with max_vision %lld an epoch has one",
                          (long long)(o->max_groups > 1 ? o->max_groups : o->groups->count),
                          (long long)o->max_vision);
-    if (o->curriculum_steps > 0)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: curriculum_steps is %lld; with max_vision %lld there is one group, none "
-                         "shorter",
-                         (long long)o->curriculum_steps, (long long)o->max_vision);
-    if (o->composition == HBP_COMPOSITION_RANDOM)
+    const char *groups = name_groups(o), *steps = name_steps(o);
+    if (groups && steps)
         return hbp__fail(
             context, HBP_E_INVALID,
-            "epoch: composition random and max_vision %lld exclude each other; stratified is what "
-            "steps are then",
-            (long long)o->max_vision);
-    if (o->sequence_multiple_per_sp || o->pack_multiple_per_sp)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "epoch: padding by a pack's degree and max_vision %lld exclude each other",
-                         (long long)o->max_vision);
-    if (o->samples_per_step || o->window_samples || o->batches)
-        return hbp__fail(context, HBP_E_INVALID, "epoch: %s and max_vision %lld exclude each other",
-                         o->samples_per_step ? "samples_per_step"
-                         : o->batches        ? "batches"
-                                             : "window_samples",
-                         (long long)o->max_vision);
+            "epoch: vision units count (max_vision is %lld), and %s asks for steps planned one by "
+            "one; %s has packs of a group",
+            (long long)o->max_vision, steps, groups);
     return HBP_OK;
 }
 
@@ -132,11 +142,11 @@ static hbp_status fill(const hbp__epoch *epoch, const hbp_groups *groups, hbp_pa
     return hbp_iterative_fill(epoch->context, epoch->lengths, &options, out);
 }
 
-hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
+/* One group of packs filled under both budgets, and micro-batches of packs alike. */
+static hbp_status plan_group(const hbp__epoch *epoch, hbp_plan **out)
 {
     hbp_groups *chosen = NULL;
     hbp_packs *packs = NULL;
-    HBP__TRY(check(epoch));
     hbp_status status = epoch->groups ? HBP_OK : choose_group(epoch, &chosen);
     const hbp_groups *groups = epoch->groups ? epoch->groups : chosen;
     if (status >= 0)
@@ -157,4 +167,87 @@ hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
     hbp_packs_free(packs);
     hbp_groups_free(chosen);
     return status;
+}
+
+/* The most tokens of a step of the plan. */
+static int64_t most_tokens(const hbp_plan *plan)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < plan->steps; i++)
+        most = hbp__max_i64(most, plan->step_tokens[i]);
+    return most;
+}
+
+/* Steps planned one by one, of at most `tokens` tokens, that take less than *plan, which may be NULL. Looked
+ * for where they can save more of the run than planning them takes. */
+static hbp_status try_steps(const hbp__epoch *epoch, int64_t tokens, int64_t bound_ns, hbp_plan **plan)
+{
+    hbp__stratify s = {.epoch = epoch, .tokens_per_step = tokens, .most_ns = INT64_MAX};
+    hbp_plan *better = NULL;
+    if (*plan) {
+        int64_t ns = hbp__plan_ns(*plan), won = bound_ns ? ns - bound_ns : INT64_MAX;
+        if (won <= hbp__epoch_planning_ns(epoch, tokens))
+            return HBP_OK;
+        s.micro_batches = (*plan)->micro_batches;
+        s.most_ns = ns - 1;
+        s.saves_from_ns = ns;
+    }
+    HBP__TRY(hbp__epoch_stratify(&s, &better));
+    if (!better)
+        return HBP_OK;
+    hbp_plan_free(*plan);
+    *plan = better;
+    return HBP_OK;
+}
+
+/* With drop_last steps are drawn. */
+static hbp_status plan_drawn(const hbp__epoch *epoch, int64_t tokens, hbp_plan **out)
+{
+    hbp__epoch own = *epoch;
+    own.options.composition = HBP_COMPOSITION_RANDOM;
+    own.options.tokens_per_step = tokens;
+    HBP__TRY(hbp__epoch_plan_batches(&own, out));
+    (*out)->bound_ns = 0; /* of these very steps, which were not asked for */
+    return HBP_OK;
+}
+
+/* Where one group cannot do what is asked for. */
+static hbp_status plan_steps(const hbp__epoch *epoch, int64_t *tokens, hbp_plan **out)
+{
+    int64_t bound_ns = 0;
+    const hbp_epoch_options *o = &epoch->options;
+    if (!*tokens)
+        HBP__TRY(hbp__epoch_choose_tokens(epoch, tokens));
+    HBP__TRY(hbp__epoch_check_caps(epoch));
+    if (!o->drop_last)
+        return try_steps(epoch, *tokens, bound_ns, out);
+    if (o->composition == HBP_COMPOSITION_STRATIFIED)
+        return hbp__fail(
+            epoch->context, HBP_E_INVALID,
+            "epoch: composition stratified, drop_last and vision units with %s: steps of that kind "
+            "are dealt, and leave nothing over; give composition random",
+            name_steps(o));
+    return plan_drawn(epoch, *tokens, out);
+}
+
+hbp_status hbp__epoch_vision(const hbp__epoch *epoch, hbp_plan **out)
+{
+    const hbp_epoch_options *o = &epoch->options;
+    int64_t tokens = o->tokens_per_step, bound_ns = 0;
+    hbp_status status = name_steps(o) ? HBP_E_INFEASIBLE : plan_group(epoch, out);
+    if (status == HBP_E_INFEASIBLE && !name_groups(o)) {
+        if (!name_steps(o) && hbp__epoch_may_plan_steps(epoch))
+            hbp__forgive(epoch->context);
+        else if (!name_steps(o))
+            return status;
+        status = plan_steps(epoch, &tokens, out);
+    }
+    HBP__TRY(status);
+    tokens = tokens ? tokens : most_tokens(*out);
+    HBP__TRY(hbp__epoch_bound(epoch, tokens, 1, &bound_ns));
+    if (!name_steps(o) && !name_groups(o) && hbp__epoch_may_plan_steps(epoch) &&
+        (*out)->composition == HBP_COMPOSITION_STRATIFIED)
+        HBP__TRY(try_steps(epoch, tokens, bound_ns, out));
+    (*out)->tokens_per_step = tokens;
+    return hbp__epoch_set_bound(epoch, tokens, bound_ns, *out);
 }

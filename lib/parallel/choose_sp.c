@@ -1,6 +1,8 @@
 /* How one pack is run: the SP degree and the recomputed layers (HBP, Algorithms 3 and 4). */
+#include "parallel/choose_sp.h"
+
 #include "base/options.h"
-#include "cost/cost.h"
+#include "cost/point.h"
 #include "hbp/lengths.h"
 #include "hbp/sp.h"
 
@@ -12,21 +14,18 @@ void hbp_sp_options_init(hbp_sp_options *options, uint32_t struct_size)
 /* What every candidate is compared on. */
 typedef struct contest {
     const hbp_cost *cost;
-    int64_t pack_length;
+    hbp__load pack;
     int64_t tokens; /* of a step, as asked for */
     int64_t packs;  /* a step needs */
-    double squares; /* of one pack */
 } contest;
 
-static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
-                          const hbp_sp_options *options, contest *c)
+static hbp_status prepare_contest(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                                  const hbp_sp_options *options, contest *c)
 {
     hbp_sp_options o;
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__options_read(context, &o, sizeof o, options, "hbp_sp_options"));
-    if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "pack_length is %lld; it must lie in 1..%lld",
-                         (long long)pack_length, (long long)HBP_MAX_LENGTH);
+    HBP__TRY(hbp__check_range(context, "pack_length", pack_length, 1, HBP_MAX_LENGTH));
     if (o.tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
                          (long long)o.tokens_per_step);
@@ -35,10 +34,11 @@ static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pa
                          "squares_per_token is %g; it must lie in 0..%lld, the pack's length",
                          o.squares_per_token, (long long)pack_length);
     c->cost = cost;
-    c->pack_length = pack_length;
+    c->pack = (hbp__load){.tokens = pack_length};
     c->tokens = o.tokens_per_step;
     c->packs = o.tokens_per_step ? hbp__ceil_div(o.tokens_per_step, pack_length) : cost->terms.ranks;
-    c->squares = (o.squares_per_token > 0 ? o.squares_per_token : (double)pack_length) * (double)pack_length;
+    c->pack.squares =
+        (o.squares_per_token > 0 ? o.squares_per_token : (double)pack_length) * (double)pack_length;
     return HBP_OK;
 }
 
@@ -48,11 +48,10 @@ static int64_t most_tokens(const contest *c)
     const hbp_cost *cost = c->cost;
     int64_t room = INT64_MAX - hbp__round_i64(cost->terms.step_ns), most = INT64_MAX;
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        int32_t sp = cost->degree[row], recompute = hbp_cost_predict_recompute(cost, sp, c->pack_length);
-        int64_t ns = hbp__cost_pack_ns(cost, row, recompute < 0 ? cost->terms.layers : recompute,
-                                       c->pack_length, c->squares);
+        int32_t recompute = hbp__cost_fewest_layers(cost, row, c->pack.tokens, 0);
+        int64_t ns = hbp__cost_pack_ns(cost, row, recompute < 0 ? cost->terms.layers : recompute, c->pack);
         int64_t slots = hbp__mul_saturating(room / hbp__max_i64(1, ns), cost->terms.ranks);
-        most = hbp__min_i64(most, hbp__mul_saturating(slots / sp, c->pack_length));
+        most = hbp__min_i64(most, hbp__mul_saturating(slots / cost->degree[row], c->pack.tokens));
     }
     return most;
 }
@@ -62,13 +61,13 @@ static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row,
 {
     const hbp_cost *cost = c->cost;
     int32_t sp = cost->degree[row];
-    int32_t recompute = hbp_cost_predict_recompute(cost, sp, c->pack_length);
+    int32_t recompute = hbp__cost_fewest_layers(cost, row, c->pack.tokens, 0);
     *choice =
         (hbp_sp_choice){.struct_size = sizeof *choice, .sp = sp, .limit_bytes = cost->terms.limit_bytes};
     choice->reason = recompute < 0 ? HBP_SP_OUT_OF_MEMORY : HBP_SP_FEASIBLE;
     choice->recompute = recompute < 0 ? cost->terms.layers : recompute;
-    choice->peak_bytes = hbp__cost_pack_bytes(cost, row, choice->recompute, c->pack_length);
-    choice->pack_ns = hbp__cost_pack_ns(cost, row, choice->recompute, c->pack_length, c->squares);
+    choice->peak_bytes = hbp__cost_pack_bytes(cost, row, choice->recompute, c->pack);
+    choice->pack_ns = hbp__cost_pack_ns(cost, row, choice->recompute, c->pack);
     int64_t slots;
     int fits = hbp__mul_i64(c->packs, sp, &slots);
     if (fits)
@@ -79,7 +78,7 @@ static hbp_status judge_row(hbp_context *context, const contest *c, int32_t row,
             context, HBP_E_OVERFLOW,
             "tokens_per_step is %lld; in packs of %lld tokens on SP %d a step of more than %lld takes past "
             "2^63 - 1 ns, which overflows",
-            (long long)c->tokens, (long long)c->pack_length, (int)sp, (long long)most_tokens(c));
+            (long long)c->tokens, (long long)c->pack.tokens, (int)sp, (long long)most_tokens(c));
     return HBP_OK;
 }
 
@@ -96,25 +95,58 @@ static hbp_sp_choice judge_absent(const hbp_cost *cost, int32_t sp)
 
 /* Says that no degree runs the pack: for want of memory, or because of the cost's cap. `leanest` takes the
  * least memory. */
-static hbp_status refuse(hbp_context *context, const contest *c, const hbp_sp_choice *leanest)
+static hbp_status refuse_pack(hbp_context *context, const contest *c, const hbp_sp_choice *leanest)
 {
-    int64_t per_rank = INT64_MAX; /* that would do */
-    hbp_cost free = *c->cost;
-    free.tokens_per_rank = 0;
-    for (int32_t row = 0; row < free.terms.degrees; row++)
-        if (hbp_cost_predict_recompute(&free, free.degree[row], c->pack_length) >= 0)
-            per_rank = hbp__min_i64(per_rank, hbp__ceil_div(c->pack_length, free.degree[row]));
+    int64_t per_rank = hbp__cost_least_per_rank(c->cost, c->pack.tokens); /* that would do */
     if (per_rank < INT64_MAX)
         return hbp__fail(context, HBP_E_INFEASIBLE,
                          "a pack of %lld tokens passes tokens_per_rank, which is %lld, on every SP degree; "
                          "%lld would do",
-                         (long long)c->pack_length, (long long)c->cost->tokens_per_rank, (long long)per_rank);
+                         (long long)c->pack.tokens, (long long)c->cost->tokens_per_rank, (long long)per_rank);
     return hbp__fail(
         context, HBP_E_INFEASIBLE,
         "a pack of %lld tokens needs %lld bytes on each of %d ranks with all %d layers recomputed; a rank "
         "has %lld, %lld short",
-        (long long)c->pack_length, (long long)leanest->peak_bytes, (int)leanest->sp, (int)leanest->recompute,
+        (long long)c->pack.tokens, (long long)leanest->peak_bytes, (int)leanest->sp, (int)leanest->recompute,
         (long long)leanest->limit_bytes, (long long)(leanest->peak_bytes - leanest->limit_bytes));
+}
+
+/* The fastest degree, `reason` set where none runs the pack; *leanest takes the least memory. */
+static hbp_status find_best(hbp_context *context, const contest *c, hbp_sp_choice *best,
+                            hbp_sp_choice *leanest)
+{
+    *best = (hbp_sp_choice){.reason = HBP_SP_OUT_OF_MEMORY};
+    *leanest = (hbp_sp_choice){.peak_bytes = INT64_MAX};
+    for (int32_t row = 0; row < c->cost->terms.degrees; row++) {
+        hbp_sp_choice candidate;
+        HBP__TRY(judge_row(context, c, row, &candidate));
+        if (candidate.reason == HBP_SP_FEASIBLE && (best->reason || candidate.step_ns < best->step_ns))
+            *best = candidate;
+        if (candidate.peak_bytes < leanest->peak_bytes || !leanest->sp)
+            *leanest = candidate;
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__find_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                        const hbp_sp_options *options, hbp_sp_choice *choice, int *fits)
+{
+    contest c;
+    hbp_sp_choice leanest;
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
+    HBP__TRY(find_best(context, &c, choice, &leanest));
+    *fits = choice->reason == HBP_SP_FEASIBLE;
+    return HBP_OK;
+}
+
+hbp_status hbp__choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                          const hbp_sp_options *options, hbp_sp_choice *choice)
+{
+    contest c;
+    hbp_sp_choice leanest;
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
+    HBP__TRY(find_best(context, &c, choice, &leanest));
+    return choice->reason ? refuse_pack(context, &c, &leanest) : HBP_OK;
 }
 
 hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
@@ -122,20 +154,8 @@ hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pac
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, choice, "choice"));
-    contest c;
-    HBP__TRY(prepare(context, cost, pack_length, options, &c));
-    hbp_sp_choice best = {.reason = HBP_SP_OUT_OF_MEMORY};
-    hbp_sp_choice leanest = {.peak_bytes = INT64_MAX};
-    for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        hbp_sp_choice candidate;
-        HBP__TRY(judge_row(context, &c, row, &candidate));
-        if (candidate.reason == HBP_SP_FEASIBLE && (best.reason || candidate.step_ns < best.step_ns))
-            best = candidate;
-        if (candidate.peak_bytes < leanest.peak_bytes || !leanest.sp)
-            leanest = candidate;
-    }
-    if (best.reason)
-        return refuse(context, &c, &leanest);
+    hbp_sp_choice best;
+    HBP__TRY(hbp__choose_sp(context, cost, pack_length, options, &best));
     return hbp__struct_write(context, choice, &best, sizeof best, "hbp_sp_choice");
 }
 
@@ -156,7 +176,7 @@ hbp_status hbp_list_sp_choices(hbp_context *context, const hbp_cost *cost, int64
     HBP__TRY(hbp__require(context, count, "count"));
     *count = 0;
     contest c;
-    HBP__TRY(prepare(context, cost, pack_length, options, &c));
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
     if (capacity < 0)
         return hbp__fail(context, HBP_E_INVALID, "capacity is %lld; it must be at least 0",
                          (long long)capacity);

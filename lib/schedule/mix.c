@@ -1,3 +1,4 @@
+/* First fit by descending time over packs of all degrees. */
 #include "schedule/mix.h"
 
 #include <string.h>
@@ -44,8 +45,8 @@ hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hb
     for (int64_t p = 0; p < packs->count; p++) {
         HBP__TRY(hbp__tick_row(context, "layout", p, packs->count));
         int32_t g = packs->group[p];
-        ns[p] = hbp__cost_pack_ns(cost, row[g], groups->recompute[g], packs->padded[p],
-                                  (double)packs->squares[p]);
+        hbp__load load = {.tokens = packs->padded[p], .squares = (double)packs->squares[p]};
+        ns[p] = hbp__cost_pack_ns(cost, row[g], groups->recompute[g], load);
     }
     return HBP_OK;
 }

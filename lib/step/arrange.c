@@ -163,10 +163,18 @@ static void put_gap(gap_list *list, gap put)
 /* Sequences placed, and gaps looked at besides, between two looks at a request to cancel. */
 #define TICK_WORK 8192
 
+/* Whether the pack of a gap that has room for the tokens of sequence k has it for the rest as well. */
+static int gap_takes(const hbp__step *step, int32_t j, const gap *open, const hbp__load *load, int64_t k,
+                     int64_t samples)
+{
+    return open->samples >= samples &&
+           (!step->vision || hbp__step_holds(step, j, hbp__step_load_with(step, j, load[open->pack], k)));
+}
+
 /* Each sequence, longest first, into the pack of step->degree[j] that it leaves the least room; *count gets
- * the packs. */
+ * the packs, and `load` [packs] what they hold. */
 static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capacity, gap_list *gaps,
-                                int64_t *pack_of, int64_t *count)
+                                hbp__load *load, int64_t *pack_of, int64_t *count)
 {
     int64_t packs = 0, work = 0;
     for (int64_t i = 0; i < step->count; i++) {
@@ -176,11 +184,11 @@ static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capaci
         }
         int64_t size = step->degree[j].tokens[i], samples = hbp__step_samples(step, i);
         spot from = find_spot(gaps, size, 0);
-        for (; !is_end(gaps, from) && gap_at(gaps, from)->samples < samples; work++)
+        for (; !is_end(gaps, from) && !gap_takes(step, j, gap_at(gaps, from), load, i, samples); work++)
             from = next_spot(gaps, from);
         gap open = {capacity, packs, step->most_samples};
         if (is_end(gaps, from)) {
-            packs++;
+            load[packs++] = (hbp__load){0, 0, 0, 0};
         } else {
             open = *gap_at(gaps, from);
             take_gap(gaps, from);
@@ -189,35 +197,29 @@ static hbp_status pack_best_fit(const hbp__step *step, int32_t j, int64_t capaci
         open.room = open.samples ? open.room - size : 0;
         put_gap(gaps, open);
         pack_of[i] = open.pack;
+        load[open.pack] = hbp__step_load_with(step, j, load[open.pack], i);
     }
     *count = packs;
     return HBP_OK;
 }
 
-/* Slowest first; `key` and `squares` are [packs]. */
-static int sort_packs(const hbp__step *step, int32_t j, const int64_t *pack_of, int64_t packs, int64_t *key,
-                      double *squares, uint32_t *order)
+/* Slowest first; `key` is [packs]. */
+static int sort_packs(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, const hbp__load *load,
+                      uint32_t *order)
 {
     for (int64_t p = 0; p < packs; p++) {
-        key[p] = 0;
-        squares[p] = 0;
         order[p] = (uint32_t)p;
+        key[p] = -hbp__step_group_ns(step, j, load[p]);
     }
-    for (int64_t i = 0; i < step->count; i++) {
-        key[pack_of[i]] += step->degree[j].tokens[i];
-        squares[pack_of[i]] += step->squares[i];
-    }
-    for (int64_t p = 0; p < packs; p++)
-        key[p] = -hbp__step_group_ns(step, j, key[p], squares[p]);
     return hbp__sort_by_i64(&step->context->memory, key, order, packs);
 }
 
 /* Numbers the packs by time, and cuts them into micro-batches. */
-static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, double *squares,
+static int line_up(const hbp__step *step, int32_t j, int64_t packs, int64_t *key, hbp__load *load,
                    uint32_t *order, hbp__step_solution *solution)
 {
     int64_t side_by_side = step->ranks / step->degree[j].degree;
-    if (!sort_packs(step, j, solution->group, packs, key, squares, order))
+    if (!sort_packs(step, j, packs, key, load, order))
         return 0;
     for (int64_t p = 0; p < packs; p++) {
         key[order[p]] = p;
@@ -241,11 +243,11 @@ static hbp_status arrange_packs(const hbp__step *step, int32_t j, int64_t capaci
     gap_list gaps;
     take_gaps(context, step->count, &gaps);
     int64_t *key = hbp__take(context, count, sizeof *key);
-    double *squares = hbp__take(context, count, sizeof *squares);
+    hbp__load *load = hbp__take(context, count, sizeof *load);
     uint32_t *order = hbp__take(context, count, sizeof *order);
     HBP__TRY(hbp__scratch_check(context, "the packs of the step"));
-    HBP__TRY(pack_best_fit(step, j, capacity, &gaps, solution->group, &packs));
-    if (!line_up(step, j, packs, key, squares, order, solution))
+    HBP__TRY(pack_best_fit(step, j, capacity, &gaps, load, solution->group, &packs));
+    if (!line_up(step, j, packs, key, load, order, solution))
         return hbp__fail_memory(context, "the packs of the step");
     return hbp__leave(context, mark, hbp__step_arrange_close(step, solution));
 }

@@ -142,7 +142,7 @@ static hbp_status cut_least(const blast *b, int64_t most, int64_t *runs)
     const hbp__step *step = b->step;
     int64_t capacity = cluster_capacity(step);
     *runs = hbp__max_i64(*runs, hbp__ceil_div(step->total_tokens, capacity));
-    *runs = hbp__max_i64(*runs, hbp__step_fewest_for_samples(step));
+    *runs = hbp__max_i64(*runs, hbp__step_fewest_for_caps(step));
     for (; *runs <= most; ++*runs) {
         HBP__TRY(hbp__step_blaster_cut(step->context, step->tokens, step->count, *runs, b->first));
         if (*runs == step->count || largest_run(b, *runs) < capacity)

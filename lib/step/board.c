@@ -85,7 +85,7 @@ hbp_status hbp__step_board_read(const hbp__step *step, const hbp__step_solution 
         int64_t to = low * board->ranks + g - solution->first[low];
         hbp__step_group *group = &board->group[to];
         hbp__step_group_add(step, group, k, 1);
-        group->time = hbp__step_group_time(step, group->degree, group->tokens, group->squares);
+        group->time = hbp__step_group_time(step, group->degree, group->load);
         board->next[k] = group->head;
         group->head = k;
         board->home[k] = to;

@@ -23,7 +23,8 @@ typedef hbp__bound_kind kind;
 /* Whether two sequences are the same to every bound. */
 static int are_alike(const hbp__step *step, int64_t k, int64_t other)
 {
-    int alike = step->squares[k] == step->squares[other];
+    int alike = step->squares[k] == step->squares[other] &&
+                hbp__step_vision(step, k) == hbp__step_vision(step, other);
     for (int32_t j = 0; j < step->degrees && alike; j++)
         alike = step->degree[j].tokens[k] == step->degree[j].tokens[other];
     return alike;
@@ -52,20 +53,20 @@ static const hbp__step_degree *degree_of(const region *r, const side *s)
 }
 
 /* A way that is no slower than any that holds more than way[w - 1] and no more than way[w]. */
-static const hbp__step_way *fastest_way(const region *r, const side *s, int32_t w)
+static const hbp__point *fastest_way(const region *r, const side *s, int32_t w)
 {
     int is_each = r->step->cost->terms.layers <= HBP__STEP_WAYS - 2;
     return &degree_of(r, s)->way[is_each || !w ? w : w - 1];
 }
 
 /* Time left by a group of nothing, a little more than rounding takes off. */
-static double time_left(const region *r, const hbp__step_way *way)
+static double time_left(const region *r, const hbp__point *way)
 {
     return r->time * (1 + hbp__bound_margin(r->step->count)) + r->step->cost->terms.pack_ns - way->constant;
 }
 
 /* The tokens at which a way is full by time where squares grow along a line. */
-static double tokens_in_time(const hbp__step_way *way, double left, double base, double density)
+static double tokens_in_time(const hbp__point *way, double left, double base, double density)
 {
     double per_token = way->linear + way->square * density;
     left -= way->square * base;
@@ -76,7 +77,7 @@ static double tokens_in_time(const hbp__step_way *way, double left, double base,
  * with S until what is left of time bounds Q, and may fall from there on. */
 static double most_of_way(const region *r, const side *s, int32_t w, double slope)
 {
-    const hbp__step_way *way = fastest_way(r, s, w);
+    const hbp__point *way = fastest_way(r, s, w);
     double left = time_left(r, way), most = 0;
     double end =
         hbp__min_f64((double)degree_of(r, s)->way[w].capacity, tokens_in_time(way, left, s->base, s->thin));
@@ -117,7 +118,7 @@ static double squares_of(const region *r, const kind *k)
 
 static void set_capacity(const region *r, side *s)
 {
-    const hbp__step_way *last = &degree_of(r, s)->way[s->ways ? s->ways - 1 : 0];
+    const hbp__point *last = &degree_of(r, s)->way[s->ways ? s->ways - 1 : 0];
     s->capacity = s->ways ? last->capacity : 0;
     s->unit = last->linear > 0 ? last->square / last->linear : 0;
 }
@@ -138,7 +139,7 @@ static void set_side(const region *r, int32_t j, side *s)
 }
 
 /* Whether a way is done in time with so much. */
-static int holds(const region *r, const hbp__step_way *way, double tokens, double squares)
+static int holds(const region *r, const hbp__point *way, double tokens, double squares)
 {
     return way->linear * tokens + way->square * squares <= time_left(r, way);
 }

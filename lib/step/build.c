@@ -57,9 +57,9 @@ static double guess(hbp__step_builder *b, int64_t left)
             return (double)INFINITY;
         return hbp__step_estimate(b->step, pool, 0, b->end[0], OVERFULL);
     }
-    double share = pool->tokens_before[pool->count] / (double)left;
+    double share = hbp__step_pool_room(b->step, pool, 0, pool->count) / (double)left;
     int64_t end = 1;
-    while (end < pool->count && pool->tokens_before[end + 1] <= share)
+    while (end < pool->count && hbp__step_pool_room(b->step, pool, 0, end + 1) <= share)
         end++;
     return hbp__step_estimate(b->step, pool, 0, end, OVERFULL);
 }
@@ -73,11 +73,14 @@ typedef struct trial {
     double goal;
 } trial;
 
-/* Whether `left` micro-batches have groups for the samples of the pool. */
+/* Whether `left` micro-batches have groups for the samples and vision units of the pool. */
 static int have_groups(const hbp__step_builder *b, int64_t left)
 {
     const hbp__step *step = b->step;
     int64_t samples = 0, groups = left * (step->ranks / step->degree[0].degree);
+    if (step->most_vision < INT64_MAX &&
+        hbp__step_pool_vision(&b->pool, 0, b->pool.count) > (double)groups * (double)step->most_vision)
+        return 0;
     for (int64_t i = 0; step->most_samples < INT64_MAX && i < b->pool.count; i++)
         samples += hbp__step_samples(step, b->pool.member[i]);
     return samples <= hbp__mul_saturating(groups, step->most_samples);
@@ -89,7 +92,8 @@ static int weigh_goal(hbp__step_builder *b, hbp__step_board *board, trial *t, do
 {
     b->work += 4 * b->pool.count;
     double useful = hbp__step_fill(&b->filler, &b->pool, board, t->m, goal, hbp__step_plain);
-    int enough = b->pool.tokens_before[b->pool.count] <= b->room * (double)(t->left - 1) * t->density &&
+    int enough = hbp__step_pool_room(b->step, &b->pool, 0, b->pool.count) <=
+                     b->room * (double)(t->left - 1) * t->density &&
                  have_groups(b, t->left - 1);
     hbp__step_restore(b);
     if (!enough)

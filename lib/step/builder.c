@@ -1,3 +1,4 @@
+/* What all searches of a micro-batch stand on: the pool of sequences left, the clock, the goals to try. */
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +12,13 @@
 /* Times more micro-batches than are taken, from where on those are gathered rather than looked for. */
 #define SCATTERED 8
 
-static void take_pool(hbp_context *context, uint64_t count, hbp__step_pool *pool)
+static void take_pool(const hbp__step *step, uint64_t count, hbp__step_pool *pool)
 {
+    hbp_context *context = step->context;
     pool->member = hbp__take(context, count, sizeof *pool->member);
     pool->tokens_before = hbp__take(context, count + 1, sizeof *pool->tokens_before);
     pool->squares_before = hbp__take(context, count + 1, sizeof *pool->squares_before);
+    pool->vision_before = step->vision ? hbp__take(context, count + 1, sizeof *pool->vision_before) : NULL;
 }
 
 hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
@@ -32,8 +35,8 @@ hbp_status hbp__step_builder_open(const hbp__step *step, hbp__step_builder *b)
     HBP__TRY(hbp__step_filler_open(step, &b->filler));
     HBP__TRY(hbp__step_squeezer_open(step, &b->squeezer));
     HBP__TRY(hbp__step_board_open(step, 4, &b->trial));
-    take_pool(context, count, &b->pool);
-    take_pool(context, count, &b->saved);
+    take_pool(step, count, &b->pool);
+    take_pool(step, count, &b->saved);
     b->spare = hbp__take(context, count, sizeof *b->spare);
     b->rest = hbp__take(context, count, sizeof *b->rest);
     b->ask = hbp__take(context, asks, sizeof *b->ask);
@@ -88,6 +91,8 @@ void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
         p->tokens_before[i + 1] = p->tokens_before[i] + (counts ? (double)step->tokens[k] : 0);
         p->squares_before[i + 1] = p->squares_before[i] + (counts ? step->squares[k] : 0);
     }
+    for (int64_t i = 0; p->vision_before && i <= p->count; i++)
+        p->vision_before[i] = i ? p->vision_before[i - 1] + (double)step->vision[p->member[i - 1]] : 0;
 }
 
 void hbp__step_pool_all(hbp__step_builder *b)
@@ -106,6 +111,8 @@ static void copy_pool(const hbp__step_pool *from, hbp__step_pool *to)
     memcpy(to->member, from->member, count * sizeof *to->member);
     memcpy(to->tokens_before, from->tokens_before, (count + 1) * sizeof *to->tokens_before);
     memcpy(to->squares_before, from->squares_before, (count + 1) * sizeof *to->squares_before);
+    if (from->vision_before)
+        memcpy(to->vision_before, from->vision_before, (count + 1) * sizeof *to->vision_before);
 }
 
 void hbp__step_save(hbp__step_builder *b)

@@ -16,17 +16,33 @@
 #define HBP__STEP_CUTS  32
 #define HBP__STEP_AHEAD 12
 
-/* Sequences yet to be placed, in descending order of tokens, and sums over those before each. */
+/* Sequences yet to be placed, in descending order of weight, and sums over those before each. */
 typedef struct hbp__step_pool {
     int64_t count;
     int64_t *member;        /* [count] */
     double *tokens_before;  /* [count + 1] */
     double *squares_before; /* [count + 1] */
+    double *vision_before;  /* [count + 1]; NULL: vision units do not count */
     hbp_status status;      /* HBP_E_CANCELLED once a sum was asked to stop; hbp__step_status knows */
 } hbp__step_pool;
 
-/* Sums over `pool->member` [count] into the other two. */
+/* Sums over `pool->member` [count] into the others. */
 void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *pool);
+
+/* Vision units of rows [first, end). */
+static inline double hbp__step_pool_vision(const hbp__step_pool *pool, int64_t first, int64_t end)
+{
+    return pool->vision_before ? pool->vision_before[end] - pool->vision_before[first] : 0;
+}
+
+/* Tokens of rows [first, end), vision units counted by the memory that they take at least on any degree. */
+static inline double hbp__step_pool_room(const hbp__step *step, const hbp__step_pool *pool, int64_t first,
+                                         int64_t end)
+{
+    double tokens = pool->tokens_before[end] - pool->tokens_before[first];
+    return pool->vision_before ? tokens + step->vision_tokens * hbp__step_pool_vision(pool, first, end)
+                               : tokens;
+}
 
 /* About the least makespan of one micro-batch with pool rows [first, end): no less than the longest takes
  * alone, nor than all take at the least degrees that this makespan allows, spread over the ranks. INFINITY
@@ -43,42 +59,37 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches);
 
 typedef struct hbp__step_group {
     int32_t degree; /* index in step->degree */
-    int64_t tokens; /* as its degree pads them */
-    double squares;
+    hbp__load load;
     double time;
     int64_t head; /* first member */
-    int64_t samples;
 } hbp__step_group;
 
 /* A group without members. */
 static inline hbp__step_group hbp__step_group_empty(int32_t degree, double time)
 {
-    return (hbp__step_group){degree, 0, 0, time, HBP__NONE, 0};
+    return (hbp__step_group){degree, {0, 0, 0, 0}, time, HBP__NONE};
 }
 
-/* Adds sequence k to the sums of a group (sign 1), or takes it out (-1). Its time and members stay as they
+/* Adds sequence k to the load of a group (sign 1), or takes it out (-1). Its time and members stay as they
  * were. */
 static inline void hbp__step_group_add(const hbp__step *step, hbp__step_group *group, int64_t k, int sign)
 {
-    group->tokens += sign * step->degree[group->degree].tokens[k];
-    group->squares += sign * step->squares[k];
-    group->samples += sign * hbp__step_samples(step, k);
+    group->load = hbp__step_load_sum(group->load, hbp__step_load_of(step, group->degree, k), sign);
 }
 
 /* Whether a group has room for sequence k beside its members. Time is another matter. */
 static inline int hbp__step_group_takes(const hbp__step *step, const hbp__step_group *group, int64_t k)
 {
-    return hbp__step_holds(step, group->degree, group->tokens + step->degree[group->degree].tokens[k],
-                           group->samples + hbp__step_samples(step, k));
+    return hbp__step_holds(step, group->degree, hbp__step_load_with(step, group->degree, group->load, k));
 }
 
 /* The same with member `gone` out of it. */
 static inline int hbp__step_group_exchanges(const hbp__step *step, const hbp__step_group *group, int64_t k,
                                             int64_t gone)
 {
-    const int64_t *tokens = step->degree[group->degree].tokens;
-    return hbp__step_holds(step, group->degree, group->tokens + tokens[k] - tokens[gone],
-                           group->samples + hbp__step_samples(step, k) - hbp__step_samples(step, gone));
+    int32_t j = group->degree;
+    hbp__load rest = hbp__step_load_without(step, j, group->load, gone);
+    return hbp__step_holds(step, j, hbp__step_load_with(step, j, rest, k));
 }
 
 /* Micro-batches under construction: group i of micro-batch m is group[m * ranks + i]. */
@@ -160,7 +171,7 @@ double hbp__step_fill(hbp__step_filler *filler, hbp__step_pool *pool, hbp__step_
 /* A sequence of the micro-batch that is squeezed. */
 typedef struct hbp__step_member {
     int64_t k;
-    int64_t tokens;
+    int64_t weight;
     double squares;
     int64_t samples;
     int64_t quiet_until; /* not to be moved before */

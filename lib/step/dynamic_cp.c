@@ -30,7 +30,7 @@ static place find_place(hbp__step_round *round, int64_t sequence, double most)
             continue;
         for (int64_t g = 0; g < round->groups; g++)
             if (round->degree[g] == j && hbp__step_round_takes(round, sequence, g))
-                consider(&best, most, g, j, round->load[g] + work);
+                consider(&best, most, g, j, round->work[g] + work);
         if (hbp__step_round_has_ranks(round, j))
             consider(&best, most, round->groups, j, work);
     }
@@ -45,7 +45,7 @@ static void find_rooms(const hbp__step_round *round, int64_t *room)
         room[j] = -1;
     for (int64_t g = 0; g < round->groups; g++) {
         int32_t j = round->degree[g];
-        room[j] = hbp__max_i64(room[j], round->limit[j] - round->tokens[g]);
+        room[j] = hbp__max_i64(room[j], round->limit[j] - round->load[g].tokens);
     }
 }
 
@@ -67,7 +67,7 @@ static hbp_status form(hbp__step_round *round, int64_t *scratch)
     /* The longest has its least degree, whatever that makes of its ranks. */
     int32_t j = hbp__step_round_least(round, round->left[0]);
     hbp__step_round_add(round, round->left[0], hbp__step_round_open(round, j));
-    double most = round->load[0];
+    double most = round->work[0];
     find_rooms(round, room);
     for (int64_t i = 1; i < round->lefts; i++) {
         HBP__TRY(hbp__step_round_listen(round, i));

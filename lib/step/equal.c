@@ -65,17 +65,17 @@ static int listen(equal *e, int64_t packs)
     return e->status >= 0;
 }
 
-static double time_of(const equal *e, const hbp__step_group *g)
+static double time_of(const equal *e, hbp__load load)
 {
-    return g->tokens ? hbp__step_group_time(e->step, e->j, g->tokens, g->squares)
-                     : e->step->cost->terms.pack_ns;
+    return load.tokens ? hbp__step_group_time(e->step, e->j, load) : e->step->cost->terms.pack_ns;
 }
 
 /* About what sequence k adds to the time of a pack: as if nothing were recomputed. */
 static double weight(const equal *e, int64_t k)
 {
     const hbp__step_degree *d = &e->step->degree[e->j];
-    return d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+    double ns = d->way[0].linear * (double)d->tokens[k] + d->way[0].square * e->step->squares[k];
+    return e->step->vision ? ns + d->way[0].vision * (double)e->step->vision[k] : ns;
 }
 
 /* Members stay in descending order of their numbers, so the shortest is first. O(1) while sequences come
@@ -91,7 +91,7 @@ static void put(equal *e, int64_t at, int64_t k)
     *link = k;
     b->home[k] = at;
     hbp__step_group_add(e->step, g, k, 1);
-    g->time = time_of(e, g);
+    g->time = time_of(e, g->load);
     e->samples[at % b->ranks] += hbp__step_samples(e->step, k);
 }
 
@@ -104,7 +104,7 @@ static void take(equal *e, int64_t k)
         link = &b->next[*link];
     *link = b->next[k];
     hbp__step_group_add(e->step, g, k, -1);
-    g->time = time_of(e, g);
+    g->time = time_of(e, g->load);
     e->samples[b->home[k] % b->ranks] -= hbp__step_samples(e->step, k);
 }
 
@@ -239,17 +239,15 @@ static void consider(const equal *e, int64_t p, int64_t q, int64_t a, int64_t b,
 {
     const hbp__step *step = e->step;
     const hbp__step_board *board = &e->board;
-    hbp__step_group from = board->group[p], to = board->group[q];
-    hbp__step_group_add(step, &from, a, -1);
-    hbp__step_group_add(step, &to, a, 1);
+    hbp__load from = hbp__step_load_without(step, e->j, board->group[p].load, a);
+    hbp__load to = hbp__step_load_with(step, e->j, board->group[q].load, a);
     if (b != HBP__NONE) {
-        hbp__step_group_add(step, &from, b, 1);
-        hbp__step_group_add(step, &to, b, -1);
+        from = hbp__step_load_with(step, e->j, from, b);
+        to = hbp__step_load_without(step, e->j, to, b);
     }
-    if (!hbp__step_holds(step, e->j, to.tokens, to.samples) ||
-        !hbp__step_holds(step, e->j, from.tokens, from.samples))
+    if (!hbp__step_holds(step, e->j, to) || !hbp__step_holds(step, e->j, from))
         return;
-    double mine = time_of(e, &from), other = time_of(e, &to);
+    double mine = time_of(e, from), other = time_of(e, to);
     if (p / board->ranks == q / board->ranks)
         mine = hbp__max_f64(mine, other);
     else if (other > board->makespan[q / board->ranks])
@@ -403,7 +401,7 @@ static int64_t count_lanes(const equal *e, int32_t j)
     if (step->ranks % step->degree[j].degree || !hbp__step_place(step, e->degree, lanes, NULL))
         return 0;
     for (int64_t k = 0; k < step->count; k++)
-        if (!hbp__step_holds(step, j, step->degree[j].tokens[k], hbp__step_samples(step, k)))
+        if (!hbp__step_holds_alone(step, j, k))
             return 0;
     return lanes;
 }

@@ -55,19 +55,18 @@ static hbp_status price(const exact *e, const hbp__step_solution *s, double *ns)
     const hbp__step *step = e->step;
     hbp_context *context = step->context;
     int64_t mark = hbp__scratch_mark(context);
-    int64_t *tokens = hbp__take_zero(context, (uint64_t)s->groups, sizeof *tokens);
-    double *squares = hbp__take_zero(context, (uint64_t)s->groups, sizeof *squares);
+    hbp__load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     double idle = step->cost->terms.pack_ns;
     *ns = 0;
     for (int64_t i = 0; i < e->members; i++) {
-        tokens[s->group[i]] += e->kinds->tokens[e->kinds->of[i]];
-        squares[s->group[i]] += e->kinds->squares[e->kinds->of[i]];
+        load[s->group[i]].tokens += e->kinds->tokens[e->kinds->of[i]];
+        load[s->group[i]].squares += e->kinds->squares[e->kinds->of[i]];
     }
     for (int64_t m = 0; m < s->micro_batches; m++) {
         double slowest = idle;
         for (int64_t g = s->first[m]; g < s->first[m + 1]; g++) {
-            int64_t group_ns = hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]);
+            int64_t group_ns = hbp__step_group_ns(step, s->degree[g], load[g]);
             slowest = group_ns == INT64_MAX ? INFINITY : fmax(slowest, (double)group_ns);
         }
         *ns += slowest;

@@ -41,7 +41,7 @@ hbp_status hbp__step_kinds_open(const hbp__step *step, const int64_t *tokens, co
     return HBP_OK;
 }
 
-static double way_ns(const hbp__step_way *way, double tokens, double squares)
+static double way_ns(const hbp__point *way, double tokens, double squares)
 {
     return way->linear * tokens + way->square * squares;
 }
@@ -60,7 +60,7 @@ double hbp__step_model_least(const hbp__step *step, const hbp__step_kinds *kinds
             const hbp__step_degree *degree = &step->degree[j];
             if (kinds->tokens[k] > degree->capacity)
                 continue;
-            const hbp__step_way *way = hbp__step_find_way(degree, kinds->tokens[k]);
+            const hbp__point *way = hbp__step_find_way(degree, kinds->tokens[k]);
             double ns = way_ns(way, (double)kinds->tokens[k], kinds->squares[k]) * degree->degree;
             least = ns < least ? ns : least;
         }
@@ -160,7 +160,7 @@ static int may_run(const hbp__step_model *m, int64_t batch, int64_t kind, int32_
     int64_t tokens = m->kinds->tokens[kind];
     if (hbp__round_up(tokens, m->step->options.pack_multiple) > degree->capacity)
         return 0;
-    const hbp__step_way *way = hbp__step_find_way(degree, tokens);
+    const hbp__point *way = hbp__step_find_way(degree, tokens);
     return way->constant + way_ns(way, (double)tokens, m->kinds->squares[kind]) <= limit_of(m, batch);
 }
 
@@ -280,7 +280,7 @@ static int32_t ways_needed(const hbp__step_model *m, int64_t batch, const hbp__s
 {
     int32_t ways = 1;
     while (ways < degree->ways && degree->way[ways - 1].capacity < m->total_tokens) {
-        const hbp__step_way *way = &degree->way[ways];
+        const hbp__point *way = &degree->way[ways];
         if (way->constant + way->linear * (double)degree->way[ways - 1].capacity > limit_of(m, batch))
             break;
         ways++;
@@ -317,7 +317,7 @@ static hbp_status add_slot(hbp__step_model *m, int64_t batch, int32_t slot, int3
 {
     hbp__program *p = &m->program;
     const hbp__step_degree *degree = &m->step->degree[m->slot_degree[slot]];
-    const hbp__step_way *way = degree->way;
+    const hbp__point *way = degree->way;
     int32_t ways = ways_needed(m, batch, degree), open = column_open(m, batch, slot);
     double unit = m->unit_ns, multiple = (double)m->step->options.pack_multiple;
     double holds = (double)hbp__min_i64(way[0].capacity, m->total_tokens + m->step->options.pack_multiple);
@@ -400,7 +400,7 @@ static hbp_status add_bounds(hbp__step_model *m, int64_t batch)
             int32_t column = column_kind(m, batch, slot, k);
             if (!(p->upper[column] > 0))
                 continue;
-            const hbp__step_way *way =
+            const hbp__point *way =
                 hbp__step_find_way(&step->degree[m->slot_degree[slot]], m->kinds->tokens[k]);
             double ns = way->constant + way_ns(way, (double)m->kinds->tokens[k], m->kinds->squares[k]);
             HBP__TRY(hbp__program_add_entry(p, column, (ns - idle) / unit));

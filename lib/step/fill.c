@@ -14,11 +14,12 @@ static int64_t power_of_two(int64_t least)
 }
 
 /* What a sequence adds to a group's time at least; some of its tokens may take the place of padding. */
-static double least_added(const hbp__step *step, int32_t j, int64_t tokens, double squares)
+static double least_added(const hbp__step *step, int32_t j, hbp__load load)
 {
-    const hbp__step_way *way = &step->degree[j].way[0];
-    tokens -= tokens % step->degree[j].pack_multiple;
-    return way->linear * (double)tokens + way->square * squares;
+    const hbp__point *way = &step->degree[j].way[0];
+    int64_t tokens = load.tokens - load.tokens % step->degree[j].pack_multiple;
+    double ns = way->linear * (double)tokens + way->square * load.squares;
+    return step->vision ? ns + way->vision * (double)load.vision : ns;
 }
 
 static hbp_status set_tables(hbp__step_filler *f)
@@ -31,13 +32,13 @@ static hbp_status set_tables(hbp__step_filler *f)
         for (int32_t j = 0; j < step->degrees; j++) {
             double *alone = &f->alone[k * step->degrees + j];
             *alone = (double)INFINITY;
-            int64_t tokens = step->degree[j].tokens[k];
-            if (!hbp__step_holds(step, j, tokens, hbp__step_samples(step, k)))
+            hbp__load load = hbp__step_load_of(step, j, k);
+            if (!hbp__step_holds(step, j, load))
                 continue;
-            *alone = hbp__step_group_time(step, j, tokens, step->squares[k]);
+            *alone = hbp__step_group_time(step, j, load);
             double work = step->degree[j].degree * (*alone - fixed);
             f->useful[k] = work < f->useful[k] ? work : f->useful[k];
-            double added = least_added(step, j, tokens, step->squares[k]);
+            double added = least_added(step, j, load);
             f->added[k] = added < f->added[k] ? added : f->added[k];
         }
     }
@@ -99,9 +100,7 @@ typedef struct visit {
     const hbp__step *step;
     const hbp__step_board *board;
     int32_t degree;
-    int64_t tokens;
-    double squares;
-    int64_t samples;
+    hbp__load load;
     double least; /* time it adds at least */
     double makespan;
     double time; /* of the group found, with it */
@@ -111,12 +110,11 @@ typedef struct visit {
 /* Whether the group of a leaf takes the sequence. */
 static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 {
-    const hbp__step_group *group = &v->board->group[s->group[leaf]];
-    double time =
-        hbp__step_group_time(v->step, v->degree, group->tokens + v->tokens, group->squares + v->squares);
-    if (!(time <= v->makespan))
+    hbp__load load = hbp__step_load_sum(v->board->group[s->group[leaf]].load, v->load, 1);
+    double time = hbp__step_group_time(v->step, v->degree, load);
+    if (!(time <= v->makespan) || (v->step->vision && !hbp__step_holds(v->step, v->degree, load)))
         return 0;
-    if (group->samples + v->samples > v->step->most_samples) {
+    if (load.samples > v->step->most_samples) {
         v->capped = 1;
         return 0;
     }
@@ -127,7 +125,7 @@ static int leaf_takes(const hbp__step_shelf *s, int64_t leaf, visit *v)
 /* The first leaf below `node` with room; HBP__NONE. */
 static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
 {
-    if (s->time[node] < v->least || s->tokens[node] < (double)v->tokens)
+    if (s->time[node] < v->least || s->tokens[node] < (double)v->load.tokens)
         return HBP__NONE;
     if (node >= s->leaves)
         return leaf_takes(s, node - s->leaves, v) ? node - s->leaves : HBP__NONE;
@@ -139,7 +137,7 @@ static int64_t shelf_find(const hbp__step_shelf *s, int64_t node, visit *v)
  * *most, which then gets that; HBP__NONE. */
 static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit *v, double *most)
 {
-    if (s->time[node] <= *most || s->time[node] < v->least || s->tokens[node] < (double)v->tokens)
+    if (s->time[node] <= *most || s->time[node] < v->least || s->tokens[node] < (double)v->load.tokens)
         return HBP__NONE;
     if (node >= s->leaves) {
         if (!leaf_takes(s, node - s->leaves, v))
@@ -155,25 +153,36 @@ static int64_t shelf_find_emptiest(const hbp__step_shelf *s, int64_t node, visit
 
 /* No fewer tokens than a group can still take within `makespan`, whatever they add to its squares: what
  * memory holds, or what the way that this asks for has time for. O(log ways). */
-static double token_room(const hbp__step *step, int32_t j, const hbp__step_group *group, double makespan)
+static double token_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
 {
     const hbp__step_degree *d = &step->degree[j];
     int32_t low = 0,
             high = d->ways; /* way[low] is in time with the least that asks for it, way[high] is not */
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        const hbp__step_way *way = &d->way[middle];
+        const hbp__point *way = &d->way[middle];
         double least = (double)way[-1].capacity;
-        if (way->constant + way->linear * least + way->square * group->squares <= makespan)
+        if (way->constant + way->linear * least + way->square * load->squares <= makespan)
             low = middle;
         else
             high = middle;
     }
-    const hbp__step_way *way = &d->way[low];
-    double left = makespan - way->constant - way->square * group->squares, room = (double)way->capacity;
+    const hbp__point *way = &d->way[low];
+    double left = makespan - way->constant - way->square * load->squares, room = (double)way->capacity;
     if (left < way->linear * room)
         room = left / way->linear * (1 + 1e-9) + 1;
-    return room - (double)group->tokens;
+    return room - (double)load->tokens;
+}
+
+/* The same where the group's vision units have their time, at least, and their memory. */
+static double vision_room(const hbp__step *step, int32_t j, const hbp__load *load, double makespan)
+{
+    const hbp__step_degree *d = &step->degree[j];
+    double vision = (double)load->vision,
+           room = token_room(step, j, load, makespan - d->way[0].vision * vision);
+    double memory =
+        (double)d->way[d->ways - 1].capacity - d->vision_tokens * vision + (double)d->pack_multiple;
+    return hbp__min_f64(room, memory - (double)load->tokens);
 }
 
 /* State of one filling. */
@@ -185,8 +194,9 @@ typedef struct filling {
     hbp__step_style style;
     int32_t level; /* groups of this degree are opened first and then kept alike; HBP__NONE: of none */
     int32_t ranks; /* left */
-    double time;   /* most that a group has left */
+    double time;   /* most that a group has left, unless stale */
     double tokens;
+    int is_stale;
     int capped; /* max_samples kept a sequence out of a group, or may have */
 } filling;
 
@@ -201,16 +211,13 @@ static void put(filling *fill, int64_t k, int32_t j, int64_t leaf, double time)
     fill->board->next[k] = group->head;
     group->head = k;
     fill->board->home[k] = g;
-    int is_full = group->samples == step->most_samples;
+    int is_full = group->load.samples == step->most_samples;
     fill->capped |= is_full;
+    double (*room_of)(const hbp__step *, int32_t, const hbp__load *, double) =
+        step->vision ? vision_room : token_room;
     shelf_set(s, leaf, is_full ? -1 : fill->makespan - time,
-              is_full ? -1 : token_room(step, j, group, fill->makespan));
-    fill->time = fill->tokens = -1;
-    for (int32_t i = 0; i < step->degrees; i++) {
-        const hbp__step_shelf *shelf = &fill->f->shelf[i];
-        fill->time = shelf->time[1] > fill->time ? shelf->time[1] : fill->time;
-        fill->tokens = shelf->tokens[1] > fill->tokens ? shelf->tokens[1] : fill->tokens;
-    }
+              is_full ? -1 : room_of(step, j, &group->load, fill->makespan));
+    fill->is_stale = 1;
 }
 
 static int put_in_old(filling *fill, int64_t k, int32_t j)
@@ -222,11 +229,9 @@ static int put_in_old(filling *fill, int64_t k, int32_t j)
     visit v = {.step = step,
                .board = fill->board,
                .degree = j,
-               .tokens = step->degree[j].tokens[k],
-               .squares = step->squares[k],
-               .samples = hbp__step_samples(step, k),
+               .load = hbp__step_load_of(step, j, k),
                .makespan = fill->makespan};
-    v.least = least_added(step, j, v.tokens, v.squares);
+    v.least = least_added(step, j, v.load);
     double most = -1;
     int64_t leaf = j == fill->level ? shelf_find_emptiest(s, 1, &v, &most) : shelf_find(s, 1, &v);
     fill->capped |= v.capped;
@@ -288,11 +293,26 @@ static int put_anywhere(filling *fill, int64_t k)
     return 0;
 }
 
-/* Whether a sequence surely finds no room: no group can be added and none has enough left. */
-static int is_full(const filling *fill, int64_t k)
+/* Sets the most that groups have left. */
+static void refresh(filling *fill)
 {
-    return !fill->ranks &&
-           (fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens);
+    fill->time = fill->tokens = -1;
+    fill->is_stale = 0;
+    for (int32_t i = 0; i < fill->f->step->degrees; i++) {
+        const hbp__step_shelf *shelf = &fill->f->shelf[i];
+        fill->time = shelf->time[1] > fill->time ? shelf->time[1] : fill->time;
+        fill->tokens = shelf->tokens[1] > fill->tokens ? shelf->tokens[1] : fill->tokens;
+    }
+}
+
+/* Whether a sequence surely finds no room: no group can be added and none has enough left. */
+static inline int is_full(filling *fill, int64_t k)
+{
+    if (fill->ranks)
+        return 0;
+    if (fill->is_stale)
+        refresh(fill);
+    return fill->f->added[k] > fill->time || (double)fill->f->step->tokens[k] > fill->tokens;
 }
 
 /* Fills from the pool, which stays; what finds no place is listed in f->left, and *left gets how many. */
@@ -302,7 +322,7 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
     double useful = 0;
     fill->board->groups[fill->m] = 0;
     fill->ranks = f->step->ranks;
-    fill->time = fill->tokens = -1;
+    fill->is_stale = 1;
     fill->capped = 0;
     *left = 0;
     for (int32_t j = 0; j < f->step->degrees; j++)
@@ -311,7 +331,9 @@ static double place_all(filling *fill, const hbp__step_pool *pool, int64_t *left
         int64_t k = pool->member[i];
         if (f->status >= 0)
             f->status = hbp__tick_row(f->step->context, "step", i, pool->count);
-        if (f->status < 0 || (i % 16 == 15 && is_full(fill, pool->member[pool->count - 1]))) {
+        /* The last needs least, unless vision units count. */
+        if (f->status < 0 ||
+            (i % 16 == 15 && !f->step->vision && is_full(fill, pool->member[pool->count - 1]))) {
             memcpy(f->left + *left, pool->member + i, (size_t)(pool->count - i) * sizeof *f->left);
             *left += pool->count - i;
             break;

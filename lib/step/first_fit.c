@@ -1,3 +1,5 @@
+/* A step by first fit: a sequence goes to the first open group that holds it, else the least degree opens
+ * one. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -19,8 +21,8 @@ typedef struct fitting {
     const hbp__step *step;
     hbp__step_solution *solution;
     shelf shelf[HBP__STEP_DEGREES];
-    int64_t *place; /* [count] by group: where it stands on its shelf */
-    int64_t *room;  /* [count] by group: for samples */
+    int64_t *place;  /* [count] by group: where it stands on its shelf */
+    hbp__load *load; /* [count] by group */
     int64_t groups;
     int64_t work;
 } fitting;
@@ -78,13 +80,13 @@ static hbp_status grow(const fitting *f, shelf *s)
 /* The first group with room for sequence k; f->groups when there is none. */
 static int64_t find_group(fitting *f, int64_t k)
 {
-    int64_t best = f->groups, samples = hbp__step_samples(f->step, k);
+    int64_t best = f->groups;
     for (int32_t j = 0; j < f->step->degrees; j++) {
         const shelf *s = &f->shelf[j];
         int64_t tokens = f->step->degree[j].tokens[k], i = first_with(s, 0, tokens);
-        /* Only tied samples, under a cap, find groups whose room for samples is less than theirs. */
+        /* Only tied samples under a cap, and vision units, find groups that have no room but for tokens. */
         for (; i >= 0 && s->group[i] < best; i = first_with(s, i + 1, tokens), f->work++)
-            if (f->room[s->group[i]] >= samples)
+            if (hbp__step_holds(f->step, j, hbp__step_load_with(f->step, j, f->load[s->group[i]], k)))
                 best = s->group[i];
     }
     return best;
@@ -96,7 +98,7 @@ static hbp_status open_group(fitting *f, int64_t k, int32_t *ranks)
     const hbp__step *step = f->step;
     hbp__step_solution *solution = f->solution;
     int32_t j = 0;
-    while (step->degree[j].capacity < step->degree[j].tokens[k])
+    while (!hbp__step_holds_alone(step, j, k))
         j++;
     shelf *s = &f->shelf[j];
     if (s->count == s->leaves)
@@ -107,7 +109,7 @@ static hbp_status open_group(fitting *f, int64_t k, int32_t *ranks)
     }
     *ranks -= step->degree[j].degree;
     solution->degree[f->groups] = j;
-    f->room[f->groups] = step->most_samples;
+    f->load[f->groups] = (hbp__load){0, 0, 0, 0};
     f->place[f->groups] = s->count;
     s->group[s->count] = f->groups++;
     set_left(s, s->count++, step->degree[j].capacity);
@@ -128,9 +130,9 @@ static hbp_status fit(fitting *f)
             HBP__TRY(open_group(f, k, &ranks));
         int32_t j = f->solution->degree[g];
         shelf *s = &f->shelf[j];
-        f->room[g] -= hbp__step_samples(step, k);
+        f->load[g] = hbp__step_load_with(step, j, f->load[g], k);
         int64_t left = s->left[s->leaves + f->place[g]] - step->degree[j].tokens[k];
-        set_left(s, f->place[g], f->room[g] ? left : 0);
+        set_left(s, f->place[g], f->load[g].samples < step->most_samples ? left : 0);
         f->solution->group[k] = g;
     }
     f->solution->first[f->solution->micro_batches] = f->groups;
@@ -146,7 +148,7 @@ hbp_status hbp__step_first_fit(const hbp__step *step, hbp__step_solution *soluti
     solution->micro_batches = solution->groups = 0;
     int64_t mark = hbp__scratch_mark(context);
     f.place = hbp__take(context, (uint64_t)step->count, sizeof *f.place);
-    f.room = hbp__take(context, (uint64_t)step->count, sizeof *f.room);
+    f.load = hbp__take(context, (uint64_t)step->count, sizeof *f.load);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     hbp_status status = fit(&f);
     for (int32_t j = 0; j < step->degrees; j++) { /* what grows is no scratch */

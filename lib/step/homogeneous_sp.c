@@ -9,7 +9,7 @@ hbp_status hbp__step_homogeneous_sp(const hbp__step *step, hbp__step_solution *s
     hbp_status status = HBP_OK;
     for (int32_t j = 0; j < step->degrees; j++) {
         hbp__step_solution trial = {.ns = 0};
-        if (step->degree[j].capacity < step->degree[j].longest)
+        if (!hbp__step_holds_each(step, j))
             continue;
         HBP__TRY(hbp__tick(step->context, "SP degrees", j, step->degrees));
         status = hbp__step_arrange_degree(step, j, FILL_TENTHS, &trial);

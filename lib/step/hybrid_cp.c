@@ -21,7 +21,7 @@ static range work_range(const hbp__step_round *round, int64_t group, double less
 {
     range r = {0, round->used < round->step->ranks ? 0 : (double)INFINITY};
     for (int64_t g = 0; g < round->groups; g++) {
-        double load = round->load[g] - (g == group ? less : 0);
+        double load = round->work[g] - (g == group ? less : 0);
         r.most = load > r.most ? load : r.most;
         r.least = load < r.least ? load : r.least;
     }
@@ -73,7 +73,7 @@ static int64_t find_group(hbp__step_round *round, int64_t sequence)
     if (hbp__step_round_has_ranks(round, j))
         return hbp__step_round_open(round, j);
     for (int64_t g = 0; g < round->groups; g++)
-        if (round->degree[g] == j && (best < 0 || round->load[g] < round->load[best]))
+        if (round->degree[g] == j && (best < 0 || round->work[g] < round->work[best]))
             best = g;
     return best;
 }
@@ -87,7 +87,7 @@ static hbp_status trim(hbp__step_round *round, const int64_t *added, int64_t cou
         int64_t busiest = 0, members = 0, last = HBP__STEP_WAITS;
         if (is_balanced(now) || now.least <= 0)
             return HBP_OK;
-        while (round->load[busiest] < now.most)
+        while (round->work[busiest] < now.most)
             busiest++;
         for (int64_t i = 0; i < count; i++) {
             HBP__TRY(hbp__step_round_listen(round, i));

@@ -55,41 +55,32 @@ void hbp__lanes_clear(hbp__lanes *l)
 
 int hbp__lanes_may_hold(const hbp__lanes *l, int32_t j, int64_t k)
 {
-    return hbp__step_holds(l->step, j, l->step->degree[j].tokens[k], hbp__step_samples(l->step, k));
+    return hbp__step_holds_alone(l->step, j, k);
 }
 
 /* Beyond a dummy's time; INT64_MAX where the degree does not hold it. */
-static int64_t price(hbp__lanes *l, int32_t j, int64_t tokens, double squares, int64_t samples)
+static int64_t price(hbp__lanes *l, int32_t j, hbp__load load)
 {
     l->work++;
-    if (!hbp__step_holds(l->step, j, hbp__round_up(tokens, l->step->degree[j].pack_multiple), samples))
-        return INT64_MAX;
-    return hbp__step_group_ns(l->step, j, tokens, squares) - l->dummy_ns;
+    int64_t ns = hbp__step_group_ns(l->step, j, load);
+    return ns < INT64_MAX ? ns - l->dummy_ns : ns;
 }
 
 int64_t hbp__lanes_price(hbp__lanes *l, int64_t p, int64_t more, int64_t less)
 {
     const hbp__step *step = l->step;
-    const hbp__lanes_pack *pack = &l->pack[p];
-    const int64_t *padded = step->degree[pack->degree].tokens;
-    int64_t tokens = pack->tokens, samples = pack->samples;
-    double squares = pack->squares;
-    if (less >= 0) {
-        tokens -= padded[less];
-        squares -= step->squares[less];
-        samples -= hbp__step_samples(step, less);
-    }
-    if (more >= 0) {
-        tokens += padded[more];
-        squares += step->squares[more];
-        samples += hbp__step_samples(step, more);
-    }
-    return tokens ? price(l, pack->degree, tokens, squares, samples) : 0;
+    int32_t j = l->pack[p].degree;
+    hbp__load load = l->pack[p].load;
+    if (less >= 0)
+        load = hbp__step_load_without(step, j, load, less);
+    if (more >= 0)
+        load = hbp__step_load_with(step, j, load, more);
+    return load.tokens ? price(l, j, load) : 0;
 }
 
 int64_t hbp__lanes_price_alone(hbp__lanes *l, int32_t j, int64_t k)
 {
-    return price(l, j, l->step->degree[j].tokens[k], l->step->squares[k], hbp__step_samples(l->step, k));
+    return price(l, j, hbp__step_load_of(l->step, j, k));
 }
 
 /* Gives the pack's ranks its time anew. */
@@ -105,9 +96,7 @@ static void reprice(hbp__lanes *l, int64_t p, int64_t ns)
 static void count(hbp__lanes *l, int64_t p, int64_t k, int sign, int64_t ns)
 {
     hbp__lanes_pack *pack = &l->pack[p];
-    pack->tokens += sign * l->step->degree[pack->degree].tokens[k];
-    pack->squares += sign * l->step->squares[k];
-    pack->samples += sign * hbp__step_samples(l->step, k);
+    pack->load = hbp__step_load_sum(pack->load, hbp__step_load_of(l->step, pack->degree, k), sign);
     pack->sequences += sign;
     reprice(l, p, ns);
 }

@@ -12,9 +12,7 @@
 typedef struct hbp__lanes_pack {
     int32_t degree; /* index in step->degree; -1: no pack */
     int32_t rank;   /* its first */
-    int64_t tokens; /* as its degree pads them */
-    double squares;
-    int64_t samples;
+    hbp__load load;
     int64_t sequences;
     int64_t ns;    /* beyond what a dummy takes */
     int64_t first; /* of its sequences; -1: none */

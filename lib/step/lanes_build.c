@@ -19,15 +19,10 @@ static int32_t choose_degree(hbp__lanes *l, int64_t k, int64_t goal)
     int64_t soonest = INT64_MAX;
     for (int32_t i = 0; i < l->chains; i++) {
         int32_t j = l->chain[i];
-        const hbp__step_degree *degree = &step->degree[j];
         if (!hbp__lanes_may_hold(l, j, k))
             continue;
         int64_t ns = hbp__lanes_price_alone(l, j, k);
-        const hbp__step_way *way = hbp__step_find_way(degree, degree->tokens[k]);
-        double tokens = (double)degree->tokens[k];
-        double share = tokens / (double)way->capacity;
-        double ranks = (double)degree->degree *
-                       (way->constant * share + way->linear * tokens + way->square * step->squares[k]);
+        double ranks = hbp__step_rank_time(step, j, k);
         if (ns < soonest) {
             soonest = ns;
             shortest = j;

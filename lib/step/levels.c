@@ -35,7 +35,7 @@ typedef struct pick {
 
 static double worth(const hbp__step_builder *b, double price)
 {
-    double sum = price * b->pool.tokens_before[b->pool.count];
+    double sum = price * hbp__step_pool_room(b->step, &b->pool, 0, b->pool.count);
     for (int64_t i = 0; i < b->pool.count; i++)
         sum += b->filler.useful[b->pool.member[i]];
     return sum;
@@ -45,10 +45,10 @@ static double worth(const hbp__step_builder *b, double price)
 static int try_goal(hbp__step_builder *b, hbp__step_board *board, double goal, pick *best)
 {
     int64_t m = board->micro_batches;
-    double before = b->pool.tokens_before[b->pool.count];
+    double before = hbp__step_pool_room(b->step, &b->pool, 0, b->pool.count);
     b->work += 4 * b->pool.count;
     double useful = hbp__step_fill(&b->filler, &b->pool, board, m, goal, hbp__step_plain);
-    double tokens = before - b->pool.tokens_before[b->pool.count];
+    double tokens = before - hbp__step_pool_room(b->step, &b->pool, 0, b->pool.count);
     double time = board->makespan[m], rate = time > 0 ? (useful + best->price * tokens) / time : 0;
     int full = !b->pool.count || time < goal * LOOSE;
     hbp__step_restore(b);
@@ -89,7 +89,7 @@ static int build_tail(hbp__step_builder *b, hbp__step_board *board, int64_t most
 {
     int64_t first = board->micro_batches, count = b->pool.count, best = 0;
     int64_t low = hbp__max_i64((int64_t)about, 1), high = hbp__min_i64(low + 2, most - first);
-    double tokens = b->pool.tokens_before[count], least = (double)INFINITY;
+    double tokens = hbp__step_pool_room(b->step, &b->pool, 0, count), least = (double)INFINITY;
     memcpy(b->rest, b->pool.member, (size_t)count * sizeof *b->rest);
     for (int64_t left = low; left <= high + (best > 0); left++) {
         int64_t now = left <= high ? left : best;

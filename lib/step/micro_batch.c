@@ -1,3 +1,4 @@
+/* Some sequences planned by themselves, as one micro-batch of a step. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -49,6 +50,7 @@ static hbp_status part_open(const hbp__step *step, const int64_t *member, int64_
     p->step.options.max_micro_batches = 1;
     p->step.options.micro_batch_multiple = 1;
     p->step.tokens = hbp__take(context, (uint64_t)members, sizeof *p->step.tokens);
+    p->step.weight = p->step.tokens; /* vision units that count are refused before */
     p->step.squares = hbp__take(context, (uint64_t)members, sizeof *p->step.squares);
     p->order = hbp__take(context, (uint64_t)members, sizeof *p->order);
     p->given = hbp__take(context, (uint64_t)members, sizeof *p->given);

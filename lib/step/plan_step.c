@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "step/bound.h"
 #include "step/lanes.h"
 #include "step/scarce.h"
@@ -69,7 +69,7 @@ static int may_be_set(const hbp__step *step, int32_t j)
         return 0;
     for (int64_t k = 0; k < step->count; k++) {
         int32_t i = j;
-        while (i >= 0 && !hbp__step_holds(step, i, step->degree[i].tokens[k], hbp__step_samples(step, k)))
+        while (i >= 0 && !hbp__step_holds_alone(step, i, k))
             i--;
         if (i < 0)
             return 0;
@@ -243,6 +243,19 @@ static hbp_status check_equal(const hbp__step *step)
                      "hbp_step_options.equal_samples is set; the exact solver does not plan for it");
 }
 
+/* FlexSP's program and its buckets know one size of a sequence. */
+static hbp_status check_vision(const hbp__step *step)
+{
+    const hbp_step_options *o = &step->options;
+    if (!step->vision || (o->solver != HBP_STEP_EXACT && o->mode != HBP_STEP_PAPER))
+        return HBP_OK;
+    return hbp__fail(
+        step->context, HBP_E_INVALID,
+        "hbp_step_options: %s does not plan for vision units, which the lengths have %lld of; %s",
+        o->mode == HBP_STEP_PAPER ? "mode paper" : "solver exact", (long long)step->lengths->vision_sum,
+        hbp__cost_charges_vision(step->cost) ? "the cost charges them" : "max_vision is set");
+}
+
 static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
 {
     hbp_context *context = step->context;
@@ -258,6 +271,7 @@ static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
                          "hbp_step_options.solver is exact, which plans for ranks that are one lockstep set; "
                          "the cost has sets of %d of %d",
                          (int)set, (int)step->cost->terms.ranks);
+    HBP__TRY(check_vision(step));
     if (o->mode == HBP_STEP_DEFAULT)
         hbp__step_trim(step);
     return plan(step, bounds, out);
@@ -266,11 +280,6 @@ static hbp_status plan_open(hbp__step *step, int bounds, hbp_plan **out)
 hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths, const hbp_cost *cost,
                           const hbp_step_options *options, int bounds, hbp_plan **out)
 {
-    if (hbp__cost_charges_vision(cost) && batch_lengths->vision_sum > 0)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "hbp_plan_step does not plan for vision units: the cost charges them and the "
-                         "lengths have %lld; plan an epoch with max_vision (hbp_plan_epoch)",
-                         (long long)batch_lengths->vision_sum);
     hbp__step step;
     int64_t mark = hbp__scratch_mark(context);
     hbp_status status = hbp__step_open(context, batch_lengths, cost, options, &step);

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
 #include "step/step.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -25,15 +25,6 @@ static int64_t now_ns(void)
 int hbp__step_is_late(const hbp__step *step)
 {
     return step->deadline_ns && now_ns() >= step->deadline_ns;
-}
-
-static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
-                              int64_t most)
-{
-    if (value >= least && value <= most)
-        return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "hbp_step_options.%s is %lld; it must lie in %lld..%lld", name,
-                     (long long)value, (long long)least, (long long)most);
 }
 
 /* The program of the exact solver knows one size of a sequence, and no number of samples. */
@@ -65,30 +56,29 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     hbp_context *context = step->context;
     hbp_step_options *o = &step->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, caller, "hbp_step_options"));
-    HBP__TRY(check_range(context, "mode", o->mode, 0, HBP_STEP_MODE_COUNT - 1));
-    HBP__TRY(check_range(context, "solver", o->solver, HBP_STEP_SEARCH, HBP_STEP_EXACT));
-    HBP__TRY(check_range(context, "effort", o->effort, 0, 9));
-    HBP__TRY(check_range(context, "degrees", o->degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE));
-    HBP__TRY(check_range(context, "min_sp", o->min_sp, 0, step->ranks));
-    HBP__TRY(check_range(context, "max_sp", o->max_sp, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "recompute", o->recompute, HBP_STEP_RECOMPUTE_AUTO, HBP_STEP_RECOMPUTE_ALL));
-    HBP__TRY(check_range(context, "min_micro_batches", o->min_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "max_micro_batches", o->max_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "micro_batch_multiple", o->micro_batch_multiple, 0, 65536));
-    HBP__TRY(check_range(context, "buckets", o->buckets, -1, 4096));
-    HBP__TRY(check_range(context, "sequence_multiple", o->sequence_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple", o->pack_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "longest_tokens", o->longest_tokens, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "tokens_per_rank", o->tokens_per_rank, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "time_limit_ms", o->time_limit_ms, 0, MOST_MS));
-    HBP__TRY(check_range(context, "max_pack_length", o->max_pack_length, 0, HBP_MAX_LENGTH));
-    HBP__TRY(
-        check_range(context, "sequence_multiple_per_sp", o->sequence_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple_per_sp", o->pack_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "max_samples", o->max_samples, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "sequence_tokens_per_rank", o->sequence_tokens_per_rank, 0, HBP_MAX_LENGTH));
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, mode, 0, HBP_STEP_MODE_COUNT - 1);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, solver, HBP_STEP_SEARCH, HBP_STEP_EXACT);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, effort, 0, 9);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_sp, 0, step->ranks);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_sp, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, recompute, HBP_STEP_RECOMPUTE_AUTO,
+                     HBP_STEP_RECOMPUTE_ALL);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, micro_batch_multiple, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, buckets, -1, 4096);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, longest_tokens, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, time_limit_ms, 0, MOST_MS);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_pack_length, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_samples, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_vision, 0, HBP_MAX_VISION);
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",
@@ -117,26 +107,12 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     if (!o->pack_multiple)
         o->pack_multiple = 1;
     step->most_samples = o->max_samples ? o->max_samples : INT64_MAX;
+    step->most_vision = o->max_vision ? o->max_vision : INT64_MAX;
     if (o->time_limit_ms) {
         int64_t now = now_ns();
         step->deadline_ns = hbp__add_saturating(now, o->time_limit_ms * NS_PER_MS);
     }
     return HBP_OK;
-}
-
-static hbp__step_way way_of(const hbp_cost *cost, int32_t row, int32_t recompute)
-{
-    const hbp_cost_terms *t = &cost->terms;
-    double share = (double)recompute / (double)t->layers, degree = cost->degree[row];
-    double again = 1 + t->recompute_communication * share;
-    hbp__step_way way;
-    way.capacity = hbp_cost_predict_capacity(cost, cost->degree[row], recompute);
-    way.recompute = recompute;
-    way.constant = cost->sp_latency_ns[row] * again + t->pack_ns;
-    way.linear =
-        t->ns_per_token * (1 + t->recompute_linear * share) / degree + cost->sp_ns_per_token[row] * again;
-    way.square = t->ns_per_token_squared * (1 + t->recompute_attention * share) / degree;
-    return way;
 }
 
 /* The most tokens that the options allow in a group of `degree` ranks. */
@@ -156,32 +132,46 @@ static int64_t sequence_multiple_of(const hbp_step_options *o, int32_t degree)
     return hbp__padding_multiple(o->sequence_multiple, o->sequence_multiple_per_sp, degree);
 }
 
-/* The ways of a degree: fewer layers first, each holding more than the one before. */
-static int32_t list_ways(const hbp__step *step, int32_t row, hbp__step_way *ways)
+/* Whether vision units count: where they cost something, or their number is limited. */
+static int counts_vision(const hbp__step *step)
 {
-    int64_t most = most_tokens(&step->options, step->cost->degree[row]);
-    int64_t multiple = pack_multiple_of(&step->options, step->cost->degree[row]);
-    int32_t layers = step->cost->terms.layers, first = 0, last = layers, count = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_NONE)
-        last = 0;
-    if (step->options.recompute == HBP_STEP_RECOMPUTE_ALL)
-        first = layers;
-    int32_t stride = (last - first) / (HBP__STEP_WAYS - 2) + 1;
-    for (int32_t c = first; c <= last; c = c < last && c + stride > last ? last : c + stride) {
-        hbp__step_way way = way_of(step->cost, row, c);
-        way.capacity = hbp__min_i64(way.capacity, most);
-        way.capacity -= way.capacity % multiple;
-        if (way.capacity > (count ? ways[count - 1].capacity : 0))
-            ways[count++] = way;
-    }
-    return count;
+    return step->lengths && step->lengths->vision_sum > 0 &&
+           (hbp__cost_charges_vision(step->cost) || step->options.max_vision > 0);
+}
+
+static int counts_vision_bytes(const hbp__step *step)
+{
+    return counts_vision(step) && step->cost->terms.vision_bytes > 0;
+}
+
+/* The points of a degree that the options allow. */
+static int32_t list_points(const hbp__step *step, int32_t row, hbp__point *points)
+{
+    const hbp_step_options *o = &step->options;
+    int32_t degree = step->cost->degree[row], layers = step->cost->terms.layers;
+    hbp__point_range range = {.first = o->recompute == HBP_STEP_RECOMPUTE_ALL ? layers : 0,
+                              .last = o->recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : layers,
+                              .most = most_tokens(o, degree),
+                              .multiple = pack_multiple_of(o, degree)};
+    range.stride = (range.last - range.first) / (HBP__STEP_WAYS - 2) + 1;
+    if (!counts_vision_bytes(step))
+        return hbp__points_list(step->cost, row, &range, points);
+    /* Beside vision units memory may ask for more layers than the caps of tokens do. */
+    hbp_cost uncapped = *step->cost;
+    uncapped.tokens_per_rank = 0;
+    range.most = HBP_MAX_LENGTH;
+    return hbp__points_list(&uncapped, row, &range, points);
 }
 
 /* Sets what finds a way by its tokens. */
-static void index_ways(hbp__step_degree *degree)
+static void index_ways(const hbp__step *step, hbp__step_degree *degree)
 {
     int32_t way = 0;
-    degree->capacity = degree->way[degree->ways - 1].capacity;
+    degree->capacity = hbp__min_i64(degree->way[degree->ways - 1].capacity, degree->most);
+    degree->plain = counts_vision(step) ? -1 : degree->way[0].capacity;
+    degree->constant = degree->way[0].constant;
+    degree->linear = degree->way[0].linear;
+    degree->square = degree->way[0].square;
     /* A degree that holds nothing has one slot, which nothing asks for. */
     degree->slots_per_token = degree->capacity ? (double)HBP__STEP_SLOTS / (double)degree->capacity : 0;
     for (int32_t slot = 0; slot <= HBP__STEP_SLOTS; slot++) {
@@ -205,6 +195,13 @@ static int is_used(const hbp__step *step, int32_t row)
     return d >= o->min_sp && d <= o->max_sp && (o->degrees != HBP_STEP_POWERS_OF_TWO || is_power_of_two(d));
 }
 
+/* Tokens that take the memory of a vision unit. */
+static double vision_tokens(const hbp__step *step, const hbp__point *way)
+{
+    double per_token = hbp__cost_bytes_per_token(step->cost, way->row, way->recompute);
+    return counts_vision_bytes(step) && per_token > 0 ? step->cost->terms.vision_bytes / per_token : 0;
+}
+
 static hbp_status list_degrees(hbp__step *step)
 {
     const hbp_cost *cost = step->cost;
@@ -223,12 +220,13 @@ static hbp_status list_degrees(hbp__step *step)
                          "the cost has no SP degree in min_sp..max_sp, which is %d..%d%s", (int)o->min_sp,
                          (int)o->max_sp, o->degrees == HBP_STEP_POWERS_OF_TWO ? ", and a power of two" : "");
     step->way = hbp__take(step->context, (uint64_t)count * HBP__STEP_WAYS, sizeof *step->way);
+    uint8_t *first = hbp__take(step->context, (uint64_t)count * (HBP__STEP_SLOTS + 1), sizeof *first);
     HBP__TRY(hbp__scratch_check(step->context, "the SP degrees"));
     step->chain = 1;
-    hbp__step_way *next = step->way;
+    hbp__point *next = step->way;
     for (int32_t i = 0; i < count; i++) {
         hbp__step_degree *degree = &step->degree[step->degrees];
-        int32_t ways = list_ways(step, rows[i], next);
+        int32_t ways = list_points(step, rows[i], next);
         if (!ways)
             continue;
         int32_t d = cost->degree[rows[i]];
@@ -236,9 +234,17 @@ static hbp_status list_degrees(hbp__step *step)
                                      .row = rows[i],
                                      .ways = ways,
                                      .way = next,
+                                     .first = first + i * (HBP__STEP_SLOTS + 1),
                                      .sequence_multiple = sequence_multiple_of(o, d),
                                      .pack_multiple = pack_multiple_of(o, d)};
-        index_ways(degree);
+        degree->most = hbp__min_i64(most_tokens(o, d), hbp__cost_most_tokens(cost, d));
+        degree->most -= degree->most % degree->pack_multiple;
+        if (!degree->most)
+            continue;
+        degree->vision_tokens = vision_tokens(step, &next[ways - 1]);
+        step->vision_tokens =
+            step->degrees ? hbp__min_f64(step->vision_tokens, degree->vision_tokens) : degree->vision_tokens;
+        index_ways(step, degree);
         if (step->degrees && degree->degree % degree[-1].degree)
             step->chain = 0;
         step->degrees++;
@@ -253,7 +259,7 @@ static int64_t padded_tokens(const hbp__step *step, int64_t k, int64_t multiple)
 {
     const hbp__items *items = &step->items;
     int64_t tokens = 0;
-    for (uint32_t s = items->sample[step->count - 1 - k]; s != HBP__NO_SAMPLE;
+    for (uint32_t s = items->sample[hbp__step_item(step, k)]; s != HBP__NO_SAMPLE;
          s = items->next ? items->next[s] : HBP__NO_SAMPLE)
         tokens += hbp__round_up(hbp__lengths_get(step->lengths, s), multiple);
     return tokens;
@@ -265,7 +271,7 @@ void hbp__step_set_columns(hbp__step *step)
         hbp__step_degree *degree = &step->degree[j];
         degree->tokens = step->padded ? step->padded + j * step->count : step->tokens;
         degree->longest = step->count ? degree->tokens[0] : 0;
-        for (int64_t k = 1; step->padded && k < step->count; k++)
+        for (int64_t k = 1; (step->padded || step->vision) && k < step->count; k++)
             degree->longest = hbp__max_i64(degree->longest, degree->tokens[k]);
     }
 }
@@ -289,7 +295,7 @@ static hbp_status list_columns(hbp__step *step)
         HBP__TRY(hbp__scratch_check(context, "the sequences"));
         for (int64_t k = 0; k < step->count; k++) {
             HBP__TRY(hbp__tick_row(context, "sequences", k, step->count));
-            step->samples[k] = (int32_t)hbp__items_members(&step->items, step->count - 1 - k);
+            step->samples[k] = (int32_t)hbp__items_members(&step->items, hbp__step_item(step, k));
         }
     }
     hbp__step_set_columns(step);
@@ -316,25 +322,35 @@ int64_t hbp__step_find_unheld(const hbp__step *step)
     for (int64_t k = 0; k < step->count; k++) {
         int32_t j = 0;
         while (j < step->degrees && (step->degree[j].tokens[k] > hbp__step_sequence_most(step, j) ||
-                                     hbp__step_samples(step, k) > step->most_samples))
+                                     !hbp__step_holds_alone(step, j, k)))
             j++;
         if (j == step->degrees)
             return k;
-        if (!step->padded && !step->samples)
+        if (!step->padded && !step->samples && !step->vision)
             break; /* the longest */
     }
     return step->count;
 }
 
-int64_t hbp__step_fewest_for_samples(const hbp__step *step)
+int64_t hbp__step_fewest_for_caps(const hbp__step *step)
 {
-    int64_t samples = 0;
-    if (step->most_samples == INT64_MAX)
+    int64_t samples = 0, vision = 0, groups = step->ranks / step->degree[0].degree;
+    if (step->most_samples == INT64_MAX && step->most_vision == INT64_MAX)
         return 1;
-    for (int64_t k = 0; k < step->count; k++)
+    for (int64_t k = 0; k < step->count; k++) {
         samples += hbp__step_samples(step, k);
-    int64_t groups = step->ranks / step->degree[0].degree;
-    return hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
+        vision += hbp__step_vision(step, k);
+    }
+    samples = hbp__ceil_div(samples, hbp__mul_saturating(groups, step->most_samples));
+    return hbp__max_i64(samples, hbp__ceil_div(vision, hbp__mul_saturating(groups, step->most_vision)));
+}
+
+int hbp__step_holds_each(const hbp__step *step, int32_t j)
+{
+    int64_t k = step->vision ? 0 : step->count;
+    while (k < step->count && hbp__step_holds_alone(step, j, k))
+        k++;
+    return k == step->count && step->degree[j].capacity >= step->degree[j].longest;
 }
 
 /* The least tokens of a rank and of a pack with which memory has a group for every sequence, each
@@ -351,7 +367,7 @@ static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *leng
     for (int32_t row = 0; row < cost.terms.degrees; row++)
         if (is_used(step, row)) {
             degree[rows] = cost.degree[row];
-            capacity[rows++] = hbp_cost_predict_capacity(&cost, cost.degree[row], layers);
+            capacity[rows++] = hbp__cost_capacity(&cost, row, layers, 0);
         }
     for (int64_t k = 0; k < step->count; k++) {
         int64_t least_rank = INT64_MAX, least = INT64_MAX;
@@ -374,7 +390,7 @@ static int64_t find_caps(const hbp__step *step, int64_t *per_rank, int64_t *leng
 /* Says that sequence k has more samples than a pack may hold. */
 static hbp_status refuse_members(const hbp__step *step, int64_t k)
 {
-    int64_t item = step->count - 1 - k, sample = step->items.sample[item], most = 0;
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
     for (int64_t i = 0; i < step->count; i++)
         most = hbp__max_i64(most, hbp__items_members(&step->items, i));
     return hbp__fail(step->context, HBP_E_INFEASIBLE,
@@ -382,6 +398,36 @@ static hbp_status refuse_members(const hbp__step *step, int64_t k)
                      (long long)(step->lengths->origin ? step->lengths->origin[sample] : sample),
                      (long long)hbp__items_members(&step->items, item), (long long)step->most_samples,
                      (long long)most);
+}
+
+/* Whether some group would hold sequence k without its vision units. */
+static int holds_tokens(const hbp__step *step, int64_t k)
+{
+    int32_t j = 0;
+    while (j < step->degrees && step->degree[j].tokens[k] > hbp__step_sequence_most(step, j))
+        j++;
+    return j < step->degrees;
+}
+
+/* Says that it is the vision units of sequence k for which no group has room. */
+static hbp_status refuse_vision(const hbp__step *step, int64_t k)
+{
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item], most = 0;
+    const char *tied = hbp__items_members(&step->items, item) > 1 ? " with its tied samples" : "";
+    sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
+    for (int64_t i = 0; i < step->count; i++)
+        most = hbp__max_i64(most, step->vision[i]);
+    if (step->vision[k] > step->most_vision)
+        return hbp__fail(step->context, HBP_E_INFEASIBLE,
+                         "sample %lld%s has %lld vision units; max_vision is %lld (%lld would do)",
+                         (long long)sample, tied, (long long)step->vision[k], (long long)step->most_vision,
+                         (long long)most);
+    return hbp__fail(
+        step->context, HBP_E_INFEASIBLE,
+        "sample %lld%s has %lld tokens with padding and %lld vision units; no SP group has memory "
+        "for both",
+        (long long)sample, tied, (long long)step->degree[step->degrees - 1].tokens[k],
+        (long long)step->vision[k]);
 }
 
 /* Says that no group holds sequence k, or one that memory has no group for, and which option it is that keeps
@@ -393,8 +439,10 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     for (int32_t j = 0; j < step->degrees; j++)
         holds = hbp__max_i64(holds, hbp__step_sequence_most(step, j));
     char why[256] = "";
-    if (hbp__items_members(&step->items, step->count - 1 - k) > step->most_samples)
+    if (hbp__items_members(&step->items, hbp__step_item(step, k)) > step->most_samples)
         return refuse_members(step, k);
+    if (hbp__step_vision(step, k) > 0 && holds_tokens(step, k))
+        return refuse_vision(step, k);
     const struct {
         const char *name;
         int64_t value;
@@ -405,7 +453,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
     int64_t lost = cap[0].value || cap[1].value || cap[2].value ? find_caps(step, &per_rank, &length) : k;
     int is_capped = lost == step->count;
     k = is_capped ? k : lost;
-    int64_t item = step->count - 1 - k, sample = step->items.sample[item];
+    int64_t item = hbp__step_item(step, k), sample = step->items.sample[item];
     int64_t tokens = step->degrees ? step->degree[step->degrees - 1].tokens[k] : step->tokens[k];
     sample = step->lengths->origin ? step->lengths->origin[sample] : sample;
     for (int i = 0; i < 3 && is_capped; i++)
@@ -423,7 +471,7 @@ static hbp_status refuse(const hbp__step *step, int64_t k)
                      (long long)tokens, (long long)holds, why);
 }
 
-/* Sequences in descending order of tokens, from the items, which ascend. */
+/* Sequences in descending order of tokens, from the items, which ascend; vision units change the order. */
 static hbp_status list_sequences(hbp__step *step)
 {
     HBP__TRY(hbp__items_open(step->context, step->lengths, step->options.sequence_multiple, INT64_MAX, 0, 0,
@@ -439,6 +487,9 @@ static hbp_status list_sequences(hbp__step *step)
         step->squares[i] = (double)hbp__items_exact_squares(&step->items, item);
         step->total_tokens += step->tokens[i];
     }
+    step->weight = step->tokens;
+    if (counts_vision(step))
+        HBP__TRY(hbp__step_list_vision(step));
     HBP__TRY(list_columns(step));
     int64_t unheld = hbp__step_find_unheld(step);
     return unheld < step->count ? refuse(step, unheld) : HBP_OK;
@@ -456,7 +507,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 void hbp__step_trim(hbp__step *step)
 {
-    hbp__step_way *way = step->way;
+    hbp__point *way = step->way;
     for (int32_t j = 0; j < step->degrees; j++) {
         hbp__step_degree *degree = &step->degree[j];
         int64_t unit = degree->pack_multiple == 1 ? 0 : 1;
@@ -464,7 +515,7 @@ void hbp__step_trim(hbp__step *step)
             unit = common_divisor(degree->tokens[i], unit);
         for (int32_t i = 0; i < degree->ways; i++, way++)
             way->capacity -= unit ? way->capacity % unit : 0;
-        index_ways(degree);
+        index_ways(step, degree);
     }
 }
 

@@ -5,7 +5,7 @@
 
 /* What a degree makes of a stretch of the pool. */
 typedef struct relax_degree {
-    const hbp__step_way *way;
+    const hbp__point *way;
     double ranks;
     double capacity; /* 0: not to be used */
 } relax_degree;
@@ -22,7 +22,7 @@ typedef struct relaxation {
 /* The longest sequence that a degree runs within `makespan`. */
 static double reach(const relax_degree *d, double makespan)
 {
-    const hbp__step_way *way = d->way;
+    const hbp__point *way = d->way;
     if (!(makespan < (double)INFINITY))
         return d->capacity; /* an infinite one below would be a quotient of none */
     double left = makespan - way->constant;
@@ -33,12 +33,12 @@ static double reach(const relax_degree *d, double makespan)
     return longest < d->capacity ? longest : d->capacity;
 }
 
-/* First row in [low, high) whose sequence has at most `tokens`. */
+/* First row in [low, high) whose sequence weighs at most `tokens`. */
 static int64_t find_row(const relaxation *r, int64_t low, int64_t high, double tokens)
 {
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if ((double)r->step->tokens[r->pool->member[middle]] > tokens)
+        if ((double)r->step->weight[r->pool->member[middle]] > tokens)
             low = middle + 1;
         else
             high = middle;
@@ -58,7 +58,10 @@ static double area(const relaxation *r, double makespan)
         int64_t from = find_row(r, r->first, end, reach(d, makespan));
         double tokens = pool->tokens_before[end] - pool->tokens_before[from];
         double squares = pool->squares_before[end] - pool->squares_before[from];
-        sum += d->ranks * (d->way->linear * tokens + d->way->square * squares);
+        double ns = d->way->linear * tokens + d->way->square * squares;
+        if (pool->vision_before)
+            ns += d->way->vision * hbp__step_pool_vision(pool, from, end);
+        sum += d->ranks * ns;
         end = from;
     }
     return end > r->first ? (double)INFINITY : sum;
@@ -73,15 +76,16 @@ double hbp__step_estimate(const hbp__step *step, const hbp__step_pool *pool, int
     if (first == end)
         return r.fixed;
     int64_t longest = pool->member[first];
-    double per_rank = (pool->tokens_before[end] - pool->tokens_before[first]) / ranks;
+    double per_rank = hbp__step_pool_room(step, pool, first, end) / ranks;
     for (int32_t j = 0; j < step->degrees; j++) {
         const hbp__step_degree *d = &step->degree[j];
         double fill = per_rank * d->degree;
         int fits = fill <= (double)d->capacity * density;
-        const hbp__step_way *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
+        const hbp__point *way = fits ? hbp__step_find_way(d, (int64_t)fill) : &d->way[d->ways - 1];
         r.degree[j] = (relax_degree){way, d->degree, fits ? (double)d->capacity : 0};
-        if (fits && step->tokens[longest] <= d->capacity) {
-            double alone = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+        hbp__load load = hbp__step_load_least(step, longest);
+        if (fits && hbp__step_holds(step, j, load)) {
+            double alone = hbp__step_group_time(step, j, load);
             least = alone < least ? alone : least;
         }
     }
@@ -115,7 +119,7 @@ int64_t hbp__step_cut_room(int64_t cuts, int64_t micro_batches)
 }
 
 /* Share of the tokens plus share of the work in the rows before `row`. */
-static double share_before(const hbp__step_pool *pool, const hbp__step_way *way, double tokens, double work,
+static double share_before(const hbp__step_pool *pool, const hbp__point *way, double tokens, double work,
                            int64_t row)
 {
     double t = pool->tokens_before[row];
@@ -129,7 +133,7 @@ static int64_t list_places(const hbp__step *step, const hbp__step_pool *pool, in
     int64_t singles = hbp__min_i64(cuts / 3, pool->count), places = 0;
     for (int64_t i = 0; i < singles; i++)
         place[places++] = (double)i;
-    const hbp__step_way *way = &step->degree[0].way[0];
+    const hbp__point *way = &step->degree[0].way[0];
     double tokens = pool->tokens_before[pool->count];
     double work = way->linear * tokens + way->square * pool->squares_before[pool->count];
     int64_t left = cuts - singles, row = singles;

@@ -3,7 +3,7 @@
 #include "step/respread.h"
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 typedef struct respread {
     const hbp_plan *plan;
@@ -45,9 +45,9 @@ static int read_packs(respread *r)
     }
     s->first[s->micro_batches] = groups;
     s->groups = groups;
-    /* Sequences descend where items ascend; linked samples share a pack. */
+    /* Linked samples share a pack. */
     for (int64_t k = 0; k < r->problem.count; k++)
-        s->group[k] = r->group[r->problem.items.sample[r->problem.count - 1 - k]];
+        s->group[k] = r->group[r->problem.items.sample[hbp__step_item(&r->problem, k)]];
     return 1;
 }
 

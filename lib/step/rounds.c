@@ -14,15 +14,17 @@
 
 int hbp__step_round_holds(const hbp__step_round *round, int64_t sequence, int32_t j)
 {
-    return round->step->degree[j].tokens[sequence] <= round->limit[j];
+    const hbp__step *step = round->step;
+    return step->degree[j].tokens[sequence] <= round->limit[j] &&
+           (!step->vision || hbp__step_holds_alone(step, j, sequence));
 }
 
 int hbp__step_round_takes(const hbp__step_round *round, int64_t sequence, int64_t group)
 {
     const hbp__step *step = round->step;
     int32_t j = round->degree[group];
-    return round->tokens[group] + step->degree[j].tokens[sequence] <= round->limit[j] &&
-           round->samples[group] + hbp__step_samples(step, sequence) <= step->most_samples;
+    hbp__load load = hbp__step_load_with(step, j, round->load[group], sequence);
+    return load.tokens <= round->limit[j] && hbp__step_holds(step, j, load);
 }
 
 int32_t hbp__step_round_least(const hbp__step_round *round, int64_t sequence)
@@ -62,18 +64,18 @@ int64_t hbp__step_round_open(hbp__step_round *round, int32_t j)
 {
     int64_t group = round->groups++;
     round->degree[group] = j;
-    round->tokens[group] = round->samples[group] = 0;
-    round->load[group] = 0;
+    round->load[group] = (hbp__load){0, 0, 0, 0};
+    round->work[group] = 0;
     round->used += round->step->degree[j].degree;
     return group;
 }
 
 void hbp__step_round_add(hbp__step_round *round, int64_t sequence, int64_t group)
 {
+    int32_t j = round->degree[group];
     round->group[sequence] = group;
-    round->tokens[group] += round->step->degree[round->degree[group]].tokens[sequence];
-    round->samples[group] += hbp__step_samples(round->step, sequence);
-    round->load[group] += hbp__step_round_work(round, sequence, round->degree[group]);
+    round->load[group] = hbp__step_load_with(round->step, j, round->load[group], sequence);
+    round->work[group] += hbp__step_round_work(round, sequence, j);
 }
 
 void hbp__step_round_remove(hbp__step_round *round, int64_t sequence)
@@ -81,9 +83,9 @@ void hbp__step_round_remove(hbp__step_round *round, int64_t sequence)
     int64_t group = round->group[sequence];
     round->group[sequence] = REMOVED;
     round->removed[round->removals++] = sequence;
-    round->tokens[group] -= round->step->degree[round->degree[group]].tokens[sequence];
-    round->samples[group] -= hbp__step_samples(round->step, sequence);
-    round->load[group] -= hbp__step_round_work(round, sequence, round->degree[group]);
+    int32_t j = round->degree[group];
+    round->load[group] = hbp__step_load_without(round->step, j, round->load[group], sequence);
+    round->work[group] -= hbp__step_round_work(round, sequence, j);
 }
 
 /* Tokens of a group were it of step->degree[j]. */
@@ -91,7 +93,7 @@ static int64_t tokens_at(const hbp__step_round *round, int64_t group, int32_t j)
 {
     int64_t tokens = 0;
     if (!round->step->padded)
-        return round->tokens[group];
+        return round->load[group].tokens;
     for (int64_t i = 0; i < round->lefts; i++)
         if (round->group[round->left[i]] == group)
             tokens += round->step->degree[j].tokens[round->left[i]];
@@ -101,8 +103,10 @@ static int64_t tokens_at(const hbp__step_round *round, int64_t group, int32_t j)
 /* Whether step->degree[j] holds a group: its tokens at once, or where it is cut each of its sequences. */
 static int holds_group(const hbp__step_round *round, int64_t group, int32_t j, int64_t tokens)
 {
+    hbp__load load = round->load[group];
+    load.tokens = tokens;
     if (!round->cuts)
-        return tokens <= round->limit[j];
+        return tokens <= round->limit[j] && hbp__step_holds(round->step, j, load);
     for (int64_t i = 0; i < round->lefts; i++)
         if (round->group[round->left[i]] == group && !hbp__step_round_holds(round, round->left[i], j))
             return 0;
@@ -137,7 +141,7 @@ static int widen(hbp__step_round *round, int64_t group)
         return 0;
     }
     round->used += more;
-    round->tokens[group] = tokens;
+    round->load[group].tokens = tokens;
     return 1;
 }
 
@@ -184,6 +188,13 @@ static void set_limits(hbp__step_round *round)
                 all || is_power_of_two(step->degree[j].degree) ? hbp__step_sequence_most(step, j) : 0;
 }
 
+/* Whether a pack of at most `most` tokens has room for sequence k as well. */
+static int pack_takes(const hbp__step *step, int32_t j, const hbp__load *pack, int64_t k, int64_t most)
+{
+    hbp__load load = hbp__step_load_with(step, j, *pack, k);
+    return load.tokens <= most && hbp__step_holds(step, j, load);
+}
+
 /* First fit of a group's sequences into packs of at most `most` tokens, or of one sequence; raises each of
  * `slowest` to the time of the group's pack. */
 static hbp_status fill_packs(hbp__step_round *round, int64_t group, int64_t most, const int64_t *added,
@@ -198,22 +209,15 @@ static hbp_status fill_packs(hbp__step_round *round, int64_t group, int64_t most
         HBP__TRY(hbp__step_round_listen(round, i));
         if (round->group[k] != group)
             continue;
-        int64_t tokens = step->degree[j].tokens[k], samples = hbp__step_samples(step, k);
-        while (p < used &&
-               (packs->tokens[p] + tokens > most || packs->samples[p] + samples > step->most_samples))
+        while (p < used && !pack_takes(step, j, &packs->load[p], k, most))
             p++;
-        if (p == used) {
-            packs->tokens[p] = packs->samples[p] = 0;
-            packs->squares[p] = 0;
-            used++;
-        }
-        packs->tokens[p] += tokens;
-        packs->samples[p] += samples;
-        packs->squares[p] += step->squares[k];
+        if (p == used)
+            packs->load[used++] = (hbp__load){0, 0, 0, 0};
+        packs->load[p] = hbp__step_load_with(step, j, packs->load[p], k);
         round->pack[k] = p;
     }
     for (int64_t p = 0; p < used; p++) {
-        int64_t ns = hbp__step_group_ns(step, j, packs->tokens[p], packs->squares[p]);
+        int64_t ns = hbp__step_group_ns(step, j, packs->load[p]);
         packs->slowest[p] = hbp__max_i64(packs->slowest[p], ns);
     }
     *filled = used;
@@ -275,14 +279,14 @@ static void append(hbp__step_round *round, int64_t p, hbp__step_solution *soluti
 {
     int64_t base = solution->first[solution->micro_batches], groups = 0;
     for (int64_t g = 0; g < round->groups; g++)
-        round->samples[g] = -1; /* from here on: its row */
+        round->row[g] = -1;
     for (int64_t i = round->first[p]; i < round->first[p + 1]; i++) {
         int64_t k = round->listed[i], g = round->group[k];
-        if (round->samples[g] < 0) {
+        if (round->row[g] < 0) {
             solution->degree[base + groups] = round->degree[g];
-            round->samples[g] = base + groups++;
+            round->row[g] = base + groups++;
         }
-        solution->group[k] = round->samples[g];
+        solution->group[k] = round->row[g];
     }
     solution->first[++solution->micro_batches] = base + groups;
 }
@@ -338,19 +342,17 @@ hbp_status hbp__step_rounds(const hbp__step *step, hbp__step_form *form, int cut
     uint64_t ranks = (uint64_t)step->ranks;
     hbp__step_round round = {.step = step, .cuts = cuts};
     round.degree = hbp__take(context, ranks, sizeof *round.degree);
-    round.tokens = hbp__take(context, ranks, sizeof *round.tokens);
-    round.samples = hbp__take(context, ranks, sizeof *round.samples);
     round.load = hbp__take(context, ranks, sizeof *round.load);
-    round.group = hbp__take(context, (uint64_t)step->count, 10 * sizeof *round.group);
+    round.work = hbp__take(context, ranks, sizeof *round.work);
+    round.row = hbp__take(context, ranks, sizeof *round.row);
+    round.group = hbp__take(context, (uint64_t)step->count, 8 * sizeof *round.group);
     round.first = hbp__take(context, (uint64_t)step->count + 3, sizeof *round.first);
     round.listed = hbp__take(context, (uint64_t)step->count, sizeof *round.listed);
-    round.packs.squares = hbp__take(context, (uint64_t)step->count, sizeof *round.packs.squares);
+    round.packs.load = hbp__take(context, (uint64_t)step->count, sizeof *round.packs.load);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     round.pack = round.group + step->count;
     round.removed = round.pack + step->count;
-    round.packs.tokens = round.removed + step->count;
-    round.packs.samples = round.packs.tokens + step->count;
-    round.packs.slowest = round.packs.samples + step->count;
+    round.packs.slowest = round.removed + step->count;
     int64_t *left = round.packs.slowest + step->count;
     return hbp__leave(context, mark, run(&round, left, left + step->count, form, solution));
 }

@@ -12,9 +12,7 @@
 typedef struct hbp__step_packs {
     int64_t count;    /* of the group that has the most; 0: not cut, one each */
     int64_t *slowest; /* [count] ns */
-    int64_t *tokens;
-    int64_t *samples;
-    double *squares;
+    hbp__load *load;  /* [count] */
 } hbp__step_packs;
 
 /* One round in the making. */
@@ -28,9 +26,9 @@ typedef struct hbp__step_round {
     int64_t groups;
     int32_t used;     /* ranks */
     int32_t *degree;  /* [ranks] by group: index in step->degree */
-    int64_t *tokens;  /* [ranks] by group, as its degree pads them */
-    int64_t *samples; /* [ranks] by group */
-    double *load;     /* [ranks] by group: work of each of its ranks */
+    hbp__load *load;  /* [ranks] by group */
+    double *work;     /* [ranks] by group: of each of its ranks */
+    int64_t *row;     /* [ranks] scratch, by group */
     int64_t *group;   /* [count] by sequence, or HBP__STEP_WAITS */
     int64_t *pack;    /* [count] by sequence: which of its group's */
     int64_t *removed; /* [removals] sequences that wait behind the others */

@@ -87,7 +87,7 @@ static int is_capped(const search *s)
     const hbp__step_board *b = &s->board;
     for (int64_t m = 0; m < b->micro_batches; m++)
         for (int64_t g = m * b->ranks; g < m * b->ranks + b->groups[m]; g++)
-            if (b->group[g].samples == s->step->most_samples)
+            if (b->group[g].load.samples == s->step->most_samples)
                 return 1;
     return 0;
 }
@@ -321,7 +321,7 @@ static hbp_status run(search *s, hbp__step_solution *solution)
     HBP__TRY(try_simple_ways(step, solution, &sure));
     HBP__TRY(hbp__step_builder_open(step, b));
     s->least = (int64_t)ceil((double)step->total_tokens / b->room);
-    s->least = hbp__max_i64(s->least, hbp__step_fewest_for_samples(step));
+    s->least = hbp__max_i64(s->least, hbp__step_fewest_for_caps(step));
     s->most = hbp__max_i64(hbp__max_i64(sure, s->least), hbp__step_plain_least(step));
     s->most = hbp__min_i64(2 * s->most + 4, step->count);
     s->most = hbp__max_i64(s->most, hbp__min_i64(step->options.min_micro_batches, step->count));

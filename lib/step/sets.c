@@ -34,6 +34,9 @@ static void close_part(const hbp__memory *memory, part *p)
     hbp__delete(memory, p->step.squares);
     hbp__delete(memory, p->step.padded);
     hbp__delete(memory, p->step.samples);
+    hbp__delete(memory, p->step.vision);
+    if (p->step.weight != p->step.tokens)
+        hbp__delete(memory, p->step.weight);
     memset(p, 0, sizeof *p);
 }
 
@@ -56,18 +59,25 @@ static hbp_status open_view(const sets *s, part *p, int64_t count)
     view->padded =
         from->padded ? hbp__new(memory, rows * (uint64_t)from->degrees, sizeof *view->padded) : NULL;
     view->samples = from->samples ? hbp__new(memory, rows, sizeof *view->samples) : NULL;
+    view->vision = from->vision ? hbp__new(memory, rows, sizeof *view->vision) : NULL;
+    view->weight = from->vision ? hbp__new(memory, rows, sizeof *view->weight) : view->tokens;
+    view->order = NULL; /* of the whole step */
     if (!view->tokens || !view->squares || (from->padded && !view->padded) ||
-        (from->samples && !view->samples))
+        (from->samples && !view->samples) || (from->vision && !view->vision) || !view->weight)
         return hbp__fail_memory(from->context, "the sequences of a lockstep set");
     for (int64_t i = 0; i < count; i++) {
         int64_t k = p->member[i];
         view->tokens[i] = from->tokens[k];
         view->squares[i] = from->squares[k];
-        view->total_tokens += from->tokens[k];
+        view->total_tokens += hbp__step_room(from, k);
         for (int32_t j = 0; view->padded && j < from->degrees; j++)
             view->padded[j * count + i] = from->padded[j * from->count + k];
         if (view->samples)
             view->samples[i] = from->samples[k];
+        if (view->vision) {
+            view->vision[i] = from->vision[k];
+            view->weight[i] = from->weight[k];
+        }
     }
     hbp__step_set_columns(view);
     return HBP_OK;
@@ -98,13 +108,9 @@ static void set_work(sets *s)
     for (int64_t k = 0; k < step->count; k++) {
         int found = 0;
         for (int32_t j = 0; j < step->degrees; j++) {
-            const hbp__step_degree *degree = &step->degree[j];
-            if (!hbp__step_holds(step, j, degree->tokens[k], hbp__step_samples(step, k)))
+            if (!hbp__step_holds_alone(step, j, k))
                 continue;
-            const hbp__step_way *way = hbp__step_find_way(degree, degree->tokens[k]);
-            double tokens = (double)degree->tokens[k], share = tokens / (double)way->capacity;
-            double work = (double)degree->degree *
-                          (way->constant * share + way->linear * tokens + way->square * step->squares[k]);
+            double work = hbp__step_rank_time(step, j, k);
             if (!found || work < s->work[k])
                 s->work[k] = work;
             found = 1;
@@ -206,7 +212,7 @@ static hbp_status improve(sets *s)
             other = faster == failed && i != worst ? i : other;
         }
         double gap = other < 0 ? 0 : (double)(ns_of(s, worst) - ns_of(s, other)), ranks = s->cost.terms.ranks;
-        int64_t sequence, back;
+        int64_t sequence = -1, back = -1;
         int helps = 0;
         if (gap > 0 && find_exchange(s, worst, other, gap * ranks / 2, &sequence, &back)) {
             HBP__TRY(try_exchange(s, worst, other, sequence, back, &helps));

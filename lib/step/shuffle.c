@@ -49,15 +49,12 @@ static double draw_goal(const shuffle *s)
     double goal = alone[degree];
     if (goal < (double)INFINITY && !draw(s, 2)) {
         /* In company. */
-        int64_t k = b->pool.member[0], tokens = b->step->tokens[k];
-        double squares = b->step->squares[k];
-        for (int64_t i = draw(s, 2) + 1; i > 0; i--) {
-            k = b->pool.member[draw(s, b->pool.count)];
-            tokens += b->step->tokens[k];
-            squares += b->step->squares[k];
-        }
-        if (tokens <= b->step->degree[degree].capacity)
-            goal = hbp__step_group_time(b->step, degree, tokens, squares);
+        hbp__load load = hbp__step_load_least(b->step, b->pool.member[0]);
+        for (int64_t i = draw(s, 2) + 1; i > 0; i--)
+            load = hbp__step_load_sum(
+                load, hbp__step_load_least(b->step, b->pool.member[draw(s, b->pool.count)]), 1);
+        if (load.tokens <= b->step->degree[degree].capacity)
+            goal = hbp__step_group_time(b->step, degree, load);
     }
     if (!(goal < (double)INFINITY) || !draw(s, 3))
         goal = s->board->makespan[s->taken[draw(s, s->count)]] * (0.85 + 0.003 * (double)draw(s, 100));

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lockstep.h"
+#include "data/plan/lockstep.h"
 #include "step/step.h"
 
 hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches, int64_t groups,
@@ -39,16 +39,6 @@ void hbp__step_solution_close(hbp__step_solution *solution)
     hbp__delete(&solution->memory, solution->group);
     hbp__delete(&solution->memory, solution->rank);
     memset(solution, 0, sizeof *solution);
-}
-
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares)
-{
-    const hbp__step_degree *degree = &step->degree[j];
-    tokens = hbp__round_up(tokens, degree->pack_multiple);
-    if (tokens > degree->capacity)
-        return INT64_MAX;
-    int32_t recompute = tokens ? hbp__step_find_way(degree, tokens)->recompute : 0;
-    return hbp__cost_pack_ns(step->cost, degree->row, recompute, tokens, squares);
 }
 
 /* Places the groups of micro-batch m into rank [groups]; zero when they have no place. */
@@ -108,28 +98,24 @@ hbp_status hbp__step_solution_price(const hbp__step *step, hbp__step_solution *s
 {
     hbp_context *context = step->context;
     int64_t mark = hbp__scratch_mark(context);
-    int64_t *tokens = hbp__take_zero(context, (uint64_t)s->groups, sizeof *tokens);
-    double *squares = hbp__take_zero(context, (uint64_t)s->groups, sizeof *squares);
-    int64_t *samples = hbp__take_zero(context, (uint64_t)s->groups, sizeof *samples);
+    hbp__load *load = hbp__take_zero(context, (uint64_t)s->groups, sizeof *load);
+    int64_t *ns = hbp__take(context, (uint64_t)s->groups, sizeof *ns);
     HBP__TRY(hbp__scratch_check(context, "the groups of the step"));
     for (int64_t i = 0; i < step->count; i++) {
         int64_t g = s->group[i];
         if (g < 0 || g >= s->groups)
             return hbp__fail(context, HBP_E_INTERNAL, "sequence %lld of the step is in no group",
                              (long long)i);
-        tokens[g] += step->degree[s->degree[g]].tokens[i];
-        squares[g] += step->squares[i];
-        samples[g] += hbp__step_samples(step, i);
+        load[g] = hbp__step_load_with(step, s->degree[g], load[g], i);
     }
     for (int64_t m = 0; m < s->micro_batches; m++)
         for (int64_t g = s->first[m]; g < s->first[m + 1]; g++) {
-            if (!hbp__step_holds(step, s->degree[g], tokens[g], samples[g]))
+            if (!hbp__step_holds(step, s->degree[g], load[g]))
                 return hbp__fail(context, HBP_E_INTERNAL, "a group of micro-batch %lld does not fit",
                                  (long long)m);
-            /* in the place of its tokens */
-            tokens[g] = samples[g] ? hbp__step_group_ns(step, s->degree[g], tokens[g], squares[g]) : -1;
+            ns[g] = load[g].samples ? hbp__step_group_ns(step, s->degree[g], load[g]) : -1;
         }
-    HBP__TRY(run_sets(step, s, tokens));
+    HBP__TRY(run_sets(step, s, ns));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -64,10 +64,10 @@ static change alone(const spread *s, int64_t m, int64_t k)
     const hbp__step *step = s->step;
     change best = none;
     for (int32_t j = 0; k != HBP__NONE && j < step->degrees; j++) {
-        int64_t tokens = step->degree[j].tokens[k];
-        if (!hbp__step_holds(step, j, tokens, hbp__step_samples(step, k)) || !has_place(s, m, HBP__NONE, j))
+        hbp__load load = hbp__step_load_of(step, j, k);
+        if (!hbp__step_holds(step, j, load) || !has_place(s, m, HBP__NONE, j))
             continue;
-        double time = hbp__step_group_time(step, j, tokens, step->squares[k]);
+        double time = hbp__step_group_time(step, j, load);
         if (time < best.time)
             best = (change){HBP__NONE, j, time};
         if (time <= s->limit[m])
@@ -81,9 +81,9 @@ static hbp__step_group on_degree(const spread *s, const hbp__step_group *group, 
 {
     hbp__step_group wide = *group;
     wide.degree = j;
-    wide.tokens = s->step->padded ? 0 : group->tokens;
+    wide.load.tokens = s->step->padded ? 0 : group->load.tokens;
     for (int64_t k = group->head; s->step->padded && k != HBP__NONE; k = s->board.next[k])
-        wide.tokens += s->step->degree[j].tokens[k];
+        wide.load.tokens += s->step->degree[j].tokens[k];
     return wide;
 }
 
@@ -101,9 +101,9 @@ static change wider(const spread *s, int64_t m)
             if (!has_place(s, m, i, j))
                 continue;
             hbp__step_group wide = on_degree(s, group, j);
-            if (!hbp__step_holds(step, j, wide.tokens, wide.samples))
+            if (!hbp__step_holds(step, j, wide.load))
                 continue;
-            double time = hbp__step_group_time(step, j, wide.tokens, wide.squares);
+            double time = hbp__step_group_time(step, j, wide.load);
             double cost = time > s->limit[m] ? time - s->limit[m] : 0;
             if (cost < best_cost || (cost == best_cost && group->degree < least)) {
                 best = (change){i, j, time};
@@ -133,7 +133,7 @@ static void apply(spread *s, int64_t m, change c)
         hbp__step_group *from = &b->group[b->home[k]], *to = open_group(s, m, c.degree);
         from->head = b->next[k];
         hbp__step_group_add(step, from, k, -1);
-        from->time = hbp__step_group_time(step, from->degree, from->tokens, from->squares);
+        from->time = hbp__step_group_time(step, from->degree, from->load);
         hbp__step_group_add(step, to, k, 1);
         to->head = k;
         to->time = c.time;

@@ -31,52 +31,80 @@ hbp_status hbp__step_squeezer_open(const hbp__step *step, hbp__step_squeezer *q)
     return hbp__scratch_check(step->context, "the search");
 }
 
-/* Tokens of sequence k in group g. */
-static inline int64_t tokens_in(const hbp__step_squeezer *q, int32_t g, int64_t k)
-{
-    return q->step->degree[q->group[g].degree].tokens[k];
-}
-
 /* Time of a group that holds too much, longer than the goal by what is too much. */
-static double time_over(const hbp__step *step, const hbp__step_degree *d, int64_t tokens, double squares,
-                        int64_t samples, double goal)
+static double time_over(const hbp__step *step, int32_t j, hbp__load load, double goal)
 {
-    const hbp__step_way *way = &d->way[d->ways - 1];
-    double time = way->constant + way->linear * (double)tokens + way->square * squares, excess = 0;
+    const hbp__step_degree *d = &step->degree[j];
+    int64_t tokens = load.tokens, samples = load.samples;
+    const hbp__point *way = &d->way[d->ways - 1];
+    double time = way->constant + way->linear * (double)tokens + way->square * load.squares, excess = 0;
+    time += step->vision ? way->vision * (double)load.vision : 0;
     if (tokens > d->capacity)
         excess = goal * (double)(tokens - d->capacity) / (double)d->capacity;
     if (samples > step->most_samples)
         excess += goal * (double)(samples - step->most_samples) / (double)step->most_samples;
+    if (step->vision)
+        excess += goal * hbp__step_vision_excess(step, j, load);
     return (time > goal ? time : goal) + excess;
 }
 
-/* Time of group g with so much in it, by time_over where it does not hold that. */
-static double time_of(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares, int64_t samples,
-                      double goal)
+/* Time of group g with one member more and another less, by time_over where it does not hold that. */
+static double time_of(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
+                      const hbp__step_member *out, double goal)
 {
+    const hbp__step *step = q->step;
     const hbp__step_group *group = &q->group[g];
-    const hbp__step_degree *d = &q->step->degree[group->degree];
-    if (!tokens)
-        return q->step->cost->terms.pack_ns;
-    if (tokens <= d->capacity && samples <= q->step->most_samples)
-        return hbp__step_group_time(q->step, group->degree, tokens, squares);
-    return time_over(q->step, d, tokens, squares, samples, goal);
+    hbp__load more = {0, 0, 0, 0};
+    if (in)
+        more = hbp__step_load_of(step, group->degree, in->k);
+    if (out)
+        more = hbp__step_load_without(step, group->degree, more, out->k);
+    hbp__load load = hbp__step_load_sum(group->load, more, 1);
+    if (!load.tokens)
+        return step->cost->terms.pack_ns;
+    if (hbp__step_holds(step, group->degree, load))
+        return hbp__step_group_time(step, group->degree, load);
+    return time_over(step, group->degree, load, goal);
 }
 
-/* Time of group g with so much more or less in it. What takes nearly all calls stands first: it holds that
- * with the fewest layers recomputed. */
-static inline double time_with(const hbp__step_squeezer *q, int32_t g, int64_t tokens, double squares,
-                               int64_t samples, double goal)
+/* Time of a group that recomputes the fewest layers and has no vision units. */
+static inline double plain_time(const hbp__step_degree *d, int64_t tokens, double squares)
+{
+    tokens = hbp__round_up(tokens, d->pack_multiple);
+    return d->constant + d->linear * (double)tokens + d->square * squares;
+}
+
+/* The same. What takes nearly all calls stands first: the group holds that with the fewest layers recomputed.
+ */
+static inline double time_with(const hbp__step_squeezer *q, int32_t g, const hbp__step_member *in,
+                               const hbp__step_member *out, double goal)
 {
     const hbp__step_group *group = &q->group[g];
     const hbp__step_degree *d = &q->step->degree[group->degree];
-    tokens += group->tokens;
-    squares += group->squares;
-    samples += group->samples;
-    if (tokens <= 0 || tokens > d->way[0].capacity || samples > q->step->most_samples)
-        return time_of(q, g, tokens, squares, samples, goal);
-    tokens = hbp__round_up(tokens, d->pack_multiple);
-    return d->way[0].constant + d->way[0].linear * (double)tokens + d->way[0].square * squares;
+    int64_t tokens = group->load.tokens, samples = group->load.samples;
+    double squares = group->load.squares;
+    if (in && out) { /* the difference first, for the sake of the last place */
+        tokens += d->tokens[in->k] - d->tokens[out->k];
+        squares += in->squares - out->squares;
+        samples += in->samples - out->samples;
+    } else if (in) {
+        tokens += d->tokens[in->k];
+        squares += in->squares;
+        samples += in->samples;
+    } else if (out) {
+        tokens -= d->tokens[out->k];
+        squares -= out->squares;
+        samples -= out->samples;
+    }
+    if (tokens <= 0 || tokens > d->plain || samples > q->step->most_samples)
+        return time_of(q, g, in, out, goal);
+    return plain_time(d, tokens, squares);
+}
+
+/* Time of group g as it is. */
+static double time_now(const hbp__step_squeezer *q, int32_t g, double goal)
+{
+    return time_with(q, g, NULL, NULL, goal);
 }
 
 /* Rank-time over the goal. */
@@ -89,24 +117,26 @@ static void add(hbp__step_squeezer *q, int32_t g, int64_t k, int sign, double go
 {
     hbp__step_group *group = &q->group[g];
     hbp__step_group_add(q->step, group, k, sign);
-    group->time = time_with(q, g, 0, 0, 0, goal);
+    group->time = time_now(q, g, goal);
+}
+
+static hbp__step_member member_of(const hbp__step *step, int64_t k, int32_t g)
+{
+    return (hbp__step_member){k, step->weight[k], step->squares[k], hbp__step_samples(step, k), 0, g};
 }
 
 static void add_member(hbp__step_squeezer *q, int32_t g, int64_t k)
 {
-    const hbp__step *step = q->step;
-    q->member[q->count++] =
-        (hbp__step_member){k, step->tokens[k], step->squares[k], hbp__step_samples(step, k), 0, g};
+    q->member[q->count++] = member_of(q->step, k, g);
 }
 
 static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
 {
-    const hbp__step *step = q->step;
-    int64_t samples = hbp__step_samples(step, k);
+    const hbp__step_member member = member_of(q->step, k, 0);
     int32_t best = -1;
     double least = (double)INFINITY;
     for (int32_t g = 0; g < groups; g++) {
-        double time = time_with(q, g, tokens_in(q, g, k), step->squares[k], samples, goal);
+        double time = time_with(q, g, &member, NULL, goal);
         double worse = over(q, g, time, goal) - over(q, g, q->group[g].time, goal);
         if (worse < least) {
             least = worse;
@@ -125,6 +155,7 @@ static int insert(hbp__step_squeezer *q, int32_t groups, int64_t k, double goal)
 static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
 {
     const hbp__step *step = q->step;
+    const int64_t *vision = step->vision;
     uint64_t used = 0;
     double room = 0;
     for (int32_t g = 0; g < groups; g++) {
@@ -139,8 +170,10 @@ static int is_too_much(const hbp__step_squeezer *q, int32_t groups, double goal)
             int64_t tokens = d->tokens[k];
             if (!(used >> j & 1) || tokens > d->capacity)
                 continue;
-            double time = d->way[0].linear * (double)tokens + d->way[0].square * step->squares[k];
-            if (time + d->way[0].constant <= goal * (1 + TOLERANCE) && d->degree * time < least)
+            double time = d->linear * (double)tokens + d->square * step->squares[k];
+            if (vision)
+                time += d->way[0].vision * (double)vision[k];
+            if (time + d->constant <= goal * (1 + TOLERANCE) && d->degree * time < least)
                 least = d->degree * time;
         }
         room -= least;
@@ -169,52 +202,57 @@ typedef struct move {
 
 /* The best move out of group `from`, of those seen until the work ends or one gains all there is.
  */
-static void find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
-                      int64_t limit, move *best)
+static move find_move(hbp__step_squeezer *q, int32_t from, int32_t groups, int64_t turn, double goal,
+                      int64_t limit)
 {
-    const int64_t *column = q->step->degree[q->group[from].degree].tokens;
     double here = over(q, from, q->group[from].time, goal);
-    best->a = HBP__NONE;
-    best->gain = -(double)INFINITY;
+    move best = {HBP__NONE, HBP__NONE, 0, -(double)INFINITY};
     for (int64_t a = 0; a < q->count; a++) {
         const hbp__step_member *mine = &q->member[a];
-        int64_t ka = mine->k;
         if (mine->where != from || mine->quiet_until > turn)
             continue;
         if (!goes_on(q, limit))
-            return;
+            return best;
         q->work += groups + q->count;
-        double without = time_with(q, from, -column[ka], -mine->squares, -mine->samples, goal);
+        double without = time_with(q, from, NULL, mine, goal);
         double gone = here - over(q, from, without, goal);
         for (int32_t g = 0; g < groups; g++) {
             if (g == from)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka), mine->squares, mine->samples, goal);
+            double time = time_with(q, g, mine, NULL, goal);
             double gain = gone - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
-            if (gain > best->gain)
-                *best = (move){a, HBP__NONE, g, gain};
+            if (gain > best.gain)
+                best = (move){a, HBP__NONE, g, gain};
         }
-        if (best->gain >= here)
-            return;
+        if (best.gain >= here)
+            return best;
+        /* What is left of the group without it. */
+        const hbp__step_degree *d = &q->step->degree[q->group[from].degree];
+        const int64_t *column = d->tokens, most = q->step->most_samples, plain = d->plain;
+        int64_t tokens = q->group[from].load.tokens - column[mine->k];
+        int64_t samples = q->group[from].load.samples - mine->samples;
+        double squares = q->group[from].load.squares - mine->squares;
         for (int64_t b = 0; b < q->count; b++) {
             const hbp__step_member *other = &q->member[b];
             int32_t g = other->where;
-            if (other->tokens >= mine->tokens || g == from || other->quiet_until > turn)
+            if (other->weight >= mine->weight || g == from || other->quiet_until > turn)
                 continue;
-            double worse = mine->squares - other->squares;
-            int64_t more = mine->samples - other->samples;
-            double left =
-                over(q, from, time_with(q, from, column[other->k] - column[ka], -worse, -more, goal), goal);
-            if (here - left <= best->gain)
+            int64_t there = tokens + column[other->k];
+            double rest = there > 0 && there <= plain && samples + other->samples <= most
+                              ? plain_time(d, there, squares + other->squares)
+                              : time_of(q, from, other, mine, goal);
+            double left = rest > goal ? (rest - goal) * d->degree : 0;
+            if (here - left <= best.gain)
                 continue;
-            double time = time_with(q, g, tokens_in(q, g, ka) - tokens_in(q, g, other->k), worse, more, goal);
+            double time = time_with(q, g, mine, other, goal);
             double gain = here - left - over(q, g, time, goal) + over(q, g, q->group[g].time, goal);
-            if (gain > best->gain)
-                *best = (move){a, b, g, gain};
+            if (gain > best.gain)
+                best = (move){a, b, g, gain};
             if (gain >= here)
-                return;
+                return best;
         }
     }
+    return best;
 }
 
 static void put(hbp__step_squeezer *q, hbp__step_member *member, int32_t from, int32_t to, int64_t turn,
@@ -271,7 +309,7 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
     if (q->work_limit)
         limit = hbp__min_i64(limit, hbp__max_i64(q->work_limit - q->before, q->work + LEAST_WORK));
     for (int32_t g = 0; g < groups; g++)
-        q->group[g].time = time_with(q, g, 0, 0, 0, goal);
+        q->group[g].time = time_now(q, g, goal);
     for (int64_t turn = 1;; turn++) {
         int32_t worst = -1;
         double most = 0;
@@ -284,10 +322,9 @@ int hbp__step_squeeze(hbp__step_squeezer *q, hbp__step_board *board, int64_t m, 
         }
         if (worst < 0)
             break;
-        move best;
         if (turn > moves || !goes_on(q, limit) || (turn == 1 && is_too_much(q, groups, goal)))
             return 0;
-        find_move(q, worst, groups, turn, goal, limit, &best);
+        move best = find_move(q, worst, groups, turn, goal, limit);
         if (best.a == HBP__NONE || q->status < 0)
             return 0;
         apply(q, &best, worst, turn, goal);

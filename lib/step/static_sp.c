@@ -9,7 +9,7 @@ static int32_t find_degree(const hbp__step *step, int64_t stated, int64_t most)
     for (int32_t j = 0; j < step->degrees; j++) {
         const hbp__step_degree *degree = &step->degree[j];
         int64_t longest = hbp__min_i64(hbp__round_up(stated, degree->sequence_multiple), most);
-        if (degree->capacity >= hbp__max_i64(longest, degree->longest))
+        if (degree->capacity >= longest && hbp__step_holds_each(step, j))
             return j;
     }
     return step->degrees;

@@ -1,15 +1,15 @@
 /* The problem of one step, a solution of it, and the way from one to a plan.
  *
  * Sequences (samples, or samples tied together) go to SP groups, groups to micro-batches. A group of degree d
- * with S padded tokens and the sum of squares Q recomputes the fewest layers that fit. */
+ * with S padded tokens, the sum of squares Q and V vision units recomputes the fewest layers that fit. */
 #ifndef HBP_STEP_STEP_H
 #define HBP_STEP_STEP_H
 
 #include <stdint.h>
 
 #include "base/context.h"
-#include "cost/cost.h"
-#include "data/items.h"
+#include "cost/point.h"
+#include "data/packs/items.h"
 #include "hbp/step.h"
 
 /* More degrees than any cost has: divisors of the ranks that nest with a domain. */
@@ -21,28 +21,25 @@
 /* Stretches of equal width that the tokens of a degree's groups are cut into, to find a way by. */
 #define HBP__STEP_SLOTS 128
 
-/* A number of recomputed layers and what a group holds and takes then: ns = constant + linear S + square Q,
- * which agrees with hbp__cost_ns but for rounding in the last places. */
-typedef struct hbp__step_way {
-    int64_t capacity; /* tokens of the whole group */
-    int32_t recompute;
-    double constant;
-    double linear;
-    double square;
-} hbp__step_way;
-
+/* 128 bytes: the innermost loops look degrees up. */
 typedef struct hbp__step_degree {
     int32_t degree;
     int32_t row; /* in the cost's tables */
     int32_t ways;
-    const hbp__step_way *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
-    int64_t capacity;         /* of the last way */
+    const hbp__point *way; /* [ways] ascending in capacity and in layers; each holds more than the last */
+    int64_t most;          /* tokens that the options allow; ways hold no more unless vision units count */
+    int64_t capacity;      /* of the last way, or `most` */
+    int64_t plain;         /* of the first way, which runs what is up to it; -1: vision units count */
+    double constant;       /* of the first way */
+    double linear;
+    double square;
+    double vision_tokens; /* tokens that take the memory of a vision unit, in the last way */
     double slots_per_token;
-    uint8_t first[HBP__STEP_SLOTS + 1]; /* the first way that may hold tokens of the slot */
-    int64_t sequence_multiple;          /* what samples are padded to in its groups */
-    int64_t pack_multiple;              /* what the sum of a group is padded to; divides every capacity */
-    const int64_t *tokens;              /* [count] padded tokens of the sequences in its groups */
-    int64_t longest;                    /* of `tokens` */
+    uint8_t *first;            /* [HBP__STEP_SLOTS + 1] the first way that may hold tokens of the slot */
+    int64_t sequence_multiple; /* what samples are padded to in its groups */
+    int64_t pack_multiple;     /* what the sum of a group is padded to; divides every capacity */
+    const int64_t *tokens;     /* [count] padded tokens of the sequences in its groups */
+    int64_t longest;           /* of `tokens` */
 } hbp__step_degree;
 
 typedef struct hbp__step {
@@ -51,19 +48,25 @@ typedef struct hbp__step {
     const hbp_lengths *lengths;
     hbp_step_options options; /* every default filled in */
     hbp__items items;
-    int64_t count;        /* sequences */
-    int64_t *tokens;      /* [count] descending: padded tokens, the least of any degree */
-    double *squares;      /* [count] sums of squared lengths */
-    int64_t *padded;      /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
-    int32_t *samples;     /* [count] samples of each; NULL: one each, or they do not count */
+    int64_t count;    /* sequences */
+    int64_t *tokens;  /* [count] padded tokens, the least of any degree */
+    double *squares;  /* [count] sums of squared lengths */
+    int64_t *padded;  /* [degrees x count] where padding depends on the degree; NULL: `tokens` for each */
+    int32_t *samples; /* [count] samples of each; NULL: one each, or they do not count */
+    int64_t *vision;  /* [count] vision units of each; NULL: none, or they do not count */
+    uint32_t *order;  /* [count] the item of each; NULL: the last item is the first */
+    int64_t *weight;  /* [count] descending: tokens of a sample that takes as long by itself; `tokens` where
+                         vision units do not count */
     int64_t most_samples; /* of a group */
-    int64_t total_tokens;
+    int64_t most_vision;  /* of a group */
+    double vision_tokens; /* the least of the degrees' */
+    int64_t total_tokens; /* sum of hbp__step_room */
     int32_t ranks;
     int32_t domain;
     int32_t degrees;
     int32_t chain; /* each degree divides the next, so that groups fit exactly when their ranks do */
     hbp__step_degree degree[HBP__STEP_DEGREES]; /* [degrees] ascending; each sequence has one that holds it */
-    hbp__step_way *way;                         /* of all degrees */
+    hbp__point *way;                            /* of all degrees */
     uint8_t *taken;                             /* [ranks] scratch of hbp__step_place; NULL for a chain */
     int64_t parts; /* > 1: the step is one of so many, and is searched with so small a share of the work */
     int64_t deadline_ns; /* on the monotonic clock; 0: none */
@@ -90,8 +93,11 @@ hbp_status hbp__step_plan(hbp_context *context, const hbp_lengths *batch_lengths
 /* The first sequence that no group holds; `count` when there is none. O(count degrees). */
 int64_t hbp__step_find_unheld(const hbp__step *step);
 
-/* The fewest micro-batches whose groups hold so many samples. O(count). */
-int64_t hbp__step_fewest_for_samples(const hbp__step *step);
+/* The fewest micro-batches whose groups hold so many samples and vision units. O(count). */
+int64_t hbp__step_fewest_for_caps(const hbp__step *step);
+
+/* Whether each sequence alone is held by a group of step->degree[j]. O(count) where vision units count. */
+int hbp__step_holds_each(const hbp__step *step, int32_t j);
 
 /* Takes off each capacity what no group of these sequences can use: all hold multiples of the sequences'
  * common divisor. */
@@ -109,43 +115,142 @@ static inline int64_t hbp__step_capacity(const hbp__step *step)
     return most;
 }
 
-/* Samples of sequence k, as far as they count. */
+/* The item that sequence k is. */
+static inline int64_t hbp__step_item(const hbp__step *step, int64_t k)
+{
+    return step->order ? (int64_t)step->order[k] : step->count - 1 - k;
+}
+
+/* Samples and vision units of sequence k, as far as they count. */
 static inline int64_t hbp__step_samples(const hbp__step *step, int64_t k)
 {
     return step->samples ? step->samples[k] : 1;
 }
 
-/* Whether a group of step->degree[j] holds so much: `tokens` as its degree pads them. */
-static inline int hbp__step_holds(const hbp__step *step, int32_t j, int64_t tokens, int64_t samples)
+static inline int64_t hbp__step_vision(const hbp__step *step, int64_t k)
 {
-    return tokens <= step->degree[j].capacity && samples <= step->most_samples;
+    return step->vision ? step->vision[k] : 0;
+}
+
+/* Tokens of sequence k, its vision units counted by those that take as much memory, at least. */
+static inline int64_t hbp__step_room(const hbp__step *step, int64_t k)
+{
+    if (!step->vision)
+        return step->tokens[k];
+    return step->tokens[k] + (int64_t)(step->vision_tokens * (double)step->vision[k]);
+}
+
+/* Sequence k alone in a group of step->degree[j]. */
+static inline hbp__load hbp__step_load_of(const hbp__step *step, int32_t j, int64_t k)
+{
+    return (hbp__load){step->degree[j].tokens[k], step->squares[k], hbp__step_vision(step, k),
+                       hbp__step_samples(step, k)};
+}
+
+/* The same with the tokens of the degree that pads it least. */
+static inline hbp__load hbp__step_load_least(const hbp__step *step, int64_t k)
+{
+    return (hbp__load){step->tokens[k], step->squares[k], hbp__step_vision(step, k),
+                       hbp__step_samples(step, k)};
+}
+
+/* Adds one load to another (sign 1), or takes it off (-1). */
+static inline hbp__load hbp__step_load_sum(hbp__load a, hbp__load b, int sign)
+{
+    return (hbp__load){a.tokens + sign * b.tokens, a.squares + sign * b.squares, a.vision + sign * b.vision,
+                       a.samples + sign * b.samples};
+}
+
+/* What a group of step->degree[j] with that load has with sequence k as well, or without it. */
+static inline hbp__load hbp__step_load_with(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
+{
+    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), 1);
+}
+
+static inline hbp__load hbp__step_load_without(const hbp__step *step, int32_t j, hbp__load load, int64_t k)
+{
+    return hbp__step_load_sum(load, hbp__step_load_of(step, j, k), -1);
+}
+
+/* Whether a group of step->degree[j] holds a load whose tokens and samples it holds. O(1). */
+int hbp__step_holds_vision(const hbp__step *step, int32_t j, hbp__load load);
+
+/* Whether a group of step->degree[j] holds the load. */
+static inline int hbp__step_holds(const hbp__step *step, int32_t j, hbp__load load)
+{
+    return load.tokens <= step->degree[j].capacity && load.samples <= step->most_samples &&
+           (!step->vision || hbp__step_holds_vision(step, j, load));
+}
+
+/* The same of sequence k alone. */
+static inline int hbp__step_holds_alone(const hbp__step *step, int32_t j, int64_t k)
+{
+    return hbp__step_holds(step, j, hbp__step_load_of(step, j, k));
 }
 
 /* The way in which a group of the degree runs `tokens`, which it holds. O(1), mostly. */
-static inline const hbp__step_way *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
+static inline const hbp__point *hbp__step_find_way(const hbp__step_degree *degree, int64_t tokens)
 {
     if (tokens <= degree->way[0].capacity)
         return &degree->way[0];
     if (tokens > degree->capacity)
         return &degree->way[degree->ways - 1];
-    const hbp__step_way *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
+    const hbp__point *way = &degree->way[degree->first[(int)((double)tokens * degree->slots_per_token)]];
     while (way->capacity < tokens)
         way++;
     return way;
 }
 
-/* Predicted ns of a group of step->degree[j], unrounded, for search; `tokens` > 0 fit. Padding of the pack is
- * counted. */
-static inline double hbp__step_group_time(const hbp__step *step, int32_t j, int64_t tokens, double squares)
+/* The way in which a group of step->degree[j] runs a load, its tokens with the pack's padding: the first that
+ * holds it, else the last. O(1), mostly; O(log ways) with vision units. */
+const hbp__point *hbp__step_find_vision_way(const hbp__step *step, int32_t j, hbp__load load);
+
+static inline const hbp__point *hbp__step_way_of(const hbp__step *step, int32_t j, hbp__load load)
 {
-    tokens = hbp__round_up(tokens, step->degree[j].pack_multiple);
-    const hbp__step_way *way = hbp__step_find_way(&step->degree[j], tokens);
-    return way->constant + way->linear * (double)tokens + way->square * squares;
+    return step->vision ? hbp__step_find_vision_way(step, j, load)
+                        : hbp__step_find_way(&step->degree[j], load.tokens);
+}
+
+/* How far a load is past what a group of step->degree[j] holds of vision units, as a share of it: by their
+ * number, and by the memory that they leave for tokens. */
+double hbp__step_vision_excess(const hbp__step *step, int32_t j, hbp__load load);
+
+/* The most tokens that a way holds beside so many vision units, as the options allow. */
+int64_t hbp__step_vision_capacity(const hbp__step *step, int32_t j, const hbp__point *way, int64_t vision);
+
+/* Gives an opened problem's sequences their vision units, and puts the one that takes longest first.
+ * O(count). */
+hbp_status hbp__step_list_vision(hbp__step *step);
+
+/* Rank-time of sequence k in a well filled pack of step->degree[j], which holds it. */
+double hbp__step_rank_time(const hbp__step *step, int32_t j, int64_t k);
+
+/* hbp__step_group_time where vision units count, of tokens with the pack's padding. */
+double hbp__step_vision_time(const hbp__step *step, int32_t j, hbp__load load);
+
+/* Predicted ns of a group of step->degree[j], unrounded, for search; the load, of > 0 tokens, fits. Padding
+ * of the pack is counted. */
+static inline double hbp__step_group_time(const hbp__step *step, int32_t j, hbp__load load)
+{
+    load.tokens = hbp__round_up(load.tokens, step->degree[j].pack_multiple);
+    if (step->vision)
+        return hbp__step_vision_time(step, j, load);
+    const hbp__point *way = hbp__step_find_way(&step->degree[j], load.tokens);
+    return way->constant + way->linear * (double)load.tokens + way->square * load.squares;
 }
 
 /* The same as plans record it, in integer ns; a group of no tokens takes what a dummy takes; INT64_MAX when
- * the tokens do not fit. */
-int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, int64_t tokens, double squares);
+ * the load does not fit. */
+static inline int64_t hbp__step_group_ns(const hbp__step *step, int32_t j, hbp__load load)
+{
+    const hbp__step_degree *degree = &step->degree[j];
+    int64_t tokens = hbp__round_up(load.tokens, degree->pack_multiple);
+    load.tokens = tokens;
+    if (!hbp__step_holds(step, j, load))
+        return INT64_MAX;
+    int32_t recompute = tokens ? hbp__step_way_of(step, j, load)->recompute : 0;
+    return hbp__cost_pack_ns(step->cost, degree->row, recompute, load);
+}
 
 /* Micro-batches of a plan with so many of a solution: dummies complete the least number and the multiple. */
 static inline int64_t hbp__step_whole(const hbp__step *step, int64_t micro_batches)

@@ -18,9 +18,7 @@ typedef struct tiny {
     int no_idle; /* nonzero: a group on every rank of a micro-batch */
     int32_t sets;
     int32_t rows;      /* of ranks: 0..ranks */
-    int64_t *tokens;   /* [degrees x sets] as each degree pads them */
-    double *squares;   /* [sets] */
-    int64_t *samples;  /* [sets] */
+    hbp__load *load;   /* [degrees x sets] as each degree pads them */
     int64_t *makespan; /* [sets x rows] least, on so many ranks */
     int32_t *group;    /* [sets x rows] the part with the lowest sequence */
     int32_t *degree;   /* [sets x rows] its degree */
@@ -33,10 +31,10 @@ typedef struct tiny {
 static int64_t group_ns(const tiny *t, int32_t j, int32_t part)
 {
     const hbp__step *step = t->step;
-    int64_t tokens = t->tokens[j * t->sets + part];
-    if (!hbp__step_holds(step, j, tokens, t->samples[part]))
-        return INT64_MAX;
-    return hbp__min_i64(hbp__step_group_ns(step, j, tokens, t->squares[part]), LONGEST_NS);
+    hbp__load load = t->load[j * t->sets + part];
+    if (!hbp__step_holds(step, j, load))
+        return INT64_MAX; /* as no time is */
+    return hbp__min_i64(hbp__step_group_ns(step, j, load), LONGEST_NS);
 }
 
 /* Least makespan of each set on each number of ranks, INT64_MAX where there is none: the lowest sequence's
@@ -129,10 +127,10 @@ static void sum_sets(tiny *t)
         for (int64_t k = 0; k < step->count; k++) {
             if (!(set >> k & 1))
                 continue;
-            t->squares[set] += step->squares[k];
-            t->samples[set] += hbp__step_samples(step, k);
-            for (int32_t j = 0; j < step->degrees; j++)
-                t->tokens[j * t->sets + set] += step->degree[j].tokens[k];
+            for (int32_t j = 0; j < step->degrees; j++) {
+                hbp__load *load = &t->load[j * t->sets + set];
+                *load = hbp__step_load_with(step, j, *load, k);
+            }
         }
 }
 
@@ -189,9 +187,7 @@ static hbp_status solve(const hbp__step *step, int no_idle, hbp__step_solution *
     int tells_apart = hbp__step_whole(step, 1) > 1 || step->options.max_micro_batches;
     t.forced = tells_apart ? (int32_t)step->count : 0;
     uint64_t sets = (uint64_t)t.sets, sums = sets * ((uint64_t)t.forced + 1), cells = sets * (uint64_t)t.rows;
-    t.tokens = hbp__take_zero(context, sets * (uint64_t)step->degrees, sizeof *t.tokens);
-    t.samples = hbp__take_zero(context, sets, sizeof *t.samples);
-    t.squares = hbp__take_zero(context, sets, sizeof *t.squares);
+    t.load = hbp__take_zero(context, sets * (uint64_t)step->degrees, sizeof *t.load);
     t.makespan = hbp__take(context, cells, sizeof *t.makespan);
     t.group = hbp__take_zero(context, cells, sizeof *t.group);
     t.degree = hbp__take_zero(context, cells, sizeof *t.degree);

@@ -58,6 +58,7 @@ START_TEST_IN_CONTEXT(epochs_keep_every_promise)
                                      .max_length = seed % 2 ? 4096 : 0,
                                      .max_vision = 24 + (int64_t)seed % 5,
                                      .tokens_per_step = 100000,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
                                      .modality_order = seed % 4 > 1,
                                      .micro_batch_multiple = 1 + (int32_t)seed % 3,
                                      .max_samples = seed % 5 == 4 ? 6 : 0,
@@ -70,8 +71,9 @@ START_TEST_IN_CONTEXT(epochs_keep_every_promise)
         OK(context, hbp_plan_validate(context, plan, lengths, cost));
         ck_assert_int_eq(plan->samples, lengths->count);
         ck_assert_int_eq(plan->dropped, 0);
-        ck_assert_int_eq(plan->composition,
-                         options.modality_order ? HBP_COMPOSITION_HIERARCHY : HBP_COMPOSITION_STRATIFIED);
+        ck_assert_int_eq(plan->composition, HBP_COMPOSITION_HIERARCHY);
+        ck_assert_int_le(plan->bound_ns, hbp__plan_ns(plan));
+        ck_assert_int_gt(plan->bound_ns, 0);
         ck_assert_int_eq(plan->tokens_per_step, options.tokens_per_step);
         for (int64_t s = 0; s < plan->steps; s++)
             ck_assert_int_le(plan->step_tokens[s], options.tokens_per_step);
@@ -147,12 +149,16 @@ START_TEST_IN_CONTEXT(what_does_not_go_together_is_refused)
         ck_assert_ptr_null(plan);                                                                            \
     } while (0)
     REFUSES("mode paper has a hierarchy", .mode = HBP_EPOCH_PAPER);
-    REFUSES("composition random and max_vision 18", .composition = HBP_COMPOSITION_RANDOM);
     REFUSES("3 groups; with max_vision 18 an epoch has one", .max_groups = 3);
     REFUSES("2 groups; with max_vision 18 an epoch has one", .groups = two);
-    REFUSES("curriculum_steps is 5", .curriculum_steps = 5);
-    REFUSES("samples_per_step and max_vision 18", .samples_per_step = 7);
-    REFUSES("window_samples and max_vision 18", .window_samples = 9);
+    REFUSES("curriculum_steps asks for steps planned one by one; modality_order has packs of a group",
+            .curriculum_steps = 5, .modality_order = 1);
+    REFUSES("samples_per_step asks for steps planned one by one; modality_order", .samples_per_step = 7,
+            .modality_order = 1);
+    REFUSES("padding by a pack's degree asks for steps planned one by one; composition hierarchy",
+            .sequence_multiple_per_sp = 7, .composition = HBP_COMPOSITION_HIERARCHY);
+    REFUSES("composition stratified, drop_last and vision units with curriculum_steps", .drop_last = 1,
+            .curriculum_steps = 2, .composition = HBP_COMPOSITION_STRATIFIED);
     REFUSES("max_samples is -1", .max_samples = -1);
     hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = -2};
     hbp_plan *plan = NULL;
@@ -194,7 +200,10 @@ START_TEST_IN_CONTEXT(there_is_room_for_vision_units)
     int degrees[9] = {0}, infeasible = 0, recomputed = 0;
     for (int i = 0; i <= 60; i++) {
         hbp_cost *cost = vision_cost(context, 16, 1e6, 4e8 * i);
-        hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 8192, .max_vision = 60};
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
+                                     .max_length = 8192,
+                                     .max_vision = 60};
         int32_t recompute = 0;
         if (!fits(cost, 8, 8192, 60, &recompute)) {
             hbp_plan *plan = NULL;
@@ -232,8 +241,10 @@ START_TEST_IN_CONTEXT(units_count_in_the_time_of_a_degree)
     for (int64_t most = 12; most <= 120; most *= 3)
         for (int i = 0; i < 30; i++) {
             hbp_cost *cost = vision_cost(context, 16, unit_ns[i / 5], (1 + i % 5) * 5e9 / (double)most);
-            hbp_epoch_options options = {
-                .struct_size = sizeof options, .max_length = 8192, .max_vision = most};
+            hbp_epoch_options options = {.struct_size = sizeof options,
+                                         .composition = HBP_COMPOSITION_HIERARCHY,
+                                         .max_length = 8192,
+                                         .max_vision = most};
             int64_t vision = hbp__round_i64(units < (double)most ? units : (double)most);
             int64_t best = INT64_MAX, free_best = INT64_MAX;
             int32_t sp = 0, free_sp = 0, recompute;
@@ -279,7 +290,10 @@ START_TEST_IN_CONTEXT(the_last_byte_counts)
 {
     hbp_lengths *lengths = keep(draw_lengths(context, 5, 100, 5000, 0));
     for (int64_t most = 12; most <= 60; most++) {
-        hbp_epoch_options options = {.struct_size = sizeof options, .max_length = 6000, .max_vision = most};
+        hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
+                                     .max_length = 6000,
+                                     .max_vision = most};
         for (int units = 0; units < 2; units++) {
             hbp_cost *cost = vision_cost(context, 1, 1e6, units ? 1e8 + .5 : 0);
             int64_t bytes = hbp_cost_predict_vision_pack_bytes(cost, 1, 2, 6000, most);
@@ -300,7 +314,8 @@ END_TEST
 START_TEST_IN_CONTEXT(packs_are_as_long_as_fits)
 {
     hbp_lengths *lengths = keep(draw_lengths(context, 5, 400, 4200, 0));
-    hbp_epoch_options options = {.struct_size = sizeof options, .max_vision = 60};
+    hbp_epoch_options options = {
+        .struct_size = sizeof options, .composition = HBP_COMPOSITION_HIERARCHY, .max_vision = 60};
     hbp_cost *cost = keep(vision_cost(context, 1, 1e6, 1e8));
     hbp_plan *plan = keep(plan_with(context, lengths, cost, &options));
     ck_assert_int_eq(plan->pack_capacity[0], 8192);
@@ -350,6 +365,115 @@ START_TEST_IN_CONTEXT(an_order_of_modalities_costs_few_dummies)
 }
 END_TEST
 
+/* Every contract, composition and promise, with packs limited by number and by memory: caps are kept, what a
+ * step holds is what was asked for, and the bound is below. */
+START_TEST_IN_CONTEXT(steps_are_planned_one_by_one)
+{
+    hbp_cost *cost = keep(vision_cost(context, 8, 4e6, 4e7));
+    enum { COUNT = 96 };
+    const int64_t count = COUNT;
+    int64_t offsets[5], ids[COUNT];
+    for (int64_t i = 0; i <= 4; i++)
+        offsets[i] = 24 * i;
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = (i * 7) % count;
+    const hbp_epoch_options asked[] = {
+        {.samples_per_step = 24},
+        {.samples_per_step = 24, .composition = HBP_COMPOSITION_STRATIFIED},
+        {.batches = 4, .batch_offsets = offsets, .batch_samples = ids},
+        {.tokens_per_step = 60000, .composition = HBP_COMPOSITION_RANDOM},
+        {.tokens_per_step = 60000, .composition = HBP_COMPOSITION_STRATIFIED},
+        {.tokens_per_step = 60000},
+        {.tokens_per_step = 90000, .micro_batches_per_step = 3},
+        {.samples_per_step = 24, .equal_samples = 1},
+        {.samples_per_step = 30, .curriculum_steps = 2},
+        {.tokens_per_step = 60000, .curriculum_steps = 2},
+        {.window_samples = 48, .tokens_per_step = 60000},
+        {.tokens_per_step = 60000, .sequence_multiple_per_sp = 8, .pack_multiple_per_sp = 32},
+        {.tokens_per_step = 60000, .drop_last = 1, .composition = HBP_COMPOSITION_RANDOM},
+        {.samples_per_step = 24, .max_samples = 4, .tokens_per_rank = 4096, .threads = 2},
+        {.max_samples = 9}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        hbp_lengths *lengths = draw_lengths(context, 11 + i, count, 2500, i % 3 == 1 && !asked[i].batches);
+        hbp_epoch_options o = asked[i];
+        o.struct_size = sizeof o;
+        o.max_vision = i % 2 ? 40 : 0;
+        hbp_plan *plan = plan_with(context, lengths, cost, &o), *again = NULL;
+        hbp_report report = {.struct_size = sizeof report};
+        planned_check(context, plan, lengths);
+        OK(context, hbp_simulate(context, plan, cost, NULL, &report));
+        ck_assert_int_eq(report.epoch_ns, hbp__plan_ns(plan));
+        ck_assert_int_eq(plan->samples + plan->dropped, count);
+        ck_assert(o.drop_last || !plan->dropped);
+        ck_assert_int_le(plan->bound_ns, hbp__plan_ns(plan));
+        ck_assert_int_gt(o.drop_last || o.window_samples || plan->bound_ns, 0);
+        for (int64_t s = 0; s < plan->steps; s++) {
+            ck_assert(!o.tokens_per_step || plan->step_tokens[s] <= o.tokens_per_step);
+            ck_assert(!o.samples_per_step || plan->step_samples[s] <= o.samples_per_step + 1);
+            ck_assert(!o.batches || plan->step_samples[s] == 24);
+            ck_assert(!o.micro_batches_per_step ||
+                      plan->step_offsets[s + 1] - plan->step_offsets[s] == o.micro_batches_per_step);
+        }
+        for (int64_t p = 0; p < plan->packs; p++) {
+            ck_assert(!o.max_vision || plan->pack_vision[p] <= o.max_vision);
+            ck_assert_int_le(plan->pack_vision[p], plan->pack_vision_capacity[p]);
+            ck_assert_int_le(plan->pack_bytes[p], cost->terms.limit_bytes);
+            ck_assert(!o.max_samples || plan->pack_offsets[p + 1] - plan->pack_offsets[p] <= o.max_samples);
+        }
+        o.threads = 3;
+        OK(context, hbp_plan_epoch(context, lengths, cost, &o, &again));
+        ck_assert_uint_eq(hbp_plan_get_digest(plan), hbp_plan_get_digest(again));
+        hbp_plan_free(again);
+        hbp_plan_free(plan);
+        hbp_lengths_free(lengths);
+    }
+}
+END_TEST
+
+/* What a step of drawn samples holds does not depend on their vision units. */
+START_TEST_IN_CONTEXT(a_shuffled_sampler_draws_the_same_steps)
+{
+    hbp_cost *charged = keep(vision_cost(context, 8, 4e6, 4e7)), *plain = keep(vision_cost(context, 8, 0, 0));
+    hbp_lengths *lengths = keep(draw_lengths(context, 5, 200, 2500, 1));
+    hbp_epoch_options o = {.struct_size = sizeof o, .samples_per_step = 20, .seed = 3};
+    hbp_plan *with = keep(plan_with(context, lengths, charged, &o));
+    hbp_plan *without = keep(plan_with(context, lengths, plain, &o));
+    ck_assert_int_eq(with->steps, without->steps);
+    for (int64_t s = 0; s < with->steps; s++) {
+        ck_assert_int_eq(with->step_samples[s], without->step_samples[s]);
+        ck_assert_int_eq(with->step_tokens[s], without->step_tokens[s]);
+    }
+}
+END_TEST
+
+/* What auto takes is never slower than the packs of one group, which composition hierarchy asks for by name.
+ */
+START_TEST_IN_CONTEXT(auto_takes_the_faster_of_both)
+{
+    int64_t faster = 0;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        hbp_cost *cost = vision_cost(context, 8, (double)(seed % 3) * 4e6, (double)(seed % 2) * 5e7);
+        hbp_lengths *lengths = draw_lengths(context, seed, 60 + 10 * (int64_t)seed, 3000, seed % 4 == 1);
+        hbp_epoch_options o = {.struct_size = sizeof o, .max_vision = 26, .seed = seed};
+        o.composition = HBP_COMPOSITION_HIERARCHY;
+        o.tokens_per_step = seed % 2 ? 80000 : 0;
+        hbp_plan *group = plan_with(context, lengths, cost, &o);
+        o.composition = seed % 5 ? HBP_COMPOSITION_AUTO : HBP_COMPOSITION_STRATIFIED;
+        hbp_plan *best = plan_with(context, lengths, cost, &o);
+        ck_assert_int_le(hbp__plan_ns(best), hbp__plan_ns(group));
+        ck_assert_int_le(best->bound_ns, hbp__plan_ns(best));
+        ck_assert_int_gt(best->bound_ns, 0);
+        ck_assert_int_ne(best->composition, HBP_COMPOSITION_HIERARCHY);
+        faster += hbp__plan_ns(best) < hbp__plan_ns(group);
+        hbp_plan_free(best);
+        hbp_plan_free(group);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+    ck_assert_int_gt(faster, 3);
+}
+END_TEST
+
 /* 70,706 samples of four public sets (OmniBal's length files), 8 ranks. Bounds: the published fill needs
  * 15,523 and 42,315 packs; the published ratios are .000115 and .07005 at the first pair of budgets. */
 START_TEST_IN_CONTEXT(public_data_are_even_in_both_sizes)
@@ -368,6 +492,7 @@ START_TEST_IN_CONTEXT(public_data_are_even_in_both_sizes)
     const int64_t max_vision[] = {18, 9}, max_tokens[] = {6016, 4096}, most[] = {15522, 42314};
     for (int i = 0; i < 2; i++) {
         hbp_epoch_options options = {.struct_size = sizeof options,
+                                     .composition = HBP_COMPOSITION_HIERARCHY,
                                      .max_length = max_tokens[i],
                                      .max_vision = max_vision[i],
                                      .tokens_per_step = 16 * 8 * max_tokens[i]};
@@ -408,5 +533,6 @@ END_TEST
 TEST_MAIN("vision", epochs_keep_every_promise, over_long_samples_go_by_the_policy,
           what_does_not_go_together_is_refused, there_is_room_for_vision_units,
           units_count_in_the_time_of_a_degree, the_last_byte_counts, packs_are_as_long_as_fits,
-          an_order_of_modalities_costs_few_dummies, public_data_are_even_in_both_sizes,
-          nothing_is_left_behind)
+          steps_are_planned_one_by_one, a_shuffled_sampler_draws_the_same_steps,
+          auto_takes_the_faster_of_both, an_order_of_modalities_costs_few_dummies,
+          public_data_are_even_in_both_sizes, nothing_is_left_behind)

@@ -309,6 +309,7 @@
     NUMBER(hbp_step_options, max_samples)                                                                    \
     NUMBER(hbp_step_options, equal_samples)                                                                  \
     NUMBER(hbp_step_options, sequence_tokens_per_rank)                                                       \
+    NUMBER(hbp_step_options, max_vision)                                                                     \
     COUNTED(hbp_stepper_options, depth)                                                                      \
     NUMBER(hbp_tasks_options, mode)                                                                          \
     NUMBER(hbp_tasks_options, placement)                                                                     \

@@ -7,7 +7,7 @@
 #include "plan_files.h"
 #include "reseal.h"
 
-#include "io/file_head.h"
+#include "io/file/file_head.h"
 
 static const hbp_plan_save_options small_options = {
     .struct_size = sizeof small_options, .level = -1, .chunk_steps = 2, .note = "a note"};

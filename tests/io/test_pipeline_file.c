@@ -1,7 +1,7 @@
 /* Files of pipelines' runs: what is written comes back, and nothing in a file is believed. */
-#include "io/pipeline_file.h"
+#include "io/pipeline/pipeline_file.h"
 
-#include "data/pipeline_run.h"
+#include "data/pipeline/pipeline_run.h"
 #include "simulate/pipelines.h"
 #include "table_files.h"
 

@@ -1,9 +1,9 @@
 #include "task_files.h"
 #include "task_schedules.h"
 
-#include "data/task_columns.h"
-#include "data/task_run.h"
-#include "io/file_head.h"
+#include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
+#include "io/file/file_head.h"
 
 START_TEST(a_schedule_comes_back_as_it_was)
 {
@@ -89,7 +89,7 @@ START_TEST(what_is_wrong_is_named)
         uint64_t value;
         const char *text;
     } cases[] = {
-        {"mode", 9, "the mode is 9; it must be in 0..5"},
+        {"mode", 9, "the mode is 9; it must lie in 0..5"},
         {"placement", 3, "the placement is 3"},
         {"domain_gpus", 0, "the number of GPUs of a domain is 0"},
         {"mode", UINT64_C(1) << 31, "byte 0: the header lacks the number 'mode'"},

@@ -1,4 +1,4 @@
-#include "pack/classic.h"
+#include "pack/fill/classic.h"
 
 #include "costs.h"
 #include "fill_check.h"

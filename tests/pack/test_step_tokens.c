@@ -1,6 +1,6 @@
 #include "costs.h"
 #include "keep.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                         const hbp_groups_options *options)
@@ -25,7 +25,7 @@ static int64_t by_trying(const hbp_cost *cost, int64_t most)
     for (int32_t row = 0; row < cost->terms.degrees; row++)
         for (int64_t length = cost->degree[row]; length <= most * cost->degree[row]; length += 64) {
             int32_t sp = cost->degree[row], c = hbp_cost_predict_recompute(cost, sp, length);
-            double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0) * sp / (double)length;
+            double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0, 0) * sp / (double)length;
             if (c >= 0 && (best_ns < 0 || ns < best_ns)) {
                 best_ns = ns;
                 best = length / sp;
@@ -71,7 +71,7 @@ static double token_ns(const hbp_cost *cost, int64_t rank_tokens)
     for (int32_t row = 0; row < cost->terms.degrees; row++) {
         int64_t length = rank_tokens * cost->degree[row];
         int32_t c = hbp_cost_predict_recompute(cost, cost->degree[row], length);
-        double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0) / (double)rank_tokens;
+        double ns = c < 0 ? -1 : hbp__cost_ns(cost, row, c, (double)length, 0, 0) / (double)rank_tokens;
         if (c >= 0 && (best_ns < 0 || ns < best_ns))
             best_ns = ns;
     }

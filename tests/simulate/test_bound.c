@@ -1,10 +1,10 @@
 /* The bound against the optimum of tiny instances, found by looking at every plan of them; against its own
  * definition, evaluated naively; and on instances whose optimum is known. */
-#include "simulate/bound.h"
+#include "simulate/plan/bound.h"
 
 #include <math.h>
 
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 
 #include "keep.h"
 #include "simulate/small.h"
@@ -83,14 +83,13 @@ static void solve_packs(oracle *o, int samples)
                 tokens += hbp__round_up(o->length[i], o->multiple);
                 squares += o->length[i] * o->length[i];
             }
+        hbp__load load = {.tokens = tokens, .squares = (double)squares, .vision = vision};
         for (int32_t row = 0; row < o->cost->terms.degrees; row++) {
             o->pack[set][row] = FAR;
             for (int32_t c = 0; c <= o->cost->terms.layers; c++)
-                if (hbp__cost_vision_pack_bytes(o->cost, row, c, tokens, vision) <=
-                    o->cost->terms.limit_bytes)
+                if (hbp__cost_pack_bytes(o->cost, row, c, load) <= o->cost->terms.limit_bytes)
                     o->pack[set][row] =
-                        hbp__min_i64(o->pack[set][row], hbp__cost_vision_pack_ns(o->cost, row, c, tokens,
-                                                                                 (double)squares, vision));
+                        hbp__min_i64(o->pack[set][row], hbp__cost_pack_ns(o->cost, row, c, load));
         }
     }
 }
@@ -100,7 +99,7 @@ static void solve_packs(oracle *o, int samples)
 static int64_t solve_micro_batch(const oracle *o, int set, int ranks)
 {
     if (!set)
-        return ranks ? hbp__cost_pack_ns(o->cost, 0, 0, 0, 0) : 0;
+        return ranks ? hbp__cost_dummy_ns(o->cost) : 0;
     int64_t best = FAR;
     int first = set & -set, rest = set ^ first;
     for (int more = rest;; more = (more - 1) & rest) {

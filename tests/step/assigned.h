@@ -27,7 +27,8 @@ static inline double assigned_time(const assigned *a, int64_t g)
         return step->cost->terms.pack_ns;
     if (a->tokens[g] > step->degree[a->degree[g]].capacity)
         return (double)INFINITY;
-    return hbp__step_group_time(step, a->degree[g], a->tokens[g], a->squares[g]);
+    return hbp__step_group_time(step, a->degree[g],
+                                (hbp__load){.tokens = a->tokens[g], .squares = a->squares[g]});
 }
 
 static inline void assigned_walk(assigned *a, int64_t i, double slowest)

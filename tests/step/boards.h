@@ -96,7 +96,8 @@ static inline double ground_alone(const hbp__step *step, int64_t k)
     double least = (double)INFINITY;
     for (int32_t j = 0; j < step->degrees; j++)
         if (step->tokens[k] <= step->degree[j].capacity) {
-            double time = hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
+            double time = hbp__step_group_time(
+                step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]});
             least = time < least ? time : least;
         }
     return least;
@@ -145,12 +146,12 @@ static inline void board_check_group(const hbp__step *step, const hbp__step_boar
         tokens += step->tokens[k];
         squares += step->squares[k];
     }
-    ck_assert_int_eq(group->tokens, tokens);
-    ck_assert_double_eq(group->squares, squares);
+    ck_assert_int_eq(group->load.tokens, tokens);
+    ck_assert_double_eq(group->load.squares, squares);
     ck_assert_int_le(hbp__round_up(tokens, step->options.pack_multiple),
                      step->degree[group->degree].capacity);
     if (tokens)
-        time = hbp__step_group_time(step, group->degree, tokens, squares);
+        time = hbp__step_group_time(step, group->degree, (hbp__load){.tokens = tokens, .squares = squares});
     ck_assert_double_eq(group->time, time);
 }
 
@@ -200,8 +201,8 @@ static inline void board_same_one(const hbp__step_board *x, int64_t a, const hbp
     for (int64_t i = 0; i < x->groups[a]; i++) {
         const hbp__step_group *p = &x->group[a * x->ranks + i], *q = &y->group[b * y->ranks + i];
         ck_assert_int_eq(p->degree, q->degree);
-        ck_assert_int_eq(p->tokens, q->tokens);
-        ck_assert_double_eq(p->squares, q->squares);
+        ck_assert_int_eq(p->load.tokens, q->load.tokens);
+        ck_assert_double_eq(p->load.squares, q->load.squares);
         ck_assert_double_eq(p->time, q->time);
         int64_t k = p->head;
         ck_assert_int_eq(k, q->head);

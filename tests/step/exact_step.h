@@ -36,6 +36,7 @@ typedef struct exact_step {
     double squares[EXACT_SEQUENCES];
     int64_t padded[EXACT_SEQUENCES][EXACT_DEGREES]; /* tokens in a group of each degree */
     int64_t samples[EXACT_SEQUENCES];
+    int64_t vision[EXACT_SEQUENCES];
     int32_t types;
     int32_t type_count[EXACT_SEQUENCES]; /* [types] */
     int64_t type_first[EXACT_SEQUENCES]; /* a sequence of the type */
@@ -74,6 +75,8 @@ static inline int exact_compare(const exact_step *e, int64_t i, int64_t j)
         return e->squares[i] > e->squares[j] ? -1 : 1;
     if (e->samples[i] != e->samples[j])
         return e->samples[i] > e->samples[j] ? -1 : 1;
+    if (e->vision[i] != e->vision[j])
+        return e->vision[i] > e->vision[j] ? -1 : 1;
     return memcmp(e->padded[i], e->padded[j], sizeof e->padded[i]);
 }
 
@@ -83,19 +86,21 @@ static inline void exact_swap(exact_step *e, int64_t i, int64_t j)
     e->tokens[i] = old.tokens[j], e->tokens[j] = old.tokens[i];
     e->squares[i] = old.squares[j], e->squares[j] = old.squares[i];
     e->samples[i] = old.samples[j], e->samples[j] = old.samples[i];
+    e->vision[i] = old.vision[j], e->vision[j] = old.vision[i];
     memcpy(e->padded[i], old.padded[j], sizeof old.padded[j]);
     memcpy(e->padded[j], old.padded[i], sizeof old.padded[i]);
 }
 
 /* `padded` [degrees] may be NULL: `tokens` on every degree. */
 static inline void exact_add_padded(exact_step *e, int64_t tokens, double squares, int64_t samples,
-                                    const int64_t *padded)
+                                    int64_t vision, const int64_t *padded)
 {
     ck_assert_int_lt(e->count, EXACT_SEQUENCES);
     int64_t at = e->count++;
     e->tokens[at] = tokens;
     e->squares[at] = squares;
     e->samples[at] = samples;
+    e->vision[at] = vision;
     for (int32_t j = 0; j < e->degrees; j++)
         e->padded[at][j] = padded ? padded[j] : tokens;
     for (; at > 0 && exact_compare(e, at, at - 1) < 0; at--)
@@ -104,7 +109,7 @@ static inline void exact_add_padded(exact_step *e, int64_t tokens, double square
 
 static inline void exact_add(exact_step *e, int64_t tokens, double squares)
 {
-    exact_add_padded(e, tokens, squares, 1, NULL);
+    exact_add_padded(e, tokens, squares, 1, 0, NULL);
 }
 
 static inline void exact_list_types(exact_step *e)
@@ -118,9 +123,12 @@ static inline void exact_list_types(exact_step *e)
     }
 }
 
-/* `length` [count]; samples of one value >= 0 in `tie` [count], which may be NULL, are one sequence. */
-static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *cost, const uint32_t *length,
-                                         const int64_t *tie, int64_t count, const hbp_step_options *options)
+/* `length` [count]; samples of one value >= 0 in `tie` [count], which may be NULL, are one sequence; `vision`
+ * [count] may be NULL. */
+static inline exact_step exact_step_make_vision(hbp_context *context, const hbp_cost *cost,
+                                                const uint32_t *length, const uint32_t *vision,
+                                                const int64_t *tie, int64_t count,
+                                                const hbp_step_options *options)
 {
     exact_step e = {.cost = cost, .options = *options};
     hbp_cost_terms terms = {.struct_size = sizeof terms};
@@ -139,7 +147,7 @@ static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *c
         e.degree[e.degrees++] = d;
     }
     for (int64_t i = 0; i < count; i++) {
-        int64_t tokens = 0, first = i, samples = 0, padded[EXACT_DEGREES] = {0};
+        int64_t tokens = 0, first = i, samples = 0, units = 0, padded[EXACT_DEGREES] = {0};
         double squares = 0;
         for (int64_t j = 0; tie && tie[i] >= 0 && j < i && first == i; j++)
             first = tie[j] == tie[i] ? j : i;
@@ -150,24 +158,48 @@ static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *c
                 tokens += exact_round_up(length[j], options->sequence_multiple);
                 squares += (double)length[j] * (double)length[j];
                 samples++;
+                units += vision ? vision[j] : 0;
                 for (int32_t d = 0; d < e.degrees; d++)
                     padded[d] += exact_round_up(length[j], exact_multiple(options->sequence_multiple,
                                                                           options->sequence_multiple_per_sp,
                                                                           e.degree[d]));
             }
-        exact_add_padded(&e, tokens, squares, samples, padded);
+        exact_add_padded(&e, tokens, squares, samples, units, padded);
     }
     exact_list_types(&e);
     return e;
 }
 
-static inline int exact_holds_samples(const exact_step *e, int64_t samples)
+static inline exact_step exact_step_make(hbp_context *context, const hbp_cost *cost, const uint32_t *length,
+                                         const int64_t *tie, int64_t count, const hbp_step_options *options)
 {
-    return !e->options.max_samples || samples <= e->options.max_samples;
+    return exact_step_make_vision(context, cost, length, NULL, tie, count, options);
+}
+
+static inline int exact_holds(const exact_step *e, int64_t samples, int64_t vision)
+{
+    return (!e->options.max_samples || samples <= e->options.max_samples) &&
+           (!e->options.max_vision || vision <= e->options.max_vision);
+}
+
+/* The fewest layers with which memory holds a pack, one number after the other; -1: none do. */
+static inline int32_t exact_layers(const exact_step *e, int32_t d, int64_t tokens, int64_t vision)
+{
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    hbp_context *context = test_context();
+    OK(context, hbp_cost_get_terms(context, e->cost, &terms));
+    hbp_context_free(context);
+    int32_t first = e->options.recompute == HBP_STEP_RECOMPUTE_ALL ? e->layers : 0;
+    int32_t last = e->options.recompute == HBP_STEP_RECOMPUTE_NONE ? 0 : e->layers;
+    for (int32_t c = first; c <= last; c++)
+        if (hbp_cost_predict_vision_pack_bytes(e->cost, d, c, tokens, vision) <= terms.limit_bytes)
+            return c;
+    return -1;
 }
 
 /* Time of a group of degree e->degree[j]; EXACT_NEVER when it does not fit. */
-static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tokens, double squares)
+static inline int64_t exact_load_ns(const exact_step *e, int32_t j, int64_t tokens, double squares,
+                                    int64_t vision)
 {
     int32_t d = e->degree[j], recompute = 0;
     if (!tokens)
@@ -177,6 +209,12 @@ static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tok
     if ((e->options.tokens_per_rank && tokens > e->options.tokens_per_rank * d) ||
         (e->options.max_pack_length && tokens > e->options.max_pack_length))
         return EXACT_NEVER;
+    if (vision) {
+        recompute = exact_layers(e, d, tokens, vision);
+        return recompute < 0
+                   ? EXACT_NEVER
+                   : hbp_cost_predict_vision_pack_ns(e->cost, d, recompute, tokens, squares, vision);
+    }
     if (e->options.recompute == HBP_STEP_RECOMPUTE_AUTO)
         recompute = hbp_cost_predict_recompute(e->cost, d, tokens);
     else {
@@ -185,6 +223,11 @@ static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tok
             return EXACT_NEVER;
     }
     return recompute < 0 ? EXACT_NEVER : hbp_cost_predict_pack_ns(e->cost, d, recompute, tokens, squares);
+}
+
+static inline int64_t exact_group_ns(const exact_step *e, int32_t j, int64_t tokens, double squares)
+{
+    return exact_load_ns(e, j, tokens, squares, 0);
 }
 
 /* The step's time when `used` micro-batches that hold something take `ns`; EXACT_NEVER when the options allow
@@ -242,19 +285,21 @@ static inline void exact_fill_groups(exact_tables *t)
     const exact_step *e = t->step;
     for (int64_t x = 0; x < t->states; x++) {
         int32_t count[EXACT_SEQUENCES];
-        int64_t tokens[EXACT_DEGREES] = {0}, samples = 0;
+        int64_t tokens[EXACT_DEGREES] = {0}, samples = 0, vision = 0;
         double squares = 0;
         exact_counts(t, x, count);
         for (int32_t i = 0; i < e->types; i++) {
             int64_t one = e->type_first[i];
             squares += count[i] * e->squares[one];
             samples += count[i] * e->samples[one];
+            vision += count[i] * e->vision[one];
             for (int32_t j = 0; j < e->degrees; j++)
                 tokens[j] += count[i] * e->padded[one][j];
         }
         for (int32_t j = 0; j < e->degrees; j++)
-            t->group[x * e->degrees + j] =
-                exact_holds_samples(e, samples) ? exact_group_ns(e, j, tokens[j], squares) : EXACT_NEVER;
+            t->group[x * e->degrees + j] = exact_holds(e, samples, vision)
+                                               ? exact_load_ns(e, j, tokens[j], squares, vision)
+                                               : EXACT_NEVER;
     }
 }
 
@@ -366,6 +411,7 @@ typedef struct exact_plain {
     int32_t ranks[EXACT_SEQUENCES];
     int64_t tokens[EXACT_SEQUENCES];
     int64_t samples[EXACT_SEQUENCES];
+    int64_t vision[EXACT_SEQUENCES];
     double squares[EXACT_SEQUENCES];
 } exact_plain;
 
@@ -373,8 +419,8 @@ static inline void exact_plain_price(exact_plain *p)
 {
     int64_t slowest[EXACT_SEQUENCES] = {0}, ns = 0;
     for (int64_t g = 0; g < p->groups; g++) {
-        int64_t group = exact_group_ns(p->step, p->degree[g], p->tokens[g], p->squares[g]);
-        if (group == EXACT_NEVER || !exact_holds_samples(p->step, p->samples[g]))
+        int64_t group = exact_load_ns(p->step, p->degree[g], p->tokens[g], p->squares[g], p->vision[g]);
+        if (group == EXACT_NEVER || !exact_holds(p->step, p->samples[g], p->vision[g]))
             return;
         slowest[p->home[g]] = exact_max(slowest[p->home[g]], group);
     }
@@ -401,10 +447,12 @@ static inline void exact_plain_walk(exact_plain *p, int64_t i)
         double squares = p->squares[g];
         p->tokens[g] += e->padded[i][p->degree[g]];
         p->samples[g] += e->samples[i];
+        p->vision[g] += e->vision[i];
         p->squares[g] += e->squares[i];
         exact_plain_walk(p, i + 1);
         p->tokens[g] -= e->padded[i][p->degree[g]];
         p->samples[g] -= e->samples[i];
+        p->vision[g] -= e->vision[i];
         p->squares[g] = squares;
     }
     int64_t g = p->groups++, open = p->micro_batches;
@@ -419,6 +467,7 @@ static inline void exact_plain_walk(exact_plain *p, int64_t i)
             p->home[g] = m;
             p->tokens[g] = e->padded[i][j];
             p->samples[g] = e->samples[i];
+            p->vision[g] = e->vision[i];
             p->squares[g] = e->squares[i];
             exact_plain_walk(p, i + 1);
             p->ranks[m] = used;

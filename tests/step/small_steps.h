@@ -25,6 +25,7 @@ typedef struct small_step {
     hbp_step_options options;
     int64_t count;
     uint32_t length[EXACT_SEQUENCES];
+    uint32_t vision[EXACT_SEQUENCES]; /* all 0 but after small_vision */
     int64_t tie[EXACT_SEQUENCES];
 } small_step;
 
@@ -115,7 +116,7 @@ static inline void small_draw(small_step *s, hbp__rng rng, int kind, double long
 
 static inline exact_step small_exact(const small_step *s)
 {
-    return exact_step_make(s->context, s->cost, s->length, s->tie, s->count, &s->options);
+    return exact_step_make_vision(s->context, s->cost, s->length, s->vision, s->tie, s->count, &s->options);
 }
 
 /* Step `seed` of a kind: at most `most` sequences and `work` for the exact optimum (see exact_step_work). */
@@ -165,6 +166,41 @@ static inline void small_limit(small_step *s, uint64_t draw)
         o->sequence_multiple_per_sp = 1 + hbp__rng_below(&rng, 48);
     if (draw & 16)
         o->pack_multiple_per_sp = 1 + hbp__rng_below(&rng, 200);
+}
+
+/* Gives the samples of an opened step vision units, and the cost a charge for them, `draw` telling which:
+ * time, memory, a cap, or all of it. */
+static inline void small_vision(small_step *s, uint64_t draw)
+{
+    hbp__rng rng = hbp__rng_make(draw, 2, 0);
+    hbp_cost_terms t = {.struct_size = sizeof t};
+    hbp_cost *cost = NULL;
+    OK(s->context, hbp_cost_get_terms(s->context, s->cost, &t));
+    int64_t most = 1, longest = 1, values = 1 + (int64_t)hbp__rng_below(&rng, 6);
+    for (int64_t i = 0; i < s->count; i++) {
+        s->vision[i] = (uint32_t)hbp__rng_below(&rng, (uint64_t)values);
+        most = exact_max(most, s->vision[i] * (s->tie[i] >= 0 ? 3 : 1));
+        longest = exact_max(longest, s->length[i]);
+    }
+    if (draw % 4 != 1)
+        t.ns_per_vision = t.ns_per_token * (double)longest * small_between(&rng, .05, 1);
+    t.recompute_vision = draw % 3 ? .4 : 0;
+    if (draw % 4)
+        t.vision_bytes =
+            (t.activation_bytes * t.layers + t.logits_bytes) * (double)longest * small_between(&rng, .05, .5);
+    if (draw % 5 == 2)
+        s->options.max_vision = most + (int64_t)hbp__rng_below(&rng, (uint64_t)values);
+    OK(s->context, hbp_cost_create_terms(s->context, &t, &cost));
+    hbp_cost_free(s->cost);
+    s->cost = cost;
+    int is_tied = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        is_tied |= s->tie[i] >= 0;
+    hbp_lengths_options options = {
+        .struct_size = sizeof options, .ties = is_tied ? s->tie : NULL, .vision = s->vision};
+    hbp_lengths_free(s->lengths);
+    s->lengths = NULL;
+    OK(s->context, hbp_lengths_create_u32(s->context, s->length, s->count, &options, &s->lengths));
 }
 
 static inline void small_close(small_step *s)

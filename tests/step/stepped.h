@@ -2,7 +2,7 @@
 #ifndef HBP_TESTS_STEPPED_H
 #define HBP_TESTS_STEPPED_H
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "small_steps.h"
 
 typedef struct stepped {
@@ -16,7 +16,7 @@ typedef struct stepped {
 } stepped;
 
 static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost, const hbp_step_options *o,
-                                      int32_t layers, int64_t p)
+                                      int32_t layers, int64_t limit_bytes, int64_t p)
 {
     int32_t sp = plan->pack_sp[p];
     int64_t padded = plan->pack_padded_tokens[p];
@@ -28,7 +28,13 @@ static inline void stepped_check_pack(const hbp_plan *plan, const hbp_cost *cost
     ck_assert_int_ge(sp, o->min_sp);
     ck_assert(!o->max_sp || sp <= o->max_sp);
     ck_assert(o->degrees == HBP_STEP_ANY_DEGREE || (sp & (sp - 1)) == 0);
-    if (o->recompute == HBP_STEP_RECOMPUTE_AUTO)
+    int64_t vision = plan->pack_vision ? plan->pack_vision[p] : 0;
+    ck_assert(!o->max_vision || vision <= o->max_vision);
+    if (vision && o->recompute == HBP_STEP_RECOMPUTE_AUTO && plan->pack_recompute[p])
+        ck_assert_int_gt(
+            hbp_cost_predict_vision_pack_bytes(cost, sp, plan->pack_recompute[p] - 1, padded, vision),
+            limit_bytes);
+    else if (o->recompute == HBP_STEP_RECOMPUTE_AUTO)
         ck_assert_int_eq(plan->pack_recompute[p], hbp_cost_predict_recompute(cost, sp, padded));
     else
         ck_assert_int_eq(plan->pack_recompute[p], o->recompute == HBP_STEP_RECOMPUTE_ALL ? layers : 0);
@@ -72,7 +78,7 @@ static inline stepped stepped_check(hbp_context *context, const hbp_lengths *len
     ck_assert_int_eq(summary.pack_multiple_per_sp, o->pack_multiple_per_sp);
     int64_t empty = 0;
     for (int64_t p = 0; p < plan->packs; p++) {
-        stepped_check_pack(plan, cost, o, terms.layers, p);
+        stepped_check_pack(plan, cost, o, terms.layers, terms.limit_bytes, p);
         empty += plan->pack_offsets[p] == plan->pack_offsets[p + 1];
     }
     ck_assert_int_eq(empty, summary.dummy_packs);

@@ -167,10 +167,11 @@ typedef struct walk {
 
 static void end(walk *w)
 {
-    int64_t slowest = hbp__step_group_ns(w->step, 0, 0, 0);
+    int64_t slowest = hbp__step_group_ns(w->step, 0, (hbp__load){.tokens = 0});
     for (int32_t g = 0; g < w->groups; g++)
-        slowest =
-            hbp__max_i64(slowest, hbp__step_group_ns(w->step, w->degree[g], w->tokens[g], w->squares[g]));
+        slowest = hbp__max_i64(
+            slowest, hbp__step_group_ns(w->step, w->degree[g],
+                                        (hbp__load){.tokens = w->tokens[g], .squares = w->squares[g]}));
     w->best_ns = hbp__min_i64(w->best_ns, slowest);
     for (int32_t j = w->step->degrees - 1; j >= 0 && slowest <= w->limit_ns; j--) {
         int32_t ranks = 0;
@@ -191,7 +192,8 @@ static void go(walk *w, int64_t k)
         double squares = w->squares[g];
         w->tokens[g] += step->tokens[k];
         w->squares[g] += step->squares[k];
-        if (hbp__step_group_ns(step, w->degree[g], w->tokens[g], w->squares[g]) <= w->limit_ns)
+        if (hbp__step_group_ns(step, w->degree[g],
+                               (hbp__load){.tokens = w->tokens[g], .squares = w->squares[g]}) <= w->limit_ns)
             go(w, k + 1);
         w->tokens[g] -= step->tokens[k];
         w->squares[g] = squares;
@@ -200,7 +202,8 @@ static void go(walk *w, int64_t k)
     for (int32_t j = 0; j < step->degrees; j++) {
         int32_t d = step->degree[j].degree;
         if (w->ranks + d > step->ranks ||
-            hbp__step_group_ns(step, j, step->tokens[k], step->squares[k]) > w->limit_ns)
+            hbp__step_group_ns(step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]}) >
+                w->limit_ns)
             continue;
         w->ranks += d;
         w->degree[g] = j;

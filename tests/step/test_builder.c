@@ -193,7 +193,8 @@ START_TEST(goals_are_multiples_and_what_the_longest_takes)
         for (int32_t j = 0; j < g.step.degrees; j++) {
             if (g.step.tokens[0] > g.step.degree[j].capacity)
                 continue;
-            double time = hbp__step_group_time(&g.step, j, g.step.tokens[0], g.step.squares[0]);
+            double time = hbp__step_group_time(
+                &g.step, j, (hbp__load){.tokens = g.step.tokens[0], .squares = g.step.squares[0]});
             int wanted = time == alone || (time > guess * .6 && time < guess * 1.7);
             ck_assert_int_eq(has(goal, goals, time), wanted);
             expected += wanted;

@@ -39,7 +39,7 @@ static void weigh(sets *w, const hbp__step *step, int count, const int64_t *toke
             square += set >> i & 1 ? squares[i] : 0;
         }
         for (int j = 0; j < step->degrees; j++)
-            w->ns[set][j] = hbp__step_group_ns(step, j, sum, square);
+            w->ns[set][j] = hbp__step_group_ns(step, j, (hbp__load){.tokens = sum, .squares = square});
     }
     for (int set = 0; set < 1 << count; set++)
         for (int ranks = 0; ranks <= step->ranks; ranks++) {

@@ -19,11 +19,11 @@ static void plain_add(plain *p, int64_t k, int64_t g)
 {
     const hbp__step *step = p->step;
     hbp__step_group *group = &p->group[g];
-    group->tokens += step->tokens[k];
-    group->squares += step->squares[k];
-    group->samples += hbp__step_samples(step, k);
-    group->time = hbp__step_group_time(step, group->degree, group->tokens, group->squares);
-    p->capped |= group->samples == step->most_samples;
+    group->load.tokens += step->tokens[k];
+    group->load.squares += step->squares[k];
+    group->load.samples += hbp__step_samples(step, k);
+    group->time = hbp__step_group_time(step, group->degree, group->load);
+    p->capped |= group->load.samples == step->most_samples;
     p->home[k] = g;
 }
 
@@ -33,11 +33,13 @@ static int plain_join(plain *p, int64_t k, int32_t j)
     int64_t found = HBP__NONE;
     for (int64_t g = 0; g < p->groups; g++) {
         const hbp__step_group *group = &p->group[g];
-        int64_t tokens = group->tokens + step->tokens[k];
+        int64_t tokens = group->load.tokens + step->tokens[k];
         if (group->degree != j || tokens > step->degree[j].capacity ||
-            hbp__step_group_time(step, j, tokens, group->squares + step->squares[k]) > p->makespan)
+            hbp__step_group_time(
+                step, j, (hbp__load){.tokens = tokens, .squares = group->load.squares + step->squares[k]}) >
+                p->makespan)
             continue;
-        if (group->samples + hbp__step_samples(step, k) > step->most_samples) {
+        if (group->load.samples + hbp__step_samples(step, k) > step->most_samples) {
             p->capped = 1;
             continue;
         }
@@ -76,7 +78,8 @@ static int32_t plain_least(const plain *p, int64_t k, double *alone)
     for (int32_t j = step->degrees - 1; j >= 0; j--) {
         alone[j] = step->tokens[k] > step->degree[j].capacity
                        ? (double)INFINITY
-                       : hbp__step_group_time(step, j, step->tokens[k], step->squares[k]);
+                       : hbp__step_group_time(
+                             step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]});
         least = alone[j] <= p->makespan ? j : least;
     }
     if (least == step->degrees)
@@ -111,9 +114,10 @@ static double useful_of(const hbp__step *step, int64_t k)
     double least = (double)INFINITY;
     for (int32_t j = 0; j < step->degrees; j++)
         if (step->tokens[k] <= step->degree[j].capacity) {
-            double work =
-                step->degree[j].degree * (hbp__step_group_time(step, j, step->tokens[k], step->squares[k]) -
-                                          step->cost->terms.pack_ns);
+            double work = step->degree[j].degree *
+                          (hbp__step_group_time(
+                               step, j, (hbp__load){.tokens = step->tokens[k], .squares = step->squares[k]}) -
+                           step->cost->terms.pack_ns);
             least = work < least ? work : least;
         }
     return least;

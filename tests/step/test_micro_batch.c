@@ -25,7 +25,7 @@ static given draw(const hbp__step *step, hbp__rng *rng)
 
 static void check(const hbp__step *step, const given *g, const hbp__step_solution *s)
 {
-    int64_t slowest = hbp__step_group_ns(step, 0, 0, 0), members = 0;
+    int64_t slowest = hbp__step_group_ns(step, 0, (hbp__load){.tokens = 0}), members = 0;
     ck_assert_int_eq(s->micro_batches, 1);
     ck_assert_int_eq(s->first[0], 0);
     ck_assert_int_eq(s->first[1], s->groups);
@@ -39,7 +39,8 @@ static void check(const hbp__step *step, const given *g, const hbp__step_solutio
                 squares += g->squares[k];
                 members++;
             }
-        int64_t ns = hbp__step_group_ns(step, s->degree[i], tokens, squares);
+        int64_t ns =
+            hbp__step_group_ns(step, s->degree[i], (hbp__load){.tokens = tokens, .squares = squares});
         ck_assert_int_lt(ns, INT64_MAX);
         slowest = ns > slowest ? ns : slowest;
     }

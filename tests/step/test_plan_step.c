@@ -195,8 +195,8 @@ START_TEST_IN_CONTEXT(arguments_are_required)
 }
 END_TEST
 
-/* Vision units that cost nothing come along; those that cost something are not for a step. */
-START_TEST_IN_CONTEXT(vision_units_that_cost_something_are_refused)
+/* Vision units that cost nothing come along; those that cost something are charged. */
+START_TEST_IN_CONTEXT(vision_units_come_along)
 {
     batch b = open_batch(context, 6, 10);
     hbp_lengths *lengths = NULL;
@@ -215,10 +215,10 @@ START_TEST_IN_CONTEXT(vision_units_that_cost_something_are_refused)
     OK(b.context, hbp_cost_get_terms(b.context, b.cost, &terms));
     terms.vision_bytes = 1;
     OK(b.context, hbp_cost_create_terms(b.context, &terms, &cost));
-    FAILS(b.context, HBP_E_INVALID,
-          "the cost charges them and the lengths have 7; plan an epoch with max_vision",
-          hbp_plan_step(b.context, lengths, cost, NULL, &plan));
-    ck_assert_ptr_null(plan);
+    OK(b.context, hbp_plan_step(b.context, lengths, cost, NULL, &plan));
+    OK(b.context, hbp_plan_validate(b.context, plan, lengths, cost));
+    hbp_plan_free(plan);
+    plan = NULL;
     OK(b.context, hbp_plan_step(b.context, b.lengths, cost, NULL, &plan));
     hbp_plan_free(plan);
     hbp_cost_free(cost);
@@ -547,8 +547,8 @@ END_TEST
 TEST_MAIN_WITH("plan_step", traps_on, NULL, lockstep_sets_refuse_times_past_all_numbers_alike,
                a_multiple_keeps_to_the_limit, a_sequence_that_no_group_holds_is_named,
                options_without_sense_are_refused, degrees_that_the_cost_lacks_are_refused,
-               arguments_are_required, vision_units_that_cost_something_are_refused,
-               older_and_newer_callers_are_understood, modes_have_names, no_solver_is_said,
-               a_time_past_all_numbers_is_an_overflow, limited_lengths_are_planned, odd_steps_are_planned,
-               nothing_is_left_behind, progress_may_cancel, a_time_limit_gives_a_plan,
-               every_run_gives_the_same_plan, defaults_are_what_they_say)
+               arguments_are_required, vision_units_come_along, older_and_newer_callers_are_understood,
+               modes_have_names, no_solver_is_said, a_time_past_all_numbers_is_an_overflow,
+               limited_lengths_are_planned, odd_steps_are_planned, nothing_is_left_behind,
+               progress_may_cancel, a_time_limit_gives_a_plan, every_run_gives_the_same_plan,
+               defaults_are_what_they_say)

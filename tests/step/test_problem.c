@@ -126,7 +126,7 @@ static void check_ways(const hbp__step *step, int32_t j)
             int64_t padded = hbp__round_up(tokens, multiple);
             double squares = (double)tokens * (double)tokens / 3;
             int32_t recompute = hbp_cost_predict_recompute(step->cost, d->degree, padded);
-            int64_t ns = hbp__step_group_ns(step, j, tokens, squares);
+            int64_t ns = hbp__step_group_ns(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             if (padded > d->capacity) {
                 ck_assert_int_eq(ns, INT64_MAX);
                 continue;
@@ -135,7 +135,7 @@ static void check_ways(const hbp__step *step, int32_t j)
                 recompute = d->way[0].recompute;
             ck_assert_int_eq(hbp__step_find_way(d, padded)->recompute, recompute);
             ck_assert_int_eq(ns, hbp_cost_predict_pack_ns(step->cost, d->degree, recompute, padded, squares));
-            double time = hbp__step_group_time(step, j, tokens, squares);
+            double time = hbp__step_group_time(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             ck_assert_double_le(fabs(time - (double)ns), 1 + 1e-12 * time);
         }
     }
@@ -173,7 +173,7 @@ START_TEST_IN_CONTEXT(many_layers_are_thinned_out)
         ck_assert_int_eq(d->way[0].recompute, 0);
         ck_assert_int_eq(d->way[d->ways - 1].recompute, 1000);
         for (int64_t tokens = 1; tokens <= d->capacity; tokens += 97) {
-            const hbp__step_way *way = hbp__step_find_way(d, tokens);
+            const hbp__point *way = hbp__step_find_way(d, tokens);
             ck_assert_int_ge(way->capacity, tokens);
             ck_assert(way == d->way || way[-1].capacity < tokens);
         }

@@ -45,7 +45,7 @@ static double beside(const ground *g, int64_t a, int64_t b)
     double least = (double)INFINITY, squares = step->squares[a] + step->squares[b];
     for (int32_t j = 0; j < step->degrees; j++)
         if (tokens <= step->degree[j].capacity) {
-            double time = hbp__step_group_time(step, j, tokens, squares);
+            double time = hbp__step_group_time(step, j, (hbp__load){.tokens = tokens, .squares = squares});
             least = time < least ? time : least;
         }
     return least;

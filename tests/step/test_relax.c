@@ -15,7 +15,7 @@ typedef struct stretch {
 
 /* What degree j makes of it: the way that tokens evenly spread over the ranks ask for; NULL where these do
  * not fit. */
-static const hbp__step_way *way_of(const stretch *s, int32_t j)
+static const hbp__point *way_of(const stretch *s, int32_t j)
 {
     const hbp__step *step = &s->g->step;
     const hbp__step_degree *d = &step->degree[j];
@@ -32,7 +32,7 @@ static double needed(const stretch *s, double makespan)
         int64_t k = s->g->builder.pool.member[i];
         int32_t j = 0;
         for (; j < step->degrees; j++) {
-            const hbp__step_way *way = way_of(s, j);
+            const hbp__point *way = way_of(s, j);
             double tokens = (double)step->tokens[k];
             if (way && step->tokens[k] <= step->degree[j].capacity &&
                 way->constant + way->linear * tokens + way->square * tokens * tokens <= makespan)
@@ -40,7 +40,7 @@ static double needed(const stretch *s, double makespan)
         }
         if (j == step->degrees)
             return (double)INFINITY;
-        const hbp__step_way *way = way_of(s, j);
+        const hbp__point *way = way_of(s, j);
         sum +=
             step->degree[j].degree * (way->linear * (double)step->tokens[k] + way->square * step->squares[k]);
     }
@@ -55,7 +55,8 @@ static double plain_estimate(const stretch *s)
     int64_t longest = s->g->builder.pool.member[s->first];
     for (int32_t j = 0; j < step->degrees; j++)
         if (way_of(s, j) && step->tokens[longest] <= step->degree[j].capacity) {
-            double time = hbp__step_group_time(step, j, step->tokens[longest], step->squares[longest]);
+            double time = hbp__step_group_time(
+                step, j, (hbp__load){.tokens = step->tokens[longest], .squares = step->squares[longest]});
             alone = time < alone ? time : alone;
         }
     low = alone > low ? alone : low;

@@ -13,9 +13,8 @@ typedef struct opened {
     hbp__step step;
     hbp__step_round round;
     int32_t degree[RANKS];
-    int64_t tokens[RANKS];
-    int64_t samples[RANKS];
-    double load[RANKS];
+    hbp__load load[RANKS];
+    double work[RANKS];
     int64_t group[SEQUENCES];
     int64_t removed[SEQUENCES];
 } opened;
@@ -47,9 +46,8 @@ static void open_round(opened *o)
     OK(o->context, hbp__step_open(o->context, o->lengths, o->cost, &options, &o->step));
     o->round = (hbp__step_round){.step = &o->step,
                                  .degree = o->degree,
-                                 .tokens = o->tokens,
-                                 .samples = o->samples,
                                  .load = o->load,
+                                 .work = o->work,
                                  .group = o->group,
                                  .removed = o->removed};
     for (int32_t j = 0; j < o->step.degrees; j++)
@@ -74,21 +72,21 @@ START_TEST(what_is_taken_out_leaves_nothing)
         o.round.groups = o.round.removals = o.round.used = 0;
         int64_t g = hbp__step_round_open(&o.round, j);
         hbp__step_round_add(&o.round, 3, g);
-        int64_t tokens = o.tokens[g], samples = o.samples[g];
-        double load = o.load[g];
-        ck_assert(load > 0);
+        hbp__load load = o.load[g];
+        double work = o.work[g];
+        ck_assert(work > 0);
         hbp__step_round_add(&o.round, 7, g);
-        ck_assert(o.load[g] > load && o.tokens[g] > tokens && o.samples[g] > samples);
+        ck_assert(o.work[g] > work && o.load[g].tokens > load.tokens && o.load[g].samples > load.samples);
         hbp__step_round_remove(&o.round, 7);
-        ck_assert_double_eq_tol(o.load[g], load, load * 1e-9);
-        ck_assert_int_eq(o.tokens[g], tokens);
-        ck_assert_int_eq(o.samples[g], samples);
+        ck_assert_double_eq_tol(o.work[g], work, work * 1e-9);
+        ck_assert_int_eq(o.load[g].tokens, load.tokens);
+        ck_assert_int_eq(o.load[g].samples, load.samples);
         ck_assert_int_lt(o.group[7], 0);
         ck_assert_int_eq(o.round.removals, 1);
         ck_assert_int_eq(o.removed[0], 7);
         hbp__step_round_remove(&o.round, 3);
-        ck_assert_double_eq_tol(o.load[g], 0, load * 1e-9);
-        ck_assert_int_eq(o.tokens[g], 0);
+        ck_assert_double_eq_tol(o.work[g], 0, work * 1e-9);
+        ck_assert_int_eq(o.load[g].tokens, 0);
     }
     close_round(&o);
 }

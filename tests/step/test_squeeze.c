@@ -30,12 +30,12 @@ static int64_t take_some(const ground *g, hbp__step_board *board, int64_t m, int
                 continue;
             }
             taken[count++] = k;
-            group->tokens -= step->tokens[k];
-            group->squares -= step->squares[k];
+            group->load.tokens -= step->tokens[k];
+            group->load.squares -= step->squares[k];
             *link = board->next[k];
         }
-        group->time = group->tokens ? hbp__step_group_time(step, group->degree, group->tokens, group->squares)
-                                    : g->builder.fixed;
+        group->time =
+            group->load.tokens ? hbp__step_group_time(step, group->degree, group->load) : g->builder.fixed;
         slowest = group->time > slowest ? group->time : slowest;
     }
     board->makespan[m] = slowest;
@@ -181,7 +181,7 @@ START_TEST(the_work_is_about_linear)
     }
     double time[2];
     for (int64_t i = 0; i < 2; i++)
-        time[i] = hbp__step_group_time(&g.step, 0, board.group[i].tokens, board.group[i].squares);
+        time[i] = hbp__step_group_time(&g.step, 0, board.group[i].load);
     board.makespan[0] = time[0];
     ck_assert_double_lt(time[1], time[0]);
     int64_t before = g.builder.squeezer.work;

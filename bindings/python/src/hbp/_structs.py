@@ -460,6 +460,7 @@ class StepOptions(Struct):
     max_samples: I32
     equal_samples: I32
     sequence_tokens_per_rank: I64
+    max_vision: I64
 
 
 @struct

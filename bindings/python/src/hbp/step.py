@@ -58,6 +58,7 @@ class StepKeywords(TypedDict, total=False):
     max_samples: int
     equal_samples: bool
     sequence_tokens_per_rank: int
+    max_vision: int
 
 
 def step_options(**options: Unpack[StepKeywords]) -> StepOptions:
@@ -84,9 +85,9 @@ def plan_step(
     recompute "auto", "none" or "all", min_micro_batches, max_micro_batches, micro_batch_multiple, buckets,
     sequence_multiple and pack_multiple (padding), longest_tokens (static-sp: the longest sample of the run),
     tokens_per_rank, max_pack_length and max_samples (the most of a rank or pack), sequence_tokens_per_rank
-    (hybrid-cp: the most of one sample on a rank), sequence_multiple_per_sp and pack_multiple_per_sp (padding
-    that grows with a pack's degree), time_limit_ms (plans may then differ between
-    ranks). solver "exact" needs a solver, which this package does not bring: it is a SolverError. The plan is a
+    (hybrid-cp: the most of one sample on a rank), max_vision (the most vision units of a pack; 0: what memory
+    holds), sequence_multiple_per_sp and pack_multiple_per_sp (padding that grows with a pack's degree),
+    time_limit_ms (plans may then differ between ranks). solver "exact" needs a solver, which this package does not bring: it is a SolverError. The plan is a
     pure function of all of them but the time limit, so that every rank may plan for itself."""
     struct, data = step_options(**options), Lengths.of(lengths)
     return Plan._make(lib.hbp_plan_step, data, cost, ctypes.byref(struct), progress=progress)

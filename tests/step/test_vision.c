@@ -1,0 +1,290 @@
+/* Vision units in a step: what groups hold and take against the cost itself, plans and bounds of small steps
+ * against the exact optimum, and every way of planning against the validator and the replay. */
+#include <math.h>
+
+#include "keep.h"
+#include "lockstep_steps.h"
+#include "step/builder.h"
+#include "stepped.h"
+
+static small_step open_vision(uint64_t seed, int32_t most, double work)
+{
+    static const int32_t ranks[] = {2, 4, 8};
+    small_step s = small_open(seed, (int)(seed % SMALL_KINDS), ranks[seed / SMALL_KINDS % 3], most, work);
+    small_vision(&s, seed / 2);
+    return s;
+}
+
+/* Time, layers and room of random loads, by trying every number of layers. */
+START_TEST(groups_hold_and_take_what_the_cost_says)
+{
+    int64_t held = 0, full = 0;
+    for (uint64_t seed = 0; seed < 90; seed++) {
+        small_step s = open_vision(seed, 9, 1e5);
+        hbp__rng rng = hbp__rng_make(seed, 3, 0);
+        hbp__step step;
+        if (hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step) >= 0 && step.vision) {
+            exact_step e = small_exact(&s);
+            for (int i = 0; i < 60; i++) {
+                int32_t j = (int32_t)hbp__rng_below(&rng, (uint64_t)step.degrees);
+                hbp__load load = {.tokens = 1 + hbp__rng_below(&rng, (uint64_t)step.degree[j].capacity),
+                                  .vision = hbp__rng_below(&rng, 30)};
+                load.squares = (double)load.tokens * 900;
+                int64_t right = exact_holds(&e, 0, load.vision)
+                                    ? exact_load_ns(&e, j, load.tokens, load.squares, load.vision)
+                                    : EXACT_NEVER;
+                ck_assert_int_eq(hbp__step_group_ns(&step, j, load), right);
+                ck_assert_int_eq(hbp__step_holds(&step, j, load), right != EXACT_NEVER);
+                ck_assert((hbp__step_vision_excess(&step, j, load) > 0) == (right == EXACT_NEVER));
+                full += right == EXACT_NEVER;
+                if (right == EXACT_NEVER)
+                    continue;
+                double time = hbp__step_group_time(&step, j, load);
+                ck_assert_double_eq_tol(time, (double)right, 1 + time * 1e-9);
+                held++;
+            }
+        }
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+    ck_assert_int_gt(held, 1000);
+    ck_assert_int_gt(full, 300);
+}
+END_TEST
+
+/* The one that takes longest comes first, with its own tokens, squares and vision units. */
+START_TEST(sequences_are_ordered_by_what_they_take)
+{
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        small_step s = open_vision(seed, 20, 1e5);
+        hbp__step step;
+        if (hbp__step_open(s.context, s.lengths, s.cost, &s.options, &step) >= 0 && step.vision) {
+            int64_t vision = 0, all = 0, room = 0;
+            for (int64_t k = 0; k < step.count; k++) {
+                int64_t units = 0, item = hbp__step_item(&step, k);
+                for (uint32_t i = step.items.sample[item]; i != HBP__NO_SAMPLE;
+                     i = step.items.next ? step.items.next[i] : HBP__NO_SAMPLE)
+                    units += s.vision[i];
+                ck_assert_int_eq(step.vision[k], units);
+                ck_assert_int_eq(step.tokens[k], step.items.size[item]);
+                ck_assert_double_eq(step.squares[k], (double)hbp__items_exact_squares(&step.items, item));
+                ck_assert(!k || step.weight[k] <= step.weight[k - 1]);
+                ck_assert_int_le(step.weight[k] ? 1 : 0, step.tokens[k]);
+                vision += units;
+                room += hbp__step_room(&step, k);
+            }
+            for (int64_t i = 0; i < s.count; i++)
+                all += s.vision[i];
+            ck_assert_int_eq(vision, all);
+            ck_assert_int_eq(room, step.total_tokens);
+        }
+        hbp__step_close(&step);
+        small_close(&s);
+    }
+}
+END_TEST
+
+START_TEST(plans_lie_between_optimum_and_bound)
+{
+    int64_t planned = 0, never = 0, capped = 0;
+    double over = 0, below = 0;
+    for (uint64_t seed = 0; seed < 450; seed++) {
+        small_step s = open_vision(seed, seed % 2 ? 9 : 12, 2e5);
+        if (seed % 3 == 1)
+            small_limit(&s, seed / 3);
+        s.options.micro_batch_multiple = seed % 7 == 3 ? 2 : 0;
+        exact_step e = small_exact(&s);
+        int64_t best = exact_step_ns(&e);
+        stepped plan = stepped_small(&s);
+        if (plan.status < 0) {
+            ck_assert_int_eq(plan.status, HBP_E_INFEASIBLE);
+            ck_assert_int_eq(best, EXACT_NEVER);
+            never++;
+        } else {
+            ck_assert_int_lt(best, EXACT_NEVER);
+            ck_assert_int_le(plan.bound_ns, plan.ns);
+            /* Micro-batches that complete a number may be of dummies in the bound's plans. */
+            if (!s.options.micro_batch_multiple)
+                ck_assert_int_ge(plan.ns, best);
+            ck_assert_msg(plan.bound_ns <= best, "seed %d: bound %lld, optimum %lld", (int)seed,
+                          (long long)plan.bound_ns, (long long)best);
+            planned++;
+            capped += s.options.max_vision > 0;
+            over += (double)plan.ns / (double)best - 1;
+            below += 1 - (double)plan.bound_ns / (double)best;
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(planned, 250);
+    ck_assert_int_gt(capped, 30);
+    ck_assert_int_gt(never, 5);
+    ck_assert_double_lt(over / (double)planned, .03); /* idle ranks filled and numbers completed included */
+    ck_assert_double_lt(below / (double)planned, .05);
+}
+END_TEST
+
+/* Larger than what is solved exactly by the library. */
+START_TEST(searches_come_near_the_optimum)
+{
+    int64_t planned = 0;
+    double over = 0, below = 0;
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(90); seed++) {
+        small_step s = small_open(seed, seed % 3 ? SMALL_EQUAL : SMALL_RECOMPUTE, 8, 24, 3e6);
+        small_vision(&s, seed);
+        if (s.count < 10 || seed % 3 == 0) {
+            small_close(&s);
+            continue;
+        }
+        exact_step e = small_exact(&s);
+        if (exact_step_work(&e) < 4e7) {
+            int64_t best = exact_step_ns(&e);
+            stepped plan = stepped_small(&s);
+            ck_assert((plan.status < 0) == (best == EXACT_NEVER));
+            if (plan.status >= 0) {
+                ck_assert_int_ge(plan.ns, best);
+                ck_assert_int_le(plan.bound_ns, best);
+                over += (double)plan.ns / (double)best - 1;
+                below += 1 - (double)plan.bound_ns / (double)best;
+                planned++;
+            }
+        }
+        small_close(&s);
+    }
+    ck_assert_int_gt(planned, 10);
+    ck_assert_double_lt(over / (double)planned, .05);
+    ck_assert_double_lt(below / (double)planned, .15);
+}
+END_TEST
+
+/* Lengths with a long tail, and images that have nothing to do with them. */
+static hbp_lengths *draw(hbp_context *context, uint64_t seed, int64_t count, const int64_t *tie)
+{
+    hbp__rng rng = hbp__rng_make(seed, 4, 0);
+    uint32_t length[600], vision[600];
+    hbp_lengths *lengths = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        length[i] = 64 + (uint32_t)(hbp__rng_below(&rng, 6000) >> hbp__rng_below(&rng, 5));
+        vision[i] = hbp__rng_below(&rng, 3) ? (uint32_t)hbp__rng_below(&rng, 12) : 0;
+    }
+    hbp_lengths_options options = {.struct_size = sizeof options, .ties = tie, .vision = vision};
+    OK(context, hbp_lengths_create_u32(context, length, count, &options, &lengths));
+    return lengths;
+}
+
+static hbp_cost *charge(hbp_context *context, int32_t lockstep, int32_t uneven, double ns, double bytes)
+{
+    hbp_cost *plain = lockstep_cost(context, 8, lockstep, uneven, 4e7, 0), *cost = NULL;
+    hbp_cost_terms terms = {.struct_size = sizeof terms};
+    OK(context, hbp_cost_get_terms(context, plain, &terms));
+    terms.ns_per_vision = terms.ns_per_token * ns;
+    terms.recompute_vision = .3;
+    terms.vision_bytes = (terms.activation_bytes * terms.layers + terms.logits_bytes) * bytes;
+    OK(context, hbp_cost_create_terms(context, &terms, &cost));
+    hbp_cost_free(plain);
+    return cost;
+}
+
+START_TEST_IN_CONTEXT(every_way_of_planning_counts_vision_units)
+{
+    static const int32_t modes[] = {HBP_STEP_DEFAULT, HBP_STEP_STATIC_SP, HBP_STEP_HOMOGENEOUS_SP,
+                                    HBP_STEP_HYBRID_CP, HBP_STEP_DYNAMIC_CP};
+    for (uint64_t seed = 0; seed < TEST_ROUNDS(24); seed++) {
+        int32_t set = seed % 3 == 1 ? 1 : seed % 3 == 2 ? 4 : 0;
+        hbp_cost *cost = charge(context, set, seed % 2 && set, 500, seed % 4 ? 300 : 0);
+        hbp_lengths *lengths = draw(context, seed, 40 + (int64_t)seed * 7, NULL);
+        int64_t bound_ns, bound = INT64_MAX, ns = INT64_MAX;
+        for (int i = 0; i < 5; i++) {
+            hbp_step_options o = {.struct_size = sizeof o, .mode = modes[i]};
+            o.max_vision = seed % 4 == 3 ? 30 : 0;
+            int64_t here = lockstep_plan_ns(context, cost, lengths, &o, &bound_ns);
+            bound = i ? bound : bound_ns;
+            ns = i ? ns : here;
+            ck_assert_int_le(ns, here); /* the default begins with all of them */
+            ck_assert_int_le(bound, here);
+        }
+        ck_assert_int_gt(bound, 0);
+        hbp_lengths_free(lengths);
+        hbp_cost_free(cost);
+    }
+}
+END_TEST
+
+START_TEST_IN_CONTEXT(options_are_kept_beside_vision_units)
+{
+    hbp_cost *cost = keep(charge(context, 0, 0, 500, 200));
+    int64_t tie[120];
+    for (int64_t i = 0; i < 120; i++)
+        tie[i] = i % 5 ? -1 : i / 10;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        hbp_lengths *lengths = draw(context, seed, 120, seed % 2 ? tie : NULL);
+        hbp_step_options o = {.struct_size = sizeof o, .max_vision = 40};
+        o.tokens_per_rank = seed % 3 == 1 ? 4096 : 0;
+        o.max_samples = seed % 4 == 1 ? 5 : 0;
+        o.sequence_multiple_per_sp = seed % 5 == 1 ? 16 : 0;
+        o.pack_multiple = seed % 5 == 2 ? 128 : 0;
+        o.micro_batch_multiple = seed % 6 == 4 ? 3 : 0;
+        o.equal_samples = seed % 6 == 5;
+        stepped plan = stepped_plan(context, lengths, cost, &o);
+        ck_assert_int_eq(plan.status, HBP_OK);
+        ck_assert_int_gt(plan.bound_ns, 0);
+        hbp_lengths_free(lengths);
+    }
+}
+END_TEST
+
+/* Without a charge and without a cap they change nothing; a charge of nothing is none. */
+START_TEST_IN_CONTEXT(units_that_do_not_count_change_nothing)
+{
+    hbp_cost *plain = keep(charge(context, 0, 0, 0, 0));
+    hbp_lengths *lengths = keep(draw(context, 3, 200, NULL));
+    hbp_step_options o = {.struct_size = sizeof o};
+    stepped with = stepped_plan(context, lengths, plain, &o);
+    o.max_vision = 1000; /* more than all of a micro-batch */
+    stepped capped = stepped_plan(context, lengths, plain, &o);
+    ck_assert_double_eq_tol((double)with.ns, (double)capped.ns, (double)with.ns * .01);
+    ck_assert_int_le(capped.bound_ns, with.ns);
+}
+END_TEST
+
+START_TEST_IN_CONTEXT(what_holds_no_group_is_refused)
+{
+    hbp_cost *cost = keep(charge(context, 0, 0, 500, 300));
+    hbp_lengths_options v = {.struct_size = sizeof v, .vision = (uint32_t[]){3, 9, 4, 5}};
+    hbp_step_options o = {.struct_size = sizeof o, .max_vision = 5};
+    hbp_lengths *lengths = NULL;
+    hbp_plan *plan = NULL;
+    OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
+    FAILS(context, HBP_E_INFEASIBLE, "sample 1 has 9 vision units; max_vision is 5 (9 would do)",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    hbp_lengths_free(lengths);
+    lengths = NULL;
+    v.ties = (int64_t[]){7, -1, 7, -1};
+    o.max_vision = 6;
+    v.vision = (uint32_t[]){3, 1, 4, 5};
+    OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
+    FAILS(context, HBP_E_INFEASIBLE, "with its tied samples has 7 vision units; max_vision is 6 (7 would do)",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    o.max_vision = -1;
+    FAILS(context, HBP_E_INVALID, "hbp_step_options.max_vision is -1; it must lie in 0..",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    o.max_vision = 0;
+    o.mode = HBP_STEP_PAPER;
+    FAILS(context, HBP_E_INVALID, "mode paper does not plan for vision units, which the lengths have 13 of",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    hbp_lengths_free(lengths);
+    lengths = NULL;
+    v = (hbp_lengths_options){.struct_size = sizeof v, .vision = (uint32_t[]){3, 2000000, 4, 5}};
+    o.mode = HBP_STEP_DEFAULT;
+    OK(context, hbp_lengths_create_u32(context, (uint32_t[]){50, 20, 30, 40}, 4, &v, &lengths));
+    FAILS(context, HBP_E_INFEASIBLE,
+          "sample 1 has 20 tokens with padding and 2000000 vision units; no SP group has memory for both",
+          hbp_plan_step(context, lengths, cost, &o, &plan));
+    ck_assert_ptr_null(plan);
+    hbp_lengths_free(lengths);
+}
+END_TEST
+
+TEST_MAIN("vision", groups_hold_and_take_what_the_cost_says, sequences_are_ordered_by_what_they_take,
+          plans_lie_between_optimum_and_bound, searches_come_near_the_optimum,
+          every_way_of_planning_counts_vision_units, options_are_kept_beside_vision_units,
+          units_that_do_not_count_change_nothing, what_holds_no_group_is_refused)
