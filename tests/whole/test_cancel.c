@@ -177,10 +177,10 @@ TEST_SUITE_FUNCTION
 {
     Suite *suite = suite_create("cancel");
     TCase *cases = tcase_create("cancel");
-    const char *print = getenv("HBP_CANCEL");
+    const char *asked = getenv("HBP_CANCEL");
+    int print =
+        asked && sscanf(asked, "%" SCNd64 " %" SCNd64 " %199[^\n]", &samples, &step_samples, name) >= 2;
     if (print) {
-        ck_assert_int_ge(sscanf(print, "%" SCNd64 " %" SCNd64 " %199[^\n]", &samples, &step_samples, name),
-                         2);
         tcase_add_test(cases, print_every_call);
     } else {
         tcase_add_loop_test(cases, a_call_hears_a_cancel, 0, CALLS);
