@@ -414,17 +414,24 @@ static const every_call EVERY_CALL[] = {
 
 #define EVERY_CALLS ((int)(sizeof EVERY_CALL / sizeof *EVERY_CALL))
 
-/* main of a test program: `test` for each call, _i being its number, in a case that has the call's name. */
-static inline int every_main(const char *name, const TTest *test)
+/* Adds `test` for each call, _i being its number, in a case that has the call's name. */
+static inline void every_add(Suite *suite, const TTest *test)
 {
-    Suite *suite = suite_create(name);
     for (int i = 0; i < EVERY_CALLS; i++) {
         TCase *cases = tcase_create(EVERY_CALL[i].name);
         tcase_set_timeout(cases, 120);
         tcase_add_loop_test(cases, test, i, i + 1);
         suite_add_tcase(suite, cases);
     }
-    return test_run(suite);
 }
+
+/* The suite of `test` alone. */
+#define EVERY_MAIN(name, test)                                                                               \
+    TEST_SUITE_FUNCTION                                                                                      \
+    {                                                                                                        \
+        Suite *suite = suite_create(name);                                                                   \
+        every_add(suite, test);                                                                              \
+        return suite;                                                                                        \
+    }
 
 #endif

@@ -2,12 +2,22 @@
 #ifndef HBP_TESTS_PLACE_H
 #define HBP_TESTS_PLACE_H
 
-#include "data/flow.h"
-#include "data/rank_states.h"
-#include "data/task_flows.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/rank_states.h"
+#include "data/tasks/task_flows.h"
 #include "graphs.h"
-#include "tasks/place.h"
-#include "tasks/place_board.h"
+#include "tasks/place/place.h"
+#include "tasks/place/place_board.h"
+
+/* hbp__place_slices, with the message of slices that do not fit. */
+static inline hbp_status place_slices(hbp_context *context, const hbp__task_problem *problem,
+                                      const hbp__task_slices *slices, int32_t placement,
+                                      const hbp_task_schedule *previous, int32_t *ranks)
+{
+    hbp__misfit misfit;
+    hbp_status status = hbp__place_slices(context, problem, slices, placement, previous, ranks, &misfit);
+    return status == HBP_E_INFEASIBLE ? hbp__misfit_fail(context, &misfit) : status;
+}
 
 /* A graph with all that placing needs, and slices. */
 typedef struct place_case {
@@ -106,7 +116,8 @@ static inline void close_case(place_case *c)
     free(c->ranks);
 }
 
-/* Bytes of the fullest rank, by data/rank_states.h; each rank's go to `bytes` [gpus], which may be NULL. */
+/* Bytes of the fullest rank, by data/tasks/rank_states.h; each rank's go to `bytes` [gpus], which may be
+ * NULL. */
 static inline int64_t peak_of(place_case *c, const int32_t *ranks, int64_t *bytes)
 {
     hbp__rank_states states;

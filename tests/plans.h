@@ -5,8 +5,8 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/plan.h"
 #include "test.h"
 
 typedef struct plans_shape {
@@ -210,7 +210,7 @@ static inline int64_t plans_pack(plans_walk *w, int64_t rank, int64_t sp, int64_
     plan->pack_bytes[p] = drawn * 1000 + padded;
     if (shape->cost) {
         int32_t row = hbp__cost_row(shape->cost, (int32_t)sp);
-        hbp__load load = {padded, (double)squares, vision};
+        hbp__load load = {.tokens = padded, .squares = (double)squares, .vision = vision};
         plan->pack_ns[p] = hbp__cost_pack_ns(shape->cost, row, recompute, load);
         plan->pack_bytes[p] = hbp__cost_pack_bytes(shape->cost, row, recompute, load);
     }

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#include "io/little_endian.h"
-#include "io/msgpack_buffer.h"
-#include "io/msgpack_scan.h"
-#include "io/plan_format.h"
-#include "io/zipped.h"
+#include "io/file/little_endian.h"
+#include "io/file/zipped.h"
+#include "io/msgpack/msgpack_buffer.h"
+#include "io/msgpack/msgpack_scan.h"
+#include "io/plan/plan_format.h"
 
 /* Writes `crc` behind the short text `key` in [at, end), where a 32-bit number stands there. */
 static inline void reseal_number(uint8_t *at, const uint8_t *end, const char *key, uint32_t crc)

@@ -140,10 +140,11 @@ HWLOC_PLUGINS_PATH=/nowhere ASAN_OPTIONS=detect_stack_use_after_return=1 run_tes
 check "the same plan from gcc and clang" same_digest
 check "the same step plan from gcc and clang" same_step
 check "the same record from gcc and clang" same_record
-build tsan "whole_test_threads base_test_worker base_test_parallel epoch_test_batches_plan step_test_stepper step_test_stepper_threads executor_test_local" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
-    CK_FORK=no run_tests "threads, clang" build/tsan -R '^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
+threads='^(whole/test_threads|base/test_(worker|parallel)|epoch/test_batches_plan|step/test_stepper(_threads)?|executor/test_local)$'
+build tsan "whole_tests base_tests epoch_tests step_tests executor_tests" -DHBP_TESTS="$threads" -DHBP_BUILD_BENCHMARKS=OFF -DHBP_MPI=OFF &&
+    CK_FORK=no run_tests "threads, clang" build/tsan -R "$threads"
 [ $long = 0 ] ||
-    HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_test_bounds
+    HBP_LONG=1 CK_FORK=no check "no option contradicts a bound, thousands of pairs" build/release/tests/whole_tests test_bounds
 [ $long = 0 ] || fuzz
 
 printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed

@@ -1,14 +1,14 @@
-/* Files of one object (io/table_file.h) as bytes, and the harm that is done to them: whatever the object, a
- * reader finds it, takes little memory and leaves nothing behind. */
+/* Files of one object (io/table/table_file.h) as bytes, and the harm that is done to them: whatever the
+ * object, a reader finds it, takes little memory and leaves nothing behind. */
 #ifndef HBP_TESTS_TABLE_FILES_H
 #define HBP_TESTS_TABLE_FILES_H
 
-#include "failing.h"
 #include "files.h"
+#include "harm.h"
 #include "keep.h"
 #include "reseal.h"
 
-#include "io/table_file.h"
+#include "io/table/table_file.h"
 
 /* Saves the object at a level of zlib and returns the file's bytes; the test frees them. */
 static inline uint8_t *table_saved(hbp_context *context, const hbp__table_format *format, const void *object,
@@ -56,97 +56,69 @@ static inline void table_expect_same(const hbp__table *table, const void *a, con
                              ((char *const *)hbp__table_cells(b, &table->names[i]))[row]);
 }
 
-/* A load that fails as it should: a status of bad files, a message, nothing left, little memory taken. */
-static inline void table_expect_bad(hbp_context *context, failing *f, const hbp__table_format *format,
-                                    const void *data, size_t bytes, const char *what, size_t at)
+/* Files of an object. */
+typedef struct table_file {
+    const hbp__table_format *format;
+    const void *object;
+} table_file;
+
+static inline hbp_status table_load_harmed(hbp_context *context, const void *user, const void *data,
+                                           size_t bytes, void **out)
 {
-    void *object;
-    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that a sanitizer sees a read past the end */
-    ck_assert_ptr_nonnull(copy);
-    memcpy(copy, data, bytes);
-    int64_t live = f->live;
-    f->peak_bytes = f->bytes;
-    hbp_status status = table_load(context, format, copy, bytes, &object);
-    ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "%s at %d: %s", what, (int)at,
-                  hbp_status_name(status));
-    ck_assert_ptr_null(object);
-    ck_assert_str_ne(hbp_context_message(context), "");
-    ck_assert_int_eq(f->live, live);
-    ck_assert_int_lt(f->peak_bytes - f->bytes, 1 << 20);
-    free(copy);
+    return table_load(context, ((const table_file *)user)->format, data, bytes, out);
 }
 
-static const uint8_t table_masks[] = {0x01, 0x80, 0xff, 0x20};
+static inline void table_release(hbp_context *context, const void *user, void *object)
+{
+    hbp__table_free(&context->memory, ((const table_file *)user)->format->table, object);
+}
+
+/* Columns and names are what they were. What may change is what nobody relies on: sums, and keys that are
+ * passed over. */
+static inline void table_expect_cells(hbp_context *context, const void *user, void *object)
+{
+    const table_file *file = user;
+    hbp__table cells = *file->format->table;
+    cells.number_count = 0;
+    OK(context, file->format->check(context, object));
+    table_expect_same(&cells, file->object, object);
+}
+
+static inline harm_kind table_kind(const table_file *file)
+{
+    return (harm_kind){table_load_harmed, table_release, reseal_tasks, table_expect_cells, file};
+}
 
 /* Every changed byte, every cut and a byte more. */
-static inline void table_finds_changes(const hbp__table_format *format, const void *object)
+static inline void table_finds_changes(hbp_context *context, const hbp__table_format *format,
+                                       const void *object)
 {
+    const table_file file = {format, object};
+    const harm_kind kind = table_kind(&file);
     for (int level = 0; level < 2; level++) {
-        failing f;
-        hbp_context *context = failing_context(&f, NULL, NULL);
         size_t bytes;
         uint8_t *data = table_saved(context, format, object, level, &bytes);
         void *back;
         OK(context, table_load(context, format, data, bytes, &back));
         table_expect_same(format->table, object, back);
         hbp__table_free(&context->memory, format->table, back);
-        for (size_t at = 0; at < bytes; at++)
-            for (size_t m = 0; m < sizeof table_masks; m++) {
-                data[at] ^= table_masks[m];
-                table_expect_bad(context, &f, format, data, bytes, "changed byte", at);
-                data[at] ^= table_masks[m];
-            }
-        for (size_t cut = 0; cut < bytes; cut++)
-            table_expect_bad(context, &f, format, data, cut, "cut", cut);
-        uint8_t *longer = malloc(bytes + 1);
-        ck_assert_ptr_nonnull(longer);
-        memcpy(longer, data, bytes);
-        longer[bytes] = 0;
-        table_expect_bad(context, &f, format, longer, bytes + 1, "one byte more", bytes);
-        free(longer);
+        harm_found(&kind, data, bytes);
         free(data);
-        hbp_context_free(context);
     }
 }
 
-/* Every changed byte behind right checksums: columns and names are what they were, or the file is refused.
- * What may change is what nobody relies on: sums, and keys that are passed over. */
-static inline void table_bears_changes(const hbp__table_format *format, const void *object)
+/* Every changed byte behind right checksums. */
+static inline void table_bears_changes(hbp_context *context, const hbp__table_format *format,
+                                       const void *object)
 {
-    failing f;
-    hbp_context *context = failing_context(&f, NULL, NULL);
-    size_t bytes, loaded = 0, refused = 0;
-    void *back;
-    uint8_t *data = table_saved(context, format, object, 0, &bytes), *changed = malloc(bytes);
-    hbp__table cells = *format->table;
-    cells.number_count = 0;
-    ck_assert_ptr_nonnull(changed);
-    for (size_t at = 0; at < bytes; at++)
-        for (size_t m = 0; m < sizeof table_masks; m++) {
-            memcpy(changed, data, bytes);
-            changed[at] ^= table_masks[m];
-            reseal_tasks(changed, bytes);
-            int64_t live = f.live;
-            f.peak_bytes = f.bytes;
-            hbp_status status = table_load(context, format, changed, bytes, &back);
-            ck_assert_int_lt(f.peak_bytes - f.bytes, 1 << 20);
-            if (status == HBP_OK) {
-                OK(context, format->check(context, back));
-                table_expect_same(&cells, object, back);
-                loaded++;
-            } else {
-                ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "byte %d: %s", (int)at,
-                              hbp_status_name(status));
-                refused++;
-            }
-            hbp__table_free(&context->memory, format->table, back);
-            ck_assert_int_eq(f.live, live);
-        }
+    const table_file file = {format, object};
+    const harm_kind kind = table_kind(&file);
+    size_t bytes, refused;
+    uint8_t *data = table_saved(context, format, object, 0, &bytes);
+    size_t loaded = harm_borne(&kind, data, bytes, bytes, &refused);
     ck_assert_uint_gt(loaded, 0);
     ck_assert_uint_gt(refused, 5 * loaded);
-    free(changed);
     free(data);
-    hbp_context_free(context);
 }
 
 /* The number behind `key` in [data, data + bytes) as any other, in as many bytes as it takes. */
@@ -196,6 +168,8 @@ static inline const char *table_count_name(const hbp__table *table, int32_t numb
 /* A small file that claims many rows, or many bytes, of each column. */
 static inline void table_takes_what_it_can_fill(const hbp__table_format *format, const void *object)
 {
+    const table_file file = {format, object};
+    const harm_kind kind = table_kind(&file);
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
     size_t bytes, grown;
@@ -207,7 +181,7 @@ static inline void table_takes_what_it_can_fill(const hbp__table_format *format,
         for (int power = n < 0 ? 0 : 8; key && power < 64; power++) {
             uint8_t *changed = with_number(data, bytes, key, UINT64_C(1) << power, &grown);
             changed = rehead(changed, &grown);
-            table_expect_bad(context, &f, format, changed, grown, key, (size_t)power);
+            harm_refused(context, &f, &kind, changed, grown, key, (size_t)power);
             free(changed);
         }
     }
@@ -257,6 +231,15 @@ static inline void table_leaves_nothing(hbp_context *context, const hbp__table_f
     ck_assert_int_le(folder_count(folder), 1);
     folder_remove(folder);
     free(s.data);
+}
+
+/* All of it. */
+static inline void table_bears_harm(hbp_context *context, const hbp__table_format *format, const void *object)
+{
+    table_finds_changes(context, format, object);
+    table_bears_changes(context, format, object);
+    table_takes_what_it_can_fill(format, object);
+    table_leaves_nothing(context, format, object);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "data/task_schedule.h"
+#include "data/tasks/task_schedule.h"
 
 static inline char *task_columns_name(const char *before, int64_t number, const char *after)
 {

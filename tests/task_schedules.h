@@ -4,8 +4,8 @@
 #define HBP_TESTS_TASK_SCHEDULES_H
 
 #include "cost/scaling.h"
-#include "data/machine.h"
-#include "data/task_schedule.h"
+#include "data/machine/machine.h"
+#include "data/tasks/task_schedule.h"
 #include "graphs.h"
 
 /* A schedule and all that it was made of. */

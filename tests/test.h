@@ -1,4 +1,4 @@
-/* What every test program shares: Check, a context, and a main. */
+/* What every test file shares: Check, a context, and its suite. */
 #ifndef HBP_TESTS_TEST_H
 #define HBP_TESTS_TEST_H
 
@@ -51,33 +51,55 @@ static inline hbp_context *test_context(void)
                       #call, hbp_context_message(context), (text));                                          \
     } while (0)
 
-/* Runs the suite; returns the program's exit status. */
-static inline int test_run(Suite *suite)
+/* A test function, run for each _i from `first` to before `after`. */
+typedef struct test_entry {
+    const TTest *test;
+    int first, after;
+} test_entry;
+
+typedef void test_fixture(void);
+
+/* The suite of `count` functions between `setup` and `teardown` (NULL: nothing), each in a case of its own
+ * name, by which Check and the second argument of tests/runner.c choose it. */
+static inline Suite *test_suite(const char *name, test_fixture *setup, test_fixture *teardown,
+                                const test_entry *entry, size_t count)
 {
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    Suite *suite = suite_create(name);
+    for (size_t i = 0; i < count; i++) {
+        TCase *cases = tcase_create(entry[i].test->name);
+        tcase_set_timeout(cases, 400);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_loop_test(cases, entry[i].test, entry[i].first, entry[i].after);
+        suite_add_tcase(suite, cases);
+    }
+    return suite;
 }
 
-/* Runs the test functions (START_TEST names) given as arguments, between `setup` and `teardown`
- * (NULL: nothing); main of a test program. */
+/* What tests/runner.c calls in a test file: TEST_SUITE is a name of the file's own (tests/CMakeLists.txt). */
+#define TEST_SUITE_FUNCTION                                                                                  \
+    Suite *TEST_SUITE(void);                                                                                 \
+    Suite *TEST_SUITE(void)
+
+/* The suite of a file: its test functions (START_TEST names) between `setup` and `teardown`, ... */
 #define TEST_MAIN_WITH(name, setup, teardown, ...)                                                           \
-    int main(void)                                                                                           \
+    TEST_SUITE_FUNCTION                                                                                      \
     {                                                                                                        \
-        Suite *suite = suite_create(name);                                                                   \
-        TCase *cases = tcase_create(name);                                                                   \
-        tcase_set_timeout(cases, 400);                                                                       \
-        tcase_add_checked_fixture(cases, setup, teardown);                                                   \
         const TTest *tests[] = {__VA_ARGS__};                                                                \
+        test_entry entry[sizeof tests / sizeof *tests];                                                      \
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                            \
-            tcase_add_test(cases, tests[i]);                                                                 \
-        suite_add_tcase(suite, cases);                                                                       \
-        return test_run(suite);                                                                              \
+            entry[i] = (test_entry){tests[i], 0, 1};                                                         \
+        return test_suite(name, setup, teardown, entry, sizeof entry / sizeof *entry);                       \
     }
 
-/* The same without a fixture. */
+/* ... the same without a fixture, ... */
 #define TEST_MAIN(name, ...) TEST_MAIN_WITH(name, NULL, NULL, __VA_ARGS__)
+
+/* ... and of entries {function, first, after}. */
+#define TEST_MAIN_LOOPS(name, setup, teardown, ...)                                                          \
+    TEST_SUITE_FUNCTION                                                                                      \
+    {                                                                                                        \
+        const test_entry entry[] = {__VA_ARGS__};                                                            \
+        return test_suite(name, setup, teardown, entry, sizeof entry / sizeof *entry);                       \
+    }
 
 #endif

@@ -190,9 +190,9 @@ HBP_API hbp_status hbp_plan_copy_loss_weights(hbp_context *context, const hbp_pl
                                               int32_t normaliser, double *weights, int64_t capacity,
                                               int64_t *count);
 
-/* Checks every promise of the plan (docs: plan); with `lengths` also that each sample is there once with its
- * length, with `cost` also memory, degrees and predicted times. Either may be NULL. HBP_E_INVALID names the
- * first breach. O(samples). Thread: one per context. */
+/* Checks every promise of the plan (docs: contract); with `lengths` also that each sample is there once with
+ * its length, with `cost` also memory, degrees and predicted times. Either may be NULL. HBP_E_INVALID names
+ * the first breach. O(samples). Thread: one per context. */
 HBP_API hbp_status hbp_plan_validate(hbp_context *context, const hbp_plan *plan, const hbp_lengths *lengths,
                                      const hbp_cost *cost);
 

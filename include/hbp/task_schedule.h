@@ -14,8 +14,9 @@ HBP_BEGIN_DECLS
 /* A schedule is these tables:
  *
  *   MetaOp -> a chain of L like operators of one task (section 3.1); its level: the longest path to it
- *   wave   -> first slice. Slices of one wave are of different MetaOps, need nothing of one another and run
- * on disjoint GPUs slice  -> MetaOp; its first operator there; operators; GPUs; set of ranks; start, end
+ *   wave   -> first slice. Slices of one wave are of different MetaOps, need nothing of one another and
+ *             run on disjoint GPUs
+ *   slice  -> MetaOp; its first operator there; operators; GPUs; set of ranks; start, end
  *   group  -> a set of ranks, ascending: every communicator that a run needs, each once
  *   rank   -> busy time; peak bytes
  *

@@ -1,16 +1,22 @@
+/* A context from its making to its end, and what its owner asks of it. */
 #include "base/context.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/escape.h"
 #include "base/options.h"
 #include "base/scratch.h"
 
 void hbp_context_options_init(hbp_context_options *options, uint32_t struct_size)
 {
     hbp__struct_init(options, struct_size);
+}
+
+hbp_context *hbp__context_new(const hbp__memory *memory)
+{
+    hbp_context *context = hbp__new_zero(memory, 1, sizeof *context);
+    if (!context)
+        return NULL;
+    context->memory = *memory;
+    atomic_init(&context->cancel, 0);
+    return context;
 }
 
 hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **context)
@@ -32,13 +38,11 @@ hbp_status hbp_context_create(const hbp_context_options *options, hbp_context **
             return HBP_E_INVALID;
         memory = (hbp__memory){hooks.alloc, hooks.resize, hooks.release, hooks.user};
     }
-    hbp_context *fresh = hbp__new_zero(&memory, 1, sizeof *fresh);
+    hbp_context *fresh = hbp__context_new(&memory);
     if (!fresh)
         return HBP_E_NO_MEMORY;
-    fresh->memory = memory;
     fresh->progress = all.progress;
     fresh->progress_user = all.progress_user;
-    atomic_init(&fresh->cancel, 0);
     *context = fresh;
     return HBP_OK;
 }
@@ -71,76 +75,5 @@ hbp_status hbp_context_set_solver(hbp_context *context, const hbp_solver *solver
     if (solver && !known.solve)
         return hbp__fail(context, HBP_E_INVALID, "hbp_solver.solve is NULL");
     context->solver = solver;
-    return HBP_OK;
-}
-
-hbp_status hbp__enter(hbp_context *context)
-{
-    return context ? hbp__forgive(context) : HBP_E_INVALID;
-}
-
-hbp_status hbp__forgive(hbp_context *context)
-{
-    context->message[0] = '\0';
-    return HBP_OK;
-}
-
-hbp_status hbp__fail(hbp_context *context, hbp_status status, const char *format, ...)
-{
-    if (context) {
-        char whole[HBP__MESSAGE_BYTES + 4096]; /* with the longest path that a system opens */
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(whole, sizeof whole, format, arguments);
-        va_end(arguments);
-        hbp__escape(context->message, sizeof context->message, whole);
-    }
-    return status;
-}
-
-hbp_status hbp__fail_memory(hbp_context *context, const char *what)
-{
-    return hbp__fail(context, HBP_E_NO_MEMORY, "out of memory for %s", what);
-}
-
-hbp_status hbp__tick(hbp_context *context, const char *stage, int64_t done, int64_t total)
-{
-    int cancelled = atomic_exchange_explicit(&context->cancel, 0, memory_order_relaxed);
-    if (context->parent) /* which clears the request itself */
-        cancelled |= atomic_load_explicit(&context->parent->cancel, memory_order_relaxed);
-    if (!cancelled && context->progress) {
-        hbp_progress progress = {sizeof progress, stage, done, total};
-        cancelled = context->progress(context->progress_user, &progress) != 0;
-    }
-    if (cancelled)
-        return hbp__fail(context, HBP_E_CANCELLED, "cancelled in stage %s", stage);
-    return HBP_OK;
-}
-
-hbp_status hbp__copy(hbp_context *context, void *to, const void *from, uint64_t bytes)
-{
-    for (uint64_t at = 0; at < bytes; at += HBP__TICK_BYTES) {
-        if (at)
-            HBP__TRY(hbp__tick(context, "copy", (int64_t)at, (int64_t)bytes));
-        memcpy((char *)to + at, (const char *)from + at,
-               (size_t)(bytes - at < HBP__TICK_BYTES ? bytes - at : HBP__TICK_BYTES));
-    }
-    return HBP_OK;
-}
-
-hbp_status hbp__zero(hbp_context *context, void *to, uint64_t bytes)
-{
-    for (uint64_t at = 0; at < bytes; at += HBP__TICK_BYTES) {
-        if (at)
-            HBP__TRY(hbp__tick(context, "zero", (int64_t)at, (int64_t)bytes));
-        memset((char *)to + at, 0, (size_t)(bytes - at < HBP__TICK_BYTES ? bytes - at : HBP__TICK_BYTES));
-    }
-    return HBP_OK;
-}
-
-hbp_status hbp__require(hbp_context *context, const void *pointer, const char *name)
-{
-    if (!pointer)
-        return hbp__fail(context, HBP_E_INVALID, "%s is NULL", name);
     return HBP_OK;
 }

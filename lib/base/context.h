@@ -31,6 +31,10 @@ struct hbp_context {
 #define HBP__PRINTF(text, first)
 #endif
 
+/* A context of one's own for a thread that works for a call; hbp_context_free ends it. NULL: out of memory.
+ */
+hbp_context *hbp__context_new(const hbp__memory *memory);
+
 /* First line of every public function that takes a context: clears the message. HBP_E_INVALID for NULL. */
 hbp_status hbp__enter(hbp_context *context);
 

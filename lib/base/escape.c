@@ -22,7 +22,7 @@ static int is_control(const char *text, int bytes)
 
 /* What stands for the character at `text`, up to 4 bytes into `out`; returns their number, and how many bytes
  * of `text` they stand for. */
-static int64_t show(const char *text, char out[4], int64_t *taken)
+static int64_t show_character(const char *text, char out[4], int64_t *taken)
 {
     static const char digits[] = "0123456789abcdef";
     int bytes = hbp__utf8_bytes(text);
@@ -41,12 +41,12 @@ static int64_t show(const char *text, char out[4], int64_t *taken)
 }
 
 /* Writes what fits into [to, end); returns where it stopped, and in *rest what of `text` is left. */
-static char *put(char *to, const char *end, const char *text, const char **rest)
+static char *put_escaped(char *to, const char *end, const char *text, const char **rest)
 {
     char out[4];
     int64_t taken;
     while (*text) {
-        int64_t length = show(text, out, &taken);
+        int64_t length = show_character(text, out, &taken);
         if (length > end - to)
             break;
         memcpy(to, out, (size_t)length);
@@ -62,16 +62,16 @@ void hbp__escape(char *to, int64_t room, const char *text)
     const char *rest;
     char out[4];
     int64_t taken, left = 0, half = (room - 1 - (int64_t)strlen(GAP)) / 2;
-    char *end = put(to, to + room - 1, text, &rest);
+    char *end = put_escaped(to, to + room - 1, text, &rest);
     if (*rest) {
-        end = put(to, to + half, text, &rest);
+        end = put_escaped(to, to + half, text, &rest);
         memcpy(end, GAP, strlen(GAP));
         end += strlen(GAP);
         for (const char *at = rest; *at; at += taken)
-            left += show(at, out, &taken);
+            left += show_character(at, out, &taken);
         for (; left > half; rest += taken)
-            left -= show(rest, out, &taken);
-        end = put(end, to + room - 1, rest, &rest);
+            left -= show_character(rest, out, &taken);
+        end = put_escaped(end, to + room - 1, rest, &rest);
     }
     *end = '\0';
 }

@@ -27,7 +27,7 @@ int hbp__read_whole(const char *text, int64_t bytes, int64_t *out)
 }
 
 /* value x 10^exponent; one rounding while value and 10^|exponent| are exact (Clinger 1990, the fast path). */
-static double scale(double value, int64_t exponent)
+static double scale_decimal(double value, int64_t exponent)
 {
     static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -99,9 +99,37 @@ int hbp__read_decimal(const char *text, int64_t bytes, double *out)
     if (used < bytes &&
         ((text[used] != 'e' && text[used] != 'E') || !read_exponent(text + used, bytes - used, &exponent)))
         return 0;
-    double result = scale((double)value, exponent);
+    double result = scale_decimal((double)value, exponent);
     if (!(result <= 1.7976931348623157e308))
         return 0;
     *out = negative ? -result : result;
     return 1;
+}
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+int hbp__read_i64(const char *text, int64_t bytes, int64_t *out)
+{
+    while (bytes && is_blank(*text))
+        text++, bytes--;
+    while (bytes && is_blank(text[bytes - 1]))
+        bytes--;
+    int negative = bytes && *text == '-';
+    if (bytes && (*text == '-' || *text == '+'))
+        text++, bytes--;
+    int64_t value = 0;
+    int fits = 1;
+    for (int64_t i = 0; i < bytes; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        int64_t digit = negative ? '0' - text[i] : text[i] - '0';
+        fits = fits && hbp__mul_i64(value, 10, &value) && hbp__add_i64(value, digit, &value);
+    }
+    if (!bytes)
+        return 0;
+    *out = value;
+    return fits ? 1 : -1;
 }

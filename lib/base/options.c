@@ -70,11 +70,18 @@ hbp_status hbp__view_write(void *caller, const void *object, const void *view, u
     return object ? HBP_OK : HBP_E_INVALID;
 }
 
+hbp_status hbp__check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
+                            int64_t most)
+{
+    if (value >= least && value <= most)
+        return HBP_OK;
+    return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must lie in %lld..%lld", name, (long long)value,
+                     (long long)least, (long long)most);
+}
+
 hbp_status hbp__check_ranges(hbp_context *context, const hbp__range *fields, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %d; it must lie in %d..%d", fields[i].name,
-                             (int)fields[i].value, (int)fields[i].least, (int)fields[i].most);
+        HBP__TRY(hbp__check_range(context, fields[i].name, fields[i].value, fields[i].least, fields[i].most));
     return HBP_OK;
 }

@@ -19,12 +19,22 @@ void hbp__struct_init(void *structure, uint32_t struct_size);
 hbp_status hbp__options_read(hbp_context *context, void *all, uint32_t known_size, const void *caller,
                              const char *name);
 
+/* HBP_E_INVALID, with `name`, for a value out of its range: the one text that says so. `name` is the field as
+ * the caller knows it, with its struct or call: "hbp_step_options.effort", "epoch: effort". */
+hbp_status hbp__check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
+                            int64_t most);
+
+/* The same of field `field` of the struct that `options` points to, on behalf of a function that returns it.
+ */
+#define HBP__CHECK_RANGE(context, prefix, options, field, least, most)                                       \
+    HBP__TRY(hbp__check_range(context, prefix #field, (options)->field, least, most))
+
 /* A field and what it may be. */
 typedef struct hbp__range {
     const char *name;
-    int32_t value;
-    int32_t least;
-    int32_t most;
+    int64_t value;
+    int64_t least;
+    int64_t most;
 } hbp__range;
 
 /* HBP_E_INVALID, naming it, for the first of `fields` [count] that is out of its range. */

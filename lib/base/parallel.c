@@ -35,7 +35,7 @@ static hbp_status do_job(hbp_context *context, const shared *s, int64_t job)
 }
 
 /* The next job, or -1 when none is to begin any more. */
-static int64_t take(shared *s)
+static int64_t take_job(shared *s)
 {
     pthread_mutex_lock(&s->mutex);
     int64_t job = s->status >= 0 && s->next < s->jobs ? s->next++ : -1;
@@ -55,10 +55,10 @@ static void note_failure(shared *s, const hbp_context *context, int64_t job, hbp
     pthread_mutex_unlock(&s->mutex);
 }
 
-static void *help(void *argument)
+static void *run_helper(void *argument)
 {
     const helper *h = argument;
-    for (int64_t job; (job = take(h->all)) >= 0;) {
+    for (int64_t job; (job = take_job(h->all)) >= 0;) {
         hbp_status status = do_job(h->context, h->all, job);
         if (status < 0)
             note_failure(h->all, h->context, job, status);
@@ -67,19 +67,17 @@ static void *help(void *argument)
 }
 
 /* Starts up to `count` helpers; fewer where memory or threads are short. */
-static void start(hbp_context *context, shared *all, helper *helpers, int32_t count)
+static void start_helpers(hbp_context *context, shared *all, helper *helpers, int32_t count)
 {
-    hbp_allocator hooks = {sizeof hooks, context->memory.alloc, context->memory.resize,
-                           context->memory.release, context->memory.user};
-    hbp_context_options options = {.struct_size = sizeof options, .allocator = &hooks};
     for (int32_t i = 0; i < count; i++) {
         helper *h = &helpers[i];
         h->all = all;
-        if (hbp_context_create(&options, &h->context) < 0)
+        h->context = hbp__context_new(&context->memory);
+        if (!h->context)
             return;
         h->context->solver = context->solver;
         h->context->parent = context;
-        h->is_running = hbp__thread_start(&h->thread, help, h);
+        h->is_running = hbp__thread_start(&h->thread, run_helper, h);
         if (!h->is_running)
             return;
     }
@@ -89,7 +87,7 @@ static void start(hbp_context *context, shared *all, helper *helpers, int32_t co
 static void take_part(hbp_context *context, shared *all, const helper *helpers, int32_t count)
 {
     hbp_status status = HBP_OK;
-    for (int64_t job; status >= 0 && (job = take(all)) >= 0;) {
+    for (int64_t job; status >= 0 && (job = take_job(all)) >= 0;) {
         status = do_job(context, all, job);
         if (status < 0)
             note_failure(all, context, job, status);
@@ -110,7 +108,7 @@ hbp_status hbp__parallel(hbp_context *context, int32_t threads, int64_t jobs, hb
         hbp__delete(&context->memory, helpers);
         return hbp__fail(context, HBP_E_SYSTEM, "the system has no mutex left for planning");
     }
-    start(context, &all, helpers, count);
+    start_helpers(context, &all, helpers, count);
     take_part(context, &all, helpers, count);
     for (int32_t i = 0; i < count; i++) {
         if (helpers[i].is_running)

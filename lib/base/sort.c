@@ -11,7 +11,7 @@ typedef struct sort_row {
 } sort_row;
 
 /* Nobody asks for a sort without a context to stop. */
-static hbp_status tick(hbp_context *context, int64_t row, int64_t rows)
+static hbp_status tick_sort(hbp_context *context, int64_t row, int64_t rows)
 {
     return context ? hbp__tick_row(context, "sort", row, rows) : HBP_OK;
 }
@@ -22,7 +22,7 @@ static hbp_status scatter(hbp_context *context, const sort_row *from, sort_row *
 {
     memset(starts, 0, DIGITS * sizeof *starts);
     for (int64_t i = 0; i < count; i++) {
-        HBP__TRY(tick(context, i, count));
+        HBP__TRY(tick_sort(context, i, count));
         starts[(from[i].key >> shift) & (DIGITS - 1)]++;
     }
     int64_t sum = 0;
@@ -32,7 +32,7 @@ static hbp_status scatter(hbp_context *context, const sort_row *from, sort_row *
         sum += here;
     }
     for (int64_t i = 0; i < count; i++) {
-        HBP__TRY(tick(context, i, count));
+        HBP__TRY(tick_sort(context, i, count));
         to[starts[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
     }
     return HBP_OK;
@@ -45,7 +45,7 @@ static hbp_status sort_in(hbp_context *context, const uint64_t *keys, uint64_t f
     sort_row *from = rows, *to = rows + count;
     uint64_t all = ~UINT64_C(0), any = 0;
     for (int64_t i = 0; i < count; i++) {
-        HBP__TRY(tick(context, i, count));
+        HBP__TRY(tick_sort(context, i, count));
         uint64_t key = keys[order[i]] ^ flip;
         from[i] = (sort_row){key, order[i]};
         all &= key;

@@ -1,3 +1,4 @@
+/* What the codes of hbp_status mean, in words. */
 #include "hbp/status.h"
 
 #include "hbp/version.h"

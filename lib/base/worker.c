@@ -16,7 +16,7 @@
 #define WAIT_CLOCK CLOCK_MONOTONIC
 #endif
 
-static void *run(void *argument)
+static void *run_worker(void *argument)
 {
     hbp__worker *worker = argument;
     pthread_mutex_lock(&worker->mutex);
@@ -59,7 +59,7 @@ hbp_status hbp__worker_open(hbp_context *context, hbp__worker *worker, int64_t d
     worker->user = user;
     if (!pthread_mutex_init(&worker->mutex, NULL)) {
         if (open_condition(&worker->changed)) {
-            if (hbp__thread_start(&worker->thread, run, worker))
+            if (hbp__thread_start(&worker->thread, run_worker, worker))
                 return HBP_OK;
             pthread_cond_destroy(&worker->changed);
         }

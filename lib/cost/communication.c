@@ -1,3 +1,4 @@
+/* All-to-alls and collectives from what was measured, or from the speed of links. */
 #include "cost/communication.h"
 
 #include <math.h>

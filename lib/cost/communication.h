@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/machine.h"
-#include "data/model.h"
+#include "data/machine/machine.h"
+#include "data/model/model.h"
 
 /* The GPUs of a machine, as ranks. */
 typedef struct hbp__fabric {

@@ -1,4 +1,4 @@
-/* The inside of a cost, and the functions that everything above evaluates it with. */
+/* The functions that everything above evaluates a cost with; what one is says data/cost/cost.h. */
 #ifndef HBP_COST_COST_H
 #define HBP_COST_COST_H
 
@@ -6,19 +6,8 @@
 
 #include "base/checked.h"
 #include "base/context.h"
-#include "data/cost_terms.h"
+#include "data/cost/cost.h"
 #include "hbp/cost.h"
-
-/* Every term has a source. */
-enum {
-#define HBP__COST_INDEX(name) HBP__COST_##name,
-    HBP__COST_TERMS(HBP__COST_INDEX)
-#undef HBP__COST_INDEX
-        HBP__COST_TERM_COUNT
-};
-
-#define HBP__COST_SOURCE_BYTES 64
-#define HBP__COST_NAME_BYTES   256
 
 /* What a pack carries. */
 typedef struct hbp__load {
@@ -27,22 +16,6 @@ typedef struct hbp__load {
     int64_t vision;  /* V: vision units */
     int64_t samples; /* which cost nothing, but may be capped; 0: not counted */
 } hbp__load;
-
-struct hbp_cost {
-    hbp__memory memory;
-    hbp_cost_terms terms; /* its tables point to the three below */
-    int32_t *degree;      /* [terms.degrees] */
-    double *sp_latency_ns;
-    double *sp_ns_per_token;
-    int32_t heads; /* 0 when made from terms: then every listed degree is legal */
-    int32_t kv_heads;
-    int32_t zero_stage;
-    int64_t tokens_per_rank; /* the most padded tokens that a planner may put on a rank; 0: what memory holds.
-                                Neither a term nor in files: see hbp__cost_capped */
-    char source[HBP__COST_TERM_COUNT][HBP__COST_SOURCE_BYTES];
-    char model_name[HBP__COST_NAME_BYTES]; /* "" where it is not known */
-    char machine_name[HBP__COST_NAME_BYTES];
-};
 
 /* A shallow copy of `cost`, never to be freed, under which no pack holds more than `tokens_per_rank` padded
  * tokens times its degree; 0: as the cost itself. hbp__cost_capacity and hbp__cost_fewest_layers keep to it

@@ -396,9 +396,7 @@ static hbp_status read_measurements(hbp_context *context, const hbp_measurements
 {
     HBP__TRY(hbp__require(context, given, "measurements"));
     HBP__TRY(hbp__options_read(context, m, sizeof *m, given, "hbp_measurements"));
-    if (m->count < 1 || m->count > HBP_MAX_SAMPLES)
-        return hbp__fail(context, HBP_E_INVALID, "measurements.count is %lld; it must lie in 1..%lld",
-                         (long long)m->count, (long long)HBP_MAX_SAMPLES);
+    HBP__CHECK_RANGE(context, "measurements.", m, count, 1, HBP_MAX_SAMPLES);
     HBP__TRY(hbp__require(context, m->sp, "measurements.sp"));
     HBP__TRY(hbp__require(context, m->recompute, "measurements.recompute"));
     HBP__TRY(hbp__require(context, m->tokens, "measurements.tokens"));

@@ -1,3 +1,4 @@
+/* Normal equations, solved by Cholesky factors within the active set of Lawson and Hanson (1974). */
 #include "cost/least_squares.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Huber's weights by iteration around least squares, and one unknown after the other let in. */
 #include "cost/regression.h"
 
 #include <math.h>
@@ -173,7 +174,7 @@ static int32_t unknown_at(const state *s, int32_t place)
 }
 
 /* Solves the reduced system of what is fitted into s->values; HBP_E_INFEASIBLE with the two. */
-static hbp_status solve(state *s, double doubt, int32_t *first, int32_t *second)
+static hbp_status solve_reduced(state *s, double doubt, int32_t *first, int32_t *second)
 {
     reduce(s, number_fitted(s, -1));
     if (!hbp__normal_solve(&s->reduced, doubt, s->trial, first, second)) {
@@ -192,13 +193,13 @@ static hbp_status solve_robust(state *s, int32_t *first, int32_t *second)
     s->spread = 0;
     HBP__TRY(gather(s, 0));
     int32_t count = number_fitted(s, -1);
-    HBP__TRY(solve(s, HUGE_VAL, first, second));
+    HBP__TRY(solve_reduced(s, HUGE_VAL, first, second));
     const int plain = s->r->rows < (int64_t)count * ROWS_PER_UNKNOWN;
     for (int32_t k = 0; k < MOST_ITERATIONS && !plain; k++) {
         memcpy(s->before, s->values, (size_t)columns * sizeof *s->before);
         HBP__TRY(measure_spread(s, count));
         HBP__TRY(gather(s, 0));
-        HBP__TRY(solve(s, HUGE_VAL, first, second));
+        HBP__TRY(solve_reduced(s, HUGE_VAL, first, second));
         int still = 1;
         for (int32_t j = 0; j < columns; j++)
             still &= fabs(s->values[j] - s->before[j]) <= 1e-7 * fabs(s->values[j]);
@@ -206,7 +207,7 @@ static hbp_status solve_robust(state *s, int32_t *first, int32_t *second)
             break;
     }
     HBP__TRY(gather(s, 1));
-    return solve(s, HUGE_VAL, first, second);
+    return solve_reduced(s, HUGE_VAL, first, second);
 }
 
 /* What F must exceed for one more unknown that leaves `spare` degrees of freedom: Fisher's 99.5th percentile
@@ -273,12 +274,12 @@ static hbp_status attempt(state *s, double doubt, int32_t *first, int32_t *secon
         status = solve_robust(s, first, second);
     }
     if (status == HBP_OK)
-        status = solve(s, doubt, first, second);
+        status = solve_reduced(s, doubt, first, second);
     if (status == HBP_E_INFEASIBLE && more) {
         /* Better without than in doubt. */
         fit_only(s);
         HBP__TRY(solve_robust(s, first, second));
-        status = solve(s, doubt, first, second);
+        status = solve_reduced(s, doubt, first, second);
     }
     return status;
 }
@@ -294,7 +295,7 @@ static int let_stay(state *s, int32_t first, int32_t second)
     return 1;
 }
 
-static hbp_status run(state *s, double doubt, int32_t *first, int32_t *second)
+static hbp_status run_regression(state *s, double doubt, int32_t *first, int32_t *second)
 {
     hbp__regression *r = s->r;
     fit_only(s);
@@ -325,7 +326,7 @@ hbp_status hbp__regress(hbp_context *context, hbp__regression *regression, doubl
         s.values = block + p;
         s.trial = block + 2 * p;
         s.before = block + 3 * p;
-        status = run(&s, doubt, first, second);
+        status = run_regression(&s, doubt, first, second);
     } else {
         status = hbp__fail_memory(context, "a fit");
     }

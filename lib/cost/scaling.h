@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "data/meta_graph.h"
+#include "data/graph/meta_graph.h"
 
 /* One curve: what a profile and the rules of degrees come to on N GPUs. */
 typedef struct hbp__curve {

@@ -9,8 +9,8 @@
 #include "cost/communication.h"
 #include "cost/cost.h"
 #include "cost/states.h"
-#include "data/layers.h"
-#include "data/vlm.h"
+#include "data/model/vlm.h"
+#include "data/pipeline/layers.h"
 
 /* Activations travel and are kept in bf16. */
 #define ACTIVATION_BYTES 2.0
@@ -285,7 +285,7 @@ static row output_head(const analysis *a)
     return r;
 }
 
-static void put(table *t, const analysis *a, int32_t index, const row *r)
+static void put_row(table *t, const analysis *a, int32_t index, const row *r)
 {
     double parameters = r->parameters / a->options.tensor_parallel;
     int64_t *const at = t->column + index;
@@ -315,7 +315,7 @@ static void put(table *t, const analysis *a, int32_t index, const row *r)
 static int32_t put_named(table *t, const analysis *a, int32_t index, const char *name, row r)
 {
     t->name[index] = name;
-    put(t, a, index, &r);
+    put_row(t, a, index, &r);
     return index + 1;
 }
 
@@ -327,7 +327,7 @@ static int32_t put_numbered(table *t, const analysis *a, int32_t index, const ch
     return put_named(t, a, index, text, r);
 }
 
-static void fill(table *t, const analysis *a)
+static void fill_table(table *t, const analysis *a)
 {
     int32_t at = put_named(t, a, 0, "patch embedding", patch_embedding(a));
     row encoder = encoder_layer(a);
@@ -362,10 +362,10 @@ static hbp_status make_layers(hbp_context *context, const hbp_vlm *vlm, const hb
     t.name = hbp__new(memory, count, sizeof *t.name);
     hbp_status status;
     if (t.column && t.kind && t.text && t.name) {
-        fill(&t, &a);
+        fill_table(&t, &a);
         t.columns.kind = t.kind;
         t.columns.names = t.name;
-        status = hbp_layers_create(context, &t.columns, out);
+        status = hbp__layers_create(context, &t.columns, out);
     } else {
         status = hbp__fail_memory(context, "the layers of a model");
     }

@@ -9,7 +9,8 @@
 #include "base/scratch.h"
 #include "cost/communication.h"
 #include "cost/states.h"
-#include "data/workload_presets.h"
+#include "data/graph/graph.h"
+#include "data/model/workload_presets.h"
 
 /* What every operator pays on each GPU however few tokens it gets there: a trainer launches some 30 kernels
  * forward and 60 backward of one transformer layer, fewer for a loss. */
@@ -145,7 +146,7 @@ static hbp_status set_profile(hbp_context *context, maker *m, const work *w, int
         if (n == m->fabric.ranks)
             break;
     }
-    return hbp_graph_add_profile(context, m->graph, gpus, ns, points, profile);
+    return hbp__graph_add_profile(context, m->graph, gpus, ns, points, profile);
 }
 
 /* The least power of two of GPUs that hold a sharded component's states. */
@@ -173,9 +174,9 @@ static hbp_status add_operator(hbp_context *context, const maker *m, const hbp_o
                                int32_t *last)
 {
     int32_t added;
-    HBP__TRY(hbp_graph_add_operators(context, m->graph, fields, 1, &added));
+    HBP__TRY(hbp__graph_add_operators(context, m->graph, fields, 1, &added));
     if (*last >= 0)
-        HBP__TRY(hbp_graph_add_edge(context, m->graph, *last, added, -1));
+        HBP__TRY(hbp__graph_add_edge(context, m->graph, *last, added, -1));
     *last = added;
     return HBP_OK;
 }
@@ -286,7 +287,7 @@ static hbp_status add_task(hbp_context *context, maker *m, const hbp__task_shape
         HBP__TRY(add_step(context, m, task, &task->step[i], &first, &last[i]));
         for (int32_t k = 0; k < i; k++)
             if (task->step[i].needs >> k & 1)
-                HBP__TRY(hbp_graph_add_edge(context, m->graph, last[k], first, -1));
+                HBP__TRY(hbp__graph_add_edge(context, m->graph, last[k], first, -1));
     }
     return HBP_OK;
 }
@@ -310,7 +311,7 @@ static hbp_status make_graph(hbp_context *context, const char *name, const hbp_m
     maker m = {0};
     HBP__TRY(find(context, name, &m.workload));
     HBP__TRY(hbp__cost_read_fabric(context, machine, &m.fabric));
-    HBP__TRY(hbp_graph_create(context, &m.graph));
+    HBP__TRY(hbp__graph_create(context, &m.graph));
     hbp_status status = HBP_OK;
     for (int32_t i = 0; i < m.workload->tasks && status == HBP_OK; i++)
         status = add_task(context, &m, &m.workload->task[i]);

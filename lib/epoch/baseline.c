@@ -5,7 +5,7 @@
 #include "epoch/epoch.h"
 #include "epoch/units.h"
 #include "hbp/sp.h"
-#include "pack/classic.h"
+#include "pack/fill/classic.h"
 #include "schedule/balance.h"
 
 #define LIST(X)                                                                                              \

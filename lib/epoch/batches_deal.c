@@ -6,6 +6,7 @@
 #include "cost/cost.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
+#include "schedule/deal.h"
 #include "schedule/mix.h"
 
 enum { STREAM_DEAL = 0x73747261, STREAM_ORDER = 0x7374726f };
@@ -125,7 +126,7 @@ static hbp_status deal(const hbp__epoch *epoch, int64_t steps, dealing *d, hbp__
                          (long long)samples, (long long)o->samples_per_step);
     HBP__TRY(list_units(epoch, rest, d));
     hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM_DEAL);
-    HBP__TRY(hbp__mix_deal(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
+    HBP__TRY(hbp__deal_strata(epoch->context, d->weight, d->tokens, d->count, steps, &rng, d->bin));
     HBP__TRY(append(epoch, d, steps, b));
     if (rest)
         HBP__TRY(hbp__units_draw(&d->units, 0, 1, b));

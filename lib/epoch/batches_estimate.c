@@ -1,6 +1,6 @@
 /* What steps planned one by one would take, from some of them. */
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 
 /* Of so few steps that of the longest sample is planned as well. */

@@ -2,11 +2,11 @@
 #include "base/checked.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "data/lengths_subset.h"
-#include "data/plan.h"
+#include "cost/plan_writer.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/batches.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 #include "step/step.h"
 
 typedef struct planning {
@@ -117,15 +117,8 @@ static hbp_status list_left_over(planning *p, int64_t *parts)
         hbp__plan_new(&p->epoch->context->memory, 0, 0, 0, 0, left, lengths->first ? HBP__PLAN_PIECES : 0);
     if (!rest)
         return hbp__fail_memory(p->epoch->context, "the samples left over");
-    for (int64_t i = 0; i < left; i++) {
-        uint32_t piece = b->sample[first + i];
-        rest->dropped_ids[i] = lengths->origin ? lengths->origin[piece] : piece;
-        rest->dropped_reasons[i] = HBP_DROPPED_LEFTOVER;
-        if (rest->dropped_tokens) {
-            rest->dropped_first_tokens[i] = lengths->first[piece];
-            rest->dropped_tokens[i] = (int32_t)hbp__lengths_get(lengths, piece);
-        }
-    }
+    for (int64_t i = 0; i < left; i++)
+        hbp__plan_write_drop(rest, i, lengths, b->sample[first + i], HBP_DROPPED_LEFTOVER);
     p->part[(*parts)++] = rest;
     return HBP_OK;
 }

@@ -1,7 +1,7 @@
 /* What no plan of an epoch can beat. */
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 #include "hbp/simulate.h"
 #include "step/step.h"

@@ -17,7 +17,7 @@
 #include "base/scratch.h"
 #include "cost/point.h"
 #include "epoch/epoch.h"
-#include "simulate/bound.h"
+#include "simulate/plan/bound.h"
 
 /* The longest samples looked at, and the pairs tried. */
 #define MOST_LONG  16

@@ -4,8 +4,8 @@
  * tells for all; linked samples, and those with vision units, are held against the caps one after the other.
  * O(samples), with links O(samples log samples). */
 #include "base/scratch.h"
-#include "data/lengths_make.h"
-#include "data/lengths_subset.h"
+#include "data/lengths/lengths_make.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/epoch.h"
 #include "step/step.h"
 

@@ -4,13 +4,13 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "epoch/units.h"
-#include "pack/hierarchy.h"
-#include "pack/score.h"
+#include "pack/fill/score.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
 /* Other hierarchies are filled while their number times the samples stays below this, but no more of them. */
 #define SAMPLES_TO_FILL (INT64_C(1) << 20)

@@ -3,9 +3,9 @@
 #define HBP_EPOCH_EPOCH_H
 
 #include "base/context.h"
-#include "data/groups.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "hbp/epoch.h"
 #include "hbp/step.h"
 

@@ -1,6 +1,7 @@
+/* Plans of parts joined into one, and an epoch's plan sealed. */
 #include <string.h>
 
-#include "data/plan.h"
+#include "cost/plan_writer.h"
 #include "epoch/epoch.h"
 
 /* Samples of the parts joined between two looks at a request to cancel. */
@@ -69,14 +70,8 @@ hbp_status hbp__plan_join(hbp_context *context, hbp_plan *const *parts, int64_t 
     plan->micro_batch_multiple = parts[0]->micro_batch_multiple;
     plan->epoch = parts[0]->epoch;
     memset(&at, 0, sizeof at);
-    for (int64_t i = 0; i < lengths->dropped; i++) {
-        plan->dropped_ids[i] = lengths->dropped_id[i];
-        plan->dropped_reasons[i] = lengths->dropped_reason[i];
-        if (plan->dropped_tokens)
-            plan->dropped_first_tokens[i] = plan->dropped_tokens[i] = 0;
-    }
     at.dropped = lengths->dropped;
-    hbp_status status = HBP_OK;
+    hbp_status status = hbp__plan_write_dropped(context, plan, lengths);
     for (int64_t i = 0, rows = 0; i < count && status >= 0; i++) {
         status = append(context, plan, parts[i], &at);
         rows += parts[i]->samples;

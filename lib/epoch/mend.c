@@ -2,8 +2,8 @@
  * step planner spreads samples instead. The samples of a step stay. */
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lengths_subset.h"
-#include "data/plan.h"
+#include "data/lengths/lengths_subset.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 #include "step/respread.h"
 

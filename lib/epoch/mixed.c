@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 #include "schedule/balance.h"
 #include "schedule/mix.h"

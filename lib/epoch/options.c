@@ -1,7 +1,9 @@
+/* Options of an epoch: checked together, and handed on to the pieces that each governs. */
 #include "base/options.h"
 #include "base/checked.h"
 #include "cost/cost.h"
-#include "data/padding.h"
+#include "data/lengths/lengths_make.h"
+#include "data/packs/padding.h"
 #include "epoch/epoch.h"
 
 void hbp_epoch_options_init(hbp_epoch_options *options, uint32_t struct_size)
@@ -95,15 +97,6 @@ void hbp__epoch_step_options(const hbp_epoch_options *options, hbp_step_options 
     step->max_vision = options->max_vision;
 }
 
-static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
-                              int64_t most)
-{
-    if (value >= least && value <= most)
-        return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "epoch: %s is %lld; it must be in %lld..%lld", name,
-                     (long long)value, (long long)least, (long long)most);
-}
-
 /* One contract: what a step holds is asked for in one way. */
 static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *o)
 {
@@ -115,8 +108,10 @@ static hbp_status check_contract(hbp_context *context, const hbp_epoch_options *
                      {"tokens_per_step", o->tokens_per_step},
                      {"window_samples", o->window_samples}};
     const int count = sizeof contracts / sizeof *contracts;
-    for (int i = 0; i < count; i++)
-        HBP__TRY(check_range(context, contracts[i].name, contracts[i].value, 0, INT64_C(1) << 50));
+    HBP__CHECK_RANGE(context, "epoch: ", o, samples_per_step, 0, INT64_C(1) << 50);
+    HBP__CHECK_RANGE(context, "epoch: ", o, batches, 0, INT64_C(1) << 50);
+    HBP__CHECK_RANGE(context, "epoch: ", o, tokens_per_step, 0, INT64_C(1) << 50);
+    HBP__CHECK_RANGE(context, "epoch: ", o, window_samples, 0, INT64_C(1) << 50);
     for (int i = 0; i < 2; i++)
         for (int k = i + 1; k < count; k++)
             if (contracts[i].value && contracts[k].value)
@@ -185,24 +180,23 @@ hbp_status hbp__epoch_check(hbp_context *context, const hbp_epoch_options *optio
             "epoch: composition %d is not one that can be asked for; HBP_COMPOSITION_HIERARCHY is "
             "the last",
             (int)options->composition);
-    HBP__TRY(check_range(context, "max_length", options->max_length, 0, INT64_MAX));
-    HBP__TRY(check_range(context, "mixture_slack", options->mixture_slack, -1, 1000));
-    HBP__TRY(check_range(context, "max_vision", options->max_vision, 0, HBP_MAX_VISION));
-    HBP__TRY(check_range(context, "effort", options->effort, 0, 9));
-    HBP__TRY(check_range(context, "threads", options->threads, 0, 1024));
-    HBP__TRY(check_range(context, "micro_batches_per_step", options->micro_batches_per_step, 0, 65536));
-    HBP__TRY(check_range(context, "min_sp", options->min_sp, 0, 65536));
-    HBP__TRY(check_range(context, "step_slack", options->step_slack, -1, 99));
-    HBP__TRY(check_range(context, "curriculum_steps", options->curriculum_steps, 0, INT64_MAX));
-    HBP__TRY(check_range(context, "sequence_multiple", options->sequence_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple", options->pack_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "sequence_multiple_per_sp", options->sequence_multiple_per_sp, 0, 65536));
-    HBP__TRY(check_range(context, "pack_multiple_per_sp", options->pack_multiple_per_sp, 0, 65536));
-    HBP__TRY(check_range(context, "max_samples", options->max_samples, 0, INT32_MAX));
-    HBP__TRY(check_range(context, "max_pack_length", options->max_pack_length, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "tokens_per_rank", options->tokens_per_rank, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "sequence_tokens_per_rank", options->sequence_tokens_per_rank, 0,
-                         HBP_MAX_LENGTH));
+    HBP__CHECK_RANGE(context, "epoch: ", options, max_length, 0, INT64_MAX);
+    HBP__CHECK_RANGE(context, "epoch: ", options, mixture_slack, -1, 1000);
+    HBP__CHECK_RANGE(context, "epoch: ", options, max_vision, 0, HBP_MAX_VISION);
+    HBP__CHECK_RANGE(context, "epoch: ", options, effort, 0, 9);
+    HBP__CHECK_RANGE(context, "epoch: ", options, threads, 0, 1024);
+    HBP__CHECK_RANGE(context, "epoch: ", options, micro_batches_per_step, 0, 65536);
+    HBP__CHECK_RANGE(context, "epoch: ", options, min_sp, 0, 65536);
+    HBP__CHECK_RANGE(context, "epoch: ", options, step_slack, -1, 99);
+    HBP__CHECK_RANGE(context, "epoch: ", options, curriculum_steps, 0, INT64_MAX);
+    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "epoch: ", options, pack_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_multiple_per_sp, 0, 65536);
+    HBP__CHECK_RANGE(context, "epoch: ", options, pack_multiple_per_sp, 0, 65536);
+    HBP__CHECK_RANGE(context, "epoch: ", options, max_samples, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "epoch: ", options, max_pack_length, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "epoch: ", options, tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "epoch: ", options, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
     if (options->modality_order && options->composition != HBP_COMPOSITION_AUTO &&
         options->composition != HBP_COMPOSITION_HIERARCHY)
         return hbp__fail(context, HBP_E_INVALID,
@@ -233,5 +227,5 @@ hbp_status hbp__epoch_limit(hbp_context *context, const hbp_lengths *lengths,
     *limited = NULL;
     if (!options->max_length || lengths->bin_length[lengths->bins - 1] <= options->max_length)
         return HBP_OK;
-    return hbp_lengths_limit(context, lengths, options->max_length, options->over_long, limited);
+    return hbp__lengths_limit(context, lengths, options->max_length, options->over_long, limited);
 }

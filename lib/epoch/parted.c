@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lengths_subset.h"
-#include "data/plan.h"
+#include "data/lengths/lengths_subset.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 #include "schedule/mix.h"
 

@@ -1,7 +1,7 @@
 /* Which piece of the lengths a row of a plan is. */
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/epoch.h"
 
 /* The pieces in ascending order of their sample and, within it, of their first token. */

@@ -10,9 +10,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "cost/cost.h"
-#include "data/lockstep.h"
-#include "data/plan.h"
+#include "cost/plan_writer.h"
 #include "epoch/epoch.h"
 
 /* A step may take one part in so many longer for the sake of fewer idle ranks. */
@@ -63,29 +61,13 @@ static uint32_t tie_of(const sharing *s, int64_t row)
 static void measure(sharing *s, int64_t p)
 {
     hbp_plan *plan = s->plan;
-    int32_t row = hbp__cost_row(s->epoch->cost, plan->pack_sp[p]), recompute = plan->pack_recompute[p];
+    hbp__pack_sums sums = {0};
     int64_t multiple = hbp__plan_sequence_multiple(plan, plan->pack_sp[p]);
-    int64_t tokens = 0, padded = 0, squares = 0, loss = 0, vision = 0;
-    for (int64_t i = begin(s, p); i < end(s, p); i++) {
-        int64_t length = plan->sample_tokens[i];
-        if (s->home[i] != p)
-            continue;
-        tokens += length;
-        padded += hbp__round_up(length, multiple);
-        squares += length * length;
-        loss += plan->sample_loss_tokens ? plan->sample_loss_tokens[i] : length;
-        vision += plan->sample_vision ? plan->sample_vision[i] : 0;
-    }
-    padded = hbp__round_up(padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
-    plan->pack_tokens[p] = tokens;
-    plan->pack_padded_tokens[p] = padded;
-    plan->pack_squares[p] = squares;
-    plan->pack_loss_tokens[p] = loss;
-    hbp__load load = {.tokens = padded, .squares = (double)squares, .vision = vision};
-    plan->pack_ns[p] = hbp__cost_pack_ns(s->epoch->cost, row, recompute, load);
-    plan->pack_bytes[p] = hbp__cost_pack_bytes(s->epoch->cost, row, recompute, load);
-    if (plan->pack_vision)
-        plan->pack_vision[p] = vision;
+    for (int64_t i = begin(s, p); i < end(s, p); i++)
+        if (s->home[i] == p)
+            hbp__pack_sums_add(&sums, plan, i, multiple);
+    sums.padded = hbp__round_up(sums.padded, hbp__plan_pack_multiple(plan, plan->pack_sp[p]));
+    hbp__plan_price_pack(plan, s->epoch->cost, p, &sums);
 }
 
 /* The units of pack p, linked samples being one: of each the first row, its tokens and kinds. Returns how

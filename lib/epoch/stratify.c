@@ -1,6 +1,6 @@
 /* Steps that are planned one by one, in the place of a layout of packs. */
 #include "base/checked.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "epoch/batches.h"
 
 /* Steps planned for a first guess, the share of it that may be its error, steps for an estimate of all, and

@@ -2,7 +2,7 @@
 #ifndef HBP_EPOCH_UNITS_H
 #define HBP_EPOCH_UNITS_H
 
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "epoch/batches.h"
 
 typedef struct hbp__units {

@@ -5,9 +5,9 @@
 #include "epoch/epoch.h"
 #include "hbp/iterative_fill.h"
 #include "hbp/sp.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 #include "schedule/balance.h"
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
 /* Whether the packs and steps of groups are asked for. */
 static const char *name_groups(const hbp_epoch_options *o)

@@ -1,4 +1,6 @@
 /* How one pack is run: the SP degree and the recomputed layers (HBP, Algorithms 3 and 4). */
+#include "parallel/choose_sp.h"
+
 #include "base/options.h"
 #include "cost/point.h"
 #include "hbp/lengths.h"
@@ -17,15 +19,13 @@ typedef struct contest {
     int64_t packs;  /* a step needs */
 } contest;
 
-static hbp_status prepare(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
-                          const hbp_sp_options *options, contest *c)
+static hbp_status prepare_contest(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                                  const hbp_sp_options *options, contest *c)
 {
     hbp_sp_options o;
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__options_read(context, &o, sizeof o, options, "hbp_sp_options"));
-    if (pack_length < 1 || pack_length > HBP_MAX_LENGTH)
-        return hbp__fail(context, HBP_E_INVALID, "pack_length is %lld; it must lie in 1..%lld",
-                         (long long)pack_length, (long long)HBP_MAX_LENGTH);
+    HBP__TRY(hbp__check_range(context, "pack_length", pack_length, 1, HBP_MAX_LENGTH));
     if (o.tokens_per_step < 0)
         return hbp__fail(context, HBP_E_INVALID, "tokens_per_step is %lld; it must be at least 0",
                          (long long)o.tokens_per_step);
@@ -95,7 +95,7 @@ static hbp_sp_choice judge_absent(const hbp_cost *cost, int32_t sp)
 
 /* Says that no degree runs the pack: for want of memory, or because of the cost's cap. `leanest` takes the
  * least memory. */
-static hbp_status refuse(hbp_context *context, const contest *c, const hbp_sp_choice *leanest)
+static hbp_status refuse_pack(hbp_context *context, const contest *c, const hbp_sp_choice *leanest)
 {
     int64_t per_rank = hbp__cost_least_per_rank(c->cost, c->pack.tokens); /* that would do */
     if (per_rank < INT64_MAX)
@@ -111,25 +111,51 @@ static hbp_status refuse(hbp_context *context, const contest *c, const hbp_sp_ch
         (long long)leanest->limit_bytes, (long long)(leanest->peak_bytes - leanest->limit_bytes));
 }
 
+/* The fastest degree, `reason` set where none runs the pack; *leanest takes the least memory. */
+static hbp_status find_best(hbp_context *context, const contest *c, hbp_sp_choice *best,
+                            hbp_sp_choice *leanest)
+{
+    *best = (hbp_sp_choice){.reason = HBP_SP_OUT_OF_MEMORY};
+    *leanest = (hbp_sp_choice){.peak_bytes = INT64_MAX};
+    for (int32_t row = 0; row < c->cost->terms.degrees; row++) {
+        hbp_sp_choice candidate;
+        HBP__TRY(judge_row(context, c, row, &candidate));
+        if (candidate.reason == HBP_SP_FEASIBLE && (best->reason || candidate.step_ns < best->step_ns))
+            *best = candidate;
+        if (candidate.peak_bytes < leanest->peak_bytes || !leanest->sp)
+            *leanest = candidate;
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__find_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                        const hbp_sp_options *options, hbp_sp_choice *choice, int *fits)
+{
+    contest c;
+    hbp_sp_choice leanest;
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
+    HBP__TRY(find_best(context, &c, choice, &leanest));
+    *fits = choice->reason == HBP_SP_FEASIBLE;
+    return HBP_OK;
+}
+
+hbp_status hbp__choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
+                          const hbp_sp_options *options, hbp_sp_choice *choice)
+{
+    contest c;
+    hbp_sp_choice leanest;
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
+    HBP__TRY(find_best(context, &c, choice, &leanest));
+    return choice->reason ? refuse_pack(context, &c, &leanest) : HBP_OK;
+}
+
 hbp_status hbp_choose_sp(hbp_context *context, const hbp_cost *cost, int64_t pack_length,
                          const hbp_sp_options *options, hbp_sp_choice *choice)
 {
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, choice, "choice"));
-    contest c;
-    HBP__TRY(prepare(context, cost, pack_length, options, &c));
-    hbp_sp_choice best = {.reason = HBP_SP_OUT_OF_MEMORY};
-    hbp_sp_choice leanest = {.peak_bytes = INT64_MAX};
-    for (int32_t row = 0; row < cost->terms.degrees; row++) {
-        hbp_sp_choice candidate;
-        HBP__TRY(judge_row(context, &c, row, &candidate));
-        if (candidate.reason == HBP_SP_FEASIBLE && (best.reason || candidate.step_ns < best.step_ns))
-            best = candidate;
-        if (candidate.peak_bytes < leanest.peak_bytes || !leanest.sp)
-            leanest = candidate;
-    }
-    if (best.reason)
-        return refuse(context, &c, &leanest);
+    hbp_sp_choice best;
+    HBP__TRY(hbp__choose_sp(context, cost, pack_length, options, &best));
     return hbp__struct_write(context, choice, &best, sizeof best, "hbp_sp_choice");
 }
 
@@ -150,7 +176,7 @@ hbp_status hbp_list_sp_choices(hbp_context *context, const hbp_cost *cost, int64
     HBP__TRY(hbp__require(context, count, "count"));
     *count = 0;
     contest c;
-    HBP__TRY(prepare(context, cost, pack_length, options, &c));
+    HBP__TRY(prepare_contest(context, cost, pack_length, options, &c));
     if (capacity < 0)
         return hbp__fail(context, HBP_E_INVALID, "capacity is %lld; it must be at least 0",
                          (long long)capacity);

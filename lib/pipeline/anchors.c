@@ -1,7 +1,10 @@
-#include "pipeline/anchors.h"
+/* DeepSpeed's partition_balanced and its kin, the anchors of OmniBal's partition (section 3.3). O(parts log
+ * layers log(total / 1e-3)). */
+#include "pipeline/candidates.h"
 
 #include "base/scratch.h"
-#define TOLERANCE 1e-3
+
+#define TOLERANCE 1e-3 /* DeepSpeed's */
 
 void hbp__partition_uniform(int32_t count, int32_t parts, int32_t *cuts)
 {

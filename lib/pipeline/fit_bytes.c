@@ -7,8 +7,8 @@
 #define MOST_BYTES  (INT64_C(1) << 44)
 #define MOST_LAYERS (1 << 18)
 
-static hbp_status check(hbp_context *context, const int32_t vision[2], const int32_t language[2],
-                        const int64_t freed[2])
+static hbp_status check_measurements(hbp_context *context, const int32_t vision[2], const int32_t language[2],
+                                     const int64_t freed[2])
 {
     for (int32_t i = 0; i < 2; i++) {
         const struct {
@@ -37,7 +37,7 @@ hbp_status hbp_fit_layer_bytes(hbp_context *context, const int32_t vision_layers
     HBP__TRY(hbp__require(context, freed_bytes, "freed_bytes"));
     HBP__TRY(hbp__require(context, vision_bytes, "vision_bytes"));
     HBP__TRY(hbp__require(context, language_bytes, "language_bytes"));
-    HBP__TRY(check(context, vision_layers, language_layers, freed_bytes));
+    HBP__TRY(check_measurements(context, vision_layers, language_layers, freed_bytes));
     int64_t a = vision_layers[0], b = language_layers[0], c = vision_layers[1], d = language_layers[1];
     int64_t e = freed_bytes[0], f = freed_bytes[1];
     int64_t determinant = a * d - b * c;

@@ -1,4 +1,6 @@
-#include "pipeline/near.h"
+/* Partitions near another one (OmniBal, section 3.3): all of them where they are few, else the k best of each
+ * ranking as k-best shortest paths, O(chunks radius^2 k). */
+#include "pipeline/candidates.h"
 
 #include <string.h>
 
@@ -32,7 +34,7 @@ static int32_t last_place(const near *n, int32_t p)
     return place < most ? place : most;
 }
 
-static void offer(near *n)
+static void offer_cuts(near *n)
 {
     const hbp__stages *s = n->stages;
     if (s->chunks > s->stages && !hbp__stages_fit(s, n->cuts))
@@ -55,7 +57,7 @@ static hbp_status try_all(near *n)
     cuts[chunks] = n->stages->layers->count;
     if (chunks == 1) {
         if (hbp__chain_reach(chain, 0, 0) == cuts[1])
-            offer(n);
+            offer_cuts(n);
         return HBP_OK;
     }
     for (cuts[1] = least_place(n, 1) - 1; p > 0;) {
@@ -71,25 +73,25 @@ static hbp_status try_all(near *n)
             p++;
             cuts[p] = (least > cuts[p - 1] ? least : cuts[p - 1] + 1) - 1;
         } else if (hbp__chain_reach(chain, p, cuts[p]) == cuts[chunks]) {
-            offer(n);
+            offer_cuts(n);
         }
     }
     return HBP_OK;
 }
 
-/* The ways on from a place of a cut, as in a k-best shortest path. */
-typedef struct ways {
+/* The paths on from a place of a cut, as in a k-best shortest path. */
+typedef struct paths {
     int32_t best;
     int32_t width;   /* places of a cut */
     int32_t *number; /* [cells] */
     double *sum;     /* [cells * best] */
     int32_t *next;   /* [cells * best] */
     int32_t *rank;   /* [cells * best] */
-} ways;
+} paths;
 
-static hbp_status take_ways(hbp_context *context, int64_t cells, int32_t best, ways *w)
+static hbp_status take_paths(hbp_context *context, int64_t cells, int32_t best, paths *w)
 {
-    *w = (ways){.best = best};
+    *w = (paths){.best = best};
     uint64_t all = (uint64_t)cells * (uint64_t)best;
     w->number = hbp__take_zero(context, (uint64_t)cells, sizeof *w->number);
     w->sum = hbp__take(context, all, sizeof *w->sum);
@@ -98,12 +100,12 @@ static hbp_status take_ways(hbp_context *context, int64_t cells, int32_t best, w
     return hbp__scratch_check(context, "candidates");
 }
 
-static int64_t cell_of(const near *n, const ways *w, int32_t p, int32_t place)
+static int64_t cell_of(const near *n, const paths *w, int32_t p, int32_t place)
 {
     return p * (int64_t)w->width + place - (n->anchor[p] - n->radius);
 }
 
-static void merge(ways *w, int64_t from, int64_t to, int32_t place, double extra)
+static void merge_paths(paths *w, int64_t from, int64_t to, int32_t place, double extra)
 {
     double *sum = w->sum + from * w->best;
     int32_t *next = w->next + from * w->best, *rank = w->rank + from * w->best;
@@ -124,7 +126,7 @@ static void merge(ways *w, int64_t from, int64_t to, int32_t place, double extra
     }
 }
 
-static double price(const near *n, int communication, int32_t p, int32_t begin, int32_t end)
+static double price_part(const near *n, int communication, int32_t p, int32_t begin, int32_t end)
 {
     const hbp__stages *s = n->stages;
     if (communication)
@@ -133,7 +135,7 @@ static double price(const near *n, int communication, int32_t p, int32_t begin, 
     return apart * apart;
 }
 
-static hbp_status fill_ways(near *n, int communication, ways *w)
+static hbp_status fill_paths(near *n, int communication, paths *w)
 {
     const hbp__stages *s = n->stages;
     int32_t chunks = s->chunks;
@@ -148,38 +150,38 @@ static hbp_status fill_ways(near *n, int communication, ways *w)
             int32_t most = p + 1 < chunks ? last_place(n, p + 1) : s->layers->count;
             int32_t reach = hbp__chain_reach(&s->chain, p, begin);
             for (to = to > begin ? to : begin + 1; to <= most && to <= reach; to++)
-                merge(w, cell_of(n, w, p, begin), cell_of(n, w, p + 1, to), to,
-                      price(n, communication, p, begin, to));
+                merge_paths(w, cell_of(n, w, p, begin), cell_of(n, w, p + 1, to), to,
+                            price_part(n, communication, p, begin, to));
         }
     }
     return HBP_OK;
 }
 
-static hbp_status run_ways(near *n, int communication)
+static hbp_status run_paths(near *n, int communication)
 {
     const hbp__stages *s = n->stages;
     int32_t width = 2 * n->radius + 1, best = n->by_variance->room;
     int64_t mark = hbp__scratch_mark(n->context);
-    ways w;
-    HBP__TRY(take_ways(n->context, (s->chunks + 1) * (int64_t)width, best, &w));
+    paths w;
+    HBP__TRY(take_paths(n->context, (s->chunks + 1) * (int64_t)width, best, &w));
     w.width = width;
-    HBP__TRY(fill_ways(n, communication, &w));
+    HBP__TRY(fill_paths(n, communication, &w));
     int64_t start = cell_of(n, &w, 0, 0);
     for (int32_t i = 0; i < w.number[start]; i++) {
         int32_t rank = i;
         n->cuts[0] = 0;
         for (int32_t p = 0; p < s->chunks; p++) {
-            int64_t way = cell_of(n, &w, p, n->cuts[p]) * best + rank;
-            n->cuts[p + 1] = w.next[way];
-            rank = w.rank[way];
+            int64_t path = cell_of(n, &w, p, n->cuts[p]) * best + rank;
+            n->cuts[p + 1] = w.next[path];
+            rank = w.rank[path];
         }
-        offer(n);
+        offer_cuts(n);
     }
     hbp__scratch_release(n->context, mark);
     return HBP_OK;
 }
 
-static hbp_status rank(near *n)
+static hbp_status rank_near(near *n)
 {
     const hbp__stages *s = n->stages;
     int64_t all = 1;
@@ -191,8 +193,8 @@ static hbp_status rank(near *n)
     for (int32_t stage = 0; stage < s->stages; stage++)
         n->aim += (double)n->load[stage];
     n->aim /= s->chunks;
-    HBP__TRY(run_ways(n, 0));
-    return run_ways(n, 1);
+    HBP__TRY(run_paths(n, 0));
+    return run_paths(n, 1);
 }
 
 hbp_status hbp__rank_near(hbp_context *context, const hbp__stages *stages, const int32_t *anchor,
@@ -205,7 +207,7 @@ hbp_status hbp__rank_near(hbp_context *context, const hbp__stages *stages, const
     n.cuts = hbp__take(context, (uint64_t)stages->chunks + 1, sizeof *n.cuts);
     n.load = hbp__take(context, (uint64_t)stages->stages, sizeof *n.load);
     HBP__TRY(hbp__scratch_check(context, "candidates"));
-    HBP__TRY(rank(&n));
+    HBP__TRY(rank_near(&n));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -10,20 +10,9 @@
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 
 #define TICK_WORK (INT64_C(1) << 18)
-
-/* How far apart two places are that a move of the local search may touch: further moves are rarely better and
- * cost more to run. */
-#define REACH 48
-
-/* Random moves at a time. */
-#define KICKS 3
-
-/* The search ends early once it has spent so many times what it took to find its best, and so much more. */
-#define PATIENCE      16
-#define PATIENCE_WORK (INT64_C(1) << 18)
 
 /* A search. Snapshots are of the order `now`, ahead of each segment. */
 typedef struct search {
@@ -45,7 +34,7 @@ typedef struct search {
     int32_t *from;    /* where the last random moves began */
     int64_t *free_at; /* [M + 1][S] snapshots */
     int64_t *waited;
-    int64_t *sure; /* [S] work of the stage and the least way from its last operation to the step's end */
+    int64_t *sure; /* [S] work of the stage and the least path from its last operation to the step's end */
     int64_t *peak; /* [S] scratch */
     int64_t *key;  /* [M] scratch */
     uint32_t *row;
@@ -124,7 +113,7 @@ static void run_now(search *s, int32_t first)
     s->now_ns = s->schedule->free_at[0];
 }
 
-static int fits(const search *s, const int32_t *order)
+static int fits_limits(const search *s, const int32_t *order)
 {
     if (!s->limit)
         return 1;
@@ -158,7 +147,7 @@ static void move_place(int32_t *order, int32_t from, int32_t to)
     order[to] = moved;
 }
 
-static hbp_status tick(search *s)
+static hbp_status tick_work(search *s)
 {
     if (s->work > s->next_tick)
         return HBP_OK;
@@ -167,7 +156,7 @@ static hbp_status tick(search *s)
 }
 
 /* 1: micro-batch `a` takes and holds the same as `b` on every chunk. */
-static int alike(const search *s, int32_t a, int32_t b)
+static int are_alike(const search *s, int32_t a, int32_t b)
 {
     const hbp__stage_times *t = s->times;
     for (int64_t k = 0; k < t->chunks; k++) {
@@ -183,27 +172,27 @@ static int alike(const search *s, int32_t a, int32_t b)
 
 /* Tries every micro-batch not yet placed at `place`, those in `now` behind it, in their order; of equal ones
  * the first. Depth M at most. */
-static hbp_status branch(search *s, int32_t place)
+static hbp_status branch_from(search *s, int32_t place)
 {
     if (place == s->count) {
-        if (s->schedule->free_at[0] < s->best_ns && fits(s, s->now)) {
+        if (s->schedule->free_at[0] < s->best_ns && fits_limits(s, s->now)) {
             s->best_ns = s->schedule->free_at[0];
             copy_order(s->best, s->now, s->count);
         }
         return HBP_OK;
     }
-    HBP__TRY(tick(s));
+    HBP__TRY(tick_work(s));
     keep_snapshot(s, place);
     for (int32_t i = place; i < s->count; i++) {
         int again = 0;
         for (int32_t j = place; j < i && !again; j++)
-            again = alike(s, s->now[j], s->now[i]);
+            again = are_alike(s, s->now[j], s->now[i]);
         if (again)
             continue;
         move_place(s->now, i, place);
         back_to_snapshot(s, place);
         run_segment(s, s->now, place);
-        hbp_status status = sure_ns(s) < s->best_ns ? branch(s, place + 1) : HBP_OK;
+        hbp_status status = sure_ns(s) < s->best_ns ? branch_from(s, place + 1) : HBP_OK;
         move_place(s->now, place, i);
         HBP__TRY(status);
         if (s->best_ns <= s->least_ns)
@@ -229,17 +218,17 @@ static int try_move(search *s, int move, int32_t i, int32_t j)
 {
     copy_order(s->trial + i, s->now + i, s->count - i);
     make_move(s->trial, move, i, j);
-    if (time_of(s, i, j, s->now_ns) >= s->now_ns || !fits(s, s->trial))
+    if (time_of(s, i, j, s->now_ns) >= s->now_ns || !fits_limits(s, s->trial))
         return 0;
     copy_order(s->now + i, s->trial + i, s->count - i);
     run_now(s, i);
     return 1;
 }
 
-/* Local search on `now`: swaps and shifts of places within REACH until none helps or the work is spent. Later
- * places first, so that what was run ahead of a place stays as it was. O(M REACH) moves a round, each a run
- * of the places behind it. */
-static hbp_status improve(search *s)
+/* Local search on `now`: swaps and shifts of places within HBP__ORDER_REACH until none helps or the work is
+ * spent. Later places first, so that what was run ahead of a place stays as it was. O(M reach) moves a round,
+ * each a run of the places behind it. */
+static hbp_status improve_order(search *s)
 {
     run_now(s, 0);
     copy_order(s->trial, s->now, s->count);
@@ -247,10 +236,10 @@ static hbp_status improve(search *s)
         better = 0;
         for (int32_t i = s->count - 2; i >= 0 && s->work > 0; i--) {
             copy_order(s->trial, s->now, i);
-            for (int32_t j = i + 1; j < s->count && j <= i + REACH && s->work > 0; j++)
+            for (int32_t j = i + 1; j < s->count && j <= i + HBP__ORDER_REACH && s->work > 0; j++)
                 for (int move = 0; move < (j > i + 1 ? MOVES : 1); move++)
                     better |= try_move(s, move, i, j);
-            HBP__TRY(tick(s));
+            HBP__TRY(tick_work(s));
         }
         if (better)
             run_now(s, 0);
@@ -300,32 +289,32 @@ static void make_start(const search *s, const int32_t *given, int which, int32_t
 
 /* From the fastest start down to a local optimum; then again and again a few random moves and down from
  * there, going back to where it was when that ends higher. */
-static hbp_status climb(search *s, const int32_t *given)
+static hbp_status search_order(search *s, const int32_t *given)
 {
     HBP__TRY(sort_by_time(s, given));
     for (int which = START_RISING; which < STARTS; which++) {
         make_start(s, given, which, s->now);
         run_now(s, 0);
-        if (s->now_ns < s->best_ns && fits(s, s->now)) {
+        if (s->now_ns < s->best_ns && fits_limits(s, s->now)) {
             s->best_ns = s->now_ns;
             copy_order(s->best, s->now, s->count);
         }
     }
     copy_order(s->now, s->best, s->count);
-    HBP__TRY(improve(s));
+    HBP__TRY(improve_order(s));
     hbp__rng rng = hbp__rng_make(0, 0, 0);
     int64_t from_ns = s->now_ns, found_at = s->total - s->work;
     while (s->work > 0 && s->best_ns > s->least_ns &&
-           (s->total - s->work - PATIENCE_WORK) / PATIENCE < found_at) {
+           (s->total - s->work - HBP__ORDER_PATIENCE_WORK) / HBP__ORDER_PATIENCE < found_at) {
         int64_t best_ns = s->best_ns;
         copy_order(s->from, s->now, s->count);
-        for (int kick = 0; kick < KICKS; kick++) {
+        for (int move = 0; move < HBP__ORDER_KICKS; move++) {
             int32_t i = (int32_t)hbp__rng_below(&rng, (uint64_t)s->count);
             int32_t j = (int32_t)hbp__rng_below(&rng, (uint64_t)s->count);
             move_place(s->now, i, j);
         }
-        if (fits(s, s->now))
-            HBP__TRY(improve(s));
+        if (fits_limits(s, s->now))
+            HBP__TRY(improve_order(s));
         else
             s->now_ns = INT64_MAX;
         s->work -= s->count;
@@ -346,7 +335,7 @@ static int64_t way_to(const hbp__stage_times *t, int64_t k, int64_t m)
     return hbp__add_saturating(t->transfer[cell], t->backward[cell]);
 }
 
-/* Every stage's work and the least way from its last operation, the backward of its first chunk, to the end
+/* Every stage's work and the least path from its last operation, the backward of its first chunk, to the end
  * of the step. */
 static void fill_sure(search *s, const int32_t *given)
 {
@@ -377,16 +366,16 @@ static hbp_status run_search(search *s, int32_t *order, int64_t *before_ns, int6
     int64_t before = s->best_ns;
     copy_order(s->best, order, s->count);
     copy_order(s->now, order, s->count);
-    if (!fits(s, order))
+    if (!fits_limits(s, order))
         s->limit = NULL;
     fill_sure(s, order);
     HBP__TRY(hbp__pipeline_bound(s->context, s->schedule, s->times, order, &s->least_ns));
     if (s->best_ns > s->least_ns) {
         if (s->count <= HBP__ORDER_EXACT) {
             hbp__pipeline_begin(s->schedule);
-            HBP__TRY(branch(s, 0));
+            HBP__TRY(branch_from(s, 0));
         } else {
-            HBP__TRY(climb(s, order));
+            HBP__TRY(search_order(s, order));
         }
     }
     copy_order(order, s->best, s->count);

@@ -3,13 +3,8 @@
 #define HBP_PIPELINE_ORDER_H
 
 #include "base/context.h"
-#include "simulate/pipeline.h"
-
-/* Work of hbp_order_micro_batches, and a fair share for callers that order many steps: in operations run. */
-#define HBP__ORDER_WORK (INT64_C(1) << 25)
-
-/* Up to so many micro-batches every order is weighed. */
-#define HBP__ORDER_EXACT 7
+#include "pipeline/tuning.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* Puts `order` [M], which names columns of `times`, each once, into the order of least time that it finds
  * with about `work` operations of simulation: never slower than as given; the best of all for M <=

@@ -1,4 +1,6 @@
-/* docs/explanation/pipeline.md has the formula, the algorithms and the proofs. */
+/* hbp_partition_layers: the optimum under the formula or the published partitions, what lies near, and the
+ * run that chooses among them. docs/explanation/pipeline.md has the formula, the algorithms and the proofs.
+ */
 #include "pipeline/partition.h"
 
 #include <string.h>
@@ -6,23 +8,16 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "pipeline/anchors.h"
-#include "pipeline/near.h"
+#include "pipeline/candidates.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
-#include "solve/chain_rounds.h"
+#include "simulate/pipeline/pipeline.h"
+#include "solve/chain/chain.h"
 
-#define CANDIDATES      8
 #define MOST_CANDIDATES 64
-/* Parts looked at, at most: for the optimum, some seconds; for others near it and for bounds of other modes,
- * tenths of one. */
-#define BEST_WORK (INT64_C(1) << 30)
-#define LIST_WORK (INT64_C(1) << 25)
-/* Operations run to improve cuts for uneven micro-batches. */
-#define IMPROVE_WORK (INT64_C(1) << 24)
 
 typedef struct planner {
     hbp_context *context;
+    hbp__shortage *shortage;
     hbp_pipeline_options pipeline;
     hbp_partition_options options;
     hbp__stages stages;
@@ -39,25 +34,25 @@ typedef struct planner {
 
 static hbp_status check_options(planner *p)
 {
-    const struct {
-        const char *name;
-        int32_t value;
-        int32_t most;
-    } fields[] = {{"mode", p->options.mode, HBP_PARTITION_PAPER},
-                  {"candidates", p->options.candidates, MOST_CANDIDATES},
-                  {"radius", p->options.radius, HBP__NEAR_RADIUS}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value < 0 || fields[i].value > fields[i].most)
-            return hbp__fail(p->context, HBP_E_INVALID, "options.%s is %d; it must lie in 0..%d",
-                             fields[i].name, (int)fields[i].value, (int)fields[i].most);
+    const hbp_partition_options *o = &p->options;
+    HBP__CHECK_RANGE(p->context, "options.", o, mode, 0, HBP_PARTITION_PAPER);
+    HBP__CHECK_RANGE(p->context, "options.", o, candidates, 0, MOST_CANDIDATES);
+    HBP__CHECK_RANGE(p->context, "options.", o, radius, 0, HBP__NEAR_RADIUS);
     if (!p->options.candidates)
-        p->options.candidates = CANDIDATES;
+        p->options.candidates = HBP__CUT_CANDIDATES;
     if (!p->options.radius)
         p->options.radius = 1;
     return HBP_OK;
 }
 
-static int64_t lacks(const void *user, const int32_t *cuts, int32_t parts, int32_t worker)
+/* The cuts at hand do not fit. */
+static hbp_status fall_short(planner *p, const char *how)
+{
+    *p->shortage = hbp__stages_shortage(&p->stages, p->cuts, how);
+    return HBP_E_INFEASIBLE;
+}
+
+static int64_t lack_of(const void *user, const int32_t *cuts, int32_t parts, int32_t worker)
 {
     const hbp__stages *s = user;
     int64_t peak = hbp__stages_peak(s, cuts, parts, worker), limit = s->pipeline->limit_bytes[worker];
@@ -67,12 +62,11 @@ static int64_t lacks(const void *user, const int32_t *cuts, int32_t parts, int32
 static hbp_status search_rounds(planner *p, int64_t work)
 {
     hbp__stages *s = &p->stages;
-    const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lacks : NULL, s};
+    const hbp__rounds rounds = {&s->chain, s->stages, s->reach ? lack_of : NULL, s};
     hbp_status status = hbp__cut_rounds(p->context, &rounds, &work, &p->best, p->cuts, &p->bound);
     if (status != HBP_E_INFEASIBLE || p->options.mode != HBP_PARTITION_OPTIMAL)
         return status == HBP_E_INFEASIBLE ? HBP_OK : status; /* other modes only want the bound */
-    return hbp__stages_fail(p->context, s, p->cuts,
-                            "no partition was found that fits; with the cuts that come nearest");
+    return fall_short(p, "no partition was found that fits; with the cuts that come nearest");
 }
 
 /* The optimum first, so that looking for others cannot cost its proof. */
@@ -80,7 +74,7 @@ static hbp_status search_chain(planner *p, int32_t more)
 {
     hbp__stages *s = &p->stages;
     hbp__cut_list one;
-    int64_t work = BEST_WORK, bound;
+    int64_t work = HBP__CUT_WORK, bound;
     HBP__TRY(hbp__cut_list_open(p->context, s->chunks, 1, &one));
     hbp_status status = hbp__cut_chain(p->context, &s->chain, &work, &one, &p->bound);
     if (status >= 0)
@@ -88,12 +82,11 @@ static hbp_status search_chain(planner *p, int32_t more)
     hbp__cut_list_close(&one);
     if (status == HBP_E_INFEASIBLE) {
         HBP__TRY(hbp__stages_nearest(p->context, s, p->cuts));
-        return hbp__stages_fail(p->context, s, p->cuts,
-                                "no partition fits; with the cuts that miss by least");
+        return fall_short(p, "no partition fits; with the cuts that miss by least");
     }
     if (status < 0 || !more || p->best.room == 1)
         return status;
-    work = LIST_WORK;
+    work = HBP__CUT_LIST_WORK;
     return hbp__cut_chain(p->context, &s->chain, &work, &p->best, &bound);
 }
 
@@ -127,7 +120,7 @@ static hbp_status add_others(planner *p)
 {
     hbp__stages *s = &p->stages;
     if (s->chunks > s->stages) {
-        int64_t work = LIST_WORK, bound;
+        int64_t work = HBP__CUT_LIST_WORK, bound;
         p->best.count = 0;
         hbp_status status = hbp__cut_chain(p->context, &s->chain, &work, &p->best, &bound);
         if (status < 0 && status != HBP_E_INFEASIBLE)
@@ -161,7 +154,7 @@ static hbp_status find_candidates(planner *p)
     hbp__stages *s = &p->stages;
     int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
     if (s->chunks > s->stages)
-        HBP__TRY(search_rounds(p, optimal ? BEST_WORK / 4 : LIST_WORK));
+        HBP__TRY(search_rounds(p, optimal ? HBP__CUT_WORK / HBP__CUT_ROUNDS_SHARE : HBP__CUT_LIST_WORK));
     else
         HBP__TRY(search_chain(p, optimal));
     if (optimal)
@@ -173,15 +166,14 @@ static hbp_status find_candidates(planner *p)
     else if (hbp__stages_fit(s, p->cuts))
         hbp__partition_add(p->partition, s, p->cuts, 0);
     if (!p->partition->candidates)
-        return hbp__stages_fail(p->context, s, p->cuts,
-                                paper ? "nothing near the balanced partition fits, which is the anchor"
-                                      : "the partition of this mode does not fit");
+        return fall_short(p, paper ? "nothing near the balanced partition fits, which is the anchor"
+                                   : "the partition of this mode does not fit");
     return HBP_OK;
 }
 
 /* Runs the step; with `order` the micro-batches are put into order first, with `work` operations, else they
  * go as p->order says. */
-static hbp_status simulate(planner *p, const int32_t *cuts, int64_t work, int64_t *ns)
+static hbp_status simulate_cuts(planner *p, const int32_t *cuts, int64_t work, int64_t *ns)
 {
     hbp__stage_times times;
     HBP__TRY(hbp__stage_times_open(p->context, p->stages.layers, cuts, &p->pipeline, &times));
@@ -202,7 +194,7 @@ static void reset_order(planner *p)
         p->order[m] = m;
 }
 
-static int orders(const planner *p)
+static int orders_steps(const planner *p)
 {
     return p->options.order && p->stages.uneven;
 }
@@ -212,12 +204,12 @@ static int orders(const planner *p)
 static hbp_status run_candidates(planner *p)
 {
     hbp_partition *made = p->partition;
-    int64_t work = orders(p) ? HBP__ORDER_WORK / made->candidates + 1 : 0;
+    int64_t work = orders_steps(p) ? HBP__ORDER_WORK / made->candidates + 1 : 0;
     int64_t fastest = INT64_MAX;
     for (int32_t i = 0; i < made->candidates; i++) {
         HBP__TRY(hbp__tick(p->context, "candidates", i, made->candidates));
         reset_order(p);
-        HBP__TRY(simulate(p, hbp__partition_cuts(made, i), work, &made->candidate[i].simulated_ns));
+        HBP__TRY(simulate_cuts(p, hbp__partition_cuts(made, i), work, &made->candidate[i].simulated_ns));
         if (made->candidate[i].simulated_ns < fastest) {
             fastest = made->candidate[i].simulated_ns;
             memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
@@ -237,7 +229,7 @@ static hbp_status try_shift(planner *p, int32_t first, int32_t last, int32_t by,
     for (int32_t c = first; c <= last; c++)
         cuts[c] += by;
     if (hbp__stages_fit(&p->stages, cuts)) {
-        HBP__TRY(simulate(p, cuts, 0, &ns));
+        HBP__TRY(simulate_cuts(p, cuts, 0, &ns));
         *work -= 2 * (int64_t)p->stages.chunks * p->pipeline.micro_batches + p->stages.layers->count;
     }
     if (ns < *least) {
@@ -252,14 +244,14 @@ static hbp_status try_shift(planner *p, int32_t first, int32_t last, int32_t by,
 
 /* Moves single cuts of the fastest, and neighbouring ones together, while the run gets shorter; adds what
  * comes of it. */
-static hbp_status improve(planner *p)
+static hbp_status improve_cuts(planner *p)
 {
     hbp_partition *made = p->partition;
     int32_t chunks = made->chunks, fastest = 0;
     for (int32_t i = 1; i < made->candidates; i++)
         if (made->candidate[i].simulated_ns < made->candidate[fastest].simulated_ns)
             fastest = i;
-    int64_t least = made->candidate[fastest].simulated_ns, work = IMPROVE_WORK;
+    int64_t least = made->candidate[fastest].simulated_ns, work = HBP__CUT_IMPROVE_WORK;
     memcpy(p->cuts, hbp__partition_cuts(made, fastest), ((size_t)chunks + 1) * sizeof *p->cuts);
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     for (int moved = 1; moved && work > 0;) {
@@ -267,7 +259,8 @@ static hbp_status improve(planner *p)
         for (int32_t wide = 0; wide < 2 * made->stages; wide++)
             for (int32_t c = 1; c + wide < chunks && work > 0; c++) {
                 if (c % 8 == 1)
-                    HBP__TRY(hbp__tick(p->context, "candidates", IMPROVE_WORK - work, IMPROVE_WORK));
+                    HBP__TRY(hbp__tick(p->context, "candidates", HBP__CUT_IMPROVE_WORK - work,
+                                       HBP__CUT_IMPROVE_WORK));
                 HBP__TRY(try_shift(p, c, c + wide, -1, &least, &work, &moved));
                 HBP__TRY(try_shift(p, c, c + wide, 1, &least, &work, &moved));
             }
@@ -281,14 +274,14 @@ static hbp_status improve(planner *p)
     return HBP_OK;
 }
 
-static hbp_status finish(planner *p)
+static hbp_status finish_partition(planner *p)
 {
     hbp_partition *made = p->partition;
     hbp_partition_summary *summary = &made->summary;
     hbp_partition_candidate *chosen = made->candidate;
     int64_t busy = 0, ns;
     memcpy(p->order, made->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
-    HBP__TRY(simulate(p, made->cuts, orders(p) ? HBP__ORDER_WORK : 0, &ns));
+    HBP__TRY(simulate_cuts(p, made->cuts, orders_steps(p) ? HBP__ORDER_WORK : 0, &ns));
     memcpy(made->order, p->order, (size_t)p->pipeline.micro_batches * sizeof *p->order);
     chosen->simulated_ns = ns;
     hbp__stages_weigh(&p->stages, made->cuts, made->stage_ns);
@@ -336,46 +329,61 @@ static void close_planner(planner *p)
     hbp__stages_close(&p->stages);
 }
 
-static hbp_status plan(planner *p, const hbp_layers *layers)
+static hbp_status plan_partition(planner *p, const hbp_layers *layers)
 {
     HBP__TRY(open_planner(p, layers));
     HBP__TRY(find_candidates(p));
     HBP__TRY(run_candidates(p));
     int optimal = p->options.mode == HBP_PARTITION_OPTIMAL;
     if (optimal && run_decides(p))
-        HBP__TRY(improve(p));
+        HBP__TRY(improve_cuts(p));
     hbp__partition_sort(p->partition, !run_decides(p)); /* else the optimum, added first, stays so */
-    HBP__TRY(finish(p));
+    HBP__TRY(finish_partition(p));
     int proven = hbp__stages_predict(&p->stages, p->least) <= hbp__stages_predict(&p->stages, p->bound);
     return optimal && !proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-static hbp_status partition_layers(hbp_context *context, const hbp_layers *layers,
-                                   const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
-                                   hbp_partition **out)
+static hbp_status partition_layers(planner *p, const hbp_layers *layers, hbp_partition **out)
 {
-    HBP__TRY(hbp__require(context, layers, "layers"));
-    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
-    planner p = {.context = context};
+    hbp_status status = plan_partition(p, layers);
+    if (status >= 0) {
+        *out = p->partition;
+        p->partition = NULL;
+    }
+    close_planner(p);
+    return status;
+}
+
+static hbp_status read_and_partition(hbp_context *context, const hbp_layers *layers,
+                                     const hbp_pipeline_options *pipeline,
+                                     const hbp_partition_options *options, hbp_partition **out,
+                                     hbp__shortage *shortage)
+{
+    planner p = {.context = context, .shortage = shortage};
     HBP__TRY(hbp__options_read(context, &p.pipeline, sizeof p.pipeline, pipeline, "hbp_pipeline_options"));
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     HBP__TRY(check_options(&p));
     p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
-    hbp_status status = plan(&p, layers);
-    if (status >= 0) {
-        *out = p.partition;
-        p.partition = NULL;
-    }
-    close_planner(&p);
-    return status;
+    return partition_layers(&p, layers, out);
+}
+
+hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
+                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                 hbp_partition **out, hbp__shortage *shortage)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, read_and_partition(context, layers, pipeline, options, out, shortage));
 }
 
 hbp_status hbp_partition_layers(hbp_context *context, const hbp_layers *layers,
                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
                                 hbp_partition **out)
 {
+    hbp__shortage shortage;
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, partition_layers(context, layers, pipeline, options, out));
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    hbp_status status = hbp__partition_layers(context, layers, pipeline, options, out, &shortage);
+    return status == HBP_E_INFEASIBLE ? hbp__shortage_fail(context, &shortage) : status;
 }

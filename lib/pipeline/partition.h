@@ -24,6 +24,11 @@ struct hbp_partition {
     int32_t *order;                     /* [micro_batches] */
 };
 
+/* hbp_partition_layers within a call. HBP_E_INFEASIBLE without a message: *shortage says what lacks. */
+hbp_status hbp__partition_layers(hbp_context *context, const hbp_layers *layers,
+                                 const hbp_pipeline_options *pipeline, const hbp_partition_options *options,
+                                 hbp_partition **out, hbp__shortage *shortage);
+
 /* Room for `room` candidates. */
 hbp_status hbp__partition_new(hbp_context *context, const hbp__stages *stages, int32_t room,
                               hbp_partition **out);

@@ -1,3 +1,4 @@
+/* A partition as an object: its candidates, their order, and its view. */
 #include <string.h>
 
 #include "base/options.h"

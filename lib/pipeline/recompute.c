@@ -6,9 +6,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-
-/* Steps that the search of all stages may take, some ten ns each. */
-#define MOST_WORK (INT64_C(1) << 25)
+#include "pipeline/tuning.h"
 
 /* Sums over layers stay below, as those of columns do, and what is said to be free above its negative: so
  * that sums and differences stay within 64 bits. */
@@ -72,17 +70,19 @@ static hbp_status read_pipeline(hbp_context *context, const hbp_layers *layers, 
 }
 
 /* What all stages share. */
-typedef struct run {
+typedef struct choosing {
     const hbp_layers *layers;
     const int32_t *cuts;
     hbp_pipeline_options pipeline;
     hbp_recompute_options options;
     hbp__live live;
+    hbp__shortage *shortage;
     int64_t work;
     hbp_recompute_report report;
-} run;
+} choosing;
 
-static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stage *stage, int32_t *choices)
+static hbp_status choose_by_mode(hbp_context *context, choosing *r, const hbp__recompute_stage *stage,
+                                 int32_t *choices)
 {
     int proven = 0;
     switch (r->options.mode) {
@@ -90,7 +90,7 @@ static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stag
         HBP__TRY(hbp__recompute_optimal(context, stage, r->options.selective, &r->work, choices, &proven));
         break;
     case HBP_MEMORY_PAPER:
-        HBP__TRY(hbp__recompute_paper(context, stage, choices));
+        HBP__TRY(hbp__recompute_paper(stage, choices));
         break;
     case HBP_MEMORY_ALL:
         hbp__recompute_all(stage, choices);
@@ -102,9 +102,9 @@ static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stag
     }
     int64_t need = hbp__recompute_need(stage, choices);
     if (need > stage->limit)
-        return hbp__recompute_fail(context, stage, need,
-                                   r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
-                                                                      : "every layer recomputed");
+        return hbp__recompute_short(stage, need,
+                                    r->options.mode == HBP_MEMORY_NONE ? "no layer recomputed"
+                                                                       : "every layer recomputed");
     int64_t added = hbp__recompute_added_ns(stage, choices);
     r->report.proven &= proven || added == 0;
     r->report.recompute_ns = hbp__add_saturating(r->report.recompute_ns, added);
@@ -113,26 +113,27 @@ static hbp_status choose(hbp_context *context, run *r, const hbp__recompute_stag
     return HBP_OK;
 }
 
-static hbp_status choose_stage(hbp_context *context, run *r, int32_t s, int32_t *choices)
+static hbp_status choose_stage(hbp_context *context, choosing *r, int32_t s, int32_t *choices)
 {
     hbp__recompute_stage stage;
     int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(
         hbp__recompute_open(context, r->layers, r->cuts, &r->pipeline, &r->options, &r->live, s, &stage));
+    stage.shortage = r->shortage;
     hbp__recompute_all(&stage, choices);
     /* What is free was measured with every layer recomputed. */
     if (r->options.measured_free_bytes &&
         !hbp__add_i64(hbp__recompute_need(&stage, choices), r->options.measured_free_bytes[s], &stage.limit))
         stage.limit = INT64_MAX;
     r->report.saved_ns = hbp__add_saturating(r->report.saved_ns, hbp__recompute_added_ns(&stage, choices));
-    HBP__TRY(choose(context, r, &stage, choices));
+    HBP__TRY(choose_by_mode(context, r, &stage, choices));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
-static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
+static hbp_status choose_all(hbp_context *context, choosing *r, int32_t *choices)
 {
-    r->work = MOST_WORK;
+    r->work = HBP__RECOMPUTE_WORK;
     r->report =
         (hbp_recompute_report){.struct_size = sizeof r->report, .proven = 1, .slack_bytes = INT64_MAX};
     for (int32_t s = 0; s < r->pipeline.stages; s++) {
@@ -147,15 +148,11 @@ static hbp_status choose_all(hbp_context *context, run *r, int32_t *choices)
     return r->options.mode == HBP_MEMORY_OPTIMAL && !r->report.proven ? HBP_NOT_PROVEN : HBP_OK;
 }
 
-static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
-                                   const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
-                                   int32_t *choices, hbp_recompute_report *report)
+static hbp_status read_and_choose(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                  const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                  int32_t *choices, hbp_recompute_report *report, hbp__shortage *shortage)
 {
-    HBP__TRY(hbp__require(context, layers, "layers"));
-    HBP__TRY(hbp__require(context, cuts, "cuts"));
-    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
-    HBP__TRY(hbp__require(context, choices, "choices"));
-    run r = {.layers = layers, .cuts = cuts};
+    choosing r = {.layers = layers, .cuts = cuts, .shortage = shortage};
     HBP__TRY(read_pipeline(context, layers, cuts, pipeline, &r.pipeline));
     HBP__TRY(read_options(context, options, layers, r.pipeline.stages, &r.options));
     uint64_t count = (uint64_t)layers->count;
@@ -171,12 +168,26 @@ static hbp_status choose_recompute(hbp_context *context, const hbp_layers *layer
     return status;
 }
 
+hbp_status hbp__choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
+                                 const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
+                                 int32_t *choices, hbp_recompute_report *report, hbp__shortage *shortage)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark,
+                      read_and_choose(context, layers, cuts, pipeline, options, choices, report, shortage));
+}
+
 hbp_status hbp_choose_recompute(hbp_context *context, const hbp_layers *layers, const int32_t *cuts,
                                 const hbp_pipeline_options *pipeline, const hbp_recompute_options *options,
                                 int32_t *choices, hbp_recompute_report *report)
 {
+    hbp__shortage shortage;
     HBP__TRY(hbp__enter(context));
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark,
-                      choose_recompute(context, layers, cuts, pipeline, options, choices, report));
+    HBP__TRY(hbp__require(context, layers, "layers"));
+    HBP__TRY(hbp__require(context, cuts, "cuts"));
+    HBP__TRY(hbp__require(context, pipeline, "pipeline"));
+    HBP__TRY(hbp__require(context, choices, "choices"));
+    hbp_status status =
+        hbp__choose_recompute(context, layers, cuts, pipeline, options, choices, report, &shortage);
+    return status == HBP_E_INFEASIBLE ? hbp__shortage_fail(context, &shortage) : status;
 }

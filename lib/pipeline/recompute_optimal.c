@@ -5,10 +5,8 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/recompute.h"
+#include "pipeline/tuning.h"
 #include "solve/multiple_choice.h"
-
-/* The part of the work, one in so many, that greedy choices may take before any is proven. */
-#define GREEDY_SHARE 4
 
 typedef struct search {
     const hbp__recompute_stage *stage;
@@ -96,7 +94,7 @@ static void list_options(search *s, int32_t selective)
 }
 
 /* Takes one more option into the least that is needed. */
-static void lower(search *s, int32_t layer, int64_t size)
+static void lower_least(search *s, int32_t layer, int64_t size)
 {
     if (s->least[layer] >= 0 && s->least[layer] <= size)
         return;
@@ -143,7 +141,7 @@ static hbp__multiple_choice problem_within(search *s, int64_t working, int64_t b
 }
 
 /* Takes one more option into account: the layer that has it, options lying by layer, by bisection. */
-static void admit(search *s, int32_t option)
+static void admit_option(search *s, int32_t option)
 {
     int32_t low = 0, high = s->stage->count - 1;
     while (low < high) {
@@ -153,7 +151,7 @@ static void admit(search *s, int32_t option)
         else
             high = middle - 1;
     }
-    lower(s, low, s->size[option]);
+    lower_least(s, low, s->size[option]);
 }
 
 /* Lists every W within which the least need fits; *need is the least of all. */
@@ -167,7 +165,7 @@ static void list_levels(search *s, int64_t *need)
     for (int32_t at = 0; at < options;) {
         int64_t working = s->working[s->order[at]];
         for (; at < options && s->working[s->order[at]] == working; at++)
-            admit(s, (int32_t)s->order[at]);
+            admit_option(s, (int32_t)s->order[at]);
         int64_t least = least_need(s, working);
         *need = hbp__min_i64(*need, least);
         if (least <= stage->limit)
@@ -179,7 +177,7 @@ static void list_levels(search *s, int64_t *need)
 static hbp_status rank_levels(hbp_context *context, search *s, int64_t *work, int *proven)
 {
     int64_t steps = hbp__mul_saturating(s->levels, s->stage->count);
-    int64_t stride = 1 + steps / hbp__max_i64(*work / GREEDY_SHARE, s->stage->count), kept = 0;
+    int64_t stride = 1 + steps / hbp__max_i64(*work / HBP__RECOMPUTE_GREEDY_SHARE, s->stage->count), kept = 0;
     *proven = stride == 1;
     for (int64_t i = 0; i < s->levels; i += stride) {
         HBP__TRY(hbp__tick(context, "recompute", i, s->levels));
@@ -247,7 +245,7 @@ static int are_alike(const search *s, int32_t a, int32_t b)
 
 /* Of layers alike and next to each other, the first keep least: their activations would wait longest for the
  * backward pass. */
-static void settle(const search *s, int32_t *choices)
+static void settle_alike(const search *s, int32_t *choices)
 {
     const hbp__recompute_stage *stage = s->stage;
     for (int32_t begin = 0, end; begin < stage->count; begin = end) {
@@ -277,9 +275,9 @@ hbp_status hbp__recompute_optimal(hbp_context *context, const hbp__recompute_sta
         return hbp__fail_memory(context, "a stage's choices");
     list_levels(&s, &need);
     if (!s.levels)
-        return hbp__recompute_fail(context, stage, need, "as much recomputed as helps");
+        return hbp__recompute_short(stage, need, "as much recomputed as helps");
     HBP__TRY(try_levels(context, &s, work, proven));
-    settle(&s, choices);
+    settle_alike(&s, choices);
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -45,12 +45,12 @@ static int64_t layers_within(int64_t free, int64_t one)
     return one ? hbp__max_i64(free / one - 1, 0) : INT64_MAX;
 }
 
-hbp_status hbp__recompute_paper(hbp_context *context, const hbp__recompute_stage *s, int32_t *choices)
+hbp_status hbp__recompute_paper(const hbp__recompute_stage *s, int32_t *choices)
 {
     hbp__recompute_all(s, choices);
     int64_t need = hbp__recompute_need(s, choices), free = INT64_MAX;
     if (need > s->limit)
-        return hbp__recompute_fail(context, s, need, "every layer recomputed");
+        return hbp__recompute_short(s, need, "every layer recomputed");
     int64_t language = bytes_of_one(s, HBP_LAYER_LANGUAGE), vision = bytes_of_one(s, HBP_LAYER_VISION);
     int64_t languages = count_of(s, HBP_LAYER_LANGUAGE);
     if (s->limit != INT64_MAX)

@@ -1,3 +1,5 @@
+/* A stage's layers by groups of one chunk and kind, and what they need and take under choices. O(layers of
+ * the stage). */
 #include <math.h>
 
 #include "base/checked.h"
@@ -112,10 +114,13 @@ void hbp__recompute_all(const hbp__recompute_stage *s, int32_t *choices)
             hbp__recompute_frees(s->layers, s->layer[i]) ? HBP_RECOMPUTE_LAYER : HBP_RECOMPUTE_NONE;
 }
 
-hbp_status hbp__recompute_fail(hbp_context *context, const hbp__recompute_stage *s, int64_t need,
-                               const char *how)
+hbp_status hbp__recompute_short(const hbp__recompute_stage *s, int64_t need, const char *how)
 {
-    return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "stage %d needs %lld bytes with %s and has %lld, %lld too few", (int)s->stage,
-                     (long long)need, how, (long long)s->limit, (long long)(need - s->limit));
+    *s->shortage = (hbp__shortage){.how = how,
+                                   .stage = s->stage,
+                                   .first_layer = -1,
+                                   .last_layer = -1,
+                                   .need_bytes = need,
+                                   .limit_bytes = s->limit};
+    return HBP_E_INFEASIBLE;
 }

@@ -1,4 +1,5 @@
-/* docs/explanation/pipeline.md defines what is weighed here. */
+/* Sums over layers, O(1) a part: what a partition takes, holds and sends on. docs/explanation/pipeline.md
+ * defines what is weighed here. */
 #include "pipeline/stages.h"
 
 #include <string.h>
@@ -233,15 +234,7 @@ int hbp__stages_fit(const hbp__stages *s, const int32_t *cuts)
 
 int64_t hbp__stages_weigh(const hbp__stages *s, const int32_t *cuts, int64_t *load)
 {
-    int64_t sum = 0, most = 0;
-    for (int32_t c = 0; c < s->chunks; c++) {
-        int64_t cost = hbp__chain_cost(&s->chain, c, cuts[c], cuts[c + 1]), *mine = &load[c % s->stages];
-        *mine = cost + s->side[cuts[c]] + s->side[cuts[c + 1]] + (c < s->stages ? 0 : *mine);
-        sum += cost + s->toll[cuts[c + 1]];
-    }
-    for (int32_t stage = 0; stage < s->stages; stage++)
-        most = hbp__max_i64(most, load[stage]);
-    return s->chain.weight * most + sum;
+    return hbp__rounds_value(&(hbp__rounds){.chain = &s->chain, .workers = s->stages}, cuts, load);
 }
 
 int64_t hbp__stages_cut_bytes(const hbp__stages *s, const int32_t *cuts)
@@ -263,45 +256,42 @@ double hbp__stages_variance(const hbp__stages *s, const int64_t *load)
     return squares / s->stages;
 }
 
-hbp_status hbp__stages_fail(hbp_context *context, const hbp__stages *s, const int32_t *cuts, const char *how)
+hbp__shortage hbp__stages_shortage(const hbp__stages *s, const int32_t *cuts, const char *how)
 {
-    int64_t most = 0, need = 0;
-    int32_t worst = 0;
+    hbp__shortage worst = {.how = how, .has_more = s->chunks > s->stages};
+    int64_t most = 0;
+    int32_t stage_of_most = 0;
     for (int32_t stage = 0; stage < s->stages; stage++) {
         int64_t peak = hbp__stages_peak(s, cuts, s->chunks, stage),
                 lacks = peak - s->pipeline->limit_bytes[stage];
         if (lacks > most) {
             most = lacks;
-            need = peak;
-            worst = stage;
+            worst.need_bytes = peak;
+            stage_of_most = stage;
         }
     }
-    return hbp__fail(context, HBP_E_INFEASIBLE,
-                     "%s: stage %d with layers %d..%d%s needs %lld bytes, %lld more than its %lld", how,
-                     (int)worst, (int)cuts[worst], (int)cuts[worst + 1] - 1,
-                     s->chunks > s->stages ? " and further chunks" : "", (long long)need, (long long)most,
-                     (long long)s->pipeline->limit_bytes[worst]);
+    worst.stage = stage_of_most;
+    worst.first_layer = cuts[stage_of_most];
+    worst.last_layer = cuts[stage_of_most + 1] - 1;
+    worst.limit_bytes = s->pipeline->limit_bytes[stage_of_most];
+    return worst;
 }
 
 hbp_status hbp__stages_nearest(hbp_context *context, hbp__stages *s, int32_t *cuts)
 {
     int64_t low = 0, high = INT64_MAX;
-    hbp_status status = HBP_OK;
-    while (low < high && status >= 0) {
+    while (low < high) {
         int64_t middle = low + (high - low) / 2;
         fill_reach(s, middle);
         int32_t fits = hbp__chain_first(context, &s->chain, cuts);
-        status = fits < 0 ? fits : HBP_OK;
+        HBP__TRY(fits);
         if (fits > 0)
             high = middle;
         else
             low = middle + 1;
     }
-    if (status >= 0) {
-        fill_reach(s, low);
-        int32_t fits = hbp__chain_first(context, &s->chain, cuts);
-        status = fits < 0 ? fits : HBP_OK;
-    }
+    fill_reach(s, low);
+    HBP__TRY(hbp__chain_first(context, &s->chain, cuts));
     fill_reach(s, 0);
-    return status;
+    return HBP_OK;
 }

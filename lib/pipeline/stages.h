@@ -6,10 +6,11 @@
 #include <stdint.h>
 
 #include "base/context.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "hbp/pipeline.h"
-#include "simulate/stage_times.h"
-#include "solve/chain_cuts.h"
+#include "pipeline/shortage.h"
+#include "simulate/pipeline/stage_times.h"
+#include "solve/chain/chain.h"
 
 typedef struct hbp__stages {
     const hbp_layers *layers;
@@ -60,10 +61,9 @@ int64_t hbp__stages_cut_bytes(const hbp__stages *stages, const int32_t *cuts);
 /* Variance of `load` [S]. */
 double hbp__stages_variance(const hbp__stages *stages, const int64_t *load);
 
-/* HBP_E_INFEASIBLE; names the stage that lacks most under `cuts`, and how much. `how` goes before it: "the
- * balanced partition does not fit". */
-hbp_status hbp__stages_fail(hbp_context *context, const hbp__stages *stages, const int32_t *cuts,
-                            const char *how);
+/* The stage that lacks most under `cuts`. `how` is its message's begin: "the balanced partition does not
+ * fit". */
+hbp__shortage hbp__stages_shortage(const hbp__stages *stages, const int32_t *cuts, const char *how);
 
 /* The partition that misses the limits by least, for V = 1: the largest lack of a stage is least. O(chunks
  * layers log bytes). */

@@ -1,3 +1,4 @@
+/* hbp_balance_attention: checks the options and what belongs together, then micro-batches, steps, plan. */
 #include "schedule/balance.h"
 
 #include "base/options.h"
@@ -13,12 +14,9 @@ static hbp_status check_options(hbp_context *context, hbp_balance_options *optio
     if (options->mode < HBP_BALANCE_TIME || options->mode > HBP_BALANCE_VISION)
         return hbp__fail(context, HBP_E_INVALID, "balance: mode %d is not one of HBP_BALANCE_*",
                          (int)options->mode);
+    HBP__CHECK_RANGE(context, "balance: ", options, micro_batch_multiple, 0, 65536);
     if (!options->micro_batch_multiple)
         options->micro_batch_multiple = 1;
-    if (options->micro_batch_multiple < 1 || options->micro_batch_multiple > 65536)
-        return hbp__fail(context, HBP_E_INVALID,
-                         "balance: micro_batch_multiple is %d; it must be in 0..65536",
-                         (int)options->micro_batch_multiple);
     if (options->curriculum_steps < 0)
         return hbp__fail(context, HBP_E_INVALID, "balance: curriculum_steps is %lld; it must be 0 or more",
                          (long long)options->curriculum_steps);

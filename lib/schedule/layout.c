@@ -33,8 +33,8 @@ static hbp_status sum_slowest(hbp_context *context, const hbp__micro_batches *ba
 }
 
 /* Prices the steps, in the integers that plans record. */
-static hbp_status price(hbp_context *context, const hbp_packs *packs, const hbp_cost *cost, const int64_t *ns,
-                        hbp__layout *layout)
+static hbp_status price_layout(hbp_context *context, const hbp_packs *packs, const hbp_cost *cost,
+                               const int64_t *ns, hbp__layout *layout)
 {
     const hbp__steps *steps = &layout->steps;
     const hbp__micro_batches *batches = &layout->batches;
@@ -66,7 +66,7 @@ hbp_status hbp__layout_open_pure(hbp_context *context, const hbp_packs *packs, c
     HBP__TRY(hbp__micro_batches_open(context, packs, groups, cost, options, &layout->batches));
     HBP__TRY(hbp__steps_open(context, &layout->batches, groups, options, one_step, &layout->steps));
     HBP__TRY(hbp__mix_times(context, packs, groups, cost, ns));
-    HBP__TRY(price(context, packs, cost, ns, layout));
+    HBP__TRY(price_layout(context, packs, cost, ns, layout));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
@@ -108,7 +108,7 @@ hbp_status hbp__layout_open_mixed(hbp_context *context, const hbp_packs *packs, 
     HBP__TRY(cut_mixed(context, packs, groups, cost, ns, &layout->batches));
     HBP__TRY(hbp__mix_steps_open(context, packs, &layout->batches, tokens_per_step, options, one_step,
                                  &layout->steps));
-    HBP__TRY(price(context, packs, cost, ns, layout));
+    HBP__TRY(price_layout(context, packs, cost, ns, layout));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -1,15 +1,14 @@
+/* Packs of one group into micro-batches: alike ones together, each class dealt out as the mode asks. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "schedule/kinds.h"
 #include "schedule/microbatch.h"
+#include "schedule/tuning.h"
 #include "schedule/vision.h"
 
 #include <string.h>
-
-/* Packs whose predicted times differ by less than this share of the group's longest count as alike. */
-#define TIME_CLASSES 1024
 
 /* Streams of the generator, one a use. */
 enum { STREAM_PACKS = 0x7061636b };
@@ -114,7 +113,7 @@ static hbp_status order_packs(const forming *f, const run *r, uint32_t *order)
         key[p] = mode == HBP_BALANCE_SORTED ? packs->squares[p] : pack_ns(f, r->group, p);
         longest = hbp__max_i64(longest, key[p]);
     }
-    int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / TIME_CLASSES + 1 : 1;
+    int64_t class_ns = mode == HBP_BALANCE_TIME ? longest / HBP__TIME_CLASSES + 1 : 1;
     for (int64_t i = 0; i < count; i++) {
         HBP__TRY(hbp__tick_row(f->context, "balance", i, count));
         key[order[i]] = (longest - key[order[i]]) / class_ns;

@@ -6,8 +6,8 @@
 
 #include "base/context.h"
 #include "cost/cost.h"
-#include "data/groups.h"
-#include "data/packs.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
 #include "hbp/epoch.h"
 
 /* Fills a place in a micro-batch that no pack takes. */
@@ -46,17 +46,11 @@ typedef struct hbp__steps {
 
 /* Orders the epoch: each group's micro-batches are drawn at random into steps of the group's size (dealt, so
  * that each step is a small copy of the group, in mode vision and with an order of modalities), and steps of
- * all groups are interleaved (curriculum.c). With `one_step`, everything is a single step instead. Close
+ * all groups are interleaved (deal.h). With `one_step`, everything is a single step instead. Close
  * in any case. */
 hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batches, const hbp_groups *groups,
                            const hbp_balance_options *options, int one_step, hbp__steps *steps);
 void hbp__steps_close(hbp__steps *steps);
-
-/* The order of steps: `count[g]` steps of each of `groups` groups; writes the group of each step to `order`,
- * as many as there are steps. The first `curriculum` come from group 0 while it lasts. After that, at every
- * place the group that is furthest behind its share of what remains: no prefix strays from the mixture by as
- * much as one step a group. */
-void hbp__interleave(const int64_t *count, int64_t groups, int64_t curriculum, int32_t *order);
 
 /* Builds the plan. Copies what it needs. */
 hbp_status hbp__assemble(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,

@@ -1,3 +1,4 @@
+/* First fit by descending time over packs of all degrees. */
 #include "schedule/mix.h"
 
 #include <string.h>

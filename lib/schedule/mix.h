@@ -22,13 +22,6 @@ hbp_status hbp__mix_times(hbp_context *context, const hbp_packs *packs, const hb
 hbp_status hbp__mix_open(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
                          const int64_t *ns, const hbp__micro_batches *pure, hbp__micro_batches *batches);
 
-/* Deals `count` things over `bins`: the heaviest `bins` first, one for each, then the next, each row's
- * heaviest to the bin that weighs least so far; the things of the last, shorter row go to the bins of fewest
- * tokens. So every bin has one of each stratum, and bins differ by at most one thing. bin[i] gets the bin of
- * thing i. Things alike are drawn from `rng`. O(count log bins). */
-hbp_status hbp__mix_deal(hbp_context *context, const int64_t *weight, const int64_t *tokens, int64_t count,
-                         int64_t bins, hbp__rng *rng, uint32_t *bin);
-
 /* Steps of micro-batches of any kinds: as few as hold at most `tokens_per_step` tokens each (a single unit of
  * micro_batch_multiple micro-batches may hold more), each dealt its share of every stratum of lengths: as
  * many units as any other but for one, and two steps that fit one are put together. The first

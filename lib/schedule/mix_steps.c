@@ -1,9 +1,11 @@
+/* Micro-batches dealt to steps that are each a small copy of the epoch. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/deal.h"
 #include "schedule/mix.h"
 
 /* Streams of the generator, one a use. */
@@ -56,7 +58,7 @@ static void load_add(load *l, int64_t i, int64_t weight, int64_t tokens)
 }
 
 /* Micro-batch m into row i; whether it holds packs of the shortest group alone. */
-static int weigh(const mixer *x, int64_t m, load *l, int64_t i)
+static int weigh_batch(const mixer *x, int64_t m, load *l, int64_t i)
 {
     const hbp__micro_batches *b = x->batches;
     int is_short = 1;
@@ -111,7 +113,7 @@ static hbp_status list_batches(mixer *x)
     load_take(context, count, &all);
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     for (int64_t m = 0; m < count; m++) {
-        int is_short = weigh(x, m, &all, m);
+        int is_short = weigh_batch(x, m, &all, m);
         x->batch[is_short ? low++ : --high] = (uint32_t)m;
         if (is_short)
             longest = hbp__max_i64(longest, all.tokens[m]);
@@ -137,8 +139,8 @@ static hbp_status make_units(mixer *x)
     for (int64_t i = 0; i < count; i++)
         x->unit_of[i] = (uint32_t)i;
     if (x->unit.count < count)
-        HBP__TRY(
-            hbp__mix_deal(x->context, x->one.weight, x->one.tokens, count, x->unit.count, &rng, x->unit_of));
+        HBP__TRY(hbp__deal_strata(x->context, x->one.weight, x->one.tokens, count, x->unit.count, &rng,
+                                  x->unit_of));
     for (int64_t u = 0; u < x->unit.count; u++)
         x->unit.weight[u] = x->unit.tokens[u] = 0;
     for (int64_t i = 0; i < count; i++)
@@ -155,7 +157,7 @@ static hbp_status try_steps(mixer *x, int64_t steps, int *fits)
     hbp__rng rng = hbp__rng_make(x->options->seed, x->options->epoch, STREAM_MIX);
     int64_t *tokens = hbp__take_zero(x->context, (uint64_t)steps, sizeof *tokens);
     HBP__TRY(hbp__scratch_check(x->context, "the steps"));
-    HBP__TRY(hbp__mix_deal(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of));
+    HBP__TRY(hbp__deal_strata(x->context, l->weight, l->tokens, l->count, steps, &rng, x->step_of));
     *fits = 1;
     for (int64_t i = 0; i < l->count; i++) {
         int64_t *here = &tokens[x->step_of[i]];
@@ -329,7 +331,7 @@ static hbp_status finish_steps(mixer *x, hbp__steps *steps)
     return HBP_OK;
 }
 
-static hbp_status run(mixer *x, int one_step, hbp__steps *steps)
+static hbp_status mix_steps(mixer *x, int one_step, hbp__steps *steps)
 {
     HBP__TRY(list_batches(x));
     int drops = x->options->drop_last && !one_step;
@@ -359,7 +361,7 @@ hbp_status hbp__mix_steps_open(hbp_context *context, const hbp_packs *packs,
     memset(steps, 0, sizeof *steps);
     steps->memory = context->memory;
     int64_t mark = hbp__scratch_mark(context);
-    HBP__TRY(run(&x, one_step, steps));
+    HBP__TRY(mix_steps(&x, one_step, steps));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -1,7 +1,9 @@
+/* Steps of one group each: cut from its micro-batches, put in order over the epoch. */
 #include "base/checked.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/deal.h"
 #include "schedule/microbatch.h"
 #include "schedule/vision.h"
 
@@ -24,8 +26,8 @@ static int64_t step_size(const hbp_groups *groups, const hbp_balance_options *op
 }
 
 /* Random order of rows [first, last), unless the caller's order is to be kept. */
-static hbp_status draw(hbp_context *context, const hbp_balance_options *options, uint64_t stream,
-                       int64_t first, int64_t last, uint32_t *rows)
+static hbp_status draw_rows(hbp_context *context, const hbp_balance_options *options, uint64_t stream,
+                            int64_t first, int64_t last, uint32_t *rows)
 {
     for (int64_t i = first; i < last; i++)
         rows[i - first] = (uint32_t)i;
@@ -46,9 +48,9 @@ static hbp_status order_rows(hbp_context *context, const hbp__micro_batches *bat
                     options->mode != HBP_BALANCE_RANDOM);
     if (is_dealt) {
         hbp__rng rng = hbp__rng_make(options->seed, options->epoch, STREAM_STEPS + (uint64_t)g);
-        return hbp__vision_deal(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
+        return hbp__deal_stretches(context, first, mine, step_size(groups, options, g, mine), &rng, rows);
     }
-    return draw(context, options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
+    return draw_rows(context, options, STREAM_STEPS + (uint64_t)g, first, first + mine, rows);
 }
 
 static int steps_alloc(hbp__steps *steps, int64_t count, int64_t micro_batches)
@@ -67,7 +69,7 @@ static hbp_status open_one_step(hbp_context *context, const hbp__micro_batches *
         return hbp__fail_memory(context, "the steps");
     steps->first[0] = 0;
     steps->first[1] = size;
-    HBP__TRY(draw(context, options, STREAM_STEPS, 0, batches->count, steps->micro_batch));
+    HBP__TRY(draw_rows(context, options, STREAM_STEPS, 0, batches->count, steps->micro_batch));
     for (int64_t i = batches->count; i < size; i++)
         steps->micro_batch[i] = HBP__DUMMY;
     return HBP_OK;
@@ -127,7 +129,7 @@ hbp_status hbp__steps_open(hbp_context *context, const hbp__micro_batches *batch
     hbp__interleave(count, groups->count, options->curriculum_steps, order);
     for (int64_t g = 0; g < groups->count; g++) {
         HBP__TRY(order_rows(context, batches, groups, options, g, rows + batches->group_first[g]));
-        HBP__TRY(draw(context, options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before));
+        HBP__TRY(draw_rows(context, options, STREAM_ORDER + (uint64_t)g, 0, count[g], turn + before));
         before += count[g];
     }
     HBP__TRY(write_steps(context, batches, groups, options, count, order, rows, turn, steps));

@@ -6,9 +6,7 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
-
-/* Up to so many micro-batches, so many random orders are tried as well. */
-enum { FEW_BATCHES = 4, FEW_ORDERS = 12 };
+#include "schedule/tuning.h"
 
 int64_t hbp__vision_waste(const hbp__sized *packs, int64_t count, int64_t width)
 {
@@ -226,7 +224,7 @@ static hbp_status try_orders(hbp_context *context, hbp__sized *packs, int64_t co
     HBP__TRY(hbp__scratch_check(context, "the order of packs"));
     memcpy(other, packs, bytes);
     int64_t best = hbp__vision_waste(packs, count, width);
-    for (int i = 0; i < FEW_ORDERS && best; i++) {
+    for (int i = 0; i < HBP__VISION_ORDERS && best; i++) {
         HBP__TRY(shuffle(context, other, count, rng));
         HBP__TRY(hbp__vision_exchange(context, other, count, width));
         int64_t waste = hbp__vision_waste(other, count, width);
@@ -247,5 +245,5 @@ hbp_status hbp__vision_order(hbp_context *context, hbp__sized *packs, int64_t co
         return HBP_OK; /* nobody waits */
     HBP__TRY(hbp__vision_strips(context, packs, count, width));
     HBP__TRY(hbp__vision_exchange(context, packs, count, width));
-    return count <= FEW_BATCHES * width ? try_orders(context, packs, count, width, rng) : HBP_OK;
+    return count <= HBP__VISION_FEW_BATCHES * width ? try_orders(context, packs, count, width, rng) : HBP_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/context.h"
 #include "base/rng.h"
+#include "solve/imbalance.h"
 
 /* What packs of a micro-batch should be alike in. */
 enum { HBP__VISION, HBP__TOKENS, HBP__TIME, HBP__SIZES };
@@ -20,13 +21,11 @@ typedef struct hbp__sized {
 /* The whole of a micro-batch's time, in the unit of hbp__waste. */
 #define HBP__WASTE_WHOLE (INT64_C(1) << 30)
 
-/* The share of a micro-batch that waits in one size: sum over its `width` ranks of (most - own) / (most
- * width), where `sum` is that of all it holds and `most` its largest; a dummy has 0. An integer: the quotient
- * is exact to the last bit everywhere, and the product by a power of two changes no bit. */
+/* hbp__imbalance of a micro-batch of `width` packs in one size; a dummy has 0. An integer: the quotient is
+ * exact to the last bit everywhere, and the product by a power of two changes no bit. */
 static inline int64_t hbp__waste(int64_t most, int64_t sum, int64_t width)
 {
-    double whole = (double)most * (double)width;
-    return most > 0 ? (int64_t)((whole - (double)sum) / whole * (double)HBP__WASTE_WHOLE) : 0;
+    return (int64_t)(hbp__imbalance((double)most, (double)sum, (double)width) * (double)HBP__WASTE_WHOLE);
 }
 
 /* hbp__waste of all sizes together, over the micro-batches of `width` packs that follow each other in
@@ -47,12 +46,5 @@ hbp_status hbp__vision_strips(hbp_context *context, hbp__sized *packs, int64_t c
 /* The second: packs of two micro-batches alike in a sum change places while that lowers the waste of both
  * together; never raises it. */
 hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t count, int64_t width);
-
-/* Deals `count` things, like ones side by side, to steps of `size` things each, the last of fewer (or left
- * out, if the caller leaves it out): every step gets its share of each stretch, as evenly as whole things
- * allow, and which of neighbours is a draw. Writes the rows [first, first + count) to `rows` step by step,
- * each step's in ascending order. O(count). */
-hbp_status hbp__vision_deal(hbp_context *context, int64_t first, int64_t count, int64_t size, hbp__rng *rng,
-                            uint32_t *rows);
 
 #endif

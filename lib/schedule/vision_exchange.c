@@ -4,17 +4,8 @@
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "base/sort.h"
+#include "schedule/tuning.h"
 #include "schedule/vision.h"
-
-/* A micro-batch meets at most so many of those next to it in the order of a sum; all of them together meet so
- * often in a round, and in all rounds, times their packs. */
-enum { NEIGHBOURS = 8, MEETINGS_A_ROUND = 1 << 21, MEETINGS = 1 << 22 };
-/* Rounds over all micro-batches, each in the order of every sum; one that gains less than this share of what
- * is left is the last. */
-#define MAX_ROUNDS 6
-#define WORTH_IT   256
-/* Exchanges of one pair of micro-batches. */
-#define MAX_SWAPS 8
 
 typedef struct batch {
     hbp__sized *packs;
@@ -27,7 +18,7 @@ typedef struct batch {
     int32_t changed_in;         /* round of the last exchange */
 } batch;
 
-static void measure(batch *b, int64_t width)
+static void measure_batch(batch *b, int64_t width)
 {
     b->waste = 0;
     for (int d = 0; d < HBP__SIZES; d++) {
@@ -95,8 +86,8 @@ static int exchange(batch *a, batch *b, int64_t width)
     hbp__sized moving = a->packs[best.i];
     a->packs[best.i] = b->packs[best.j];
     b->packs[best.j] = moving;
-    measure(a, width);
-    measure(b, width);
+    measure_batch(a, width);
+    measure_batch(b, width);
     return 1;
 }
 
@@ -117,7 +108,7 @@ static void meet(exchanges *e, batch *a, batch *b)
         return;
     int64_t swaps = 0;
     e->meetings--;
-    while (swaps < MAX_SWAPS && exchange(a, b, e->width))
+    while (swaps < HBP__VISION_MAX_SWAPS && exchange(a, b, e->width))
         swaps++;
     if (swaps)
         a->changed_in = b->changed_in = e->round;
@@ -151,14 +142,14 @@ static int64_t total(const exchanges *e)
     return waste;
 }
 
-static hbp_status run(hbp_context *context, exchanges *e)
+static hbp_status exchange_all(hbp_context *context, exchanges *e)
 {
     int64_t before = total(e);
-    for (e->round = 1; e->round <= MAX_ROUNDS && before && e->meetings > 0; e->round++) {
+    for (e->round = 1; e->round <= HBP__VISION_ROUNDS && before && e->meetings > 0; e->round++) {
         for (int d = 0; d < HBP__SIZES; d++)
             HBP__TRY(pass(context, e, d));
         int64_t after = total(e);
-        if (before - after <= before / WORTH_IT)
+        if (before - after <= before / HBP__VISION_WORTH_IT)
             break;
         before = after;
     }
@@ -170,9 +161,9 @@ hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t
     exchanges e = {.count = hbp__ceil_div(count, width), .width = width};
     uint64_t rows = (uint64_t)e.count;
     int64_t mark = hbp__scratch_mark(context);
-    e.neighbours =
-        hbp__max_i64(1, hbp__min_i64(NEIGHBOURS, MEETINGS_A_ROUND / width / HBP__SIZES / (e.count + 1)));
-    e.meetings = hbp__max_i64(MEETINGS / width, HBP__SIZES * e.count);
+    e.neighbours = hbp__max_i64(1, hbp__min_i64(HBP__VISION_NEIGHBOURS, HBP__VISION_MEETINGS_A_ROUND / width /
+                                                                            HBP__SIZES / (e.count + 1)));
+    e.meetings = hbp__max_i64(HBP__VISION_MEETINGS / width, HBP__SIZES * e.count);
     e.batch = hbp__take(context, rows, sizeof *e.batch);
     e.order = hbp__take(context, rows, sizeof *e.order);
     e.key = hbp__take(context, rows, sizeof *e.key);
@@ -181,9 +172,9 @@ hbp_status hbp__vision_exchange(hbp_context *context, hbp__sized *packs, int64_t
         e.batch[m].packs = packs + m * width;
         e.batch[m].count = hbp__min_i64(width, count - m * width);
         e.batch[m].changed_in = 0;
-        measure(&e.batch[m], width);
+        measure_batch(&e.batch[m], width);
     }
-    HBP__TRY(run(context, &e));
+    HBP__TRY(exchange_all(context, &e));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

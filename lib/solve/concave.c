@@ -1,3 +1,4 @@
+/* The cutting-plane method in one dimension (Kelley 1960): O(tries). */
 #include "solve/concave.h"
 
 /* Nothing is won that is a smaller share than this. */

@@ -1,3 +1,5 @@
+/* A heap of minima over a row of numbers: O(log count) to set one and to find the first that is small enough.
+ */
 #include "solve/fit_tree.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A row of numbers that tells the first one, from a place on, that is small enough. */
+/* A row of numbers, and the first of them, from a place on, that is small enough. */
 #ifndef HBP_SOLVE_FIT_TREE_H
 #define HBP_SOLVE_FIT_TREE_H
 

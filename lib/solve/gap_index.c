@@ -1,3 +1,4 @@
+/* Best fit by a list for each gap and two levels of bits: O(1) to add, O(range / 4096) at worst to take. */
 #include "solve/gap_index.h"
 
 #include <string.h>

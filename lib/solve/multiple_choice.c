@@ -7,7 +7,8 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 
-/* The first search's share of the slack, and how much wider each one is than the one before. */
+/* The first search's share of the slack, and how much wider each one is than the one before: bench_recompute,
+ * layers that all differ. */
 #define FIRST_SHARE 4096
 #define WIDER       8
 
@@ -31,7 +32,7 @@ typedef struct greedy {
     int64_t size; /* of the whole choice */
 } greedy;
 
-static hbp_status open(hbp_context *context, const hbp__multiple_choice *problem, greedy *g)
+static hbp_status open_greedy(hbp_context *context, const hbp__multiple_choice *problem, greedy *g)
 {
     uint64_t items = (uint64_t)problem->items, options = (uint64_t)problem->first[problem->items];
     *g = (greedy){.context = context, .bench = {.problem = problem}};
@@ -106,7 +107,7 @@ static void take_steps(greedy *g, int32_t item)
     }
 }
 
-static int64_t weigh(const hbp__multiple_choice *p, int32_t group, int64_t size)
+static int64_t weigh_group(const hbp__multiple_choice *p, int32_t group, int64_t size)
 {
     return hbp__round_i64((double)size * p->weight[group]);
 }
@@ -120,11 +121,11 @@ static int64_t sum_sizes(const greedy *g)
 {
     int64_t size = 0;
     for (int32_t group = 0; group < g->bench.problem->groups; group++)
-        size = hbp__add_saturating(size, weigh(g->bench.problem, group, g->group_size[group]));
+        size = hbp__add_saturating(size, weigh_group(g->bench.problem, group, g->group_size[group]));
     return size;
 }
 
-static void move(greedy *g, int32_t item, int32_t to)
+static void move_item(greedy *g, int32_t item, int32_t to)
 {
     int64_t *size = &g->group_size[g->bench.problem->group[item]];
     *size += option_at(g, item, to)->size - option_at(g, item, g->at[item])->size;
@@ -142,29 +143,29 @@ static int64_t sum_costs(const greedy *g)
 
 /* Steps by ascending ratio until the choice fits; returns the last ratio, the relaxation's multiplier, or a
  * negative number when no step is left. */
-static double shrink(greedy *g)
+static double shrink_choice(greedy *g)
 {
     double ratio = 0;
     for (int64_t i = 0; g->size > g->bench.problem->budget; i++) {
         if (i == g->count)
             return -1;
         const step *s = &g->steps[g->order[i]];
-        move(g, s->item, s->to);
+        move_item(g, s->item, s->to);
         ratio = g->ratio[g->order[i]];
     }
     return ratio;
 }
 
 /* Takes back what the last step freed too much: each item its cheapest option that still fits. */
-static void refill(greedy *g)
+static void refill_choice(greedy *g)
 {
     for (int32_t item = 0; item < g->bench.problem->items; item++) {
         int32_t before = g->at[item];
         for (int32_t to = g->bench.first[item + 1] - g->bench.first[item] - 1; to > before; to--) {
-            move(g, item, to);
+            move_item(g, item, to);
             if (g->size <= g->bench.problem->budget)
                 break;
-            move(g, item, before);
+            move_item(g, item, before);
         }
     }
 }
@@ -172,7 +173,7 @@ static void refill(greedy *g)
 /* Reduced costs under `multiplier`; returns Lagrange's bound, sum of least (cost + multiplier * weight *
  * size)
  * - multiplier * budget, lowered by what rounding of groups and of doubles may hide. */
-static double price(greedy *g, double multiplier)
+static double price_options(greedy *g, double multiplier)
 {
     const hbp__multiple_choice *p = g->bench.problem;
     double bound = 0, budget = (double)p->budget + 0.5 * p->groups;
@@ -210,7 +211,7 @@ static hbp_status sort_steps(greedy *g)
 
 /* Searches among choices whose reduced costs sum to a sliver of what a better choice may have, then to ever
  * more: good choices lie near the relaxation, and each that is found narrows what is left to look through. */
-static hbp_status widen(greedy *g, double bound, int64_t *work, hbp__multiple_choice_answer *answer)
+static hbp_status widen_search(greedy *g, double bound, int64_t *work, hbp__multiple_choice_answer *answer)
 {
     int64_t upper = answer->found ? answer->cost : g->bench.problem->below;
     double all = (double)upper - 1 - bound;
@@ -233,7 +234,7 @@ static hbp_status widen(greedy *g, double bound, int64_t *work, hbp__multiple_ch
     return HBP_OK;
 }
 
-static hbp_status solve(greedy *g, int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer)
+static hbp_status solve_greedy(greedy *g, int64_t *work, int32_t *chosen, hbp__multiple_choice_answer *answer)
 {
     const hbp__multiple_choice *p = g->bench.problem;
     g->bench.first[0] = 0;
@@ -245,17 +246,17 @@ static hbp_status solve(greedy *g, int64_t *work, int32_t *chosen, hbp__multiple
     g->size = sum_sizes(g);
     *work -= p->items;
     HBP__TRY(sort_steps(g));
-    double multiplier = shrink(g);
+    double multiplier = shrink_choice(g);
     *answer = (hbp__multiple_choice_answer){.proven = 1};
     if (multiplier < 0)
         return HBP_OK;
-    refill(g);
+    refill_choice(g);
     answer->cost = sum_costs(g);
     answer->bound = (double)answer->cost;
     answer->found = answer->cost < p->below || p->below == INT64_MAX;
     /* A multiplier of 0: every item has its cheapest option. */
     if (multiplier > 0)
-        HBP__TRY(widen(g, price(g, multiplier), work, answer));
+        HBP__TRY(widen_search(g, price_options(g, multiplier), work, answer));
     for (int32_t item = 0; answer->found && item < p->items; item++)
         chosen[item] = option_at(g, item, g->at[item])->number;
     return HBP_OK;
@@ -266,8 +267,8 @@ hbp_status hbp__multiple_choice_solve(hbp_context *context, const hbp__multiple_
 {
     greedy g;
     int64_t mark = hbp__scratch_mark(context);
-    HBP__TRY(open(context, problem, &g));
-    HBP__TRY(solve(&g, work, chosen, answer));
+    HBP__TRY(open_greedy(context, problem, &g));
+    HBP__TRY(solve_greedy(&g, work, chosen, answer));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -4,7 +4,8 @@
 #include "base/sort.h"
 #include "solve/multiple_choice.h"
 
-/* States that are remembered to find the way back, 8 bytes each; the search ends when there are more. */
+/* States that are remembered to find the way back, 8 bytes each; the search ends when there are more. Memory
+ * for proofs: 16 MiB; chosen. */
 #define MOST_STATES (INT64_C(1) << 21)
 
 /* Items between two looks at whether to go on. */
@@ -48,7 +49,7 @@ typedef struct search {
     int exhausted;
 } search;
 
-static void release(search *s, front *f)
+static void release_front(search *s, front *f)
 {
     hbp__delete(&s->memory, f->size);
     hbp__delete(&s->memory, f->cost);
@@ -57,14 +58,14 @@ static void release(search *s, front *f)
 }
 
 /* What grows; the rest is scratch. */
-static void close(search *s)
+static void close_search(search *s)
 {
     for (int32_t g = 0; g < s->parts; g++) {
-        release(s, &s->group[g]);
-        release(s, &s->joined[g]);
+        release_front(s, &s->group[g]);
+        release_front(s, &s->joined[g]);
     }
-    release(s, &s->now);
-    release(s, &s->next);
+    release_front(s, &s->now);
+    release_front(s, &s->next);
     hbp__delete(&s->memory, s->origins);
 }
 
@@ -73,8 +74,8 @@ static hbp_status short_of_memory(search *s)
     return hbp__fail_memory(s->context, WHAT);
 }
 
-static hbp_status open(hbp_context *context, const hbp__mc_bench *bench, int64_t upper, int64_t *work,
-                       search *s)
+static hbp_status open_search(hbp_context *context, const hbp__mc_bench *bench, int64_t upper, int64_t *work,
+                              search *s)
 {
     const hbp__multiple_choice *p = bench->problem;
     *s =
@@ -93,7 +94,7 @@ static hbp_status open(hbp_context *context, const hbp__mc_bench *bench, int64_t
     return HBP_OK;
 }
 
-static hbp_status grow(search *s, front *f)
+static hbp_status grow_front(search *s, front *f)
 {
     int64_t room = f->room ? 2 * f->room : 64;
     int64_t *size = hbp__renew(&s->memory, f->size, (uint64_t)room, sizeof *size);
@@ -108,17 +109,17 @@ static hbp_status grow(search *s, front *f)
     return HBP_OK;
 }
 
-static hbp_status append(search *s, front *f, int64_t size, int64_t cost, double reduced)
+static hbp_status append_state(search *s, front *f, int64_t size, int64_t cost, double reduced)
 {
     if (f->count == f->room)
-        HBP__TRY(grow(s, f));
+        HBP__TRY(grow_front(s, f));
     f->size[f->count] = size;
     f->cost[f->count] = cost;
     f->reduced[f->count++] = reduced;
     return HBP_OK;
 }
 
-static hbp_status remember(search *s, int64_t from, int32_t by)
+static hbp_status remember_origin(search *s, int64_t from, int32_t by)
 {
     if (s->origin_count == s->origin_room) {
         int64_t room = s->origin_room ? 2 * s->origin_room : 1024;
@@ -174,8 +175,8 @@ static hbp_status add_item(search *s, int32_t item)
         double reduced = now->reduced[from] + option[best].reduced;
         if (reduced > s->bench->slack || (next->count && cost >= next->cost[next->count - 1]))
             continue;
-        HBP__TRY(append(s, next, size, cost, reduced));
-        HBP__TRY(remember(s, from, best));
+        HBP__TRY(append_state(s, next, size, cost, reduced));
+        HBP__TRY(remember_origin(s, from, best));
     }
     may_go_on(s, now->count * options);
     front swap = s->now;
@@ -203,7 +204,7 @@ static hbp_status add_group(search *s, int32_t g)
     const hbp__multiple_choice *p = s->bench->problem;
     int64_t size = 0, cost = 0;
     s->now.count = 0;
-    HBP__TRY(append(s, &s->now, 0, 0, 0));
+    HBP__TRY(append_state(s, &s->now, 0, 0, 0));
     for (int32_t item = s->part[g]; item < s->part[g + 1]; item++) {
         if (item % TICK_ITEMS == 0)
             HBP__TRY(hbp__tick(s->context, "choice", item, p->items));
@@ -231,7 +232,7 @@ static hbp_status add_group(search *s, int32_t g)
 
 /* The pairs of a state of the groups before and one of group `g` that the bound leaves, in `pairs`, from
  * where `origins` tells them. */
-static hbp_status pair(search *s, const front *before, const front *group, front *pairs)
+static hbp_status pair_fronts(search *s, const front *before, const front *group, front *pairs)
 {
     for (int64_t i = 0; i < before->count; i++) {
         if (!may_go_on(s, group->count))
@@ -240,9 +241,9 @@ static hbp_status pair(search *s, const front *before, const front *group, front
             double reduced = before->reduced[i] + group->reduced[j];
             if (reduced > s->bench->slack)
                 continue;
-            HBP__TRY(append(s, pairs, hbp__add_saturating(before->size[i], group->size[j]),
-                            hbp__add_saturating(before->cost[i], group->cost[j]), reduced));
-            HBP__TRY(remember(s, i, (int32_t)j));
+            HBP__TRY(append_state(s, pairs, hbp__add_saturating(before->size[i], group->size[j]),
+                                  hbp__add_saturating(before->cost[i], group->cost[j]), reduced));
+            HBP__TRY(remember_origin(s, i, (int32_t)j));
         }
     }
     return HBP_OK;
@@ -268,7 +269,7 @@ static hbp_status keep_undominated(search *s, int32_t g, const front *pairs)
         if (out->count && pairs->cost[at] >= out->cost[out->count - 1])
             continue;
         sorted[out->count] = origins[at];
-        HBP__TRY(append(s, out, pairs->size[at], pairs->cost[at], pairs->reduced[at]));
+        HBP__TRY(append_state(s, out, pairs->size[at], pairs->cost[at], pairs->reduced[at]));
     }
     for (int64_t i = 0; i < out->count; i++)
         origins[i] = sorted[i];
@@ -282,14 +283,14 @@ static const front *joined_before(const search *s, int32_t g)
     return g == 1 ? &s->group[0] : &s->joined[g - 1];
 }
 
-static hbp_status join(search *s, int32_t g)
+static hbp_status join_group(search *s, int32_t g)
 {
     front pairs = {0};
     s->joint[g] = s->origin_count;
-    hbp_status status = pair(s, joined_before(s, g), &s->group[g], &pairs);
+    hbp_status status = pair_fronts(s, joined_before(s, g), &s->group[g], &pairs);
     if (status >= 0 && !s->exhausted)
         status = keep_undominated(s, g, &pairs);
-    release(s, &pairs);
+    release_front(s, &pairs);
     return status;
 }
 
@@ -329,7 +330,7 @@ static void trace_group(const search *s, int32_t g, int64_t state, int32_t *chos
     }
 }
 
-static void trace(const search *s, int64_t before, int64_t last, int32_t *chosen)
+static void trace_choices(const search *s, int64_t before, int64_t last, int32_t *chosen)
 {
     trace_group(s, s->parts - 1, last, chosen);
     for (int32_t g = s->parts - 2; g > 0; g--) {
@@ -341,7 +342,7 @@ static void trace(const search *s, int64_t before, int64_t last, int32_t *chosen
         trace_group(s, 0, before, chosen);
 }
 
-static hbp_status run(search *s, int32_t *chosen, int64_t *cost, int *proven)
+static hbp_status run_search(search *s, int32_t *chosen, int64_t *cost, int *proven)
 {
     *cost = s->upper;
     *proven = 1;
@@ -352,7 +353,7 @@ static hbp_status run(search *s, int32_t *chosen, int64_t *cost, int *proven)
             return HBP_OK;
     }
     for (int32_t g = 1; g < s->parts - 1; g++) {
-        HBP__TRY(join(s, g));
+        HBP__TRY(join_group(s, g));
         *proven = !s->exhausted;
         if (s->exhausted)
             return HBP_OK;
@@ -361,7 +362,7 @@ static hbp_status run(search *s, int32_t *chosen, int64_t *cost, int *proven)
     *cost = best_pair(s, s->parts > 1 ? joined_before(s, s->parts - 1) : NULL, &s->group[s->parts - 1],
                       &before, &last);
     if (*cost < s->upper)
-        trace(s, before, last, chosen);
+        trace_choices(s, before, last, chosen);
     return HBP_OK;
 }
 
@@ -370,8 +371,8 @@ hbp_status hbp__mc_search(hbp_context *context, const hbp__mc_bench *bench, int6
 {
     search s;
     int64_t mark = hbp__scratch_mark(context);
-    HBP__TRY(open(context, bench, upper, work, &s));
-    hbp_status status = run(&s, chosen, cost, proven);
-    close(&s);
+    HBP__TRY(open_search(context, bench, upper, work, &s));
+    hbp_status status = run_search(&s, chosen, cost, proven);
+    close_search(&s);
     return hbp__leave(context, mark, status);
 }

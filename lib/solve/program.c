@@ -1,3 +1,5 @@
+/* A program's growing arrays, the call of the context's solver, and the check of its answer. O(entries)
+ * beside the solver. */
 #include "solve/program.h"
 
 #include <math.h>

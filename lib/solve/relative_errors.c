@@ -1,3 +1,4 @@
+/* Errors kept by the bits of their doubles, which sort as integers: O(count) to sort, O(1) a quantile. */
 #include "solve/relative_errors.h"
 
 #include <string.h>

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
+#include "solve/union_find.h"
 
 #define WHAT "a trade-off of time and cost"
 
@@ -64,65 +65,48 @@ typedef struct network {
     int clipped;      /* nonzero: some step lies above FLOW_MOST */
 } network;
 
-static int before(const heap *h, int32_t a, int32_t b)
+static int heap_before(const heap *h, int32_t a, int32_t b)
 {
     return h->key[a] != h->key[b] ? h->key[a] < h->key[b] : a < b;
 }
 
-static void put(heap *h, int32_t slot, int32_t index)
+static void heap_put(heap *h, int32_t slot, int32_t index)
 {
     h->slot[slot] = index;
     h->place[index] = slot;
 }
 
-static void rise(heap *h, int32_t slot, int32_t index)
+static void heap_rise(heap *h, int32_t slot, int32_t index)
 {
-    for (int32_t up; slot > 0 && before(h, index, h->slot[up = (slot - 1) / 2]); slot = up)
-        put(h, slot, h->slot[up]);
-    put(h, slot, index);
+    for (int32_t up; slot > 0 && heap_before(h, index, h->slot[up = (slot - 1) / 2]); slot = up)
+        heap_put(h, slot, h->slot[up]);
+    heap_put(h, slot, index);
 }
 
-static void sink_down(heap *h, int32_t slot, int32_t index)
+static void heap_sink(heap *h, int32_t slot, int32_t index)
 {
     for (int32_t down; (down = 2 * slot + 1) < h->count; slot = down) {
-        down += down + 1 < h->count && before(h, h->slot[down + 1], h->slot[down]);
-        if (!before(h, h->slot[down], index))
+        down += down + 1 < h->count && heap_before(h, h->slot[down + 1], h->slot[down]);
+        if (!heap_before(h, h->slot[down], index))
             break;
-        put(h, slot, h->slot[down]);
+        heap_put(h, slot, h->slot[down]);
     }
-    put(h, slot, index);
+    heap_put(h, slot, index);
 }
 
 /* Puts an index in, or up after its key fell. */
-static void lift(heap *h, int32_t index)
+static void heap_lift(heap *h, int32_t index)
 {
-    rise(h, h->place[index] < 0 ? h->count++ : h->place[index], index);
+    heap_rise(h, h->place[index] < 0 ? h->count++ : h->place[index], index);
 }
 
-static int32_t pop(heap *h)
+static int32_t heap_pop(heap *h)
 {
     int32_t top = h->slot[0];
     h->place[top] = -1;
     if (--h->count > 0)
-        sink_down(h, 0, h->slot[h->count]);
+        heap_sink(h, 0, h->slot[h->count]);
     return top;
-}
-
-static int32_t root_of(int32_t *twin, int32_t i)
-{
-    for (; twin[i] != i; i = twin[i])
-        twin[i] = twin[twin[i]];
-    return i;
-}
-
-static void unite(int32_t *twin, int32_t i, int32_t j)
-{
-    i = root_of(twin, i);
-    j = root_of(twin, j);
-    if (i < j)
-        twin[j] = i;
-    else
-        twin[i] = j;
 }
 
 static void open_heap(hbp_context *context, heap *h, const int64_t *key, int32_t count)
@@ -169,22 +153,22 @@ static void number_nodes(network *n, int32_t *degree, int32_t *part, int32_t *le
     for (int64_t i = 0; i < p->arcs; i++) {
         degree[end_of(p->from[i])]++;
         degree[start_of(p->to[i])]++;
-        unite(part, p->from[i], p->to[i]);
+        hbp__join_sets(part, p->from[i], p->to[i]);
     }
     for (int64_t i = 0; i < p->arcs; i++)
         if (is_only(p, degree, i))
-            unite(n->twin, end_of(p->from[i]), start_of(p->to[i]));
+            hbp__join_sets(n->twin, end_of(p->from[i]), start_of(p->to[i]));
     for (int32_t i = 0; i < 2 * count; i++) { /* one source and one sink for each component */
-        int32_t *first = &lead[2 * root_of(part, i / 2) + i % 2];
+        int32_t *first = &lead[2 * hbp__set_of(part, i / 2) + i % 2];
         if (degree[i])
             continue;
         if (*first < 0)
             *first = i;
-        unite(n->twin, *first, i);
+        hbp__join_sets(n->twin, *first, i);
     }
     /* A root is the least of its set, so its number is there before the others ask. */
     for (int32_t i = 0; i < 2 * count; i++)
-        degree[i] = root_of(n->twin, i) == i ? n->nodes++ : degree[root_of(n->twin, i)];
+        degree[i] = hbp__set_of(n->twin, i) == i ? n->nodes++ : degree[hbp__set_of(n->twin, i)];
     for (int32_t i = 0; i < 2 * count; i++)
         n->twin[i] = degree[i];
     for (int32_t a = 0; a < count; a++) {
@@ -337,12 +321,12 @@ static int64_t room_of(const network *n, int64_t link, int64_t *length)
     return a->flow - (at > a->first ? n->upto[at - 1] : 0);
 }
 
-static int32_t behind(const network *n, int64_t link)
+static int32_t node_behind(const network *n, int64_t link)
 {
     return link % 2 ? n->arc[link / 2].head : n->arc[link / 2].tail;
 }
 
-static int32_t ahead(const network *n, int64_t link)
+static int32_t node_ahead(const network *n, int64_t link)
 {
     return link % 2 ? n->arc[link / 2].tail : n->arc[link / 2].head;
 }
@@ -357,12 +341,12 @@ static int64_t search_path(network *n, int32_t component)
     n->met[mets++] = source;
     n->hand[hands++] = source;
     for (; hands || n->search.slot[0] != sink; left++) {
-        int32_t v = hands ? n->hand[--hands] : pop(&n->search);
+        int32_t v = hands ? n->hand[--hands] : heap_pop(&n->search);
         for (int64_t k = n->first_link[v]; k < n->first_link[v + 1]; k++) {
             int64_t length;
             if (!room_of(n, n->link[k], &length))
                 continue;
-            int32_t w = ahead(n, n->link[k]);
+            int32_t w = node_ahead(n, n->link[k]);
             int64_t distance = n->distance[v] + n->potential[w] - n->potential[v] - length;
             int is_new = n->distance[w] < 0;
             if (!is_new && n->distance[w] <= distance)
@@ -374,7 +358,7 @@ static int64_t search_path(network *n, int32_t component)
             if (is_new && distance == n->distance[v] && w != sink)
                 n->hand[hands++] = w;
             else
-                lift(&n->search, w);
+                heap_lift(&n->search, w);
         }
     }
     int64_t most = n->distance[sink];
@@ -390,13 +374,13 @@ static int64_t search_path(network *n, int32_t component)
 }
 
 /* Sends along the component's path what fits, `most` at most; returns it. */
-static int64_t augment(network *n, int32_t component, int64_t most)
+static int64_t augment_path(network *n, int32_t component, int64_t most)
 {
     int32_t source = n->source[component], sink = n->sink[component];
     int64_t length;
-    for (int32_t v = sink; v != source; v = behind(n, n->parent[v]))
+    for (int32_t v = sink; v != source; v = node_behind(n, n->parent[v]))
         most = hbp__min_i64(most, room_of(n, n->parent[v], &length));
-    for (int32_t v = sink; v != source; v = behind(n, n->parent[v])) {
+    for (int32_t v = sink; v != source; v = node_behind(n, n->parent[v])) {
         arc *a = &n->arc[n->parent[v] / 2];
         a->flow += n->parent[v] % 2 ? -most : most;
         while (a->flow >= n->upto[a->at])
@@ -409,7 +393,7 @@ static int64_t augment(network *n, int32_t component, int64_t most)
 
 /* Traces the trade-off until the quotient no longer rises; *value is that of the flow, *steps goes down,
  * below 1 when they did not suffice. */
-static hbp_status trace(hbp_context *context, network *n, int64_t *steps, int64_t *value)
+static hbp_status trace_trade_off(hbp_context *context, network *n, int64_t *steps, int64_t *value)
 {
     double cost = 0, total = n->rate;
     int64_t ticks = 0;
@@ -421,7 +405,7 @@ static hbp_status trace(hbp_context *context, network *n, int64_t *steps, int64_
     for (int32_t c = 0; c < n->components; c++) {
         n->longest.place[c] = -1;
         search_path(n, c);
-        lift(&n->longest, c);
+        heap_lift(&n->longest, c);
     }
     for (*value = 0; *value < FLOW_MOST; ticks++) {
         int32_t c = n->longest.slot[0];
@@ -430,19 +414,19 @@ static hbp_status trace(hbp_context *context, network *n, int64_t *steps, int64_
             break;
         if (ticks % 256 == 0)
             HBP__TRY(hbp__tick(context, "time and cost", 0, 0));
-        int64_t more = augment(n, c, FLOW_MOST - *value);
+        int64_t more = augment_path(n, c, FLOW_MOST - *value);
         *value += more;
         total += (double)more * n->unit;
         cost += (double)more * n->unit * length;
         *steps -= search_path(n, c);
-        sink_down(&n->longest, 0, c);
+        heap_sink(&n->longest, 0, c);
     }
     return HBP_OK;
 }
 
 /* The quotient of the flow, less what its roundings may have added: each term of its sums is exact to 2^-51,
  * and there are as many as activities. */
-static double quotient(const network *n, int64_t value)
+static double quotient_of(const network *n, int64_t value)
 {
     const hbp__project *p = n->project;
     double sum = 0;
@@ -460,7 +444,7 @@ static double quotient(const network *n, int64_t value)
 /* Flows in units of 2^-50 of the rate reach 2^11 of it. Where more is worth sending, a coarser unit is as
  * good, since what its rounding loses is shared by rate + F: of the least C at most 2^-41 of all the longest
  * durations over C. */
-static hbp_status bound(hbp_context *context, network *n, int64_t limit, double *least, int32_t *exact)
+static hbp_status bound_least(hbp_context *context, network *n, int64_t limit, double *least, int32_t *exact)
 {
     int64_t steps = limit > 0 ? limit : INT64_MAX, fast = 0;
     n->scale = scale_of(n->project);
@@ -476,8 +460,8 @@ static hbp_status bound(hbp_context *context, network *n, int64_t limit, double 
     for (int run = 0; run < 3; run++, unit *= 0x1p20) {
         int64_t value;
         n->unit = unit;
-        HBP__TRY(trace(context, n, &steps, &value));
-        double here = quotient(n, value);
+        HBP__TRY(trace_trade_off(context, n, &steps, &value));
+        double here = quotient_of(n, value);
         best = here > best ? here : best;
         if (value < FLOW_MOST || !n->clipped)
             break;
@@ -498,7 +482,7 @@ hbp_status hbp__time_cost(hbp_context *context, const hbp__project *project, dou
     }
     int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(open_network(context, &n));
-    HBP__TRY(bound(context, &n, limit, least, exact));
+    HBP__TRY(bound_least(context, &n, limit, least, exact));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

@@ -1,3 +1,4 @@
+/* What all searches of a micro-batch stand on: the pool of sequences left, the clock, the goals to try. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Every communicator that steps of a machine may need, each once. */
 #include "hbp/communicators.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* A step by first fit: a sequence goes to the first open group that holds it, else the least degree opens
+ * one. */
 #include <string.h>
 
 #include "base/scratch.h"

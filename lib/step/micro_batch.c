@@ -1,3 +1,4 @@
+/* Some sequences planned by themselves, as one micro-batch of a step. */
 #include <string.h>
 
 #include "base/checked.h"

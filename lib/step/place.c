@@ -1,3 +1,4 @@
+/* Which ranks the groups of a micro-batch get. */
 #include <string.h>
 
 #include "base/checked.h"

@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "cost/cost.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "step/bound.h"
 #include "step/lanes.h"
 #include "step/scarce.h"

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/padding.h"
+#include "data/packs/padding.h"
 #include "step/step.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -25,15 +25,6 @@ static int64_t now_ns(void)
 int hbp__step_is_late(const hbp__step *step)
 {
     return step->deadline_ns && now_ns() >= step->deadline_ns;
-}
-
-static hbp_status check_range(hbp_context *context, const char *name, int64_t value, int64_t least,
-                              int64_t most)
-{
-    if (value >= least && value <= most)
-        return HBP_OK;
-    return hbp__fail(context, HBP_E_INVALID, "hbp_step_options.%s is %lld; it must lie in %lld..%lld", name,
-                     (long long)value, (long long)least, (long long)most);
 }
 
 /* The program of the exact solver knows one size of a sequence, and no number of samples. */
@@ -65,31 +56,29 @@ static hbp_status read_options(hbp__step *step, const hbp_step_options *caller)
     hbp_context *context = step->context;
     hbp_step_options *o = &step->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, caller, "hbp_step_options"));
-    HBP__TRY(check_range(context, "mode", o->mode, 0, HBP_STEP_MODE_COUNT - 1));
-    HBP__TRY(check_range(context, "solver", o->solver, HBP_STEP_SEARCH, HBP_STEP_EXACT));
-    HBP__TRY(check_range(context, "effort", o->effort, 0, 9));
-    HBP__TRY(check_range(context, "degrees", o->degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE));
-    HBP__TRY(check_range(context, "min_sp", o->min_sp, 0, step->ranks));
-    HBP__TRY(check_range(context, "max_sp", o->max_sp, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "recompute", o->recompute, HBP_STEP_RECOMPUTE_AUTO, HBP_STEP_RECOMPUTE_ALL));
-    HBP__TRY(check_range(context, "min_micro_batches", o->min_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "max_micro_batches", o->max_micro_batches, 0, 65536));
-    HBP__TRY(check_range(context, "micro_batch_multiple", o->micro_batch_multiple, 0, 65536));
-    HBP__TRY(check_range(context, "buckets", o->buckets, -1, 4096));
-    HBP__TRY(check_range(context, "sequence_multiple", o->sequence_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple", o->pack_multiple, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "longest_tokens", o->longest_tokens, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "tokens_per_rank", o->tokens_per_rank, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "time_limit_ms", o->time_limit_ms, 0, MOST_MS));
-    HBP__TRY(check_range(context, "max_pack_length", o->max_pack_length, 0, HBP_MAX_LENGTH));
-    HBP__TRY(
-        check_range(context, "sequence_multiple_per_sp", o->sequence_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "pack_multiple_per_sp", o->pack_multiple_per_sp, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "max_samples", o->max_samples, 0, INT32_MAX));
-    HBP__TRY(
-        check_range(context, "sequence_tokens_per_rank", o->sequence_tokens_per_rank, 0, HBP_MAX_LENGTH));
-    HBP__TRY(check_range(context, "max_vision", o->max_vision, 0, HBP_MAX_VISION));
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, mode, 0, HBP_STEP_MODE_COUNT - 1);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, solver, HBP_STEP_SEARCH, HBP_STEP_EXACT);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, effort, 0, 9);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, degrees, HBP_STEP_POWERS_OF_TWO, HBP_STEP_ANY_DEGREE);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_sp, 0, step->ranks);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_sp, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, recompute, HBP_STEP_RECOMPUTE_AUTO,
+                     HBP_STEP_RECOMPUTE_ALL);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, min_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_micro_batches, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, micro_batch_multiple, 0, 65536);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, buckets, -1, 4096);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, longest_tokens, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, time_limit_ms, 0, MOST_MS);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_pack_length, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, pack_multiple_per_sp, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_samples, 0, INT32_MAX);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, sequence_tokens_per_rank, 0, HBP_MAX_LENGTH);
+    HBP__CHECK_RANGE(context, "hbp_step_options.", o, max_vision, 0, HBP_MAX_VISION);
     if (o->max_micro_batches && o->min_micro_batches > o->max_micro_batches)
         return hbp__fail(context, HBP_E_INVALID,
                          "hbp_step_options.min_micro_batches is %d, above max_micro_batches, which is %d",

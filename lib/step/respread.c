@@ -3,7 +3,7 @@
 #include "step/respread.h"
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 typedef struct respread {
     const hbp_plan *plan;

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/lockstep.h"
+#include "data/plan/lockstep.h"
 #include "step/step.h"
 
 hbp_status hbp__step_solution_open(const hbp__step *step, int64_t micro_batches, int64_t groups,

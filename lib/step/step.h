@@ -9,7 +9,7 @@
 
 #include "base/context.h"
 #include "cost/point.h"
-#include "data/items.h"
+#include "data/packs/items.h"
 #include "hbp/step.h"
 
 /* More degrees than any cost has: divisors of the ranks that nest with a domain. */

@@ -10,9 +10,9 @@
 #include "base/pool.h"
 #include "base/scratch.h"
 #include "base/worker.h"
-#include "data/lengths.h"
-#include "data/lengths_make.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/lengths/lengths_make.h"
+#include "data/plan/plan.h"
 #include "step/step.h"
 
 #define MOST_DEPTH 1024
@@ -117,9 +117,7 @@ static hbp_status read_options(hbp_context *context, hbp_stepper *stepper,
 {
     hbp_stepper_options *o = &stepper->options;
     HBP__TRY(hbp__options_read(context, o, sizeof *o, options, "hbp_stepper_options"));
-    if (o->depth < 0 || o->depth > MOST_DEPTH)
-        return hbp__fail(context, HBP_E_INVALID, "hbp_stepper_options.depth is %d; it must lie in 0..%d",
-                         (int)o->depth, MOST_DEPTH);
+    HBP__CHECK_RANGE(context, "hbp_stepper_options.", o, depth, 0, MOST_DEPTH);
     if (!o->depth)
         o->depth = 2;
     HBP__TRY(hbp__options_read(context, &stepper->step_options, sizeof stepper->step_options, step_options,

@@ -4,9 +4,9 @@
 
 #include "base/options.h"
 #include "cost/cost.h"
-#include "io/json_save.h"
-#include "io/json_tree.h"
-#include "io/whole_file.h"
+#include "io/file/file_error.h"
+#include "io/file/stream.h"
+#include "io/json/json_tree.h"
 
 #define FORMAT     "hbp cost"
 #define VERSION    2 /* with lockstep sets; without, files are of version 1 */
@@ -93,7 +93,7 @@ static int put_terms(hbp_context *context, json_t *terms, const hbp_cost *cost)
 }
 
 /* NULL when memory is short. */
-static json_t *build(hbp_context *context, const hbp_cost *cost, const hbp_cost_file_options *o)
+static json_t *build_document(hbp_context *context, const hbp_cost *cost, const hbp_cost_file_options *o)
 {
     const hbp__memory *memory = &context->memory;
     json_t *root = json_object();
@@ -122,7 +122,7 @@ hbp_status hbp_cost_save(hbp_context *context, const hbp_cost *cost, const char 
     HBP__TRY(hbp__require(context, path, "path"));
     hbp_cost_file_options all;
     HBP__TRY(read_options(context, cost, options, &all));
-    json_t *root = build(context, cost, &all);
+    json_t *root = build_document(context, cost, &all);
     hbp_status status = hbp__json_save(context, root, "a cost file", path);
     json_decref(root);
     return status;

@@ -1,16 +1,14 @@
 /* The library's own schedules: several, of which the one that runs fastest is kept. */
-#include "tasks/overlap.h"
+#include "tasks/overlap/overlap.h"
 #include "tasks/planning.h"
+#include "tasks/tuning.h"
 
-/* A part of a byte that flows, as which a byte of gradients weighs in placements that spare them. */
-#define HEAVY_GRADIENTS 3
-
-/* Published ways, from which the search starts. */
-enum { WAYS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
+/* Published methods, from which the search starts. */
+enum { METHODS = HBP_TASKS_DISTMM - HBP_TASKS_PAPER + 1 };
 
 /* Schedules to choose from: the search's; the published waves; then both with the sizes that tile domains
- * alone, or, short of memory, the other published ways. */
-enum { WAVES = 1, CANDIDATES = 1 + WAYS };
+ * alone, or, short of memory, the other published methods. */
+enum { WAVES = 1, CANDIDATES = 1 + METHODS };
 
 typedef struct candidate {
     const hbp__task_problem *problem;
@@ -18,7 +16,7 @@ typedef struct candidate {
     int32_t in_waves;
 } candidate;
 
-/* A candidate placed in one of the ways. */
+/* A candidate placed with one weight of gradients. */
 typedef struct choice {
     candidate *of; /* NULL: none */
     int32_t gradient_part;
@@ -35,7 +33,7 @@ typedef struct choosing {
 
 /* Places slices and keeps the schedule when it is faster, and then the choice. Slices that do not fit in
  * memory are passed over. */
-static hbp_status consider(choosing *c, const choice *one, int32_t hasty)
+static hbp_status consider_choice(choosing *c, const choice *one, int32_t hasty)
 {
     hbp_task_schedule *schedule = NULL;
     int64_t before = *c->best ? *c->best_ns : INT64_MAX;
@@ -66,7 +64,7 @@ static hbp_status consider_published(choosing *c, int32_t *fits)
     return status < 0 ? status : hbp__planning_keep(c->planning, schedule, 1, c->best, c->best_ns);
 }
 
-/* Ways to weigh gradients when placing: one domain has no rings that cross. */
+/* Weights of gradients that placements are made with: one domain has no rings that cross. */
 static int32_t count_parts(const hbp__planning *p)
 {
     return p->options.placement == HBP_PLACE_FLOWS && p->gpus > p->domain_gpus ? 2 : 1;
@@ -75,12 +73,12 @@ static int32_t count_parts(const hbp__planning *p)
 /* All candidates of at most `most` ns (or, `longer`, of more), hastily. */
 static hbp_status consider_all(choosing *c, int64_t most, int longer)
 {
-    static const int32_t parts[] = {0, HEAVY_GRADIENTS};
+    static const int32_t parts[] = {0, HBP__GRADIENT_HEAVY};
     for (int32_t i = 0; i < c->count; i++) {
         if ((c->candidate[i].slices.makespan_ns > most) != longer)
             continue;
         for (int32_t k = 0; k < count_parts(c->planning); k++)
-            HBP__TRY(consider(c, &(choice){&c->candidate[i], parts[k]}, 1));
+            HBP__TRY(consider_choice(c, &(choice){&c->candidate[i], parts[k]}, 1));
     }
     return HBP_OK;
 }
@@ -88,7 +86,7 @@ static hbp_status consider_all(choosing *c, int64_t most, int longer)
 /* Of the candidates that take no longer than the published waves, the one that runs fastest, for some move
  * more bytes than others; where none of them fits in memory, of the others. All are placed hastily, the one
  * chosen then with care; the published waves as well, as mode paper would. */
-static hbp_status choose(choosing *c, int32_t short_of_memory, int32_t *published)
+static hbp_status choose_fastest(choosing *c, int32_t short_of_memory, int32_t *published)
 {
     int64_t most = c->candidate[WAVES].slices.makespan_ns;
     HBP__TRY(consider_all(c, most, 0));
@@ -97,33 +95,33 @@ static hbp_status choose(choosing *c, int32_t short_of_memory, int32_t *publishe
     choice with_care = c->chosen;
     int is_published = with_care.of == &c->candidate[WAVES] && with_care.gradient_part == 0;
     if (with_care.of && !is_published)
-        HBP__TRY(consider(c, &with_care, 0));
+        HBP__TRY(consider_choice(c, &with_care, 0));
     return consider_published(c, published);
 }
 
-/* The search's slices and the published waves of one problem. The search starts from all published ways, of
- * which the others are kept where there is room for `others` of them; or from the waves alone. */
-static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t ways,
+/* The search's slices and the published waves of one problem. The search starts from all published methods,
+ * of which the others are kept where there is room for `others` of them; or from the waves alone. */
+static hbp_status make_slices(choosing *c, const hbp__task_problem *problem, int32_t effort, int32_t methods,
                               int32_t others)
 {
     hbp__planning *p = c->planning;
-    hbp__task_slices way[WAYS], own = {.memory = p->context->memory};
-    const hbp__task_slices *given[WAYS];
+    hbp__task_slices made[METHODS], own = {.memory = p->context->memory};
+    const hbp__task_slices *given[METHODS];
     hbp_status status = HBP_OK;
-    for (int32_t i = 0; i < ways; i++) {
-        way[i] = (hbp__task_slices){.memory = p->context->memory};
-        given[i] = &way[i];
+    for (int32_t i = 0; i < methods; i++) {
+        made[i] = (hbp__task_slices){.memory = p->context->memory};
+        given[i] = &made[i];
         if (status >= 0)
-            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &way[i]);
+            status = hbp__planning_slices(p, HBP_TASKS_PAPER + i, problem, &made[i]);
     }
     if (status >= 0)
-        status = hbp__plan_overlap(p->context, problem, given, ways, p->bounds.bound_ns, effort, &own);
+        status = hbp__plan_overlap(p->context, problem, given, methods, p->bounds.bound_ns, effort, &own);
     c->candidate[c->count++] = (candidate){problem, own, 0};
-    for (int32_t i = 0; i < ways; i++)
+    for (int32_t i = 0; i < methods; i++)
         if (i <= others)
-            c->candidate[c->count++] = (candidate){problem, way[i], i == 0};
+            c->candidate[c->count++] = (candidate){problem, made[i], i == 0};
         else
-            hbp__task_slices_close(&way[i]);
+            hbp__task_slices_close(&made[i]);
     return status;
 }
 
@@ -140,7 +138,8 @@ static int same_sizes(const hbp__scaling *a, const hbp__scaling *b)
 static hbp_status make_tiled(choosing *c, const hbp__task_problem *tiled)
 {
     int32_t effort = c->planning->options.effort;
-    return make_slices(c, tiled, effort < 3 ? effort : effort - 2, 1, 0);
+    return make_slices(c, tiled, effort > HBP__TASKS_TILED_EFFORT ? effort - HBP__TASKS_TILED_EFFORT : effort,
+                       1, 0);
 }
 
 static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem, int32_t short_of_memory,
@@ -148,10 +147,10 @@ static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem,
 {
     hbp__planning *p = c->planning;
     if (short_of_memory) {
-        HBP__TRY(make_slices(c, problem, 1, WAYS, WAYS));
-        return choose(c, 1, published);
+        HBP__TRY(make_slices(c, problem, 1, METHODS, METHODS));
+        return choose_fastest(c, 1, published);
     }
-    HBP__TRY(make_slices(c, problem, p->options.effort, WAYS, 0));
+    HBP__TRY(make_slices(c, problem, p->options.effort, METHODS, 0));
     const hbp__size_range range = {1, INT32_MAX, p->domain_gpus};
     hbp__scaling tiling;
     HBP__TRY(hbp__scaling_narrow(p->context, &p->meta, problem->scaling, &range, &tiling));
@@ -159,7 +158,7 @@ static hbp_status make_and_choose(choosing *c, const hbp__task_problem *problem,
     tiled.scaling = &tiling;
     hbp_status status = same_sizes(problem->scaling, &tiling) ? HBP_OK : make_tiled(c, &tiled);
     if (status >= 0)
-        status = choose(c, 0, published);
+        status = choose_fastest(c, 0, published);
     hbp__scaling_close(&tiling);
     return status;
 }

@@ -6,12 +6,13 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
-#include "data/machine.h"
+#include "data/graph/graph_check.h"
+#include "data/machine/machine.h"
 #include "tasks/planning.h"
+#include "tasks/tuning.h"
 
-#define RESERVE_BYTES  INT64_C(5000000000)
-#define DEFAULT_EFFORT 5
-#define MOST_GPUS      65536
+#define RESERVE_BYTES INT64_C(5000000000)
+#define MOST_GPUS     65536
 
 void hbp_tasks_options_init(hbp_tasks_options *options, uint32_t struct_size)
 {
@@ -33,7 +34,7 @@ static hbp_status read_options(hbp__planning *p, const hbp_tasks_options *given)
                          o->reserve_bytes < -1 ? "reserve_bytes" : "limit_bytes",
                          (long long)(o->reserve_bytes < -1 ? o->reserve_bytes : o->limit_bytes));
     if (o->effort == 0)
-        o->effort = DEFAULT_EFFORT;
+        o->effort = HBP__TASKS_EFFORT;
     return HBP_OK;
 }
 
@@ -65,7 +66,7 @@ static hbp_status read_machine(hbp__planning *p)
     return read_limit(p, &p->machine->fields);
 }
 
-/* One of the published ways. */
+/* One of the published methods. */
 static hbp_status plan_published(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
                                  hbp_task_schedule **best, int64_t *best_ns)
 {
@@ -133,13 +134,12 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
     int64_t mark = hbp__scratch_mark(p->context);
     int64_t *states = hbp__take_zero(p->context, (uint64_t)p->graph->parameters.count, sizeof *states);
     HBP__TRY(hbp__scratch_check(p->context, "the bytes of weights"));
-    for (int32_t o = 0; o < p->graph->operator_count; o++) {
-        const hbp__operator *operator= & p->graph->operators[o];
-        int64_t least = hbp__meta_curve(scaling, p->meta.meta_of[o])->size[0];
-        int64_t bytes =
-            hbp__add_saturating(hbp__mul_saturating(operator->state_bytes, least), operator->sharded_bytes);
-        int64_t *most = &states[operator->parameters];
-        sum = hbp__add_saturating(sum, operator->activation_bytes);
+    for (int32_t i = 0; i < p->graph->operator_count; i++) {
+        const hbp__operator *o = &p->graph->operators[i];
+        int64_t least = hbp__meta_curve(scaling, p->meta.meta_of[i])->size[0];
+        int64_t bytes = hbp__add_saturating(hbp__mul_saturating(o->state_bytes, least), o->sharded_bytes);
+        int64_t *most = &states[o->parameters];
+        sum = hbp__add_saturating(sum, o->activation_bytes);
         if (bytes > *most) {
             sum = hbp__add_saturating(sum, bytes - *most);
             *most = bytes;
@@ -153,6 +153,18 @@ static hbp_status check_bytes(hbp__planning *p, const hbp__scaling *scaling)
                      (long long)sum, (int)p->gpus, (long long)p->limit_bytes, (long long)all);
 }
 
+static hbp_status fail_anywhere(hbp__planning *p, const hbp__misfit *wanted)
+{
+    char message[HBP__MESSAGE_BYTES];
+    hbp_status status = hbp__misfit_fail(p->context, wanted);
+    memcpy(message, p->context->message, sizeof message);
+    return hbp__fail(
+        p->context, status,
+        "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or memory, or share "
+        "out states (sharded_bytes)",
+        message);
+}
+
 /* All sizes; then, where memory is short, others. Where the published waves do not fit with the sizes of the
  * answer, they are tried with others: the answer is not to be longer than they. */
 static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answer *found)
@@ -162,18 +174,12 @@ static hbp_status plan_sizes(hbp__planning *p, const hbp__scaling *scaling, answ
     HBP__TRY(plan_range(p, mode, scaling, &(hbp__size_range){1, p->gpus, 0}, 0, found));
     if (found->published)
         return HBP_OK;
-    char message[HBP__MESSAGE_BYTES]; /* of what was wanted most */
-    memcpy(message, p->context->message, sizeof message);
+    const hbp__misfit wanted = p->misfit; /* of what was wanted most */
     if (!found->best)
         HBP__TRY(plan_ranges(p, mode, scaling, found));
     if (mode == HBP_TASKS_OVERLAP && !found->published)
         HBP__TRY(plan_ranges(p, HBP_TASKS_PAPER, scaling, found));
-    return found->best
-               ? HBP_OK
-               : hbp__fail(p->context, HBP_E_INFEASIBLE,
-                           "%.300s; nothing was found on more or fewer GPUs either: give more GPUs or "
-                           "memory, or share out states (sharded_bytes)",
-                           message);
+    return found->best ? HBP_OK : fail_anywhere(p, &wanted);
 }
 
 static hbp_status plan_any(hbp__planning *p, const hbp__scaling *scaling, hbp_task_schedule **out)
@@ -184,7 +190,7 @@ static hbp_status plan_any(hbp__planning *p, const hbp__scaling *scaling, hbp_ta
     return status;
 }
 
-static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
+static hbp_status plan_graph(hbp__planning *p, hbp_task_schedule **out)
 {
     hbp__scaling scaling = {.memory = p->context->memory};
     HBP__TRY(hbp__meta_graph_open(p->context, p->graph, &p->meta));
@@ -194,7 +200,7 @@ static hbp_status plan(hbp__planning *p, hbp_task_schedule **out)
     if (status >= 0)
         status = hbp__task_bound(p->context, &p->meta, &scaling, &p->bounds, p->level_ns);
     if (status >= 0)
-        status = hbp__planning_stay(p, out);
+        status = hbp__planning_reuse(p, out);
     if (status >= 0 && !*out)
         status = plan_any(p, &scaling, out);
     hbp__scaling_close(&scaling);
@@ -210,9 +216,9 @@ static hbp_status plan_tasks(hbp_context *context, const hbp_graph *graph, const
     p.meta.memory = context->memory;
     HBP__TRY(read_options(&p, options));
     HBP__TRY(read_machine(&p));
-    HBP__TRY(hbp_graph_check(context, graph));
+    HBP__TRY(hbp__graph_check(context, graph));
     hbp_task_schedule *schedule = NULL;
-    hbp_status status = plan(&p, &schedule);
+    hbp_status status = plan_graph(&p, &schedule);
     hbp__meta_graph_close(&p.meta);
     if (status < 0) {
         hbp_task_schedule_free(schedule);

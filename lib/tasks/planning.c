@@ -1,14 +1,18 @@
+/* From slices to a schedule: ranks, waves, the summary, the simulated time that decides; and the schedule
+ * before where it still holds. */
 #include "tasks/planning.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "data/machine.h"
-#include "tasks/baselines.h"
-#include "tasks/place.h"
-#include "tasks/place_board.h"
-#include "tasks/waves.h"
+#include "data/machine/machine.h"
+#include "data/tasks/task_run.h"
+#include "simulate/tasks/task_check.h"
+#include "tasks/baselines/baselines.h"
+#include "tasks/place/place.h"
+#include "tasks/tuning.h"
+#include "tasks/waves/waves.h"
 
 hbp_status hbp__planning_slices(hbp__planning *p, int32_t mode, const hbp__task_problem *problem,
                                 hbp__task_slices *slices)
@@ -39,8 +43,8 @@ static hbp_status take_ranks(hbp__planning *p, const hbp__task_slices *slices, i
 }
 
 /* The schedule of slices on their ranks. */
-static hbp_status build(hbp__planning *p, const hbp__task_slices *slices, const int32_t *ranks,
-                        hbp_task_schedule **out)
+static hbp_status build_schedule(hbp__planning *p, const hbp__task_slices *slices, const int32_t *ranks,
+                                 hbp_task_schedule **out)
 {
     hbp_task_summary summary = {.struct_size = sizeof summary,
                                 .mode = p->options.mode,
@@ -64,25 +68,25 @@ static hbp_status build(hbp__planning *p, const hbp__task_slices *slices, const 
     return HBP_OK;
 }
 
-static hbp_status place(hbp__planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
-                        int32_t in_waves, hbp_task_schedule **out)
+static hbp_status place_and_build(hbp__planning *p, const hbp__task_problem *problem,
+                                  hbp__task_slices *slices, int32_t in_waves, hbp_task_schedule **out)
 {
     int32_t *ranks;
     HBP__TRY(take_ranks(p, slices, &ranks));
-    HBP__TRY(
-        hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks));
+    HBP__TRY(hbp__place_slices(p->context, problem, slices, p->options.placement, p->options.previous, ranks,
+                               &p->misfit));
     if (p->options.mode == HBP_TASKS_OVERLAP && !in_waves)
         HBP__TRY(hbp__task_compact(p->context, problem, slices, ranks));
     if (!in_waves)
         HBP__TRY(hbp__task_waves(p->context, problem, slices, ranks));
-    return build(p, slices, ranks, out);
+    return build_schedule(p, slices, ranks, out);
 }
 
 hbp_status hbp__planning_place(hbp__planning *p, const hbp__task_problem *problem, hbp__task_slices *slices,
                                int32_t in_waves, hbp_task_schedule **out)
 {
     int64_t mark = hbp__scratch_mark(p->context);
-    return hbp__leave(p->context, mark, place(p, problem, slices, in_waves, out));
+    return hbp__leave(p->context, mark, place_and_build(p, problem, slices, in_waves, out));
 }
 
 /* Time that fetching states adds to each of the steps over which it is paid, all GPUs fetching at once. */
@@ -90,19 +94,17 @@ static int64_t fetch_time(const hbp__planning *p, int64_t bytes)
 {
     const hbp_machine_fields *fields = &p->machine->fields;
     double link = p->gpus > p->domain_gpus ? fields->network_bytes_per_s : fields->nvlink_bytes_per_s;
-    return link > 0 ? hbp__round_i64((double)bytes / (link * p->gpus * HBP__KEEP_STEPS) * 1e9) : 0;
+    return link > 0 ? hbp__round_i64((double)bytes / (link * p->gpus * HBP__REUSE_STEPS) * 1e9) : 0;
 }
 
 /* Simulated time of a schedule, transfers and gradients included, and states fetched. */
 static hbp_status run_time(hbp__planning *p, const hbp_task_schedule *schedule, int64_t *ns)
 {
     hbp_task_run *run = NULL;
-    hbp_task_run_summary summary = {.struct_size = sizeof summary};
     HBP__TRY(hbp_simulate_tasks(p->context, p->graph, p->machine, schedule, NULL, &run));
-    hbp_status status = hbp_task_run_get_summary(p->context, run, &summary);
+    *ns = hbp__add_saturating(run->summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
     hbp_task_run_free(run);
-    *ns = hbp__add_saturating(summary.total_ns, fetch_time(p, schedule->summary.fetched_bytes));
-    return status;
+    return HBP_OK;
 }
 
 hbp_status hbp__planning_keep(hbp__planning *p, hbp_task_schedule *schedule, int32_t published,
@@ -130,12 +132,12 @@ static hbp_status build_again(hbp__planning *p, const hbp__task_slices *slices, 
     for (int64_t s = 0, at = 0; s < slices->count; at += slices->slice[s++].gpus)
         memcpy(ranks + at, previous->group_ranks + previous->group_offsets[previous->slice_groups[s]],
                (size_t)slices->slice[s].gpus * sizeof *ranks);
-    HBP__TRY(build(p, slices, ranks, out));
+    HBP__TRY(build_schedule(p, slices, ranks, out));
     hbp__scratch_release(p->context, mark);
     return HBP_OK;
 }
 
-hbp_status hbp__planning_stay(hbp__planning *p, hbp_task_schedule **out)
+hbp_status hbp__planning_reuse(hbp__planning *p, hbp_task_schedule **out)
 {
     const hbp_task_schedule *previous = p->options.previous;
     if (!previous || previous->graph_digest != hbp__graph_digest(p->graph) ||
@@ -143,9 +145,11 @@ hbp_status hbp__planning_stay(hbp__planning *p, hbp_task_schedule **out)
         previous->summary.gpus != p->gpus || previous->summary.domain_gpus != p->domain_gpus ||
         previous->summary.peak_bytes > p->limit_bytes)
         return HBP_OK;
-    hbp_status status = hbp_task_schedule_validate(p->context, previous, p->graph, p->machine);
+    int64_t mark = hbp__scratch_mark(p->context);
+    hbp_status status =
+        hbp__leave(p->context, mark, hbp__task_check(p->context, previous, p->graph, p->machine));
     if (status == HBP_E_INVALID)
-        return HBP_OK; /* a schedule that no planner made */
+        return hbp__forgive(p->context); /* a schedule that no planner made */
     HBP__TRY(status);
     hbp__task_slices slices = {.memory = p->context->memory};
     HBP__TRY(hbp__task_schedule_slices(p->context, previous, &slices));

@@ -1,3 +1,5 @@
+/* Waves numbered by what slices wait for, and slices started as early as that allows. O(slices log slices +
+ * edges + ranks). */
 #include "tasks/problem.h"
 
 #include <string.h>
@@ -67,8 +69,8 @@ static int sort_by(hbp_context *context, numbering *n, const hbp__task_slices *s
 }
 
 /* In order of start all that a slice waits for comes before it, for nothing takes no time. */
-static hbp_status number(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
-                         int32_t *ranks, numbering *n)
+static hbp_status number_waves(hbp_context *context, const hbp__task_problem *problem,
+                               hbp__task_slices *slices, int32_t *ranks, numbering *n)
 {
     const hbp__meta_graph *meta = problem->meta;
     for (int64_t s = 0; s < slices->count; s++)
@@ -98,7 +100,7 @@ static hbp_status number(hbp_context *context, const hbp__task_problem *problem,
 }
 
 /* Puts slices, and ranks with them, in the order found. */
-static void permute(numbering *n, hbp__task_slices *slices, int32_t *ranks)
+static void permute_slices(numbering *n, hbp__task_slices *slices, int32_t *ranks)
 {
     int64_t to = 0;
     for (int64_t i = 0; i < slices->count; i++) {
@@ -119,16 +121,16 @@ hbp_status hbp__task_waves(hbp_context *context, const hbp__task_problem *proble
     numbering n;
     int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(take_numbering(context, problem, slices, ranks != NULL, &n));
-    HBP__TRY(number(context, problem, slices, ranks, &n));
+    HBP__TRY(number_waves(context, problem, slices, ranks, &n));
     if (slices->count > 0)
-        permute(&n, slices, ranks);
+        permute_slices(&n, slices, ranks);
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }
 
 /* As early as its ranks are free and what it needs has ended; all that start before it are where they go. */
-static int64_t earliest(const numbering *n, const hbp__meta_graph *meta, const hbp__task_slice *slice,
-                        const int32_t *rank)
+static int64_t earliest_start(const numbering *n, const hbp__meta_graph *meta, const hbp__task_slice *slice,
+                              const int32_t *rank)
 {
     int32_t m = slice->meta_op;
     int64_t start = n->meta_end[m];
@@ -140,8 +142,8 @@ static int64_t earliest(const numbering *n, const hbp__meta_graph *meta, const h
     return start;
 }
 
-static hbp_status compact(hbp_context *context, const hbp__task_problem *problem, hbp__task_slices *slices,
-                          const int32_t *ranks, numbering *n)
+static hbp_status compact_slices(hbp_context *context, const hbp__task_problem *problem,
+                                 hbp__task_slices *slices, const int32_t *ranks, numbering *n)
 {
     for (int64_t s = 0; s < slices->count; s++)
         n->order[s] = (uint32_t)s;
@@ -151,7 +153,7 @@ static hbp_status compact(hbp_context *context, const hbp__task_problem *problem
     for (int64_t i = 0; i < slices->count; i++) {
         hbp__task_slice *slice = &slices->slice[n->order[i]];
         const int32_t *rank = ranks + n->first_rank[n->order[i]];
-        int64_t start = earliest(n, problem->meta, slice, rank);
+        int64_t start = earliest_start(n, problem->meta, slice, rank);
         slice->end_ns += start - slice->start_ns;
         slice->start_ns = start;
         n->meta_end[slice->meta_op] = slice->end_ns;
@@ -168,7 +170,7 @@ hbp_status hbp__task_compact(hbp_context *context, const hbp__task_problem *prob
     numbering n;
     int64_t mark = hbp__scratch_mark(context);
     HBP__TRY(take_numbering(context, problem, slices, 1, &n));
-    HBP__TRY(compact(context, problem, slices, ranks, &n));
+    HBP__TRY(compact_slices(context, problem, slices, ranks, &n));
     hbp__scratch_release(context, mark);
     return HBP_OK;
 }

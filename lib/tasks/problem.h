@@ -1,12 +1,12 @@
-/* What every planner of this floor starts from. */
+/* What every planner of this layer starts from. */
 #ifndef HBP_TASKS_PROBLEM_H
 #define HBP_TASKS_PROBLEM_H
 
 #include <stdint.h>
 
 #include "cost/scaling.h"
-#include "data/flow.h"
-#include "data/task_schedule.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_schedule.h"
 
 typedef struct hbp__task_problem {
     const hbp_graph *graph;

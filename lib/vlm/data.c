@@ -2,21 +2,17 @@
  * steps. */
 #include "base/checked.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "base/sort.h"
 #include "hbp/epoch.h"
 #include "hbp/iterative_fill.h"
+#include "vlm/tuning.h"
 #include "vlm/vlm.h"
-
-#define TOKEN_MULTIPLE 64
-
-/* Share of samples that a pack may hold over the number asked for. */
-#define SAMPLES_OVER .0625
 
 void hbp__vlm_packs_close(hbp__vlm_packs *packs)
 {
     hbp_packs_free(packs->packs);
-    hbp__delete(&packs->memory, packs->length);
-    *packs = (hbp__vlm_packs){.memory = packs->memory};
+    *packs = (hbp__vlm_packs){.packs = NULL};
 }
 
 /* Larger packs make steps of fewer micro-batches, whose pipelines stand idle longer, so packs shall hold
@@ -33,7 +29,7 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     options.ranks = o->data_parallel;
     options.effort = o->effort;
     options.seed = o->seed;
-    options.most_samples = samples * (1 + SAMPLES_OVER);
+    options.most_samples = samples * (1 + HBP__VLM_SAMPLES_OVER);
     hbp_status status = hbp_choose_budgets(run->context, run->lengths, &options, &budgets);
     if (status == HBP_E_INFEASIBLE) {
         options.most_samples = 0;
@@ -46,7 +42,8 @@ static hbp_status choose_budgets(const hbp__vlm_run *run, int32_t samples, hbp__
     if (status == HBP_E_INFEASIBLE) {
         /* The largest samples ask for budgets that hold more of the others: then the least that hold them. */
         budgets.max_vision = run->lengths->max_vision;
-        budgets.max_tokens = hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], TOKEN_MULTIPLE);
+        budgets.max_tokens =
+            hbp__round_up(run->lengths->bin_length[run->lengths->bins - 1], HBP__VLM_TOKEN_MULTIPLE);
         status = hbp__forgive(run->context);
     }
     HBP__TRY(status);
@@ -95,24 +92,24 @@ static hbp_status order_samples(const hbp__vlm_run *run, uint32_t **out)
 }
 
 /* `samples` samples each, the last with what is left; each is padded to its longest. */
-static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+static hbp_status pad_in_order(const hbp__vlm_run *run, const uint32_t *order, int32_t samples,
+                               hbp__vlm_packs *out)
 {
+    hbp_context *context = run->context;
     const hbp_lengths *lengths = run->lengths;
     int64_t count = hbp__ceil_div(lengths->count, samples);
-    uint32_t *order = NULL;
-    HBP__TRY(order_samples(run, &order));
-    out->packs = hbp__packs_new(run->context, lengths, count);
-    out->length = hbp__new(&out->memory, (uint64_t)count, sizeof *out->length);
-    hbp_status status = HBP_OK;
-    if (!out->packs || !out->length)
-        status = hbp__fail_memory(run->context, "micro-batches");
+    out->length = hbp__take(context, (uint64_t)count, sizeof *out->length);
+    HBP__TRY(hbp__scratch_check(context, "micro-batches"));
+    out->packs = hbp__packs_new(context, lengths, count);
+    if (!out->packs)
+        return hbp__fail_memory(context, "micro-batches");
     int64_t most = lengths->bin_length[lengths->bins - 1];
-    if (status >= 0 && most * samples > HBP_MAX_LENGTH)
-        status = hbp__fail(
-            run->context, HBP_E_OVERFLOW,
+    if (most * samples > HBP_MAX_LENGTH)
+        return hbp__fail(
+            context, HBP_E_OVERFLOW,
             "vlm: %d samples padded to the longest, %lld tokens, pass the %lld that a micro-batch may hold",
             (int)samples, (long long)most, (long long)HBP_MAX_LENGTH);
-    for (int64_t p = 0; p < count && status >= 0; p++) {
+    for (int64_t p = 0; p < count; p++) {
         int64_t first = p * samples, end = hbp__min_i64(first + samples, lengths->count), longest = 0;
         for (int64_t i = first; i < end; i++) {
             out->packs->sample[i] = order[i];
@@ -122,15 +119,20 @@ static hbp_status pad(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *
         out->packs->offsets[p + 1] = end;
         out->length[p] = longest * (end - first);
         if (p % 65536 == 0)
-            status = hbp__tick(run->context, "micro-batches", p, count);
+            HBP__TRY(hbp__tick(context, "micro-batches", p, count));
     }
-    if (status >= 0) {
-        out->packs->offsets[0] = 0;
-        out->packs->sequence_multiple = out->packs->pack_multiple = 1;
-        out->packs->groups = 1;
-        out->packs->bound[0] = count;
-        status = hbp__packs_measure(run->context, out->packs);
-    }
+    out->packs->offsets[0] = 0;
+    out->packs->sequence_multiple = out->packs->pack_multiple = 1;
+    out->packs->groups = 1;
+    out->packs->bound[0] = count;
+    return hbp__packs_measure(context, out->packs);
+}
+
+static hbp_status pad_samples(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
+{
+    uint32_t *order = NULL;
+    HBP__TRY(order_samples(run, &order));
+    hbp_status status = pad_in_order(run, order, samples, out);
     hbp__delete(&run->context->memory, order);
     return status;
 }
@@ -163,9 +165,9 @@ hbp__vlm_size hbp__vlm_mean(const hbp__vlm_packs *packs)
 
 hbp_status hbp__vlm_fill(const hbp__vlm_run *run, int32_t samples, hbp__vlm_packs *out)
 {
-    *out = (hbp__vlm_packs){.memory = run->context->memory};
+    *out = (hbp__vlm_packs){.packs = NULL};
     int packed = run->options.data == HBP_VLM_DATA_PACKED || run->options.data == HBP_VLM_DATA_ISF;
-    hbp_status status = packed ? fill_packs(run, samples, out) : pad(run, samples, out);
+    hbp_status status = packed ? fill_packs(run, samples, out) : pad_samples(run, samples, out);
     if (status >= 0 && !(hbp__vlm_mean(out).vision > 0))
         status = hbp__fail(run->context, HBP_E_INFEASIBLE,
                            "vlm: no sample with vision units is left; %lld of %lld samples were dropped",
@@ -208,7 +210,7 @@ static hbp_status make_cost(const hbp__vlm_run *run, const hbp__vlm_reference *r
     terms.degrees = 1;
     terms.degree = degree;
     terms.sp_latency_ns = terms.sp_ns_per_token = zero;
-    return hbp_cost_create_terms(run->context, &terms, out);
+    return hbp__cost_make(run->context, &terms, "given", out);
 }
 
 static int32_t balance_mode(int32_t data)
@@ -237,18 +239,12 @@ static hbp_status write_lengths(hbp_context *context, hbp_plan *plan)
     return hbp__plan_seal_long(context, plan);
 }
 
-hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
-                         const hbp__vlm_reference *reference, int32_t micro_batches, hbp_plan **out)
+/* Deals packs of at most `length` tokens at this cost. */
+static hbp_status deal_packs(const hbp__vlm_run *run, const hbp__vlm_packs *packs, const hbp_cost *cost,
+                             int64_t length, int64_t tokens, hbp_plan **out)
 {
     const hbp_vlm_options *o = &run->options;
     const int32_t one = 1, none = 0;
-    int64_t length = packs->max_tokens, tokens;
-    for (int64_t p = 0; packs->length && p < packs->packs->count; p++)
-        length = hbp__max_i64(length, packs->length[p]);
-    if (!hbp__mul_i64(length, (int64_t)micro_batches * o->data_parallel, &tokens))
-        return hbp__fail(run->context, HBP_E_OVERFLOW,
-                         "vlm: a step of %d micro-batches of %lld tokens passes 2^63", (int)micro_batches,
-                         (long long)length);
     hbp_balance_options options;
     hbp_balance_options_init(&options, sizeof options);
     options.mode = balance_mode(o->data);
@@ -256,16 +252,27 @@ hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
     options.modality_order = o->modality_order;
     options.seed = o->seed;
     options.epoch = o->epoch;
-    hbp_cost *cost = NULL;
     hbp_groups *groups = NULL;
-    hbp_status status = make_cost(run, reference, &cost);
-    if (status >= 0)
-        status = hbp_groups_create(run->context, cost, 1, &length, &one, &none, tokens, &groups);
-    if (status >= 0)
-        status = hbp_balance_attention(run->context, packs->packs, groups, cost, &options, out);
-    if (status >= 0 && packs->length)
-        status = write_lengths(run->context, *out);
+    HBP__TRY(hbp_groups_create(run->context, cost, 1, &length, &one, &none, tokens, &groups));
+    hbp_status status = hbp_balance_attention(run->context, packs->packs, groups, cost, &options, out);
     hbp_groups_free(groups);
+    HBP__TRY(status);
+    return packs->length ? write_lengths(run->context, *out) : HBP_OK;
+}
+
+hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                         const hbp__vlm_reference *reference, int32_t micro_batches, hbp_plan **out)
+{
+    int64_t length = packs->max_tokens, tokens;
+    for (int64_t p = 0; packs->length && p < packs->packs->count; p++)
+        length = hbp__max_i64(length, packs->length[p]);
+    if (!hbp__mul_i64(length, (int64_t)micro_batches * run->options.data_parallel, &tokens))
+        return hbp__fail(run->context, HBP_E_OVERFLOW,
+                         "vlm: a step of %d micro-batches of %lld tokens passes 2^63", (int)micro_batches,
+                         (long long)length);
+    hbp_cost *cost = NULL;
+    HBP__TRY(make_cost(run, reference, &cost));
+    hbp_status status = deal_packs(run, packs, cost, length, tokens, out);
     hbp_cost_free(cost);
     return status;
 }

@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "base/scratch.h"
-#include "io/plan_file.h"
-#include "io/table_pack.h"
+#include "io/plan/plan_file.h"
+#include "io/table/table_pack.h"
 #include "vlm/vlm.h"
 
-static hbp_status pack(hbp_context *context, const hbp_vlm_plan *plan, hbp__buffer *map)
+static hbp_status pack_plan(hbp_context *context, const hbp_vlm_plan *plan, hbp__buffer *map)
 {
     msgpack_packer packer = hbp__buffer_packer(map);
     msgpack_pack_map(&packer, hbp__count_numbers(&hbp__vlm_table) + (size_t)hbp__vlm_table.column_count +
@@ -27,7 +27,7 @@ hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *plan, con
     HBP__TRY(hbp__require(context, plan, "plan"));
     HBP__TRY(hbp__require(context, path, "path"));
     hbp__buffer map = {.memory = context->memory};
-    hbp_status status = pack(context, plan, &map);
+    hbp_status status = pack_plan(context, plan, &map);
     if (status == HBP_OK)
         status = hbp__plan_save(context, plan->data, path, options,
                                 &(hbp__plan_part_of){.key = HBP__PLAN_VLM_KEY, .map = &map});
@@ -35,8 +35,8 @@ hbp_status hbp_vlm_plan_save(hbp_context *context, const hbp_vlm_plan *plan, con
     return status;
 }
 
-/* A breach told as the file's fault. */
-static hbp_status blame(const hbp__map_read *from, hbp_status status)
+/* A breach reported as the file's fault. */
+static hbp_status blame_file(const hbp__map_read *from, hbp_status status)
 {
     char breach[256];
     if (status != HBP_E_INVALID && status != HBP_E_OVERFLOW)
@@ -56,7 +56,7 @@ static hbp_status make_layers(const hbp__map_read *from, const hbp_layers *read,
 #define GIVE(name) columns.name = read->name;
     HBP__LAYER_COLUMNS(GIVE)
 #undef GIVE
-    return blame(from, hbp__layers_create(from->context, &columns, out));
+    return blame_file(from, hbp__layers_create(from->context, &columns, out));
 }
 
 static hbp_status read_layers(const hbp__map_read *from, hbp_layers **out)
@@ -94,14 +94,14 @@ static hbp_status read_plan(const hbp__map_read *from, const hbp_plan_file *file
     HBP__TRY(hbp__unpack_columns(from, &hbp__vlm_table, plan));
     HBP__TRY(read_layers(from, &plan->layers));
     HBP__TRY(hbp__plan_file_load(context, file, &plan->data));
-    HBP__TRY(blame(from, hbp__vlm_check(context, plan)));
+    HBP__TRY(blame_file(from, hbp__vlm_check(context, plan)));
     if (hbp__vlm_digest(plan) != plan->summary.digest)
         return hbp__file_fail(context, from->file, from->offset,
                               "the header's digest is not that of the columns");
     return HBP_OK;
 }
 
-static hbp_status load(hbp_context *context, const hbp_plan_file *file, hbp_vlm_plan **out)
+static hbp_status load_header(hbp_context *context, const hbp_plan_file *file, hbp_vlm_plan **out)
 {
     uint8_t *data = NULL;
     msgpack_unpacked header;
@@ -122,7 +122,7 @@ hbp_status hbp__vlm_load(hbp_context *context, const hbp_plan_file *file, hbp_vl
 {
     int64_t mark = hbp__scratch_mark(context);
     hbp_vlm_plan *plan = NULL;
-    hbp_status status = load(context, file, &plan);
+    hbp_status status = load_header(context, file, &plan);
     if (status == HBP_OK)
         *out = plan;
     else

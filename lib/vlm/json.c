@@ -1,10 +1,10 @@
 /* A vision-language plan as JSON: its data as any plan's, and under "vlm" what it has beside them, with the
  * keys of its file. */
-#include "io/plan_json.h"
-#include "io/table_json.h"
+#include "io/plan/plan_json.h"
+#include "io/table/table_json.h"
 #include "vlm/vlm.h"
 
-static hbp_status put(hbp__json_out *out, const hbp_vlm_plan *plan)
+static hbp_status put_plan(hbp__json_out *out, const hbp_vlm_plan *plan)
 {
     HBP__TRY(hbp__json_put_plan(out, plan->data));
     HBP__TRY(hbp__json_put_numbers(out, &hbp__vlm_table, plan, ",\n\"vlm\":{"));
@@ -25,5 +25,5 @@ hbp_status hbp_vlm_plan_write_json(hbp_context *context, const hbp_vlm_plan *pla
     hbp__atomic_file file;
     hbp__json_out out = {context, &file, HBP_OK};
     HBP__TRY(hbp__atomic_open(context, path, &file));
-    return hbp__atomic_end(context, &file, put(&out, plan));
+    return hbp__atomic_end(context, &file, put_plan(&out, plan));
 }

@@ -1,9 +1,11 @@
+/* Options of hbp_plan_vlm: ranges, defaults, replicas and the link between their stages. */
 #include <stddef.h>
 
 #include "base/checked.h"
 #include "base/options.h"
-#include "data/lengths.h"
-#include "data/vlm.h"
+#include "data/lengths/lengths.h"
+#include "data/machine/machine.h"
+#include "data/model/vlm.h"
 #include "vlm/vlm.h"
 
 /* 5 GB stay free for the allocator and NCCL (OmniBal, section 3.4). */
@@ -41,7 +43,7 @@ typedef struct limits {
     X(effort, 0, 9, 0)
 
 static const limits int_limits[] = {
-#define ROW(name, low, high, zero) {#name, offsetof(hbp_vlm_options, name), low, high, zero},
+#define ROW(name, low, high, zero) {"vlm: " #name, offsetof(hbp_vlm_options, name), low, high, zero},
     INTS(ROW)
 #undef ROW
 };
@@ -51,9 +53,7 @@ static hbp_status check_ints(hbp_context *context, hbp_vlm_options *options)
     for (size_t i = 0; i < sizeof int_limits / sizeof *int_limits; i++) {
         const limits *row = &int_limits[i];
         int32_t *value = (int32_t *)(void *)((char *)options + row->offset);
-        if (*value < row->low || *value > row->high)
-            return hbp__fail(context, HBP_E_INVALID, "vlm: %s is %d; it must be in %lld..%lld", row->name,
-                             (int)*value, (long long)row->low, (long long)row->high);
+        HBP__TRY(hbp__check_range(context, row->name, *value, row->low, row->high));
         if (!*value)
             *value = (int32_t)row->zero;
     }
@@ -87,7 +87,7 @@ static hbp_status check_sizes(hbp_context *context, hbp_vlm_options *options)
 }
 
 /* Replicas, and the GPUs they take; consecutive GPUs share a layer, then a replica's stages follow. */
-static hbp_status place(hbp__vlm_run *run)
+static hbp_status place_replicas(hbp__vlm_run *run)
 {
     hbp_vlm_options *o = &run->options;
     int64_t all = (int64_t)run->fields.nodes * run->fields.gpus_per_node;
@@ -157,9 +157,8 @@ hbp_status hbp__vlm_open(hbp_context *context, const hbp_lengths *lengths, const
                          (long long)lengths->count);
     if (!o->layers)
         HBP__TRY(check_projected(context, lengths, vlm));
-    hbp_machine_fields_init(&run->fields, sizeof run->fields);
-    HBP__TRY(hbp_machine_get_fields(context, machine, &run->fields));
-    HBP__TRY(place(run));
+    run->fields = machine->fields;
+    HBP__TRY(place_replicas(run));
     int64_t reserve = o->reserve_bytes < 0 ? 0 : o->reserve_bytes;
     run->limit_bytes = run->fields.hbm_bytes - reserve;
     if (run->limit_bytes <= 0)

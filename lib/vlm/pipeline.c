@@ -1,17 +1,13 @@
 /* Options of a step's pipeline, with room for scales. */
+#include "base/scratch.h"
 #include "vlm/vlm.h"
 
 hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches, hbp__vlm_pipeline *pipeline)
 {
-    const hbp__memory *memory = &run->context->memory;
     uint64_t m = (uint64_t)micro_batches, stages = (uint64_t)run->options.pipeline_stages;
-    *pipeline = (hbp__vlm_pipeline){.memory = *memory};
-    pipeline->scale = hbp__new_zero(memory, 4 * m, sizeof *pipeline->scale);
-    pipeline->limit = hbp__new(memory, stages, sizeof *pipeline->limit);
-    if (!pipeline->scale || !pipeline->limit) {
-        hbp__vlm_pipeline_close(pipeline);
-        return hbp__fail_memory(run->context, "a step's pipeline");
-    }
+    pipeline->scale = hbp__take_zero(run->context, 4 * m, sizeof *pipeline->scale);
+    pipeline->limit = hbp__take(run->context, stages, sizeof *pipeline->limit);
+    HBP__TRY(hbp__scratch_check(run->context, "a step's pipeline"));
     for (uint64_t s = 0; s < stages; s++)
         pipeline->limit[s] = run->limit_bytes;
     hbp_pipeline_options *o = &pipeline->options;
@@ -27,14 +23,6 @@ hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches
     o->link_bytes_per_s = run->link_bytes_per_s;
     o->link_latency_ns = run->link_latency_ns;
     return HBP_OK;
-}
-
-void hbp__vlm_pipeline_close(hbp__vlm_pipeline *pipeline)
-{
-    hbp__delete(&pipeline->memory, pipeline->scale);
-    hbp__delete(&pipeline->memory, pipeline->limit);
-    pipeline->scale = NULL;
-    pipeline->limit = NULL;
 }
 
 void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference *reference, int32_t m,

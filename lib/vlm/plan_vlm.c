@@ -1,3 +1,5 @@
+/* hbp_plan_vlm: data, stages, memory and steps of one size of micro-batch after another until one fits; the
+ * plan as an object. */
 #include "hbp/plan_vlm.h"
 
 #include <string.h>
@@ -6,6 +8,7 @@
 #include "base/digest.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "solve/imbalance.h"
 #include "vlm/vlm.h"
 
 #define DAY_NS 86400e9
@@ -125,8 +128,8 @@ static hbp_status measure_data(const hbp__vlm_run *run, const hbp_plan *data, hb
             all += size.tokens;
         }
         double ranks = (double)(end - first);
-        vision += most.vision > 0 ? 1 - sum.vision / (most.vision * ranks) : 0;
-        tokens += most.tokens > 0 ? 1 - sum.tokens / (most.tokens * ranks) : 0;
+        vision += hbp__imbalance(most.vision, sum.vision, ranks);
+        tokens += hbp__imbalance(most.tokens, sum.tokens, ranks);
     }
     summary->padding = all > 0 ? padding / all : 0;
     summary->dist_vision = vision / (double)data->micro_batches;
@@ -143,9 +146,9 @@ uint64_t hbp__vlm_digest(const hbp_vlm_plan *plan)
     return hbp__digest_end(&d);
 }
 
-static hbp_status summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
-                            const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
-                            int32_t micro_batches, hbp_vlm_plan *out)
+static hbp_status summarise_plan(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
+                                 const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
+                                 int32_t micro_batches, hbp_vlm_plan *out)
 {
     hbp_vlm_plan_summary *s = &out->summary;
     s->gpus = run->gpus;
@@ -177,45 +180,52 @@ static hbp_status summarise(const hbp__vlm_run *run, const hbp__vlm_packs *packs
     return HBP_OK;
 }
 
-/* One round of data, model and memory with micro-batches of `samples` samples; *short_of_memory is set when
- * packs were had but no stages that hold them. */
+/* What one round makes. */
+typedef struct made_round {
+    hbp__vlm_packs packs;
+    hbp__vlm_reference reference;
+    hbp__vlm_stages stages;
+    hbp_plan *data;
+    hbp_vlm_plan *plan;
+} made_round;
+
+/* Data, model and memory with micro-batches of `samples` samples; *short_of_memory is set when packs were had
+ * but no stages that hold them. */
+static hbp_status make_round(const hbp__vlm_run *run, int32_t samples, made_round *m, int *short_of_memory)
+{
+    *short_of_memory = 0;
+    HBP__TRY(hbp__vlm_fill(run, samples, &m->packs));
+    int32_t micro_batches = hbp__vlm_micro_batches(run, &m->packs);
+    hbp__vlm_size mean = hbp__vlm_mean(&m->packs);
+    HBP__TRY(hbp__vlm_reference_open(run, &mean, &m->reference));
+    HBP__TRY(hbp__vlm_deal(run, &m->packs, &m->reference, micro_batches, &m->data));
+    hbp_status status = hbp__vlm_stages_open(run, m->data, &m->reference, &m->stages);
+    *short_of_memory = status == HBP_E_INFEASIBLE;
+    HBP__TRY(status);
+    m->plan = plan_new(run, &m->reference, &m->stages, m->data);
+    if (!m->plan)
+        return hbp__fail_memory(run->context, "the plan");
+    HBP__TRY(hbp__vlm_steps(run, &m->reference, &m->stages, &m->data, m->plan));
+    m->plan->data = m->data;
+    m->plan->layers = hbp__layers_retain(m->reference.layers);
+    m->data = NULL;
+    return summarise_plan(run, &m->packs, &m->reference, &m->stages, micro_batches, m->plan);
+}
+
 static hbp_status plan_round(const hbp__vlm_run *run, int32_t samples, hbp_vlm_plan **out,
                              int *short_of_memory)
 {
-    hbp__vlm_packs packs;
-    hbp__vlm_reference reference = {0};
-    hbp__vlm_stages stages = {.memory = run->context->memory};
-    hbp_plan *data = NULL;
-    hbp_vlm_plan *plan = NULL;
-    HBP__TRY(hbp__vlm_fill(run, samples, &packs));
-    int32_t micro_batches = hbp__vlm_micro_batches(run, &packs);
-    hbp__vlm_size mean = hbp__vlm_mean(&packs);
-    hbp_status status = hbp__vlm_reference_open(run, &mean, &reference);
+    made_round m = {.data = NULL};
+    int64_t mark = hbp__scratch_mark(run->context);
+    hbp_status status = make_round(run, samples, &m, short_of_memory);
     if (status >= 0)
-        status = hbp__vlm_deal(run, &packs, &reference, micro_batches, &data);
-    if (status >= 0)
-        status = hbp__vlm_stages_open(run, data, &reference, &stages);
-    *short_of_memory = data && status == HBP_E_INFEASIBLE;
-    if (status >= 0 && !(plan = plan_new(run, &reference, &stages, data)))
-        status = hbp__fail_memory(run->context, "the plan");
-    if (status >= 0)
-        status = hbp__vlm_steps(run, &reference, &stages, &data, plan);
-    if (status >= 0) {
-        plan->data = data;
-        plan->layers = hbp__layers_retain(reference.layers);
-        data = NULL;
-        status = summarise(run, &packs, &reference, &stages, micro_batches, plan);
-    }
-    if (status >= 0) {
-        *out = plan;
-        plan = NULL;
-    }
-    hbp_vlm_plan_free(plan);
-    hbp_plan_free(data);
-    hbp__vlm_stages_close(&stages);
-    hbp__vlm_reference_close(&reference);
-    hbp__vlm_packs_close(&packs);
-    return status;
+        *out = m.plan;
+    else
+        hbp_vlm_plan_free(m.plan);
+    hbp_plan_free(m.data);
+    hbp__vlm_reference_close(&m.reference);
+    hbp__vlm_packs_close(&m.packs);
+    return hbp__leave(run->context, mark, status);
 }
 
 /* Memory that no recomputation can satisfy calls for smaller micro-batches, where they are ours to choose.

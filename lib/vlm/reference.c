@@ -13,7 +13,7 @@ static int64_t time_of(const hbp_layers *layers, int32_t kind)
     return sum;
 }
 
-static hbp_status derive(const hbp__vlm_run *run, const hbp__vlm_size *size, hbp_layers **out)
+static hbp_status derive_layers(const hbp__vlm_run *run, const hbp__vlm_size *size, hbp_layers **out)
 {
     hbp_vlm_layers_options options;
     hbp_vlm_layers_options_init(&options, sizeof options);
@@ -33,7 +33,7 @@ static hbp_status split_squares(const hbp__vlm_run *run, hbp__vlm_reference *r)
     hbp__vlm_size flat = r->mean;
     hbp_layers *layers = NULL;
     flat.squares = r->mean.squares / 1024;
-    HBP__TRY(derive(run, &flat, &layers));
+    HBP__TRY(derive_layers(run, &flat, &layers));
     double less = (double)time_of(layers, HBP_LAYER_LANGUAGE);
     hbp_layers_free(layers);
     double all = (double)time_of(r->layers, HBP_LAYER_LANGUAGE);
@@ -60,7 +60,7 @@ hbp_status hbp__vlm_reference_open(const hbp__vlm_run *run, const hbp__vlm_size 
         r->mean.tokens = run->options.layers_tokens;
         r->mean.squares = 0;
     } else {
-        HBP__TRY(derive(run, &r->mean, &r->layers));
+        HBP__TRY(derive_layers(run, &r->mean, &r->layers));
         hbp_status status = split_squares(run, r);
         if (status < 0) {
             hbp__vlm_reference_close(r);

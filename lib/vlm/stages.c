@@ -5,7 +5,9 @@
 #include "base/scratch.h"
 #include "base/sort.h"
 #include "pipeline/partition.h"
-#include "simulate/pipeline.h"
+#include "pipeline/recompute.h"
+#include "simulate/pipeline/pipeline.h"
+#include "vlm/tuning.h"
 #include "vlm/vlm.h"
 
 typedef struct search {
@@ -16,48 +18,27 @@ typedef struct search {
     hbp__vlm_stages now;
     hbp__vlm_stages here; /* best since the last start */
     hbp__vlm_stages *best;
-    int32_t *before; /* [layers] choices that the cuts were made for */
-    int32_t judged;  /* partitions, beyond those that the turns made */
+    int32_t *before;        /* [layers] choices that the cuts were made for */
+    int32_t judged;         /* partitions, beyond those that the turns made */
+    hbp__shortage shortage; /* of the last cuts that did not fit */
 } search;
 
-/* Where there are no more partitions than this, all are judged. */
-#define FEW 512
-
-/* Partitions that the searches near their starts may judge. */
-#define MOST_JUDGED 4096
-
-/* Starts from partitions made without limits, by each ranking. */
-#define CANDIDATES 32
-
-/* Where nothing recomputes and so large a share of the memory is left, it did not stand in the way of the
- * cuts: there is nothing to find by starting from layers that recompute. */
-#define AMPLE .1
-
-static hbp_status stages_new(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
+static hbp_status take_stages(const hbp__vlm_run *run, const hbp_layers *layers, hbp__vlm_stages *out)
 {
-    *out = (hbp__vlm_stages){.memory = run->context->memory};
+    hbp_context *context = run->context;
+    *out = (hbp__vlm_stages){.ns = INT64_MAX};
     out->chunks = run->options.pipeline_stages * run->options.virtual_stages;
     out->layers = layers->count;
-    out->cuts = hbp__new_zero(&out->memory, (uint64_t)out->chunks + 1, sizeof *out->cuts);
-    out->choices = hbp__new_zero(&out->memory, (uint64_t)layers->count, sizeof *out->choices);
-    out->bytes = hbp__new_zero(&out->memory, (uint64_t)run->options.pipeline_stages, sizeof *out->bytes);
-    out->ns = INT64_MAX;
+    out->cuts = hbp__take_zero(context, (uint64_t)out->chunks + 1, sizeof *out->cuts);
+    out->choices = hbp__take_zero(context, (uint64_t)layers->count, sizeof *out->choices);
+    out->bytes = hbp__take_zero(context, (uint64_t)run->options.pipeline_stages, sizeof *out->bytes);
     hbp_recompute_report_init(&out->report, sizeof out->report);
-    return out->cuts && out->choices && out->bytes ? HBP_OK : hbp__fail_memory(run->context, "stages");
-}
-
-void hbp__vlm_stages_close(hbp__vlm_stages *stages)
-{
-    hbp__delete(&stages->memory, stages->cuts);
-    hbp__delete(&stages->memory, stages->choices);
-    hbp__delete(&stages->memory, stages->bytes);
-    stages->cuts = stages->choices = NULL;
-    stages->bytes = NULL;
+    return hbp__scratch_check(context, "stages");
 }
 
 /* The `count` largest of the plan's values, descending. */
-static hbp_status largest(const hbp__vlm_run *run, const hbp_plan *data, int vision, int32_t count,
-                          double *out)
+static hbp_status find_largest(const hbp__vlm_run *run, const hbp_plan *data, int vision, int32_t count,
+                               double *out)
 {
     hbp_context *context = run->context;
     int64_t mark = hbp__scratch_mark(context);
@@ -100,8 +81,8 @@ static hbp_status set_byte_scales(const hbp__vlm_run *run, const hbp_plan *data,
 {
     int32_t count = pipeline->options.micro_batches;
     double *scale = pipeline->scale;
-    HBP__TRY(largest(run, data, 1, count, scale));
-    HBP__TRY(largest(run, data, 0, count, scale + count));
+    HBP__TRY(find_largest(run, data, 1, count, scale));
+    HBP__TRY(find_largest(run, data, 0, count, scale + count));
     for (int32_t m = 0; m < count; m++) {
         scale[m] /= reference->mean.vision;
         scale[count + m] /= reference->mean.tokens;
@@ -128,7 +109,7 @@ static hbp_status set_scales(search *s, const hbp_plan *data, const hbp__vlm_ref
     return HBP_OK;
 }
 
-static hbp_status simulate(search *s, const int32_t *cuts, const int32_t *choices, int64_t *ns)
+static hbp_status simulate_cuts(search *s, const int32_t *cuts, const int32_t *choices, int64_t *ns)
 {
     hbp_pipeline_options options = s->pipeline.options;
     hbp__stage_times times;
@@ -150,17 +131,17 @@ static void keep_less(const hbp__vlm_stages *now, hbp__vlm_stages *best)
 }
 
 /* What `now`'s cuts come to: the least recomputation that fits them, and their time; kept where it is the
- * best so far. HBP_E_INFEASIBLE when they do not fit. */
-static hbp_status judge(search *s)
+ * best so far. HBP_E_INFEASIBLE without a message when they do not fit. */
+static hbp_status judge_cuts(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
     hbp_recompute_options options;
     hbp_recompute_options_init(&options, sizeof options);
     options.mode = o->memory;
     options.selective = o->selective;
-    HBP__TRY(hbp_choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
-                                  s->now.choices, &s->now.report));
-    HBP__TRY(simulate(s, s->now.cuts, s->now.choices, &s->now.ns));
+    HBP__TRY(hbp__choose_recompute(s->run->context, s->layers, s->now.cuts, &s->pipeline.options, &options,
+                                   s->now.choices, &s->now.report, &s->shortage));
+    HBP__TRY(simulate_cuts(s, s->now.cuts, s->now.choices, &s->now.ns));
     keep_less(&s->now, &s->here);
     keep_less(&s->now, s->best);
     return HBP_OK;
@@ -177,11 +158,11 @@ static hbp_status partition_for(search *s, const int32_t *choices, const int64_t
     hbp_partition_options_init(&options, sizeof options);
     options.mode = s->run->options.model;
     options.run = 1;
-    options.candidates = limit_bytes ? 0 : CANDIDATES;
-    return hbp_partition_layers(s->run->context, s->layers, &pipeline, &options, out);
+    options.candidates = limit_bytes ? 0 : HBP__VLM_STARTS;
+    return hbp__partition_layers(s->run->context, s->layers, &pipeline, &options, out, &s->shortage);
 }
 
-static hbp_status cut(search *s, const int32_t *choices)
+static hbp_status cut_layers(search *s, const int32_t *choices)
 {
     hbp_partition *partition = NULL;
     HBP__TRY(partition_for(s, choices, s->pipeline.options.limit_bytes, &partition));
@@ -197,7 +178,7 @@ static int same_choices(const search *s)
 
 /* Model and memory in turns, from layers that all recompute as `choice` says. Ends when the choices come
  * back, or the time no longer falls. */
-static hbp_status alternate(search *s, int32_t choice)
+static hbp_status take_turns(search *s, int32_t choice)
 {
     int32_t rounds = 0, limit = s->run->options.rounds;
     hbp_status status = HBP_OK;
@@ -207,9 +188,9 @@ static hbp_status alternate(search *s, int32_t choice)
     for (int changed = 1; changed && rounds < limit && status >= 0; rounds++) {
         int64_t ns = s->here.ns;
         memcpy(s->before, s->now.choices, (size_t)s->now.layers * sizeof *s->before);
-        status = cut(s, s->before);
+        status = cut_layers(s, s->before);
         if (status >= 0)
-            status = judge(s);
+            status = judge_cuts(s);
         changed = s->here.ns < ns && !same_choices(s);
     }
     if (rounds > s->best->rounds)
@@ -219,10 +200,10 @@ static hbp_status alternate(search *s, int32_t choice)
 }
 
 /* Judges `now`; cuts that do not fit are passed over. */
-static hbp_status attempt(search *s)
+static hbp_status judge_fitting(search *s)
 {
     s->judged++;
-    hbp_status status = judge(s);
+    hbp_status status = judge_cuts(s);
     return status == HBP_E_INFEASIBLE ? HBP_OK : status;
 }
 
@@ -241,15 +222,9 @@ static hbp_status judge_unlimited(search *s, int32_t choice)
         s->before[i] = choice;
     s->here.ns = INT64_MAX;
     HBP__TRY(partition_for(s, s->before, NULL, &partition));
-    int64_t count = hbp_partition_count_candidates(partition);
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        hbp_partition_candidate candidate = {.struct_size = sizeof candidate};
-        const int32_t *cuts = NULL;
-        status = hbp_partition_get_candidate(s->run->context, partition, i, &candidate, &cuts);
-        if (status < 0)
-            break;
-        set_cuts(s, cuts);
-        status = attempt(s);
+    for (int32_t i = 0; i < partition->candidates && status >= 0; i++) {
+        set_cuts(s, hbp__partition_cuts(partition, i));
+        status = judge_fitting(s);
     }
     hbp_partition_free(partition);
     return status;
@@ -266,7 +241,7 @@ static hbp_status attempt_move(search *s, int32_t k, int32_t l, int32_t by, int3
     for (int32_t i = 0; i < s->now.chunks; i++)
         if (s->now.cuts[i] >= s->now.cuts[i + 1])
             return HBP_OK;
-    return attempt(s);
+    return judge_fitting(s);
 }
 
 /* Moves near `here` that change chunks k - 1 and l: a layer or two over one cut; a layer from the one to
@@ -284,18 +259,18 @@ static hbp_status attempt_moves(search *s, int32_t k, int32_t l)
 }
 
 /* Near moves of `here`, recomputation chosen anew each time, until none helps. */
-static hbp_status descend(search *s)
+static hbp_status descend_moves(search *s)
 {
     int32_t chunks = s->now.chunks;
     int64_t ns;
     do {
         ns = s->here.ns;
         for (int32_t apart = 0; apart + 1 < chunks && s->here.ns == ns; apart++)
-            for (int32_t k = 1; k + apart < chunks && s->judged < MOST_JUDGED; k++) {
+            for (int32_t k = 1; k + apart < chunks && s->judged < HBP__VLM_MOST_JUDGED; k++) {
                 HBP__TRY(attempt_moves(s, k, k + apart));
                 HBP__TRY(hbp__tick(s->run->context, "stages", k, chunks));
             }
-    } while (s->here.ns < ns && s->judged < MOST_JUDGED);
+    } while (s->here.ns < ns && s->judged < HBP__VLM_MOST_JUDGED);
     return HBP_OK;
 }
 
@@ -303,20 +278,20 @@ static hbp_status descend(search *s)
 static int is_ample(const search *s)
 {
     return s->here.ns < INT64_MAX && !s->here.report.recompute_ns &&
-           (double)s->here.report.slack_bytes > AMPLE * (double)s->run->limit_bytes;
+           (double)s->here.report.slack_bytes > HBP__VLM_AMPLE_MEMORY * (double)s->run->limit_bytes;
 }
 
 /* A start, and what lies near it. */
-static hbp_status turns(search *s, int32_t choice)
+static hbp_status search_turns(search *s, int32_t choice)
 {
-    HBP__TRY(alternate(s, choice));
-    return s->run->options.model == HBP_PARTITION_OPTIMAL ? descend(s) : HBP_OK;
+    HBP__TRY(take_turns(s, choice));
+    return s->run->options.model == HBP_PARTITION_OPTIMAL ? descend_moves(s) : HBP_OK;
 }
 
-static hbp_status unlimited(search *s, int32_t choice)
+static hbp_status search_unlimited(search *s, int32_t choice)
 {
     HBP__TRY(judge_unlimited(s, choice));
-    return s->here.ns < INT64_MAX ? descend(s) : HBP_OK;
+    return s->here.ns < INT64_MAX ? descend_moves(s) : HBP_OK;
 }
 
 /* Partitions of the layers into chunks, or `most` when there are more. */
@@ -340,7 +315,7 @@ static hbp_status judge_all(search *s)
     s->now.cuts[chunks] = s->now.layers;
     s->best->rounds = 1;
     do {
-        HBP__TRY(attempt(s));
+        HBP__TRY(judge_fitting(s));
         for (k = chunks - 1; k > 0 && s->now.cuts[k] == s->now.layers - (chunks - k); k--)
             ;
         if (k > 0)
@@ -351,34 +326,30 @@ static hbp_status judge_all(search *s)
     return HBP_OK;
 }
 
-static hbp_status find(search *s)
+static hbp_status find_stages(search *s)
 {
     const hbp_vlm_options *o = &s->run->options;
     if (o->model == HBP_PARTITION_OPTIMAL && s->now.chunks <= s->now.layers &&
-        count_partitions(s, FEW + 1) <= FEW) {
+        count_partitions(s, HBP__VLM_FEW_PARTITIONS + 1) <= HBP__VLM_FEW_PARTITIONS) {
         HBP__TRY(judge_all(s));
         if (s->best->ns < INT64_MAX)
-            return hbp__forgive(s->run->context);
+            return HBP_OK;
     }
-    char message[HBP__MESSAGE_BYTES] = "";
     hbp_status status = HBP_E_INFEASIBLE;
     if (o->memory != HBP_MEMORY_ALL)
-        status = turns(s, HBP_RECOMPUTE_NONE);
+        status = search_turns(s, HBP_RECOMPUTE_NONE);
     if (status >= 0 && is_ample(s))
-        return hbp__forgive(s->run->context);
+        return HBP_OK;
     if ((status >= 0 || status == HBP_E_INFEASIBLE) && o->memory != HBP_MEMORY_NONE)
-        status = turns(s, HBP_RECOMPUTE_LAYER);
+        status = search_turns(s, HBP_RECOMPUTE_LAYER);
     if (status < 0 && status != HBP_E_INFEASIBLE)
         return status;
-    memcpy(message, s->run->context->message, sizeof message);
+    const hbp__shortage shortage = s->shortage; /* of the turns, where they found nothing */
     if (o->model == HBP_PARTITION_OPTIMAL && o->memory == HBP_MEMORY_OPTIMAL) {
-        HBP__TRY(unlimited(s, HBP_RECOMPUTE_NONE));
-        HBP__TRY(unlimited(s, HBP_RECOMPUTE_LAYER));
+        HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_NONE));
+        HBP__TRY(search_unlimited(s, HBP_RECOMPUTE_LAYER));
     }
-    if (s->best->ns < INT64_MAX)
-        return hbp__forgive(s->run->context); /* cuts did not fit */
-    memcpy(s->run->context->message, message, sizeof message);
-    return HBP_E_INFEASIBLE;
+    return s->best->ns < INT64_MAX ? HBP_OK : hbp__shortage_fail(s->run->context, &shortage);
 }
 
 static hbp_status measure_bytes(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
@@ -418,45 +389,38 @@ hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
                                 int64_t *bytes)
 {
     hbp__vlm_pipeline pipeline;
+    int64_t mark = hbp__scratch_mark(run->context);
     HBP__TRY(hbp__vlm_pipeline_open(run, most_micro_batches(data), &pipeline));
-    hbp_status status = set_byte_scales(run, data, reference, &pipeline);
-    if (status >= 0)
-        status = measure_bytes(run, reference, &pipeline.options, stages, bytes);
-    hbp__vlm_pipeline_close(&pipeline);
-    return status;
+    HBP__TRY(set_byte_scales(run, data, reference, &pipeline));
+    HBP__TRY(measure_bytes(run, reference, &pipeline.options, stages, bytes));
+    hbp__scratch_release(run->context, mark);
+    return HBP_OK;
+}
+
+static hbp_status search_stages(search *s, const hbp_plan *data, const hbp__vlm_reference *reference,
+                                int32_t micro_batches)
+{
+    hbp_context *context = s->run->context;
+    HBP__TRY(take_stages(s->run, s->layers, &s->now));
+    HBP__TRY(take_stages(s->run, s->layers, &s->here));
+    HBP__TRY(hbp__vlm_pipeline_open(s->run, micro_batches, &s->pipeline));
+    s->before = hbp__take(context, (uint64_t)s->layers->count, sizeof *s->before);
+    HBP__TRY(hbp__scratch_check(context, "stages"));
+    HBP__TRY(set_scales(s, data, reference));
+    HBP__TRY(find_stages(s));
+    return measure_bytes(s->run, reference, &s->pipeline.options, s->best, s->best->bytes);
 }
 
 hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages)
 {
+    const hbp_vlm_options *o = &run->options;
     int32_t most = most_micro_batches(data);
     search s = {.run = run, .layers = reference->layers, .best = stages};
+    HBP__TRY(take_stages(run, s.layers, stages));
     int64_t mark = hbp__scratch_mark(run->context);
-    hbp_status status = stages_new(run, s.layers, stages);
-    if (status >= 0)
-        status = stages_new(run, s.layers, &s.now);
-    if (status >= 0)
-        status = stages_new(run, s.layers, &s.here);
-    if (status >= 0)
-        status = hbp__vlm_pipeline_open(run, most, &s.pipeline);
-    if (status >= 0)
-        status = hbp__schedule_open(run->context, run->options.pipeline_stages, run->options.virtual_stages,
-                                    most, &s.schedule);
-    if (status >= 0) {
-        s.before = hbp__take(run->context, (uint64_t)s.layers->count, sizeof *s.before);
-        status = hbp__scratch_check(run->context, "stages");
-    }
-    if (status >= 0)
-        status = set_scales(&s, data, reference);
-    if (status >= 0)
-        status = find(&s);
-    if (status >= 0)
-        status = measure_bytes(run, reference, &s.pipeline.options, stages, stages->bytes);
+    HBP__TRY(hbp__schedule_open(run->context, o->pipeline_stages, o->virtual_stages, most, &s.schedule));
+    hbp_status status = search_stages(&s, data, reference, most);
     hbp__schedule_close(&s.schedule);
-    hbp__vlm_pipeline_close(&s.pipeline);
-    hbp__vlm_stages_close(&s.here);
-    hbp__vlm_stages_close(&s.now);
-    if (status < 0)
-        hbp__vlm_stages_close(stages);
     return hbp__leave(run->context, mark, status);
 }

@@ -1,17 +1,13 @@
-/* Every step of the epoch run on paper. */
+/* Every step of the epoch simulated, each replica with its own packs. O(operations of all steps), and the
+ * search of orders. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/scratch.h"
 #include "pipeline/order.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
+#include "vlm/tuning.h"
 #include "vlm/vlm.h"
-
-/* Micro-batches that differ in work by more than one part in so many are ordered; others stay as drawn. */
-#define ALIKE 20
-
-/* Operations of simulation that the search of one step's order may take. */
-#define WORK (INT64_C(1) << 15)
 
 typedef struct runner {
     const hbp__vlm_run *run;
@@ -24,40 +20,37 @@ typedef struct runner {
     hbp__stage_times *times; /* [replicas + 1]; the last: of every operation the slowest replica's time */
     int32_t opened;
     int32_t *order; /* [M] */
+    int64_t mark;   /* of what the epoch took before steps did */
     const hbp__vlm_audience *audience;
 } runner;
 
-static void close_scratch(runner *r)
+static void close_times(runner *r)
 {
-    const hbp__memory *memory = &r->run->context->memory;
     for (int32_t i = 0; i < r->opened; i++)
         hbp__stage_times_close(&r->times[i]);
     r->opened = 0;
     hbp__schedule_close(&r->schedule);
-    hbp__vlm_pipeline_close(&r->pipeline);
-    hbp__delete(memory, r->order);
-    r->order = NULL;
     r->micro_batches = 0;
 }
 
-/* Scratch for steps of `count` micro-batches; they nearly always are as many as before. */
-static hbp_status make_scratch(runner *r, int32_t count)
+/* Pipeline and times for steps of `count` micro-batches; they nearly always are as many as before. */
+static hbp_status open_times(runner *r, int32_t count)
 {
     hbp_context *context = r->run->context;
     const hbp_vlm_options *o = &r->run->options;
     if (r->micro_batches == count)
         return HBP_OK;
-    close_scratch(r);
+    close_times(r);
+    hbp__scratch_release(context, r->mark);
     HBP__TRY(hbp__vlm_pipeline_open(r->run, count, &r->pipeline));
+    r->order = hbp__take(context, (uint64_t)count, sizeof *r->order);
+    HBP__TRY(hbp__scratch_check(context, "a step"));
     r->pipeline.options.limit_bytes = NULL;
     r->pipeline.options.recompute = r->stages->choices;
     HBP__TRY(hbp__schedule_open(context, o->pipeline_stages, o->virtual_stages, count, &r->schedule));
     for (; r->opened <= o->data_parallel; r->opened++)
         HBP__TRY(hbp__stage_times_open(context, r->reference->layers, r->stages->cuts, &r->pipeline.options,
                                        &r->times[r->opened]));
-    r->order = hbp__new(&context->memory, (uint64_t)count, sizeof *r->order);
-    if (!r->order)
-        return hbp__fail_memory(context, "a step");
     r->micro_batches = count;
     return HBP_OK;
 }
@@ -107,7 +100,7 @@ static int is_uneven(const hbp__stage_times *times)
         least = hbp__min_i64(least, work);
         most = hbp__max_i64(most, work);
     }
-    return most - least > most / ALIKE;
+    return most - least > most / HBP__VLM_BALANCED;
 }
 
 /* The slowest replica's time in this order. */
@@ -123,7 +116,7 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
 {
     int64_t first = r->data->step_offsets[step];
     int32_t count = (int32_t)(r->data->step_offsets[step + 1] - first);
-    HBP__TRY(make_scratch(r, count));
+    HBP__TRY(open_times(r, count));
     fill_times(r, first, count);
     for (int32_t d = 0; d < r->run->options.data_parallel; d++)
         for (int64_t i = 0; i < (int64_t)r->stages->chunks * count; i++)
@@ -137,7 +130,8 @@ static hbp_status run_step(runner *r, int64_t step, int32_t *permutation, int64_
         return HBP_OK;
     for (int32_t m = 0; m < count; m++)
         r->order[m] = m;
-    HBP__TRY(hbp__order_micro_batches(r->run->context, &r->schedule, most, NULL, WORK, r->order, NULL, NULL));
+    HBP__TRY(hbp__order_micro_batches(r->run->context, &r->schedule, most, NULL, HBP__VLM_ORDER_WORK,
+                                      r->order, NULL, NULL));
     int64_t ordered = run_order(r, r->order);
     if (ordered >= *ns)
         return HBP_OK;
@@ -180,8 +174,10 @@ static hbp_status run_epoch(runner *r, int64_t first, int64_t end, int32_t **per
     *permutation = hbp__take(context, (uint64_t)r->data->micro_batches, sizeof **permutation);
     r->times = hbp__take_zero(context, (uint64_t)r->run->options.data_parallel + 1, sizeof *r->times);
     HBP__TRY(hbp__scratch_check(context, "the epoch"));
+    r->mark = hbp__scratch_mark(context);
     hbp_status status = run_steps(r, first, end, *permutation, step_ns, busy_ns);
-    close_scratch(r);
+    close_times(r);
+    hbp__scratch_release(context, r->mark);
     return status;
 }
 

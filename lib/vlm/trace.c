@@ -3,8 +3,8 @@
  * together. */
 #include "base/checked.h"
 #include "base/scratch.h"
-#include "io/pipeline_trace.h"
-#include "io/plan_trace.h"
+#include "io/pipeline/pipeline_trace.h"
+#include "io/plan/plan_trace.h"
 #include "vlm/vlm.h"
 
 typedef struct tracing {

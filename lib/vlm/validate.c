@@ -1,6 +1,7 @@
 /* A vision-language plan against itself: what its numbers must be, and its steps run again. */
-#include "simulate/validate.h"
+#include "simulate/plan/validate.h"
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/scratch.h"
 #include "vlm/vlm.h"
 
@@ -8,10 +9,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
 {
     const hbp_vlm_plan_summary *s = &p->summary;
     const hbp_plan *data = p->data;
-    const struct {
-        const char *name;
-        int64_t value, least, most;
-    } ranges[] = {
+    const hbp__range ranges[] = {
         {"stages", s->stages, 1, INT32_MAX},
         {"virtual_stages", s->virtual_stages, 1, INT32_MAX},
         {"chunks", p->chunks, (int64_t)s->stages * s->virtual_stages, (int64_t)s->stages * s->virtual_stages},
@@ -23,11 +21,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
         {"dropped", s->dropped, data->dropped, data->dropped},
         {"padded", p->padded, 0, 1},
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most)
-            return hbp__fail(context, HBP_E_INVALID, "%s is %lld; it must be in %lld..%lld", ranges[i].name,
-                             (long long)ranges[i].value, (long long)ranges[i].least,
-                             (long long)ranges[i].most);
+    HBP__TRY(hbp__check_ranges(context, ranges, sizeof ranges / sizeof *ranges));
     const struct {
         const char *name;
         double value, least;
@@ -38,7 +32,7 @@ static hbp_status check_numbers(hbp_context *context, const hbp_vlm_plan *p)
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!(reals[i].value >= reals[i].least && reals[i].value <= 1e30))
-            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be in %g..1e30", reals[i].name,
+            return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must lie in %g..1e30", reals[i].name,
                              reals[i].value, reals[i].least);
     return HBP_OK;
 }
@@ -77,12 +71,12 @@ static hbp_status check_columns(hbp_context *context, const hbp_vlm_plan *p)
         int64_t least = k ? (int64_t)p->cuts[k - 1] + 1 : 0, most = k ? p->layer_count - p->chunks + k : 0;
         least = k == p->chunks ? p->layer_count : least;
         if (p->cuts[k] < least || p->cuts[k] > most)
-            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must be in %lld..%lld", (long long)k,
-                             (int)p->cuts[k], (long long)least, (long long)most);
+            return hbp__fail(context, HBP_E_INVALID, "cut %lld is %d; it must lie in %lld..%lld",
+                             (long long)k, (int)p->cuts[k], (long long)least, (long long)most);
     }
     for (int64_t i = 0; i < p->layer_count; i++)
         if (p->recompute[i] < HBP_RECOMPUTE_NONE || p->recompute[i] > HBP_RECOMPUTE_LAYER)
-            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must be in %d..%d",
+            return hbp__fail(context, HBP_E_INVALID, "recompute of layer %lld is %d; it must lie in %d..%d",
                              (long long)i, (int)p->recompute[i], HBP_RECOMPUTE_NONE, HBP_RECOMPUTE_LAYER);
     for (int64_t i = 0; i < p->stages; i++)
         if (p->stage_ns[i] < 0 || p->stage_bytes[i] < 0)
@@ -127,18 +121,19 @@ void hbp__vlm_restore(hbp_context *context, const hbp_vlm_plan *plan, hbp__vlm_r
     hbp__vlm_reference_fill(&out->reference);
 }
 
-static hbp_status differs(hbp_context *context, const char *what, int64_t row, int64_t told, int64_t found)
+static hbp_status fail_differs(hbp_context *context, const char *what, int64_t row, int64_t reported,
+                               int64_t found)
 {
     return hbp__fail(context, HBP_E_INVALID, "%s %lld is %lld; the layers and packs make it %lld", what,
-                     (long long)row, (long long)told, (long long)found);
+                     (long long)row, (long long)reported, (long long)found);
 }
 
-static hbp_status compare(hbp_context *context, const char *what, const int64_t *told, const int64_t *found,
-                          int64_t count)
+static hbp_status compare_columns(hbp_context *context, const char *what, const int64_t *reported,
+                                  const int64_t *found, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (told[i] != found[i])
-            return differs(context, what, i, told[i], found[i]);
+        if (reported[i] != found[i])
+            return fail_differs(context, what, i, reported[i], found[i]);
     return HBP_OK;
 }
 
@@ -147,9 +142,9 @@ static hbp_status check_stages(hbp_context *context, const hbp_vlm_plan *p, cons
     int64_t *found = hbp__take(context, (uint64_t)p->stages, sizeof *found), peak = 0;
     HBP__TRY(hbp__scratch_check(context, "the stages"));
     hbp__vlm_stage_ns(&r->run, &r->reference, &r->stages, found);
-    HBP__TRY(compare(context, "stage_ns of stage", p->stage_ns, found, p->stages));
+    HBP__TRY(compare_columns(context, "stage_ns of stage", p->stage_ns, found, p->stages));
     HBP__TRY(hbp__vlm_stage_bytes(&r->run, p->data, &r->reference, &r->stages, found));
-    HBP__TRY(compare(context, "stage_bytes of stage", p->stage_bytes, found, p->stages));
+    HBP__TRY(compare_columns(context, "stage_bytes of stage", p->stage_bytes, found, p->stages));
     for (int64_t i = 0; i < p->stages; i++) {
         peak = hbp__max_i64(peak, found[i]);
         if (found[i] > p->summary.limit_bytes)
@@ -168,7 +163,7 @@ static hbp_status check_steps(hbp_context *context, const hbp_vlm_plan *p, const
     int64_t *found = hbp__take(context, (uint64_t)p->steps, sizeof *found), busy = 0, epoch = 0;
     HBP__TRY(hbp__scratch_check(context, "the steps"));
     HBP__TRY(hbp__vlm_replay(&r->run, &r->reference, &r->stages, p->data, 0, p->steps, NULL, found, &busy));
-    HBP__TRY(compare(context, "step_ns of step", p->step_ns, found, p->steps));
+    HBP__TRY(compare_columns(context, "step_ns of step", p->step_ns, found, p->steps));
     for (int64_t i = 0; i < p->steps; i++)
         epoch = hbp__add_saturating(epoch, found[i]);
     if (s->epoch_ns != epoch || s->bound_ns > epoch || s->packs_bound_ns > epoch)
@@ -176,10 +171,10 @@ static hbp_status check_steps(hbp_context *context, const hbp_vlm_plan *p, const
                          "epoch_ns is %lld, bound_ns %lld and packs_bound_ns %lld; all steps take %lld",
                          (long long)s->epoch_ns, (long long)s->bound_ns, (long long)s->packs_bound_ns,
                          (long long)epoch);
-    return p->busy_ns == busy ? HBP_OK : differs(context, "busy_ns of plan", 0, p->busy_ns, busy);
+    return p->busy_ns == busy ? HBP_OK : fail_differs(context, "busy_ns of plan", 0, p->busy_ns, busy);
 }
 
-static hbp_status validate(hbp_context *context, const hbp_vlm_plan *plan, const hbp_lengths *lengths)
+static hbp_status validate_plan(hbp_context *context, const hbp_vlm_plan *plan, const hbp_lengths *lengths)
 {
     hbp__vlm_replayed r;
     HBP__TRY(hbp__plan_validate(context, plan->data, lengths, NULL));
@@ -197,5 +192,5 @@ hbp_status hbp_vlm_plan_validate(hbp_context *context, const hbp_vlm_plan *plan,
     HBP__TRY(hbp__enter(context));
     HBP__TRY(hbp__require(context, plan, "plan"));
     int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, validate(context, plan, lengths));
+    return hbp__leave(context, mark, validate_plan(context, plan, lengths));
 }

@@ -1,15 +1,15 @@
-/* The pieces of hbp_plan_vlm: data, then stages, then memory, then the epoch run on paper. */
+/* The pieces of hbp_plan_vlm: data, then stages, then memory, then the epoch simulated. */
 #ifndef HBP_VLM_VLM_H
 #define HBP_VLM_VLM_H
 
 #include "base/context.h"
 #include "cost/cost.h"
-#include "data/layers.h"
-#include "data/packs.h"
-#include "data/plan.h"
-#include "data/table.h"
+#include "data/packs/packs.h"
+#include "data/pipeline/layers.h"
+#include "data/plan/plan.h"
+#include "data/table/table.h"
 #include "hbp/plan_vlm.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 /* What a call works on: options without zeros, and what follows from them and the machine. */
 typedef struct hbp__vlm_run {
@@ -59,12 +59,11 @@ double hbp__vlm_vision_scale(const hbp__vlm_reference *reference, const hbp__vlm
 double hbp__vlm_token_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 double hbp__vlm_token_time_scale(const hbp__vlm_reference *reference, const hbp__vlm_size *size);
 
-/* Packs, padded or not, of the way the options say. `length` [packs] is what each pack is padded to in data
- * that are padded, else NULL. */
+/* Packs, padded or not, by the method that the options say. `length` [packs] is what each pack is padded to
+ * in data that are padded, else NULL. */
 typedef struct hbp__vlm_packs {
-    hbp__memory memory;
     hbp_packs *packs;
-    int64_t *length;
+    int64_t *length;    /* scratch */
     int64_t max_vision; /* Q_v and Q_t; 0 in padded data */
     int64_t max_tokens;
 } hbp__vlm_packs;
@@ -87,15 +86,14 @@ hbp_status hbp__vlm_deal(const hbp__vlm_run *run, const hbp__vlm_packs *packs,
 /* Row p of the data plan. */
 hbp__vlm_size hbp__vlm_row_size(const hbp__vlm_run *run, const hbp_plan *data, int64_t p);
 
-/* Cuts, and what each layer recomputes under them. */
+/* Cuts, and what each layer recomputes under them; in scratch. */
 typedef struct hbp__vlm_stages {
-    hbp__memory memory;
     int32_t chunks;
     int32_t layers;
     int32_t *cuts;    /* [chunks + 1] */
     int32_t *choices; /* [layers] */
     int64_t *bytes;   /* [stages] no step of the epoch needs more on the stage */
-    int64_t ns;       /* a usual step takes on paper */
+    int64_t ns;       /* a usual step takes, simulated */
     int32_t rounds;
     hbp_recompute_report report;
 } hbp__vlm_stages;
@@ -104,7 +102,6 @@ typedef struct hbp__vlm_stages {
  * largest packs of all, so that every step fits. */
 hbp_status hbp__vlm_stages_open(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, hbp__vlm_stages *stages);
-void hbp__vlm_stages_close(hbp__vlm_stages *stages);
 
 /* Of cuts and choices, [stages] each: the mean time for a micro-batch; the bytes that no step needs more of.
  */
@@ -114,9 +111,8 @@ hbp_status hbp__vlm_stage_bytes(const hbp__vlm_run *run, const hbp_plan *data,
                                 const hbp__vlm_reference *reference, const hbp__vlm_stages *stages,
                                 int64_t *bytes);
 
-/* Pipeline options of a step: four arrays of scales [M] with memory of their own. */
+/* Pipeline options of a step, and their scales; in scratch. */
 typedef struct hbp__vlm_pipeline {
-    hbp__memory memory;
     hbp_pipeline_options options;
     double *scale; /* [4 M] vision bytes, token bytes, vision time, token time */
     int64_t *limit;
@@ -124,13 +120,12 @@ typedef struct hbp__vlm_pipeline {
 
 hbp_status hbp__vlm_pipeline_open(const hbp__vlm_run *run, int32_t micro_batches,
                                   hbp__vlm_pipeline *pipeline);
-void hbp__vlm_pipeline_close(hbp__vlm_pipeline *pipeline);
 
 /* Sets micro-batch m's four scales. */
 void hbp__vlm_pipeline_set(hbp__vlm_pipeline *pipeline, const hbp__vlm_reference *reference, int32_t m,
                            const hbp__vlm_size *size);
 
-/* Runs every step of the plan on paper, each replica with its own packs: step times into the result, and the
+/* Simulates every step of the plan, each replica with its own packs: step times into the result, and the
  * plan again with each step's micro-batches in the order that was found best. */
 hbp_status hbp__vlm_steps(const hbp__vlm_run *run, const hbp__vlm_reference *reference,
                           const hbp__vlm_stages *stages, hbp_plan **data, hbp_vlm_plan *out);

@@ -75,14 +75,6 @@ START_TEST(growing_and_shrinking_keep_what_fits)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("memory");
-    TCase *cases = tcase_create("memory");
-    tcase_add_test(cases, blocks_are_aligned_counted_and_given_back);
-    tcase_add_test(cases, sizes_past_what_memory_can_hold_are_refused_without_asking);
-    tcase_add_test(cases, zeroed_means_zeroed);
-    tcase_add_loop_test(cases, growing_and_shrinking_keep_what_fits, 0, 2);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("memory", NULL, NULL, {blocks_are_aligned_counted_and_given_back, 0, 1},
+                {sizes_past_what_memory_can_hold_are_refused_without_asking, 0, 1},
+                {zeroed_means_zeroed, 0, 1}, {growing_and_shrinking_keep_what_fits, 0, 2})

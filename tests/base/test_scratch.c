@@ -109,14 +109,7 @@ START_TEST(leaving_forgets_a_failed_take)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("scratch");
-    TCase *tcase = tcase_create("scratch");
-    tcase_add_test(tcase, pieces_are_aligned_and_released_back_to_a_mark);
-    tcase_add_loop_test(tcase, random_takes_and_releases_keep_what_was_written, 0, 20);
-    tcase_add_loop_test(tcase, a_failed_take_is_remembered_until_it_is_asked_about, 0, 3);
-    tcase_add_test(tcase, leaving_forgets_a_failed_take);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("scratch", NULL, NULL, {pieces_are_aligned_and_released_back_to_a_mark, 0, 1},
+                {random_takes_and_releases_keep_what_was_written, 0, 20},
+                {a_failed_take_is_remembered_until_it_is_asked_about, 0, 3},
+                {leaving_forgets_a_failed_take, 0, 1})

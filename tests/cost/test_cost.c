@@ -111,10 +111,10 @@ START_TEST_IN_CONTEXT(senseless_terms_are_named)
     REFUSES("ns_per_vision is -2; it must be finite and at least 0", t.ns_per_vision = -2);
     REFUSES("recompute_vision is inf", t.recompute_vision = INFINITY);
     REFUSES("vision_bytes is ", t.vision_bytes = NAN);
-    REFUSES("ranks is 0; it must be in 1..262144", t.ranks = 0);
-    REFUSES("ranks is 262145; it must be in 1..262144", t.ranks = 262145);
+    REFUSES("ranks is 0; it must lie in 1..262144", t.ranks = 0);
+    REFUSES("ranks is 262145; it must lie in 1..262144", t.ranks = 262145);
     REFUSES("layers is 0", t.layers = 0);
-    REFUSES("layers is 2147483647; it must be in 1..65536", t.layers = INT32_MAX);
+    REFUSES("layers is 2147483647; it must lie in 1..65536", t.layers = INT32_MAX);
     REFUSES("whose groups would cross a domain of 3 ranks", t.domain_ranks = 3);
     REFUSES("domain_ranks is -2", t.domain_ranks = -2);
     REFUSES("limit_bytes is -1", t.limit_bytes = -1);

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "cost/curves.h"
-#include "data/graph_check.h"
+#include "data/graph/graph_check.h"
 #include "failing.h"
 
 #define MOST_POINTS 12

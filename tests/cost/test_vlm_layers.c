@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "data/layers.h"
-#include "data/vlm.h"
+#include "data/model/vlm.h"
+#include "data/pipeline/layers.h"
 #include "keep.h"
 
 /* 4 GPUs of 1 TFLOP/s, of which matrix products reach half and attention a quarter; 1 byte a ns of HBM, 0.5

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "data/graph.h"
-#include "data/workload_presets.h"
+#include "data/graph/graph.h"
+#include "data/model/workload_presets.h"
 #include "keep.h"
 
 #define A800(context, nodes, machine)                                                                        \

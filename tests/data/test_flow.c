@@ -1,6 +1,6 @@
-/* hbp__flow_between and what operators take (lib/data/flow.c). */
+/* hbp__flow_between and what operators take (lib/data/tasks/flow.c). */
 #include "base/rng.h"
-#include "data/flow.h"
+#include "data/tasks/flow.h"
 #include "test.h"
 
 enum { MOST = 8, UNITS = 64 };

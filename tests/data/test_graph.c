@@ -1,4 +1,4 @@
-#include "data/graph.h"
+#include "data/graph/graph.h"
 
 #include "failing.h"
 #include "graphs.h"

@@ -1,4 +1,4 @@
-#include "data/graph_check.h"
+#include "data/graph/graph_check.h"
 
 #include "failing.h"
 #include "graphs.h"

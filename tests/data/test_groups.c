@@ -1,4 +1,4 @@
-#include "data/groups.h"
+#include "data/packs/groups.h"
 
 #include "costs.h"
 #include "keep.h"

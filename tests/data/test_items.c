@@ -1,4 +1,4 @@
-#include "data/items.h"
+#include "data/packs/items.h"
 
 #include "base/checked.h"
 #include "costs.h"

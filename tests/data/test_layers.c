@@ -1,4 +1,4 @@
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 
 #include "failing.h"
 #include "keep.h"

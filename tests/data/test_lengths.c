@@ -1,4 +1,4 @@
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 
 #include <stddef.h>
 

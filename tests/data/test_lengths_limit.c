@@ -1,5 +1,5 @@
 #include "base/rng.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "failing.h"
 #include "keep.h"
 

@@ -1,4 +1,4 @@
-#include "data/lengths_subset.h"
+#include "data/lengths/lengths_subset.h"
 
 #include "failing.h"
 #include "keep.h"

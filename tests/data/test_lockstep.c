@@ -1,5 +1,5 @@
 /* The clock of lockstep sets, against ranks that are moved one at a time until nobody waits in vain. */
-#include "data/lockstep.h"
+#include "data/plan/lockstep.h"
 #include "keep.h"
 #include "plans.h"
 

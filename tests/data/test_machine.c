@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "keep.h"
 
 static hbp_machine_fields some_fields(void)

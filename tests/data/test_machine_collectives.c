@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "keep.h"
 
 static hbp_machine *make(hbp_context *context)

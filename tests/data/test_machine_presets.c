@@ -1,6 +1,6 @@
 #include "failing.h"
 
-#include "data/machine.h"
+#include "data/machine/machine.h"
 #include "keep.h"
 
 static const struct row {

@@ -1,6 +1,6 @@
-#include "data/meta_graph.h"
+#include "data/graph/meta_graph.h"
 
-#include "data/graph_check.h"
+#include "data/graph/graph_check.h"
 #include "failing.h"
 #include "graphs.h"
 #include "keep.h"

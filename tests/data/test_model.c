@@ -1,6 +1,6 @@
 #include "failing.h"
 
-#include "data/model.h"
+#include "data/model/model.h"
 #include "keep.h"
 
 static hbp_model_fields small(void)

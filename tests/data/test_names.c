@@ -1,4 +1,4 @@
-#include "data/names.h"
+#include "data/table/names.h"
 
 #include "base/rng.h"
 #include "failing.h"

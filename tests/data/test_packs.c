@@ -1,4 +1,4 @@
-#include "data/packs.h"
+#include "data/packs/packs.h"
 
 #include "costs.h"
 #include "failing.h"

@@ -1,5 +1,5 @@
 /* What the inside of a pipeline's run promises: every breach is named, and what was not broken passes. */
-#include "data/pipeline_run.h"
+#include "data/pipeline/pipeline_run.h"
 
 #include <math.h>
 

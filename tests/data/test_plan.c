@@ -1,4 +1,4 @@
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 #include "failing.h"
 #include "keep.h"

@@ -1,5 +1,5 @@
-/* hbp__rank_sets_* (lib/data/rank_sets.c). */
-#include "data/rank_sets.h"
+/* hbp__rank_sets_* (lib/data/tasks/rank_sets.c). */
+#include "data/tasks/rank_sets.h"
 
 #include "base/rng.h"
 #include "failing.h"

@@ -1,7 +1,7 @@
-/* hbp__rank_states_* (lib/data/rank_states.c). */
-#include "data/rank_states.h"
+/* hbp__rank_states_* (lib/data/tasks/rank_states.c). */
+#include "data/tasks/rank_states.h"
 
-#include "data/flow.h"
+#include "data/tasks/flow.h"
 #include "failing.h"
 #include "task_schedules.h"
 

@@ -1,6 +1,6 @@
 /* Objects of tables: one block, in the order described; a row behind a column is seen under AddressSanitizer.
  */
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include "failing.h"
 

@@ -1,5 +1,5 @@
-/* hbp__task_schedule_compare (lib/data/task_compare.c). */
-#include "data/rank_states.h"
+/* hbp__task_schedule_compare (lib/data/tasks/task_compare.c). */
+#include "data/tasks/rank_states.h"
 #include "failing.h"
 #include "task_schedules.h"
 

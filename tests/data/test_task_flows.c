@@ -1,5 +1,5 @@
-/* hbp__task_flows_* (lib/data/task_flows.c). */
-#include "data/task_flows.h"
+/* hbp__task_flows_* (lib/data/tasks/task_flows.c). */
+#include "data/tasks/task_flows.h"
 
 #include "failing.h"
 #include "task_schedules.h"

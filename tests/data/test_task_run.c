@@ -1,5 +1,5 @@
 /* What the inside of a run of tasks promises: every breach is named. */
-#include "data/task_run.h"
+#include "data/tasks/task_run.h"
 
 #include <math.h>
 

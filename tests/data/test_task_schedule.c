@@ -1,4 +1,4 @@
-/* Lists of slices, columns, names, digest (lib/data/task_schedule.c). */
+/* Lists of slices, columns, names, digest (lib/data/tasks/task_schedule.c). */
 #include "failing.h"
 #include "keep.h"
 #include "task_schedules.h"

@@ -1,7 +1,7 @@
-/* hbp__task_schedule_build (lib/data/task_schedule_build.c). */
-#include "data/flow.h"
-#include "data/rank_states.h"
-#include "data/task_flows.h"
+/* hbp__task_schedule_build (lib/data/tasks/task_schedule_build.c). */
+#include "data/tasks/flow.h"
+#include "data/tasks/rank_states.h"
+#include "data/tasks/task_flows.h"
 #include "failing.h"
 #include "task_schedules.h"
 

@@ -1,4 +1,4 @@
-#include "data/timeline.h"
+#include "data/plan/timeline.h"
 
 #include "base/rng.h"
 #include "failing.h"

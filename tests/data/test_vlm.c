@@ -1,6 +1,6 @@
 #include "failing.h"
 
-#include "data/vlm.h"
+#include "data/model/vlm.h"
 #include "keep.h"
 
 static hbp_model *small_language(hbp_context *context)

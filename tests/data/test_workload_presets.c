@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "data/workload_presets.h"
+#include "data/model/workload_presets.h"
 
 /* Billions of parameters as published (Spindle, section 5.1); the last by the sum of its parts. */
 static const struct row {

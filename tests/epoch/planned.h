@@ -3,8 +3,8 @@
 #define HBP_TESTS_PLANNED_H
 
 #include "costs.h"
-#include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/plan.h"
 
 /* Ids of the plan's samples and of the dropped ones are those of `lengths`, each once, unless pieces were
  * split. */

@@ -1,6 +1,6 @@
 /* Plans of parts of the data, joined: every column moves behind the rows before it, the second size and the
  * kinds among them, however the epoch was parted. */
-#include "data/lengths_subset.h"
+#include "data/lengths/lengths_subset.h"
 #include "epoch/epoch.h"
 #include "failing.h"
 #include "keep.h"

@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "epoch/epoch.h"
 #include "failing.h"
 #include "keep.h"
@@ -119,6 +120,28 @@ START_TEST_IN_CONTEXT(as_many_steps_as_it_takes)
 }
 END_TEST
 
+/* Alike samples, eight a step, which nothing dealt to more steps could make faster: each step is full, be
+ * there more than a thousand. */
+START_TEST_IN_CONTEXT(many_steps_are_full)
+{
+    enum { STEPS = 1100, EACH = 8 };
+    static uint32_t length[STEPS * EACH];
+    hbp_cost *cost = keep(test_cost_ranks(context, 2));
+    for (int i = 0; i < STEPS * EACH; i++)
+        length[i] = 1024;
+    hbp_lengths *lengths = NULL;
+    MAKES(context, lengths, hbp_lengths_create_u32(context, length, STEPS * EACH, NULL, &lengths));
+    hbp__epoch epoch = {.context = context, .lengths = lengths, .cost = cost};
+    hbp_epoch_options given = {.struct_size = sizeof given, .composition = HBP_COMPOSITION_STRATIFIED};
+    OK(context, hbp__options_read(context, &epoch.options, sizeof given, &given, "hbp_epoch_options"));
+    OK(context, hbp__epoch_check(context, &epoch.options));
+    hbp__stratify s = {.epoch = &epoch, .tokens_per_step = EACH * 1024, .most_ns = INT64_MAX};
+    hbp_plan *plan = NULL;
+    MAKES(context, plan, hbp__epoch_stratify(&s, &plan));
+    ck_assert_int_eq(plan->steps, STEPS);
+}
+END_TEST
+
 /* Packs of groups, an order of modalities and given batches cannot be small copies of the epoch. */
 START_TEST_IN_CONTEXT(what_is_no_small_copy_is_named)
 {
@@ -172,4 +195,4 @@ END_TEST
 
 TEST_MAIN("stratify", slack_buys_mixture, small_epochs_are_looked_at_closely, limits_hold,
           senseless_slack_is_named, as_many_steps_as_it_takes, what_is_no_small_copy_is_named,
-          nothing_is_left_behind)
+          nothing_is_left_behind, many_steps_are_full)

@@ -4,7 +4,7 @@
 #ifndef TESTS_EXECUTOR_DEVICE_CASES_H
 #define TESTS_EXECUTOR_DEVICE_CASES_H
 
-#include <check.h>
+#include "test.h"
 #include <stdio.h>
 
 #include "device_oracle.h"
@@ -184,12 +184,10 @@ static inline void case_end(device_case *c)
 
 #define CASE(c, ...) snprintf((c)->what, sizeof(c)->what, __VA_ARGS__)
 
-void run_device_cases(ex_device *device, double tolerance, int large);
-
 #include "device_cases_attention.h"
 #include "device_cases_rows.h"
 
-void run_device_cases(ex_device *device, double tolerance, int large)
+static inline void run_device_cases(ex_device *device, double tolerance, int large)
 {
     device_case c = {.device = device, .tolerance = tolerance, .large = large, .state = 20};
     int64_t before = device->allocated;

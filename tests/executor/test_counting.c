@@ -1,5 +1,5 @@
 /* The device that counts: what it holds, and every operation with each of its arguments one byte short. */
-#include <check.h>
+#include "test.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,22 +391,5 @@ START_TEST(host_reads_zeros)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("counting");
-    TCase *tcase = tcase_create("counting");
-    tcase_add_test(tcase, counts);
-    tcase_add_test(tcase, released_once);
-    tcase_add_test(tcase, addresses_are_of_nothing);
-    tcase_add_test(tcase, every_argument);
-    tcase_add_test(tcase, operations_are_all);
-    tcase_add_test(tcase, arguments_that_no_memory_helps);
-    tcase_add_test(tcase, scratch_is_that_of_another);
-    tcase_add_test(tcase, host_reads_zeros);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN("counting", counts, released_once, addresses_are_of_nothing, every_argument, operations_are_all,
+          arguments_that_no_memory_helps, scratch_is_that_of_another, host_reads_zeros)

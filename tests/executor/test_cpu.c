@@ -1,5 +1,5 @@
 /* The CPU's device: every operation in both types, its own product, its memory, its faults. */
-#include <check.h>
+#include "test.h"
 #include <inttypes.h>
 #include <pthread.h>
 
@@ -319,24 +319,5 @@ START_TEST(devices_of_threads)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cpu");
-    TCase *tcase = tcase_create("cpu");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, every_operation_in_fp32);
-    tcase_add_test(tcase, every_operation_in_bf16);
-    tcase_add_test(tcase, oracle_is_its_own_derivative);
-    tcase_add_test(tcase, own_product);
-    tcase_add_test(tcase, exponentials);
-    tcase_add_test(tcase, rounding_to_bf16);
-    tcase_add_test(tcase, memory_that_is_not_there);
-    tcase_add_test(tcase, faults);
-    tcase_add_test(tcase, devices_of_threads);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN("cpu", every_operation_in_fp32, every_operation_in_bf16, oracle_is_its_own_derivative, own_product,
+          exponentials, rounding_to_bf16, memory_that_is_not_there, faults, devices_of_threads)

@@ -1,5 +1,5 @@
 /* What a machine says of its memory and processor, on small trees that stand for machines. */
-#include <check.h>
+#include "test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,23 +148,5 @@ START_TEST(names)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cpu_memory");
-    TCase *tcase = tcase_create("cpu_memory");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_machine_alone);
-    tcase_add_test(tcase, a_group_of_version_2);
-    tcase_add_test(tcase, a_group_of_version_1);
-    tcase_add_test(tcase, a_group_seen_from_inside);
-    tcase_add_test(tcase, limits_above_the_machine);
-    tcase_add_test(tcase, nothing_is_said);
-    tcase_add_test(tcase, this_machine);
-    tcase_add_test(tcase, names);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_WITH("cpu_memory", setup, teardown, a_machine_alone, a_group_of_version_2, a_group_of_version_1,
+               a_group_seen_from_inside, limits_above_the_machine, nothing_is_said, this_machine, names)

@@ -378,28 +378,16 @@ START_TEST(any_call_may_fail)
 END_TEST
 #endif
 
-int main(void)
+TEST_SUITE_FUNCTION
 {
-    Suite *suite = suite_create("cuda_device");
-    TCase *cases = tcase_create("cuda_device");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, every_operation_in_fp32, 0, ORDERS);
-    tcase_add_loop_test(cases, every_operation_in_bf16, 0, ORDERS);
-    tcase_add_loop_test(cases, sums_have_the_same_bits_in_every_order, 0, 2);
-    tcase_add_loop_test(cases, places_need_not_be_aligned, 0, 2);
-    tcase_add_test(cases, host_memory_may_be_reused_at_once);
-    tcase_add_test(cases, wide_rows_in_bf16);
-    tcase_add_test(cases, target_that_is_no_token_gives_no_loss);
+    const test_entry entry[] = {
+        {every_operation_in_fp32, 0, ORDERS},           {every_operation_in_bf16, 0, ORDERS},
+        {sums_have_the_same_bits_in_every_order, 0, 2}, {places_need_not_be_aligned, 0, 2},
+        {host_memory_may_be_reused_at_once, 0, 1},      {wide_rows_in_bf16, 0, 1},
 #ifndef EX_ON_GPU
-    tcase_add_test(cases, errors_of_others_are_not_the_device_s);
-    tcase_add_test(cases, work_waits_in_a_stream_of_its_own);
-    tcase_add_test(cases, faults_name_what_and_how_much);
-    tcase_add_test(cases, any_call_may_fail);
+        {errors_of_others_are_not_the_device_s, 0, 1},  {work_waits_in_a_stream_of_its_own, 0, 1},
+        {faults_name_what_and_how_much, 0, 1},          {any_call_may_fail, 0, 1},
 #endif
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+        {target_that_is_no_token_gives_no_loss, 0, 1}};
+    return test_suite("cuda_device", NULL, NULL, entry, sizeof entry / sizeof *entry);
 }

@@ -67,13 +67,4 @@ START_TEST(folders)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("output");
-    TCase *cases = tcase_create("output");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_add_test(cases, files);
-    tcase_add_test(cases, folders);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_WITH("output", setup, NULL, files, folders)

@@ -228,20 +228,6 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("parameters");
-    TCase *cases = tcase_create("parameters");
-    tcase_set_timeout(cases, 120);
-    suite_add_tcase(suite, cases);
-    tcase_add_loop_test(cases, tensors_have_their_places, 0, 4);
-    tcase_add_test(cases, beginnings);
-    tcase_add_test(cases, weights_depend_on_seed_and_place_alone);
-    tcase_add_test(cases, bf16_weights_are_rounded_masters);
-    tcase_add_test(cases, every_allocation_may_fail);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_LOOPS("parameters", NULL, NULL, {tensors_have_their_places, 0, 4}, {beginnings, 0, 1},
+                {weights_depend_on_seed_and_place_alone, 0, 1}, {bf16_weights_are_rounded_masters, 0, 1},
+                {every_allocation_may_fail, 0, 1})

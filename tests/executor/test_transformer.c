@@ -65,18 +65,5 @@ START_TEST(bf16_is_near)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("transformer");
-    TCase *cases = tcase_create("transformer");
-    tcase_set_timeout(cases, 120);
-    suite_add_tcase(suite, cases);
-    tcase_add_loop_test(cases, oracle_differentiates, 0, 2);
-    tcase_add_loop_test(cases, same_loss_and_gradients, 0, 4);
-    tcase_add_test(cases, bf16_is_near);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_LOOPS("transformer", NULL, NULL, {oracle_differentiates, 0, 2}, {same_loss_and_gradients, 0, 4},
+                {bf16_is_near, 0, 1})

@@ -207,23 +207,7 @@ START_TEST(what_cannot_be_measured)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("transformer_memory");
-    TCase *cases = tcase_create("transformer_memory");
-    tcase_set_timeout(cases, 120);
-    suite_add_tcase(suite, cases);
-    tcase_add_loop_test(cases, a_run_uses_what_was_measured, 0, 2);
-    tcase_add_test(cases, kept_by_a_layer);
-    tcase_add_test(cases, kept_by_a_recomputed_layer);
-    tcase_add_test(cases, kept_by_a_layer_of_narrow_attention);
-    tcase_add_test(cases, peak_is_the_sum_of_its_parts);
-    tcase_add_test(cases, peak_of_attention);
-    tcase_add_test(cases, linear_in_tokens);
-    tcase_add_test(cases, what_cannot_be_measured);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_LOOPS("transformer_memory", NULL, NULL, {a_run_uses_what_was_measured, 0, 2},
+                {kept_by_a_layer, 0, 1}, {kept_by_a_recomputed_layer, 0, 1},
+                {kept_by_a_layer_of_narrow_attention, 0, 1}, {peak_is_the_sum_of_its_parts, 0, 1},
+                {peak_of_attention, 0, 1}, {linear_in_tokens, 0, 1}, {what_cannot_be_measured, 0, 1})

@@ -336,27 +336,8 @@ START_TEST(creation_may_fail)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("transformer_run");
-    TCase *cases = tcase_create("transformer_run");
-    tcase_set_timeout(cases, 120);
-    suite_add_tcase(suite, cases);
-    const TTest *tests[] = {bad_packs_are_named,
-                            chunks_without_loss_are_skipped,
-                            a_full_arena_is_named,
-                            all_to_alls_are_counted,
-                            a_lost_rank_ends_the_run,
-                            loss_is_taken_once,
-                            nothing_to_learn_changes_nothing,
-                            creation_may_fail,
-                            a_step_that_would_spoil_is_refused};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(cases, tests[i]);
-    tcase_add_loop_test(cases, steps_are_adamw, 0, 8);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_LOOPS("transformer_run", NULL, NULL, {bad_packs_are_named, 0, 1},
+                {chunks_without_loss_are_skipped, 0, 1}, {a_full_arena_is_named, 0, 1},
+                {all_to_alls_are_counted, 0, 1}, {a_lost_rank_ends_the_run, 0, 1}, {loss_is_taken_once, 0, 1},
+                {nothing_to_learn_changes_nothing, 0, 1}, {creation_may_fail, 0, 1},
+                {a_step_that_would_spoil_is_refused, 0, 1}, {steps_are_adamw, 0, 8})

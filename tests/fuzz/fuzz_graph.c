@@ -2,8 +2,8 @@
  * and its order or cycle is found. */
 #include <stdlib.h>
 
-#include "data/meta_graph.h"
-#include "io/graph_file.h"
+#include "data/graph/meta_graph.h"
+#include "io/graph/graph_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

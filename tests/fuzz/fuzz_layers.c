@@ -1,8 +1,8 @@
 /* Reads any bytes as layers; what comes out must hold together. */
 #include <stdlib.h>
 
-#include "data/layers.h"
-#include "io/read_layers.h"
+#include "data/pipeline/layers.h"
+#include "io/pipeline/read_layers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * out must hold together, also after each kind of limit. */
 #include <stdlib.h>
 
-#include "io/read_lengths.h"
+#include "io/lengths/read_lengths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

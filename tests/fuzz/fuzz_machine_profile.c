@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "io/machine_profile.h"
+#include "io/machine/machine_profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Reads any bytes as config.json; what comes out is a model whose counts hold together. */
 #include <stdlib.h>
 
-#include "data/model.h"
+#include "data/model/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include "../reseal.h"
 
-#include "io/plan_file.h"
+#include "io/plan/plan_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

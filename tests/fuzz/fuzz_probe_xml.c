@@ -1,7 +1,7 @@
 /* Reads any bytes as hwloc's XML. */
 #include <stdlib.h>
 
-#include "io/probe.h"
+#include "io/machine/probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

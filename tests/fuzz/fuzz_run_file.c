@@ -4,10 +4,10 @@
 
 #include "../reseal.h"
 
-#include "data/pipeline_run.h"
-#include "data/task_run.h"
-#include "io/pipeline_file.h"
-#include "io/task_file.h"
+#include "data/pipeline/pipeline_run.h"
+#include "data/tasks/task_run.h"
+#include "io/pipeline/pipeline_file.h"
+#include "io/tasks/task_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

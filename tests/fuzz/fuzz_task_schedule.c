@@ -4,8 +4,8 @@
 
 #include "../reseal.h"
 
-#include "data/task_columns.h"
-#include "io/task_file.h"
+#include "data/tasks/task_schedule.h"
+#include "io/tasks/task_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

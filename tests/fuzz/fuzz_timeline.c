@@ -1,7 +1,7 @@
 /* Reads any bytes as a timeline; what comes out must hold together. */
 #include <stdlib.h>
 
-#include "io/timeline_file.h"
+#include "io/plan/timeline_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,27 @@
 /* Runs a fuzz target over a corpus without a fuzzer: every file of the folder given, and of each file of at
  * most SMALL bytes all its truncations and all its single-byte changes by a few masks. The same inputs in the
- * same order every time. */
+ * same order every time.
+ * usage: fuzz_tests TARGET CORPUS-FOLDER */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "targets.h" /* FUZZ_TARGETS(X): X(cost_file) X(graph) ... (tests/CMakeLists.txt) */
+
+#define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
+FUZZ_TARGETS(DECLARE)
+
+static const struct {
+    const char *name;
+    int (*run)(const uint8_t *data, size_t size);
+} targets[] = {
+#define ENTRY(name) {#name, fuzz_##name},
+    FUZZ_TARGETS(ENTRY)};
+
+/* The one that runs. */
+static int (*target)(const uint8_t *data, size_t size);
 
 enum { SMALL = 4096, CHANGES = 20000, MAX_FILES = 4096 };
 
@@ -26,7 +40,7 @@ static void run(const uint8_t *data, size_t size)
         exit(EXIT_FAILURE);
     if (size)
         memcpy(copy, data, size);
-    LLVMFuzzerTestOneInput(copy, size);
+    target(copy, size);
     free(copy);
 }
 
@@ -84,9 +98,12 @@ int main(int argc, char **argv)
 {
     static char *names[MAX_FILES];
     int count = 0;
-    DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+    for (size_t i = 0; argc == 3 && i < sizeof targets / sizeof *targets; i++)
+        if (!strcmp(argv[1], targets[i].name))
+            target = targets[i].run;
+    DIR *folder = target ? opendir(argv[2]) : NULL;
     if (!folder) {
-        fprintf(stderr, "usage: %s CORPUS-FOLDER\n", argv[0]);
+        fprintf(stderr, "usage: %s TARGET CORPUS-FOLDER\n", argv[0]);
         return 2;
     }
     for (struct dirent *entry; (entry = readdir(folder)) && count < MAX_FILES;)
@@ -97,7 +114,7 @@ int main(int argc, char **argv)
     run(NULL, 0);
     int64_t runs = 1;
     for (int i = 0; i < count; i++) {
-        runs += run_file(argv[1], names[i]);
+        runs += run_file(argv[2], names[i]);
         free(names[i]);
     }
     printf("%d files, %lld inputs\n", count, (long long)runs);

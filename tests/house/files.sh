@@ -7,16 +7,45 @@ cd "$1"
 bad=0
 fail() { echo "$*"; bad=1; }
 
-for file in lib/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch] tests/*/*/*.[ch]* examples/*.c examples/*/*.[ch] examples/*/*/*.[ch]* examples/*/*/*/*.[ch]* benchmarks/*.c; do
+for file in lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h tests/*.h tests/*/*.[ch] tests/*/*/*.[ch]* examples/*.c examples/*/*.[ch] examples/*/*/*.[ch]* examples/*/*/*/*.[ch]* benchmarks/*.c; do
     [ -f "$file" ] || continue
     lines=$(wc -l <"$file")
     [ "$lines" -le 600 ] || fail "$file has $lines lines; at most 600"
     ! LC_ALL=C grep -nE '[[:space:]]+$' "$file" || fail "$file has trailing blanks"
 done
 
-# A source without a test of its own stands in covered.txt beside the test that covers it.
-for source in lib/*/*.c; do
-    folder=$(basename "$(dirname "$source")") name=$(basename "$source" .c)
+# A file of the library opens with a comment that says what it is, or with its own header, which does. The list only shrinks.
+unopened=' lib/step/board.c lib/step/fill.c lib/step/plan_step.c lib/step/problem.c lib/step/relax.c lib/step/solution.c
+ lib/step/squeeze.c '
+for file in lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h; do
+    own=${file#lib/} own=${own%.c}.h
+    IFS= read -r line <"$file"
+    case $line in
+    '/*'*) opened=1 ;;
+    "#include \"$own\"") opened=1 ;;
+    *) opened= ;;
+    esac
+    case $unopened in
+    *" $file"[!a-z]*) [ -z "$opened" ] || fail "$file opens with a comment: take it off the list of tests/house/files.sh" ;;
+    *) [ -n "$opened" ] || fail "$file does not open with a comment that says what it is" ;;
+    esac
+done
+
+# The page of "(docs: page, section)" is there: its name with blanks for hyphens, or its title.
+titles=$(for page in docs/explanation/*.md; do
+    basename "$page" .md | tr '-' ' '
+    sed -n '1s/^# //p' "$page" | tr 'A-Z' 'a-z'
+done)
+pages=$(cat lib/*/*.[ch] lib/*/*/*.[ch] include/hbp/*.h | tr '\n' ' ' | sed 's/  *\*  */ /g' |
+    grep -oE '\(docs: [a-z -]+' | sed 's/(docs: *//' | sort -u)
+for page in $(echo "$pages" | tr ' ' '_'); do
+    echo "$titles" | grep -qxE "(the )?$(echo "$page" | tr '_' ' ')" || fail "no page of docs/explanation/ is called '$(echo "$page" | tr '_' ' ')'"
+done
+
+# A source without a test of its own stands in covered.txt beside the test that covers it. Tests are not sorted into the
+# sub-folders of a floor, so that names are distinct within a floor.
+for source in lib/*/*.c lib/*/*/*.c; do
+    folder=${source#lib/} folder=${folder%%/*} name=$(basename "$source" .c)
     [ -f "tests/$folder/test_$name.c" ] && continue
     test=$(awk -v s="$source" '$1 == s { print $2 }' tests/house/covered.txt)
     if [ -z "$test" ]; then
@@ -25,13 +54,15 @@ for source in lib/*/*.c; do
         fail "$source: covered.txt names $test, which is not there"
     fi
 done
+twice=$(for file in lib/*/*.[ch] lib/*/*/*.[ch]; do path=${file#lib/}; echo "${path%%/*}/$(basename "$file")"; done | sort | uniq -d)
+[ -z "$twice" ] || fail "names that a floor has twice: $twice"
 awk '!/^#/ && NF { print $1 }' tests/house/covered.txt | while read -r source; do
     [ -f "$source" ] || { echo "covered.txt names $source, which is not there"; exit 1; }
 done || bad=1
 
 # A call is a name, a '(' after it and neither part of a longer name nor a member.
 banned='printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|putc|perror|abort|exit|_exit|quick_exit|atexit|getenv|secure_getenv|setenv|qsort|qsort_r|rand|srand|random|drand48|signal|sigaction|assert|time|clock|clock_gettime|gettimeofday|strtod|strtof|atof|setlocale|gets|strcpy|strcat|sprintf|vsprintf|malloc|calloc|realloc|free|alloca'
-for file in lib/*/*.[ch]; do
+for file in lib/*/*.[ch] lib/*/*/*.[ch]; do
     allowed=
     case $file in
     lib/base/memory.c) allowed='malloc|calloc|realloc|free' ;;

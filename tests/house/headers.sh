@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cxx=$(command -v c++ || command -v g++ || command -v clang++ || true)
 bad=0
-for header in include/hbp/*.h lib/*/*.h; do
+for header in include/hbp/*.h lib/*/*.h lib/*/*/*.h; do
     path=${header#include/} path=${path#lib/}
     printf '#include "%s"\n#include "%s"\ntypedef int not_empty;\n' "$path" "$path" >"$work/alone.c"
     # shellcheck disable=SC2086

@@ -6,7 +6,7 @@
 #include "files.h"
 #include "plans.h"
 
-#include "io/plan_file.h"
+#include "io/plan/plan_file.h"
 
 /* A plan drawn from `seed` of about `count` samples: the bits choose loss tokens, ties, split, drop,
  * left-overs; its remainders by 5 and 7 a second size, an order of modalities, a sample lost. */

@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "failing.h"
-#include "io/read_lengths.h"
+#include "io/lengths/read_lengths.h"
 
 typedef struct reading {
     const char *name;

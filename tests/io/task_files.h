@@ -5,7 +5,7 @@
 #include "table_files.h"
 #include "task_columns.h"
 
-#include "io/task_file.h"
+#include "io/tasks/task_file.h"
 
 /* Saves the schedule at a level of zlib and returns the file's bytes; the test frees them. */
 static inline uint8_t *saved(hbp_context *context, const hbp_task_schedule *schedule, int level,

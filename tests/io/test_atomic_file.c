@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/atomic_file.h"
+#include "io/file/atomic_file.h"
 
 static char folder[64];
 

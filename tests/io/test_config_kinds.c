@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "data/model.h"
+#include "data/model/model.h"
 #include "test.h"
 
 /* Keys of a model that can be read; those of a row come before. */

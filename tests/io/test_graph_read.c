@@ -1,9 +1,9 @@
 #include "failing.h"
 #include "files.h"
 #include "graphs.h"
-#include "io/graph_file.h"
-#include "io/json_tree.h"
-#include "io/msgpack_buffer.h"
+#include "io/graph/graph_file.h"
+#include "io/json/json_tree.h"
+#include "io/msgpack/msgpack_buffer.h"
 
 #define HEAD "{\"format\": \"hbp-graph\", \"version\": 1, "
 

@@ -1,7 +1,7 @@
 #include "failing.h"
 #include "files.h"
 #include "graphs.h"
-#include "io/graph_file.h"
+#include "io/graph/graph_file.h"
 
 static char folder[64], path[128];
 

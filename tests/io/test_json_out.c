@@ -1,4 +1,4 @@
-#include "io/json_out.h"
+#include "io/json/json_out.h"
 
 #include <locale.h>
 #include <math.h>

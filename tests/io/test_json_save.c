@@ -3,8 +3,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "io/json_save.h"
-#include "io/whole_file.h"
+#include "io/file/stream.h"
+#include "io/json/json_tree.h"
 
 static char path[64];
 

@@ -1,6 +1,7 @@
 #include "test.h"
 
-#include "io/json_tree.h"
+#include "io/file/file_error.h"
+#include "io/json/json_tree.h"
 
 static hbp_status parse(hbp_context *context, const char *text, json_t **root)
 {

@@ -3,8 +3,8 @@
 #include <locale.h>
 #include <unistd.h>
 
-#include "io/machine_profile.h"
-#include "io/whole_file.h"
+#include "io/file/stream.h"
+#include "io/machine/machine_profile.h"
 
 static char path[64];
 

@@ -3,7 +3,7 @@
 #include "traces.h"
 #include <math.h>
 
-#include "data/timeline.h"
+#include "data/plan/timeline.h"
 
 #define RANKS 64
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "data/model.h"
+#include "data/model/model.h"
 
 #define LLAMA                                                                                                \
     "\"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_hidden_layers\": 32, "                       \

@@ -1,7 +1,7 @@
 #include "failing.h"
 
 #include "base/context.h"
-#include "io/msgpack_buffer.h"
+#include "io/msgpack/msgpack_buffer.h"
 
 static hbp_status fill(hbp_context *context, void *user)
 {

@@ -3,7 +3,7 @@
 #include <msgpack.h>
 
 #include "base/rng.h"
-#include "io/msgpack_scan.h"
+#include "io/msgpack/msgpack_scan.h"
 
 /* Whether the scanner takes the `bytes` of `data` as one object. */
 static int whole(const void *data, uint64_t bytes)

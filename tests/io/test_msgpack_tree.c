@@ -1,4 +1,4 @@
-#include "io/msgpack_tree.h"
+#include "io/msgpack/msgpack_tree.h"
 
 #include "test.h"
 

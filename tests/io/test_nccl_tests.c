@@ -1,8 +1,8 @@
 #include "failing.h"
 
-#include "data/machine.h"
-#include "io/nccl_tests.h"
-#include "io/whole_file.h"
+#include "data/machine/machine.h"
+#include "io/file/stream.h"
+#include "io/machine/nccl_tests.h"
 
 static hbp_machine *some_machine(hbp_context *context)
 {

@@ -1,7 +1,7 @@
 #include "failing.h"
 #include "files.h"
 
-#include "data/machine.h"
+#include "data/machine/machine.h"
 
 static char *machine_file(const char *name, size_t *bytes)
 {

@@ -1,4 +1,4 @@
-#include "io/plan_format.h"
+#include "io/plan/plan_format.h"
 
 #include "plans.h"
 

@@ -104,42 +104,34 @@ static uint8_t *small_file(hbp_context *context, int32_t level, int version, siz
     return data;
 }
 
-START_TEST(every_flipped_byte_and_every_cut_is_found)
+START_TEST_IN_CONTEXT(every_flipped_byte_and_every_cut_is_found)
 {
     for (int way = 0; way < 4; way++) {
-        failing f;
-        hbp_context *context = failing_context(&f, NULL, NULL);
         size_t bytes;
-        uint8_t *data = small_file(context, way % 2 ? 1 : -1, 1 + way / 2, &bytes);
+        uint8_t *data = keep(small_file(context, way % 2 ? 1 : -1, 1 + way / 2, &bytes));
         hbp_plan *plan;
-        OK(context, load_memory(context, data, bytes, &plan));
-        hbp_plan_free(plan);
-        expect_changes_found(context, &f, data, bytes);
-        free(data);
-        hbp_context_free(context);
+        MAKES(context, plan, load_memory(context, data, bytes, &plan));
+        const harm_kind kind = plan_kind(plan);
+        harm_found(&kind, data, bytes);
     }
 }
 END_TEST
 
-START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
+START_TEST_IN_CONTEXT(a_changed_byte_behind_right_checksums_does_no_harm)
 {
     for (int version = 1; version <= 3; version++) {
-        failing f;
-        hbp_context *context = failing_context(&f, NULL, NULL);
         size_t bytes;
-        uint8_t *data = small_file(context, -1, version, &bytes);
+        uint8_t *data = keep(small_file(context, -1, version, &bytes));
         hbp_plan *original;
-        OK(context, load_memory(context, data, bytes, &original));
-        expect_no_harm(context, &f, data, bytes, original);
-        hbp_plan_free(original);
-        free(data);
-        hbp_context_free(context);
+        MAKES(context, original, load_memory(context, data, bytes, &original));
+        expect_no_harm(data, bytes, original);
     }
 }
 END_TEST
 
 START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
 {
+    const harm_kind kind = plan_kind(NULL);
     failing f;
     hbp_context *context = failing_context(&f, NULL, NULL);
     size_t bytes;
@@ -158,7 +150,7 @@ START_TEST(a_tiny_file_takes_no_more_memory_than_it_could_fill)
                 at++;
             hbp__put_le(changed + at + 6, UINT64_C(1) << power, 8);
             reseal(changed, bytes);
-            expect_bad(context, &f, changed, bytes, columns[c], (size_t)power);
+            harm_refused(context, &f, &kind, changed, bytes, columns[c], (size_t)power);
             free(changed);
         }
     free(data);

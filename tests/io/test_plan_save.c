@@ -1,6 +1,6 @@
 #include "plan_files.h"
 
-#include "io/msgpack_buffer.h"
+#include "io/msgpack/msgpack_buffer.h"
 
 /* Terms of a cost on four ranks, every one another number. */
 static hbp_cost *small_cost(hbp_context *context, double ns_per_vision)

@@ -3,8 +3,8 @@
 #include "failing.h"
 #include "files.h"
 
-#include "data/machine.h"
-#include "io/probe.h"
+#include "data/machine/machine.h"
+#include "io/machine/probe.h"
 
 static hbp_machine *probe_file(const char *name)
 {

@@ -4,7 +4,7 @@
 #include "files.h"
 
 #include "base/rng.h"
-#include "io/probe.h"
+#include "io/machine/probe.h"
 
 static hbp_status read_text(hbp_context *context, const char *xml, hbp__probe *probe)
 {

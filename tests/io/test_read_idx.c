@@ -108,6 +108,43 @@ START_TEST(damaged_indices_are_refused)
 }
 END_TEST
 
+/* `value` in `bytes` bytes, the lowest first. */
+static unsigned char *put(unsigned char *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        *to++ = (unsigned char)(value >> 8 * i);
+    return to;
+}
+
+/* Many times as many sequences as lengths are kept at once, in one document. */
+START_TEST(long_indices_are_read_whole)
+{
+    enum { COUNT = 50000, BYTES = 34 + 12 * COUNT + 16 };
+    hbp_context *context = test_context();
+    unsigned char *file = malloc(BYTES), *at = file + 18;
+    int64_t *want = malloc(COUNT * sizeof *want);
+    ck_assert(file && want);
+    golden(file);
+    at = put(put(at, COUNT, 8), 2, 8);
+    for (int64_t i = 0; i < COUNT; i++) {
+        want[i] = 1 + i * i % 7919;
+        at = put(at, (uint64_t)want[i], 4);
+    }
+    uint64_t from = 0;
+    for (int64_t i = 0; i < COUNT; i++, from += 2 * (uint64_t)want[i - 1])
+        at = put(at, from, 8);
+    at = put(put(at, 0, 8), COUNT, 8);
+    ck_assert_ptr_eq(at, file + BYTES);
+    hbp_lengths *got;
+    OK(context, read_index(context, file, BYTES, &got));
+    check_lengths(got, want, COUNT);
+    hbp_lengths_free(got);
+    free(want);
+    free(file);
+    hbp_context_free(context);
+}
+END_TEST
+
 static void write_file(const char *path, const void *data, size_t bytes)
 {
     FILE *file = fopen(path, "wb");
@@ -141,5 +178,5 @@ START_TEST(the_data_beside_the_index_settle_its_type)
 }
 END_TEST
 
-TEST_MAIN("read_idx", the_golden_index_is_read, damaged_indices_are_refused,
+TEST_MAIN("read_idx", the_golden_index_is_read, damaged_indices_are_refused, long_indices_are_read_whole,
           the_data_beside_the_index_settle_its_type)

@@ -1,6 +1,6 @@
-#include "io/read_layers.h"
+#include "io/pipeline/read_layers.h"
 
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "failing.h"
 #include "files.h"
 

@@ -1,4 +1,4 @@
-#include "io/stream.h"
+#include "io/file/stream.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

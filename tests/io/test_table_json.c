@@ -1,10 +1,10 @@
 /* Objects of tables as JSON: every number, name and cell under the key of its file. */
-#include "io/table_json.h"
+#include "io/table/table_json.h"
 
 #include <jansson.h>
 
-#include "data/task_run.h"
-#include "data/task_schedule.h"
+#include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
 #include "failing.h"
 #include "files.h"
 #include "keep.h"

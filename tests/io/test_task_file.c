@@ -1,9 +1,9 @@
 #include "task_files.h"
 #include "task_schedules.h"
 
-#include "data/task_columns.h"
-#include "data/task_run.h"
-#include "io/file_head.h"
+#include "data/tasks/task_run.h"
+#include "data/tasks/task_schedule.h"
+#include "io/file/file_head.h"
 
 START_TEST(a_schedule_comes_back_as_it_was)
 {
@@ -73,10 +73,7 @@ static uint8_t *small_file(hbp_context *context, int level, size_t *bytes, hbp_t
 START_TEST_IN_CONTEXT(harm_is_found)
 {
     hbp_task_schedule *schedule = small_schedule(context);
-    table_finds_changes(&hbp__task_format, schedule);
-    table_bears_changes(&hbp__task_format, schedule);
-    table_takes_what_it_can_fill(&hbp__task_format, schedule);
-    table_leaves_nothing(context, &hbp__task_format, schedule);
+    table_bears_harm(context, &hbp__task_format, schedule);
     hbp_task_schedule_free(schedule);
 }
 END_TEST
@@ -92,7 +89,7 @@ START_TEST(what_is_wrong_is_named)
         uint64_t value;
         const char *text;
     } cases[] = {
-        {"mode", 9, "the mode is 9; it must be in 0..5"},
+        {"mode", 9, "the mode is 9; it must lie in 0..5"},
         {"placement", 3, "the placement is 3"},
         {"domain_gpus", 0, "the number of GPUs of a domain is 0"},
         {"mode", UINT64_C(1) << 31, "byte 0: the header lacks the number 'mode'"},
@@ -283,10 +280,7 @@ START_TEST(a_run_has_a_file)
         OK(d.context, hbp_task_run_validate(d.context, back, d.graph, d.machine, d.schedule, NULL));
         hbp_task_run_free(back);
         if (i == 0) {
-            table_finds_changes(&hbp__task_run_format, run);
-            table_bears_changes(&hbp__task_run_format, run);
-            table_takes_what_it_can_fill(&hbp__task_run_format, run);
-            table_leaves_nothing(d.context, &hbp__task_run_format, run);
+            table_bears_harm(d.context, &hbp__task_run_format, run);
             FAILS(d.context, HBP_E_INVALID, "run is NULL", hbp_task_run_save(d.context, NULL, path));
             FAILS(d.context, HBP_E_INVALID, "path is NULL", hbp_task_run_save(d.context, run, NULL));
             FAILS(d.context, HBP_E_INVALID, "path is NULL", hbp_task_run_load(d.context, NULL, &back));

@@ -1,7 +1,7 @@
 #include "task_files.h"
 
-#include "io/msgpack_buffer.h"
-#include "io/zipped.h"
+#include "io/file/zipped.h"
+#include "io/msgpack/msgpack_buffer.h"
 
 static int64_t number_of(const msgpack_object *map, const char *key)
 {

@@ -1,4 +1,4 @@
-#include "io/timeline_file.h"
+#include "io/plan/timeline_file.h"
 
 #include "files.h"
 #include "timelines.h"

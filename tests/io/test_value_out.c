@@ -1,4 +1,4 @@
-#include "io/value_out.h"
+#include "io/graph/value_out.h"
 
 #include "base/context.h"
 #include "failing.h"

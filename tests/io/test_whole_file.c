@@ -1,4 +1,4 @@
-#include "io/whole_file.h"
+#include "io/file/stream.h"
 
 #include <zlib.h>
 

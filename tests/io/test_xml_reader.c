@@ -1,4 +1,4 @@
-#include "io/xml_reader.h"
+#include "io/text/xml_reader.h"
 
 #include "test.h"
 

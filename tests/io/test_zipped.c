@@ -1,6 +1,6 @@
-#include "io/zipped.h"
+#include "io/file/zipped.h"
 
-#include "io/little_endian.h"
+#include "io/file/little_endian.h"
 
 #include "failing.h"
 

@@ -3,7 +3,7 @@
 #define HBP_TESTS_IO_TIMELINES_H
 
 #include "base/rng.h"
-#include "data/timeline.h"
+#include "data/plan/timeline.h"
 #include "failing.h"
 
 /* `count` rows on up to 9 ranks; bits 0..3 of the seed say which of the columns that may be unknown are. */

@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/rng.h"
-#include "data/groups.h"
-#include "data/lengths.h"
-#include "data/packs.h"
-#include "pack/fill.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
+#include "pack/fill/fill.h"
 #include "test.h"
 
 /* `count` groups of these pack lengths, thresholds the same; the caller frees them. */

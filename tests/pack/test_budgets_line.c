@@ -1,12 +1,12 @@
-#include "pack/budgets_line.h"
+#include "pack/vision/budgets.h"
 
 #include <math.h>
 
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 static hbp_budgets_options options_of(int32_t samples, int32_t ranks, int32_t rounds, uint64_t seed)
 {

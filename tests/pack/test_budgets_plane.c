@@ -1,14 +1,14 @@
 #include "base/rng.h"
-#include "pack/budgets_plane.h"
+#include "pack/vision/budgets.h"
 
 #include <math.h>
 
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 static hbp_lengths *lengths_of(hbp_context *context, const uint32_t *tokens, const uint32_t *vision,
                                int64_t count)

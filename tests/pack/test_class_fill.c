@@ -1,4 +1,4 @@
-#include "pack/class_fill.h"
+#include "pack/fill/class_fill.h"
 
 #include "fill_check.h"
 #include "keep.h"

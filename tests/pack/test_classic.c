@@ -1,4 +1,4 @@
-#include "pack/classic.h"
+#include "pack/fill/classic.h"
 
 #include "costs.h"
 #include "fill_check.h"
@@ -143,16 +143,7 @@ START_TEST(survives_failing_allocations)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("classic");
-    TCase *cases = tcase_create("classic");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, keeps_every_promise_on_random_data, 0, sizeof kinds / sizeof *kinds);
-    tcase_add_loop_test(cases, survives_failing_allocations, 0, sizeof kinds / sizeof *kinds);
-    tcase_add_test(cases, takes_samples_as_they_come);
-    tcase_add_test(cases, shuffles_before_it_packs);
-    tcase_add_test(cases, refuses_what_is_no_packer);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("classic", NULL, NULL, {keeps_every_promise_on_random_data, 0, sizeof kinds / sizeof *kinds},
+                {survives_failing_allocations, 0, sizeof kinds / sizeof *kinds},
+                {takes_samples_as_they_come, 0, 1}, {shuffles_before_it_packs, 0, 1},
+                {refuses_what_is_no_packer, 0, 1})

@@ -1,4 +1,4 @@
-#include "pack/deal.h"
+#include "pack/fill/deal.h"
 
 #include "base/checked.h"
 #include "costs.h"

@@ -1,4 +1,4 @@
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 #include <math.h>
 

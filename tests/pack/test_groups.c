@@ -2,12 +2,12 @@
 
 #include "cost/cost.h"
 #include "costs.h"
-#include "data/groups.h"
+#include "data/packs/groups.h"
 #include "failing.h"
 #include "hbp/packs.h"
 #include "hbp/sp.h"
 #include "keep.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost, int32_t mode,
                         int32_t max_groups)

@@ -1,6 +1,6 @@
 #include "costs.h"
 #include "keep.h"
-#include "pack/level_list.h"
+#include "pack/groups/level_list.h"
 
 /* The oracle: all ways to choose `left` levels, none of them used[], for the items up to threshold `j`, by
  * recursion; -1: none. */

@@ -1,4 +1,4 @@
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 
 #include "costs.h"
 #include "failing.h"

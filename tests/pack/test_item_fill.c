@@ -1,4 +1,4 @@
-#include "pack/item_fill.h"
+#include "pack/fill/item_fill.h"
 
 #include "fill_check.h"
 #include "keep.h"

@@ -1,6 +1,6 @@
-#include "pack/iterative_reference.h"
+#include "pack/vision/iterative_reference.h"
 
-#include "data/packs.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"

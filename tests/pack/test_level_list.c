@@ -1,4 +1,4 @@
-#include "pack/level_list.h"
+#include "pack/groups/level_list.h"
 
 #include "costs.h"
 #include "keep.h"

@@ -1,4 +1,4 @@
-#include "pack/score.h"
+#include "pack/fill/score.h"
 
 #include "failing.h"
 #include "fill_check.h"

@@ -1,4 +1,4 @@
-#include "pack/spread.h"
+#include "pack/fill/spread.h"
 
 #include "base/checked.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 #include "costs.h"
 #include "keep.h"
-#include "pack/hierarchy.h"
+#include "pack/groups/hierarchy.h"
 
 static hbp_groups *plan(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                         const hbp_groups_options *options)

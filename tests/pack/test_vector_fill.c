@@ -1,12 +1,12 @@
-#include "pack/vector_fill.h"
+#include "pack/vision/vector_fill.h"
 
 #include "base/checked.h"
-#include "data/lengths.h"
-#include "data/packs.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
 #include "failing.h"
 #include "isf_oracle.h"
 #include "keep.h"
-#include "pack/dist_ratio.h"
+#include "pack/vision/dist_ratio.h"
 
 enum { SAMPLES = 400 };
 

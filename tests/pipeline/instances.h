@@ -3,10 +3,10 @@
 #define HBP_TESTS_INSTANCES_H
 
 #include "base/rng.h"
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "failing.h"
 #include "hbp/pipeline.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 #define INSTANCE_LAYERS  128
 #define INSTANCE_STAGES  8

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "pipeline/recompute.h"
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 #define MOST_LAYERS 5000
 #define MOST_MICRO  12

@@ -1,4 +1,4 @@
-#include "pipeline/anchors.h"
+#include "pipeline/candidates.h"
 
 #include "keep.h"
 #include "pipeline/instances.h"

@@ -1,9 +1,9 @@
 #include "pipeline/partition.h"
 
 #include "keep.h"
-#include "pipeline/anchors.h"
+#include "pipeline/candidates.h"
 #include "pipeline/instances.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 static hbp_partition_options options_of(int32_t mode)
 {

@@ -3,6 +3,11 @@
 #include "keep.h"
 #include "pipeline/instances.h"
 
+static hbp_status fail_short(hbp_context *context, hbp__shortage shortage)
+{
+    return hbp__shortage_fail(context, &shortage);
+}
+
 START_TEST_IN_CONTEXT(sums_say_what_layers_say)
 {
     static instance d;
@@ -80,7 +85,7 @@ START_TEST_IN_CONTEXT(nearest_misses_by_least)
         missed += least > 0;
         if (least > 0)
             FAILS(context, HBP_E_INFEASIBLE, " more than its ",
-                  hbp__stages_fail(context, &s, nearest, "no partition fits"));
+                  fail_short(context, hbp__stages_shortage(&s, nearest, "no partition fits")));
         hbp__stages_close(&s);
         hbp_layers_free(d.layers);
     }

@@ -3,7 +3,7 @@
 #define HBP_TESTS_PACKED_H
 
 #include "costs.h"
-#include "data/packs.h"
+#include "data/packs/packs.h"
 #include "keep.h"
 #include "schedule/microbatch.h"
 

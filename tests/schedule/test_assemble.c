@@ -1,7 +1,7 @@
 /* The columns of a plan against the packs, micro-batches and steps that it is made of. What every plan
  * promises is tested with those who plan; here the second size, kinds, and what was left out. */
 #include "costs.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "keep.h"
 #include "plans.h"

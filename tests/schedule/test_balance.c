@@ -1,6 +1,6 @@
 #include "schedule/balance.h"
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "packed.h"
 

@@ -1,6 +1,7 @@
 #include "schedule/microbatch.h"
 
 #include "base/rng.h"
+#include "schedule/deal.h"
 #include "test.h"
 
 /* After the curriculum, each group's share of every prefix is off by less than one step (and half a step for

@@ -1,11 +1,10 @@
-#include "schedule/even_kinds.h"
+#include "schedule/kinds.h"
 
 #include "base/checked.h"
 #include "base/sort.h"
 #include "costs.h"
 #include "failing.h"
 #include "keep.h"
-#include "schedule/kinds.h"
 
 /* Samples of `kinds` kinds; pairs of each fifth ten are tied where `ties` is set. */
 static hbp_lengths *draw_lengths(hbp_context *context, uint64_t seed, int64_t count, int32_t kinds, int ties)

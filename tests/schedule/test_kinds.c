@@ -1,8 +1,8 @@
 #include "schedule/kinds.h"
 
 #include "costs.h"
-#include "data/packs.h"
-#include "data/plan.h"
+#include "data/packs/packs.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "keep.h"
 

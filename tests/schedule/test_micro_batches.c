@@ -1,7 +1,7 @@
 #include "packed.h"
 
 #include "base/checked.h"
-#include "pack/score.h"
+#include "pack/fill/score.h"
 
 static int64_t pack_ns(const packed *p, uint32_t pack)
 {

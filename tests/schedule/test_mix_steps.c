@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "failing.h"
 #include "packed.h"
+#include "schedule/deal.h"
 #include "schedule/mix.h"
 
 typedef struct laid {
@@ -124,7 +125,7 @@ START_TEST_IN_CONTEXT(a_deal_gives_each_bin_one_of_each_row)
                 weight[i] = count - i; /* descending: row r is [r bins, (r + 1) bins) */
                 tokens[i] = hbp__rng_below(&rng, 50);
             }
-            OK(context, hbp__mix_deal(context, weight, tokens, count, bins, &rng, bin));
+            OK(context, hbp__deal_strata(context, weight, tokens, count, bins, &rng, bin));
             for (int64_t row = 0; row < count; row += bins) {
                 memset(in_row, 0, sizeof in_row);
                 for (int64_t i = row; i < hbp__min_i64(row + bins, count); i++) {
@@ -145,7 +146,7 @@ START_TEST_IN_CONTEXT(a_deal_evens_out_weights)
     hbp__rng rng = hbp__rng_make(1, 0, 0);
     int64_t weight[6] = {90, 80, 10, 9, 5, 1}, tokens[6] = {1, 1, 1, 1, 1, 1};
     uint32_t bin[6];
-    OK(context, hbp__mix_deal(context, weight, tokens, 6, 3, &rng, bin));
+    OK(context, hbp__deal_strata(context, weight, tokens, 6, 3, &rng, bin));
     ck_assert_uint_eq(bin[2], bin[3]);
     ck_assert_uint_eq(bin[1], bin[4]);
     ck_assert_uint_eq(bin[0], bin[5]);

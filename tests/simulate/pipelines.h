@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 #include "test.h"
 

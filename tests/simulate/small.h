@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/rng.h"
 #include "cost/cost.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 #define SMALL_ROWS 512
 

@@ -1,10 +1,10 @@
 /* The bound against the optimum of tiny instances, found by looking at every plan of them; against its own
  * definition, evaluated naively; and on instances whose optimum is known. */
-#include "simulate/bound.h"
+#include "simulate/plan/bound.h"
 
 #include <math.h>
 
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 
 #include "keep.h"
 #include "simulate/small.h"
@@ -83,7 +83,7 @@ static void solve_packs(oracle *o, int samples)
                 tokens += hbp__round_up(o->length[i], o->multiple);
                 squares += o->length[i] * o->length[i];
             }
-        hbp__load load = {tokens, (double)squares, vision};
+        hbp__load load = {.tokens = tokens, .squares = (double)squares, .vision = vision};
         for (int32_t row = 0; row < o->cost->terms.degrees; row++) {
             o->pack[set][row] = FAR;
             for (int32_t c = 0; c <= o->cost->terms.layers; c++)

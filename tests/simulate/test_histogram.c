@@ -1,4 +1,4 @@
-#include "simulate/histogram.h"
+#include "simulate/plan/bound.h"
 
 #include "keep.h"
 #include "simulate/small.h"

@@ -1,4 +1,4 @@
-#include "simulate/metrics.h"
+#include "simulate/plan/metrics.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* The simulator against tables written by hand, an oracle that knows no line of operations, and closed forms
  * where micro-batches and stages are equal. */
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 #include "keep.h"
 #include "simulate/pipelines.h"

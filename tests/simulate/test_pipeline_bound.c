@@ -1,5 +1,5 @@
 /* The bound against the best of all orders, and where it is known to be met. */
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 #include "failing.h"
 #include "keep.h"

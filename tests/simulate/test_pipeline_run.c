@@ -1,5 +1,5 @@
 /* Runs against tables written by hand: what each stage does when. */
-#include "data/pipeline_run.h"
+#include "data/pipeline/pipeline_run.h"
 #include "failing.h"
 #include "keep.h"
 #include "simulate/pipelines.h"

@@ -1,5 +1,5 @@
 /* The order of operations against tables written by hand and Megatron-LM's rules taken literally. */
-#include "simulate/pipeline.h"
+#include "simulate/pipeline/pipeline.h"
 
 #include "failing.h"
 #include "keep.h"

@@ -1,11 +1,11 @@
 /* Times and bytes of chunks by hand, the bound on a stage's bytes against simulated peaks, every message. */
 #include "traps.h"
 
-#include "simulate/stage_times.h"
+#include "simulate/pipeline/stage_times.h"
 
 #include <math.h>
 
-#include "data/layers.h"
+#include "data/pipeline/layers.h"
 #include "failing.h"
 #include "keep.h"
 #include "simulate/pipelines.h"

@@ -1,4 +1,4 @@
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 
 #include "failing.h"
 #include "graphs.h"

@@ -1,11 +1,11 @@
-/* hbp_simulate_tasks (lib/simulate/tasks.c). */
+/* hbp_simulate_tasks (lib/simulate/tasks/tasks.c). */
 #include "traps.h"
 
 #include <math.h>
 
 #include "base/checked.h"
-#include "data/flow.h"
-#include "data/task_run.h"
+#include "data/tasks/flow.h"
+#include "data/tasks/task_run.h"
 #include "failing.h"
 #include "task_schedules.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "failing.h"
-#include "solve/chain_cuts.h"
+#include "solve/chain/chain.h"
 
 #define CHAIN_ITEMS 1024
 #define CHAIN_PARTS 64

@@ -6,7 +6,7 @@
 
 #include "base/context.h"
 #include "base/rng.h"
-#include "solve/histogram_pack.h"
+#include "solve/packing/packer.h"
 #include "test.h"
 
 #define ORACLE_CLASSES 400

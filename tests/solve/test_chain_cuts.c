@@ -1,4 +1,4 @@
-#include "solve/chain_cuts.h"
+#include "solve/chain/chain.h"
 
 #include "solve/chains.h"
 

@@ -1,4 +1,4 @@
-#include "solve/chain_rounds.h"
+#include "solve/chain/chain.h"
 
 #include "solve/chains.h"
 

@@ -1,4 +1,4 @@
-#include "solve/glue.h"
+#include "solve/packing/tight_parts.h"
 
 #include "failing.h"
 #include "pack_oracle.h"

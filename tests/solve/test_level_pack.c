@@ -1,4 +1,4 @@
-#include "solve/level_pack.h"
+#include "solve/packing/packer.h"
 
 #include "failing.h"
 #include "pack_oracle.h"

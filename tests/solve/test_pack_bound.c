@@ -1,4 +1,4 @@
-#include "solve/pack_bound.h"
+#include "solve/packing/tight_pack.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/packer.h"
+#include "solve/packing/packer.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/patterns.h"
+#include "solve/packing/patterns.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/sequence_pack.h"
+#include "solve/packing/sequence_pack.h"
 
 #include "pack_oracle.h"
 

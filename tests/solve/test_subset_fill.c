@@ -1,4 +1,4 @@
-#include "solve/subset_fill.h"
+#include "solve/packing/tight_parts.h"
 
 #include "pack_oracle.h"
 

@@ -1,4 +1,4 @@
-#include "solve/tight_pack.h"
+#include "solve/packing/tight_pack.h"
 
 #include "base/checked.h"
 #include "failing.h"

@@ -1,4 +1,4 @@
-#include "solve/vector_bound.h"
+#include "solve/vector/vectors.h"
 
 #include "failing.h"
 #include "vector_oracle.h"

@@ -1,4 +1,4 @@
-#include "solve/vector_grid.h"
+#include "solve/vector/vector_run.h"
 
 #include "failing.h"
 #include "vector_oracle.h"
@@ -66,7 +66,7 @@ START_TEST(spreads_over_the_packs_that_are_there)
         uint32_t pack_of[ORACLE_ITEMS], order[ORACLE_ITEMS];
         int64_t left, packs = 1 + hbp__rng_below(&rng, 20);
         vector_draw(&mix, &rng, 1 + hbp__rng_below(&rng, ORACLE_ITEMS), trial % 210);
-        ck_assert_int_eq(place_all(context, &mix, HBP__PLACE_EVEN, packs, pack_of, &left, order), packs);
+        ck_assert_int_eq(place_all(context, &mix, HBP__PLACE_BALANCED, packs, pack_of, &left, order), packs);
         for (int64_t k = 1; k < left; k++)
             ck_assert_int_lt(order[k - 1], order[k]); /* what waits keeps its order */
         lefts += left > 0;
@@ -94,7 +94,7 @@ START_TEST(chooses_by_its_rule)
     ck_assert_int_ne(pack_of[2], pack_of[0]);
     ck_assert_int_eq(pack_of[3], pack_of[2]);
     /* Even: the second goes to the empty pack, the third to the one with more tokens left. */
-    ck_assert_int_eq(place_all(context, &mix, HBP__PLACE_EVEN, 2, pack_of, &left, order), 2);
+    ck_assert_int_eq(place_all(context, &mix, HBP__PLACE_BALANCED, 2, pack_of, &left, order), 2);
     ck_assert_int_eq(left, 0);
     ck_assert_int_ne(pack_of[1], pack_of[0]);
     ck_assert_int_eq(pack_of[2], pack_of[1]);

@@ -1,4 +1,4 @@
-#include "solve/vector_mix.h"
+#include "solve/vector/vector_run.h"
 
 #include "base/rng.h"
 #include "failing.h"
@@ -74,7 +74,7 @@ START_TEST(keeps_items_and_packs_and_makes_them_alike)
             continue;
         }
         total was = count(&patterns, classes, room);
-        OK(context, hbp__mix_even(context, classes, CLASSES, room, &work, &patterns));
+        OK(context, hbp__mix_balance(context, classes, CLASSES, room, &work, &patterns));
         total is = count(&patterns, classes, room);
         for (int64_t c = 0; c < CLASSES; c++)
             ck_assert_int_eq(is.items[c], was.items[c]);
@@ -100,7 +100,7 @@ START_TEST(exchanges_several_for_one)
     hbp__patterns_open(context, &patterns);
     OK(context, hbp__patterns_add(context, &patterns, 100, (hbp__run[]){{2, 3}, {1, 1}}, 2));
     OK(context, hbp__patterns_add(context, &patterns, 5, (hbp__run[]){{0, 18}}, 1));
-    OK(context, hbp__mix_even(context, classes, 3, (hbp__mix_room){18, 6016}, &work, &patterns));
+    OK(context, hbp__mix_balance(context, classes, 3, (hbp__mix_room){18, 6016}, &work, &patterns));
     for (int64_t p = 0; p < patterns.count; p++) {
         int64_t first = 0, second = 0;
         for (int64_t r = patterns.offsets[p]; r < patterns.offsets[p + 1]; r++) {
@@ -126,7 +126,7 @@ static hbp_status mix_some(hbp_context *context, void *user)
     if (status == HBP_OK)
         status = hbp__patterns_add(context, &patterns, 5, (hbp__run[]){{0, 18}}, 1);
     if (status == HBP_OK)
-        status = hbp__mix_even(context, classes, 3, (hbp__mix_room){18, 6016}, &work, &patterns);
+        status = hbp__mix_balance(context, classes, 3, (hbp__mix_room){18, 6016}, &work, &patterns);
     hbp__patterns_close(&patterns);
     return status;
 }

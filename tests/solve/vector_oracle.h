@@ -3,7 +3,7 @@
 #define HBP_TESTS_VECTOR_ORACLE_H
 
 #include "base/rng.h"
-#include "solve/vectors.h"
+#include "solve/vector/vectors.h"
 #include "test.h"
 
 #define ORACLE_ITEMS 64

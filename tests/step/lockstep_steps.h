@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "costs.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 
 static inline hbp_cost *lockstep_cost(hbp_context *context, int32_t ranks, int32_t set, int32_t uneven,
                                       double pack_ns, int64_t limit_bytes)

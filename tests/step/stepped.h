@@ -2,7 +2,7 @@
 #ifndef HBP_TESTS_STEPPED_H
 #define HBP_TESTS_STEPPED_H
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "small_steps.h"
 
 typedef struct stepped {

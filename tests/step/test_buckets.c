@@ -1,7 +1,7 @@
 #include "step/buckets.h"
 
 #include "base/rng.h"
-#include "data/lengths.h"
+#include "data/lengths/lengths.h"
 #include "failing.h"
 #include "keep.h"
 #include "step/blaster.h"

@@ -1,6 +1,6 @@
 /* Plans of random solutions say what the solutions said. */
 #include "costs.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "keep.h"
 #include "solved.h"

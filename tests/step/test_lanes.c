@@ -2,6 +2,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "lockstep_steps.h"
+#include "step/lanes.h"
 
 #define MOST_RANKS 4
 #define MOST       5
@@ -228,6 +229,52 @@ START_TEST_IN_CONTEXT(no_rank_is_idle_for_a_multiple)
 }
 END_TEST
 
+/* Whether the shortest of three samples, which share a pack of four ranks, goes to a rank without any; *over
+ * gets how much longer than that pack it takes alone, as a share of it. */
+static int goes_to_an_idle_rank(hbp_context *context, const hbp_cost *cost, uint32_t shortest, double *over)
+{
+    const uint32_t length[] = {20000, 20000, shortest};
+    hbp_lengths *lengths = NULL;
+    hbp__step step;
+    hbp__lanes lanes;
+    int64_t mark = hbp__scratch_mark(context);
+    OK(context, hbp_lengths_create_u32(context, length, 3, NULL, &lengths));
+    OK(context, hbp__step_open(context, lengths, cost, NULL, &step));
+    OK(context, hbp__lanes_open(&step, &lanes));
+    int32_t four = 0;
+    while (step.degree[four].degree != 4)
+        four++;
+    int64_t p = hbp__lanes_add_pack(&lanes, four, 0, 0);
+    hbp__lanes_add(&lanes, p, 1);
+    hbp__lanes_add(&lanes, p, 2);
+    int64_t load = hbp__lanes_load(&lanes, 0, 8);
+    *over = (double)hbp__lanes_price_alone(&lanes, lanes.chain[0], 2) / (double)load - 1;
+    hbp__lanes_fill_idle(&lanes);
+    int64_t gone = lanes.row[4];
+    ck_assert_int_eq(lanes.pack[p].sequences + gone, 3);
+    hbp__step_close(&step);
+    hbp__scratch_release(context, mark);
+    hbp_lengths_free(lengths);
+    return gone != 0;
+}
+
+/* A rank gets work where that makes the step longer by no more than half a hundredth. */
+START_TEST_IN_CONTEXT(an_idle_rank_may_cost_a_little)
+{
+    hbp_cost *cost = keep(lockstep_cost(context, 8, 1, 0, 0, 0));
+    int64_t free = 0, little = 0, dear = 0;
+    for (uint32_t shortest = 4000; shortest < 20000; shortest += 16) {
+        double over;
+        int goes = goes_to_an_idle_rank(context, cost, shortest, &over);
+        ck_assert_int_eq(goes, over <= 0.005);
+        free += over <= 0;
+        little += over > 0 && over <= 0.005;
+        dear += over > 0.005;
+    }
+    ck_assert(free > 0 && little > 0 && dear > 0);
+}
+END_TEST
+
 typedef struct once {
     const hbp_lengths *lengths;
     const hbp_cost *cost;
@@ -253,4 +300,4 @@ END_TEST
 
 TEST_MAIN("lanes", tiny_steps_against_every_assignment, random_steps_are_no_longer_than_in_lockstep,
           no_rank_is_idle, no_rank_is_idle_for_a_multiple, equal_numbers_are_reached_without_dummies,
-          what_cannot_be_is_refused, nothing_is_left_behind)
+          an_idle_rank_may_cost_a_little, what_cannot_be_is_refused, nothing_is_left_behind)

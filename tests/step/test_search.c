@@ -363,21 +363,9 @@ START_TEST(idle_ranks_become_dummies)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("search");
-    TCase *cases = tcase_create("search");
-    tcase_set_timeout(cases, 240);
-    tcase_add_test(cases, the_oracle_is_exact);
-    tcase_add_test(cases, the_oracle_of_one_micro_batch_is_exact);
-    tcase_add_loop_test(cases, plans_are_near_the_optimum, 0, CHUNKS);
-    tcase_add_loop_test(cases, more_effort_is_never_slower, 0, CHUNKS);
-    tcase_add_test(cases, options_are_respected);
-    tcase_add_test(cases, a_single_micro_batch_is_near_the_optimum);
-    tcase_add_test(cases, one_micro_batch_of_some_is_near_the_optimum);
-    tcase_add_test(cases, any_degree_helps);
-    tcase_add_test(cases, larger_steps_beat_the_other_ways);
-    tcase_add_test(cases, idle_ranks_become_dummies);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("search", NULL, NULL, {the_oracle_is_exact, 0, 1},
+                {the_oracle_of_one_micro_batch_is_exact, 0, 1}, {plans_are_near_the_optimum, 0, CHUNKS},
+                {more_effort_is_never_slower, 0, CHUNKS}, {options_are_respected, 0, 1},
+                {a_single_micro_batch_is_near_the_optimum, 0, 1},
+                {one_micro_batch_of_some_is_near_the_optimum, 0, 1}, {any_degree_helps, 0, 1},
+                {larger_steps_beat_the_other_ways, 0, 1}, {idle_ranks_become_dummies, 0, 1})

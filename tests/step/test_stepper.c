@@ -1,6 +1,6 @@
 #include "hbp/stepper.h"
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "keep.h"
 #include "step/batches.h"

@@ -6,7 +6,7 @@
 
 #include "cost/cost.h"
 #include "costs.h"
-#include "io/whole_file.h"
+#include "io/file/stream.h"
 #include "store/cost_file.h"
 
 static char path[64];

@@ -3,13 +3,13 @@
 #define HBP_TESTS_TASKS_LISTS_H
 
 #include "graphs.h"
-#include "tasks/overlap_list.h"
+#include "tasks/overlap/overlap_pieces.h"
 #include "tasks/planned.h"
 
 /* Pieces of random sizes in a random order that precedence allows. */
-static inline void random_list(const hbp__placer *placer, hbp__rng *rng, hbp__list *list)
+static inline void random_list(const hbp__scheduler *scheduler, hbp__rng *rng, hbp__piece_list *list)
 {
-    const hbp__meta_graph *meta = placer->problem->meta;
+    const hbp__meta_graph *meta = scheduler->problem->meta;
     int32_t *done = calloc((size_t)meta->count, sizeof *done), left = meta->operator_count;
     list->count = 0;
     while (left > 0) {
@@ -20,10 +20,10 @@ static inline void random_list(const hbp__placer *placer, hbp__rng *rng, hbp__li
                               done[meta->edges[e].from] == meta->meta_op[meta->edges[e].from].count);
         if (!ready)
             continue;
-        const hbp__curve *c = placer->curve[m];
+        const hbp__curve *c = scheduler->curve[m];
         int32_t size = (int32_t)hbp__rng_below(rng, (uint64_t)c->sizes);
         int32_t count = (int32_t)random_between(rng, 1, meta->meta_op[m].count - done[m]);
-        ck_assert_int_lt(list->count, placer->room);
+        ck_assert_int_lt(list->count, scheduler->room);
         list->piece[list->count++] =
             (hbp__piece){.meta_op = m, .size = size, .gpus = c->size[size], .count = count};
         done[m] += count;
@@ -33,11 +33,11 @@ static inline void random_list(const hbp__placer *placer, hbp__rng *rng, hbp__li
 }
 
 /* As slices, for check_slices; the caller closes them. */
-static inline hbp__task_slices slices_of(hbp_context *context, const hbp__placer *placer,
-                                         const hbp__list *list)
+static inline hbp__task_slices slices_of(hbp_context *context, const hbp__scheduler *scheduler,
+                                         const hbp__piece_list *list)
 {
     hbp__task_slices slices = {0};
-    int32_t *first = calloc((size_t)placer->meta_ops, sizeof *first);
+    int32_t *first = calloc((size_t)scheduler->meta_ops, sizeof *first);
     for (int32_t i = 0; i < list->count; i++) {
         const hbp__piece *p = &list->piece[i];
         OK(context, hbp__task_slices_add(context, &slices,
@@ -46,15 +46,15 @@ static inline hbp__task_slices slices_of(hbp_context *context, const hbp__placer
         first[p->meta_op] += p->count;
     }
     free(first);
-    OK(context, hbp__task_waves(context, placer->problem, &slices, NULL));
+    OK(context, hbp__task_waves(context, scheduler->problem, &slices, NULL));
     return slices;
 }
 
 /* A sound schedule of everything, with true sums. */
-static inline void check_list(hbp_context *context, const planned *p, const hbp__placer *placer,
-                              const hbp__list *list)
+static inline void check_list(hbp_context *context, const planned *p, const hbp__scheduler *scheduler,
+                              const hbp__piece_list *list)
 {
-    hbp__task_slices slices = slices_of(context, placer, list);
+    hbp__task_slices slices = slices_of(context, scheduler, list);
     check_slices(p, &slices);
     ck_assert_int_eq(slices.makespan_ns, list->makespan_ns);
     hbp__task_slices_close(&slices);
@@ -72,9 +72,9 @@ typedef struct bench {
     hbp_context *context;
     hbp_graph *graph;
     planned planned;
-    hbp__placer placer;
-    hbp__list list;
-    hbp__list other;
+    hbp__scheduler scheduler;
+    hbp__piece_list list;
+    hbp__piece_list other;
 } bench;
 
 static inline void bench_open(bench *b, hbp__rng *rng, const graph_sizes *sizes)
@@ -82,10 +82,10 @@ static inline void bench_open(bench *b, hbp__rng *rng, const graph_sizes *sizes)
     b->context = test_context();
     b->graph = random_graph(b->context, rng, sizes);
     open_planned(b->context, b->graph, (int32_t)random_between(rng, 4, 16), &b->planned);
-    OK(b->context,
-       hbp__placer_open(b->context, &b->planned.problem, 2 * b->planned.meta.operator_count + 8, &b->placer));
-    OK(b->context, hbp__list_open(b->context, &b->placer, &b->list));
-    OK(b->context, hbp__list_open(b->context, &b->placer, &b->other));
+    OK(b->context, hbp__scheduler_open(b->context, &b->planned.problem,
+                                       2 * b->planned.meta.operator_count + 8, &b->scheduler));
+    OK(b->context, hbp__pieces_open(b->context, &b->scheduler, &b->list));
+    OK(b->context, hbp__pieces_open(b->context, &b->scheduler, &b->other));
 }
 
 static inline void bench_close(bench *b)

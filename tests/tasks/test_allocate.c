@@ -1,5 +1,5 @@
-/* Shares of a level as tuples (lib/tasks/allocate.c). */
-#include "tasks/allocate.h"
+/* Shares of a level as tuples (lib/tasks/waves/allocate.c). */
+#include "tasks/waves/level_waves.h"
 
 #include "cost/curves.h"
 #include "graphs.h"

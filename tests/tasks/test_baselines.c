@@ -1,7 +1,7 @@
 #include "graphs.h"
 #include "keep.h"
 #include "tasks/alone.h"
-#include "tasks/baselines.h"
+#include "tasks/baselines/baselines.h"
 
 static planner *const planners[] = {hbp__plan_sequential, hbp__plan_uniform, hbp__plan_optimus,
                                     hbp__plan_distmm};

@@ -1,8 +1,8 @@
 #include "graphs.h"
 #include "keep.h"
 #include "tasks/alone.h"
-#include "tasks/baselines.h"
-#include "tasks/waves.h"
+#include "tasks/baselines/baselines.h"
+#include "tasks/waves/waves.h"
 
 /* Two towers of one task, and another task: the towers run side by side, the tasks do not. */
 START_TEST_IN_CONTEXT(towers_of_a_task_run_side_by_side)

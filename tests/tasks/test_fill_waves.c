@@ -1,4 +1,4 @@
-/* Waves as published (lib/tasks/fill_waves.c). */
+/* Waves as published (lib/tasks/waves/fill_waves.c). */
 #include "keep.h"
 #include "tasks/waved.h"
 

@@ -1,4 +1,4 @@
-#include "tasks/jobs.h"
+#include "tasks/baselines/jobs.h"
 
 #include "graphs.h"
 #include "keep.h"

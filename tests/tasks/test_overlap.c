@@ -1,11 +1,11 @@
-#include "tasks/overlap.h"
+#include "tasks/overlap/overlap.h"
 
 #include "graphs.h"
 #include "keep.h"
-#include "simulate/task_bound.h"
-#include "tasks/baselines.h"
+#include "simulate/tasks/task_bound.h"
+#include "tasks/baselines/baselines.h"
 #include "tasks/planned.h"
-#include "tasks/waves.h"
+#include "tasks/waves/waves.h"
 #include "tasks_oracle.h"
 
 enum { GIVEN = 5 };

@@ -1,7 +1,7 @@
 #include "keep.h"
-#include "simulate/task_bound.h"
+#include "simulate/tasks/task_bound.h"
 #include "tasks/lists.h"
-#include "tasks/overlap_search.h"
+#include "tasks/overlap/overlap_search.h"
 #include "tasks_oracle.h"
 
 START_TEST(from_anywhere_to_near_the_bound)
@@ -14,12 +14,12 @@ START_TEST(from_anywhere_to_near_the_bound)
         bench_open(&b, &rng, NULL);
         hbp__task_bounds bounds;
         OK(b.context, hbp__task_bound(b.context, &b.planned.meta, &b.planned.scaling, &bounds, NULL));
-        random_list(&b.placer, &rng, &b.list);
-        ck_assert(hbp__place_forward(&b.placer, &b.list, INT64_MAX));
-        hbp__list_sort(&b.placer, &b.list);
+        random_list(&b.scheduler, &rng, &b.list);
+        ck_assert(hbp__pieces_schedule(&b.scheduler, &b.list, INT64_MAX));
+        hbp__pieces_sort(&b.scheduler, &b.list);
         int64_t first = b.list.makespan_ns;
-        OK(b.context, hbp__overlap_improve(b.context, &b.placer, bounds.bound_ns, 5, &b.list));
-        check_list(b.context, &b.planned, &b.placer, &b.list);
+        OK(b.context, hbp__overlap_improve(b.context, &b.scheduler, bounds.bound_ns, 5, &b.list));
+        check_list(b.context, &b.planned, &b.scheduler, &b.list);
         ck_assert_int_le(b.list.makespan_ns, first);
         ck_assert_int_ge(b.list.makespan_ns, bounds.bound_ns);
         before += (double)first / (double)bounds.bound_ns;
@@ -43,11 +43,11 @@ START_TEST(from_anywhere_to_the_shortest)
         if (b.planned.meta.operator_count <= 6 && b.planned.problem.gpus <= 8) {
             oracle o;
             int64_t best = oracle_makespan(&b.planned.meta, &b.planned.scaling, &o);
-            random_list(&b.placer, &rng, &b.list);
-            ck_assert(hbp__place_forward(&b.placer, &b.list, INT64_MAX));
-            hbp__list_sort(&b.placer, &b.list);
-            OK(b.context, hbp__overlap_improve(b.context, &b.placer, best, 5, &b.list));
-            check_list(b.context, &b.planned, &b.placer, &b.list);
+            random_list(&b.scheduler, &rng, &b.list);
+            ck_assert(hbp__pieces_schedule(&b.scheduler, &b.list, INT64_MAX));
+            hbp__pieces_sort(&b.scheduler, &b.list);
+            OK(b.context, hbp__overlap_improve(b.context, &b.scheduler, best, 5, &b.list));
+            check_list(b.context, &b.planned, &b.scheduler, &b.list);
             ck_assert_int_ge(b.list.makespan_ns, best);
             ck_assert_int_le(b.list.makespan_ns, best + best / 10);
             optimal += b.list.makespan_ns == best;
@@ -65,24 +65,24 @@ START_TEST_IN_CONTEXT(neighbours_of_one_size_are_joined)
     hbp_graph *graph = keep(figure_graph(context));
     planned p;
     open_planned(context, graph, 4, &p);
-    hbp__placer placer;
-    hbp__list list;
-    OK(context, hbp__placer_open(context, &p.problem, 16, &placer));
-    OK(context, hbp__list_open(context, &placer, &list));
+    hbp__scheduler scheduler;
+    hbp__piece_list list;
+    OK(context, hbp__scheduler_open(context, &p.problem, 16, &scheduler));
+    OK(context, hbp__pieces_open(context, &scheduler, &list));
     static const int32_t pieces[][3] = {{0, 1, 2}, {1, 0, 5}, {2, 0, 1}, {0, 1, 3},
                                         {1, 0, 6}, {0, 0, 3}, {1, 1, 1}, {2, 0, 5}};
     for (int i = 0; i < 8; i++) {
-        const hbp__curve *c = placer.curve[pieces[i][0]];
+        const hbp__curve *c = scheduler.curve[pieces[i][0]];
         list.piece[list.count++] = (hbp__piece){.meta_op = pieces[i][0],
                                                 .size = pieces[i][1],
                                                 .gpus = c->size[pieces[i][1]],
                                                 .count = pieces[i][2]};
     }
-    ck_assert(hbp__place_forward(&placer, &list, INT64_MAX));
-    hbp__list_sort(&placer, &list);
+    ck_assert(hbp__pieces_schedule(&scheduler, &list, INT64_MAX));
+    hbp__pieces_sort(&scheduler, &list);
     int64_t makespan = list.makespan_ns;
-    hbp__overlap_join(&placer, &list);
-    check_list(context, &p, &placer, &list);
+    hbp__pieces_join(&scheduler, &list);
+    check_list(context, &p, &scheduler, &list);
     ck_assert_int_eq(list.count, 5);
     ck_assert_int_eq(list.makespan_ns, makespan);
     static const int32_t joined[][3] = {{0, 1, 5}, {1, 0, 11}, {2, 0, 6}, {0, 0, 3}, {1, 1, 1}};
@@ -97,7 +97,7 @@ END_TEST
 static hbp_status improve(hbp_context *context, void *user)
 {
     bench *b = user;
-    return hbp__overlap_improve(context, &b->placer, 1, 3, &b->list);
+    return hbp__overlap_improve(context, &b->scheduler, 1, 3, &b->list);
 }
 
 START_TEST(memory_may_run_out_and_users_may_cancel)
@@ -105,12 +105,12 @@ START_TEST(memory_may_run_out_and_users_may_cancel)
     hbp__rng rng = hbp__rng_make(93, 0, 0);
     bench b;
     bench_open(&b, &rng, NULL);
-    random_list(&b.placer, &rng, &b.list);
-    ck_assert(hbp__place_forward(&b.placer, &b.list, INT64_MAX));
-    hbp__list_sort(&b.placer, &b.list);
+    random_list(&b.scheduler, &rng, &b.list);
+    ck_assert(hbp__pieces_schedule(&b.scheduler, &b.list, INT64_MAX));
+    hbp__pieces_sort(&b.scheduler, &b.list);
     failing_sweep(improve, &b);
     ck_assert_int_gt(cancel_sweep(improve, &b), 2);
-    check_list(b.context, &b.planned, &b.placer, &b.list);
+    check_list(b.context, &b.planned, &b.scheduler, &b.list);
     bench_close(&b);
 }
 END_TEST

@@ -1,10 +1,10 @@
-#include "tasks/overlap_search.h"
+#include "tasks/overlap/overlap_search.h"
 
 #include "keep.h"
-#include "simulate/task_bound.h"
-#include "tasks/baselines.h"
+#include "simulate/tasks/task_bound.h"
+#include "tasks/baselines/baselines.h"
 #include "tasks/lists.h"
-#include "tasks/waves.h"
+#include "tasks/waves/waves.h"
 
 static int64_t bound_of(const bench *b)
 {
@@ -26,19 +26,19 @@ START_TEST(no_longer_than_given_and_near_the_bound)
         OK(b.context, hbp__plan_waves(b.context, &b.planned.problem, &waves));
         OK(b.context, hbp__plan_sequential(b.context, &b.planned.problem, &sequential));
         const hbp__task_slices *given[] = {&waves, &sequential};
-        hbp__placer placer;
-        OK(b.context, hbp__placer_open(b.context, &b.planned.problem, 2048, &placer));
-        hbp__list best, spare;
-        OK(b.context, hbp__list_open(b.context, &placer, &best));
-        OK(b.context, hbp__list_open(b.context, &placer, &spare));
-        OK(b.context, hbp__overlap_seeds(b.context, &placer, given, 2, bound, &best, &spare));
-        check_list(b.context, &b.planned, &placer, &best);
+        hbp__scheduler scheduler;
+        OK(b.context, hbp__scheduler_open(b.context, &b.planned.problem, 2048, &scheduler));
+        hbp__piece_list best, spare;
+        OK(b.context, hbp__pieces_open(b.context, &scheduler, &best));
+        OK(b.context, hbp__pieces_open(b.context, &scheduler, &spare));
+        OK(b.context, hbp__overlap_seeds(b.context, &scheduler, given, 2, bound, &best, &spare));
+        check_list(b.context, &b.planned, &scheduler, &best);
         ck_assert_int_le(best.makespan_ns, waves.makespan_ns);
         ck_assert_int_le(best.makespan_ns, sequential.makespan_ns);
         shorter += best.makespan_ns < waves.makespan_ns;
         sum += (double)best.makespan_ns / (double)bound;
-        OK(b.context, hbp__overlap_seeds(b.context, &placer, NULL, 0, bound, &best, &spare));
-        check_list(b.context, &b.planned, &placer, &best);
+        OK(b.context, hbp__overlap_seeds(b.context, &scheduler, NULL, 0, bound, &best, &spare));
+        check_list(b.context, &b.planned, &scheduler, &best);
         hbp__task_slices_close(&waves);
         hbp__task_slices_close(&sequential);
         bench_close(&b);
@@ -66,13 +66,13 @@ START_TEST_IN_CONTEXT(given_slices_lose_their_barriers)
     hbp__task_slice slice[] = {{0, 0, 3, 2, 0, 0, 300}, {1, 0, 3, 1, 1, 300, 600}};
     hbp__task_slices slices = {.slice = slice, .count = 2, .waves = 2, .makespan_ns = 600};
     const hbp__task_slices *given[] = {&slices};
-    hbp__placer placer;
-    hbp__list best, spare;
-    OK(context, hbp__placer_open(context, &p.problem, 8, &placer));
-    OK(context, hbp__list_open(context, &placer, &best));
-    OK(context, hbp__list_open(context, &placer, &spare));
-    OK(context, hbp__overlap_seeds(context, &placer, given, 1, 300, &best, &spare));
-    check_list(context, &p, &placer, &best);
+    hbp__scheduler scheduler;
+    hbp__piece_list best, spare;
+    OK(context, hbp__scheduler_open(context, &p.problem, 8, &scheduler));
+    OK(context, hbp__pieces_open(context, &scheduler, &best));
+    OK(context, hbp__pieces_open(context, &scheduler, &spare));
+    OK(context, hbp__overlap_seeds(context, &scheduler, given, 1, 300, &best, &spare));
+    check_list(context, &p, &scheduler, &best);
     ck_assert_int_eq(best.makespan_ns, 300);
     ck_assert_int_eq(best.area_ns, 600);
     close_planned(&p);
@@ -82,7 +82,7 @@ END_TEST
 static hbp_status find_seeds(hbp_context *context, void *user)
 {
     bench *b = user;
-    return hbp__overlap_seeds(context, &b->placer, NULL, 0, 1, &b->list, &b->other);
+    return hbp__overlap_seeds(context, &b->scheduler, NULL, 0, 1, &b->list, &b->other);
 }
 
 START_TEST(memory_may_run_out_and_users_may_cancel)
@@ -91,7 +91,7 @@ START_TEST(memory_may_run_out_and_users_may_cancel)
     bench b;
     bench_open(&b, &rng, NULL);
     failing_sweep(find_seeds, &b);
-    check_list(b.context, &b.planned, &b.placer, &b.list);
+    check_list(b.context, &b.planned, &b.scheduler, &b.list);
     ck_assert_int_gt(cancel_sweep(find_seeds, &b), 5);
     bench_close(&b);
 }

@@ -1,4 +1,4 @@
-#include "tasks/place.h"
+#include "tasks/place/place.h"
 
 #include "failing.h"
 #include "keep.h"
@@ -99,7 +99,7 @@ START_TEST_IN_CONTEXT(tiny_against_all_placements)
             int64_t limit = tight ? peak : INT64_MAX;
             brute b = try_every_placement(&c, limit);
             c.problem.limit_bytes = limit;
-            if (hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks) < 0)
+            if (place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks) < 0)
                 continue;
             found[tight]++;
             check_ranks(&c, c.ranks);
@@ -111,7 +111,7 @@ START_TEST_IN_CONTEXT(tiny_against_all_placements)
         c.problem.limit_bytes = peak - 1;
         if (peak > 0)
             FAILS(context, HBP_E_INFEASIBLE, " bytes ",
-                  hbp__place_slices(context, &c.problem, &c.slices, (int32_t)(i % 3), NULL, c.ranks));
+                  place_slices(context, &c.problem, &c.slices, (int32_t)(i % 3), NULL, c.ranks));
         close_case(&c);
     }
     printf("tiny: feasible %d and %d of %d, of least cost %d and %d\n", found[0], found[1], cases, best[0],
@@ -138,11 +138,11 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
         graph_sizes sizes = {.tasks = 4, .most_gpus = gpus};
         open_random_case(context, &rng, &sizes, gpus, domain, INT64_MAX, &c);
         int32_t *in_row = malloc((size_t)c.first[c.slices.count] * sizeof *in_row);
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, in_row));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, in_row));
         check_ranks(&c, in_row);
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_PAPER, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_PAPER, NULL, c.ranks));
         check_ranks(&c, c.ranks);
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
         check_ranks(&c, c.ranks);
         int64_t before = weigh(flows_of(&c, in_row)), after = weigh(flows_of(&c, c.ranks));
         ck_assert_int_le(after, before);
@@ -155,7 +155,7 @@ START_TEST_IN_CONTEXT(random_slices_are_placed)
         peak = ours < peak ? ours : peak;
         c.problem.limit_bytes = peak * random_between(&rng, 90, 100) / 100;
         for (int32_t how = 0; how < 3; how++) {
-            hbp_status status = hbp__place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks);
+            hbp_status status = place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks);
             tight++;
             fitted += status == HBP_OK;
             if (status < 0) {
@@ -186,8 +186,8 @@ START_TEST_IN_CONTEXT(placing_is_deterministic)
         open_random_case(context, &rng, NULL, 16, 4, INT64_MAX, &c);
         size_t bytes = (size_t)c.first[c.slices.count] * sizeof *c.ranks;
         int32_t *again = malloc(bytes);
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, 0, NULL, c.ranks));
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, 0, NULL, again));
+        OK(context, place_slices(context, &c.problem, &c.slices, 0, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, 0, NULL, again));
         ck_assert_mem_eq(c.ranks, again, bytes);
         free(again);
         close_case(&c);
@@ -218,10 +218,10 @@ START_TEST_IN_CONTEXT(memory_beats_flows)
     place_case c;
     for (int32_t how = 0; how < 3; how++) {
         open_pair(context, 60, 120, &c);
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
         ck_assert_int_eq(flows_of(&c, c.ranks).moved, 0);
         c.problem.limit_bytes = 119; /* not both on one rank */
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
         ck_assert_int_eq(flows_of(&c, c.ranks).moved, 100);
         ck_assert_int_eq(peak_of(&c, c.ranks, NULL), 60);
         close_case(&c);
@@ -236,20 +236,20 @@ START_TEST_IN_CONTEXT(messages)
     FAILS(context, HBP_E_INFEASIBLE,
           "slice 0 (1 operators from layer[0]) needs 60 bytes on each of 2 GPUs; of those free at its time 0 "
           "have them, and the freest has 59 of 59 left",
-          hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
     ck_assert_int_eq(c.ranks[0], -1); /* untouched */
     FAILS(context, HBP_E_INVALID, "placement 3; it is 0 to 2",
-          hbp__place_slices(context, &c.problem, &c.slices, 3, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, 3, NULL, c.ranks));
     FAILS(context, HBP_E_INVALID, "placement -1; it is 0 to 2",
-          hbp__place_slices(context, &c.problem, &c.slices, -1, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, -1, NULL, c.ranks));
     c.problem.limit_bytes = 100;
     c.problem.gpus = 2;
     FAILS(context, HBP_E_INFEASIBLE,
           "no placement found: slices take 240 bytes at least on 2 GPUs of 100 bytes",
-          hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP_PLACE_SEQUENTIAL, NULL, c.ranks));
     c.slices.slice[1].start_ns = 100;
     FAILS(context, HBP_E_INVALID, "slice 1 runs on 2 GPUs when 2 of 2 are taken",
-          hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+          place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
     close_case(&c);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST_IN_CONTEXT(no_slices_need_nothing)
     open_pair(context, 60, 100, &c);
     c.slices.count = 0;
     for (int32_t how = 0; how < 3; how++)
-        OK(context, hbp__place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
+        OK(context, place_slices(context, &c.problem, &c.slices, how, NULL, c.ranks));
     close_case(&c);
 }
 END_TEST
@@ -275,7 +275,7 @@ static hbp_status place_again(hbp_context *context, void *user)
 {
     failing_place *f = user;
     f->c->problem.limit_bytes = f->limit_bytes;
-    return hbp__place_slices(context, &f->c->problem, &f->c->slices, f->placement, NULL, f->c->ranks);
+    return place_slices(context, &f->c->problem, &f->c->slices, f->placement, NULL, f->c->ranks);
 }
 
 START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
@@ -283,7 +283,7 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
     hbp__rng rng = hbp__rng_make(4, 0, 0);
     place_case c;
     open_random_case(context, &rng, &(graph_sizes){.tasks = 3, .all_tasks = 1}, 8, 4, INT64_MAX, &c);
-    OK(context, hbp__place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
+    OK(context, place_slices(context, &c.problem, &c.slices, HBP_PLACE_FLOWS, NULL, c.ranks));
     int64_t peak = peak_of(&c, c.ranks, NULL);
     for (int32_t how = 0; how < 3; how++)
         for (int32_t limited = 0; limited < 2; limited++) {
@@ -295,5 +295,24 @@ START_TEST_IN_CONTEXT(failing_allocations_and_cancel)
 }
 END_TEST
 
+static hbp_status place_nowhere(hbp_context *context, void *user)
+{
+    hbp_status status = place_again(context, user);
+    ck_assert_int_lt(status, 0);
+    return status == HBP_E_INFEASIBLE ? HBP_OK : status;
+}
+
+/* A slice that no rank holds is not what is told where an allocation failed before. */
+START_TEST_IN_CONTEXT(too_little_of_either_memory)
+{
+    place_case c;
+    open_pair(context, 60, 59, &c);
+    for (int32_t how = 0; how < 3; how++)
+        failing_sweep(place_nowhere, &(failing_place){&c, how, 59});
+    close_case(&c);
+}
+END_TEST
+
 TEST_MAIN("place", tiny_against_all_placements, random_slices_are_placed, placing_is_deterministic,
-          memory_beats_flows, messages, no_slices_need_nothing, failing_allocations_and_cancel)
+          memory_beats_flows, messages, no_slices_need_nothing, failing_allocations_and_cancel,
+          too_little_of_either_memory)

@@ -1,9 +1,9 @@
-#include "tasks/place_board.h"
+#include "tasks/place/place_board.h"
 
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place_greedy.h"
+#include "tasks/place/place_methods.h"
 
 /* Costs and bytes of random placements, by their definitions. */
 static int64_t slow_cost(place_case *c, const hbp__board *board)

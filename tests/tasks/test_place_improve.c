@@ -1,9 +1,8 @@
-#include "tasks/place_improve.h"
+#include "tasks/place/place_methods.h"
 
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place_greedy.h"
 
 /* Never worse, first in bytes above the limit, then in cost; and valid. */
 START_TEST_IN_CONTEXT(never_worse)
@@ -27,7 +26,7 @@ START_TEST_IN_CONTEXT(never_worse)
         cost = board.cost;
         over = board.over_bytes;
         after += cost >> 10;
-        OK(context, hbp__board_wander(&board, 1, 1 << 17));
+        OK(context, hbp__board_perturb(&board, 1, 1 << 17));
         check_board(&c, &board);
         ck_assert(board.over_bytes < over || (board.over_bytes == over && board.cost <= cost));
         wandered += board.cost >> 10;
@@ -51,7 +50,7 @@ START_TEST_IN_CONTEXT(work_is_bounded)
     OK(context, hbp__board_greedy(&board, HBP__GREEDY_FIRST));
     int64_t cost = board.cost;
     OK(context, hbp__board_improve(&board, 0));
-    OK(context, hbp__board_wander(&board, 1, 0));
+    OK(context, hbp__board_perturb(&board, 1, 0));
     ck_assert_int_eq(board.cost, cost);
     int64_t work = board.work;
     OK(context, hbp__board_improve(&board, 1 << 14));

@@ -1,7 +1,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place_greedy.h"
+#include "tasks/place/place_methods.h"
 
 static int32_t draw_pairs(hbp__rng *rng, int32_t gpus, int32_t *first, int32_t *second)
 {

@@ -1,4 +1,4 @@
-#include "tasks/place_paper.h"
+#include "tasks/place/place_methods.h"
 
 #include "failing.h"
 #include "keep.h"

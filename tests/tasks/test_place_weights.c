@@ -1,7 +1,7 @@
 #include "failing.h"
 #include "keep.h"
 #include "place.h"
-#include "tasks/place_greedy.h"
+#include "tasks/place/place_methods.h"
 
 /* What a slice takes on a rank that has none of it, and what bundles say about sharing, by going through all
  * operators. */

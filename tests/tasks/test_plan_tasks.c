@@ -4,7 +4,7 @@
 #include "graphs.h"
 
 #include "base/rng.h"
-#include "data/task_schedule.h"
+#include "data/tasks/task_schedule.h"
 #include "keep.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,4 +1,4 @@
-/* Waves with shares of what is left (lib/tasks/share_waves.c). */
+/* Waves with shares of what is left (lib/tasks/waves/share_waves.c). */
 #include "keep.h"
 #include "tasks/waved.h"
 

@@ -1,5 +1,5 @@
-/* Waves of all levels, the shorter of two ways (lib/tasks/waves.c, lib/tasks/level_waves.c). */
-#include "tasks/waves.h"
+/* Waves of all levels, the shorter of two ways (lib/tasks/waves/waves.c, lib/tasks/waves/level_waves.c). */
+#include "tasks/waves/waves.h"
 
 #include "hbp/workloads.h"
 #include "keep.h"

@@ -3,8 +3,8 @@
 #define HBP_TESTS_WAVED_H
 
 #include "graphs.h"
-#include "tasks/level_waves.h"
 #include "tasks/planned.h"
+#include "tasks/waves/level_waves.h"
 
 /* At most 2 M waves; in each a MetaOp at most once, on a size of its curve, and all on N GPUs; every operator
  * runs once. */

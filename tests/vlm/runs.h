@@ -3,7 +3,7 @@
 #define HBP_TESTS_RUNS_H
 
 #include "base/rng.h"
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "failing.h"
 #include "keep.h"
 #include "vlm/vlm.h"

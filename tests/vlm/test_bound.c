@@ -175,6 +175,32 @@ START_TEST(how_close_alike_micro_batches_come)
 }
 END_TEST
 
+/* A chunk gives back a ns for each micro-batch, half of it for each direction, and nothing else is lost. */
+START_TEST(the_bound_gives_back_what_chunks_round)
+{
+    hbp__rng rng = hbp__rng_make(11, 0, 0);
+    for (int32_t way = 0; way < 5; way++) {
+        small s = small_setup(&rng, 8, 1, 1, 1, way);
+        const hbp__vlm_reference *r = &s.reference;
+        double work = 0;
+        for (int64_t p = 0; p < s.data->packs; p++)
+            work += r->vision_ns * (double)s.data->pack_vision[p] +
+                    r->token_ns * (double)s.data->pack_tokens[p] +
+                    r->square_ns * (double)s.data->pack_squares[p];
+        for (int32_t stages = 1; stages <= 4; stages++)
+            for (int32_t turns = 1; turns <= 3; turns++) {
+                s.run.options.pipeline_stages = stages;
+                s.run.options.virtual_stages = turns;
+                double given = (double)(stages * turns * s.data->micro_batches);
+                ck_assert_double_eq_tol((double)bound_of(&s.run, r, s.data),
+                                        work / stages * (1 - 1e-9) - given, 1.5);
+            }
+        s.run.options.pipeline_stages = s.run.options.virtual_stages = 1;
+        small_teardown(&s);
+    }
+}
+END_TEST
+
 /* Padding, uneven ranks and recomputation are no work of the samples: the bound of samples does not see how
  * they are dealt. */
 START_TEST_IN_CONTEXT(the_bound_of_samples_is_of_samples_alone)
@@ -212,4 +238,5 @@ START_TEST_IN_CONTEXT(the_bound_of_samples_is_of_samples_alone)
 END_TEST
 
 TEST_MAIN("bound", nothing_beats_the_bounds, the_bound_of_one_stage_is_its_work,
-          how_close_alike_micro_batches_come, the_bound_of_samples_is_of_samples_alone)
+          how_close_alike_micro_batches_come, the_bound_gives_back_what_chunks_round,
+          the_bound_of_samples_is_of_samples_alone)

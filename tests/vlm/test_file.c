@@ -1,6 +1,7 @@
 /* Files of vision-language plans: what is written comes back, and nothing in a file is believed. */
 #include "vlm_files.h"
 
+#include "harm.h"
 #include "reseal.h"
 
 static void expect_columns(const hbp__table *table, const void *a, const void *b)
@@ -102,78 +103,54 @@ START_TEST_IN_CONTEXT(the_data_are_a_plan_for_every_reader)
 }
 END_TEST
 
-static const uint8_t masks[] = {0x01, 0x80, 0xff};
-
-START_TEST(every_flipped_byte_and_every_cut_is_found)
+static hbp_status load_harmed(hbp_context *context, const void *user, const void *data, size_t bytes,
+                              void **out)
 {
-    failing f;
-    hbp_context *own = keep_begin(), *context = failing_context(&f, NULL, NULL);
+    (void)user;
+    hbp_vlm_plan *plan;
+    hbp_status status = load_memory(context, data, bytes, &plan);
+    *out = plan;
+    return status;
+}
+
+static void release_plan(hbp_context *context, const void *user, void *plan)
+{
+    (void)context, (void)user;
+    hbp_vlm_plan_free(plan);
+}
+
+/* Safe to walk and to run again, valid or not. */
+static void expect_safe(hbp_context *context, const void *user, void *plan)
+{
+    size_t *const *valid = user;
+    OK(context, hbp__vlm_check(context, plan));
+    hbp_status status = hbp_vlm_plan_validate(context, plan, NULL);
+    ck_assert(status == HBP_OK || status == HBP_E_INVALID);
+    **valid += status == HBP_OK;
+}
+
+START_TEST_IN_CONTEXT(every_flipped_byte_and_every_cut_is_found)
+{
     fixture fix;
-    hbp_vlm_plan *back;
     size_t bytes;
-    uint8_t *data = saved(own, draw_plan(own, 1, 1, 1, HBP_VLM_DATA_RANDOM, &fix), 1, &bytes);
-    for (size_t at = 0; at < bytes; at++)
-        for (size_t m = 0; m < sizeof masks; m++) {
-            int64_t live = f.live;
-            f.peak_bytes = f.bytes;
-            data[at] ^= masks[m];
-            hbp_status status = load_memory(context, data, bytes, &back);
-            ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "byte %d: %s", (int)at,
-                          hbp_status_name(status));
-            data[at] ^= masks[m];
-            ck_assert_ptr_null(back);
-            ck_assert_int_eq(f.live, live);
-            ck_assert_int_lt(f.peak_bytes - f.bytes, 1 << 20);
-        }
-    for (size_t cut = 0; cut < bytes; cut++)
-        ck_assert_int_eq(load_memory(context, data, cut, &back), HBP_E_FORMAT);
-    free(data);
-    hbp_context_free(context);
-    keep_end();
+    uint8_t *data = keep(saved(context, draw_plan(context, 1, 1, 1, HBP_VLM_DATA_RANDOM, &fix), 1, &bytes));
+    const harm_kind kind = {load_harmed, release_plan, reseal, NULL, NULL};
+    harm_found(&kind, data, bytes);
 }
 END_TEST
 
-/* Behind right checksums: what comes out is safe to walk and to run again, valid or not. */
-START_TEST(a_changed_byte_behind_right_checksums_does_no_harm)
+START_TEST_IN_CONTEXT(a_changed_byte_behind_right_checksums_does_no_harm)
 {
-    failing f;
-    hbp_context *own = keep_begin(), *context = failing_context(&f, NULL, NULL);
     fixture fix;
-    hbp_vlm_plan *back;
-    size_t bytes, loaded = 0, refused = 0, valid = 0;
+    size_t bytes, refused, valid = 0, *count = &valid;
     uint64_t header;
-    uint8_t *data = saved(own, draw_plan(own, 2, 2, 1, HBP_VLM_DATA_PACKED, &fix), -1, &bytes),
-            *changed = malloc(bytes);
-    ck_assert_ptr_nonnull(changed);
+    uint8_t *data = keep(saved(context, draw_plan(context, 2, 2, 1, HBP_VLM_DATA_PACKED, &fix), -1, &bytes));
+    const harm_kind kind = {load_harmed, release_plan, reseal, expect_safe, &count};
     ck_assert(hbp__msgpack_scan(data, bytes, 65536, &header));
-    for (size_t at = 0; at < header; at++)
-        for (size_t m = 0; m < sizeof masks; m++) {
-            int64_t live = f.live;
-            memcpy(changed, data, bytes);
-            changed[at] ^= masks[m];
-            reseal(changed, bytes);
-            hbp_status status = load_memory(context, changed, bytes, &back);
-            if (status == HBP_OK) {
-                OK(context, hbp__vlm_check(context, back));
-                status = hbp_vlm_plan_validate(context, back, NULL);
-                ck_assert(status == HBP_OK || status == HBP_E_INVALID);
-                valid += status == HBP_OK;
-                loaded++;
-            } else {
-                ck_assert_msg(status == HBP_E_FORMAT || status == HBP_E_VERSION, "byte %d: %s", (int)at,
-                              hbp_status_name(status));
-                refused++;
-            }
-            hbp_vlm_plan_free(back);
-            ck_assert_int_eq(f.live, live);
-        }
+    size_t loaded = harm_borne(&kind, data, bytes, header, &refused);
     ck_assert_uint_gt(refused, header);
     ck_assert_uint_gt(loaded, valid);
     ck_assert_uint_gt(valid, 0); /* sums that nothing depends on */
-    free(changed);
-    free(data);
-    hbp_context_free(context);
-    keep_end();
 }
 END_TEST
 

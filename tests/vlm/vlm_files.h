@@ -3,7 +3,7 @@
 #define HBP_TESTS_VLM_FILES_H
 
 #include "files.h"
-#include "io/plan_file.h"
+#include "io/plan/plan_file.h"
 #include "runs.h"
 
 /* A plan of a small run; way: HBP_VLM_DATA_*. Kept. */

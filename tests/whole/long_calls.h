@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/context.h"
-#include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/plan.h"
 #include "world.h"
 
 typedef hbp_status (*call_fn)(hbp_context *context, world *w, int32_t kind);

@@ -2,7 +2,7 @@
  * prints of one. usage: state_contract FROM TO */
 #include <stdio.h>
 
-#include "data/plan.h"
+#include "data/plan/plan.h"
 #include "hbp/plan_file.h"
 
 int main(int argc, char **argv)

@@ -3,8 +3,8 @@
  * from the look that cancels to the return, but for what moving and releasing large blocks takes,
  * which nobody can interrupt.
  *
- * usage: test_cancel [SAMPLES STEP_SAMPLES [NAME]]: prints them for every call, or those with NAME in theirs,
- * on data sets and steps of so many samples */
+ * With HBP_CANCEL="SAMPLES STEP_SAMPLES [NAME]" in the environment it prints them for every call, or those
+ * with NAME in theirs, on data sets and steps of so many samples. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -146,7 +146,7 @@ START_TEST(a_call_hears_a_cancel)
 END_TEST
 
 static int64_t samples = SAMPLES, step_samples = STEP_SAMPLES;
-static const char *name = "";
+static char name[TEXT];
 
 START_TEST(print_every_call)
 {
@@ -173,24 +173,24 @@ static void close_shared(void)
     world_close(&shared);
 }
 
-int main(int argc, char **argv)
+TEST_SUITE_FUNCTION
 {
     Suite *suite = suite_create("cancel");
     TCase *cases = tcase_create("cancel");
-    if (argc > 2) {
-        samples = atoll(argv[1]);
-        step_samples = atoll(argv[2]);
-        name = argc > 3 ? argv[3] : "";
+    const char *print = getenv("HBP_CANCEL");
+    if (print) {
+        ck_assert_int_ge(sscanf(print, "%" SCNd64 " %" SCNd64 " %199[^\n]", &samples, &step_samples, name),
+                         2);
         tcase_add_test(cases, print_every_call);
     } else {
         tcase_add_loop_test(cases, a_call_hears_a_cancel, 0, CALLS);
     }
-    tcase_set_timeout(cases, argc > 2 ? 0 : 240);
+    tcase_set_timeout(cases, print ? 0 : 240);
     /* What a child inherits and does not free looks lost to a sanitizer. */
     if (TEST_SANITIZED)
         tcase_add_checked_fixture(cases, open_shared, close_shared);
     else
         tcase_add_unchecked_fixture(cases, open_shared, close_shared);
     suite_add_tcase(suite, cases);
-    return test_run(suite);
+    return suite;
 }

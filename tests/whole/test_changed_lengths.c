@@ -56,7 +56,4 @@ START_TEST(nothing_is_written_out_of_bounds)
 }
 END_TEST
 
-int main(void)
-{
-    return every_main("changed_lengths", nothing_is_written_out_of_bounds);
-}
+EVERY_MAIN("changed_lengths", nothing_is_written_out_of_bounds)

@@ -207,16 +207,7 @@ START_TEST(memory_is_bounded_by_samples_and_packs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("determinism");
-    TCase *cases = tcase_create("determinism");
-    tcase_set_timeout(cases, 240);
-    tcase_add_loop_test(cases, fixed_inputs_give_fixed_plans, 0, (int)(sizeof goldens / sizeof *goldens));
-    tcase_add_loop_test(cases, fixed_batches_give_fixed_steps, 0,
-                        (int)(sizeof golden_steps / sizeof *golden_steps));
-    tcase_add_test(cases, the_order_of_samples_only_names_them);
-    tcase_add_test(cases, memory_is_bounded_by_samples_and_packs);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("determinism", NULL, NULL,
+                {fixed_inputs_give_fixed_plans, 0, (int)(sizeof goldens / sizeof *goldens)},
+                {fixed_batches_give_fixed_steps, 0, (int)(sizeof golden_steps / sizeof *golden_steps)},
+                {the_order_of_samples_only_names_them, 0, 1}, {memory_is_bounded_by_samples_and_packs, 0, 1})

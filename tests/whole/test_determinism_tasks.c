@@ -47,12 +47,5 @@ START_TEST(fixed_inputs_give_fixed_schedules)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("determinism_tasks");
-    TCase *cases = tcase_create("determinism_tasks");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, fixed_inputs_give_fixed_schedules, 0, (int)(sizeof goldens / sizeof *goldens));
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("determinism_tasks", NULL, NULL,
+                {fixed_inputs_give_fixed_schedules, 0, (int)(sizeof goldens / sizeof *goldens)})

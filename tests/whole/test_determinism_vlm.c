@@ -85,12 +85,5 @@ START_TEST(fixed_inputs_give_fixed_runs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("determinism_vlm");
-    TCase *cases = tcase_create("determinism_vlm");
-    tcase_set_timeout(cases, 240);
-    tcase_add_loop_test(cases, fixed_inputs_give_fixed_runs, 0, (int)(sizeof goldens / sizeof *goldens));
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("determinism_vlm", NULL, NULL,
+                {fixed_inputs_give_fixed_runs, 0, (int)(sizeof goldens / sizeof *goldens)})

@@ -184,13 +184,5 @@ START_TEST(the_list_is_whole)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("out");
-    TCase *cases = tcase_create("out");
-    tcase_add_loop_test(cases, out_is_null_after_a_failure, 0, OUT_CALLS);
-    tcase_add_test(cases, a_context_is_null_after_a_failure);
-    tcase_add_test(cases, the_list_is_whole);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("out", NULL, NULL, {out_is_null_after_a_failure, 0, OUT_CALLS},
+                {a_context_is_null_after_a_failure, 0, 1}, {the_list_is_whole, 0, 1})

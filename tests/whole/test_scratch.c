@@ -45,9 +45,10 @@ START_TEST(scratch_is_empty_after_a_cancelled_call)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE_FUNCTION
 {
-    int memory = every_main("scratch after failed allocations", scratch_is_empty_after_a_failed_allocation);
-    int cancel = every_main("scratch after cancels", scratch_is_empty_after_a_cancelled_call);
-    return memory == EXIT_SUCCESS && cancel == EXIT_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
+    Suite *suite = suite_create("scratch");
+    every_add(suite, scratch_is_empty_after_a_failed_allocation);
+    every_add(suite, scratch_is_empty_after_a_cancelled_call);
+    return suite;
 }

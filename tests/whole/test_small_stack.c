@@ -124,13 +124,4 @@ START_TEST(no_reader_recurses_far)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("small_stack");
-    TCase *cases = tcase_create("small_stack");
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, every_call_fits, 0, EVERY_CALLS);
-    tcase_add_test(cases, no_reader_recurses_far);
-    suite_add_tcase(suite, cases);
-    return test_run(suite);
-}
+TEST_MAIN_LOOPS("small_stack", NULL, NULL, {every_call_fits, 0, EVERY_CALLS}, {no_reader_recurses_far, 0, 1})

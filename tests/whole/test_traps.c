@@ -18,7 +18,4 @@ START_TEST(nothing_traps)
 }
 END_TEST
 
-int main(void)
-{
-    return every_main("traps", nothing_traps);
-}
+EVERY_MAIN("traps", nothing_traps)

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "base/rng.h"
-#include "data/lengths.h"
-#include "data/plan.h"
+#include "data/lengths/lengths.h"
+#include "data/plan/plan.h"
 #include "files.h"
 #include "test.h"
 

@@ -1,0 +1,426 @@
+#include "data/lengths/lengths_make.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/digest.h"
+#include "base/sort.h"
+
+#define TABLE_MAX  (INT64_C(4) << 20)
+#define DIGIT_BITS 11
+#define DIGITS     (1 << DIGIT_BITS)
+
+int64_t hbp__lengths_table(int64_t count, int64_t max_length)
+{
+    int64_t most = hbp__min_i64(TABLE_MAX, 4 * hbp__min_i64(count, TABLE_MAX) + 65536);
+    return hbp__min_i64(most, max_length);
+}
+
+hbp_lengths *hbp__lengths_draft(hbp_context *context, const hbp__memory *memory)
+{
+    hbp_lengths *draft = hbp__new_zero(memory, 1, sizeof *draft);
+    if (!draft) {
+        hbp__fail_memory(context, "a data set");
+        return NULL;
+    }
+    draft->memory = *memory;
+    atomic_init(&draft->references, 1);
+    return draft;
+}
+
+hbp_status hbp__lengths_check(hbp_context *context, const char *unit, int64_t index, int64_t length)
+{
+    if (length <= 0)
+        return hbp__fail(context, HBP_E_INVALID, "%s %lld has %lld tokens; the shortest allowed is 1", unit,
+                         (long long)index, (long long)length);
+    if (length > HBP_MAX_LENGTH)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%s %lld has %lld tokens; the longest allowed is %lld",
+                         unit, (long long)index, (long long)length, (long long)HBP_MAX_LENGTH);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_loss(hbp_context *context, int64_t index, int64_t loss, int64_t length)
+{
+    if (loss < 0 || loss > length)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld has %lld loss tokens but %lld tokens",
+                         (long long)index, (long long)loss, (long long)length);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_tie(hbp_context *context, int64_t index, int64_t tie)
+{
+    if (tie < -1)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld has tie %lld; use -1 for free or a value >= 0",
+                         (long long)index, (long long)tie);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_vision(hbp_context *context, int64_t index, int64_t vision)
+{
+    if (vision < 0)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld has %lld vision units; the fewest allowed is 0",
+                         (long long)index, (long long)vision);
+    if (vision > HBP_MAX_VISION)
+        return hbp__fail(context, HBP_E_OVERFLOW,
+                         "sample %lld has %lld vision units; the most allowed is %lld", (long long)index,
+                         (long long)vision, (long long)HBP_MAX_VISION);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_modality(hbp_context *context, int64_t index, int64_t modality)
+{
+    if (modality < 0 || modality >= HBP_MAX_MODALITIES)
+        return hbp__fail(context, HBP_E_INVALID, "sample %lld is of kind %lld; kinds are numbered 0 to %d",
+                         (long long)index, (long long)modality, HBP_MAX_MODALITIES - 1);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_check_count(hbp_context *context, int64_t count)
+{
+    if (count <= 0)
+        return hbp__fail(context, HBP_E_INVALID, "the data set has %lld samples; it needs at least 1",
+                         (long long)count);
+    if (count > HBP_MAX_SAMPLES)
+        return hbp__fail(context, HBP_E_OVERFLOW, "the data set has %lld samples; the most allowed is %lld",
+                         (long long)count, (long long)HBP_MAX_SAMPLES);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_changed(hbp_context *context)
+{
+    return hbp__fail(
+        context, HBP_E_INVALID,
+        "the array of lengths changed while it was read; a borrowed array stays as it is until the "
+        "data set is freed");
+}
+
+/* tie[row] = first row of its group, or HBP__FREE; *groups gets the number of groups. `rows` [tied] are the
+ * tied rows by value, then by row. */
+static hbp_status mark_first_rows(hbp_context *context, uint32_t *tie, const int64_t *ties,
+                                  const uint32_t *rows, int64_t tied, int64_t *groups)
+{
+    *groups = 0;
+    for (int64_t begin = 0, end; begin < tied; begin = end) {
+        for (end = begin + 1; end < tied && ties[rows[end]] == ties[rows[begin]]; end++)
+            HBP__TRY(hbp__tick_row(context, "ties", end, tied));
+        HBP__TRY(hbp__tick_row(context, "ties", begin, tied));
+        if (end - begin == 1) {
+            tie[rows[begin]] = HBP__FREE;
+            continue;
+        }
+        for (int64_t i = begin; i < end; i++)
+            tie[rows[i]] = rows[begin];
+        ++*groups;
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_tie(hbp_context *context, hbp_lengths *draft, const int64_t *ties)
+{
+    const hbp__memory *memory = &draft->memory;
+    int64_t tied = 0;
+    for (int64_t i = 0; i < draft->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
+        tied += ties[i] >= 0;
+    }
+    if (!tied)
+        return HBP_OK;
+    draft->tie = hbp__new(memory, (uint64_t)draft->count, sizeof *draft->tie);
+    uint32_t *rows = draft->tie ? hbp__new(memory, (uint64_t)tied, sizeof *rows) : NULL;
+    if (!rows)
+        return hbp__fail_memory(context, "ties");
+    int64_t row = 0, groups = 0;
+    hbp_status status = HBP_OK;
+    for (int64_t i = 0; i < draft->count && status >= 0; i++) {
+        draft->tie[i] = HBP__FREE;
+        if (ties[i] >= 0)
+            rows[row++] = (uint32_t)i;
+        status = hbp__tick_row(context, "ties", i, draft->count);
+    }
+    if (status >= 0)
+        status = hbp__order_by_i64(context, ties, rows, tied, "ties");
+    if (status >= 0)
+        status = mark_first_rows(context, draft->tie, ties, rows, tied, &groups);
+    hbp__delete(memory, rows);
+    HBP__TRY(status);
+    if (!groups) {
+        hbp__delete(memory, draft->tie);
+        draft->tie = NULL;
+        return HBP_OK;
+    }
+    draft->tie_value = hbp__new(memory, (uint64_t)groups, sizeof *draft->tie_value);
+    if (!draft->tie_value)
+        return hbp__fail_memory(context, "ties");
+    for (int64_t i = 0; i < draft->count; i++) {
+        HBP__TRY(hbp__tick_row(context, "ties", i, draft->count));
+        uint32_t first = draft->tie[i];
+        if (first == HBP__FREE)
+            continue;
+        if (first == i) {
+            draft->tie_value[draft->ties] = ties[i];
+            draft->tie[i] = (uint32_t)draft->ties++;
+        } else
+            draft->tie[i] = draft->tie[first]; /* numbered already: the first row comes first */
+    }
+    return HBP_OK;
+}
+
+/* Lengths too long for the table: sorted on their own. */
+typedef struct tall_lengths {
+    int64_t count;
+    int64_t room;
+    uint32_t *value;
+} tall_lengths;
+
+/* LSD radix sort of plain values. */
+static hbp_status sort_tall(hbp_context *context, const hbp__memory *memory, tall_lengths *tall)
+{
+    if (tall->count < 2)
+        return HBP_OK;
+    uint32_t *other = hbp__new(memory, (uint64_t)tall->count, sizeof *other);
+    int64_t *starts = other ? hbp__new(memory, DIGITS, sizeof *starts) : NULL;
+    hbp_status status = starts ? HBP_OK : hbp__fail_memory(context, "a histogram of lengths");
+    for (int shift = 0; shift < 32 && status >= 0; shift += DIGIT_BITS) {
+        memset(starts, 0, DIGITS * sizeof *starts);
+        for (int64_t i = 0; i < tall->count; i++)
+            starts[(tall->value[i] >> shift) & (DIGITS - 1)]++;
+        int64_t sum = 0;
+        for (int d = 0; d < DIGITS; d++) {
+            int64_t here = starts[d];
+            starts[d] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < tall->count && status >= 0; i++) {
+            other[starts[(tall->value[i] >> shift) & (DIGITS - 1)]++] = tall->value[i];
+            status = hbp__tick_row(context, "sort", i, tall->count);
+        }
+        uint32_t *swap = tall->value;
+        tall->value = other;
+        other = swap;
+    }
+    hbp__delete(memory, starts);
+    hbp__delete(memory, other);
+    return status;
+}
+
+hbp_status hbp__lengths_new_bins(hbp_context *context, hbp_lengths *draft, int64_t bins)
+{
+    draft->bins = bins;
+    draft->bin_length = hbp__new(&draft->memory, (uint64_t)bins, sizeof *draft->bin_length);
+    draft->bin_count = hbp__new_zero(&draft->memory, (uint64_t)bins, sizeof *draft->bin_count);
+    if (!draft->bin_length || !draft->bin_count)
+        return hbp__fail_memory(context, "a histogram of lengths");
+    return HBP_OK;
+}
+
+static hbp_status bins_from(hbp_context *context, hbp_lengths *draft, const uint32_t *table,
+                            int64_t table_max, const tall_lengths *tall)
+{
+    int64_t bins = 0;
+    for (int64_t length = 1; length <= table_max; length++)
+        bins += table[length] != 0;
+    for (int64_t i = 0; i < tall->count; i++)
+        bins += i == 0 || tall->value[i] != tall->value[i - 1];
+    HBP__TRY(hbp__lengths_new_bins(context, draft, bins));
+    int64_t bin = 0;
+    for (int64_t length = 1; length <= table_max; length++)
+        if (table[length]) {
+            draft->bin_length[bin] = length;
+            draft->bin_count[bin++] = table[length];
+        }
+    for (int64_t i = 0; i < tall->count; i++) {
+        if (i == 0 || tall->value[i] != tall->value[i - 1])
+            draft->bin_length[bin++] = tall->value[i];
+        draft->bin_count[bin - 1]++;
+    }
+    return HBP_OK;
+}
+
+/* Counts every length: short ones in `table`, the others into `tall`, which has room for them unless a
+ * borrowed array changes. */
+static hbp_status count_lengths(hbp_context *context, const hbp_lengths *draft, uint32_t *table,
+                                int64_t table_max, tall_lengths *tall)
+{
+    const uint32_t *length = draft->length;
+    for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
+        int64_t end = hbp__min_i64(draft->count, begin + HBP__LENGTHS_BLOCK);
+        HBP__TRY(hbp__tick(context, "count lengths", begin, draft->count));
+        for (int64_t i = begin; i < end; i++) {
+            uint32_t tokens = length[i];
+            if (tokens <= table_max && tokens)
+                table[tokens]++;
+            else if (tokens && tokens <= HBP_MAX_LENGTH && tall->count < tall->room)
+                tall->value[tall->count++] = tokens;
+            else
+                return hbp__lengths_changed(context);
+        }
+    }
+    return HBP_OK;
+}
+
+static hbp_status make_bins(hbp_context *context, hbp_lengths *draft, int64_t max_length)
+{
+    const hbp__memory *memory = &draft->memory;
+    int64_t table_max = hbp__lengths_table(draft->count, max_length);
+    tall_lengths tall = {0, 0, NULL};
+    if (table_max < max_length) {
+        for (int64_t i = 0; i < draft->count; i++)
+            tall.room += draft->length[i] > table_max;
+        tall.value = hbp__new(memory, (uint64_t)tall.room, sizeof *tall.value);
+        if (!tall.value)
+            return hbp__fail_memory(context, "a histogram of lengths");
+    }
+    hbp_status status = HBP_OK;
+    uint32_t *table = hbp__new_zero(memory, (uint64_t)table_max + 1, sizeof *table);
+    if (table)
+        status = count_lengths(context, draft, table, table_max, &tall);
+    else
+        status = hbp__fail_memory(context, "a histogram of lengths");
+    if (status >= 0)
+        status = sort_tall(context, memory, &tall);
+    if (status >= 0)
+        status = bins_from(context, draft, table, table_max, &tall);
+    hbp__delete(memory, table);
+    hbp__delete(memory, tall.value);
+    return status;
+}
+
+/* Sums and bin_first from the bins. The token sum fits: HBP_MAX_SAMPLES x HBP_MAX_LENGTH < 2^63. */
+static hbp_status sum_bins(hbp_context *context, hbp_lengths *draft)
+{
+    draft->bin_first = hbp__new(&draft->memory, (uint64_t)draft->bins + 1, sizeof *draft->bin_first);
+    if (!draft->bin_first)
+        return hbp__fail_memory(context, "a histogram of lengths");
+    int64_t before = 0;
+    draft->tokens = 0;
+    draft->sum_squares = 0;
+    for (int64_t bin = 0; bin < draft->bins; bin++) {
+        int64_t tokens = draft->bin_length[bin] * draft->bin_count[bin];
+        draft->bin_first[bin] = before;
+        before += draft->bin_count[bin];
+        draft->tokens += tokens;
+        draft->sum_squares += (double)tokens * (double)draft->bin_length[bin];
+    }
+    draft->bin_first[draft->bins] = before;
+    return HBP_OK;
+}
+
+static hbp_status sum_loss(hbp_context *context, hbp_lengths *draft)
+{
+    draft->loss_tokens = draft->tokens;
+    if (!draft->loss)
+        return HBP_OK;
+    draft->loss_tokens = 0;
+    for (int64_t i = 0; i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "sum loss tokens", i, draft->count));
+        draft->loss_tokens += draft->loss[i];
+    }
+    if (draft->loss_tokens == draft->tokens) {
+        hbp__delete(&draft->memory, draft->loss);
+        draft->loss = NULL;
+    }
+    return HBP_OK;
+}
+
+/* The second size and the kinds. The sum fits, as that of the tokens does. */
+static hbp_status sum_vision(hbp_context *context, hbp_lengths *draft)
+{
+    draft->modalities = 1;
+    if (!draft->vision && !draft->modality)
+        return HBP_OK;
+    int64_t sum = 0, least = INT64_MAX, most = 0;
+    uint64_t kinds = 0;
+    int follow = 1;
+    for (int64_t i = 0; i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "sum vision units", i, draft->count));
+        int64_t vision = hbp__lengths_vision(draft, i);
+        int32_t kind = hbp__lengths_modality(draft, i);
+        sum += vision;
+        least = hbp__min_i64(least, vision);
+        most = hbp__max_i64(most, vision);
+        kinds |= UINT64_C(1) << kind;
+        follow &= kind == (vision > 0);
+    }
+    draft->vision_sum = sum;
+    draft->min_vision = least;
+    draft->max_vision = most;
+    draft->modalities = (int64_t)kinds;
+    if (follow) {
+        hbp__delete(&draft->memory, draft->modality);
+        draft->modality = NULL;
+    }
+    return HBP_OK;
+}
+
+static hbp_status find_longest(hbp_context *context, const hbp_lengths *draft, uint32_t *longest)
+{
+    *longest = 0;
+    for (int64_t begin = 0; begin < draft->count; begin += HBP__LENGTHS_BLOCK) {
+        int64_t end = hbp__min_i64(draft->count, begin + HBP__LENGTHS_BLOCK);
+        HBP__TRY(hbp__tick(context, "find the longest", begin, draft->count));
+        uint32_t most = *longest;
+        for (int64_t i = begin; i < end; i++)
+            most = draft->length[i] > most ? draft->length[i] : most;
+        *longest = most;
+    }
+    return HBP_OK;
+}
+
+/* A column in blocks, so that a cancel is heard. */
+static hbp_status digest_column(hbp_context *context, hbp__digest *digest, const uint32_t *column,
+                                int64_t count)
+{
+    hbp__digest_u64(digest, column != NULL);
+    for (int64_t begin = 0; column && begin < count; begin += HBP__LENGTHS_BLOCK) {
+        HBP__TRY(hbp__tick(context, "digest lengths", begin, count));
+        hbp__digest_column_u32(digest, column + begin, hbp__min_i64(HBP__LENGTHS_BLOCK, count - begin));
+    }
+    return HBP_OK;
+}
+
+/* The second size, only where there is one: the digests of other data sets came before it. */
+static hbp_status digest_vision(hbp_context *context, hbp__digest *digest, const hbp_lengths *draft)
+{
+    if (!draft->vision && !draft->modality)
+        return HBP_OK;
+    HBP__TRY(digest_column(context, digest, draft->vision, draft->count));
+    hbp__digest_u64(digest, draft->modality != NULL);
+    for (int64_t i = 0; draft->modality && i < draft->count; i++) {
+        if (i % HBP__LENGTHS_BLOCK == 0)
+            HBP__TRY(hbp__tick(context, "digest lengths", i, draft->count));
+        hbp__digest_u64(digest, draft->modality[i]);
+    }
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_seal(hbp_context *context, hbp_lengths *draft)
+{
+    uint32_t longest;
+    HBP__TRY(find_longest(context, draft, &longest));
+    HBP__TRY(make_bins(context, draft, longest));
+    HBP__TRY(sum_bins(context, draft));
+    HBP__TRY(sum_loss(context, draft));
+    HBP__TRY(sum_vision(context, draft));
+    hbp__digest digest = hbp__digest_begin();
+    HBP__TRY(digest_column(context, &digest, draft->length, draft->count));
+    HBP__TRY(digest_column(context, &digest, draft->loss, draft->count));
+    HBP__TRY(digest_column(context, &digest, draft->tie, draft->count));
+    HBP__TRY(digest_vision(context, &digest, draft));
+    draft->digest = hbp__digest_end(&digest);
+    return HBP_OK;
+}
+
+hbp_status hbp__lengths_seal_histogram(hbp_context *context, hbp_lengths *draft)
+{
+    HBP__TRY(sum_bins(context, draft));
+    draft->count = draft->bin_first[draft->bins];
+    draft->loss_tokens = draft->tokens;
+    draft->modalities = 1;
+    hbp__digest digest = hbp__digest_begin();
+    hbp__digest_column_i64(&digest, draft->bin_length, draft->bins);
+    hbp__digest_column_i64(&digest, draft->bin_count, draft->bins);
+    draft->digest = hbp__digest_end(&digest);
+    return HBP_OK;
+}

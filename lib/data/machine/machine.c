@@ -1,0 +1,221 @@
+/* Fields with their sources. */
+#include "data/machine/machine.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/options.h"
+
+/* 2^53: up to here a double counts bytes one by one, so that profiles and setters lose none. */
+#define MOST_BYTES 9007199254740992.0
+
+enum { INT32_FIELD, INT64_FIELD, DOUBLE_FIELD };
+
+#define FIELD_KIND(type)                                                                                     \
+    _Generic((type)0, int32_t : INT32_FIELD, int64_t : INT64_FIELD, double : DOUBLE_FIELD)
+
+static const struct field {
+    const char *name;
+    size_t offset;
+    int kind;
+} fields_of_machine[HBP__MACHINE_FIELD_COUNT] = {
+#define ROW(name, type) {#name, offsetof(hbp_machine_fields, name), FIELD_KIND(type)},
+    HBP__MACHINE_FIELDS(ROW)
+#undef ROW
+};
+
+void hbp_machine_fields_init(hbp_machine_fields *fields, uint32_t struct_size)
+{
+    hbp__struct_init(fields, struct_size);
+}
+
+const char *hbp__machine_field_name(int32_t index)
+{
+    return fields_of_machine[index].name;
+}
+
+static const char *field_name(int64_t index)
+{
+    return fields_of_machine[index].name;
+}
+
+static int32_t field_index(const char *name)
+{
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
+        if (strcmp(fields_of_machine[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static double read_field(const hbp_machine_fields *fields, int32_t index)
+{
+    const char *at = (const char *)fields + fields_of_machine[index].offset;
+    int32_t i32;
+    int64_t i64;
+    double real;
+    switch (fields_of_machine[index].kind) {
+    case INT32_FIELD:
+        memcpy(&i32, at, sizeof i32);
+        return i32;
+    case INT64_FIELD:
+        memcpy(&i64, at, sizeof i64);
+        return (double)i64;
+    default:
+        memcpy(&real, at, sizeof real);
+        return real;
+    }
+}
+
+/* `value` has passed check_value. */
+static void write_field(hbp_machine_fields *fields, int32_t index, double value)
+{
+    char *at = (char *)fields + fields_of_machine[index].offset;
+    int32_t i32 = 0;
+    int64_t i64 = 0;
+    switch (fields_of_machine[index].kind) {
+    case INT32_FIELD:
+        i32 = (int32_t)value;
+        memcpy(at, &i32, sizeof i32);
+        break;
+    case INT64_FIELD:
+        i64 = (int64_t)value;
+        memcpy(at, &i64, sizeof i64);
+        break;
+    default:
+        memcpy(at, &value, sizeof value);
+        break;
+    }
+}
+
+double hbp__machine_field_value(const hbp_machine *machine, int32_t index)
+{
+    return read_field(&machine->fields, index);
+}
+
+static hbp_status check_value(hbp_context *context, int32_t index, double value)
+{
+    const struct field *field = &fields_of_machine[index];
+    if (!(isfinite(value) && value >= 0))
+        return hbp__fail(context, HBP_E_INVALID, "%s is %g; it must be finite and at least 0", field->name,
+                         value);
+    if (field->kind == DOUBLE_FIELD)
+        return HBP_OK;
+    double most = field->kind == INT32_FIELD ? (double)INT32_MAX : MOST_BYTES;
+    if (value > most)
+        return hbp__fail(context, HBP_E_OVERFLOW, "%s is %.17g; it must be at most %.0f", field->name, value,
+                         most);
+    if (value != floor(value))
+        return hbp__fail(context, HBP_E_INVALID, "%s is %.17g; it must be a whole number", field->name,
+                         value);
+    return HBP_OK;
+}
+
+hbp_status hbp__machine_check_text(hbp_context *context, const char *what, const char *text)
+{
+    size_t bytes = strlen(text);
+    if (!bytes || bytes >= HBP__SOURCE_BYTES)
+        return hbp__fail(context, HBP_E_INVALID, "the %s has %lld characters; it must have 1..%d", what,
+                         (long long)bytes, HBP__SOURCE_BYTES - 1);
+    for (size_t i = 0; i < bytes; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return hbp__fail(context, HBP_E_INVALID, "byte %lld of the %s is a control character",
+                             (long long)i, what);
+    return HBP_OK;
+}
+
+hbp_machine *hbp__machine_new(hbp_context *context, const char *name)
+{
+    hbp_machine *machine = hbp__new_zero(&context->memory, 1, sizeof *machine);
+    if (!machine)
+        return NULL;
+    machine->memory = context->memory;
+    machine->fields.struct_size = sizeof machine->fields;
+    snprintf(machine->name, sizeof machine->name, "%s", name);
+    return machine;
+}
+
+hbp_status hbp_machine_create(hbp_context *context, const hbp_machine_fields *fields, hbp_machine **out)
+{
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__require(context, fields, "fields"));
+    hbp_machine_fields all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, fields, "hbp_machine_fields"));
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
+        HBP__TRY(check_value(context, i, read_field(&all, i)));
+    hbp_machine *machine = hbp__machine_new(context, "given");
+    if (!machine)
+        return hbp__fail_memory(context, "a machine");
+    machine->fields = all;
+    for (int32_t i = 0; i < HBP__MACHINE_FIELD_COUNT; i++)
+        if (read_field(&all, i) > 0)
+            snprintf(machine->source[i], sizeof machine->source[i], "given");
+    *out = machine;
+    return HBP_OK;
+}
+
+void hbp_machine_free(hbp_machine *machine)
+{
+    if (!machine)
+        return;
+    hbp__memory memory = machine->memory;
+    hbp__delete(&memory, machine->collectives);
+    hbp__delete(&memory, machine->rates);
+    hbp__delete(&memory, machine);
+}
+
+const char *hbp_machine_get_name(const hbp_machine *machine)
+{
+    return machine ? machine->name : NULL;
+}
+
+hbp_status hbp_machine_set_name(hbp_context *context, hbp_machine *machine, const char *name)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, name, "name"));
+    HBP__TRY(hbp__machine_check_text(context, "name", name));
+    snprintf(machine->name, sizeof machine->name, "%s", name);
+    return HBP_OK;
+}
+
+hbp_status hbp_machine_get_fields(hbp_context *context, const hbp_machine *machine,
+                                  hbp_machine_fields *fields)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    return hbp__struct_write(context, fields, &machine->fields, sizeof machine->fields, "fields");
+}
+
+const char *hbp_machine_get_source(const hbp_machine *machine, const char *field)
+{
+    int32_t index = machine && field ? field_index(field) : -1;
+    if (index < 0)
+        return NULL;
+    return machine->source[index][0] ? machine->source[index] : "unknown";
+}
+
+hbp_status hbp__machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
+                                  const char *source)
+{
+    int32_t index = field_index(field);
+    if (index < 0)
+        return hbp__fail(context, HBP_E_INVALID, "a machine has no field '%.64s'; the nearest is '%s'", field,
+                         hbp__nearest(field, field_name, HBP__MACHINE_FIELD_COUNT));
+    HBP__TRY(check_value(context, index, value));
+    HBP__TRY(hbp__machine_check_text(context, "source", source));
+    write_field(&machine->fields, index, value);
+    snprintf(machine->source[index], sizeof machine->source[index], "%s", source);
+    return HBP_OK;
+}
+
+hbp_status hbp_machine_set_field(hbp_context *context, hbp_machine *machine, const char *field, double value,
+                                 const char *source)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, machine, "machine"));
+    HBP__TRY(hbp__require(context, field, "field"));
+    return hbp__machine_set_field(context, machine, field, value, source ? source : "given");
+}

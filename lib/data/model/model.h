@@ -1,0 +1,38 @@
+/* The inside of a model. */
+#ifndef HBP_DATA_MODEL_H
+#define HBP_DATA_MODEL_H
+
+#include "base/context.h"
+#include "hbp/model.h"
+
+#define HBP__NAME_BYTES 64
+
+struct hbp_model {
+    hbp__memory memory;
+    char name[HBP__NAME_BYTES];
+    hbp_model_fields fields; /* defaults filled in */
+    hbp_model_summary summary;
+};
+
+/* Makes a model named `name` from fields, checked and completed. */
+hbp_status hbp__model_make(hbp_context *context, const char *name, const hbp_model_fields *fields,
+                           hbp_model **out);
+
+/* hbp_model_create_preset within a call. */
+hbp_status hbp__model_make_preset(hbp_context *context, const char *name, hbp_model **out);
+
+/* One layer in its two parts. The few parameters of both norms count with attention. */
+typedef struct hbp__layer_shape {
+    int64_t attention_parameters;
+    int64_t mlp_parameters;        /* all experts and the router included */
+    int64_t mlp_active_parameters; /* that one token meets */
+    int64_t attention_bytes;       /* kept per token with nothing recomputed, the part's input included */
+    int64_t mlp_bytes;             /* an input has 2 hidden */
+    double attention_flops;        /* forward, causal, per squared token of a document: 2 a d_h */
+} hbp__layer_shape;
+
+/* The shape of a layer of a model with these fields, defaults filled in; `sparse`: its MLP is a mixture of
+ * experts. Returns 0 when a number passes 64 bits. */
+int hbp__model_layer(const hbp_model_fields *fields, int sparse, hbp__layer_shape *shape);
+
+#endif

@@ -1,0 +1,25 @@
+/* How every checked file begins: a map of 16 bits of count, "format": its name, "version": one byte; then
+ * what the format says. */
+#ifndef HBP_IO_FILE_HEAD_H
+#define HBP_IO_FILE_HEAD_H
+
+#include <string.h>
+
+#include "io/file/file_bytes.h"
+
+/* Where the version stands in a file of this format. */
+static inline int64_t hbp__format_version_at(const char *format)
+{
+    return 3 + 1 + (int64_t)strlen("format") + 1 + (int64_t)strlen(format) + 1 + (int64_t)strlen("version");
+}
+
+/* Opens a map of `entries` entries, below 65,536 and these two among them. Names of formats stay below 32
+ * bytes, versions below 128. */
+void hbp__pack_format(msgpack_packer *packer, uint32_t entries, const char *format, int32_t version);
+
+/* *version gets the file's. HBP_E_FORMAT when it is of another format (`what`: "a plan file"), HBP_E_VERSION
+ * for a version above `newest`. */
+hbp_status hbp__file_version(hbp_context *context, const hbp__file_bytes *file, const char *format,
+                             const char *what, int32_t newest, int32_t *version);
+
+#endif

@@ -1,0 +1,50 @@
+/* Bytes from a file, standard input or memory; gunzipped where they are gzipped. */
+#ifndef HBP_IO_STREAM_H
+#define HBP_IO_STREAM_H
+
+#include <stdint.h>
+
+#include "base/context.h"
+
+/* The most that can be looked at ahead. */
+#define HBP__STREAM_AHEAD INT64_C(4096)
+
+/* Lives within one call and keeps its context. */
+typedef struct hbp__stream hbp__stream;
+
+/* Opens a file; "-" is standard input, which stays open. What waits for a writer or its bytes can be
+ * cancelled. HBP_E_SYSTEM for what cannot be read, directories
+ * included. */
+hbp_status hbp__stream_open(hbp_context *context, const char *path, hbp__stream **out);
+
+/* Reads `bytes` of `data` in place, under the name `name`. */
+hbp_status hbp__stream_open_memory(hbp_context *context, const char *name, const void *data, int64_t bytes,
+                                   hbp__stream **out);
+
+void hbp__stream_close(hbp__stream *stream);
+
+/* What messages call it: the path's last part, or "standard input". */
+const char *hbp__stream_name(const hbp__stream *stream);
+
+/* The path as opened; "" for memory. */
+const char *hbp__stream_path(const hbp__stream *stream);
+
+/* Bytes taken so far, after gunzipping. */
+int64_t hbp__stream_offset(const hbp__stream *stream);
+
+/* Looks ahead: *bytes is at least `want` [1, HBP__STREAM_AHEAD] unless the end is nearer. *data holds until
+ * the next call. HBP_E_FORMAT for a damaged or truncated gzip, HBP_E_SYSTEM for a failed read,
+ * HBP_E_CANCELLED. */
+hbp_status hbp__stream_peek(hbp__stream *stream, int64_t want, const unsigned char **data, int64_t *bytes);
+
+/* Steps over `bytes` that a peek has shown. */
+void hbp__stream_take(hbp__stream *stream, int64_t bytes);
+
+/* Copies exactly `bytes` [0, ...), or fails with HBP_E_FORMAT: the file ends within `what`. */
+hbp_status hbp__stream_read(hbp__stream *stream, void *to, int64_t bytes, const char *what);
+
+/* Reads all of `path`, gunzipped where it is gzipped ("-": standard input), into a block that the caller
+ * deletes from the context's memory. HBP_E_FORMAT when it holds more than `most` bytes. */
+hbp_status hbp__read_file(hbp_context *context, const char *path, int64_t most, char **data, int64_t *bytes);
+
+#endif

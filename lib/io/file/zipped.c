@@ -1,0 +1,132 @@
+#include "io/file/zipped.h"
+
+#include <stdio.h>
+
+uint32_t hbp__crc32(const uint8_t *data, uint64_t bytes)
+{
+    uLong crc = crc32(0, NULL, 0);
+    while (bytes) {
+        uInt piece = bytes < 1 << 30 ? (uInt)bytes : 1 << 30;
+        crc = crc32(crc, data, piece);
+        data += piece;
+        bytes -= piece;
+    }
+    return (uint32_t)crc;
+}
+
+static voidpf zlib_alloc(voidpf user, uInt count, uInt size)
+{
+    return hbp__new(user, count, size);
+}
+
+static void zlib_free(voidpf user, voidpf block)
+{
+    hbp__delete(user, block);
+}
+
+z_stream hbp__zlib_stream(hbp__memory *memory)
+{
+    return (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = memory};
+}
+
+enum { DEFLATING = 1, INFLATING = 2 };
+
+void hbp__zip_close(hbp__zip *zip)
+{
+    if (zip->ready == DEFLATING)
+        deflateEnd(&zip->z);
+    else if (zip->ready == INFLATING)
+        inflateEnd(&zip->z);
+    zip->ready = 0;
+}
+
+hbp_status hbp__zip_deflate(hbp__zip *zip, int level, const hbp__buffer *from, hbp__buffer *to,
+                            const char *what)
+{
+    if (!zip->ready) {
+        zip->z = hbp__zlib_stream(&zip->context->memory);
+        if (deflateInit(&zip->z, level) != Z_OK)
+            return hbp__fail_memory(zip->context, "zlib");
+        zip->ready = DEFLATING;
+    }
+    hbp__buffer_clear(to);
+    uint64_t bound = deflateBound(&zip->z, (uLong)from->bytes);
+    uint8_t *out = hbp__buffer_extend(to, bound);
+    if (!out)
+        return hbp__fail_memory(zip->context, what);
+    deflateReset(&zip->z);
+    zip->z.next_in = from->data;
+    zip->z.avail_in = (uInt)from->bytes;
+    zip->z.next_out = out;
+    zip->z.avail_out = (uInt)bound;
+    int answer = deflate(&zip->z, Z_FINISH);
+    if (answer != Z_STREAM_END)
+        return hbp__fail(zip->context, HBP_E_INTERNAL, "zlib answers %d", answer);
+    to->bytes -= zip->z.avail_out;
+    return HBP_OK;
+}
+
+hbp_status hbp__zip_inflate(hbp__zip *zip, const uint8_t *data, uint64_t bytes, uint64_t raw, hbp__buffer *to,
+                            const char *what, int *whole)
+{
+    if (!zip->ready) {
+        zip->z = hbp__zlib_stream(&zip->context->memory);
+        if (inflateInit(&zip->z) != Z_OK)
+            return hbp__fail_memory(zip->context, "zlib");
+        zip->ready = INFLATING;
+    }
+    hbp__buffer_clear(to);
+    uint8_t *out = hbp__buffer_extend(to, raw);
+    if (!out)
+        return hbp__fail_memory(zip->context, what);
+    inflateReset(&zip->z);
+    zip->z.next_in = (Bytef *)(uintptr_t)data;
+    zip->z.avail_in = (uInt)bytes;
+    zip->z.next_out = out;
+    zip->z.avail_out = (uInt)raw;
+    int answer = inflate(&zip->z, Z_FINISH);
+    if (answer == Z_MEM_ERROR)
+        return hbp__fail_memory(zip->context, "zlib");
+    *whole = answer == Z_STREAM_END && !zip->z.avail_out && !zip->z.avail_in;
+    return HBP_OK;
+}
+
+hbp_status hbp__zip_entries(hbp__zip *zip, int level, const hbp__buffer *columns, hbp__buffer *packed,
+                            msgpack_packer *packer, const char *what)
+{
+    HBP__TRY(hbp__zip_deflate(zip, level, columns, packed, what));
+    hbp__pack_named_i64(packer, "bytes", (int64_t)columns->bytes);
+    hbp__pack_named_i64(packer, "crc32", hbp__crc32(packed->data, packed->bytes));
+    hbp__pack_text(packer, "data");
+    msgpack_pack_bin(packer, (size_t)packed->bytes);
+    msgpack_pack_bin_body(packer, packed->data, (size_t)packed->bytes);
+    return HBP_OK;
+}
+
+static hbp_status fail_column(const hbp__zip *zip, const hbp__file_bytes *file, int64_t offset,
+                              const char *what, const char *wrong)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s%s", what, wrong);
+    return hbp__file_fail(zip->context, file, offset, text);
+}
+
+hbp_status hbp__unzip_entries(hbp__zip *zip, const hbp__file_bytes *file, int64_t offset, const char *what,
+                              const msgpack_object *map, int64_t columns, hbp__buffer *to)
+{
+    int64_t raw, crc;
+    int whole;
+    const msgpack_object *data = hbp__unpack_find(map, "data");
+    if (!hbp__unpack_i64(map, "bytes", &raw) || raw < columns || raw > columns + HBP__COLUMNS_OVERHEAD)
+        return fail_column(zip, file, offset, what, "'s bytes are not those of its rows");
+    if (!data || data->type != MSGPACK_OBJECT_BIN || !hbp__unpack_i64(map, "crc32", &crc))
+        return fail_column(zip, file, offset, what, " lacks 'data' or 'crc32'");
+    const uint8_t *bytes = (const uint8_t *)data->via.bin.ptr;
+    if (columns / HBP__INFLATE_RATIO > data->via.bin.size)
+        return fail_column(zip, file, offset, what, " is smaller than its rows");
+    if (hbp__crc32(bytes, data->via.bin.size) != (uint64_t)crc)
+        return fail_column(zip, file, offset, what, "'s CRC-32 differs");
+    HBP__TRY(hbp__zip_inflate(zip, bytes, data->via.bin.size, (uint64_t)raw, to, what, &whole));
+    return whole ? HBP_OK
+                 : fail_column(zip, file, offset, what, "'s columns do not decompress to what it says");
+}

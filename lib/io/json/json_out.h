@@ -1,0 +1,39 @@
+/* JSON written piece by piece into a file, the same bytes in every locale: plain text, numbers made of whole
+ * ones. */
+#ifndef HBP_IO_JSON_OUT_H
+#define HBP_IO_JSON_OUT_H
+
+#include <stdint.h>
+
+#include "io/file/atomic_file.h"
+
+typedef struct hbp__json_out {
+    hbp_context *context;
+    hbp__atomic_file *file;
+    hbp_status status; /* of the first write that failed; later ones do nothing */
+} hbp__json_out;
+
+/* Text as it is: punctuation, keys, words. */
+void hbp__json_put(hbp__json_out *out, const char *text);
+
+/* Any text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. The second writes what
+ * stands between the quotes. */
+void hbp__json_put_string(hbp__json_out *out, const char *text);
+void hbp__json_put_escaped(hbp__json_out *out, const char *text);
+
+void hbp__json_put_i64(hbp__json_out *out, int64_t value);
+void hbp__json_put_u64(hbp__json_out *out, uint64_t value);
+
+/* `text` and then the number: hbp__json_member(out, ",\"sp\":", 8). */
+void hbp__json_member(hbp__json_out *out, const char *text, int64_t value);
+
+/* Non-negative nanoseconds as microseconds, 1234.567. */
+void hbp__json_put_us(hbp__json_out *out, int64_t ns);
+
+/* Any double, so that it is read back bit for bit, in as few digits as do; null where it is no number. */
+void hbp__json_put_f64(hbp__json_out *out, double value);
+
+/* A non-negative share to six places, 0.012345. */
+void hbp__json_put_share(hbp__json_out *out, double share);
+
+#endif

@@ -1,0 +1,50 @@
+#include "io/pipeline/pipeline_file.h"
+
+#include <zlib.h>
+
+#include "data/pipeline/pipeline_run.h"
+#include "io/table/table_json.h"
+
+static hbp_status check_run(hbp_context *context, const void *run)
+{
+    return hbp__pipeline_run_check(context, run);
+}
+
+static uint64_t digest_run(const void *run)
+{
+    return hbp__pipeline_run_digest(run);
+}
+
+const hbp__table_format hbp__pipeline_run_format = {
+    .table = &hbp__pipeline_run_table,
+    .name = "hbp-pipeline-run",
+    .what = "a file of a pipeline's run",
+    .version = 1,
+    .digest_at = offsetof(hbp_pipeline_run, summary.digest),
+    .check = check_run,
+    .digest = digest_run,
+};
+
+hbp_status hbp_pipeline_run_save(hbp_context *context, const hbp_pipeline_run *run, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, run, "run"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    return hbp__table_save(context, &hbp__pipeline_run_format, run, path, Z_BEST_SPEED);
+}
+
+hbp_status hbp_pipeline_run_load(hbp_context *context, const char *path, hbp_pipeline_run **out)
+{
+    void *run = NULL;
+    HBP__ENTER_OUT(context, out);
+    HBP__TRY(hbp__table_load_path(context, &hbp__pipeline_run_format, path, &run));
+    *out = run;
+    return HBP_OK;
+}
+
+hbp_status hbp_pipeline_run_write_json(hbp_context *context, const hbp_pipeline_run *run, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, run, "run"));
+    return hbp__table_write_json(context, &hbp__pipeline_run_table, run, path);
+}

@@ -1,0 +1,12 @@
+/* Layers out of tables. */
+#ifndef HBP_IO_READ_LAYERS_H
+#define HBP_IO_READ_LAYERS_H
+
+#include "base/context.h"
+#include "hbp/layers.h"
+#include "io/file/stream.h"
+
+/* hbp_layers_read from a stream. */
+hbp_status hbp__layers_read_stream(hbp_context *context, hbp__stream *in, hbp_layers **out);
+
+#endif

@@ -1,0 +1,89 @@
+/* A task schedule as a Chrome trace: an event for each slice on each of its ranks, from 0 at the step's
+ * start. A rank's memory over time needs the graph, so its peak is in the schedule and not here. */
+#include "data/tasks/task_schedule.h"
+#include "io/json/trace_out.h"
+
+/* Colours by task, of the names that Chrome's viewer knows; Perfetto colours by name. */
+static const char *const colours[] = {"thread_state_running", "rail_response", "thread_state_iowait",
+                                      "cq_build_passed",      "rail_idle",     "rail_animation",
+                                      "generic_work",         "olive"};
+
+typedef struct tracing {
+    hbp__trace_out trace;
+    const hbp_task_schedule *schedule;
+    const int64_t *starts; /* [slices] */
+    const int64_t *ends;
+} tracing;
+
+static void write_event(tracing *t, int64_t slice, int64_t wave, int32_t rank)
+{
+    const hbp_task_schedule *s = t->schedule;
+    hbp__json_out *json = &t->trace.json;
+    int32_t m = s->slice_meta_ops[slice], task = s->meta_op_tasks[m];
+    hbp__trace_record(&t->trace, rank);
+    hbp__json_put(json, ",\"ph\":\"X\",\"cat\":");
+    hbp__json_put_string(json, s->task_names[task]);
+    hbp__json_put(json, ",\"cname\":\"");
+    hbp__json_put(json, colours[task % (int32_t)(sizeof colours / sizeof *colours)]);
+    hbp__json_put(json, "\"");
+    hbp__trace_times(&t->trace, t->starts[slice], t->ends[slice] - t->starts[slice]);
+    hbp__json_member(json, ",\"args\":{\"slice\":", slice);
+    hbp__json_member(json, ",\"wave\":", wave);
+    hbp__json_put(json, ",\"task\":");
+    hbp__json_put_string(json, s->task_names[task]);
+    hbp__json_member(json, ",\"meta_op\":", m);
+    hbp__json_member(json, ",\"gpus\":", s->slice_gpus[slice]);
+    hbp__json_member(json, ",\"first\":", s->slice_firsts[slice]);
+    hbp__json_member(json, ",\"operators\":", s->slice_operators[slice]);
+    hbp__json_put(json, "},\"name\":\"");
+    hbp__json_put_escaped(json, s->meta_op_names[m]);
+    hbp__json_member(json, " x ", s->slice_operators[slice]);
+    hbp__json_put(json, "\"}");
+}
+
+static hbp_status write_trace(hbp_context *context, tracing *t)
+{
+    const hbp_task_schedule *s = t->schedule;
+    hbp__trace_begin(&t->trace);
+    for (int64_t wave = 0; wave < s->waves && t->trace.json.status == HBP_OK; wave++) {
+        HBP__TRY(hbp__tick(context, "trace", wave, s->waves));
+        for (int64_t slice = s->wave_offsets[wave]; slice < s->wave_offsets[wave + 1]; slice++) {
+            int32_t group = s->slice_groups[slice];
+            for (int64_t i = s->group_offsets[group]; i < s->group_offsets[group + 1]; i++)
+                write_event(t, slice, wave, s->group_ranks[i]);
+        }
+    }
+    hbp__trace_end(&t->trace);
+    return t->trace.json.status;
+}
+
+static hbp_status check_times(hbp_context *context, const tracing *t)
+{
+    for (int64_t i = 0; i < t->schedule->slices; i++)
+        if (t->starts[i] < 0 || t->ends[i] < t->starts[i])
+            return hbp__fail(context, HBP_E_INVALID, "slice %lld runs from %lld to %lld ns", (long long)i,
+                             (long long)t->starts[i], (long long)t->ends[i]);
+    return HBP_OK;
+}
+
+hbp_status hbp_task_schedule_trace(hbp_context *context, const hbp_task_schedule *schedule,
+                                   const int64_t *starts, const int64_t *ends, const char *path)
+{
+    HBP__TRY(hbp__enter(context));
+    HBP__TRY(hbp__require(context, schedule, "schedule"));
+    HBP__TRY(hbp__require(context, path, "path"));
+    if (!starts != !ends)
+        return hbp__fail(context, HBP_E_INVALID, "%s of slices are given without %s",
+                         starts ? "starts" : "ends", starts ? "ends" : "starts");
+    hbp__atomic_file file;
+    const hbp_task_summary *summary = &schedule->summary;
+    tracing t = {.trace = {.json = {context, &file, HBP_OK},
+                           .ranks = summary->gpus,
+                           .domain_ranks = summary->domain_gpus},
+                 .schedule = schedule,
+                 .starts = starts ? starts : schedule->slice_starts,
+                 .ends = ends ? ends : schedule->slice_ends};
+    HBP__TRY(check_times(context, &t));
+    HBP__TRY(hbp__atomic_open(context, path, &file));
+    return hbp__atomic_end(context, &file, write_trace(context, &t));
+}

@@ -1,0 +1,130 @@
+/* One run after the other to the packs of a bin, least loaded first. */
+#include "pack/fill/deal.h"
+
+#include "base/checked.h"
+
+hbp_status hbp__fills_open(hbp_context *context, int64_t count, int64_t capacity, int64_t max_members,
+                           double token_ns, double square_ns, hbp__fills *fills)
+{
+    const hbp__memory *memory = &context->memory;
+    uint64_t rows = (uint64_t)count, bytes = rows * sizeof *fills->load;
+    *fills =
+        (hbp__fills){*memory, count, count, capacity, max_members, token_ns, square_ns, NULL, NULL, NULL};
+    fills->load = hbp__new(memory, rows, sizeof *fills->load);
+    fills->time_ns = hbp__new(memory, rows, sizeof *fills->time_ns);
+    fills->members = hbp__new(memory, rows, sizeof *fills->members);
+    if (!fills->load || !fills->time_ns || !fills->members)
+        return hbp__fail_memory(context, "the packs");
+    HBP__TRY(hbp__zero(context, fills->load, bytes));
+    HBP__TRY(hbp__zero(context, fills->time_ns, bytes));
+    return hbp__zero(context, fills->members, bytes);
+}
+
+void hbp__fills_close(hbp__fills *fills)
+{
+    hbp__delete(&fills->memory, fills->load);
+    hbp__delete(&fills->memory, fills->time_ns);
+    hbp__delete(&fills->memory, fills->members);
+    fills->load = fills->time_ns = fills->members = NULL;
+}
+
+/* Makes one column hold `rows` rows; 0 when memory is short. */
+static int widen(const hbp__memory *memory, int64_t **column, int64_t rows)
+{
+    int64_t *wider = hbp__renew(memory, *column, (uint64_t)rows, sizeof *wider);
+    if (!wider)
+        return 0;
+    *column = wider;
+    return 1;
+}
+
+int hbp__fills_grow(hbp__fills *fills)
+{
+    if (fills->count == fills->room_for) {
+        int64_t rows = fills->room_for + fills->room_for / 8 + 64;
+        if (!widen(&fills->memory, &fills->load, rows) || !widen(&fills->memory, &fills->time_ns, rows) ||
+            !widen(&fills->memory, &fills->members, rows))
+            return 0;
+        fills->room_for = rows;
+    }
+    int64_t p = fills->count++;
+    fills->load[p] = fills->time_ns[p] = fills->members[p] = 0;
+    return 1;
+}
+
+static int64_t item_ns(const hbp__fills *fills, const hbp__items *items, int64_t item)
+{
+    return hbp__round_i64(fills->token_ns * (double)items->size[item] +
+                          fills->square_ns * (double)hbp__items_squares(items, item));
+}
+
+void hbp__fills_put(hbp__fills *fills, const hbp__items *items, int64_t pack, int64_t item)
+{
+    fills->load[pack] += items->size[item];
+    fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], item_ns(fills, items, item));
+    fills->members[pack] += hbp__items_members(items, item);
+}
+
+/* Insertion sort by time, ties by pack: the order changes little from run to run. */
+static void sort_by_time(const hbp__fills *fills, uint32_t *order, int64_t width)
+{
+    for (int64_t i = 1; i < width; i++) {
+        uint32_t moving = order[i];
+        int64_t time = fills->time_ns[moving], at = i;
+        while (at > 0 && (fills->time_ns[order[at - 1]] > time ||
+                          (fills->time_ns[order[at - 1]] == time && order[at - 1] > moving))) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = moving;
+    }
+}
+
+/* A run of items alike, one for every pack, all with room: the order of packs stays as it is. */
+static int deal_alike(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t first,
+                      int64_t width, const uint32_t *order, uint32_t *pack_of)
+{
+    int64_t size = hbp__listing_size(listing, first);
+    for (int64_t j = 0; j < width; j++)
+        if (fills->load[order[j]] + size > fills->capacity || fills->members[order[j]] >= fills->max_members)
+            return 0;
+    int64_t ns = item_ns(fills, items, hbp__listing_item(listing, first));
+    for (int64_t j = 0; j < width; j++) {
+        uint32_t pack = order[j];
+        fills->load[pack] += size;
+        fills->time_ns[pack] = hbp__add_saturating(fills->time_ns[pack], ns);
+        fills->members[pack]++;
+        pack_of[first + j] = pack;
+    }
+    return 1;
+}
+
+int64_t hbp__deal_run(hbp__fills *fills, const hbp__items *items, const hbp__listing *listing, int64_t run,
+                      int64_t width, uint32_t *order, uint32_t *pack_of)
+{
+    int64_t first = run * width, end = hbp__min_i64(first + width, listing->count);
+    if (!items->next && end - first == width &&
+        hbp__listing_size(listing, first) == hbp__listing_size(listing, end - 1) &&
+        deal_alike(fills, items, listing, first, width, order, pack_of))
+        return 0;
+    int64_t lost = 0, used = 0;
+    sort_by_time(fills, order, width);
+    /* Packs [0, used) of the order have had their item of this run. */
+    for (int64_t k = first; k < end; k++) {
+        int64_t item = hbp__listing_item(listing, k), j = used;
+        while (j < width && !hbp__fills_fits(fills, items, order[j], item))
+            j++;
+        if (j == width) {
+            pack_of[k] = HBP__NO_PACK;
+            lost++;
+            continue;
+        }
+        uint32_t pack = order[j];
+        for (; j > used; j--)
+            order[j] = order[j - 1];
+        order[used++] = pack;
+        hbp__fills_put(fills, items, pack, item);
+        pack_of[k] = pack;
+    }
+    return lost;
+}

@@ -1,0 +1,39 @@
+/* The ways of filling packs, one file each; hbp_greedy_fill chooses. All keep ties together, pad each sample
+ * to `sequence_multiple` and each pack to `pack_multiple` (0: 1), and lose no sample. */
+#ifndef HBP_PACK_FILL_H
+#define HBP_PACK_FILL_H
+
+#include "base/context.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/groups.h"
+#include "data/packs/packs.h"
+
+/* The fewest packs: each group packed tightly, its gaps filled best fit from the shorter groups. */
+hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out);
+
+/* As published (HBP, Algorithms 2, 5 and 6): iterative fill, then first-fit greedy fill of the gaps. */
+hbp_status hbp__fill_paper(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                           const hbp_fill_options *options, hbp_packs **out);
+
+/* The library's own: packs of a micro-batch alike, every step a mix of the data. Leaves measuring to its
+ * caller. */
+hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                              const hbp_fill_options *options, hbp_packs **out);
+
+/* The largest sequence or pack multiple: no alignment in use comes near it. */
+#define HBP__MAX_MULTIPLE (1 << 20)
+
+/* What a pack of each group may hold with these options: capacity[g], its tokens rounded down to the pack
+ * multiple, and largest[g], the largest padded item that belongs to group g or a shorter one. `options` has
+ * no zeros left. */
+void hbp__fill_limits(const hbp_groups *groups, const hbp_fill_options *options, int64_t *capacity,
+                      int64_t *largest);
+
+/* Completes filled packs: what each holds, and a lower bound on the packs of each group, the tokens of its
+ * samples, each padded, over what a pack holds (or the bound that is there, if it is better). HBP_OK or
+ * HBP_E_CANCELLED. */
+hbp_status hbp__packs_finish(hbp_context *context, const hbp_groups *groups, const hbp_fill_options *options,
+                             hbp_packs *packs);
+
+#endif

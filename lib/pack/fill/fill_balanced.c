@@ -1,0 +1,518 @@
+/* The library's own fill.
+ *
+ * Input: items ascending in size, groups. Output: packs of every group, such that the packs of a micro-batch
+ * agree in tokens and in squares, and each is a draw from the whole distribution.
+ *
+ * For each group from the longest down:
+ *   1. its own items, in descending order, are cut into runs of `width` consecutive ones (a multiple of the
+ * packs in a micro-batch), and runs are spread over bins of `width` packs by worst fit decreasing (spread.h).
+ * A run's items are alike, so the packs of a bin are alike; and worst fit decreasing deals every stretch of
+ * the distribution over all bins, so that bins are alike too;
+ *   2. what room is left is filled from shorter groups by a systematic sample of them, every n-th item of the
+ * sorted list, so that a long pack's filling is a small copy of the short data; spread the same way;
+ *   3. each bin is dealt to its packs (deal.h); then single items of shorter groups close the last gaps.
+ *
+ * Complexity: O(n + (n / width) log(n / width)) for n items. The number of packs is the least whole number of
+ * bins that the spread succeeds with; the bound is ceil(tokens / capacity). Oracle: brute force on tiny
+ * inputs for the bound, properties on random ones (tests/pack/test_fill_balanced.c). */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "data/packs/items.h"
+#include "hbp/packs.h"
+#include "pack/fill/deal.h"
+#include "pack/fill/fill.h"
+#include "pack/fill/item_fill.h"
+#include "pack/fill/spread.h"
+#include "pack/tuning.h"
+#include "solve/gap_index.h"
+
+/* Items to spread and deal, and where each went. */
+typedef struct source {
+    hbp__listing listing;
+    uint32_t *bin_of;   /* [runs] */
+    uint32_t *run_at;   /* [runs] runs in the order of their bins */
+    int64_t *bin_start; /* [bins + 1] into run_at */
+    uint32_t *pack_of;  /* [listing.count] */
+    int64_t runs;
+} source;
+
+/* An item put into a pack outside of any run. */
+typedef struct stray {
+    uint32_t pack;
+    uint32_t item;
+} stray;
+
+typedef struct balanced {
+    hbp_context *context;
+    const hbp_groups *groups;
+    hbp_fill_options options;
+    hbp__items items;
+    uint8_t *taken; /* [items] set for those that a longer group took; NULL with one group */
+    hbp_packs *packs;
+    int64_t done; /* samples written */
+    /* The group at hand: */
+    int64_t group;
+    int64_t low; /* its own items are [low, items.count) */
+    int64_t width;
+    hbp__bins bins;
+    hbp__fills fills;
+    source own;
+    source filler;
+    uint32_t *filler_item;
+    stray *strays;
+    int64_t stray_count;
+    int64_t stray_room;
+} balanced;
+
+static hbp_status no_memory(const balanced *b)
+{
+    return hbp__fail_memory(b->context, "the packs");
+}
+
+/* After takes. */
+static hbp_status check(const balanced *b)
+{
+    return hbp__scratch_check(b->context, "the packs");
+}
+
+static hbp_status source_open(balanced *b, const hbp__listing *listing, source *s)
+{
+    hbp_context *context = b->context;
+    s->listing = *listing;
+    s->runs = hbp__ceil_div(listing->count, b->width);
+    s->bin_of = hbp__take(context, (uint64_t)s->runs, sizeof *s->bin_of);
+    s->run_at = hbp__take(context, (uint64_t)s->runs, sizeof *s->run_at);
+    s->pack_of = hbp__take(context, (uint64_t)listing->count, sizeof *s->pack_of);
+    return check(b);
+}
+
+/* Lists the runs of each bin, in the order of the listing, by counting. Runs without a bin lose their items.
+ */
+static hbp_status source_index(balanced *b, source *s)
+{
+    s->bin_start = hbp__take_zero(b->context, (uint64_t)b->bins.count + 2, sizeof *s->bin_start);
+    HBP__TRY(check(b));
+    int64_t *start = s->bin_start + 1; /* shifted by one, so that filling leaves the starts in place */
+    for (int64_t r = 0; r < s->runs; r++) {
+        if (s->bin_of[r] != HBP__NO_BIN) {
+            start[s->bin_of[r] + 1]++;
+            continue;
+        }
+        for (int64_t k = r * b->width; k < hbp__min_i64((r + 1) * b->width, s->listing.count); k++)
+            s->pack_of[k] = HBP__NO_PACK;
+    }
+    for (int64_t i = 1; i <= b->bins.count; i++)
+        start[i] += start[i - 1];
+    for (int64_t r = 0; r < s->runs; r++)
+        if (s->bin_of[r] != HBP__NO_BIN)
+            s->run_at[start[s->bin_of[r]]++] = (uint32_t)r;
+    return HBP_OK;
+}
+
+/* What grows is no scratch. */
+static void group_close(balanced *b)
+{
+    hbp__fills_close(&b->fills);
+    hbp__delete(&b->context->memory, b->strays);
+    b->strays = NULL;
+    b->stray_count = b->stray_room = 0;
+}
+
+static hbp_status add_stray(balanced *b, int64_t pack, int64_t item)
+{
+    if (b->stray_count == b->stray_room) {
+        int64_t room = b->stray_room * 2 + 256;
+        stray *wider = hbp__renew(&b->context->memory, b->strays, (uint64_t)room, sizeof *wider);
+        if (!wider)
+            return no_memory(b);
+        b->strays = wider;
+        b->stray_room = room;
+    }
+    b->strays[b->stray_count++] = (stray){(uint32_t)pack, (uint32_t)item};
+    hbp__fills_put(&b->fills, &b->items, pack, item);
+    return HBP_OK;
+}
+
+/* The fewest packs that the own items can need: by tokens, by items over half a pack, by members. */
+static hbp_status least_packs(const balanced *b, int64_t capacity, int64_t max_members, int64_t *least)
+{
+    int64_t tokens = 0, halves = 0, members = b->items.count - b->low;
+    for (int64_t i = b->low; i < b->items.count; i++) {
+        tokens += b->items.size[i];
+        halves += b->items.size[i] > capacity / 2;
+    }
+    if (b->items.next) {
+        members = 0;
+        for (int64_t i = b->low; i < b->items.count; i++) {
+            HBP__TRY(hbp__tick_row(b->context, "fill", i, b->items.count));
+            members += hbp__items_members(&b->items, i);
+        }
+    }
+    *least = hbp__max_i64(hbp__ceil_div(tokens, capacity),
+                          hbp__max_i64(halves, hbp__ceil_div(members, max_members)));
+    return HBP_OK;
+}
+
+/* One try with `count` bins: returns whether every run found one; b->bins is left as the try left it, the
+ * only scratch past `mark`. */
+static hbp_status try_spread(balanced *b, int64_t mark, int64_t count, int64_t capacity, int64_t max_members,
+                             int *placed)
+{
+    HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+    hbp__scratch_release(b->context, mark);
+    HBP__TRY(hbp__bins_open(b->context, count, b->width, capacity, max_members, &b->bins));
+    int64_t lost;
+    HBP__TRY(hbp__bins_spread(&b->bins, &b->own.listing, b->own.bin_of, &lost));
+    *placed = lost == 0;
+    return HBP_OK;
+}
+
+/* Spreads the own items over as few bins as it takes, found by galloping from the least and then halving;
+ * leaves b->bins with what room is left. */
+static hbp_status spread_own(balanced *b, int64_t capacity, int64_t max_members)
+{
+    int64_t least, mark = hbp__scratch_mark(b->context);
+    HBP__TRY(least_packs(b, capacity - capacity / HBP__FILL_SLACK, max_members, &least));
+    least = hbp__ceil_div(least, b->width);
+    int64_t failed = least - 1, count = least, stride = hbp__ceil_div(least, 1000);
+    int placed = 0;
+    HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
+    while (!placed && count < HBP__FILL_MOST_BINS * least) {
+        failed = count;
+        count += stride;
+        stride *= 2;
+        HBP__TRY(try_spread(b, mark, count, capacity, max_members, &placed));
+    }
+    for (int halving = 0; placed && halving < HBP__FILL_MAX_HALVINGS && count - failed > 1; halving++) {
+        int64_t middle = failed + (count - failed) / 2;
+        HBP__TRY(try_spread(b, mark, middle, capacity, max_members, &placed));
+        if (placed)
+            count = middle;
+        else
+            failed = middle;
+        placed = 1;
+    }
+    return b->bins.count == count ? HBP_OK : try_spread(b, mark, count, capacity, max_members, &placed);
+}
+
+/* Draws from the shorter items [0, low) about as many tokens as the bins have free: every n-th of them, n
+ * being the tokens there are over the tokens wanted. Items are drawn from the longest down. */
+static hbp_status draw_filler(balanced *b, int64_t *count)
+{
+    int64_t free_tokens = 0, tokens = 0;
+    for (int64_t i = 0; i < b->bins.count; i++)
+        free_tokens += b->bins.gap[i];
+    for (int64_t i = 0; i < b->low; i++)
+        tokens += b->items.size[i];
+    double stride = free_tokens >= tokens ? 1 : (double)tokens / (double)hbp__max_i64(1, free_tokens);
+    *count = (int64_t)((double)b->low / stride);
+    b->filler_item = hbp__take(b->context, (uint64_t)*count, sizeof *b->filler_item);
+    HBP__TRY(check(b));
+    for (int64_t k = 0; k < *count; k++) {
+        int64_t from_top = hbp__min_i64((int64_t)(((double)k + 0.5) * stride), b->low - 1);
+        b->filler_item[k] = (uint32_t)(b->low - 1 - from_top);
+    }
+    return HBP_OK;
+}
+
+static hbp_status spread_filler(balanced *b)
+{
+    int64_t count = 0;
+    HBP__TRY(draw_filler(b, &count));
+    hbp__listing listing = {b->items.size, b->filler_item, 0, count};
+    HBP__TRY(source_open(b, &listing, &b->filler));
+    int64_t lost;
+    HBP__TRY(hbp__bins_spread(&b->bins, &listing, b->filler.bin_of, &lost));
+    return source_index(b, &b->filler);
+}
+
+/* Deals a source's runs, bin by bin. Items that a bin's packs have no room for keep HBP__NO_PACK. */
+static hbp_status deal_source(balanced *b, source *s)
+{
+    int64_t mark = hbp__scratch_mark(b->context);
+    uint32_t *order = hbp__take(b->context, (uint64_t)b->width, sizeof *order);
+    HBP__TRY(check(b));
+    for (int64_t bin = 0; bin < b->bins.count; bin++) {
+        for (int64_t j = 0; j < b->width; j++)
+            order[j] = (uint32_t)(bin * b->width + j);
+        for (int64_t i = s->bin_start[bin]; i < s->bin_start[bin + 1]; i++)
+            hbp__deal_run(&b->fills, &b->items, &s->listing, s->run_at[i], b->width, order, s->pack_of);
+        if (bin % 256 == 0)
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+    }
+    hbp__scratch_release(b->context, mark);
+    return HBP_OK;
+}
+
+/* Puts pack `p` into the index of gaps, unless it holds as many samples as it may. */
+static void index_pack(const balanced *b, hbp__gap_index *index, int64_t p)
+{
+    if (b->fills.members[p] < b->fills.max_members)
+        hbp__gap_index_add(index, (uint32_t)p, b->fills.capacity - b->fills.load[p]);
+}
+
+/* A pack for an item that no deal had room for: best fit, else the newest pack, else a new one. */
+static hbp_status place_item(balanced *b, hbp__gap_index *index, int64_t item)
+{
+    uint32_t found = hbp__gap_index_take(index, b->items.size[item]);
+    if (found != HBP__NO_GAP && hbp__fills_fits(&b->fills, &b->items, found, item)) {
+        HBP__TRY(add_stray(b, found, item));
+        index_pack(b, index, found);
+        return HBP_OK;
+    }
+    int64_t fresh = b->fills.count - 1;
+    if (fresh >= b->bins.count * b->width && hbp__fills_fits(&b->fills, &b->items, fresh, item))
+        return add_stray(b, fresh, item);
+    fresh++;
+    if (!hbp__fills_grow(&b->fills))
+        return no_memory(b);
+    if (!hbp__fills_fits(&b->fills, &b->items, fresh, item))
+        return hbp__items_refuse_tied(b->context, &b->items, item, b->fills.max_members);
+    return add_stray(b, fresh, item);
+}
+
+/* Own items that found no pack in their bin. */
+static hbp_status place_lost(balanced *b)
+{
+    const hbp__listing *listing = &b->own.listing;
+    int64_t lost = 0, tokens = 0, most = 0, least = INT64_MAX;
+    for (int64_t k = 0; k < listing->count; k++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", k, listing->count));
+        if (b->own.pack_of[k] == HBP__NO_PACK) {
+            lost++;
+            tokens += hbp__listing_size(listing, k);
+        }
+    }
+    if (!lost)
+        return HBP_OK;
+    for (int64_t p = 0; p < b->fills.count; p++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", p, b->fills.count));
+        least = hbp__min_i64(least, b->fills.capacity - b->fills.load[p]);
+        most = hbp__max_i64(most, b->fills.capacity - b->fills.load[p]);
+    }
+    hbp__gap_index index;
+    hbp_status status = HBP_OK;
+    if (!hbp__gap_index_open(&b->context->memory, b->fills.count, hbp__max_i64(least - tokens, 0), most,
+                             &index))
+        status = no_memory(b);
+    for (int64_t p = b->fills.count; status == HBP_OK && p-- > 0;) {
+        index_pack(b, &index, p);
+        status = hbp__tick_row(b->context, "fill", p, b->fills.count);
+    }
+    for (int64_t k = 0; k < listing->count && status == HBP_OK; k++) {
+        if (b->own.pack_of[k] == HBP__NO_PACK)
+            status = place_item(b, &index, hbp__listing_item(listing, k));
+        if (status == HBP_OK)
+            status = hbp__tick_row(b->context, "fill", k, listing->count);
+    }
+    hbp__gap_index_close(&index);
+    return status;
+}
+
+/* The nearest item at or below `i` that nobody took: 1 + its index, 0 for none. left[] shortcuts past taken
+ * ones. */
+static uint32_t untaken_from(uint32_t *left, uint32_t i)
+{
+    while (left[i] != i) {
+        left[i] = left[left[i]];
+        i = left[i];
+    }
+    return i;
+}
+
+/* Items [0, n) of size at most `size`. */
+static int64_t items_up_to(const hbp__items *items, int64_t n, int64_t size)
+{
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if (items->size[middle] <= size)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* Closes the last gaps of the packs: as long as something fits, the largest shorter item that does. */
+static hbp_status top_up(balanced *b)
+{
+    int64_t mark = hbp__scratch_mark(b->context);
+    uint32_t *left = hbp__take(b->context, (uint64_t)b->low + 1, sizeof *left);
+    HBP__TRY(check(b));
+    for (int64_t i = 0; i <= b->low; i++) {
+        HBP__TRY(hbp__tick_row(b->context, "fill", i, b->low));
+        left[i] = (uint32_t)(i && b->taken[i - 1] ? i - 1 : i);
+    }
+    for (int64_t p = 0; p < b->fills.count; p++) {
+        while (b->fills.members[p] < b->fills.max_members) {
+            int64_t gap = b->fills.capacity - b->fills.load[p];
+            uint32_t found = untaken_from(left, (uint32_t)items_up_to(&b->items, b->low, gap));
+            if (!found || !hbp__fills_fits(&b->fills, &b->items, p, found - 1))
+                break;
+            b->taken[found - 1] = 1;
+            left[found] = found - 1;
+            HBP__TRY(add_stray(b, p, found - 1));
+        }
+        if (p % 4096 == 0)
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+    }
+    hbp__scratch_release(b->context, mark);
+    return HBP_OK;
+}
+
+static void write_item(balanced *b, int64_t *cursor, uint32_t pack, int64_t item)
+{
+    if (b->packs->brief)
+        b->packs->brief[cursor[pack]] = b->items.size[item] <= UINT16_MAX ? (uint16_t)b->items.size[item] : 0;
+    cursor[pack] += hbp__items_write(&b->items, item, b->packs->sample + cursor[pack]);
+    b->items.size[item] = 0; /* written; compacted away at the end of the group */
+}
+
+/* Writes one source bin by bin, so that writes stay close together. */
+static hbp_status write_source(balanced *b, const source *s, int64_t *cursor)
+{
+    int64_t runs = s->bin_start[b->bins.count];
+    for (int64_t i = 0; i < runs; i++) {
+        int64_t first = s->run_at[i] * b->width, end = hbp__min_i64(first + b->width, s->listing.count);
+        for (int64_t k = first; k < end; k++)
+            if (s->pack_of[k] != HBP__NO_PACK)
+                write_item(b, cursor, s->pack_of[k], hbp__listing_item(&s->listing, k));
+        if (i % 4096 == 0)
+            HBP__TRY(hbp__tick(b->context, "fill", b->done, b->packs->samples));
+    }
+    return HBP_OK;
+}
+
+/* Appends the group's packs to the result, without empty ones. */
+static hbp_status write_packs(balanced *b)
+{
+    if (!hbp__packs_reserve(b->packs, b->packs->count + b->fills.count))
+        return no_memory(b);
+    int64_t *cursor = hbp__take(b->context, (uint64_t)b->fills.count, sizeof *cursor);
+    HBP__TRY(check(b));
+    hbp_packs *packs = b->packs;
+    for (int64_t p = 0; p < b->fills.count; p++) {
+        cursor[p] = b->done;
+        if (!b->fills.members[p])
+            continue;
+        b->done += b->fills.members[p];
+        packs->group[packs->count++] = (int32_t)b->group;
+        packs->offsets[packs->count] = b->done;
+    }
+    HBP__TRY(write_source(b, &b->own, cursor));
+    if (b->low > 0)
+        HBP__TRY(write_source(b, &b->filler, cursor));
+    for (int64_t i = 0; i < b->stray_count; i++)
+        write_item(b, cursor, b->strays[i].pack, b->strays[i].item);
+    return HBP_OK;
+}
+
+/* Drops written items from the list; the rest keeps its order. */
+static void compact(balanced *b)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < b->low; i++) {
+        if (!b->items.size[i])
+            continue;
+        b->items.size[kept] = b->items.size[i];
+        b->items.sample[kept++] = b->items.sample[i];
+    }
+    b->items.count = kept;
+    if (b->taken)
+        memset(b->taken, 0, (size_t)kept);
+}
+
+/* Packs of a bin: those of a micro-batch, doubled until they are HBP__FILL_MIN_WIDTH while rounding `least`
+ * packs up to whole bins still adds little. */
+static int64_t bin_width(int64_t packs, int64_t least)
+{
+    int64_t width = packs;
+    while (width < HBP__FILL_MIN_WIDTH && least >= 2 * width * HBP__FILL_MIN_BINS)
+        width *= 2;
+    return width;
+}
+
+static hbp_status fill_group(balanced *b, int64_t capacity)
+{
+    const hbp_groups *groups = b->groups;
+    int64_t g = b->group, max_members = b->options.max_samples ? b->options.max_samples : INT64_MAX / 2;
+    int64_t least;
+    HBP__TRY(least_packs(b, capacity, max_members, &least));
+    b->width = bin_width(groups->packs[g], least);
+    hbp__listing own = {b->items.size, NULL, b->items.count, b->items.count - b->low};
+    HBP__TRY(source_open(b, &own, &b->own));
+    HBP__TRY(spread_own(b, capacity, max_members));
+    HBP__TRY(source_index(b, &b->own));
+    if (b->low > 0)
+        HBP__TRY(spread_filler(b));
+    HBP__TRY(hbp__fills_open(b->context, b->bins.count * b->width, capacity, max_members, groups->token_ns[g],
+                             groups->square_ns[g], &b->fills));
+    HBP__TRY(deal_source(b, &b->own));
+    HBP__TRY(place_lost(b));
+    if (b->low > 0) {
+        HBP__TRY(deal_source(b, &b->filler));
+        for (int64_t k = 0; k < b->filler.listing.count; k++)
+            if (b->filler.pack_of[k] != HBP__NO_PACK)
+                b->taken[hbp__listing_item(&b->filler.listing, k)] = 1;
+        HBP__TRY(top_up(b));
+    }
+    HBP__TRY(write_packs(b));
+    compact(b);
+    return HBP_OK;
+}
+
+static hbp_status fill_groups(balanced *b, const int64_t *capacity, const int64_t *largest)
+{
+    const hbp_groups *groups = b->groups;
+    for (int64_t g = groups->count - 1; g >= 0; g--) {
+        b->group = g;
+        b->low = g ? items_up_to(&b->items, b->items.count, largest[g - 1]) : 0;
+        int64_t mark = hbp__scratch_mark(b->context);
+        hbp_status status = b->low < b->items.count ? fill_group(b, capacity[g]) : HBP_OK;
+        group_close(b);
+        HBP__TRY(status);
+        hbp__scratch_release(b->context, mark);
+    }
+    return HBP_OK;
+}
+
+static hbp_status fill_all(balanced *b, const hbp_lengths *lengths)
+{
+    const hbp_groups *groups = b->groups;
+    const hbp_fill_options *options = &b->options;
+    int64_t capacity[HBP__MAX_GROUPS], largest[HBP__MAX_GROUPS];
+    hbp__fill_limits(groups, options, capacity, largest);
+    HBP__TRY(hbp__items_open(b->context, lengths, options->sequence_multiple, largest[groups->count - 1],
+                             options->seed, options->epoch, &b->items));
+    uint64_t count = (uint64_t)b->items.count;
+    b->taken = groups->count > 1 ? hbp__take_zero(b->context, count, sizeof *b->taken) : NULL;
+    HBP__TRY(check(b));
+    b->packs = hbp__packs_new(b->context, lengths, 0);
+    /* An item's size is its sample's length when nothing is tied or padded. */
+    int plain = !b->items.next && options->sequence_multiple == 1;
+    if (b->packs && plain)
+        b->packs->brief = hbp__new(&b->context->memory, count, sizeof *b->packs->brief);
+    if (!b->packs || (plain && !b->packs->brief))
+        return no_memory(b);
+    return fill_groups(b, capacity, largest);
+}
+
+hbp_status hbp__fill_balanced(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                              const hbp_fill_options *options, hbp_packs **out)
+{
+    balanced b;
+    memset(&b, 0, sizeof b);
+    b.context = context;
+    b.groups = groups;
+    b.options = *options;
+    hbp_status status = fill_all(&b, lengths);
+    hbp__items_close(&b.items);
+    if (status == HBP_OK)
+        *out = b.packs;
+    else
+        hbp_packs_free(b.packs);
+    return status;
+}

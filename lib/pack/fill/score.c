@@ -1,0 +1,37 @@
+/* The sum of slowest packs, each group sorted by time. */
+#include "pack/fill/score.h"
+
+#include "base/checked.h"
+#include "base/scratch.h"
+#include "base/sort.h"
+
+hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                            double step_ns, int64_t *ns)
+{
+    uint64_t rows = (uint64_t)packs->count;
+    int64_t mark = hbp__scratch_mark(context);
+    int64_t *time = hbp__take(context, rows, sizeof *time);
+    uint32_t *order = hbp__take(context, rows, sizeof *order);
+    HBP__TRY(hbp__scratch_check(context, "the score of packs"));
+    *ns = 0;
+    for (int64_t g = 0; g < groups->count; g++) {
+        int64_t count = 0;
+        HBP__TRY(hbp__tick(context, "score", g, groups->count));
+        for (int64_t p = 0; p < packs->count; p++) {
+            HBP__TRY(hbp__tick_row(context, "score", p, packs->count));
+            if (packs->group[p] != g)
+                continue;
+            order[count++] = (uint32_t)p;
+            time[p] = hbp__round_i64(groups->token_ns[g] * (double)packs->padded[p] +
+                                     groups->square_ns[g] * (double)packs->squares[p] + groups->fixed_ns[g]);
+        }
+        HBP__TRY(hbp__order_by_i64(context, time, order, count, "the score of packs"));
+        for (int64_t i = count - 1; i >= 0; i -= groups->packs[g])
+            *ns = hbp__add_saturating(*ns, time[order[i]]);
+        int64_t micro_batches = hbp__ceil_div(count, groups->packs[g]);
+        int64_t steps = hbp__ceil_div(micro_batches, groups->micro_batches[g]);
+        *ns = hbp__add_saturating(*ns, hbp__mul_saturating(steps, hbp__round_i64(step_ns)));
+    }
+    hbp__scratch_release(context, mark);
+    return HBP_OK;
+}

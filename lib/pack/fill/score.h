@@ -1,0 +1,14 @@
+/* What an epoch over given packs takes once they are balanced: the sum over micro-batches of the slowest
+ * pack. */
+#ifndef HBP_PACK_SCORE_H
+#define HBP_PACK_SCORE_H
+
+#include "base/context.h"
+#include "data/packs/packs.h"
+
+/* Sorts each group's packs by time, which makes the sum of the slowest in each micro-batch least, and adds
+ * up, with `step_ns` for every step. In ns. O(packs). */
+hbp_status hbp__packs_score(hbp_context *context, const hbp_packs *packs, const hbp_groups *groups,
+                            double step_ns, int64_t *ns);
+
+#endif

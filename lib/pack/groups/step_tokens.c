@@ -1,0 +1,126 @@
+/* The tokens of a step where the caller gives none. */
+#include "pack/groups/hierarchy.h"
+#include "pack/tuning.h"
+
+/* Packs of `length` tokens, one on every SP group of the degree with the least time: *packs of them. 0 when
+ * no degree holds one. Degrees that stay on fast links come first: a better network should not make steps
+ * smaller. The published rule knows no links. */
+static int best_degree(const hbp_cost *cost, const hbp__level_limits *limits, int32_t mode,
+                       double squares_per_token, int64_t length, int64_t *packs)
+{
+    double best_ns = -1;
+    for (int32_t row = 0; row < cost->terms.degrees; row++) {
+        hbp__level level;
+        if (mode != HBP_GROUPS_PAPER && best_ns >= 0 && cost->degree[row] > cost->terms.domain_ranks)
+            break;
+        if (!hbp__level_allow(cost, limits, cost->degree[row], length, 1, &level))
+            continue;
+        double ns = (double)level.sp * hbp__cost_ns(cost, row, level.recompute, (double)length,
+                                                    squares_per_token * (double)length, 0);
+        if (best_ns < 0 || ns < best_ns) {
+            best_ns = ns;
+            *packs = level.packs;
+        }
+    }
+    return best_ns >= 0;
+}
+
+/* Tokens on a rank at which a token takes least: what a pack pays once is then shared by many, and no more
+ * layers are recomputed than that is worth. Those are capacities: between two of them every token more is a
+ * gain, until what is paid once is a HBP__STEP_ONCE_SHARE of the time. */
+static int64_t best_rank_tokens(const hbp_cost *cost, const hbp__level_limits *limits)
+{
+    double best_ns = -1;
+    int64_t best = 0;
+    for (int32_t row = 0; row < cost->terms.degrees; row++)
+        for (int32_t c = 0; c <= cost->terms.layers; c++) {
+            int64_t sp = cost->degree[row];
+            int64_t length = hbp__cost_capacity(cost, row, c, 0);
+            length = hbp__min_i64(length, limits->max_length);
+            if (limits->tokens_per_rank < length / sp)
+                length = limits->tokens_per_rank * sp;
+            length = length / limits->pack_multiple * limits->pack_multiple;
+            if (length < 1)
+                continue;
+            double tokens = (double)length;
+            double ns = (double)sp * hbp__cost_ns(cost, row, c, tokens, 0, 0) / tokens;
+            if (best_ns < 0 || ns < best_ns) {
+                double once = hbp__cost_ns(cost, row, c, 0, 0, 0), each = ns / (double)sp - once / tokens;
+                double enough = (HBP__STEP_ONCE_SHARE - 1) * once;
+                best_ns = ns;
+                best = enough < each * tokens ? hbp__round_i64(enough / each) / sp : length / sp;
+            }
+        }
+    return best;
+}
+
+/* Rank-time of a token, without attention, where each rank has so many; -1 where no degree holds them. */
+static double token_ns(const hbp_cost *cost, const hbp__level_limits *limits, int64_t rank_tokens)
+{
+    double best_ns = -1;
+    for (int32_t row = 0; row < cost->terms.degrees && rank_tokens <= limits->tokens_per_rank; row++) {
+        int32_t sp = cost->degree[row];
+        int64_t length = hbp__mul_saturating(rank_tokens, sp);
+        int32_t c = length <= limits->max_length ? hbp__cost_fewest_layers(cost, row, length, 0) : -1;
+        if (c < 0)
+            continue;
+        double ns = hbp__cost_ns(cost, row, c, (double)length, 0, 0) / (double)rank_tokens;
+        if (best_ns < 0 || ns < best_ns)
+            best_ns = ns;
+    }
+    return best_ns;
+}
+
+/* The larger of a micro-batch of longest packs and the best tokens of all ranks; few of the former are made
+ * whole, to the nearest number. A step of longest packs that is no whole number of micro-batches of the best
+ * tokens, nor within the slack of one, nor cut well by another number, is made one. */
+static int64_t whole_batches(const hbp_cost *cost, const hbp__level_limits *limits, int64_t batch,
+                             int64_t best)
+{
+    int64_t all = hbp__mul_saturating(best, cost->terms.ranks);
+    if (all > batch)
+        return all / batch < HBP__STEP_WHOLE ? (all + batch / 2) / batch * batch : all;
+    if (best < 1)
+        return batch;
+    int64_t fewer = batch / all, rank_tokens = hbp__ceil_div(batch, cost->terms.ranks);
+    if (fewer * all >= batch - batch / 100 * limits->step_slack)
+        return batch;
+    double least = token_ns(cost, limits, best) * (100 + HBP__STEP_MOST_LOSS) / 100;
+    for (int64_t count = fewer; count <= fewer + 1; count++) {
+        double ns = token_ns(cost, limits, hbp__ceil_div(rank_tokens, count));
+        if (ns >= 0 && ns <= least)
+            return batch;
+    }
+    return hbp__mul_saturating(fewer + 1, all);
+}
+
+hbp_status hbp__groups_step_tokens(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                                   const hbp_groups_options *options, const hbp__level_limits *limits,
+                                   int64_t longest, int64_t *tokens)
+{
+    hbp__level_limits any_step = *limits;
+    double squares_per_token = lengths->sum_squares / (double)lengths->tokens;
+    int64_t length = options->max_length, packs = 0;
+    any_step.tokens_per_step = INT64_MAX;
+    int fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
+    if (!fits && options->mode != HBP_GROUPS_PAPER) {
+        length = hbp__round_up(longest, limits->pack_multiple);
+        fits = best_degree(cost, &any_step, options->mode, squares_per_token, length, &packs);
+    }
+    int64_t per_rank = fits ? 0 : hbp__cost_least_per_rank(cost, length);
+    if (!fits && limits->tokens_per_rank < INT64_MAX && per_rank < INT64_MAX)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "no SP degree holds a pack of %lld tokens on %d rank(s) in memory and within "
+                         "tokens_per_rank, which is %lld (%lld would do)",
+                         (long long)length, (int)cost->terms.ranks, (long long)limits->tokens_per_rank,
+                         (long long)per_rank);
+    if (!fits)
+        return hbp__fail(context, HBP_E_INFEASIBLE,
+                         "no SP degree holds a pack of %lld tokens on %d rank(s), even with every layer "
+                         "recomputed",
+                         (long long)length, (int)cost->terms.ranks);
+    *tokens = hbp__mul_saturating(length, packs);
+    if (options->mode != HBP_GROUPS_PAPER)
+        *tokens = whole_batches(cost, limits, *tokens, best_rank_tokens(cost, limits));
+    return HBP_OK;
+}

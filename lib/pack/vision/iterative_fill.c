@@ -1,0 +1,116 @@
+/* hbp_iterative_fill: checks the options and chooses the fill. */
+#include "hbp/iterative_fill.h"
+
+#include "base/checked.h"
+#include "base/options.h"
+#include "base/scratch.h"
+#include "data/packs/packs.h"
+#include "pack/fill/fill.h"
+#include "pack/vision/iterative_reference.h"
+#include "pack/vision/vector_fill.h"
+
+enum { ROUNDS = 50, FULL_SLACK = 128 };
+
+void hbp_iterative_fill_options_init(hbp_iterative_fill_options *options, uint32_t struct_size)
+{
+    hbp__struct_init(options, struct_size);
+}
+
+static hbp_status check_budgets(hbp_context *context, const hbp_lengths *lengths,
+                                hbp_iterative_fill_options *o)
+{
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_tokens, 1, HBP_MAX_LENGTH);
+    if (!lengths->vision)
+        o->max_vision = HBP_MAX_VISION;
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, max_vision, 1, HBP_MAX_VISION);
+    if (o->full_tokens < 0 || o->full_vision < 0)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: full_%s is %lld; it must be 0 or more",
+                         o->full_tokens < 0 ? "tokens" : "vision",
+                         (long long)(o->full_tokens < 0 ? o->full_tokens : o->full_vision));
+    /* With a budget under the slack every pack is full, as in the authors' program. */
+    if (!o->full_tokens)
+        o->full_tokens = o->max_tokens - FULL_SLACK;
+    if (!o->full_vision)
+        o->full_vision = o->max_vision;
+    return HBP_OK;
+}
+
+static hbp_status check_numbers(hbp_context *context, hbp_iterative_fill_options *o)
+{
+    if (o->mode != HBP_ISF_DEFAULT && o->mode != HBP_ISF_REFERENCE)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: mode %d is not one of HBP_ISF_*",
+                         (int)o->mode);
+    if (o->rounds < 0)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: rounds is %d; it must be 0 or more",
+                         (int)o->rounds);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, effort, 0, 9);
+    if (o->max_samples < 0)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: max_samples is %d; it must be 0 or more",
+                         (int)o->max_samples);
+    if (o->over_long != HBP_OVERLONG_ERROR && o->over_long != HBP_OVERLONG_DROP)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "iterative fill: over_long is %d; samples over a budget are refused (%d) or dropped "
+                         "(%d), hbp_lengths_limit cuts them",
+                         (int)o->over_long, (int)HBP_OVERLONG_ERROR, (int)HBP_OVERLONG_DROP);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, sequence_multiple, 0, HBP__MAX_MULTIPLE);
+    HBP__CHECK_RANGE(context, "iterative fill: ", o, pack_multiple, 0, HBP__MAX_MULTIPLE);
+    o->sequence_multiple = o->sequence_multiple ? o->sequence_multiple : 1;
+    o->pack_multiple = o->pack_multiple ? o->pack_multiple : 1;
+    o->rounds = o->rounds ? o->rounds : ROUNDS;
+    o->effort = o->effort ? o->effort : 1;
+    return HBP_OK;
+}
+
+/* What the authors' program has no notion of. */
+static hbp_status check_reference(hbp_context *context, const hbp_lengths *lengths,
+                                  const hbp_iterative_fill_options *o)
+{
+    if (o->max_samples)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "iterative fill: max_samples is %d; the published fill caps no samples",
+                         (int)o->max_samples);
+    if (o->sequence_multiple != 1 || o->pack_multiple != 1)
+        return hbp__fail(context, HBP_E_INVALID,
+                         "iterative fill: %s_multiple is %lld; the published fill does not pad",
+                         o->sequence_multiple != 1 ? "sequence" : "pack",
+                         (long long)(o->sequence_multiple != 1 ? o->sequence_multiple : o->pack_multiple));
+    return hbp__reference_check(context, lengths, o->rounds, o->seed, "iterative fill");
+}
+
+static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                                 const hbp_iterative_fill_options *options, hbp_packs **out)
+{
+    HBP__TRY(hbp__require(context, lengths, "lengths"));
+    HBP__TRY(hbp__require(context, options, "options"));
+    hbp_iterative_fill_options all;
+    HBP__TRY(hbp__options_read(context, &all, sizeof all, options, "hbp_iterative_fill_options"));
+    HBP__TRY(check_numbers(context, &all));
+    HBP__TRY(check_budgets(context, lengths, &all));
+    if (all.mode == HBP_ISF_DEFAULT) {
+        if (all.pack_multiple > all.max_tokens)
+            return hbp__fail(context, HBP_E_INVALID,
+                             "iterative fill: a pack of %lld tokens is shorter than pack_multiple %lld",
+                             (long long)all.max_tokens, (long long)all.pack_multiple);
+        return hbp__vector_fill(context, lengths, &all, out);
+    }
+    HBP__TRY(check_reference(context, lengths, &all));
+    HBP__TRY(hbp__fill_reference(context, lengths, &all, out));
+    if ((*out)->count)
+        return HBP_OK;
+    hbp_packs_free(*out);
+    *out = NULL;
+    if (!lengths->vision)
+        return hbp__fail(context, HBP_E_INVALID, "iterative fill: none of %lld samples is within %lld tokens",
+                         (long long)lengths->count, (long long)all.max_tokens);
+    return hbp__fail(context, HBP_E_INVALID,
+                     "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
+                     (long long)lengths->count, (long long)all.max_tokens, (long long)all.max_vision);
+}
+
+hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                              const hbp_iterative_fill_options *options, hbp_packs **out)
+{
+    HBP__ENTER_OUT(context, out);
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, iterative_fill(context, lengths, options, out));
+}

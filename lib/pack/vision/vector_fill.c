@@ -1,0 +1,239 @@
+/* hbp_iterative_fill's default mode: items of two sizes, packed by solve/vector_pack. */
+#include "pack/vision/vector_fill.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/rng.h"
+#include "base/scratch.h"
+#include "base/sort.h"
+#include "data/packs/items.h"
+#include "pack/fill/item_fill.h"
+#include "solve/vector/vectors.h"
+
+/* The rng's stream of the draws and of the packs' order. */
+#define STREAM         UINT64_C(0x766563746f72)
+#define SAMPLES_A_TICK 65536
+
+typedef struct vector_fill {
+    hbp_context *context;
+    const hbp_lengths *lengths;
+    const hbp_iterative_fill_options *options;
+    int64_t max_tokens; /* the budget, as far as packs of the pack multiple can use it */
+    hbp__items items;   /* without those that are dropped */
+    uint8_t *over;      /* [samples] HBP_DROPPED_* of samples over a budget, and of those tied to one; NULL:
+                           none */
+    int64_t dropped;
+    uint32_t *vision; /* [items] */
+    uint32_t *weight; /* [items] samples; NULL: 1 */
+    uint32_t *pack_of;
+} vector_fill;
+
+static hbp_status check(const vector_fill *f)
+{
+    return hbp__scratch_check(f->context, "packs under two budgets");
+}
+
+/* HBP_DROPPED_* of a sample over a budget, or 0. */
+static uint8_t reason_of(const vector_fill *f, int64_t sample)
+{
+    if (hbp__round_up(hbp__lengths_get(f->lengths, sample), f->options->sequence_multiple) > f->max_tokens)
+        return HBP_DROPPED_OVERLONG;
+    return hbp__lengths_vision(f->lengths, sample) > f->options->max_vision ? HBP_DROPPED_OVERVISION : 0;
+}
+
+static long long id_of(const vector_fill *f, int64_t sample)
+{
+    return (long long)(f->lengths->origin ? f->lengths->origin[sample] : sample);
+}
+
+static hbp_status refuse_item(const vector_fill *f, int64_t count, int64_t first)
+{
+    int is_long = reason_of(f, first) == HBP_DROPPED_OVERLONG;
+    int64_t size = is_long ? hbp__round_up(hbp__lengths_get(f->lengths, first), f->options->sequence_multiple)
+                           : hbp__lengths_vision(f->lengths, first);
+    return hbp__fail(f->context, HBP_E_INVALID,
+                     "iterative fill: %lld samples are over a budget; the first, sample %lld, has %lld %s%s; "
+                     "a pack holds %lld",
+                     (long long)count, id_of(f, first), (long long)size, is_long ? "tokens" : "vision units",
+                     is_long && f->options->sequence_multiple > 1 ? " with padding" : "",
+                     (long long)(is_long ? f->max_tokens : f->options->max_vision));
+}
+
+/* Those tied to a dropped sample go with it, for the reason of the first. */
+static hbp_status drop_tied(vector_fill *f)
+{
+    const hbp_lengths *lengths = f->lengths;
+    int64_t mark = hbp__scratch_mark(f->context);
+    uint8_t *tie = hbp__take_zero(f->context, (uint64_t)lengths->ties, sizeof *tie);
+    HBP__TRY(check(f));
+    for (int64_t i = 0; i < lengths->count; i++)
+        if (f->over[i] && lengths->tie[i] != HBP__FREE && !tie[lengths->tie[i]])
+            tie[lengths->tie[i]] = f->over[i];
+    f->dropped = 0;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        if (!f->over[i] && lengths->tie[i] != HBP__FREE)
+            f->over[i] = tie[lengths->tie[i]];
+        f->dropped += f->over[i] != 0;
+    }
+    hbp__scratch_release(f->context, mark);
+    return HBP_OK;
+}
+
+/* Finds samples over a budget: refuses them, or marks them to be dropped. */
+static hbp_status find_over(vector_fill *f)
+{
+    const hbp_lengths *lengths = f->lengths;
+    int64_t longest = hbp__round_up(lengths->bin_length[lengths->bins - 1], f->options->sequence_multiple);
+    if (longest <= f->max_tokens && lengths->max_vision <= f->options->max_vision)
+        return HBP_OK;
+    int64_t first = -1;
+    f->over = hbp__take_zero(f->context, (uint64_t)lengths->count, sizeof *f->over);
+    HBP__TRY(check(f));
+    for (int64_t i = 0; i < lengths->count; i++) {
+        if (i % SAMPLES_A_TICK == 0)
+            HBP__TRY(hbp__tick(f->context, "pack", i, lengths->count));
+        f->over[i] = reason_of(f, i);
+        if (f->over[i] && !f->dropped++)
+            first = i;
+    }
+    if (f->options->over_long == HBP_OVERLONG_ERROR)
+        return refuse_item(f, f->dropped, first);
+    if (lengths->tie)
+        HBP__TRY(drop_tied(f));
+    if (f->dropped == lengths->count)
+        return hbp__fail(f->context, HBP_E_INVALID,
+                         "iterative fill: none of %lld samples is within %lld tokens and %lld vision units",
+                         (long long)lengths->count, (long long)f->max_tokens,
+                         (long long)f->options->max_vision);
+    return HBP_OK;
+}
+
+/* Removes dropped items; computes the vision units of the others. */
+static hbp_status measure_items(vector_fill *f)
+{
+    hbp__items *items = &f->items;
+    int64_t kept = 0;
+    f->vision = hbp__take_zero(f->context, (uint64_t)items->count, sizeof *f->vision);
+    HBP__TRY(check(f));
+    for (int64_t i = 0; i < items->count; i++) {
+        uint32_t sample = items->sample[i];
+        if (i % SAMPLES_A_TICK == 0)
+            HBP__TRY(hbp__tick(f->context, "pack", i, items->count));
+        if (f->over && f->over[sample])
+            continue;
+        int64_t vision = 0;
+        items->sample[kept] = sample;
+        items->size[kept] = items->size[i];
+        if (!items->next)
+            vision = hbp__lengths_vision(f->lengths, sample);
+        for (uint32_t s = sample; items->next && s != HBP__NO_SAMPLE; s = items->next[s])
+            vision += hbp__lengths_vision(f->lengths, s);
+        if (items->size[kept] > f->max_tokens || vision > f->options->max_vision) {
+            int is_long = items->size[kept] > f->max_tokens;
+            return hbp__fail(f->context, HBP_E_INFEASIBLE,
+                             "sample %lld with its tied samples has %lld %s; a pack holds %lld",
+                             id_of(f, sample), (long long)(is_long ? items->size[kept] : vision),
+                             is_long ? "tokens with padding" : "vision units",
+                             (long long)(is_long ? f->max_tokens : f->options->max_vision));
+        }
+        f->vision[kept++] = (uint32_t)vision;
+    }
+    items->count = kept;
+    return HBP_OK;
+}
+
+/* Draws an order for the packs. */
+static hbp_status shuffle_packs(vector_fill *f, hbp__rng *rng, int64_t packs)
+{
+    int64_t mark = hbp__scratch_mark(f->context);
+    uint32_t *place = hbp__take(f->context, (uint64_t)packs, sizeof *place);
+    HBP__TRY(check(f));
+    for (int64_t p = 0; p < packs; p++)
+        place[p] = (uint32_t)p;
+    HBP__TRY(hbp__shuffle(f->context, rng, place, packs));
+    for (int64_t i = 0; i < f->items.count; i++) {
+        f->pack_of[i] = place[f->pack_of[i]];
+        HBP__TRY(hbp__tick_row(f->context, "pack", i, f->items.count));
+    }
+    hbp__scratch_release(f->context, mark);
+    return HBP_OK;
+}
+
+static hbp_status list_dropped(const vector_fill *f, hbp_packs *packs)
+{
+    packs->samples = f->lengths->count - f->dropped;
+    if (!f->dropped)
+        return HBP_OK;
+    packs->dropped_sample = hbp__new(&packs->memory, (uint64_t)f->dropped, sizeof *packs->dropped_sample);
+    packs->dropped_reason = hbp__new(&packs->memory, (uint64_t)f->dropped, sizeof *packs->dropped_reason);
+    if (!packs->dropped_sample || !packs->dropped_reason)
+        return hbp__fail_memory(f->context, "packs under two budgets");
+    for (int64_t i = 0; i < f->lengths->count; i++) {
+        if (!f->over[i])
+            continue;
+        packs->dropped_sample[packs->dropped] = (uint32_t)i;
+        packs->dropped_reason[packs->dropped++] = f->over[i];
+    }
+    return HBP_OK;
+}
+
+static hbp_status name_packs(vector_fill *f, int64_t count, int64_t bound, hbp_packs **out)
+{
+    hbp_packs *packs = NULL;
+    HBP__TRY(hbp__item_fill_name(f->context, &f->items, f->pack_of, count, NULL, &packs));
+    packs->groups = 1;
+    packs->bound[0] = bound;
+    packs->sequence_multiple = f->options->sequence_multiple;
+    packs->pack_multiple = f->options->pack_multiple;
+    if (packs->vision)
+        packs->max_vision = f->options->max_vision;
+    hbp_status status = list_dropped(f, packs);
+    if (status == HBP_OK)
+        status = hbp__packs_measure(f->context, packs);
+    if (status == HBP_OK)
+        *out = packs;
+    else
+        hbp_packs_free(packs);
+    return status;
+}
+
+static hbp_status fill_vectors(vector_fill *f, hbp_packs **out)
+{
+    const hbp_iterative_fill_options *o = f->options;
+    HBP__TRY(find_over(f));
+    HBP__TRY(hbp__items_open(f->context, f->lengths, o->sequence_multiple, UINT32_MAX, o->seed, o->epoch,
+                             &f->items));
+    HBP__TRY(measure_items(f));
+    if (o->max_samples) {
+        HBP__TRY(hbp__items_weights(f->context, &f->items, &f->weight));
+        HBP__TRY(hbp__items_check_weights(f->context, &f->items, f->weight, o->max_samples));
+    }
+    f->pack_of = hbp__take(f->context, (uint64_t)f->items.count, sizeof *f->pack_of);
+    HBP__TRY(check(f));
+    hbp__vectors vectors = {f->items.count,
+                            f->vision,
+                            f->items.size,
+                            f->weight,
+                            o->max_vision,
+                            f->max_tokens,
+                            o->max_samples ? o->max_samples : INT64_MAX};
+    hbp__vector_packing packing = {0, f->pack_of};
+    hbp__rng rng = hbp__rng_make(o->seed, o->epoch, STREAM);
+    int64_t bound;
+    HBP__TRY(hbp__vector_pack(f->context, &vectors, o->effort, &rng, &packing, &bound));
+    HBP__TRY(shuffle_packs(f, &rng, packing.packs));
+    return name_packs(f, packing.packs, bound, out);
+}
+
+hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
+                            const hbp_iterative_fill_options *options, hbp_packs **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    vector_fill f = {.context = context, .lengths = lengths, .options = options};
+    f.max_tokens = options->max_tokens / options->pack_multiple * options->pack_multiple;
+    f.items.memory = context->memory;
+    hbp_status status = fill_vectors(&f, out);
+    hbp__items_close(&f.items);
+    return hbp__leave(context, mark, status);
+}

@@ -1,0 +1,14 @@
+/* Packs under two budgets, vision units and tokens, by vector packing. */
+#ifndef HBP_PACK_VECTOR_FILL_H
+#define HBP_PACK_VECTOR_FILL_H
+
+#include "base/context.h"
+#include "data/lengths/lengths.h"
+#include "data/packs/packs.h"
+#include "hbp/iterative_fill.h"
+
+/* The default mode of hbp_iterative_fill; `options` are checked and have no zeros left. */
+hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
+                            const hbp_iterative_fill_options *options, hbp_packs **out);
+
+#endif
