@@ -60,7 +60,7 @@ hbp_status hbp__plan_writer_open(hbp_context *context, const hbp_lengths *length
                                  const hbp__plan_rows *rows, int32_t optional, hbp__plan_writer *writer);
 
 /* The next samples of the pack that comes; `brief` [count] has their lengths where it is not 0, NULL: nowhere
- * (data/packs.h). */
+ * (data/packs/packs.h). */
 void hbp__write_samples(hbp__plan_writer *w, const uint32_t *sample, const uint16_t *brief, int64_t count);
 
 /* The sums of the samples written since the last pack, for a pack of `sp` ranks. */

@@ -364,7 +364,6 @@ static hbp_status read_and_partition(hbp_context *context, const hbp_layers *lay
     HBP__TRY(hbp__options_read(context, &p.options, sizeof p.options, options, "hbp_partition_options"));
     HBP__TRY(hbp__pipeline_check(context, layers, &p.pipeline));
     HBP__TRY(check_options(&p));
-    p.schedule.memory = p.best.memory = p.even.memory = p.sending.memory = context->memory;
     return partition_layers(&p, layers, out);
 }
 

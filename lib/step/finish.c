@@ -82,10 +82,10 @@ static int32_t write_pack(finish *f, int64_t group, int32_t rank)
         write_samples(f, group);
         place.sp = step->degree[j].degree;
         sums = hbp__written_sums(&f->writer, place.sp);
-        hbp__load load = {.tokens = sums.padded, .vision = sums.vision};
+        hbp__load load = {.tokens = sums.padded, .squares = (double)sums.squares, .vision = sums.vision};
         const hbp__point *point = hbp__step_way_of(step, j, load);
         place.recompute = point->recompute;
-        place.capacity = hbp__step_vision_capacity(step, j, point, sums.vision);
+        place.capacity = hbp__step_vision_capacity(step, j, point, load.vision);
     }
     hbp__write_pack(&f->writer, &place, &sums);
     return place.sp;

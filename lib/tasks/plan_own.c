@@ -44,11 +44,11 @@ static hbp_status consider_choice(choosing *c, const choice *one, int32_t hasty)
         hbp__planning_place(c->planning, &problem, &one->of->slices, one->of->in_waves, &schedule);
     if (status == HBP_E_INFEASIBLE)
         return HBP_OK;
-    if (status >= 0)
-        status = hbp__planning_keep(c->planning, schedule, 0, c->best, c->best_ns);
+    HBP__TRY(status);
+    HBP__TRY(hbp__planning_keep(c->planning, schedule, 0, c->best, c->best_ns));
     if (*c->best && *c->best_ns < before)
         c->chosen = *one;
-    return status;
+    return HBP_OK;
 }
 
 /* The published waves, as mode paper would have them. */
@@ -61,7 +61,8 @@ static hbp_status consider_published(choosing *c, int32_t *fits)
     *fits = status >= 0;
     if (status == HBP_E_INFEASIBLE)
         return HBP_OK;
-    return status < 0 ? status : hbp__planning_keep(c->planning, schedule, 1, c->best, c->best_ns);
+    HBP__TRY(status);
+    return hbp__planning_keep(c->planning, schedule, 1, c->best, c->best_ns);
 }
 
 /* Weights of gradients that placements are made with: one domain has no rings that cross. */

@@ -128,8 +128,8 @@ static hbp_status measure_data(const hbp__vlm_run *run, const hbp_plan *data, hb
             all += size.tokens;
         }
         double ranks = (double)(end - first);
-        vision += hbp__imbalance(most.vision, sum.vision, ranks);
-        tokens += hbp__imbalance(most.tokens, sum.tokens, ranks);
+        vision += hbp__reported_imbalance(most.vision, sum.vision, ranks);
+        tokens += hbp__reported_imbalance(most.tokens, sum.tokens, ranks);
     }
     summary->padding = all > 0 ? padding / all : 0;
     summary->dist_vision = vision / (double)data->micro_batches;

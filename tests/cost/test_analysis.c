@@ -309,17 +309,21 @@ START_TEST_IN_CONTEXT(bad_input_is_named)
         const char *field;
         double value;
         const char *message;
-    } rows[] = {{"nodes", 0, "nodes of machine h100 is 0 or unknown"},
-                {"gpus_per_node", 0, "gpus_per_node of machine h100 is 0 or unknown"},
-                {"domain_gpus", 0, "domain_gpus of machine h100 is 0 or unknown"},
-                {"domain_gpus", 7, "domain_gpus of machine h100 is 7, which does not divide its 16 GPUs"},
-                {"hbm_bytes", 0, "hbm_bytes of machine h100 is 0"},
-                {"hbm_bytes_per_s", 0, "hbm_bytes_per_s of machine h100 is 0"},
-                {"flops_per_s", 0, "flops_per_s of machine h100 is 0"},
-                {"gemm_efficiency", 0, "gemm_efficiency of machine h100 is 0"},
-                {"attention_efficiency", 0, "attention_efficiency of machine h100 is 0"},
-                {"nvlink_bytes_per_s", 0, "nvlink_bytes_per_s of machine h100 is 0"},
-                {"network_bytes_per_s", 0, "network_bytes_per_s of machine h100 is 0"}};
+    } rows[] = {
+        {"nodes", 0, "nodes of machine h100 is 0 or unknown"},
+        {"gpus_per_node", 0, "gpus_per_node of machine h100 is 0 or unknown"},
+        {"domain_gpus", 0, "domain_gpus of machine h100 is 0 or unknown"},
+        {"domain_gpus", 7, "domain_gpus of machine h100 is 7, which does not divide its 16 GPUs"},
+        {"hbm_bytes", 0, "hbm_bytes of machine h100 is 0"},
+        {"hbm_bytes_per_s", 0, "hbm_bytes_per_s of machine h100 is 0"},
+        {"flops_per_s", 0, "flops_per_s of machine h100 is 0"},
+        {"gemm_efficiency", 0, "gemm_efficiency of machine h100 is 0"},
+        {"gemm_efficiency", 1.01, "gemm_efficiency of machine h100 is 1.01; it is a share, at most 1"},
+        {"attention_efficiency", 0, "attention_efficiency of machine h100 is 0"},
+        {"attention_efficiency", 1.01,
+         "attention_efficiency of machine h100 is 1.01; it is a share, at most 1"},
+        {"nvlink_bytes_per_s", 0, "nvlink_bytes_per_s of machine h100 is 0"},
+        {"network_bytes_per_s", 0, "network_bytes_per_s of machine h100 is 0"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         machine = preset_machine(context, "h100", 2);
         OK(context, hbp_machine_set_field(context, machine, rows[i].field, rows[i].value, "test"));

@@ -42,6 +42,14 @@ for page in $(echo "$pages" | tr ' ' '_'); do
     echo "$titles" | grep -qxE "(the )?$(echo "$page" | tr '_' ' ')" || fail "no page of docs/explanation/ is called '$(echo "$page" | tr '_' ' ')'"
 done
 
+# A file of the library that a comment or a page names is there: floor/file.h, lib/floor/file.c.
+floors=$(echo lib/*/ | sed 's|lib/||g; s|/||g; s| |\||g')
+named=$(find lib include docs tests README.md CONTRIBUTING.md \( -name '*.[ch]' -o -name '*.md' \) -exec grep -hoE "(^|[ (\`\"])(lib/)?($floors)/[a-z0-9_/]+\.[ch]\>" {} + |
+    sed 's/^[^a-z]*//; s|^lib/||' | sort -u)
+for file in $named; do
+    [ -f "lib/$file" ] || [ -f "examples/executor/$file" ] || [ -f "tests/$file" ] || fail "lib/$file, which $(grep -rlF "$file" lib include docs tests CONTRIBUTING.md | head -n 1) names, is not there"
+done
+
 # A source without a test of its own stands in covered.txt beside the test that covers it. Tests are not sorted into the
 # sub-folders of a floor, so that names are distinct within a floor.
 for source in lib/*/*.c lib/*/*/*.c; do

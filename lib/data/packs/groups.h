@@ -1,4 +1,4 @@
-/* The inside of groups; chosen by pack/groups.c. */
+/* The inside of groups; chosen by pack/groups/groups.c. */
 #ifndef HBP_DATA_GROUPS_H
 #define HBP_DATA_GROUPS_H
 

@@ -232,7 +232,6 @@ hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
     int64_t mark = hbp__scratch_mark(context);
     vector_fill f = {.context = context, .lengths = lengths, .options = options};
     f.max_tokens = options->max_tokens / options->pack_multiple * options->pack_multiple;
-    f.items.memory = context->memory;
     hbp_status status = fill_vectors(&f, out);
     hbp__items_close(&f.items);
     return hbp__leave(context, mark, status);

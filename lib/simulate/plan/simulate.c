@@ -76,7 +76,7 @@ static void load_add(replay_load *load, double amount, double ranks)
 
 static double load_imbalance(const replay_load *load, double ranks)
 {
-    return hbp__imbalance(load->largest, load->sum, ranks);
+    return hbp__reported_imbalance(load->largest, load->sum, ranks);
 }
 
 static hbp_status too_large(hbp_context *context, const char *what, int64_t pack)

@@ -14,9 +14,14 @@ static void add_piece(const hbp__scheduler *p, hbp__piece_list *list, int32_t m,
         .meta_op = m, .size = size, .gpus = p->curve[m]->size[size], .count = count, .start_ns = key};
 }
 
-/* Keeps the better of the two in `best`. */
+/* Schedules the pieces of `spare` in the order of their keys, and keeps the better of both lists in `best`.
+ */
 static void offer_list(hbp__scheduler *p, hbp__piece_list *best, hbp__piece_list *spare)
 {
+    hbp__pieces_sort(p, spare);
+    if (!hbp__pieces_schedule(p, spare, INT64_MAX))
+        return;
+    hbp__pieces_justify(p, spare, HBP__SEED_JUSTIFY);
     hbp__pieces_join(p, spare);
     if (best->count == 0 || hbp__pieces_compare(spare, best) < 0) {
         hbp__piece_list swap = *best;
@@ -36,11 +41,7 @@ static void seed_given(hbp__scheduler *p, const hbp__task_slices *given, hbp__pi
         int32_t size = hbp__curve_floor(p->curve[slice->meta_op], slice->gpus);
         add_piece(p, spare, slice->meta_op, size, slice->count, slice->start_ns);
     }
-    hbp__pieces_sort(p, spare);
-    if (hbp__pieces_schedule(p, spare, INT64_MAX)) {
-        hbp__pieces_justify(p, spare, HBP__SEED_JUSTIFY);
-        offer_list(p, best, spare);
-    }
+    offer_list(p, best, spare);
 }
 
 enum { FAST_FIRST, SLOW_FIRST, ALTERNATE, ORDERS };
@@ -65,11 +66,7 @@ static void seed_shares(hbp__scheduler *p, const hbp__allocation *a, int order, 
             rest -= count * p->curve[m]->time_ns[size];
         }
     }
-    hbp__pieces_sort(p, spare);
-    if (hbp__pieces_schedule(p, spare, INT64_MAX)) {
-        hbp__pieces_justify(p, spare, HBP__SEED_JUSTIFY);
-        offer_list(p, best, spare);
-    }
+    offer_list(p, best, spare);
 }
 
 /* Times to aim at, in hundredths of the bound, falling. */
@@ -89,13 +86,8 @@ static int64_t percent_of(int64_t ns, int32_t hundredths)
 static void seed_list(hbp__scheduler *p, hbp__list_scheduling *scheduling, int64_t aim_ns, int32_t spans,
                       hbp__piece_list *best, hbp__piece_list *spare)
 {
-    if (!hbp__list_schedule(scheduling, aim_ns, spans, spare))
-        return;
-    hbp__pieces_sort(p, spare);
-    if (hbp__pieces_schedule(p, spare, INT64_MAX)) {
-        hbp__pieces_justify(p, spare, HBP__SEED_JUSTIFY);
+    if (hbp__list_schedule(scheduling, aim_ns, spans, spare))
         offer_list(p, best, spare);
-    }
 }
 
 static int is_enough(const hbp__scheduler *p, const hbp__allocation *a, int64_t bound_ns,

@@ -67,7 +67,7 @@ hbp_status hbp__misfit_fail(hbp_context *context, const hbp__misfit *misfit)
 }
 
 /* HBP_E_INFEASIBLE, and why. */
-static hbp_status tell_misfit(placing *p, const hbp__tight_slice *tight)
+static hbp_status report_misfit(placing *p, const hbp__tight_slice *tight)
 {
     const hbp__board *board = &p->board;
     const hbp__task_problem *problem = board->problem;
@@ -98,7 +98,7 @@ static hbp_status check_bytes(placing *p)
     for (int32_t s = 0; s < board->count; s++) {
         int64_t bytes = hbp__board_added(board, s, 0);
         if (bytes > limit)
-            return tell_misfit(p, &(hbp__tight_slice){s, 0, bytes, limit});
+            return report_misfit(p, &(hbp__tight_slice){s, 0, bytes, limit});
     }
     return HBP_OK;
 }
@@ -115,7 +115,7 @@ static hbp_status fit_memory(placing *p)
     hbp__tight_slice tight;
     HBP__TRY(hbp__board_backtrack(&p->board, HBP__PLACE_NODES, &found, &tight));
     if (!found)
-        return tell_misfit(p, &tight);
+        return report_misfit(p, &tight);
     HBP__TRY(hbp__board_improve(&p->board, p->improve_work));
     offer_placement(p);
     return HBP_OK;

@@ -80,7 +80,7 @@ typedef struct hbp__board {
                               runs */
     int64_t *own_gradient; /* [count] gradients of those weights, scaled */
     int64_t *own_span;     /* [count] what a slice pays for a domain more, scaled */
-    int64_t *own_cost;     /* [count] domains that it spans, less what it keeps */
+    int64_t *own_cost;     /* [count] domains that it spans, less what it reuses */
     int64_t *reuse_first;  /* [count + 1] reuses of a slice's own weights */
     hbp__reuse *reuse;
     int64_t reuses;
@@ -132,7 +132,7 @@ hbp_status hbp__board_open(hbp_context *context, const hbp__task_problem *proble
                            const hbp__task_slices *slices, const hbp_task_schedule *previous,
                            hbp__board *board);
 
-/* place_weights.c: own_bytes, own_gradient, bundles and keeps. For hbp__board_open. */
+/* place_weights.c: own_bytes, own_gradient, bundles and reuses. For hbp__board_open. */
 hbp_status hbp__board_weigh(hbp__board *board, const hbp_task_schedule *previous);
 
 /* Puts slice s on `ranks` [gpus of the slice], in place of those that it had. Costs and bytes are those of

@@ -1,5 +1,5 @@
-/* What a placement costs, as data/flow.h has it for flows, and the bytes that ranks hold under it. A flow's
- * cost is O(words + domains), all of them O((flows + slices + users of bundles) (words + domains)). */
+/* What a placement costs, as data/tasks/flow.h has it for flows, and the bytes that ranks hold under it. A
+ * flow's cost is O(words + domains), all of them O((flows + slices + users of bundles) (words + domains)). */
 #include <string.h>
 
 #include "base/checked.h"
@@ -11,7 +11,7 @@
 /* All costs together, each at its worst, fit when bytes are divided by 2^shift. */
 static void scale_costs(hbp__board *board)
 {
-    int64_t flows = 0, weights = 0, keeps = 0;
+    int64_t flows = 0, weights = 0, reuses = 0;
     for (int64_t f = 0; f < board->flows; f++)
         flows = hbp__add_saturating(flows, board->flow[f].bytes);
     for (int32_t s = 0; s < board->count; s++) {
@@ -21,10 +21,10 @@ static void scale_costs(hbp__board *board)
     for (int32_t k = 0; k < board->bundles; k++)
         weights = hbp__add_saturating(weights, board->bundle[k].gradient);
     for (int64_t i = 0; i < board->reuses; i++)
-        keeps = hbp__add_saturating(keeps, board->reuse[i].bytes);
+        reuses = hbp__add_saturating(reuses, board->reuse[i].bytes);
     int64_t worst = hbp__mul_saturating(flows, HBP__CROSSING);
     worst = hbp__add_saturating(worst, hbp__mul_saturating(weights, HBP__CROSSING * (int64_t)board->gpus));
-    worst = hbp__add_saturating(worst, hbp__mul_saturating(keeps, board->gpus));
+    worst = hbp__add_saturating(worst, hbp__mul_saturating(reuses, board->gpus));
     board->shift = worst == INT64_MAX ? 32 : 0;
     while (worst >> board->shift > MOST_COST)
         board->shift++;
@@ -41,7 +41,7 @@ static void scale_costs(hbp__board *board)
         board->reuse[i].bytes >>= board->shift;
 }
 
-/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/flow.h has it. */
+/* bytes x part / whole rounded up, for 0 <= part <= whole, as data/tasks/flow.h has it. */
 static int64_t share_up(int64_t bytes, int64_t part, int64_t whole)
 {
     int64_t product;
@@ -145,9 +145,9 @@ static int64_t reused_bytes(const hbp__board *board, int64_t begin, int64_t end,
 {
     int64_t bytes = 0;
     for (int64_t i = begin; i < end; i++) {
-        const hbp__reuse *keep = &board->reuse[i];
-        bytes +=
-            keep->bytes * hbp__count_common(set, board->group_set + keep->group * board->words, board->words);
+        const hbp__reuse *reuse = &board->reuse[i];
+        bytes += reuse->bytes *
+                 hbp__count_common(set, board->group_set + reuse->group * board->words, board->words);
     }
     return bytes;
 }
