@@ -1,3 +1,4 @@
+/* Micro-batches under way: a board is opened, copied, read from a solution and written as one. */
 #include <string.h>
 
 #include "base/scratch.h"

@@ -1,3 +1,5 @@
+/* A step planned: the ways to plan one, the refusal of a number of micro-batches that it does not fit, and
+ * the public call. */
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/scratch.h"
@@ -12,13 +14,6 @@
 void hbp_step_options_init(hbp_step_options *options, uint32_t struct_size)
 {
     hbp__struct_init(options, struct_size);
-}
-
-const char *hbp_step_mode_name(int32_t mode)
-{
-    static const char *const names[HBP_STEP_MODE_COUNT] = {"default",        "paper",     "static-sp",
-                                                           "homogeneous-sp", "hybrid-cp", "dynamic-cp"};
-    return mode >= 0 && mode < HBP_STEP_MODE_COUNT ? names[mode] : NULL;
 }
 
 /* Sequences of a step for which M = 1 also plans larger lockstep sets at effort 1. */

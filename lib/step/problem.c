@@ -1,3 +1,5 @@
+/* A step as a problem: its options checked, the degrees and sequences that they leave, and the refusal of a
+ * sequence that no group holds. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,24 @@
+/* A pool's sums; estimates from them of what it takes, its sequences divisible among the groups; and the pool
+ * cut into micro-batches by those. */
 #include <math.h>
 
 #include "base/checked.h"
 #include "step/builder.h"
+
+void hbp__step_pool_sum(const hbp__step *step, hbp__step_pool *p)
+{
+    p->tokens_before[0] = p->squares_before[0] = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        if (p->status >= 0)
+            p->status = hbp__tick_row(step->context, "step", i, p->count);
+        int64_t k = p->member[i];
+        int counts = p->status >= 0; /* once cancelled nobody asks for the sums */
+        p->tokens_before[i + 1] = p->tokens_before[i] + (counts ? (double)step->tokens[k] : 0);
+        p->squares_before[i + 1] = p->squares_before[i] + (counts ? step->squares[k] : 0);
+    }
+    for (int64_t i = 0; p->vision_before && i <= p->count; i++)
+        p->vision_before[i] = i ? p->vision_before[i - 1] + (double)step->vision[p->member[i - 1]] : 0;
+}
 
 /* What a degree makes of a stretch of the pool. */
 typedef struct relax_degree {

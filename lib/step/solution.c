@@ -1,3 +1,4 @@
+/* A solution of a step: its columns, and what it takes, with or without lockstep sets. */
 #include <string.h>
 
 #include "base/checked.h"
