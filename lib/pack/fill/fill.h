@@ -8,6 +8,10 @@
 #include "data/packs/groups.h"
 #include "data/packs/packs.h"
 
+/* hbp_greedy_fill, within a call. *out is set on success alone. */
+hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            const hbp_fill_options *options, hbp_packs **out);
+
 /* The fewest packs: each group packed tightly, its gaps filled best fit from the shorter groups. */
 hbp_status hbp__fill_tight(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out);

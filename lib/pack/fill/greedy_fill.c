@@ -102,10 +102,16 @@ static hbp_status greedy_fill(hbp_context *context, const hbp_lengths *lengths, 
                     &all, out);
 }
 
+hbp_status hbp__greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
+                            const hbp_fill_options *options, hbp_packs **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, greedy_fill(context, lengths, groups, options, out));
+}
+
 hbp_status hbp_greedy_fill(hbp_context *context, const hbp_lengths *lengths, const hbp_groups *groups,
                            const hbp_fill_options *options, hbp_packs **out)
 {
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, greedy_fill(context, lengths, groups, options, out));
+    return hbp__greedy_fill(context, lengths, groups, options, out);
 }

@@ -393,12 +393,18 @@ static hbp_status plan_groups(hbp_context *context, const hbp_lengths *lengths, 
     return choose_hierarchy(context, &estimator, &limits, &all, list, out);
 }
 
+hbp_status hbp__plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                            const hbp_groups_options *options, hbp_groups **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, plan_groups(context, lengths, cost, options, out));
+}
+
 hbp_status hbp_plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
                            const hbp_groups_options *options, hbp_groups **out)
 {
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, plan_groups(context, lengths, cost, options, out));
+    return hbp__plan_groups(context, lengths, cost, options, out);
 }
 
 hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,
@@ -468,11 +474,10 @@ static hbp_status given_level(hbp_context *context, const hbp_cost *cost, int64_
     return HBP_OK;
 }
 
-hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
-                             const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
-                             int64_t tokens_per_step, hbp_groups **out)
+hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
+                              const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
+                              int64_t tokens_per_step, hbp_groups **out)
 {
-    HBP__ENTER_OUT(context, out);
     HBP__TRY(hbp__require(context, cost, "cost"));
     HBP__TRY(hbp__require(context, pack_length, "pack_length"));
     HBP__TRY(hbp__require(context, sp, "sp"));
@@ -509,4 +514,12 @@ hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t
     hbp__groups_describe(groups->pack_length, groups->sp, count, groups->candidate_text[0]);
     *out = groups;
     return HBP_OK;
+}
+
+hbp_status hbp_groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
+                             const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
+                             int64_t tokens_per_step, hbp_groups **out)
+{
+    HBP__ENTER_OUT(context, out);
+    return hbp__groups_create(context, cost, count, pack_length, sp, recompute, tokens_per_step, out);
 }

@@ -106,6 +106,13 @@ hbp_status hbp__groups_optimal(hbp_context *context, const hbp__estimator *estim
                                const hbp__level_limits *limits, int32_t max_groups, hbp__hierarchy *out,
                                int64_t *count);
 
+/* hbp_plan_groups and hbp_groups_create, within a call. *out is set on success alone. */
+hbp_status hbp__plan_groups(hbp_context *context, const hbp_lengths *lengths, const hbp_cost *cost,
+                            const hbp_groups_options *options, hbp_groups **out);
+hbp_status hbp__groups_create(hbp_context *context, const hbp_cost *cost, int64_t count,
+                              const int64_t *pack_length, const int32_t *sp, const int32_t *recompute,
+                              int64_t tokens_per_step, hbp_groups **out);
+
 /* The groups of row `index` of the table of candidates, made anew; without a table of their own but for that
  * row. */
 hbp_status hbp__groups_candidate(hbp_context *context, const hbp_cost *cost, const hbp_groups *groups,

@@ -107,10 +107,16 @@ static hbp_status iterative_fill(hbp_context *context, const hbp_lengths *length
                      (long long)lengths->count, (long long)all.max_tokens, (long long)all.max_vision);
 }
 
+hbp_status hbp__iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                               const hbp_iterative_fill_options *options, hbp_packs **out)
+{
+    int64_t mark = hbp__scratch_mark(context);
+    return hbp__leave(context, mark, iterative_fill(context, lengths, options, out));
+}
+
 hbp_status hbp_iterative_fill(hbp_context *context, const hbp_lengths *lengths,
                               const hbp_iterative_fill_options *options, hbp_packs **out)
 {
     HBP__ENTER_OUT(context, out);
-    int64_t mark = hbp__scratch_mark(context);
-    return hbp__leave(context, mark, iterative_fill(context, lengths, options, out));
+    return hbp__iterative_fill(context, lengths, options, out);
 }

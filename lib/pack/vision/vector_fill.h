@@ -7,6 +7,10 @@
 #include "data/packs/packs.h"
 #include "hbp/iterative_fill.h"
 
+/* hbp_iterative_fill, within a call. *out is set on success alone. */
+hbp_status hbp__iterative_fill(hbp_context *context, const hbp_lengths *lengths,
+                               const hbp_iterative_fill_options *options, hbp_packs **out);
+
 /* The default mode of hbp_iterative_fill; `options` are checked and have no zeros left. */
 hbp_status hbp__vector_fill(hbp_context *context, const hbp_lengths *lengths,
                             const hbp_iterative_fill_options *options, hbp_packs **out);
